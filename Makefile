@@ -1,0 +1,54 @@
+# make book   sets up, executes and builds the book into _build/html
+# make test   sets up and passes every test
+# Both stand alone; `make help` lists the rest.
+
+PYTHON ?= python3
+# TORCH=cpu takes PyTorch's CPU-only build on Linux (0.2 GB in place of 3 GB).
+TORCH ?=
+# Where `make serve` listens, on this machine only.
+PORT ?= 8000
+VENV_BIN = .venv/bin
+RUN = $(VENV_BIN)/python
+
+.DEFAULT_GOAL := help
+.PHONY: help setup book test serve lint chapters pictures lock set-repository check-repository clean
+
+help:           ## list the commands
+	@sed -n 's/^\([a-z-]*\): *[a-z ]*## /  make \1\t/p' Makefile | expand -t 26
+
+setup:          ## create .venv with the pinned versions (the other commands do it by themselves)
+	@command -v $(PYTHON) >/dev/null || { echo "set-up: no $(PYTHON) here; install Python 3.11 to 3.13, or name one: make PYTHON=python3.12 book" >&2; exit 1; }
+	@$(PYTHON) tools/setup.py $(if $(TORCH),--torch $(TORCH))
+
+book: setup     ## execute the chapters and build the book into _build/html
+	@$(RUN) tools/book.py build
+
+test: setup     ## every test: package, chapters, built pages
+	@$(RUN) tools/test.py
+
+serve: book     ## open the built book on http://127.0.0.1:8000 (PORT=8001 for another port)
+	@$(RUN) tools/book.py serve --port $(PORT)
+
+lint: setup     ## format, lint, types and the layers of the design
+	@$(VENV_BIN)/ruff format --check .
+	@$(VENV_BIN)/ruff check .
+	@$(VENV_BIN)/mypy
+	@$(VENV_BIN)/lint-imports
+
+chapters: setup ## run every chapter and store its outputs in the notebook (after editing one)
+	@$(RUN) tools/chapters.py execute
+
+pictures: setup ## draw the pictures of the landing page and the README anew
+	@$(RUN) tools/pictures.py
+
+lock: setup     ## resolve requirements/lock.txt anew
+	@$(RUN) tools/lock.py
+
+set-repository: setup ## write the repository's address everywhere: make set-repository REPOSITORY=owner/name
+	@$(RUN) tools/repository.py set "$(REPOSITORY)"
+
+check-repository: setup ## fail while the address is still the placeholder; publishing runs this first
+	@$(RUN) tools/repository.py check
+
+clean:          ## remove what was built and the environment
+	rm -rf _build .venv dist

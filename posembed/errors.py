@@ -1,0 +1,41 @@
+"""Named errors. Each message is one line that says what was given and what to do."""
+
+
+class PosembedError(Exception):
+    """The base of every error that posembed raises by itself."""
+
+
+class EquivarianceInputError(PosembedError, ValueError):
+    """The input cannot tell whether a function is equivariant: empty, one token, all tokens alike, a wrong axis."""
+
+
+class NonFiniteError(PosembedError, ValueError):
+    """NaN or infinity, with which no comparison means anything."""
+
+
+class NonDeterministicError(PosembedError, ValueError):
+    """The same input gave two different outputs: dropout is on, or the function keeps a state."""
+
+
+class LengthChangedError(PosembedError, ValueError):
+    """The output has a sequence axis of another length than the input."""
+
+
+class OutputError(PosembedError, TypeError):
+    """What the function returned holds no tensor, or several, and nothing says which one is meant."""
+
+
+class LookupInputError(PosembedError, ValueError):
+    """A table or ids that no lookup can use."""
+
+
+class IdOutOfRangeError(PosembedError, IndexError):
+    """An id that names no row of the table."""
+
+
+class PositionTableError(PosembedError, ValueError):
+    """A model without a position table, with several, or a replacement that does not fit."""
+
+
+class EncoderNotFoundError(PosembedError, OSError):
+    """The encoder is neither installed nor to be had from the hub."""

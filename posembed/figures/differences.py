@@ -1,0 +1,55 @@
+"""How far each token's output moved, on a scale that shows rounding and real change at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from .style import MARKERS, DescribedFigure, new_figure, styled
+
+
+@styled
+def token_differences(
+    tokens: Sequence[str],
+    differences: Mapping[str, Float[Tensor, " tokens"]],
+    *,
+    alt: str,
+    ylabel: str = "difference, in units of\nthe largest output",
+) -> DescribedFigure:
+    """Draw one difference for each token and condition, on a logarithmic axis.
+
+    Args:
+        tokens: the labels of the axis, in order.
+        differences: for each condition, "tokens" numbers of zero or more. What is below the resolution of their
+            dtype, zero included, is rounding and is drawn at that resolution.
+        alt: the description.
+        ylabel: what the numbers are.
+
+    Returns:
+        The figure.
+
+    Raises:
+        ValueError: a condition has another number of values than there are tokens, or a negative one.
+
+    Example:
+        >>> import torch
+        >>> from posembed.figures import token_differences
+        >>> figure = token_differences(["I", "do"], {"zeroed": torch.tensor([1e-7, 0.0])}, alt="Two small differences.")
+        >>> len(figure.axes[0].lines)
+        1
+    """
+    figure, axes = new_figure(alt)
+    for (label, values), marker in zip(differences.items(), MARKERS, strict=False):
+        if len(values) != len(tokens) or bool((values < 0).any()):
+            raise ValueError(f"{label!r} needs {len(tokens)} differences of zero or more, one for each token")
+        # Zero has no place on a logarithmic axis.
+        shown = values.clamp(min=torch.finfo(values.dtype).eps).tolist()
+        axes.plot(range(len(tokens)), shown, marker=marker, markersize=8, linestyle="none", label=label)
+    axes.set_yscale("log")
+    axes.set_xticks(range(len(tokens)), tokens)
+    axes.set_ylabel(ylabel)
+    figure.legend(loc="outside upper center", ncols=len(differences))
+    return figure

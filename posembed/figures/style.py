@@ -1,0 +1,119 @@
+"""The one look of all static figures, and a figure that knows its own description."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+import matplotlib
+from cycler import cycler
+from matplotlib.figure import Figure
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+# Okabe and Ito's colours, which colour-blind readers can tell apart.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+MARKERS = ("o", "s", "^", "D", "v", "P")
+
+STYLE: Any = {
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "axes.labelcolor": "#24292f",
+    "axes.edgecolor": "#8c959f",
+    "axes.prop_cycle": cycler(color=COLOURS),
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "figure.facecolor": "white",
+    "font.size": 10.5,
+    "grid.color": "#e4e7eb",
+    "legend.frameon": False,
+    "lines.linewidth": 2,
+    "lines.markersize": 6,
+    "savefig.dpi": 160,
+    "xtick.color": "#57606a",
+    "ytick.color": "#57606a",
+}
+
+
+class DescribedFigure(Figure):
+    """A matplotlib figure with an alt text, shown as a PNG that carries it.
+
+    Args:
+        alt: one or two sentences that say what the figure shows to a reader who cannot see it.
+        **options: as for ``matplotlib.figure.Figure``.
+
+    Raises:
+        ValueError: the alt text is empty.
+
+    Example:
+        >>> from posembed.figures import DescribedFigure
+        >>> figure = DescribedFigure("A line that rises from 0 to 1.", figsize=(4, 2))
+        >>> _ = figure.subplots().plot([0, 1])
+        >>> figure.alt
+        'A line that rises from 0 to 1.'
+    """
+
+    def __init__(self, alt: str, **options: Any) -> None:
+        if not alt.strip():
+            raise ValueError("a figure needs an alt text: one sentence that says what it shows")
+        super().__init__(**options)
+        self.alt = alt
+
+    def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        buffer = io.BytesIO()
+        with matplotlib.rc_context(STYLE):
+            # No software version in the file: the same figure gives the same bytes.
+            self.savefig(buffer, format="png", metadata={"Software": None})
+        width, height = (round(inches * 100) for inches in self.get_size_inches())
+        metadata = {"alt": self.alt, "width": width, "height": height}
+        data = {"image/png": buffer.getvalue(), "text/plain": f"<figure: {self.alt}>"}
+        return data, {"image/png": metadata}
+
+
+def styled(draw: Callable[P, T]) -> Callable[P, T]:
+    """Run a drawing function in the style of the book.
+
+    Example:
+        >>> from posembed.figures import new_figure, styled
+        >>> @styled
+        ... def line(values):
+        ...     figure, axes = new_figure("A line through the values.")
+        ...     axes.plot(values)
+        ...     return figure
+        >>> line([1, 2, 3]).alt
+        'A line through the values.'
+    """
+
+    @wraps(draw)
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> T:
+        with matplotlib.rc_context(STYLE):
+            return draw(*args, **kwargs)
+
+    return wrapper
+
+
+def new_figure(alt: str, n_columns: int = 1, *, size: tuple[float, float] = (7.0, 3.0), **options: Any) -> Any:
+    """Make a figure with one or more axes side by side.
+
+    Args:
+        alt: the description, as for `DescribedFigure`.
+        n_columns: how many axes.
+        size: width and height in inches.
+        **options: as for ``matplotlib.figure.Figure.subplots``.
+
+    Returns:
+        The figure and its axes (one, or an array).
+
+    Example:
+        >>> from posembed.figures import new_figure
+        >>> figure, (left, right) = new_figure("Two empty frames.", 2)
+        >>> len(figure.axes)
+        2
+    """
+    figure = DescribedFigure(alt, figsize=size, layout="constrained")
+    return figure, figure.subplots(1, n_columns, **options)

@@ -1,0 +1,194 @@
+"""nn.Embedding is a lookup: the product with a one-hot matrix that is never formed."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from .errors import IdOutOfRangeError, LookupInputError
+
+
+def one_hot_lookup(
+    table: Float[Tensor, "n_rows d_model"], ids: Int[Tensor, "*shape"]
+) -> Float[Tensor, "*shape d_model"]:
+    """Look rows up as a matrix product: one_hot(ids) @ table.
+
+    Equal to ``torch.nn.functional.embedding(ids, table)`` in value and in gradient, and wasteful on purpose: it builds
+    the matrix of one-hot rows that the lookup avoids. A row of zeros and a single one, times the table, is a row of the
+    table; the gradient of the table is one_hot(ids)^T @ gradient, which adds up what arrives at each id.
+
+    Args:
+        table: one row for each id.
+        ids: integers from 0 to n_rows - 1, of any shape.
+
+    Returns:
+        The rows, in the table's dtype and on its device.
+
+    Raises:
+        LookupInputError: the table is not a floating-point matrix or holds NaN or infinity (0 times infinity is NaN, so
+            one such row would spoil every product), or the ids are not integers.
+        IdOutOfRangeError: an id names no row. A negative id is not a row counted from the end.
+
+    Example:
+        >>> import torch
+        >>> from posembed import one_hot_lookup
+        >>> table = torch.tensor([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])
+        >>> one_hot_lookup(table, torch.tensor([2, 0]))
+        tensor([[4., 5.],
+                [0., 1.]])
+    """
+    _check_table(table)
+    _check_ids(ids, table.shape[0])
+    one_hot = F.one_hot(ids.to(table.device, torch.int64), table.shape[0]).to(table.dtype)
+    return one_hot @ table
+
+
+def rows_with_gradient(embedding: nn.Embedding) -> list[int]:
+    """List the rows that the last backward pass reached, from a dense or a sparse gradient.
+
+    Args:
+        embedding: after ``backward()``.
+
+    Returns:
+        Row numbers in rising order, of those with an entry in a sparse gradient or not all zero in a dense one.
+
+    Raises:
+        LookupInputError: there is no gradient yet.
+
+    Example:
+        >>> import torch
+        >>> from posembed.lookup import rows_with_gradient
+        >>> embedding = torch.nn.Embedding(6, 3)
+        >>> embedding(torch.tensor([4, 1, 4])).sum().backward()
+        >>> rows_with_gradient(embedding)
+        [1, 4]
+    """
+    gradient = embedding.weight.grad
+    if gradient is None:
+        raise LookupInputError("the embedding has no gradient; call backward() on a loss that used it first")
+    if gradient.is_sparse:
+        return sorted(set(gradient.coalesce().indices()[0].tolist()))
+    return torch.nonzero(gradient.ne(0).any(dim=1)).flatten().tolist()
+
+
+def gradient_bytes(embedding: nn.Embedding) -> int:
+    """Count the bytes that the embedding's gradient occupies, indices of a sparse one included.
+
+    Raises:
+        LookupInputError: there is no gradient yet.
+
+    Example:
+        >>> import torch
+        >>> from posembed.lookup import gradient_bytes
+        >>> dense, sparse = torch.nn.Embedding(1000, 8), torch.nn.Embedding(1000, 8, sparse=True)
+        >>> for embedding in (dense, sparse):
+        ...     embedding(torch.tensor([3, 5])).sum().backward()
+        >>> gradient_bytes(dense), gradient_bytes(sparse)
+        (32000, 80)
+    """
+    gradient = embedding.weight.grad
+    if gradient is None:
+        raise LookupInputError("the embedding has no gradient; call backward() on a loss that used it first")
+    parts = (gradient._indices(), gradient._values()) if gradient.is_sparse else (gradient,)
+    return sum(part.numel() * part.element_size() for part in parts)
+
+
+@dataclass(frozen=True)
+class LookupCost:
+    """What one forward and backward pass costs for a table of n_rows.
+
+    Attributes:
+        way: "one-hot", "dense" (nn.Embedding) or "sparse" (nn.Embedding with sparse=True).
+        n_rows: rows of the table.
+        seconds: median time of a forward and a backward pass.
+        extra_bytes: the largest thing it builds that a lookup does not need: the one-hot matrix and the dense gradient,
+            the dense gradient, or the sparse one.
+    """
+
+    way: str
+    n_rows: int
+    seconds: float
+    extra_bytes: int
+
+
+def lookup_costs(
+    n_rows: int, *, d_model: int = 64, n_ids: int = 512, repeats: int = 5, seed: int = 0
+) -> list[LookupCost]:
+    """Measure a lookup of n_ids random ids, forward and backward, in three ways.
+
+    Times are of this machine, at this moment; compare them with each other only.
+
+    Args:
+        n_rows: rows of the table.
+        d_model: columns of the table.
+        n_ids: how many ids are looked up at once.
+        repeats: the median of so many runs is reported, after one that warms up.
+        seed: of the table and the ids.
+
+    Returns:
+        One cost for "one-hot", "dense" and "sparse", in this order.
+
+    Raises:
+        LookupInputError: a size below 1.
+
+    Example:
+        >>> from posembed.lookup import lookup_costs
+        >>> [(cost.way, cost.extra_bytes) for cost in lookup_costs(1000, d_model=8, n_ids=10, repeats=1)]
+        [('one-hot', 72000), ('dense', 32000), ('sparse', 400)]
+    """
+    for name, size in {"n_rows": n_rows, "d_model": d_model, "n_ids": n_ids, "repeats": repeats}.items():
+        if size < 1:
+            raise LookupInputError(f"{name} is {size}; it must be at least 1")
+    generator = torch.Generator().manual_seed(seed)
+    weight = torch.randn(n_rows, d_model, generator=generator)
+    ids = torch.randint(n_rows, (n_ids,), generator=generator)
+    costs = []
+    for way in ("one-hot", "dense", "sparse"):
+        embedding = nn.Embedding(n_rows, d_model, sparse=way == "sparse", _weight=weight.clone())
+        seconds = _median_seconds(partial(_forward_backward, embedding, ids, way), repeats)
+        one_hot_bytes = n_ids * n_rows * weight.element_size() if way == "one-hot" else 0
+        costs.append(LookupCost(way, n_rows, seconds, gradient_bytes(embedding) + one_hot_bytes))
+    return costs
+
+
+def _forward_backward(embedding: nn.Embedding, ids: Tensor, way: str) -> None:
+    embedding.weight.grad = None
+    out = one_hot_lookup(embedding.weight, ids) if way == "one-hot" else embedding(ids)
+    out.sum().backward()
+
+
+def _median_seconds(run: Callable[[], None], repeats: int) -> float:
+    run()
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def _check_table(table: Tensor) -> None:
+    if table.ndim != 2 or not table.is_floating_point():
+        raise LookupInputError(
+            f"the table must be a floating-point matrix of n_rows by d_model, but it is {table.dtype} of shape "
+            f"{tuple(table.shape)}"
+        )
+    if not bool(torch.isfinite(table).all()):
+        raise LookupInputError("the table holds NaN or infinity, which a product with zeros spreads to every row")
+
+
+def _check_ids(ids: Tensor, n_rows: int) -> None:
+    if ids.is_floating_point() or ids.is_complex() or ids.dtype == torch.bool:
+        raise LookupInputError(f"ids must be integers, but they are {ids.dtype}; convert them with .long()")
+    if ids.numel() and not 0 <= int(ids.min()) <= int(ids.max()) < n_rows:
+        raise IdOutOfRangeError(
+            f"ids run from {int(ids.min())} to {int(ids.max())}, but the table has rows 0 to {n_rows - 1}"
+        )

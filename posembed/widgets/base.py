@@ -1,0 +1,114 @@
+"""The base of every interactive figure: an anywidget whose output also carries a self-contained page form of itself."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+from typing import Any, ClassVar
+
+import anywidget
+
+STATIC = Path(__file__).parent / "static"
+
+# A model with the part of anywidget's interface that the figures use. `started` marks the element, because JupyterLab
+# may show one output twice.
+_PAGE = """<div class="posembed-root" data-posembed="{uid}">{fallback}</div>
+<script type="module">
+const state = {state};
+const source = {module};
+const el = document.querySelector('[data-posembed="{uid}"]:not([data-started])');
+el.dataset.started = "yes";
+const listeners = {{}};
+const model = {{
+  get: (name) => state[name],
+  set: (name, value) => {{
+    state[name] = value;
+    (listeners["change:" + name] || []).forEach((listener) => listener());
+  }},
+  save_changes() {{}},
+  on: (event, listener) => (listeners[event] ||= []).push(listener),
+}};
+const url = URL.createObjectURL(new Blob([source], {{ type: "text/javascript" }}));
+const figure = await import(url);
+URL.revokeObjectURL(url);
+figure.default.render({{ model, el }});
+</script>
+<style>{style}</style>"""
+
+
+class InteractiveFigure(anywidget.AnyWidget):
+    """A figure from one ES module, wherever it is shown.
+
+    A subclass names its module in ``module``, tags what the module reads with ``sync=True, figure=True`` and draws
+    ``fallback_html`` for readers without JavaScript. With a kernel it is an ordinary widget, without one the
+    ``text/html`` form in its output runs in the page: the same module, with its state as JSON.
+
+    Example:
+        >>> from posembed.widgets import LookupFigure
+        >>> sorted(LookupFigure().state())
+        ['batch', 'learning_rate', 'padding', 'selected', 'table', 'targets', 'words']
+    """
+
+    module: ClassVar[str]
+    _numbers: ClassVar[dict[str, Iterator[int]]] = {}
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        # Only where a figure is defined: each instance makes a subclass of its own for its traits.
+        if "module" in cls.__dict__:
+            cls._esm, cls._css = cls.source(), stylesheet()
+            cls._numbers[cls.__name__] = itertools.count()
+        super().__init_subclass__(**kwargs)
+
+    @classmethod
+    def source(cls) -> str:
+        """The ES module: the shared kit in front of the figure's own part, so that no import needs an address."""
+        return "\n".join((STATIC / name).read_text(encoding="utf-8") for name in ("kit.js", cls.module))
+
+    def state(self) -> dict[str, Any]:
+        """What the module reads, by name."""
+        return {name: getattr(self, name) for name in self.trait_names(figure=True)}
+
+    def fallback_html(self) -> str:
+        """What a reader without JavaScript sees (a notebook preview, print before the page has run)."""
+        raise NotImplementedError(f"{type(self).__name__} must draw a form of itself for readers without JavaScript")
+
+    def page_html(self) -> str:
+        """The self-contained form: fallback, state, module and style."""
+        state = _script_safe(self.state())
+        # The same notebook run in the same order gives the same identifiers, so stored outputs compare.
+        number = next(self._numbers[type(self).__name__])
+        uid = hashlib.sha256(f"{type(self).__name__}{number}{state}".encode()).hexdigest()[:8]
+        return _PAGE.format(
+            uid=f"pe-{uid}",
+            fallback=self.fallback_html(),
+            state=state,
+            module=_script_safe(self.source()),
+            style=stylesheet(),
+        )
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
+        bundle = super()._repr_mimebundle_(**kwargs)
+        data, metadata = bundle if isinstance(bundle, tuple) else (bundle or {}, {})
+        name = type(self).__name__
+        return {**data, "text/html": self.page_html(), "text/plain": f"<{name}: interactive figure>"}, metadata
+
+
+def stylesheet() -> str:
+    """The one style sheet of all figures."""
+    return (STATIC / "figure.css").read_text(encoding="utf-8")
+
+
+def html_table(caption: str, header: list[str], rows: list[list[str]]) -> str:
+    """A plain HTML table, the usual fallback of a figure. Texts are escaped."""
+    head = "".join(f'<th scope="col">{escape(text)}</th>' for text in header)
+    body = "".join("<tr>" + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>" for row in rows)
+    return f"<table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _script_safe(value: Any) -> str:
+    """JSON that no text can break out of a script element."""
+    return json.dumps(value, sort_keys=True).replace("<", "\\u003c").replace("\u2028", "\\u2028")

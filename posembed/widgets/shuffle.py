@@ -1,0 +1,120 @@
+"""Figure 1: the outputs of a real attention layer under every order of four words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+import traitlets
+from torch import Tensor
+
+from .base import InteractiveFigure, html_table
+
+if TYPE_CHECKING:
+    from ..pretrained import Encoder
+
+# Of the layer's 384 output channels the first sixteen are drawn: enough to recognise a vector by eye.
+N_CHANNELS = 16
+# Four decimals: finer than any colour shows, and the same text on every machine.
+DECIMALS = 4
+
+
+class ShuffleFigure(InteractiveFigure):
+    """Shuffle the words by dragging; the outputs of the encoder's first attention layer move with them.
+
+    With positions switched on, the position rows 1, 2, ... of the encoder are added, as they are behind [CLS].
+
+    Args:
+        encoder: what `load_encoder` returns, or any BERT model with its tokenizer.
+        sentence: three to six words, each a single token.
+
+    Raises:
+        ValueError: another number of words, or a word that the tokenizer splits.
+
+    Example:
+        >>> from posembed import load_encoder
+        >>> from posembed.widgets import ShuffleFigure
+        >>> ShuffleFigure(load_encoder(), "I do like coding").words
+        ['I', 'do', 'like', 'coding']
+    """
+
+    module = "shuffle.js"
+
+    words = traitlets.List(traitlets.Unicode()).tag(sync=True, figure=True)
+    layer = traitlets.Dict().tag(sync=True, figure=True)
+    order = traitlets.List(traitlets.Int()).tag(sync=True, figure=True)
+    positions = traitlets.Bool(False).tag(sync=True, figure=True)
+    causal = traitlets.Bool(False).tag(sync=True, figure=True)
+
+    def __init__(self, encoder: Encoder, sentence: str, **traits: Any) -> None:
+        words = sentence.split()
+        if not 3 <= len(words) <= 6:
+            raise ValueError(f"the figure shows three to six words, but {sentence!r} has {len(words)}")
+        ids = _ids(encoder, words)
+        layer = layer_tables(encoder.model, ids)
+        super().__init__(words=words, layer=layer, order=list(range(len(words))), **traits)
+
+    def fallback_html(self) -> str:
+        """Say in a table what moving the words shows."""
+        return html_table(
+            "Interactive figure (needs JavaScript): shuffle the words of a sentence. What it shows:",
+            ["", "each word's output", "the mean of all outputs"],
+            [
+                ["no positions, words shuffled", "moves with its word, unchanged", "unchanged"],
+                ["positions added, words shuffled", "changes", "changes"],
+                ["causal mask, words shuffled", "changes", "changes"],
+            ],
+        )
+
+
+def _ids(encoder: Encoder, words: list[str]) -> Tensor:
+    split = [word for word in words if len(encoder.tokenizer.tokenize(word)) != 1]
+    if split:
+        raise ValueError(f"the tokenizer splits {', '.join(split)} into several tokens; use words that are one")
+    return torch.tensor([encoder.tokenizer.encode(word, add_special_tokens=False)[0] for word in words])
+
+
+def layer_tables(model: Any, ids: Tensor, n_channels: int = N_CHANNELS) -> dict[str, Any]:
+    """Tabulate a BERT model's first self-attention over all inputs that an order of the words can give it.
+
+    Args:
+        model: a BERT model.
+        ids: "words", the token of each word.
+        n_channels: how many output channels to keep.
+
+    Returns:
+        ``logits`` (heads, rows, rows), ``values`` (heads, rows, n_channels), each head's values behind the output
+        matrix, and ``bias`` (n_channels). Row w is the bare word w, row n + w n + p the word w at place p.
+    """
+    attention = model.encoder.layer[0].attention
+    with torch.no_grad():
+        inputs = _layer_inputs(model.embeddings, ids).double()
+        query, key, value = (
+            _heads(_affine(inputs, getattr(attention.self, name)), attention.self.num_attention_heads)
+            for name in ("query", "key", "value")
+        )
+        logits = query @ key.mT / query.shape[-1] ** 0.5
+        output = attention.output.dense
+        # The output matrix acts on the heads side by side: its columns are split among them.
+        mixing = output.weight.double()[:n_channels].reshape(n_channels, *value.shape[::2]).permute(1, 2, 0)
+        tables = {"logits": logits, "values": value @ mixing, "bias": output.bias.double()[:n_channels]}
+    return {name: _rounded(table.tolist()) for name, table in tables.items()}
+
+
+def _layer_inputs(embeddings: Any, ids: Tensor) -> Tensor:
+    """What enters the first layer for each word, bare and then at each place behind [CLS]."""
+    bare = embeddings.word_embeddings(ids) + embeddings.token_type_embeddings.weight[0]
+    placed = bare[:, None] + embeddings.position_embeddings.weight[1 : len(ids) + 1]
+    return embeddings.LayerNorm(torch.cat([bare, placed.flatten(0, 1)]))
+
+
+def _affine(inputs: Tensor, layer: Any) -> Tensor:
+    return inputs @ layer.weight.double().T + layer.bias.double()
+
+
+def _heads(rows: Tensor, n_heads: int) -> Tensor:
+    return rows.unflatten(-1, (n_heads, -1)).transpose(0, 1)
+
+
+def _rounded(value: Any) -> Any:
+    return [_rounded(item) for item in value] if isinstance(value, list) else round(value, DECIMALS)

@@ -1,0 +1,36 @@
+import hypothesis
+import jaxtyping
+import pytest
+import torch
+
+# The tensors here are small, and the workers of pytest-xdist would fight over the cores.
+torch.set_num_threads(1)
+
+# The same examples on every machine: a test that fails is one that the next run can repeat. No timed limit, because a
+# busy machine is not an error; no database, because the examples do not depend on it.
+hypothesis.settings.register_profile("posembed", derandomize=True, deadline=None, database=None, max_examples=60)
+hypothesis.settings.load_profile("posembed")
+
+
+@pytest.fixture(autouse=True)
+def _checks_of_a_user(request):
+    """Tests marked bad_input run as a user would: without the hook of the root conftest.py."""
+    if request.node.get_closest_marker("bad_input") is None:
+        yield
+        return
+    before = jaxtyping.config.jaxtyping_disable
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", before)
+
+
+@pytest.fixture(scope="session")
+def encoder():
+    """The real encoder. Shared, so a test must leave it as it was."""
+    import posembed
+    from posembed.errors import EncoderNotFoundError
+
+    try:
+        return posembed.load_encoder()
+    except EncoderNotFoundError as error:
+        pytest.skip(f"needs the real encoder: {error}")

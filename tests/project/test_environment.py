@@ -1,0 +1,158 @@
+"""environment.yml, requirements/ and pyproject.toml are in step."""
+
+import re
+import tomllib
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parents[2]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+ENVIRONMENT = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
+LOCK = (ROOT / "requirements" / "lock.txt").read_text(encoding="utf-8")
+ENCODER = (ROOT / "requirements" / "encoder.txt").read_text(encoding="utf-8")
+PYTHONS = ("3.11", "3.12", "3.13")
+PLATFORMS = (("linux", "Linux", "x86_64"), ("darwin", "Darwin", "arm64"))
+
+
+def lines(text):
+    """A requirements file without comments and empty lines."""
+    return [line for line in (line.split(" #")[0].strip() for line in text.splitlines()) if line and line[0] != "#"]
+
+
+PINS = [Requirement(line) for line in lines(LOCK)]
+
+
+def group(name):
+    """The requirements of a dependency group, its included groups resolved."""
+    for item in PYPROJECT["dependency-groups"][name]:
+        if isinstance(item, dict):
+            yield from group(item["include-group"])
+        else:
+            yield item
+
+
+def declared():
+    """Every requirement that pyproject.toml states, with the place that states it."""
+    places = {"dependencies": PYPROJECT["project"]["dependencies"]}
+    places |= {name: group(name) for name in PYPROJECT["dependency-groups"]}
+    return [(place, Requirement(text)) for place, texts in places.items() for text in texts]
+
+
+def machine(python, platform):
+    """The values that a marker can ask for."""
+    sys_platform, system, processor = platform
+    return {
+        "python_version": python,
+        "python_full_version": f"{python}.9",
+        "sys_platform": sys_platform,
+        "platform_system": system,
+        "platform_machine": processor,
+        "os_name": "posix",
+        "platform_python_implementation": "CPython",
+        "implementation_name": "cpython",
+    }
+
+
+def pinned(python, platform):
+    """What the lock installs on one machine: a list, so that a package pinned twice is seen."""
+    values = machine(python, platform)
+    return [pin for pin in PINS if pin.marker is None or pin.marker.evaluate(values)]
+
+
+def conda_items():
+    return [item for item in ENVIRONMENT["dependencies"] if isinstance(item, str)]
+
+
+def pip_items():
+    (found,) = [item["pip"] for item in ENVIRONMENT["dependencies"] if isinstance(item, dict)]
+    return found
+
+
+def test_the_conda_environment_is_named_and_comes_from_conda_forge_alone():
+    assert ENVIRONMENT["name"] == "posembed"
+    assert ENVIRONMENT["channels"] == ["conda-forge"]
+    assert "pip" in conda_items()
+
+
+def test_the_conda_python_is_one_that_the_project_supports():
+    (python,) = [item.partition("=")[2] for item in conda_items() if item.startswith("python=")]
+    assert python in PYTHONS
+    assert SpecifierSet(PYPROJECT["project"]["requires-python"]).contains(python)
+
+
+def test_the_conda_environment_installs_the_lock_and_then_the_project():
+    items = pip_items()
+    assert items[-2:] == ["-r requirements/lock.txt", "-e ."]
+    assert not any("encoder" in item for item in items)
+
+
+def test_the_conda_environment_takes_pytorch_for_the_cpu():
+    setup = (ROOT / "tools" / "setup.py").read_text(encoding="utf-8")
+    (index,) = re.findall(r'CPU_INDEX = "(.+)"', setup)
+    assert pip_items()[0] == f"--extra-index-url {index}"
+
+
+def test_the_supported_pythons_are_those_of_the_classifiers():
+    prefix = "Programming Language :: Python :: "
+    classifiers = PYPROJECT["project"]["classifiers"]
+    assert tuple(text.removeprefix(prefix) for text in classifiers if text.startswith(prefix)) == PYTHONS
+
+
+@pytest.mark.parametrize("platform", PLATFORMS, ids=lambda platform: platform[0])
+@pytest.mark.parametrize("python", PYTHONS)
+def test_every_declared_requirement_is_pinned_at_a_version_that_satisfies_it(python, platform):
+    versions = {canonicalize_name(pin.name): version_of(pin) for pin in pinned(python, platform)}
+    for place, requirement in declared():
+        if requirement.marker and not requirement.marker.evaluate(machine(python, platform)):
+            continue
+        name = canonicalize_name(requirement.name)
+        assert name in versions, f"{requirement} ({place}) is not in the lock; run make lock"
+        fits = requirement.specifier.contains(versions[name], prereleases=True)
+        assert fits, f"the lock has {name} {versions[name]}, {place} asks for {requirement}; run make lock"
+
+
+@pytest.mark.parametrize("platform", PLATFORMS, ids=lambda platform: platform[0])
+@pytest.mark.parametrize("python", PYTHONS)
+def test_no_package_is_pinned_twice_for_one_machine(python, platform):
+    counts = Counter(canonicalize_name(pin.name) for pin in pinned(python, platform))
+    assert [name for name, count in counts.items() if count > 1] == []
+
+
+def version_of(pin):
+    (specifier,) = pin.specifier
+    return specifier.version
+
+
+def test_every_pin_is_one_exact_version():
+    assert len(PINS) > 100
+    for pin in PINS:
+        assert [specifier.operator for specifier in pin.specifier] == ["=="], str(pin)
+        assert "*" not in version_of(pin), str(pin)
+
+
+def test_the_lock_names_no_index_and_no_address():
+    # Comments too: an index address there may be somebody's own.
+    assert "://" not in LOCK
+    assert [line for line in lines(LOCK) if line.startswith("-") or " @ " in line] == []
+
+
+def test_the_lock_asks_for_no_hash():
+    # One hash would turn hash checking on for the whole file.
+    assert "--hash" not in LOCK
+
+
+def test_runtime_dependencies_are_lower_bounds_only():
+    """A reader's torch, and Colab's, must never be replaced by an older one."""
+    for text in PYPROJECT["project"]["dependencies"]:
+        assert [specifier.operator for specifier in Requirement(text).specifier] == [">="], text
+
+
+def test_the_encoder_is_pinned_with_its_hash():
+    (line,) = lines(ENCODER)
+    assert re.fullmatch(r"[\w.-]+==[\w.]+ --hash=sha256:[0-9a-f]{64}", line)

@@ -1,0 +1,444 @@
+"""Verdicts: which functions are called equivariant, invariant or neither."""
+
+import copy
+import itertools
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given
+from hypothesis import strategies as st
+from small_models import IDS, build
+from torch import nn
+
+from posembed import check_equivariance, with_position_table
+
+D_MODEL = 16
+FLOATS = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
+
+
+def tokens(*shape, seed=0, dtype=torch.float32):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).to(dtype)
+
+
+def seeded(make, seed=0):
+    """The same weights each time, and the global random state as it was."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return make()
+
+
+def self_attention(**options):
+    attention = seeded(lambda: nn.MultiheadAttention(D_MODEL, 4, batch_first=True))
+    return lambda x: attention(x, x, x, **options)
+
+
+def causal_attention(x):
+    return F.scaled_dot_product_attention(x, x, x, is_causal=True)
+
+
+def transformer():
+    layer = seeded(lambda: nn.TransformerEncoderLayer(D_MODEL, 4, 32, batch_first=True))
+    return nn.TransformerEncoder(layer, 2)
+
+
+def causal_transformer(x):
+    return transformer().eval()(x, mask=nn.Transformer.generate_square_subsequent_mask(x.shape[1]))
+
+
+def deep_sets(x, seq_dim=1):
+    """Zaheer et al. 2017, Deep Sets, equation 4, with matrices for its two numbers."""
+    own, shared = (tokens(x.shape[-1], x.shape[-1], seed=seed, dtype=x.dtype) for seed in (1, 2))
+    return torch.tanh(x @ own + x.mean(dim=seq_dim, keepdim=True) @ shared)
+
+
+def attention_pooling(x):
+    return (F.softmax(x @ tokens(D_MODEL, 1, seed=3), dim=1) * x).sum(dim=1)
+
+
+def circular_convolution(x):
+    kernel = tokens(D_MODEL, D_MODEL, 3, seed=4)
+    return F.conv1d(F.pad(x.mT, (1, 1), mode="circular"), kernel).mT
+
+
+def positions_added(x):
+    return x + tokens(*x.shape[1:], seed=5)
+
+
+EQUIVARIANT = {
+    "relu": lambda: torch.relu,
+    "identity": lambda: lambda x: x,
+    "per-token MLP": lambda: seeded(lambda: nn.Sequential(nn.Linear(D_MODEL, 32), nn.GELU(), nn.Linear(32, 8))),
+    "LayerNorm": lambda: nn.LayerNorm(D_MODEL),
+    "per-token scores": lambda: lambda x: x.sum(dim=-1),
+    "DeepSets layer": lambda: deep_sets,
+    "TransformerEncoder": transformer,
+    "softmax over the tokens": lambda: lambda x: x.softmax(dim=1),
+    "distance to the mean": lambda: lambda x: x - x.mean(dim=1, keepdim=True),
+    "ranks": lambda: lambda x: x.argsort(dim=1).argsort(dim=1),
+}
+INVARIANT = {
+    "mean": lambda: lambda x: x.mean(dim=1),
+    "max": lambda: lambda x: x.amax(dim=1),
+    "attention pooling": lambda: attention_pooling,
+    "constant": lambda: lambda x: torch.ones(2, 5, 3),
+    "zeros": lambda: torch.zeros_like,
+    "mean given to every token": lambda: lambda x: x.mean(dim=1, keepdim=True).expand_as(x),
+    "as wide as the sequence is long": lambda: lambda x: x.mean(dim=1)[:, :5],
+    "one number a sequence": lambda: lambda x: x.sum(dim=(1, 2)),
+    "one number": lambda: lambda x: x.square().sum(),
+    "sorted": lambda: lambda x: x.sort(dim=1).values,
+}
+NEITHER = {
+    "cumsum": lambda: lambda x: x.cumsum(dim=1),
+    "positions added": lambda: positions_added,
+    "causal attention": lambda: causal_attention,
+    "circular convolution": lambda: circular_convolution,
+    "flipped": lambda: lambda x: x.flip(1),
+    "shifted": lambda: lambda x: x.roll(1, dims=1),
+    "first token": lambda: lambda x: x[:, 0],
+    "first token for all": lambda: lambda x: x[:, :1].expand_as(x),
+    "weighted by place": lambda: lambda x: torch.arange(5.0) @ x,
+    "difference to the one before": lambda: lambda x: x.diff(dim=1, prepend=x[:, -1:]),
+    "one number that knows the first token": lambda: lambda x: x[:, 0].sum(),
+    "causal TransformerEncoder": lambda: causal_transformer,
+}
+KNOWN = [
+    pytest.param(make, verdict, id=name)
+    for verdict, functions in (("equivariant", EQUIVARIANT), ("invariant", INVARIANT), ("neither", NEITHER))
+    for name, make in functions.items()
+]
+
+
+@pytest.mark.parametrize(("make", "verdict"), KNOWN)
+def test_verdict(make, verdict):
+    report = check_equivariance(make(), tokens(2, 5, D_MODEL))
+    assert report.verdict == verdict
+    assert (report.max_error <= report.tolerance) == (verdict != "neither")
+    assert (report.counterexample is None) == (verdict != "neither")
+
+
+@pytest.mark.parametrize(
+    ("fn", "verdict"),
+    [
+        (lambda x: self_attention()(x), "equivariant"),
+        (
+            lambda x: self_attention(attn_mask=nn.Transformer.generate_square_subsequent_mask(5), is_causal=True)(x),
+            "neither",
+        ),
+        (lambda x: seeded(lambda: nn.RNN(D_MODEL, D_MODEL, batch_first=True))(x), "neither"),
+        (lambda x: seeded(lambda: nn.GRU(D_MODEL, D_MODEL, batch_first=True, bidirectional=True))(x), "neither"),
+    ],
+    ids=["attention", "causal attention", "RNN", "GRU in both directions"],
+)
+def test_verdict_of_a_module_that_returns_a_tuple(fn, verdict):
+    assert check_equivariance(fn, tokens(2, 5, D_MODEL), output=0).verdict == verdict
+
+
+def along(seq_dim):
+    """Three functions over an axis, one for each verdict."""
+    return {
+        "equivariant": lambda x: x - x.mean(dim=seq_dim, keepdim=True),
+        "invariant": lambda x: x.mean(dim=seq_dim),
+        "neither": lambda x: x.cumsum(dim=seq_dim),
+    }
+
+
+@pytest.mark.parametrize("verdict", ["equivariant", "invariant", "neither"])
+@pytest.mark.parametrize("seq_dim", range(-3, 3))
+# With all sizes equal, an axis that is taken for another one cannot be seen by its size.
+@pytest.mark.parametrize("shape", [(3, 5, 7), (5, 5, 5)], ids=str)
+def test_the_sequence_may_be_on_any_axis(shape, seq_dim, verdict):
+    assert check_equivariance(along(seq_dim)[verdict], tokens(*shape), seq_dim=seq_dim).verdict == verdict
+
+
+@pytest.mark.parametrize("verdict", ["equivariant", "invariant", "neither"])
+@pytest.mark.parametrize("shape", [(6,), (6, 3), (2, 6, 3), (2, 3, 6, 4)], ids=str)
+def test_any_number_of_axes(shape, verdict):
+    seq_dim = shape.index(6)
+    assert check_equivariance(along(seq_dim)[verdict], tokens(*shape), seq_dim=seq_dim).verdict == verdict
+
+
+def test_an_order_of_another_axis_does_not_matter():
+    """Equivariant to its tokens, while it mixes channels and batch rows by their place."""
+    x = tokens(3, 5, D_MODEL)
+    fn = lambda x: (x.cumsum(dim=-1) + x.cumsum(dim=0)) * torch.arange(1.0, D_MODEL + 1)  # noqa: E731
+    assert check_equivariance(fn, x).verdict == "equivariant"
+    assert check_equivariance(fn, x, seq_dim=0).verdict == "neither"
+    assert check_equivariance(fn, x, seq_dim=2).verdict == "neither"
+
+
+def test_a_circular_convolution_is_told_from_a_set_function_though_every_shift_passes():
+    x = tokens(2, 6, D_MODEL)
+    for shift in range(6):
+        torch.testing.assert_close(circular_convolution(x.roll(shift, 1)), circular_convolution(x).roll(shift, 1))
+    order = check_equivariance(circular_convolution, x).counterexample.permutation
+    assert order not in [tuple(torch.arange(6).roll(shift).tolist()) for shift in range(6)]
+
+
+@pytest.mark.xfail(strict=True, reason="the one permutation that is tried is a shift, which no circular function sees")
+def test_a_circular_convolution_is_told_apart_by_a_single_permutation():
+    assert check_equivariance(circular_convolution, tokens(2, 6, D_MODEL), n_permutations=1).verdict == "neither"
+
+
+@pytest.mark.parametrize("n_permutations", [1, 8])
+@pytest.mark.parametrize("place", range(7))
+def test_a_function_that_breaks_a_single_place_is_found_with_every_seed(place, n_permutations):
+    def breaks_one_place(x):
+        x[:, place] *= 2
+        return x
+
+    for seed in range(20):
+        report = check_equivariance(breaks_one_place, tokens(1, 7, 2), n_permutations=n_permutations, seed=seed)
+        assert report.verdict == "neither"
+
+
+@pytest.mark.parametrize(
+    ("violation", "dtype"),
+    [(1e-3, torch.float32), (1e-4, torch.float32), (1e-9, torch.float64), (1e-11, torch.float64)],
+    ids=str,
+)
+@pytest.mark.parametrize("pooled", [False, True])
+def test_a_small_violation_is_found_and_measured(violation, dtype, pooled):
+    x = tokens(2, 5, D_MODEL, dtype=dtype)
+
+    def slightly_wrong(x):
+        if pooled:
+            return x.amax(dim=1) + violation * x[:, 0]
+        x[:, 2] += violation * x.abs().max()
+        return x
+
+    report = check_equivariance(slightly_wrong, x)
+    assert report.verdict == "neither"
+    if not pooled:
+        # Of the scale, which the violation itself raises by less than its own share; plus the rounding of the sum.
+        assert report.max_error == pytest.approx(violation, rel=2 * violation + 2 * torch.finfo(dtype).eps / violation)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("share", [0.5, 2.0])
+def test_the_default_tolerance_is_where_the_docstring_says(dtype, share):
+    """In double precision the share is exact, so one side of the border passes and the other does not."""
+    documented = {torch.float64: 1e-12, torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 6e-2}[dtype]
+    x = tokens(2, 5, D_MODEL, dtype=dtype)
+
+    def wrong_by_a_share(x):
+        y = x.double()
+        y[:, 2, 0] += share * documented * y.abs().max()
+        return y
+
+    report = check_equivariance(wrong_by_a_share, x)
+    assert report.tolerance == documented
+    assert report.verdict == ("equivariant" if share < 1 else "neither")
+
+
+def test_a_given_tolerance_is_the_one_that_counts():
+    def wrong_by_a_percent(x):
+        x[:, 2] += 0.01 * x.abs().max()
+        return x
+
+    x = tokens(2, 5, D_MODEL)
+    assert check_equivariance(wrong_by_a_percent, x, tolerance=0.02).verdict == "equivariant"
+    assert check_equivariance(wrong_by_a_percent, x, tolerance=0.005).verdict == "neither"
+    assert check_equivariance(torch.relu, x, tolerance=0.0).verdict == "equivariant"
+
+
+def test_the_scale_of_the_output_does_not_matter():
+    x = tokens(2, 5, D_MODEL)
+    for scale in (1e-30, 1.0, 1e30):
+        assert check_equivariance(lambda x, s=scale: s * x.cumsum(dim=1), x).verdict == "neither"
+        assert check_equivariance(lambda x, s=scale: s * x.softmax(dim=1), x).verdict == "equivariant"
+
+
+# Exhaustive where it is small: over two tokens the swap is a shift, over three there are five other orders.
+@pytest.mark.parametrize("n_tokens", [2, 3])
+def test_short_sequences(n_tokens):
+    x = tokens(1, n_tokens, 4)
+    assert check_equivariance(torch.relu, x).verdict == "equivariant"
+    assert check_equivariance(lambda x: x.mean(dim=1), x).verdict == "invariant"
+    assert check_equivariance(lambda x: x.cumsum(dim=1), x).verdict == "neither"
+
+
+def bag_of_words(ids):
+    return F.one_hot(ids, 30).sum(dim=1).float()
+
+
+@pytest.mark.parametrize(
+    ("fn", "verdict"),
+    [
+        (lambda ids: ids, "equivariant"),
+        (lambda ids: F.one_hot(ids, 30).float(), "equivariant"),
+        (bag_of_words, "invariant"),
+        (lambda ids: bag_of_words(ids)[:, :5], "invariant"),
+        (lambda ids: ids.sum(), "invariant"),
+        (lambda ids: ids.sum(dim=1), "invariant"),
+        (lambda ids: ids + torch.arange(5), "neither"),
+        (lambda ids: ids[:, 0], "neither"),
+        (lambda ids: ids[:, 0].float(), "neither"),
+    ],
+    ids=["identity", "one-hot", "bag of words", "as wide as long", "sum", "sums", "positions", "first", "first float"],
+)
+def test_integer_ids(fn, verdict):
+    report = check_equivariance(fn, torch.tensor([[3, 1, 4, 1, 5], [9, 2, 6, 5, 3]]))
+    assert report.verdict == verdict
+
+
+def test_integers_have_no_tolerance():
+    """One count too many among a million: below any share of the scale, and wrong."""
+
+    def one_too_many(ids):
+        ids[:, 0] += 1
+        return ids
+
+    report = check_equivariance(one_too_many, 1_000_000 * torch.arange(1, 7)[None])
+    assert (report.verdict, report.tolerance) == ("neither", 0.0)
+
+
+@pytest.mark.xfail(strict=True, reason="integers above 2**53 are compared in float64, where neighbours are equal")
+def test_large_integers_are_compared_exactly():
+    ids = 2**60 + torch.arange(0, 50, 10)[None]
+    assert check_equivariance(lambda ids: ids + torch.arange(5), ids).verdict == "neither"
+
+
+OTHER_OUTPUTS = {
+    "bool": (lambda x: x > 0, lambda x: (x > 0).any(dim=1), lambda x: x > x[:, :1]),
+    "int": (lambda x: x.argmax(-1), lambda x: x.argmax(-1).sum(dim=1), lambda x: x.argmax(dim=-1) + torch.arange(5)),
+    "complex": (
+        lambda x: torch.complex(x, -x),
+        lambda x: torch.complex(x, -x).sum(dim=1),
+        lambda x: x * torch.exp(1j * torch.arange(5.0))[:, None],
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", OTHER_OUTPUTS)
+def test_outputs_that_are_not_floating_point(kind):
+    verdicts = [check_equivariance(fn, tokens(2, 5, D_MODEL)).verdict for fn in OTHER_OUTPUTS[kind]]
+    assert verdicts == ["equivariant", "invariant", "neither"]
+
+
+def test_inputs_that_are_not_floating_point():
+    bits, waves = tokens(2, 5) > 0, torch.complex(tokens(2, 5, 3), tokens(2, 5, 3, seed=1))
+    assert check_equivariance(torch.logical_not, bits).verdict == "equivariant"
+    assert check_equivariance(lambda x: x ^ (torch.arange(5) > 2), bits).verdict == "neither"
+    assert check_equivariance(torch.conj, waves).verdict == "equivariant"
+    assert check_equivariance(lambda x: x.conj().cumsum(dim=1), waves).verdict == "neither"
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("n_tokens", [8, 20])
+def test_a_small_bert_in_every_precision(dtype, n_tokens):
+    # Positions as large as words, as in a trained model: the usual start of 0.02 drowns in bfloat16's rounding.
+    model = build("bert", initializer_range=0.5).to(dtype)
+    x = tokens(2, n_tokens, D_MODEL, dtype=dtype)
+    assert check_equivariance(model, x).verdict == "neither"
+    with with_position_table(model, "zeroed"):
+        assert check_equivariance(model, x).verdict == "equivariant"
+        assert check_equivariance(model, x, output="pooler_output").verdict == "neither"
+        assert check_equivariance(model, x, output=lambda y: y[0].mean(dim=1)).verdict == "invariant"
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_the_real_encoder_in_every_precision(encoder, dtype):
+    model = copy.deepcopy(encoder.model).to(dtype)
+    ids = encoder.tokenizer("I do like coding", return_tensors="pt")["input_ids"]
+    assert check_equivariance(model, ids).verdict == "neither"
+    with with_position_table(model, "zeroed"):
+        assert check_equivariance(model, ids).verdict == "equivariant"
+        assert check_equivariance(model, model.get_input_embeddings()(ids).detach()).verdict == "equivariant"
+    with with_position_table(model, "shuffled"):
+        assert check_equivariance(model, ids).verdict == "neither"
+
+
+class WrongByAThousandth(nn.Module):
+    """Rounding that bfloat16 may well show and float32 may not, handed out in float32."""
+
+    def __init__(self, dtype):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(D_MODEL, dtype=dtype))
+
+    def forward(self, x):
+        x[:, 2] += 1e-3 * x.abs().max()
+        return x
+
+
+@pytest.mark.parametrize(
+    ("weights", "autocast", "verdict"),
+    [
+        (torch.float32, False, "neither"),
+        (torch.bfloat16, False, "equivariant"),
+        (torch.float16, False, "equivariant"),
+        (torch.float32, True, "equivariant"),
+    ],
+    ids=str,
+)
+def test_the_tolerance_is_that_of_the_coarsest_format_on_the_way(weights, autocast, verdict):
+    module = WrongByAThousandth(weights)
+    for fn in (module, module.forward):
+        with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+            assert check_equivariance(fn, tokens(2, 5, D_MODEL)).verdict == verdict
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "gpt2-lm", "bert", "bert-lm", "distilbert", "roberta"])
+@pytest.mark.parametrize("given", ["inputs_embeds", "input_ids"])
+def test_models_of_transformers(kind, given):
+    model = build(kind)
+    x = IDS if given == "input_ids" else tokens(2, 5, D_MODEL)
+    assert check_equivariance(model, x).verdict == "neither"
+    with with_position_table(model, "zeroed"):
+        # A causal mask tells the order even to a model without positions.
+        wanted = "neither" if kind.startswith("gpt2") else "equivariant"
+        assert check_equivariance(model, x).verdict == wanted
+
+
+def moved(fn, seq_dim):
+    return lambda x: fn(x.movedim(seq_dim, 1)).movedim(1, seq_dim)
+
+
+SHAPES = st.tuples(st.integers(1, 3), st.integers(2, 7), st.integers(1, 5))
+
+
+@given(shape=SHAPES, seq_dim=st.integers(-3, 2), seeds=st.tuples(st.integers(0, 2**31), st.integers(0, 2**31)))
+def test_any_deep_sets_network_is_equivariant_until_positions_are_added(shape, seq_dim, seeds):
+    x = tokens(*shape, seed=seeds[0], dtype=torch.float64).movedim(1, seq_dim)
+    positions = tokens(*shape[1:], seed=seeds[1], dtype=torch.float64)
+    network = lambda x: deep_sets(deep_sets(x))  # noqa: E731
+    ordered = moved(lambda x: network(x) + positions, seq_dim)
+    pooled = moved(lambda x: network(x).mean(dim=1, keepdim=True).expand_as(x), seq_dim)
+    options = {"seq_dim": seq_dim, "seed": seeds[1]}
+    assert check_equivariance(moved(network, seq_dim), x, **options).verdict == "equivariant"
+    assert check_equivariance(pooled, x, **options).verdict == "invariant"
+    report = check_equivariance(ordered, x, **options)
+    assert report.verdict == "neither"
+    assert_is_a_counterexample(ordered, x, seq_dim, report)
+
+
+@pytest.mark.parametrize("name", [name for name in NEITHER if name != "one number that knows the first token"])
+def test_a_counterexample_holds_when_its_permutation_is_applied_by_hand(name):
+    x = tokens(2, 5, D_MODEL)
+    assert_is_a_counterexample(NEITHER[name](), x, 1, check_equivariance(NEITHER[name](), x))
+
+
+def assert_is_a_counterexample(fn, x, seq_dim, report):
+    example = report.counterexample
+    order = list(example.permutation)
+    with torch.no_grad():  # torch takes another way, with other rounding, where gradients are recorded
+        before, after = fn(x.clone()), fn(x.index_select(seq_dim, torch.tensor(order)))
+    expected = before if report.equivariance_error is None else before.index_select(seq_dim, torch.tensor(order))
+    assert example.actual == after[example.index].item()
+    assert example.expected == expected[example.index].item()
+    scale = max(before.abs().max().item(), after.abs().max().item())
+    # Of the permutations tried another one may have the larger outputs, never smaller ones.
+    assert abs(example.actual - example.expected) / scale >= report.max_error > report.tolerance
+
+
+def test_every_other_order_is_a_counterexample_for_a_function_of_the_place():
+    """The report's worst case is the worst of all orders, where all are tried."""
+    x = tokens(1, 4, 2, dtype=torch.float64)
+    fn = lambda x: x * torch.arange(4.0)[:, None]  # noqa: E731
+    report = check_equivariance(fn, x, n_permutations=23)
+    orders = [list(order) for order in itertools.permutations(range(4))]
+    worst = max(float((fn(x[:, order]) - fn(x)[:, order]).abs().max()) for order in orders)
+    scale = max(float(fn(x[:, order]).abs().max()) for order in orders)
+    assert report.n_permutations == 23
+    assert report.max_error == worst / scale

@@ -1,0 +1,50 @@
+"""Draw the pictures that are committed: the map on the landing page, and the README's screenshot of the built book.
+
+The screenshot needs Chromium; where there is none, only the map is drawn.
+"""
+
+import io
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch.nn.functional as F
+from matplotlib import colormaps
+from PIL import Image
+
+from posembed import load_encoder
+
+ROOT = Path(__file__).resolve().parent.parent
+MAP = ROOT / "book" / "assets" / "what-it-learned.webp"
+SCREENSHOT = ROOT / "book" / "assets" / "screenshot.webp"
+
+
+def position_map():
+    """Cosine similarity of every two rows of the encoder's real position table, in the colours of the book's maps."""
+    table = load_encoder().model.embeddings.position_embeddings.weight.detach().double()
+    rows = F.normalize(table, dim=1)
+    shades = colormaps["PuOr_r"]((rows @ rows.T).numpy() / 2 + 0.5, bytes=True)
+    return Image.fromarray(np.asarray(shades)[..., :3])
+
+
+def main():
+    position_map().save(MAP, quality=82, method=6)
+    print(f"pictures: {MAP.relative_to(ROOT)}, {MAP.stat().st_size / 1e3:.0f} kB")
+    sys.path.insert(0, str(ROOT / "tests" / "browser"))
+    from chromium import find_chromium, open_page, serve_folder
+
+    if find_chromium() is None or not (ROOT / "_build" / "html" / "index.html").exists():
+        sys.exit("pictures: the screenshot needs Chromium and the built book (make book); it was left as it is")
+    with serve_folder(ROOT / "_build" / "html") as address, open_page(1280, 800) as page:
+        page.goto(f"{address}/why/permutation-equivariance.html")
+        page.locator(".pe-figure .pe-word").first.wait_for()
+        page.get_by_text("add positions").click()
+        page.get_by_role("button", name="coding").press("ArrowLeft")
+        page.locator("#try-it-shuffle-the-words").evaluate("e => e.scrollIntoView()")
+        page.wait_for_timeout(500)
+        Image.open(io.BytesIO(page.screenshot())).save(SCREENSHOT, quality=85, method=6)
+    print(f"pictures: {SCREENSHOT.relative_to(ROOT)}, {SCREENSHOT.stat().st_size / 1e3:.0f} kB")
+
+
+if __name__ == "__main__":
+    main()
