@@ -115,7 +115,9 @@ _BUILDERS: dict[str, Callable[..., nn.Module]] = {
     "whisper": partial(_made, "WhisperModel", _WHISPER),
     # Without a position table.
     "t5": partial(
-        _made, "T5Model", {"vocab_size": VOCABULARY, "d_model": 16, "d_kv": 8, "d_ff": 16, "num_layers": 1, "num_heads": 2}
+        _made,
+        "T5Model",
+        {"vocab_size": VOCABULARY, "d_model": 16, "d_kv": 8, "d_ff": 16, "num_layers": 1, "num_heads": 2},
     ),
     "llama": partial(_made, "LlamaModel", _BERT),
     "xlnet": partial(

@@ -31,7 +31,9 @@ def build():
     copy_mathjax()
     fresh_cache()
     command = [Path(sys.executable).with_name("jupyter-book"), "build", "book", "--config", "_config.yml"]
-    command += ["--path-output", ".", "-W", "-n", "--keep-going", "--quiet"]
+    # All pages each time: Sphinx would miss a changed style sheet, option or docstring. Runs of chapters are kept.
+    command += ["--path-output", ".", "--all", "-W", "-n", "--keep-going", "--quiet"]
+    shutil.rmtree(HTML, ignore_errors=True)
     code = subprocess.run(command, cwd=ROOT, env=os.environ | {"NO_COLOR": "1"}).returncode
     if code:
         sys.exit("book: the build failed; the first error stands above")

@@ -1,8 +1,12 @@
-"""Small repairs of the theme's pages: scripts that are printed twice, and what accessibility checkers find."""
+"""Repairs of the theme's pages that no option offers."""
 
 
 def drop_repeated_scripts(app, pagename, templatename, context, doctree):
-    """Two extensions register their inline scripts twice; a second `const` of one name is an error in the page."""
+    """Print each inline script once.
+
+    Two extensions register theirs twice, and a second `const` of one name is an
+    error in the page.
+    """
     seen, kept = set(), []
     for script in context.get("script_files", []):
         body = (getattr(script, "attributes", None) or {}).get("body")
@@ -13,5 +17,6 @@ def drop_repeated_scripts(app, pagename, templatename, context, doctree):
 
 
 def setup(app):
+    """Connect the repairs; Sphinx calls this."""
     app.connect("html-page-context", drop_repeated_scripts, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

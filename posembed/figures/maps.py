@@ -18,7 +18,7 @@ def table_maps(
     alt: str,
     xlabel: str = "column",
     ylabel: str = "row",
-    size: tuple[float, float] = (7.0, 3.0),
+    size: tuple[float, float] = (6.6, 3.0),
 ) -> DescribedFigure:
     """Draw matrices side by side with one colour scale, white at zero.
 
@@ -52,7 +52,7 @@ def table_maps(
 
 @styled
 def similarity_maps(
-    tables: Mapping[str, Float[Tensor, "positions d_model"]], *, alt: str, size: tuple[float, float] = (7.0, 3.2)
+    tables: Mapping[str, Float[Tensor, "positions d_model"]], *, alt: str, size: tuple[float, float] = (6.6, 3.0)
 ) -> DescribedFigure:
     """Draw the cosine similarity of every two rows of each table.
 

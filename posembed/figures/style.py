@@ -26,10 +26,10 @@ STYLE: Any = {
     "axes.prop_cycle": cycler(color=COLOURS),
     "axes.spines.right": False,
     "axes.spines.top": False,
-    "axes.titlesize": 11,
+    "axes.titlesize": 12.5,
     "axes.titleweight": "bold",
     "figure.facecolor": "white",
-    "font.size": 10.5,
+    "font.size": 12,
     "grid.color": "#e4e7eb",
     "legend.frameon": False,
     "lines.linewidth": 2,
@@ -97,7 +97,7 @@ def styled(draw: Callable[P, T]) -> Callable[P, T]:
     return wrapper
 
 
-def new_figure(alt: str, n_columns: int = 1, *, size: tuple[float, float] = (7.0, 3.0), **options: Any) -> Any:
+def new_figure(alt: str, n_columns: int = 1, *, size: tuple[float, float] = (6.6, 3.1), **options: Any) -> Any:
     """Make a figure with one or more axes side by side.
 
     Args:

@@ -96,7 +96,9 @@ def wrong_message(kind, instead, why):
         pytest.param("xlnet", "Transformer-XL's kind", id="xlnet"),
         pytest.param("bloom", "ALiBi", id="bloom"),
         wrong_message("roformer", "RoPE", "the sines that RoPE turns by are taken for a table that is added"),
-        wrong_message("gptj", "RoPE", "GPT-J keeps its angles in a buffer called embed_positions, which is not looked at"),
+        wrong_message(
+            "gptj", "RoPE", "GPT-J keeps its angles in a buffer called embed_positions, which is not looked at"
+        ),
         wrong_message("falcon-alibi", "ALiBi", "Falcon builds a rotary module that it does not use with alibi=True"),
         wrong_message("mpt", "ALiBi", "MPT calls it build_mpt_alibi_tensor"),
     ],

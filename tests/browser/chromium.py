@@ -1,0 +1,148 @@
+"""Chromium for the browser tests and the pictures: find it, serve a folder to it, open pages, note what goes wrong."""
+
+import contextlib
+import functools
+import http.server
+import os
+import shutil
+import threading
+from pathlib import Path
+
+from playwright.sync_api import Error, sync_playwright
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+HOME = "http://127.0.0.1"
+# Without a graphics card, with nothing of its own to say on the network, and with no way to another host.
+ARGUMENTS = (
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+)
+# A browser takes fonts from file:// only where no script asked for them early; it then loads them without that.
+OF_FILES = ("Access to font at 'file:", "Failed to load resource: net::ERR_FAILED")
+
+
+@functools.cache
+def find_chromium():
+    """Return the path of the browser named in POSEMBED_CHROMIUM, else of one on PATH, else of playwright's own."""
+    named = os.environ.get("POSEMBED_CHROMIUM")
+    paths = map(shutil.which, [named] if named else NAMES)
+    found = next((Path(path) for path in paths if path), None)
+    return found if found or named else _playwrights_own()
+
+
+def _playwrights_own():
+    try:
+        with sync_playwright() as playwright:
+            path = Path(playwright.chromium.executable_path)
+    except Error:
+        return None
+    return path if path.exists() else None
+
+
+@contextlib.contextmanager
+def serve_folder(folder):
+    """Serve a folder on this machine only, on a free port, and yield its address."""
+    handler = functools.partial(_QuietHandler, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        try:
+            yield f"{HOME}:{server.server_port}"
+        finally:
+            server.shutdown()
+
+
+class _QuietHandler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *arguments):
+        """Keep requests out of the tests' output."""
+
+
+@contextlib.contextmanager
+def start_browser():
+    """Start Chromium and yield it; it ends with the block."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=ARGUMENTS)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@contextlib.contextmanager
+def open_page(width, height, colour_scheme="light"):
+    """Yield an empty page in a browser of its own; when the block ends, what went wrong on the page is raised."""
+    with start_browser() as browser:
+        page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=colour_scheme)
+        record = Record(page)
+        yield page
+    if record.faults():
+        raise RuntimeError("; ".join(record.faults()))
+
+
+class Record:
+    """What a page did from now on: its errors, the requests that were refused, and those to other hosts."""
+
+    def __init__(self, page):
+        self.errors, self.refused, self.elsewhere, self._finished = [], [], [], []
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("console", self._note_message)
+        page.on("request", self._note_request)
+        page.on("response", self._note_response)
+        page.on("requestfinished", lambda request: self._finished.append(request))
+
+    def _note_message(self, message):
+        if message.type == "error" and not message.text.startswith(OF_FILES):
+            self.errors.append(message.text)
+
+    def _note_request(self, request):
+        if not request.url.startswith((HOME, "blob:", "data:", "file:")):
+            self.elsewhere.append(request.url)
+
+    def _note_response(self, response):
+        if response.status >= 400:
+            self.refused.append(f"{response.status} {response.url}")
+
+    def faults(self):
+        """List all of them, in words."""
+        return [
+            *(f"error: {error}" for error in self.errors),
+            *(f"refused: {answer}" for answer in self.refused),
+            *(f"another host: {url}" for url in self.elsewhere),
+        ]
+
+    def transferred(self):
+        """Count the bytes of all response bodies; Python's server does not compress them."""
+        return sum(request.sizes()["responseBodySize"] for request in self._finished if request.url.startswith(HOME))
+
+
+def wait_until_ready(page):
+    """Wait until the page's figures run, its formulas are set and its fonts are there."""
+    page.wait_for_function("() => !document.querySelector('.posembed-root:not(:has(.pe-figure))')")
+    page.evaluate("async () => { await window.MathJax?.startup?.promise; await document.fonts.ready; }")
+    wait_until_still(page)
+
+
+def wait_until_still(page):
+    """Wait until no transition or animation runs; colours are final only then."""
+    page.evaluate("() => Promise.allSettled(document.getAnimations().map((animation) => animation.finished))")
+
+
+def outside(page, selector="body"):
+    """Name the elements that stand out of a part of the page on the right, where they can be seen."""
+    return page.evaluate(OUTSIDE, selector)
+
+
+# What scrolls by itself, or is hidden, may be wider.
+OUTSIDE = """(selector) => {
+  const part = document.querySelector(selector);
+  const edge = Math.min(part.getBoundingClientRect().right, innerWidth) + 1;
+  const scrolls = (node) => node !== part && (getComputedStyle(node).overflowX !== "visible" ||
+    (node.parentElement && node.parentElement !== part.parentElement && scrolls(node.parentElement)));
+  return [...part.querySelectorAll("*")]
+    .filter((node) => node.checkVisibility() && node.getBoundingClientRect().right > edge && !scrolls(node.parentElement))
+    .map((node) => `${node.tagName} ${node.getAttribute("class")} to ${Math.round(node.getBoundingClientRect().right)}`);
+}"""

@@ -1,0 +1,55 @@
+import pytest
+
+from .built import HTML, NOT_BUILT
+from .chromium import Record, find_chromium, serve_folder, start_browser, wait_until_ready
+
+NO_CHROMIUM = "no Chromium: install chromium or google-chrome, or name one in POSEMBED_CHROMIUM"
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "slow: takes more than ten seconds")
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """One Chromium for all tests."""
+    if find_chromium() is None:
+        pytest.skip(NO_CHROMIUM)
+    with start_browser() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="session")
+def built():
+    """The folder of the built book."""
+    if not (HTML / "index.html").exists():
+        pytest.fail(NOT_BUILT, pytrace=False)
+    return HTML
+
+
+@pytest.fixture(scope="session")
+def site(built):
+    """The address of the built book, on this machine only."""
+    with serve_folder(built) as address:
+        yield address
+
+
+@pytest.fixture
+def open_address(browser):
+    """A function that opens an address in a window of its own; a page that reports an error fails the test."""
+    contexts, records = [], []
+
+    def open_address(address, *, width=1280, height=900, **options):
+        contexts.append(browser.new_context(viewport={"width": width, "height": height}, **options))
+        page = contexts[-1].new_page()
+        records.append(Record(page))
+        page.goto(address)
+        if options.get("java_script_enabled", True):
+            wait_until_ready(page)
+        return page
+
+    yield open_address
+    for context in contexts:
+        context.close()
+    for record in records:
+        assert record.faults() == []

@@ -1,0 +1,161 @@
+"""Input that no verdict can come from: a named error whose one line says what to do."""
+
+import dataclasses
+
+import pytest
+import torch
+import torch.nn.functional as F
+from small_models import build
+
+from posembed import check_equivariance
+from posembed.errors import EquivarianceInputError, LengthChangedError, NonFiniteError, OutputError
+
+pytestmark = pytest.mark.bad_input
+X = torch.randn(2, 5, 8, generator=torch.Generator().manual_seed(0))
+IDS = torch.tensor([[3, 1, 4, 1, 5], [9, 2, 6, 5, 3]])
+
+
+def spoiled(value):
+    return X.index_fill(1, torch.tensor([2]), value)
+
+
+@dataclasses.dataclass
+class Bad:
+    error: type
+    # What the message must speak of: what was given, and what to do.
+    says: list[str]
+    x: object = None
+    fn: object = torch.relu
+    options: dict = dataclasses.field(default_factory=dict)
+
+
+def one_place(x, value):
+    """Bad only where the first token is not the first any more, so for permuted input alone."""
+    return x if torch.equal(x, X) else x.index_fill(1, torch.tensor([2]), value)
+
+
+INPUT = EquivarianceInputError
+BAD = {
+    "a list": Bad(INPUT, ["tensor", "list"], [[1.0, 2.0]]),
+    "a number": Bad(INPUT, ["tensor", "float"], 3.0),
+    "nothing": Bad(INPUT, ["tensor", "NoneType"], None),
+    "no axes": Bad(INPUT, ["()", "axis 1", "seq_dim="], torch.tensor(1.0)),
+    "no axes, seq_dim=0": Bad(INPUT, ["()", "axis 0", "seq_dim="], torch.tensor(1.0), options={"seq_dim": 0}),
+    "one axis": Bad(INPUT, ["(5,)", "axis 1", "seq_dim="], torch.arange(5.0)),
+    "axis 3 of three": Bad(INPUT, ["(2, 5, 8)", "axis 3", "seq_dim="], X, options={"seq_dim": 3}),
+    "axis -4 of three": Bad(INPUT, ["(2, 5, 8)", "axis -4", "seq_dim="], X, options={"seq_dim": -4}),
+    "an empty batch": Bad(INPUT, ["(0, 5, 8)", "empty", "give it"], torch.zeros(0, 5, 8)),
+    "an empty sequence": Bad(INPUT, ["(2, 0, 8)", "empty", "at least two tokens"], torch.zeros(2, 0, 8)),
+    "no features": Bad(INPUT, ["(2, 5, 0)", "empty", "give it"], torch.zeros(2, 5, 0)),
+    "one token": Bad(INPUT, ["one token", "give it at least two"], X[:, :1]),
+    "equal tokens": Bad(INPUT, ["all tokens of x are equal", "give it different ones"], X[:, :1].expand(2, 5, 8)),
+    "equal ids": Bad(INPUT, ["all tokens of x are equal", "give it different ones"], torch.full((2, 5), 7)),
+    "NaN in x": Bad(NonFiniteError, ["x holds NaN or infinity", "mend"], spoiled(torch.nan)),
+    "infinity in x": Bad(NonFiniteError, ["x holds NaN or infinity", "mend"], spoiled(-torch.inf)),
+    "NaN in fn(x)": Bad(NonFiniteError, ["fn(x) holds NaN", "mend"], X, lambda x: x.log()),
+    "infinity in fn(x)": Bad(NonFiniteError, ["fn(x) holds NaN or infinity"], X, lambda x: x / 0),
+    "NaN for permuted x": Bad(NonFiniteError, ["fn of the permuted x"], X, lambda x: one_place(x, torch.nan)),
+    "infinity for permuted x": Bad(NonFiniteError, ["fn of the permuted x"], X, lambda x: one_place(x, torch.inf)),
+    "longer": Bad(
+        LengthChangedError, ["5 tokens on axis 1", "(2, 6, 8)", "output="], X, lambda x: F.pad(x, (0, 0, 1, 0))
+    ),
+    "shorter": Bad(LengthChangedError, ["5 tokens on axis 1", "(2, 4, 8)", "output="], X, lambda x: x[:, 1:]),
+    "one left": Bad(LengthChangedError, ["5 tokens", "(2, 1, 8)", "output="], X, lambda x: x.mean(1, keepdim=True)),
+    "none left": Bad(LengthChangedError, ["5 tokens", "(2, 0, 8)", "output="], X, lambda x: x[:, :0]),
+    "another axis moved": Bad(LengthChangedError, ["5 tokens", "(2, 8, 5)"], X, lambda x: x.mT),
+    "ids to fewer ids": Bad(LengthChangedError, ["5 tokens", "(2, 4)", "output="], IDS, lambda ids: ids[:, 1:]),
+    "ids to more states": Bad(LengthChangedError, ["(2, 6, 4)"], IDS, lambda ids: torch.zeros(2, 6, 4)),
+    "ids to one state": Bad(LengthChangedError, ["(2, 1, 9)"], IDS, lambda ids: F.one_hot(ids, 10)[:, :1, 1:].float()),
+    "no result": Bad(OutputError, ["NoneType", "output="], X, lambda x: None),
+    "a number from fn": Bad(OutputError, ["float", "output="], X, lambda x: x.sum().item()),
+    "an array": Bad(OutputError, ["ndarray", "output="], X, lambda x: x.numpy()),
+    "a tuple": Bad(OutputError, ["a tuple of 2", "output="], X, lambda x: (x, x)),
+    "a tuple of one": Bad(OutputError, ["a tuple of 1", "output="], X, lambda x: (x,)),
+    "a list of tensors": Bad(OutputError, ["a list of 1", "output="], X, lambda x: [x]),
+    "an unknown dict": Bad(OutputError, ["a dict with a, b", "output="], X, lambda x: {"a": x, "b": x}),
+    "an empty dict": Bad(OutputError, ["a dict with", "output="], X, lambda x: {}),
+    "a missing key": Bad(OutputError, ["'c'", "a dict with a"], X, lambda x: {"a": x}, {"output": "c"}),
+    "a missing attribute": Bad(OutputError, ["'c'", "Tensor"], X, torch.relu, {"output": "c"}),
+    "a missing index": Bad(OutputError, ["5", "a tuple of 1"], X, lambda x: (x,), {"output": 5}),
+    "an index into a dict": Bad(OutputError, ["0", "a dict with a"], X, lambda x: {"a": x}, {"output": 0}),
+    "no permutations": Bad(INPUT, ["n_permutations is 0", "at least one"], X, options={"n_permutations": 0}),
+    "negative permutations": Bad(INPUT, ["n_permutations is -3", "at least one"], X, options={"n_permutations": -3}),
+    "negative tolerance": Bad(INPUT, ["tolerance is -0.1", "zero or a positive"], X, options={"tolerance": -0.1}),
+    "NaN tolerance": Bad(INPUT, ["tolerance is nan", "zero or a positive"], X, options={"tolerance": torch.nan}),
+    "infinite tolerance": Bad(INPUT, ["tolerance is inf"], X, options={"tolerance": torch.inf}),
+}
+
+
+def check(bad):
+    return check_equivariance(bad.fn, bad.x, **bad.options)
+
+
+def assert_named_error(bad):
+    with pytest.raises(bad.error) as caught:
+        check(bad)
+    assert type(caught.value) is bad.error
+    message = str(caught.value)
+    assert "\n" not in message
+    assert [piece for piece in bad.says if piece not in message] == []
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_named_error_in_one_line_that_says_what_to_do(name):
+    assert_named_error(BAD[name])
+
+
+def test_the_input_is_checked_before_the_function_is_called():
+    calls = []
+    for name in ("NaN in x", "one token", "equal tokens", "an empty batch", "no permutations"):
+        with pytest.raises((EquivarianceInputError, NonFiniteError)):
+            check_equivariance(calls.append, BAD[name].x, **BAD[name].options)
+    assert calls == []
+
+
+def test_an_error_of_the_function_is_its_own():
+    with pytest.raises(ZeroDivisionError):
+        check_equivariance(lambda x: 1 / 0, X)
+
+
+def test_an_error_in_output_keeps_its_cause():
+    with pytest.raises(OutputError) as caught:
+        check_equivariance(lambda x: {"a": {}}, X, output=lambda y: y["a"]["b"])
+    assert isinstance(caught.value.__cause__, KeyError)
+
+
+def test_advice_of_the_length_error_works():
+    """As for a [CLS] token that a model puts in front."""
+    longer = lambda x: F.pad(x, (0, 0, 1, 0))  # noqa: E731
+    assert check_equivariance(longer, X, output=lambda y: y[:, 1:]).verdict == "equivariant"
+
+
+def missing(reason, bad):
+    return pytest.param(bad, id=reason, marks=pytest.mark.xfail(strict=True, reason=reason))
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        missing(
+            "an output without features: torch's own error", Bad(OutputError, ["(2, 5, 0)"], X, lambda x: x[..., :0])
+        ),
+        missing(
+            "tokens of all rows on one axis: taken for a pooled output, 'neither'",
+            Bad(LengthChangedError, ["(10, 8)"], X, lambda x: x.relu().reshape(-1, 8)),
+        ),
+        missing(
+            "per-token scores of channels-first input: taken for a pooled output, 'neither'",
+            Bad(LengthChangedError, ["(2, 5)"], X.mT, lambda x: x.sum(1), {"seq_dim": 2}),
+        ),
+        missing(
+            "an image model: transformers' own error about inputs_embeds",
+            Bad(INPUT, ["inputs_embeds"], torch.rand(1, 3, 8, 8), build("vit")),
+        ),
+        missing(
+            "a choice that is no tensor: told to choose",
+            Bad(OutputError, ["output='a'"], X, lambda x: {"a": (x, x)}, {"output": "a"}),
+        ),
+    ],
+)
+def test_a_named_error_is_still_to_come(bad):
+    assert_named_error(bad)

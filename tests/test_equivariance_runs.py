@@ -1,0 +1,413 @@
+"""How the function is called: what it may do to the check, what the check may do to it, and what it is given."""
+
+import itertools
+from collections import UserDict
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import pytest
+import torch
+import torch.nn.functional as F
+from small_models import IDS, build
+from torch import Tensor, nn
+from transformers.modeling_outputs import BaseModelOutput
+
+from posembed import EquivarianceReport, check_equivariance
+from posembed.equivariance import Counterexample
+from posembed.errors import NonDeterministicError, OutputError
+
+
+def tokens(*shape, seed=0):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+
+
+X = tokens(2, 5, 8)
+
+
+class Recorder:
+    """The identity, which keeps what it was given."""
+
+    def __init__(self):
+        self.seen = []
+
+    def __call__(self, x):
+        self.seen.append(x.clone())
+        return x
+
+    def others(self, x):
+        return [seen for seen in self.seen if not torch.equal(seen, x)]
+
+
+# What the function may do to the check.
+
+
+@pytest.mark.parametrize(("fn", "verdict"), [(torch.relu_, "equivariant"), (lambda x: x.cumsum_(1), "neither")])
+def test_a_function_may_write_into_its_input(fn, verdict):
+    x = X.clone()
+    assert check_equivariance(fn, x).verdict == verdict
+    assert torch.equal(x, X)
+
+
+def test_a_function_may_spoil_its_input_after_use():
+    def wipes(x):
+        result = x.cumsum(dim=1)
+        x.fill_(torch.nan)
+        return result
+
+    assert check_equivariance(wipes, X).verdict == "neither"
+
+
+@pytest.mark.parametrize(
+    ("inner", "verdict"),
+    [(torch.relu, "equivariant"), (lambda x: x.cumsum(dim=1), "neither")],
+    ids=["relu", "cumsum"],
+)
+def test_a_function_may_return_the_same_buffer_each_time(inner, verdict):
+    """Compared by reference, a buffer always equals itself and every function would be invariant."""
+    buffer = torch.empty_like(X)
+    assert check_equivariance(lambda x: buffer.copy_(inner(x)), X).verdict == verdict
+
+
+def count_calls(change):
+    calls = itertools.count(1)
+    return lambda x: x + change(next(calls))
+
+
+def another_shape_each_time():
+    calls = itertools.count(1)
+    return lambda x: x.repeat(1, 1, next(calls))
+
+
+STATES = {
+    "a counter": lambda: count_calls(lambda call: call),
+    "a counter from the third call on": lambda: count_calls(lambda call: call * (call > 2)),
+    "a slow drift": lambda: count_calls(lambda call: 1e-3 * call),
+    "a drift from the third call on": lambda: count_calls(lambda call: 1e-3 * max(0, call - 2)),
+    "dropout": lambda: lambda x: F.dropout(x, 0.5),
+    "noise": lambda: lambda x: x + 0.01 * torch.randn_like(x),
+    "another shape each time": another_shape_each_time,
+    "dropout in a module hidden in a lambda": lambda: lambda x: nn.Dropout(0.5)(x),
+}
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_a_function_that_is_not_one_is_an_error_and_never_a_verdict(name):
+    with pytest.raises(NonDeterministicError) as caught:
+        check_equivariance(STATES[name](), X)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", [name for name in STATES if name != "another shape each time"])
+def test_the_message_says_how_to_remove_the_state(name):
+    with pytest.raises(NonDeterministicError, match=r"model\.eval\(\).*remove any state"):
+        check_equivariance(STATES[name](), X)
+
+
+def test_a_shape_that_depends_on_the_order_is_an_error():
+    with pytest.raises(NonDeterministicError, match="must not depend on the order"):
+        check_equivariance(lambda x: x[..., : 3 if torch.equal(x, X) else 4], X)
+
+
+# What the check may do to the function.
+
+
+class Net(nn.Module):
+    """Submodules in different modes, and what the forward pass saw of them."""
+
+    def __init__(self, fails=False):
+        super().__init__()
+        self.first, self.second = nn.Dropout(0.5), nn.Sequential(nn.Dropout(0.5), nn.Linear(8, 8))
+        self.fails, self.modes, self.gradients = fails, set(), set()
+
+    def forward(self, x):
+        self.modes.add(tuple(module.training for module in self.modules()))
+        self.gradients.add(torch.is_grad_enabled())
+        if self.fails:
+            raise RuntimeError("mine")
+        return self.second(self.first(x))
+
+    def encode(self, x):
+        return self(x)
+
+
+def modes(module):
+    return {name: part.training for name, part in module.named_modules()}
+
+
+MODES = {
+    "all training": lambda net: net.train(),
+    "all in eval mode": lambda net: net.eval(),
+    "one part frozen": lambda net: net.train().second.eval(),
+    "only a leaf training": lambda net: net.eval().second[0].train(),
+}
+
+
+@pytest.mark.parametrize("call", ["module", "bound method"])
+@pytest.mark.parametrize("name", MODES)
+def test_dropout_is_off_in_the_check_and_every_submodule_gets_its_mode_back(name, call):
+    net = Net()
+    MODES[name](net)
+    before = modes(net)
+    assert check_equivariance(net if call == "module" else net.encode, X).verdict == "equivariant"
+    assert net.modes == {(False,) * len(before)}
+    assert modes(net) == before
+
+
+@pytest.mark.parametrize("name", MODES)
+def test_the_modes_are_put_back_when_the_forward_pass_fails(name):
+    net = Net(fails=True)
+    MODES[name](net)
+    before = modes(net)
+    with pytest.raises(RuntimeError, match="mine"):
+        check_equivariance(net, X)
+    assert modes(net) == before
+    assert torch.is_grad_enabled()
+
+
+def test_the_modes_are_put_back_when_the_check_itself_raises():
+    net = Net().train()
+    with pytest.raises(OutputError):
+        check_equivariance(net, X, output=lambda y: None)
+    assert all(modes(net).values())
+
+
+def test_a_module_that_two_names_share_gets_its_mode_back():
+    shared = nn.Dropout(0.5)
+    net = nn.Sequential(shared, nn.Linear(8, 8), shared).train()
+    check_equivariance(net, X)
+    assert all(modes(net).values())
+
+
+def test_no_gradients_are_recorded_and_recording_is_as_before():
+    net = Net()
+    x = X.clone().requires_grad_()
+    check_equivariance(net, x)
+    assert net.gradients == {False}
+    assert torch.is_grad_enabled()
+    assert x.grad is None
+    assert all(parameter.grad is None for parameter in net.parameters())
+    with torch.no_grad():
+        check_equivariance(net, x)
+        assert not torch.is_grad_enabled()
+
+
+def test_a_function_that_needs_gradients_inside_can_switch_them_on():
+    def force(x):
+        with torch.enable_grad():
+            x.requires_grad_()
+            return torch.autograd.grad(x.pow(3).sum(), x)[0]
+
+    assert check_equivariance(force, X).verdict == "equivariant"
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_x_is_not_touched(requires_grad):
+    x = X.clone().requires_grad_(requires_grad)
+    version = x._version
+    check_equivariance(torch.relu_, x)
+    assert torch.equal(x, X)
+    assert (x.requires_grad, x.grad, x._version) == (requires_grad, None, version)
+
+
+def test_x_may_be_a_view_with_any_strides():
+    wide = tokens(8, 5, 2)
+    assert check_equivariance(torch.relu_, wide.permute(2, 1, 0)).verdict == "equivariant"
+    assert check_equivariance(lambda x: x.cumsum(1), tokens(1, 5, 1).expand(3, 5, 8)).verdict == "neither"
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 8), (2, 50, 8)], ids=str)
+def test_the_global_random_state_is_left_alone(shape):
+    before = torch.get_rng_state()
+    check_equivariance(torch.relu, tokens(*shape), seed=3)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_parameters_and_buffers_are_left_alone():
+    """Batch normalisation would move its running averages in train mode."""
+    net = nn.Sequential(nn.BatchNorm1d(5), nn.Linear(8, 8)).train()
+    before = {name: value.clone() for name, value in net.state_dict().items()}
+    check_equivariance(net, X)
+    assert all(torch.equal(value, before[name]) for name, value in net.state_dict().items())
+
+
+# Which tensor is meant.
+
+
+@dataclass
+class Outputs:
+    scores: Tensor
+    total: Tensor
+
+
+NAMED = {
+    "dict": lambda x: {"scores": x.relu(), "total": x.sum(dim=1)},
+    "mapping": lambda x: UserDict(scores=x.relu(), total=x.sum(dim=1)),
+    "dataclass": lambda x: Outputs(x.relu(), x.sum(dim=1)),
+    "namespace": lambda x: SimpleNamespace(scores=x.relu(), total=x.sum(dim=1)),
+}
+
+
+@pytest.mark.parametrize("kind", NAMED)
+def test_an_output_chosen_by_name(kind):
+    assert check_equivariance(NAMED[kind], X, output="scores").verdict == "equivariant"
+    assert check_equivariance(NAMED[kind], X, output="total").verdict == "invariant"
+    with pytest.raises(OutputError, match="output='score' is not in what fn returned"):
+        check_equivariance(NAMED[kind], X, output="score")
+
+
+@pytest.mark.parametrize("kind", [tuple, list])
+def test_an_output_chosen_by_index(kind):
+    fn = lambda x: kind((x.relu(), x.sum(dim=1)))  # noqa: E731
+    verdicts = {k: check_equivariance(fn, X, output=k).verdict for k in (0, 1, -1)}
+    assert verdicts == {0: "equivariant", 1: "invariant", -1: "invariant"}
+    with pytest.raises(OutputError, match=f"output=2 is not in what fn returned .a {kind.__name__} of 2"):
+        check_equivariance(fn, X, output=2)
+
+
+def test_an_output_chosen_by_a_function():
+    fn = lambda x: {"layers": (x, x.cumsum(dim=1))}  # noqa: E731
+    assert check_equivariance(fn, X, output=lambda y: y["layers"][0]).verdict == "equivariant"
+    assert check_equivariance(fn, X, output=lambda y: y["layers"][1]).verdict == "neither"
+    with pytest.raises(OutputError, match="is not in what fn returned"):
+        check_equivariance(fn, X, output=lambda y: y["layers"][2])
+
+
+@pytest.mark.parametrize("kind", [dict, BaseModelOutput])
+def test_a_models_usual_output_needs_no_name(kind):
+    assert check_equivariance(lambda x: kind(last_hidden_state=x.relu()), X).verdict == "equivariant"
+    states = lambda x: kind(last_hidden_state=x.relu(), attentions=x.cumsum(dim=1))  # noqa: E731
+    assert check_equivariance(states, X).verdict == "equivariant"
+    assert check_equivariance(states, X, output="attentions").verdict == "neither"
+
+
+def test_logits_are_taken_where_there_are_no_hidden_states():
+    assert check_equivariance(lambda x: {"loss": x.sum(), "logits": x.cumsum(dim=1)}, X).verdict == "neither"
+    both = lambda x: {"logits": x.cumsum(dim=1), "last_hidden_state": x}  # noqa: E731
+    assert check_equivariance(both, X).verdict == "equivariant"
+
+
+def test_fields_of_a_models_output():
+    model = build("bert")
+    ask = lambda output: check_equivariance(model, IDS, output=output)  # noqa: E731
+    assert ask("last_hidden_state") == ask(0) == ask(lambda y: y.last_hidden_state) == ask(None)
+    # The pooler reads the first token, so its width and not the sequence is compared.
+    assert ask("pooler_output").equivariance_error is None
+    with pytest.raises(OutputError, match="last_hidden_state, pooler_output"):
+        ask("hidden_states")
+
+
+# The orders that are tried.
+
+
+@pytest.mark.parametrize(("n_tokens", "n_orders"), [(2, 1), (3, 5)])
+@pytest.mark.parametrize("n_permutations", [5, 8, 1000])
+def test_a_short_sequence_has_each_other_order_tried_once(n_tokens, n_orders, n_permutations):
+    x, fn = tokens(1, n_tokens, 2), Recorder()
+    report = check_equivariance(fn, x, n_permutations=n_permutations)
+    tried = [tuple(seen.flatten().tolist()) for seen in fn.others(x)]
+    assert report.n_permutations == len(tried) == len(set(tried)) == n_orders
+
+
+@pytest.mark.parametrize(("n_permutations", "n_different"), [(23, 23), (1000, 23)])
+def test_four_tokens_have_twenty_three_other_orders(n_permutations, n_different):
+    x, fn = torch.arange(4)[None], Recorder()
+    check_equivariance(fn, x, n_permutations=n_permutations)
+    others = set(itertools.permutations(range(4))) - {(0, 1, 2, 3)}
+    assert {tuple(seen.flatten().tolist()) for seen in fn.others(x)} == others
+    assert len(fn.others(x)) == n_different
+
+
+@pytest.mark.parametrize(
+    "ids", [[0, 1], [0, 0, 1], [0, 0, 0, 1], [0, 1, 0, 1, 0], [0] * 9 + [1], list(range(12)), [0] * 40 + [1]], ids=str
+)
+@pytest.mark.parametrize("n_permutations", [1, 3, 8])
+def test_no_order_that_leaves_x_as_it_is_counts_as_tried(ids, n_permutations):
+    x = torch.tensor([ids])
+    for seed in range(10):
+        fn = Recorder()
+        report = check_equivariance(fn, x, n_permutations=n_permutations, seed=seed)
+        assert 1 <= report.n_permutations == len(fn.others(x)) <= n_permutations
+        assert all(sorted(seen.flatten().tolist()) == sorted(ids) for seen in fn.seen)
+
+
+def test_equal_tokens_in_one_row_of_the_batch_do_not_hide_the_others():
+    x = torch.tensor([[7, 7, 7, 7], [1, 2, 3, 4]])
+    assert check_equivariance(lambda ids: ids.cumsum(dim=1), x).verdict == "neither"
+
+
+def test_the_same_order_for_every_row_and_whole_tokens_are_moved():
+    x, fn = tokens(3, 6, 4), Recorder()
+    check_equivariance(fn, x)
+    for seen in fn.seen:
+        order = [int((x[0] == token).all(dim=-1).nonzero()) for token in seen[0]]
+        assert torch.equal(seen, x[:, order])
+
+
+def test_the_orders_follow_the_seed():
+    x = tokens(1, 12, 4)
+    runs = {}
+    for seed in (0, 1, 2):
+        recorders = [Recorder(), Recorder()]
+        reports = [check_equivariance(fn, x, seed=seed) for fn in recorders]
+        assert reports[0] == reports[1]
+        assert all(torch.equal(a, b) for a, b in zip(recorders[0].seen, recorders[1].seen, strict=True))
+        runs[seed] = torch.cat(recorders[0].seen)
+    assert not torch.equal(runs[0], runs[1])
+    assert not torch.equal(runs[1], runs[2])
+
+
+def test_two_runs_give_equal_reports():
+    cumsum = lambda x: x.cumsum(dim=1)  # noqa: E731
+    assert check_equivariance(cumsum, X, seed=5) == check_equivariance(cumsum, X, seed=5)
+    assert check_equivariance(cumsum, tokens(1, 12, 4), seed=5) != check_equivariance(cumsum, tokens(1, 12, 4), seed=6)
+
+
+# What is reported.
+
+
+def test_both_errors_are_reported():
+    report = check_equivariance(torch.relu, X)
+    assert (report.max_error, report.equivariance_error) == (0.0, 0.0)
+    assert report.invariance_error > 0.1
+    pooled = check_equivariance(lambda x: x.amax(dim=1), X)
+    assert (pooled.max_error, pooled.equivariance_error, pooled.invariance_error) == (0.0, None, 0.0)
+    ordered = check_equivariance(lambda x: x.cumsum(dim=1), X)
+    assert ordered.max_error == ordered.equivariance_error > ordered.tolerance
+    first = check_equivariance(lambda x: x[:, 0], X)
+    assert first.equivariance_error is None
+    assert first.max_error == first.invariance_error > first.tolerance
+
+
+def test_the_worst_entry_is_named():
+    """Two tokens, one swap: 1 and 5 become 5 and 1, and the second place counts double."""
+    report = check_equivariance(lambda x: x * torch.tensor([1.0, 2.0])[:, None], torch.tensor([[[1.0], [5.0]]]))
+    assert report.counterexample == Counterexample((1, 0), (0, 0, 0), 10.0, 5.0)
+    assert report.max_error == 0.5
+    assert str(report) == (
+        "neither: error 5.0e-01 of the output's scale over 1 permutations; "
+        "permutation [1, 0]: output[0, 0, 0] is 5, expected 10"
+    )
+
+
+def test_a_number_without_axes_is_named():
+    report = check_equivariance(lambda x: x[0, 0, 0], torch.tensor([[[1.0], [5.0]]]))
+    assert str(report.counterexample) == "permutation [1, 0]: output[] is 5, expected 1"
+
+
+def test_complex_entries_are_named():
+    report = check_equivariance(lambda x: x * torch.tensor([1, 1j])[:, None], torch.tensor([[[1.0], [5.0]]]))
+    assert str(report.counterexample) == "permutation [1, 0]: output[0, 0, 0] is 5+0j, expected 0+5j"
+
+
+@pytest.mark.parametrize(
+    ("fn", "line"),
+    [
+        (torch.relu, "equivariant: error 0.0e+00 of the output's scale over 8 permutations"),
+        (lambda x: x.amax(dim=1), "invariant: error 0.0e+00 of the output's scale over 8 permutations"),
+    ],
+    ids=["relu", "max"],
+)
+def test_the_line_for_a_relation_that_is_kept(fn, line):
+    report = check_equivariance(fn, X)
+    assert isinstance(report, EquivarianceReport)
+    assert str(report) == line

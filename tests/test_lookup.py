@@ -1,0 +1,307 @@
+import statistics
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given
+from hypothesis import strategies as st
+from jaxtyping import TypeCheckError
+from torch import nn
+
+from posembed import one_hot_lookup
+from posembed.errors import IdOutOfRangeError, LookupInputError
+from posembed.lookup import LookupCost, gradient_bytes, lookup_costs, rows_with_gradient
+
+FLOATS = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
+IDS = {
+    "a number": torch.tensor(3),
+    "one": torch.tensor([3]),
+    "a vector with repeats": torch.tensor([1, 4, 1, 0, 4, 4]),
+    "a batch": torch.tensor([[1, 2, 3], [4, 0, 1]]),
+    "three axes": torch.arange(24).reshape(2, 3, 4) % 5,
+    "every row": torch.arange(5),
+    "empty": torch.zeros(0, dtype=torch.int64),
+    "an empty batch": torch.zeros(2, 0, 3, dtype=torch.int64),
+}
+
+
+def random_table(n_rows=5, d_model=4, seed=0, dtype=torch.float32):
+    return torch.randn(n_rows, d_model, generator=torch.Generator().manual_seed(seed)).to(dtype)
+
+
+def bits(tensor):
+    return tensor.detach().reshape(-1).view(torch.uint8)
+
+
+def assert_identical(actual, expected):
+    assert (actual.shape, actual.dtype) == (expected.shape, expected.dtype)
+    assert torch.equal(bits(actual), bits(expected))
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("ids", IDS.values(), ids=IDS)
+def test_the_rows_are_those_of_a_lookup_bit_for_bit(ids, dtype):
+    """One product with a one and zeros otherwise: nothing is rounded."""
+    table = random_table(dtype=dtype)
+    assert_identical(one_hot_lookup(table, ids), F.embedding(ids, table))
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_the_largest_and_smallest_numbers_of_a_format_survive(dtype):
+    info = torch.finfo(dtype)
+    table = torch.tensor([[info.max, info.min], [info.tiny, -info.tiny], [info.eps, 1.0]], dtype=dtype)
+    ids = torch.tensor([2, 0, 1, 0])
+    assert_identical(one_hot_lookup(table, ids), F.embedding(ids, table))
+
+
+SIGNED = [torch.int8, torch.int16, torch.int32, torch.int64]
+
+
+@pytest.mark.parametrize("dtype", SIGNED, ids=str)
+@pytest.mark.parametrize("ids", IDS.values(), ids=IDS)
+def test_ids_of_every_signed_format(ids, dtype):
+    table = random_table()
+    assert_identical(one_hot_lookup(table, ids.to(dtype)), F.embedding(ids, table))
+
+
+@pytest.mark.xfail(strict=True, raises=TypeCheckError, reason="the signature says Int, signed integers only")
+def test_unsigned_ids_pass_the_signature():
+    one_hot_lookup(random_table(), torch.tensor([3, 1], dtype=torch.uint8))
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        torch.uint8,
+        *(
+            pytest.param(dtype, marks=pytest.mark.xfail(strict=True, reason="torch has no min() of these"))
+            for dtype in (torch.uint16, torch.uint32, torch.uint64)
+        ),
+    ],
+    ids=str,
+)
+def test_ids_of_every_unsigned_format(dtype):
+    table, ids = random_table(), torch.tensor([3, 1])
+    assert_identical(one_hot_lookup(table, ids.to(dtype)), F.embedding(ids, table))
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "d_model"),
+    [
+        (1, 1),
+        (5, 0),
+        pytest.param(
+            0,
+            4,
+            marks=pytest.mark.xfail(
+                strict=True, reason="F.one_hot cannot have no classes; F.embedding can have no rows"
+            ),
+        ),
+    ],
+    ids=str,
+)
+def test_tables_without_rows_or_columns(n_rows, d_model):
+    table, ids = torch.zeros(n_rows, d_model), torch.zeros(2, min(n_rows, 1), dtype=torch.int64)
+    assert_identical(one_hot_lookup(table, ids), F.embedding(ids, table))
+
+
+@pytest.mark.xfail(strict=True, reason="autocast turns the product, unlike a lookup, to bfloat16 and rounds the rows")
+def test_the_rows_keep_the_tables_format_under_autocast():
+    table, ids = random_table(), torch.tensor([3, 1])
+    with torch.autocast("cpu", torch.bfloat16):
+        assert_identical(one_hot_lookup(table, ids), F.embedding(ids, table))
+
+
+def table_gradients(ids, table, upstream):
+    """The gradient of the table, through the product and through the lookup."""
+    for lookup in (lambda t: one_hot_lookup(t, ids), lambda t: F.embedding(ids, t)):
+        leaf = table.clone().requires_grad_()
+        yield torch.autograd.grad(lookup(leaf), leaf, upstream)[0]
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("ids", IDS.values(), ids=IDS)
+def test_the_gradient_is_that_of_a_lookup_bit_for_bit(ids, dtype):
+    """With small integers coming back every sum is exact, in whatever order it is taken."""
+    upstream = torch.randint(1, 5, (*ids.shape, 4), generator=torch.Generator().manual_seed(1)).to(dtype)
+    product, lookup = table_gradients(ids, random_table(dtype=dtype), upstream)
+    assert_identical(product, lookup)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_the_gradient_of_many_repeats_differs_by_rounding_only(dtype):
+    """A sum of n numbers is wrong by less than n u / (1 - n u) of the sum of their sizes, in any order.
+
+    u is half the distance from 1 to the next number (Higham 2002, Accuracy and Stability of Numerical Algorithms, 4.2).
+    """
+    generator = torch.Generator().manual_seed(0)
+    ids = torch.randint(3, (64,), generator=generator)
+    upstream = torch.randn(64, 4, generator=generator).to(dtype)
+    exact, sizes = (added_up(ids, values.double()) for values in (upstream, upstream.abs()))
+    n_u = ids.bincount(minlength=5)[:, None] * torch.finfo(dtype).eps / 2
+    for gradient in table_gradients(ids, random_table(dtype=dtype), upstream):
+        assert bool(((gradient.double() - exact).abs() <= n_u / (1 - n_u) * sizes).all())
+
+
+def added_up(ids, values):
+    return torch.zeros(5, 4, dtype=torch.float64).index_add(0, ids, values)
+
+
+def test_the_gradient_is_the_derivative():
+    table = random_table(dtype=torch.float64).requires_grad_()
+    assert torch.autograd.gradcheck(lambda t: one_hot_lookup(t, IDS["a batch"]), table)
+
+
+TABLES = st.tuples(st.integers(1, 9), st.integers(1, 5), st.integers(0, 2**31))
+
+
+@given(table=TABLES, shape=st.lists(st.integers(0, 4), max_size=4), dtype=st.sampled_from(FLOATS), data=st.data())
+def test_any_table_and_any_ids(table, shape, dtype, data):
+    n_rows, d_model, seed = table
+    rows = random_table(n_rows, d_model, seed, dtype)
+    size = torch.Size(shape).numel()
+    drawn = data.draw(st.lists(st.integers(0, n_rows - 1), min_size=size, max_size=size))
+    ids = torch.tensor(drawn, dtype=torch.int64).reshape(shape)
+    assert_identical(one_hot_lookup(rows, ids), F.embedding(ids, rows))
+    product, lookup = table_gradients(ids, rows, torch.ones(*shape, d_model, dtype=dtype))
+    assert_identical(product, lookup)
+
+
+def test_nothing_given_is_changed():
+    table, ids = random_table().requires_grad_(), torch.tensor([3, 1], dtype=torch.int32)
+    one_hot_lookup(table, ids)
+    assert (table._version, ids._version, table.grad) == (0, 0, None)
+    assert one_hot_lookup(table.detach(), ids).requires_grad is False
+
+
+def spoiled(value):
+    return random_table().index_fill(0, torch.tensor([2]), value)
+
+
+BAD = {
+    "a vector": (torch.ones(3), IDS["one"], LookupInputError, ["matrix", "(3,)"]),
+    "three axes": (torch.ones(2, 3, 4), IDS["one"], LookupInputError, ["matrix", "(2, 3, 4)"]),
+    "integers": (torch.ones(5, 4).long(), IDS["one"], LookupInputError, ["floating-point", "torch.int64"]),
+    "complex numbers": (torch.ones(5, 4) * 1j, IDS["one"], LookupInputError, ["floating-point", "torch.complex64"]),
+    "NaN": (spoiled(torch.nan), torch.tensor([0]), LookupInputError, ["NaN or infinity", "every row"]),
+    "infinity": (spoiled(torch.inf), torch.tensor([0]), LookupInputError, ["NaN or infinity"]),
+    "minus infinity": (spoiled(-torch.inf), torch.tensor([0]), LookupInputError, ["NaN or infinity"]),
+    "float ids": (torch.ones(5, 4), torch.tensor([1.0]), LookupInputError, ["torch.float32", ".long()"]),
+    "bool ids": (torch.ones(5, 4), torch.tensor([True]), LookupInputError, ["torch.bool", ".long()"]),
+    "complex ids": (torch.ones(5, 4), torch.tensor([1j]), LookupInputError, ["torch.complex64", ".long()"]),
+    "one beyond the end": (torch.ones(5, 4), torch.tensor([4, 5]), IdOutOfRangeError, ["4 to 5", "rows 0 to 4"]),
+    "far beyond the end": (torch.ones(5, 4), torch.tensor(2**62), IdOutOfRangeError, [str(2**62), "rows 0 to 4"]),
+    "below zero": (torch.ones(5, 4), torch.tensor([[-1, 3]]), IdOutOfRangeError, ["-1 to 3", "rows 0 to 4"]),
+    "no rows": (torch.ones(0, 4), torch.tensor([0]), IdOutOfRangeError, ["0 to 0"]),
+}
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("name", BAD)
+def test_a_named_error_in_one_line(name):
+    table, ids, error, pieces = BAD[name]
+    with pytest.raises(error) as caught:
+        one_hot_lookup(table, ids)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert [piece for piece in pieces if piece not in message] == []
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+class TestGradientOfAnEmbedding:
+    def after_backward(self, ids, sparse, **options):
+        embedding = nn.Embedding(6, 3, sparse=sparse, **options)
+        (embedding(torch.tensor(ids)) * torch.arange(1.0, 4.0)).sum().backward()
+        return embedding
+
+    @pytest.mark.parametrize(
+        ("ids", "rows"),
+        [([4, 1, 4], [1, 4]), ([5], [5]), ([[0, 2], [2, 0]], [0, 2]), ([5, 4, 3, 2, 1, 0], list(range(6)))],
+    )
+    def test_rows_in_rising_order_each_once(self, ids, rows, sparse):
+        assert rows_with_gradient(self.after_backward(ids, sparse)) == rows
+
+    def test_no_ids_reach_no_row(self, sparse):
+        embedding = nn.Embedding(6, 3, sparse=sparse)
+        embedding(torch.zeros(0, dtype=torch.int64)).sum().backward()
+        assert rows_with_gradient(embedding) == []
+
+    @pytest.mark.parametrize("padding_idx", [0, 4])
+    def test_padding_gets_none(self, padding_idx, sparse):
+        assert rows_with_gradient(self.after_backward([0, 4, 2, 0], sparse, padding_idx=padding_idx)) == [
+            row for row in (0, 2, 4) if row != padding_idx
+        ]
+
+    def test_two_passes_add_up(self, sparse):
+        embedding = self.after_backward([1], sparse)
+        embedding(torch.tensor([4])).sum().backward()
+        assert rows_with_gradient(embedding) == [1, 4]
+
+    def test_a_gradient_of_zeros(self, sparse):
+        """An entry in a sparse gradient, and nothing to be seen in a dense one."""
+        embedding = nn.Embedding(6, 3, sparse=sparse)
+        (0.0 * embedding(torch.tensor([4, 1]))).sum().backward()
+        assert rows_with_gradient(embedding) == ([1, 4] if sparse else [])
+
+    def test_one_entry_of_a_row_is_enough(self, sparse):
+        embedding = nn.Embedding(6, 3, sparse=sparse)
+        embedding(torch.tensor([4, 1]))[:, 2].sum().backward()
+        assert rows_with_gradient(embedding) == [1, 4]
+
+    @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16], ids=str)
+    def test_bytes(self, sparse, dtype):
+        embedding = nn.Embedding(6, 3, sparse=sparse, dtype=dtype)
+        embedding(torch.tensor([4, 1, 4, 2])).sum().backward()
+        # Sparse: an eight-byte index and a row for each of the four ids, repeats included.
+        assert gradient_bytes(embedding) == (4 * (8 + 3 * dtype.itemsize) if sparse else 6 * 3 * dtype.itemsize)
+
+    @pytest.mark.parametrize("ask", [rows_with_gradient, gradient_bytes])
+    def test_before_a_backward_pass(self, ask, sparse):
+        embedding = nn.Embedding(6, 3, sparse=sparse)
+        with pytest.raises(LookupInputError, match=r"no gradient; call backward\(\)"):
+            ask(embedding)
+        self_cleared = self.after_backward([1], sparse)
+        self_cleared.zero_grad()
+        with pytest.raises(LookupInputError, match=r"no gradient; call backward\(\)"):
+            ask(self_cleared)
+
+
+@pytest.mark.parametrize(("n_rows", "d_model", "n_ids"), [(100, 8, 10), (1, 1, 1), (7, 3, 50)])
+def test_costs_count_bytes(n_rows, d_model, n_ids):
+    costs = lookup_costs(n_rows, d_model=d_model, n_ids=n_ids, repeats=1)
+    dense, one_hot, sparse = 4 * n_rows * d_model, 4 * n_ids * n_rows, n_ids * (8 + 4 * d_model)
+    assert [(cost.way, cost.n_rows, cost.extra_bytes) for cost in costs] == [
+        ("one-hot", n_rows, one_hot + dense),
+        ("dense", n_rows, dense),
+        ("sparse", n_rows, sparse),
+    ]
+    assert all(isinstance(cost, LookupCost) and cost.seconds > 0 for cost in costs)
+
+
+def test_costs_have_the_sizes_that_the_docstring_names():
+    assert lookup_costs(10, repeats=1)[1].extra_bytes == 4 * 10 * 64
+    assert lookup_costs(10, repeats=1)[2].extra_bytes == 512 * (8 + 4 * 64)
+
+
+@pytest.mark.parametrize("repeats", [1, 4, 5])
+def test_a_cost_is_the_median_after_one_run_that_warms_up(repeats, monkeypatch):
+    """With a clock that ticks by 1, 2, 3, ... from one reading to the next, times are known."""
+    ticks = (k * (k + 1) / 2 for k in range(10_000))
+    monkeypatch.setattr("posembed.lookup.time.perf_counter", lambda: next(ticks))
+    costs = lookup_costs(10, d_model=2, n_ids=3, repeats=repeats)
+    for number, cost in enumerate(costs):
+        assert cost.seconds == statistics.median(2 * (number * repeats + k) + 1 for k in range(repeats))
+
+
+def test_costs_leave_the_global_random_state_alone():
+    before = torch.get_rng_state()
+    lookup_costs(10, d_model=2, n_ids=3, repeats=1)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize("name", ["n_rows", "d_model", "n_ids", "repeats"])
+@pytest.mark.parametrize("size", [0, -1])
+def test_costs_of_a_size_below_one_are_an_error(name, size):
+    with pytest.raises(LookupInputError, match=f"{name} is {size}; it must be at least 1"):
+        lookup_costs(**{"n_rows": 10, name: size})
