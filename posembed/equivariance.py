@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -35,8 +36,8 @@ class Counterexample:
 
     permutation: tuple[int, ...]
     index: tuple[int, ...]
-    expected: complex | float
-    actual: complex | float
+    expected: complex | float | int
+    actual: complex | float | int
 
     def __str__(self) -> str:
         return (
@@ -92,6 +93,9 @@ def check_equivariance(
     (Zaheer et al. 2017, Deep Sets, section 2). An output that does both, a constant one for example, ignores the
     order and is called invariant. Modules run in eval mode and without gradients and are put back as they were.
 
+    An effect of the order that is smaller than the tolerance cannot be told from rounding: check half-precision models
+    in float32, and take large constants off the output.
+
     Args:
         fn: a function, a module, or a transformers model, which gets x as ``inputs_embeds`` when x is floating point
             and as ``input_ids`` when it is integer.
@@ -100,10 +104,11 @@ def check_equivariance(
         output: which part of what fn returns is meant: the name of a field, an index, or a function of it. By
             default a tensor itself, or ``last_hidden_state``, or ``logits``.
         n_permutations: how many permutations to try. The identity is never drawn. Where the sequence has no more
-            permutations than this, each is tried once.
+            permutations than this, and up to three tokens, each is tried once.
         seed: of the permutations; the global random state stays as it is.
         tolerance: the error, in units of the largest absolute output, up to which a relation counts as kept. By
-            default 1e-12 for float64, 1e-5 for float32, 1e-2 for float16, 6e-2 for bfloat16, 0 for integers.
+            default 1e-12 for float64, 1e-5 for float32, 1e-2 for float16, 6e-2 for bfloat16 and 0 for integers, for the
+            coarsest of these among x, the output, the module's parameters and autocast.
 
     Returns:
         The verdict, its error and, for "neither", a counterexample.
@@ -143,7 +148,10 @@ def check_equivariance(
             comparison.add(permutation, permuted)
         # Again at the end: a function that drifts or keeps a state would pass for one that breaks the order.
         _check_repeatable(run, x, reference, tolerance)
-    return comparison.report(tolerance)
+    report = comparison.report(tolerance)
+    if report.verdict == "neither" and not has_sequence:
+        _check_no_sequence_elsewhere(x, reference, seq_dim)
+    return report
 
 
 class _Comparison:
@@ -171,7 +179,7 @@ class _Comparison:
             self._note("equivariant", permutation, expected, permuted)
 
     def _note(self, relation: str, permutation: Tensor, expected: Tensor, actual: Tensor) -> None:
-        difference = (actual - expected).abs()
+        difference = _distance(actual, expected)
         flat = int(difference.argmax())
         error = float(difference.flatten()[flat])
         if error > self.worst[relation][0]:
@@ -201,7 +209,7 @@ class _Comparison:
 def _checked_axis(x: Any, seq_dim: int) -> int:
     if not isinstance(x, Tensor):
         raise EquivarianceInputError(f"x must be a tensor, but a {type(x).__name__} was given")
-    if not -x.ndim <= seq_dim < x.ndim:
+    if not isinstance(seq_dim, int) or not -x.ndim <= seq_dim < x.ndim:
         raise EquivarianceInputError(
             f"x of shape {tuple(x.shape)} has no axis {seq_dim}; name the axis that holds the tokens with seq_dim="
         )
@@ -218,8 +226,8 @@ def _checked_axis(x: Any, seq_dim: int) -> int:
 
 
 def _check_count(n_permutations: int) -> None:
-    if n_permutations < 1:
-        raise EquivarianceInputError(f"n_permutations is {n_permutations}; at least one permutation must be tried")
+    if not isinstance(n_permutations, int) or n_permutations < 1:
+        raise EquivarianceInputError(f"n_permutations is {n_permutations!r}; it must be a whole number of at least 1")
 
 
 def _check_finite(tensor: Tensor, name: str) -> None:
@@ -230,18 +238,34 @@ def _check_finite(tensor: Tensor, name: str) -> None:
 def _has_sequence_axis(x: Tensor, out: Tensor, seq_dim: int) -> bool:
     """Whether the output still has the sequence: at the same place, behind the same leading axes.
 
-    An output with fewer axes than its tokens need is a pooled one. Integer ids lack the feature axis that their
-    embeddings have, so a floating-point output of theirs is expected to have one more.
+    An output with fewer axes than its tokens need is a pooled one, unless it holds the tokens of all rows on one axis.
+    Integer ids lack the feature axis that their embeddings have, so a floating-point output of theirs is expected to
+    have one more.
     """
+    if out.numel() == 0:
+        raise OutputError(f"fn returned an empty tensor of shape {tuple(out.shape)}, in which nothing can be compared")
     if out.shape[: seq_dim + 1] == x.shape[: seq_dim + 1]:
         return True
     ids_embedded = not (x.is_floating_point() or x.is_complex()) and out.is_floating_point()
-    if out.ndim < x.ndim + ids_embedded:
+    n_tokens = math.prod(x.shape[: seq_dim + 1])
+    flattened = seq_dim > 0 and out.ndim > 0 and out.shape[0] == n_tokens != x.shape[0]
+    if out.ndim < x.ndim + ids_embedded and not flattened:
         return False
     raise LengthChangedError(
         f"x has {x.shape[seq_dim]} tokens on axis {seq_dim}, but the output has shape {tuple(out.shape)}; "
         "take the part that belongs to the tokens with output=, for example output=lambda y: y[:, 1:]"
     )
+
+
+def _check_no_sequence_elsewhere(x: Tensor, out: Tensor, seq_dim: int) -> None:
+    """A pooled output that changes with the order is "neither", but not one that has the tokens on another axis."""
+    # Leading axes that x has too, such as a batch as large as the sequence is long, are not meant.
+    own = out.shape[seq_dim:] if out.shape[:seq_dim] == x.shape[:seq_dim] else out.shape[1:]
+    if x.shape[seq_dim] in own:
+        raise LengthChangedError(
+            f"x has {x.shape[seq_dim]} tokens on axis {seq_dim}, and the output of shape {tuple(out.shape)} may have "
+            "them on another; move them with output=, or choose a part with output= if that axis holds no tokens"
+        )
 
 
 def _checked_tolerance(tolerance: float) -> float:
@@ -271,7 +295,7 @@ def _rounding(dtype: torch.dtype) -> float:
 
 def _check_repeatable(run: Callable[[Tensor], Tensor], x: Tensor, reference: Tensor, tolerance: float) -> None:
     again = _numbers(run(x))
-    if again.shape == reference.shape and _largest(again - reference) <= tolerance * _largest(reference):
+    if again.shape == reference.shape and _largest(_distance(again, reference)) <= tolerance * _largest(reference):
         return
     raise NonDeterministicError(
         "fn gave two different outputs for the same x; switch dropout off (model.eval()) and remove any state it keeps"
@@ -279,27 +303,34 @@ def _check_repeatable(run: Callable[[Tensor], Tensor], x: Tensor, reference: Ten
 
 
 def _largest(tensor: Tensor) -> float:
-    return float(tensor.abs().max())
+    return float(tensor.abs().max()) if tensor.is_complex() else float(tensor.double().abs().max())
 
 
 def _permutations(x: Tensor, seq_dim: int, count: int, seed: int) -> Iterator[Int[Tensor, " seq"]]:
-    """Yield orders that change x: all of them where there are few, else a shift by one and random draws.
-
-    The shift moves every token, so no position can be missed by chance, and it changes every x that has two different
-    tokens.
-    """
+    """Yield orders that change x: all of them where there are few, else random ones."""
     n_tokens = x.shape[seq_dim]
-    few = n_tokens <= 8 and math.factorial(n_tokens) - 1 <= count
+    # Of three tokens a few random orders may all leave one in place, so their five orders are always tried.
+    few = n_tokens <= 3 or (n_tokens <= 8 and math.factorial(n_tokens) - 1 <= count)
     orders = map(torch.tensor, itertools.permutations(range(n_tokens))) if few else _random_orders(n_tokens, seed)
     changing = (order for order in orders if not torch.equal(x.index_select(seq_dim, order.to(x.device)), x))
-    return itertools.islice(changing, count)
+    return changing if few else itertools.islice(changing, count)
 
 
 def _random_orders(n_tokens: int, seed: int) -> Iterator[Int[Tensor, " seq"]]:
+    """Draw orders without end, those first that move every token and are no shift.
+
+    So no position is missed by chance, and no function of neighbourhoods, which shifts keep, passes for one of sets.
+    """
     generator = torch.Generator().manual_seed(seed)
-    yield torch.arange(n_tokens).roll(1)
+    places = torch.arange(n_tokens)
+    searching = True
     while True:
-        yield torch.randperm(n_tokens, generator=generator)
+        order = torch.randperm(n_tokens, generator=generator)
+        steps = (order - places) % n_tokens
+        if searching and (bool((steps == 0).any()) or bool((steps == steps[0]).all())):
+            continue
+        searching = False
+        yield order
 
 
 def _runner(fn: Callable[..., Any], output: Any) -> Callable[[Tensor], Tensor]:
@@ -308,24 +339,40 @@ def _runner(fn: Callable[..., Any], output: Any) -> Callable[[Tensor], Tensor]:
     def run(x: Tensor) -> Tensor:
         # Copies on both sides: fn may write into its input, or hand out the same buffer every time.
         given = x.detach().clone()
-        result = fn(**{_argument_name(given): given}) if _is_transformers_model(fn) else fn(given)
+        result = fn(**{name: given}) if (name := _argument_name(fn, given)) else fn(given)
         return _pick(result, output).detach().clone()
 
     return run
 
 
 def _numbers(tensor: Tensor) -> Tensor:
-    """The same values where they can be subtracted exactly: in double precision, on the CPU."""
-    return tensor.cpu().to(torch.complex128 if tensor.is_complex() else torch.float64)
+    """The same values in the widest format of their kind, on the CPU."""
+    if tensor.is_complex():
+        return tensor.cpu().to(torch.complex128)
+    return tensor.cpu().to(torch.float64 if tensor.is_floating_point() else torch.int64)
 
 
-def _is_transformers_model(fn: Any) -> bool:
-    # By its interface, so that transformers need not be imported to check a plain function.
-    return isinstance(fn, nn.Module) and hasattr(fn, "config") and hasattr(fn, "get_input_embeddings")
+def _distance(actual: Tensor, expected: Tensor) -> Tensor:
+    """How far apart, entry by entry. Large integers that round to one number are still one apart."""
+    if actual.is_complex():
+        return (actual - expected).abs()
+    rounded = (actual.double() - expected.double()).abs()
+    return torch.where(rounded.eq(0) & actual.ne(expected), 1.0, rounded)
 
 
-def _argument_name(x: Tensor) -> str:
-    return "inputs_embeds" if x.is_floating_point() else "input_ids"
+def _argument_name(fn: Any, x: Tensor) -> str | None:
+    """What a transformers model calls its tokens; None for anything else."""
+    # Known by its interface, so that transformers need not be imported to check a plain function.
+    if not (isinstance(fn, nn.Module) and hasattr(fn, "config") and hasattr(fn, "get_input_embeddings")):
+        return None
+    name = "inputs_embeds" if x.is_floating_point() else "input_ids"
+    parameters = inspect.signature(fn.forward).parameters
+    open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+    if name in parameters or (open_ended and "pixel_values" not in parameters):
+        return name
+    raise EquivarianceInputError(
+        f"{type(fn).__name__} takes no {name}; give a function of its tokens instead, for example its encoder"
+    )
 
 
 def _pick(result: Any, output: Any) -> Tensor:
@@ -333,6 +380,8 @@ def _pick(result: Any, output: Any) -> Tensor:
         chosen = _chosen(result, output)
     except (KeyError, IndexError, AttributeError, TypeError) as error:
         raise OutputError(f"output={output!r} is not in what fn returned ({_contents(result)})") from error
+    if not isinstance(chosen, Tensor) and output is not None:
+        raise OutputError(f"output={output!r} gave {_contents(chosen)}, but a tensor is needed")
     if not isinstance(chosen, Tensor):
         raise OutputError(f"fn returned {_contents(result)}; say with output= which tensor is meant")
     return chosen

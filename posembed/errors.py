@@ -37,5 +37,9 @@ class PositionTableError(PosembedError, ValueError):
     """A model without a position table, with several, or a replacement that does not fit."""
 
 
+class FigureInputError(PosembedError, ValueError):
+    """What a figure cannot draw."""
+
+
 class EncoderNotFoundError(PosembedError, OSError):
     """The encoder is neither installed nor to be had from the hub."""

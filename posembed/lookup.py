@@ -10,14 +10,14 @@ from functools import partial
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
 from .errors import IdOutOfRangeError, LookupInputError
 
 
 def one_hot_lookup(
-    table: Float[Tensor, "n_rows d_model"], ids: Int[Tensor, "*shape"]
+    table: Float[Tensor, "n_rows d_model"], ids: Integer[Tensor, "*shape"]
 ) -> Float[Tensor, "*shape d_model"]:
     """Look rows up as a matrix product: one_hot(ids) @ table.
 
@@ -46,9 +46,11 @@ def one_hot_lookup(
                 [0., 1.]])
     """
     _check_table(table)
-    _check_ids(ids, table.shape[0])
-    one_hot = F.one_hot(ids.to(table.device, torch.int64), table.shape[0]).to(table.dtype)
-    return one_hot @ table
+    rows = _checked_ids(ids, table.shape[0]).to(table.device)
+    one_hot = F.one_hot(rows, table.shape[0]).to(table.dtype)
+    # A lookup never rounds its rows, so the product must not be computed in autocast's format.
+    with torch.autocast(table.device.type, enabled=False):
+        return one_hot @ table
 
 
 def rows_with_gradient(embedding: nn.Embedding) -> list[int]:
@@ -181,14 +183,19 @@ def _check_table(table: Tensor) -> None:
             f"the table must be a floating-point matrix of n_rows by d_model, but it is {table.dtype} of shape "
             f"{tuple(table.shape)}"
         )
+    if table.shape[0] == 0:
+        raise LookupInputError("the table has no rows; it needs at least one")
     if not bool(torch.isfinite(table).all()):
         raise LookupInputError("the table holds NaN or infinity, which a product with zeros spreads to every row")
 
 
-def _check_ids(ids: Tensor, n_rows: int) -> None:
+def _checked_ids(ids: Tensor, n_rows: int) -> Tensor:
     if ids.is_floating_point() or ids.is_complex() or ids.dtype == torch.bool:
         raise LookupInputError(f"ids must be integers, but they are {ids.dtype}; convert them with .long()")
+    # As int64, because torch has no minimum of the unsigned formats.
+    ids = ids.to(torch.int64)
     if ids.numel() and not 0 <= int(ids.min()) <= int(ids.max()) < n_rows:
         raise IdOutOfRangeError(
             f"ids run from {int(ids.min())} to {int(ids.max())}, but the table has rows 0 to {n_rows - 1}"
         )
+    return ids

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -49,13 +50,26 @@ def load_encoder() -> Encoder:
 
     folder = installed_folder()
     try:
-        return _load(folder or HUB_NAME)
+        # What is installed, or was loaded before, is read without asking the hub.
+        return _load(folder or HUB_NAME, local_files_only=True)
     except Exception as error:  # transformers, safetensors and the hub client each raise their own kinds
+        if folder:
+            raise EncoderNotFoundError(_advice(folder, error)) from error
+    try:
+        return _load(HUB_NAME, local_files_only=False)
+    except Exception as error:
         raise EncoderNotFoundError(_advice(folder, error)) from error
 
 
 def installed_folder() -> Path | None:
-    """Find the model's files in the offline wheel, without importing it; None where it is not installed."""
+    """Find the model's files in the offline wheel, without importing it; None where it is not installed.
+
+    Example:
+        >>> from posembed.pretrained import installed_folder
+        >>> folder = installed_folder()
+        >>> folder is None or (folder / "config.json").exists()
+        True
+    """
     spec = importlib.util.find_spec(WHEEL_MODULE)
     if spec is None or not spec.submodule_search_locations:
         return None
@@ -63,7 +77,9 @@ def installed_folder() -> Path | None:
 
 
 def _advice(folder: Path | None, error: Exception) -> str:
-    reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+    # What went wrong first says most; in one line, because the whole story is kept as the cause.
+    first = _innermost(error)
+    reason = textwrap.shorten((str(first) or type(first).__name__).strip(" .\n"), width=300, placeholder=" [...]")
     if folder:
         return (
             "the installed copy of all-MiniLM-L6-v2 cannot be read; install it again: "
@@ -75,12 +91,21 @@ def _advice(folder: Path | None, error: Exception) -> str:
     )
 
 
-def _load(source: Path | str) -> Encoder:
+def _innermost(error: BaseException) -> BaseException:
+    while (before := error.__cause__ or error.__context__) is not None:
+        error = before
+    return error
+
+
+def _load(source: Path | str, *, local_files_only: bool) -> Encoder:
     from transformers import AutoModel, AutoTokenizer
 
     with _without_progress_bars():
-        model = AutoModel.from_pretrained(source)
-        tokenizer = AutoTokenizer.from_pretrained(source)
+        model = AutoModel.from_pretrained(source, local_files_only=local_files_only)
+        tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=local_files_only)
+    # A tokenizer whose files are missing is made without a word, and would turn every text into unknowns.
+    if len(tokenizer) != model.config.vocab_size:
+        raise OSError(f"its tokenizer knows {len(tokenizer)} tokens, not {model.config.vocab_size}")
     return Encoder(model.eval(), tokenizer)
 
 

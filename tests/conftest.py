@@ -1,3 +1,7 @@
+import importlib.util
+import os
+from pathlib import Path
+
 import hypothesis
 import jaxtyping
 import pytest
@@ -22,6 +26,14 @@ def _checks_of_a_user(request):
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", before)
+
+
+@pytest.fixture(scope="session")
+def fresh_environment():
+    """For an interpreter that a test starts: it imports the posembed that the tests import, installed or not."""
+    package = Path(importlib.util.find_spec("posembed").origin).parent
+    paths = [str(package.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
 
 
 @pytest.fixture(scope="session")

@@ -127,6 +127,21 @@ _BUILDERS: dict[str, Callable[..., nn.Module]] = {
     "roformer": partial(_made, "RoFormerModel", _BERT),
     "gptj": partial(_made, "GPTJModel", _GPT | {"rotary_dim": 4}),
     "falcon-alibi": partial(_made, "FalconModel", _BERT | {"alibi": True}, config="FalconConfig"),
+    "falcon": partial(_made, "FalconModel", _BERT, config="FalconConfig"),
+    "m2m100": partial(_made, "M2M100Model", _BART | {"max_position_embeddings": LENGTH}),
+    "xglm": partial(
+        _made,
+        "XGLMModel",
+        _IDS
+        | {
+            "vocab_size": VOCABULARY,
+            "max_position_embeddings": LENGTH,
+            "d_model": 16,
+            "num_layers": 1,
+            "attention_heads": 2,
+            "ffn_dim": 16,
+        },
+    ),
     "mpt": partial(_made, "MptModel", {"vocab_size": VOCABULARY, "d_model": 16, "n_layers": 1, "n_heads": 2}),
 }
 

@@ -56,12 +56,24 @@ BAD = {
     "infinity in fn(x)": Bad(NonFiniteError, ["fn(x) holds NaN or infinity"], X, lambda x: x / 0),
     "NaN for permuted x": Bad(NonFiniteError, ["fn of the permuted x"], X, lambda x: one_place(x, torch.nan)),
     "infinity for permuted x": Bad(NonFiniteError, ["fn of the permuted x"], X, lambda x: one_place(x, torch.inf)),
+    "no features left": Bad(OutputError, ["empty", "(2, 5, 0)"], X, lambda x: x[..., :0]),
+    "the tokens of all rows on one axis": Bad(
+        LengthChangedError, ["(10, 8)", "output="], X, lambda x: x.reshape(-1, 8)
+    ),
+    "one row without its batch axis": Bad(LengthChangedError, ["(5, 8)", "output="], X[:1], lambda x: x[0]),
+    "scores of channels-first x": Bad(
+        LengthChangedError, ["axis 2", "(2, 5)"], X.mT, lambda x: x.sum(1), {"seq_dim": 2}
+    ),
+    "an image model": Bad(INPUT, ["ViTModel takes no inputs_embeds"], torch.rand(1, 3, 8, 8), build("vit")),
+    "a choice that is no tensor": Bad(
+        OutputError, ["output='a' gave a tuple of 2", "tensor"], X, lambda x: {"a": (x, x)}, {"output": "a"}
+    ),
     "longer": Bad(
         LengthChangedError, ["5 tokens on axis 1", "(2, 6, 8)", "output="], X, lambda x: F.pad(x, (0, 0, 1, 0))
     ),
     "shorter": Bad(LengthChangedError, ["5 tokens on axis 1", "(2, 4, 8)", "output="], X, lambda x: x[:, 1:]),
     "one left": Bad(LengthChangedError, ["5 tokens", "(2, 1, 8)", "output="], X, lambda x: x.mean(1, keepdim=True)),
-    "none left": Bad(LengthChangedError, ["5 tokens", "(2, 0, 8)", "output="], X, lambda x: x[:, :0]),
+    "none left": Bad(OutputError, ["empty", "(2, 0, 8)"], X, lambda x: x[:, :0]),
     "another axis moved": Bad(LengthChangedError, ["5 tokens", "(2, 8, 5)"], X, lambda x: x.mT),
     "ids to fewer ids": Bad(LengthChangedError, ["5 tokens", "(2, 4)", "output="], IDS, lambda ids: ids[:, 1:]),
     "ids to more states": Bad(LengthChangedError, ["(2, 6, 4)"], IDS, lambda ids: torch.zeros(2, 6, 4)),
@@ -78,8 +90,10 @@ BAD = {
     "a missing attribute": Bad(OutputError, ["'c'", "Tensor"], X, torch.relu, {"output": "c"}),
     "a missing index": Bad(OutputError, ["5", "a tuple of 1"], X, lambda x: (x,), {"output": 5}),
     "an index into a dict": Bad(OutputError, ["0", "a dict with a"], X, lambda x: {"a": x}, {"output": 0}),
-    "no permutations": Bad(INPUT, ["n_permutations is 0", "at least one"], X, options={"n_permutations": 0}),
-    "negative permutations": Bad(INPUT, ["n_permutations is -3", "at least one"], X, options={"n_permutations": -3}),
+    "no permutations": Bad(INPUT, ["n_permutations is 0", "at least"], X, options={"n_permutations": 0}),
+    "negative permutations": Bad(INPUT, ["n_permutations is -3", "at least"], X, options={"n_permutations": -3}),
+    "half a permutation": Bad(INPUT, ["n_permutations is 2.5", "whole number"], X, options={"n_permutations": 2.5}),
+    "half an axis": Bad(INPUT, ["axis 1.5", "seq_dim="], X, options={"seq_dim": 1.5}),
     "negative tolerance": Bad(INPUT, ["tolerance is -0.1", "zero or a positive"], X, options={"tolerance": -0.1}),
     "NaN tolerance": Bad(INPUT, ["tolerance is nan", "zero or a positive"], X, options={"tolerance": torch.nan}),
     "infinite tolerance": Bad(INPUT, ["tolerance is inf"], X, options={"tolerance": torch.inf}),
@@ -127,35 +141,3 @@ def test_advice_of_the_length_error_works():
     """As for a [CLS] token that a model puts in front."""
     longer = lambda x: F.pad(x, (0, 0, 1, 0))  # noqa: E731
     assert check_equivariance(longer, X, output=lambda y: y[:, 1:]).verdict == "equivariant"
-
-
-def missing(reason, bad):
-    return pytest.param(bad, id=reason, marks=pytest.mark.xfail(strict=True, reason=reason))
-
-
-@pytest.mark.parametrize(
-    "bad",
-    [
-        missing(
-            "an output without features: torch's own error", Bad(OutputError, ["(2, 5, 0)"], X, lambda x: x[..., :0])
-        ),
-        missing(
-            "tokens of all rows on one axis: taken for a pooled output, 'neither'",
-            Bad(LengthChangedError, ["(10, 8)"], X, lambda x: x.relu().reshape(-1, 8)),
-        ),
-        missing(
-            "per-token scores of channels-first input: taken for a pooled output, 'neither'",
-            Bad(LengthChangedError, ["(2, 5)"], X.mT, lambda x: x.sum(1), {"seq_dim": 2}),
-        ),
-        missing(
-            "an image model: transformers' own error about inputs_embeds",
-            Bad(INPUT, ["inputs_embeds"], torch.rand(1, 3, 8, 8), build("vit")),
-        ),
-        missing(
-            "a choice that is no tensor: told to choose",
-            Bad(OutputError, ["output='a'"], X, lambda x: {"a": (x, x)}, {"output": "a"}),
-        ),
-    ],
-)
-def test_a_named_error_is_still_to_come(bad):
-    assert_named_error(bad)

@@ -18,19 +18,28 @@ from posembed import errors
 HEAVY = ("torch", "transformers", "matplotlib", "sklearn", "anywidget", "numpy", "jaxtyping")
 
 
-def in_a_fresh_interpreter(code):
-    """What the code prints, as JSON, where nothing is imported yet."""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+@pytest.fixture
+def in_a_fresh_interpreter(fresh_environment):
+    """What code prints, as JSON, where nothing is imported yet."""
+
+    def run(code):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=fresh_environment)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return run
 
 
-def heavy_modules_after(statement):
-    code = f"import json, sys\n{statement}\nprint(json.dumps([name for name in {HEAVY} if name in sys.modules]))"
-    return set(in_a_fresh_interpreter(code))
+@pytest.fixture
+def heavy_modules_after(in_a_fresh_interpreter):
+    def run(statement):
+        code = f"import json, sys\n{statement}\nprint(json.dumps([name for name in {HEAVY} if name in sys.modules]))"
+        return set(in_a_fresh_interpreter(code))
+
+    return run
 
 
-def test_import_posembed_imports_nothing_heavy():
+def test_import_posembed_imports_nothing_heavy(heavy_modules_after):
     assert heavy_modules_after("import posembed; posembed.__version__; dir(posembed); import posembed.errors") == set()
 
 
@@ -41,13 +50,13 @@ def test_import_posembed_imports_nothing_heavy():
         "import posembed; posembed.one_hot_lookup; posembed.with_position_table",
     ],
 )
-def test_the_checks_need_torch_and_no_models_or_figures(statement):
+def test_the_checks_need_torch_and_no_models_or_figures(heavy_modules_after, statement):
     heavy = heavy_modules_after(statement)
     assert "torch" in heavy
     assert heavy.isdisjoint({"transformers", "matplotlib", "sklearn", "anywidget"})
 
 
-def test_importing_posembed_takes_less_than_fifty_milliseconds_on_top_of_torch():
+def test_importing_posembed_takes_less_than_fifty_milliseconds_on_top_of_torch(in_a_fresh_interpreter):
     """About five on an idle machine. The median of five, so that one hiccup of a busy machine does not count."""
     code = """
 import json, time, torch
@@ -158,19 +167,8 @@ def without_example(name):
     return inspect.isclass(value) and (issubclass(value, Exception | tuple) or hasattr(value, "__dataclass_fields__"))
 
 
-# To be written, or their names to begin with an underscore.
-NO_EXAMPLE_YET = {
-    "posembed.pretrained.installed_folder",
-    "posembed.widgets.base.html_table",
-    "posembed.widgets.base.stylesheet",
-    "posembed.widgets.shuffle.layer_tables",
-}
-
-
 @pytest.mark.parametrize("name", [name for name in OBJECTS if not without_example(name)])
-def test_every_public_object_has_an_example_that_runs(name, request):
-    if name in NO_EXAMPLE_YET:
-        request.applymarker(pytest.mark.xfail(strict=True, reason="no example yet"))
+def test_every_public_object_has_an_example_that_runs(name):
     assert "Example:\n" in inspect.getdoc(OBJECTS[name])
     assert ">>> " in inspect.getdoc(OBJECTS[name])
 

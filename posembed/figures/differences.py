@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from ..errors import FigureInputError
 from .style import MARKERS, DescribedFigure, new_figure, styled
 
 
@@ -32,7 +33,7 @@ def token_differences(
         The figure.
 
     Raises:
-        ValueError: a condition has another number of values than there are tokens, or a negative one.
+        FigureInputError: a condition has another number of values than there are tokens, or a negative one.
 
     Example:
         >>> import torch
@@ -44,7 +45,7 @@ def token_differences(
     figure, axes = new_figure(alt)
     for (label, values), marker in zip(differences.items(), MARKERS, strict=False):
         if len(values) != len(tokens) or bool((values < 0).any()):
-            raise ValueError(f"{label!r} needs {len(tokens)} differences of zero or more, one for each token")
+            raise FigureInputError(f"{label!r} needs {len(tokens)} differences of zero or more, one for each token")
         # Zero has no place on a logarithmic axis.
         shown = values.clamp(min=torch.finfo(values.dtype).eps).tolist()
         axes.plot(range(len(tokens)), shown, marker=marker, markersize=8, linestyle="none", label=label)

@@ -11,6 +11,8 @@ import matplotlib
 from cycler import cycler
 from matplotlib.figure import Figure
 
+from ..errors import FigureInputError
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -48,7 +50,7 @@ class DescribedFigure(Figure):
         **options: as for ``matplotlib.figure.Figure``.
 
     Raises:
-        ValueError: the alt text is empty.
+        FigureInputError: the alt text is empty.
 
     Example:
         >>> from posembed.figures import DescribedFigure
@@ -60,7 +62,7 @@ class DescribedFigure(Figure):
 
     def __init__(self, alt: str, **options: Any) -> None:
         if not alt.strip():
-            raise ValueError("a figure needs an alt text: one sentence that says what it shows")
+            raise FigureInputError("a figure needs an alt text: one sentence that says what it shows")
         super().__init__(**options)
         self.alt = alt
 

@@ -26,9 +26,13 @@ TABLE_NAMES = frozenset(
     }
 )
 
-# What a model without a table has instead, by a part of one of its module or parameter names.
+# Tables that rotate queries and keys and are not added to anything.
+ROTATING_TABLES = frozenset({"RoFormerSinusoidalPositionalEmbedding"})
+
+# What a model without a table has instead, by a part of the name of one of its modules, parameters or buffers.
 INSTEAD = {
     "rotary": "rotary embeddings (RoPE)",
+    "attn.embed_positions": "rotary embeddings (RoPE)",  # GPT-J's and CodeGen's angles
     "relative_attention_bias": "a learned bias for each relative distance (T5's kind)",
     "relative_position_bias": "a learned bias for each relative distance",
     "rel_pos": "relative positions inside its attention",
@@ -83,6 +87,8 @@ def find_position_rows(model: nn.Module, *, part: str | None = None) -> Position
         >>> found.name, found.offset, tuple(found.rows.shape)
         ('embeddings.position_embeddings', 2, (16, 8))
     """
+    if not isinstance(model, nn.Module):
+        raise PositionTableError(f"a {type(model).__name__} is no model; load it first, with AutoModel for example")
     found = list(_tables(model))
     wanted = [table for table in found if part is None or part in table.name]
     if len(wanted) == 1:
@@ -102,7 +108,9 @@ def _tables(model: nn.Module) -> Iterator[PositionRows]:
         for name in sorted(TABLE_NAMES):
             value = getattr(module, name, None)
             parameter = value.weight if isinstance(value, nn.Embedding) else value
-            if isinstance(parameter, nn.Parameter) and _is_table(parameter) and id(parameter) not in seen:
+            if not isinstance(parameter, nn.Parameter) or type(value).__name__ in ROTATING_TABLES:
+                continue
+            if _is_table(parameter) and id(parameter) not in seen:
                 seen.add(id(parameter))
                 yield PositionRows(f"{path}.{name}".lstrip("."), parameter, _offset(module, value))
 
@@ -124,10 +132,18 @@ def _offset(owner: nn.Module, table: Any) -> int:
 
 
 def _what_instead(model: nn.Module) -> str:
-    names = [name for name, _ in model.named_modules()] + [name for name, _ in model.named_parameters()]
+    # ALiBi first: Falcon builds a rotary module even where its configuration says alibi.
+    switched_on = bool(getattr(getattr(model, "config", None), "alibi", False))
+    if switched_on or any("alibi_tensor" in name for name in dir(type(model))):
+        return "; it has ALiBi's biases, computed from the distance"
+    named = (model.named_modules(), model.named_parameters(), model.named_buffers())
+    names = [name for kind in named for name, _ in kind]
     for pattern, description in INSTEAD.items():
         if any(pattern in name for name in names):
             return f"; it has {description}"
-    if hasattr(model, "build_alibi_tensor"):
-        return "; it has ALiBi's biases, computed from the distance"
+    kinds = {type(module).__name__ for module in model.modules()}
+    if kinds & ROTATING_TABLES:
+        return "; it has rotary embeddings (RoPE)"
+    if any("Sinusoid" in kind for kind in kinds):
+        return "; it adds a sinusoid that it computes, which is no table to change"
     return f"; none of its modules has one of the names {', '.join(sorted(TABLE_NAMES))}"

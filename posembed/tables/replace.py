@@ -91,6 +91,8 @@ def _checked(table: Tensor, found: PositionRows) -> Tensor:
         raise PositionTableError(
             f"the new table has shape {tuple(table.shape)}, but {found.name} needs {wanted}{before}"
         )
-    if not bool(torch.isfinite(table).all()):
-        raise PositionTableError("the new table holds NaN or infinity")
-    return table.detach()
+    # In the model's own format, in which a large number may be infinite.
+    rows = table.detach().to(found.rows.dtype)
+    if not bool(torch.isfinite(rows).all()):
+        raise PositionTableError(f"the new table holds NaN or infinity, or numbers too large for {rows.dtype}")
+    return rows

@@ -54,12 +54,14 @@ class InteractiveFigure(anywidget.AnyWidget):
     """
 
     module: ClassVar[str]
+    # ipywidgets 7, which Colab has, would display a widget by itself, without the page form.
+    _ipython_display_ = None
     _numbers: ClassVar[dict[str, Iterator[int]]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         # Only where a figure is defined: each instance makes a subclass of its own for its traits.
         if "module" in cls.__dict__:
-            cls._esm, cls._css = cls.source(), stylesheet()
+            cls._esm, cls._css = cls.source(), _stylesheet()
             cls._numbers[cls.__name__] = itertools.count()
         super().__init_subclass__(**kwargs)
 
@@ -87,7 +89,7 @@ class InteractiveFigure(anywidget.AnyWidget):
             fallback=self.fallback_html(),
             state=state,
             module=_script_safe(self.source()),
-            style=stylesheet(),
+            style=_stylesheet(),
         )
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
@@ -97,13 +99,19 @@ class InteractiveFigure(anywidget.AnyWidget):
         return {**data, "text/html": self.page_html(), "text/plain": f"<{name}: interactive figure>"}, metadata
 
 
-def stylesheet() -> str:
+def _stylesheet() -> str:
     """The one style sheet of all figures."""
     return (STATIC / "figure.css").read_text(encoding="utf-8")
 
 
 def html_table(caption: str, header: list[str], rows: list[list[str]]) -> str:
-    """A plain HTML table, the usual fallback of a figure. Texts are escaped."""
+    """Make a plain HTML table, the usual fallback of a figure. Texts are escaped.
+
+    Example:
+        >>> from posembed.widgets.base import html_table
+        >>> html_table("a < b", ["x"], [["1"]])[:37]
+        '<table><caption>a &lt; b</caption><th'
+    """
     head = "".join(f'<th scope="col">{escape(text)}</th>' for text in header)
     body = "".join("<tr>" + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>" for row in rows)
     return f"<table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
@@ -111,4 +119,4 @@ def html_table(caption: str, header: list[str], rows: list[list[str]]) -> str:
 
 def _script_safe(value: Any) -> str:
     """JSON that no text can break out of a script element."""
-    return json.dumps(value, sort_keys=True).replace("<", "\\u003c").replace("\u2028", "\\u2028")
+    return json.dumps(value, sort_keys=True).replace("<", "\\u003c")

@@ -45,12 +45,12 @@ class LookupFigure(InteractiveFigure):
         super().__init__(words=WORDS, table=table, batch=BATCH, targets=targets, **traits)
 
     def fallback_html(self) -> str:
-        """Show the table at the start, and how often the batch uses each row."""
+        """Show the table, and how often the batch uses each row."""
         return html_table(
-            "Interactive figure (needs JavaScript): look a row up, then take a gradient step. The table at the start:",
+            "Interactive figure (needs JavaScript): look a row up, then take a gradient step. The table:",
             ["id", "one-hot", *(f"column {column}" for column in range(D_MODEL)), "in the batch"],
             [
-                [f"{i} {word}", str(int(i == self.selected)), *(f"{v:.2f}" for v in row), str(BATCH.count(i))]
+                [f"{i} {word}", str(int(i == self.selected)), *(f"{v:.2f}" for v in row), str(self.batch.count(i))]
                 for i, (word, row) in enumerate(zip(self.words, self.table, strict=True))
             ],
         )

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import torch
+import torch.nn.functional as F
 import traitlets
 from torch import Tensor
 
+from ..errors import FigureInputError
 from .base import InteractiveFigure, html_table
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ class ShuffleFigure(InteractiveFigure):
         sentence: three to six words, each a single token.
 
     Raises:
-        ValueError: another number of words, or a word that the tokenizer splits.
+        FigureInputError: another number of words, or a word that the tokenizer splits.
 
     Example:
         >>> from posembed import load_encoder
@@ -49,9 +51,9 @@ class ShuffleFigure(InteractiveFigure):
     def __init__(self, encoder: Encoder, sentence: str, **traits: Any) -> None:
         words = sentence.split()
         if not 3 <= len(words) <= 6:
-            raise ValueError(f"the figure shows three to six words, but {sentence!r} has {len(words)}")
+            raise FigureInputError(f"the figure shows three to six words, but {sentence!r} has {len(words)}")
         ids = _ids(encoder, words)
-        layer = layer_tables(encoder.model, ids)
+        layer = _layer_tables(encoder.model, ids)
         super().__init__(words=words, layer=layer, order=list(range(len(words))), **traits)
 
     def fallback_html(self) -> str:
@@ -68,13 +70,16 @@ class ShuffleFigure(InteractiveFigure):
 
 
 def _ids(encoder: Encoder, words: list[str]) -> Tensor:
-    split = [word for word in words if len(encoder.tokenizer.tokenize(word)) != 1]
-    if split:
-        raise ValueError(f"the tokenizer splits {', '.join(split)} into several tokens; use words that are one")
-    return torch.tensor([encoder.tokenizer.encode(word, add_special_tokens=False)[0] for word in words])
+    ids = [encoder.tokenizer.encode(word, add_special_tokens=False) for word in words]
+    unfit = [
+        word for word, own in zip(words, ids, strict=True) if len(own) != 1 or own == [encoder.tokenizer.unk_token_id]
+    ]
+    if unfit:
+        raise FigureInputError(f"no single token stands for {', '.join(unfit)}; use words that the tokenizer has whole")
+    return torch.tensor(ids).flatten()
 
 
-def layer_tables(model: Any, ids: Tensor, n_channels: int = N_CHANNELS) -> dict[str, Any]:
+def _layer_tables(model: Any, ids: Tensor, n_channels: int = N_CHANNELS) -> dict[str, Any]:
     """Tabulate a BERT model's first self-attention over all inputs that an order of the words can give it.
 
     Args:
@@ -88,7 +93,7 @@ def layer_tables(model: Any, ids: Tensor, n_channels: int = N_CHANNELS) -> dict[
     """
     attention = model.encoder.layer[0].attention
     with torch.no_grad():
-        inputs = _layer_inputs(model.embeddings, ids).double()
+        inputs = _layer_inputs(model.embeddings, ids)
         query, key, value = (
             _heads(_affine(inputs, getattr(attention.self, name)), attention.self.num_attention_heads)
             for name in ("query", "key", "value")
@@ -102,10 +107,15 @@ def layer_tables(model: Any, ids: Tensor, n_channels: int = N_CHANNELS) -> dict[
 
 
 def _layer_inputs(embeddings: Any, ids: Tensor) -> Tensor:
-    """What enters the first layer for each word, bare and then at each place behind [CLS]."""
-    bare = embeddings.word_embeddings(ids) + embeddings.token_type_embeddings.weight[0]
-    placed = bare[:, None] + embeddings.position_embeddings.weight[1 : len(ids) + 1]
-    return embeddings.LayerNorm(torch.cat([bare, placed.flatten(0, 1)]))
+    """What enters the first layer for each word, bare and then at each place behind [CLS].
+
+    In double precision, so that the decimals that are kept are the same on every machine.
+    """
+    bare = embeddings.word_embeddings(ids).double() + embeddings.token_type_embeddings.weight[0].double()
+    placed = bare[:, None] + embeddings.position_embeddings.weight[1 : len(ids) + 1].double()
+    norm = embeddings.LayerNorm
+    rows = torch.cat([bare, placed.flatten(0, 1)])
+    return F.layer_norm(rows, norm.normalized_shape, norm.weight.double(), norm.bias.double(), norm.eps)
 
 
 def _affine(inputs: Tensor, layer: Any) -> Tensor:

@@ -1,6 +1,7 @@
 """The built book as files: its pages, its chapters, and the repository that they belong to."""
 
 import functools
+import re
 import tomllib
 from pathlib import Path
 
@@ -21,7 +22,7 @@ def soup(name):
 
 def is_redirect(name):
     """Whether a page only leads to another one."""
-    return soup(name).find("meta", attrs={"http-equiv": "refresh"}) is not None
+    return soup(name).find("meta", attrs={"http-equiv": re.compile("^refresh$", re.IGNORECASE)}) is not None
 
 
 def pages():

@@ -22,8 +22,6 @@ ARGUMENTS = (
     "--disable-sync",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
-# A browser takes fonts from file:// only where no script asked for them early; it then loads them without that.
-OF_FILES = ("Access to font at 'file:", "Failed to load resource: net::ERR_FAILED")
 
 
 @functools.cache
@@ -84,10 +82,10 @@ def open_page(width, height, colour_scheme="light"):
 
 
 class Record:
-    """What a page did from now on: its errors, the requests that were refused, and those to other hosts."""
+    """What a page did from now on: its errors, its messages, the requests refused, and those to other hosts."""
 
     def __init__(self, page):
-        self.errors, self.refused, self.elsewhere, self._finished = [], [], [], []
+        self.errors, self.messages, self.refused, self.elsewhere, self._finished = [], [], [], [], []
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("console", self._note_message)
         page.on("request", self._note_request)
@@ -95,8 +93,8 @@ class Record:
         page.on("requestfinished", lambda request: self._finished.append(request))
 
     def _note_message(self, message):
-        if message.type == "error" and not message.text.startswith(OF_FILES):
-            self.errors.append(message.text)
+        if message.type == "error":
+            self.messages.append(f"{message.text} ({message.location.get('url', '')})")
 
     def _note_request(self, request):
         if not request.url.startswith((HOME, "blob:", "data:", "file:")):
@@ -110,6 +108,7 @@ class Record:
         """List all of them, in words."""
         return [
             *(f"error: {error}" for error in self.errors),
+            *(f"console: {message}" for message in self.messages),
             *(f"refused: {answer}" for answer in self.refused),
             *(f"another host: {url}" for url in self.elsewhere),
         ]
@@ -128,21 +127,25 @@ def wait_until_ready(page):
 
 def wait_until_still(page):
     """Wait until no transition or animation runs; colours are final only then."""
-    page.evaluate("() => Promise.allSettled(document.getAnimations().map((animation) => animation.finished))")
+    page.evaluate(STILL)
+
+
+STILL = """() => Promise.allSettled(document.getAnimations()
+  .filter((animation) => animation.effect.getComputedTiming().endTime < Infinity)
+  .map((animation) => animation.finished))"""
 
 
 def outside(page, selector="body"):
-    """Name the elements that stand out of a part of the page on the right, where they can be seen."""
+    """Name the elements that stand out of a part of the page on the right and are not in something that scrolls."""
     return page.evaluate(OUTSIDE, selector)
 
 
-# What scrolls by itself, or is hidden, may be wider.
 OUTSIDE = """(selector) => {
   const part = document.querySelector(selector);
   const edge = Math.min(part.getBoundingClientRect().right, innerWidth) + 1;
-  const scrolls = (node) => node !== part && (getComputedStyle(node).overflowX !== "visible" ||
-    (node.parentElement && node.parentElement !== part.parentElement && scrolls(node.parentElement)));
+  const scrolls = (node) => node !== part && (getComputedStyle(node).overflowX !== "visible" || scrolls(node.parentElement));
+  const right = (node) => Math.round(node.getBoundingClientRect().right);
   return [...part.querySelectorAll("*")]
-    .filter((node) => node.checkVisibility() && node.getBoundingClientRect().right > edge && !scrolls(node.parentElement))
-    .map((node) => `${node.tagName} ${node.getAttribute("class")} to ${Math.round(node.getBoundingClientRect().right)}`);
+    .filter((node) => node.checkVisibility() && right(node) > edge && !scrolls(node.parentElement))
+    .map((node) => `${node.tagName} ${node.getAttribute("class")} to ${right(node)}`);
 }"""

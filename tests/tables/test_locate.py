@@ -84,23 +84,20 @@ def test_a_table_comes_before_what_else_a_model_has(pattern):
     assert find_position_rows(model).name == "pos_emb"
 
 
-def wrong_message(kind, instead, why):
-    return pytest.param(kind, instead, id=kind, marks=pytest.mark.xfail(strict=True, reason=why))
-
-
 @pytest.mark.parametrize(
     ("kind", "instead"),
     [
-        pytest.param("t5", "T5's kind", id="t5"),
-        pytest.param("llama", "RoPE", id="llama"),
-        pytest.param("xlnet", "Transformer-XL's kind", id="xlnet"),
-        pytest.param("bloom", "ALiBi", id="bloom"),
-        wrong_message("roformer", "RoPE", "the sines that RoPE turns by are taken for a table that is added"),
-        wrong_message(
-            "gptj", "RoPE", "GPT-J keeps its angles in a buffer called embed_positions, which is not looked at"
-        ),
-        wrong_message("falcon-alibi", "ALiBi", "Falcon builds a rotary module that it does not use with alibi=True"),
-        wrong_message("mpt", "ALiBi", "MPT calls it build_mpt_alibi_tensor"),
+        ("t5", "T5's kind"),
+        ("llama", "RoPE"),
+        ("roformer", "RoPE"),
+        ("gptj", "RoPE"),
+        ("xlnet", "Transformer-XL's kind"),
+        ("bloom", "ALiBi"),
+        ("falcon-alibi", "ALiBi"),
+        ("falcon", "RoPE"),
+        ("mpt", "ALiBi"),
+        ("m2m100", "a sinusoid that it computes"),
+        ("xglm", "a sinusoid that it computes"),
     ],
 )
 def test_a_model_without_a_table_says_what_it_has_instead(kind, instead):

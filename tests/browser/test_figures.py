@@ -1,0 +1,491 @@
+"""The figures of the built pages, driven by mouse, touch and keyboard, and their numbers against PyTorch."""
+
+import math
+import re
+
+import pytest
+import torch
+from playwright.sync_api import expect
+from torch import nn
+
+from posembed.widgets import LookupFigure, ShuffleFigure
+
+from .chromium import Record, outside, wait_until_ready, wait_until_still
+from .test_pages import violations
+
+SENTENCE = "I do like coding"
+WORDS = SENTENCE.split()
+WIDTHS = [390, 1280]
+# Half of the last decimal that a figure shows, and a little for sums that end on it exactly.
+ROUNDING = 0.005 + 1e-6
+
+
+def word(text):
+    return f".pe-word:text-is('{text}')"
+
+
+class Figure:
+    """What both figures have."""
+
+    def __init__(self, page):
+        self.page = page
+        self.root = page.locator(".pe-figure")
+        self.status = self.root.get_by_role("status")
+
+    def press(self, name):
+        self.root.get_by_role("button", name=name, exact=True).click()
+
+    def switch(self, name):
+        self.root.get_by_role("switch", name=name).click()
+
+    def reset(self):
+        """Bring a figure that another test has used back to where it begins."""
+        self.page.mouse.up()
+        for switch in self.root.get_by_role("switch", checked=True).all()[::-1]:
+            switch.click()
+        self.root.evaluate("(node) => node.scrollIntoView({ block: 'center', behavior: 'instant' })")
+
+
+class Shuffle(Figure):
+    chapter = "why/permutation-equivariance.html"
+
+    def reset(self):
+        super().reset()
+        self.press("First order")
+        wait_until_still(self.page)
+
+    def word(self, text):
+        return self.root.locator(word(text))
+
+    def column(self, text):
+        return self.root.locator(f".pe-column:has({word(text)})")
+
+    def order(self):
+        return self.root.locator(".pe-word").all_inner_texts()
+
+    def cells(self, text):
+        """The colours of a word's output."""
+        return (
+            self.column(text)
+            .locator(".pe-cell")
+            .evaluate_all("(cells) => cells.map((cell) => getComputedStyle(cell).backgroundColor)")
+        )
+
+    def all_cells(self):
+        return {text: self.cells(text) for text in WORDS}
+
+    def verdicts(self):
+        """What stands under each word, and at the mean of all."""
+        texts = self.root.locator(".pe-verdict").all_inner_texts()
+        return dict(zip([*self.order(), "mean"], texts, strict=True))
+
+    def centre(self, text):
+        box = self.word(text).bounding_box()
+        return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+    def arrange(self, order):
+        """Bring the words into an order with the arrow keys."""
+        for place, text in enumerate(order):
+            for _ in range(self.order().index(text) - place):
+                self.word(text).press("ArrowLeft")
+        assert self.order() == order
+
+
+class Lookup(Figure):
+    chapter = "why/embedding-lookup.html"
+
+    def reset(self):
+        super().reset()
+        self.press("Start again")
+        self.pick("2 cat").click()
+
+    def rows(self):
+        return [self.numbers(row) for row in self.root.locator("tbody tr").all()]
+
+    def numbers(self, row):
+        return [float(text.replace("−", "-")) for text in row.locator(".pe-number").all_inner_texts()]
+
+    def product(self):
+        return self.numbers(self.root.locator("tfoot tr"))
+
+    def pick(self, text):
+        return self.root.get_by_role("button", name=text, exact=True)
+
+    def picked(self):
+        return self.root.locator(".pe-pick[aria-pressed=true]").all_inner_texts()
+
+    def weights(self):
+        return list(map(int, self.root.locator(".pe-weight").all_inner_texts()))
+
+    def marked(self):
+        """The ids whose row says that the last step has changed it."""
+        marks = self.root.locator("tbody .pe-mark").all_inner_texts()
+        return [id for id, mark in enumerate(marks) if "changed" in mark]
+
+
+@pytest.fixture(params=WIDTHS, ids=lambda width: f"{width}px")
+def width(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def opened(browser, site):
+    """A function that opens a figure, once for each kind of window; the tests share the pages."""
+    figures, records = {}, []
+
+    def opened(kind, width, **options):
+        key = (kind, width, *sorted(options.items()))
+        if key not in figures:
+            page = browser.new_page(viewport={"width": width, "height": 900}, **options)
+            records.append(Record(page))
+            page.goto(f"{site}/{kind.chapter}")
+            wait_until_ready(page)
+            figures[key] = kind(page)
+        figures[key].reset()
+        return figures[key]
+
+    yield opened
+    for figure in figures.values():
+        figure.page.close()
+    assert [fault for record in records for fault in record.faults()] == []
+
+
+@pytest.fixture
+def open_shuffle(opened):
+    return lambda width=1280, **options: opened(Shuffle, width, **options)
+
+
+@pytest.fixture
+def open_lookup(opened):
+    return lambda width=1280, **options: opened(Lookup, width, **options)
+
+
+# Figure 1.
+
+
+def assert_all_moved(figure, order, before):
+    """The words stand in this order, and each has the output that it had."""
+    assert figure.order() == order
+    wait_until_still(figure.page)
+    assert figure.all_cells() == before
+    assert set(figure.verdicts().values()) == {"unchanged"}
+    expect(figure.status).to_contain_text("the outputs moved with the words")
+
+
+@pytest.mark.parametrize(
+    ("dragged", "onto", "expected"),
+    [("I", "coding", "do like coding I"), ("coding", "I", "coding I do like"), ("do", "like", "I like do coding")],
+)
+def test_dragging_moves_the_outputs(open_shuffle, width, dragged, onto, expected):
+    figure = open_shuffle(width)
+    before = figure.all_cells()
+    assert len({tuple(cells) for cells in before.values()}) == len(WORDS)
+    (x, y), (to_x, _) = figure.centre(dragged), figure.centre(onto)
+    figure.page.mouse.move(x, y)
+    figure.page.mouse.down()
+    figure.page.mouse.move(to_x, y, steps=12)
+    assert "pe-lifted" in figure.column(dragged).get_attribute("class")
+    figure.page.mouse.up()
+    assert_all_moved(figure, expected.split(), before)
+    assert figure.root.locator(".pe-lifted").count() == 0
+
+
+def test_dragging_back_ends_where_it_began(open_shuffle):
+    figure = open_shuffle()
+    (x, y), (to_x, _) = figure.centre("I"), figure.centre("coding")
+    figure.page.mouse.move(x, y)
+    figure.page.mouse.down()
+    figure.page.mouse.move(to_x, y, steps=12)
+    figure.page.mouse.move(x, y, steps=12)
+    figure.page.mouse.up()
+    assert figure.order() == WORDS
+
+
+def test_touch_drags_and_does_not_scroll(open_shuffle):
+    figure = open_shuffle(390, has_touch=True, is_mobile=True)
+    before, scrolled = figure.all_cells(), figure.page.evaluate("scrollY")
+    (x, y), (to_x, _) = figure.centre("I"), figure.centre("coding")
+    session = figure.page.context.new_cdp_session(figure.page)
+
+    def touch(kind, *points):
+        points = [{"x": x, "y": y} for x, y in points]
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    touch("touchStart", (x, y))
+    for part in range(1, 13):
+        touch("touchMove", (x + (to_x - x) * part / 12, y + part))
+    touch("touchEnd")
+    assert_all_moved(figure, ["do", "like", "coding", "I"], before)
+    assert figure.page.evaluate("scrollY") == scrolled
+
+
+def test_arrow_keys_move_a_word_and_keep_the_focus(open_shuffle, width):
+    figure = open_shuffle(width)
+    before = figure.all_cells()
+    scrolled = figure.page.evaluate("[scrollX, scrollY]")
+    figure.word("I").focus()
+    for order in ["do I like coding", "do like I coding", "do like coding I", "do like coding I"]:
+        figure.page.keyboard.press("ArrowRight")
+        assert figure.order() == order.split()
+        expect(figure.word("I")).to_be_focused()
+    figure.page.keyboard.press("ArrowLeft")
+    assert_all_moved(figure, ["do", "like", "I", "coding"], before)
+    expect(figure.word("I")).to_have_accessible_name("I, place 3 of 4; the arrow keys move it")
+    assert figure.page.evaluate("[scrollX, scrollY]") == scrolled
+
+
+def test_tab_reaches_every_word_in_the_order_shown(open_shuffle):
+    figure = open_shuffle()
+    figure.arrange(["coding", "I", "do", "like"])
+    figure.root.get_by_role("button", name="First order").focus()
+    for text in ["coding", "I", "do", "like"]:
+        figure.page.keyboard.press("Tab")
+        expect(figure.word(text)).to_be_focused()
+        assert figure.word(text).evaluate("(node) => parseFloat(getComputedStyle(node).outlineWidth)") >= 2
+
+
+@pytest.mark.parametrize("breaker", ["add positions", "causal mask"])
+def test_what_breaks_equivariance_changes_the_outputs(open_shuffle, width, breaker):
+    figure = open_shuffle(width)
+    figure.switch(breaker)
+    expect(figure.root.get_by_role("switch", name=breaker)).to_be_checked()
+    before = figure.all_cells()
+    assert set(figure.verdicts().values()) == {"unchanged"}
+    figure.word("I").press("ArrowRight")
+    changed = {text for text, verdict in figure.verdicts().items() if verdict.startswith("changed ")}
+    assert {"I", "do"} <= changed
+    assert figure.cells("I") != before["I"]
+    expect(figure.status).to_have_text(
+        re.compile(r"^“do I like coding”: outputs changed by up to [1-9]\d* % of the largest one\.$")
+    )
+    figure.switch(breaker)
+    assert set(figure.verdicts().values()) == {"unchanged"}
+
+
+def test_shuffle_and_first_order(open_shuffle):
+    figure = open_shuffle()
+    before = figure.all_cells()
+    for _ in range(6):
+        earlier = figure.order()
+        figure.press("Shuffle")
+        assert figure.order() != earlier
+        assert sorted(figure.order()) == sorted(WORDS)
+    figure.press("First order")
+    assert figure.order() == WORDS
+    wait_until_still(figure.page)
+    assert figure.all_cells() == before
+    expect(figure.status).to_have_text(f"“{SENTENCE}”: each word has the output it had in the first order.")
+
+
+def test_changes_are_announced(open_shuffle):
+    figure = open_shuffle()
+    expect(figure.status).to_have_attribute("aria-live", "polite")
+    first = figure.status.inner_text()
+    figure.word("I").press("ArrowRight")
+    assert figure.status.inner_text() != first
+
+
+@pytest.mark.parametrize(("choice", "moving"), [("reduce", False), ("no-preference", True)])
+def test_reduced_motion_is_honoured(open_shuffle, choice, moving):
+    figure = open_shuffle(reduced_motion=choice)
+    running = figure.word("I").evaluate(
+        """(word) => {
+          word.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
+          return document.getAnimations().some((animation) => animation.effect.target.closest(".pe-figure"));
+        }"""
+    )
+    assert figure.order() == ["do", "I", "like", "coding"]
+    assert running == moving
+
+
+@pytest.fixture(scope="module")
+def layer(encoder):
+    return {name: torch.tensor(table) for name, table in ShuffleFigure(encoder, SENTENCE).layer.items()}
+
+
+def outputs(layer, order, positions, causal):
+    """The layer's outputs for an order of the words: a list of places, or of words with their places."""
+    n = len(order)
+    rows = torch.tensor([n + word * n + place if positions else word for place, word in enumerate(order)])
+    logits = layer["logits"][:, rows][:, :, rows]
+    if causal:
+        logits = logits.masked_fill(torch.ones(n, n).triu(1).bool(), -math.inf)
+    return (logits.softmax(dim=-1) @ layer["values"][:, rows]).sum(dim=0) + layer["bias"]
+
+
+def expected_verdicts(layer, order, positions, causal):
+    places = [WORDS.index(text) for text in order]
+    first = outputs(layer, range(len(WORDS)), positions, causal)
+    now = outputs(layer, places, positions, causal)
+    shares = (now - first[places]).abs().amax(dim=1) / first.abs().max()
+    mean = (now.mean(dim=0) - first.mean(dim=0)).abs().max() / first.abs().max()
+    return dict(zip([*order, "mean"], map(float, [*shares, mean]), strict=True))
+
+
+def agrees(verdict, share):
+    if verdict == "unchanged":
+        return share < ROUNDING
+    return abs(int(verdict.removeprefix("changed ").removesuffix(" %")) / 100 - share) <= ROUNDING
+
+
+@pytest.mark.parametrize("positions", [False, True], ids=["bare", "positions"])
+@pytest.mark.parametrize("causal", [False, True], ids=["full", "causal"])
+def test_shares_are_those_of_the_layer(open_shuffle, layer, positions, causal):
+    figure = open_shuffle()
+    for on, name in ((positions, "add positions"), (causal, "causal mask")):
+        if on:
+            figure.switch(name)
+    for order in ["coding like do I", "do I like coding", "like coding I do"]:
+        figure.arrange(order.split())
+        shares = expected_verdicts(layer, order.split(), positions, causal)
+        wrong = {text: verdict for text, verdict in figure.verdicts().items() if not agrees(verdict, shares[text])}
+        assert wrong == {}, shares
+        figure.press("First order")
+
+
+# Figure 2.
+
+
+def test_picking_shows_the_product(open_lookup, width):
+    figure = open_lookup(width)
+    assert figure.picked() == ["2 cat"]
+    for id, text in [(5, "5 ran"), (0, "0 [PAD]"), (7, "7 mat")]:
+        figure.pick(text).click()
+        assert figure.picked() == [text]
+        assert figure.weights() == [int(row == id) for row in range(8)]
+        assert figure.product() == figure.rows()[id]
+        expect(figure.status).to_contain_text(f"the product is row {id} of the table")
+
+
+def test_arrow_keys_pick(open_lookup, width):
+    figure = open_lookup(width)
+    figure.pick("2 cat").focus()
+    for key, text in [("ArrowDown", "3 dog"), ("ArrowUp", "2 cat"), ("ArrowUp", "1 the"), ("ArrowUp", "0 [PAD]")]:
+        figure.page.keyboard.press(key)
+        assert figure.picked() == [text]
+        expect(figure.pick(text)).to_be_focused()
+        assert figure.product() == figure.rows()[int(text[0])]
+    figure.page.keyboard.press("ArrowUp")
+    assert figure.picked() == ["0 [PAD]"]
+
+
+def trained(padding, steps):
+    """The figure's table after some steps of PyTorch's own optimiser."""
+    state = LookupFigure().state()
+    layer = nn.Embedding.from_pretrained(
+        torch.tensor(state["table"], dtype=torch.float64), freeze=False, padding_idx=0 if padding else None
+    )
+    optimizer = torch.optim.SGD(layer.parameters(), lr=state["learning_rate"])
+    targets = torch.tensor(state["targets"], dtype=torch.float64)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss = 0.5 * (layer(torch.tensor(state["batch"])) - targets).pow(2).sum()
+        loss.backward()
+        optimizer.step()
+    return layer.weight.detach()
+
+
+def assert_shows(figure, table):
+    assert (torch.tensor(figure.rows(), dtype=torch.float64) - table).abs().max() <= ROUNDING
+
+
+@pytest.mark.parametrize("padding", [False, True], ids=["plain", "padding_idx"])
+def test_steps_are_those_of_pytorch(open_lookup, width, padding):
+    figure = open_lookup(width)
+    first = figure.rows()
+    assert_shows(figure, trained(padding, 0))
+    if padding:
+        figure.switch("padding_idx=0")
+    used = sorted(set(LookupFigure().batch) - ({0} if padding else set()))
+    for steps in (1, 2, 3):
+        figure.press("Take a gradient step")
+        assert_shows(figure, trained(padding, steps))
+        assert figure.marked() == used
+        assert figure.product() == figure.rows()[2]
+    kept = [id for id in range(8) if figure.rows()[id] == first[id]]
+    assert kept == [id for id in range(8) if id not in used]
+    expect(figure.status).to_contain_text(f"{len(used)} of 8 rows changed")
+
+
+def test_start_again_restores_the_table(open_lookup):
+    figure = open_lookup()
+    first = figure.rows()
+    figure.press("Take a gradient step")
+    assert figure.rows() != first
+    figure.press("Start again")
+    assert figure.rows() == first
+    assert figure.marked() == []
+    expect(figure.status).to_have_text("The table is as it was at the start.")
+
+
+def test_what_the_step_did_is_announced(open_lookup):
+    figure = open_lookup()
+    expect(figure.status).to_have_attribute("aria-live", "polite")
+    figure.press("Take a gradient step")
+    expect(figure.status).to_have_text("One step: 6 of 8 rows changed. No gradient reached dog, ran.")
+
+
+# Both.
+
+
+def fully_used(figure):
+    """Bring a figure into the state with the most in it."""
+    if isinstance(figure, Shuffle):
+        figure.switch("add positions")
+        figure.word("coding").press("ArrowLeft")
+    else:
+        figure.press("Take a gradient step")
+    wait_until_still(figure.page)
+
+
+@pytest.mark.parametrize("opener", ["open_shuffle", "open_lookup"])
+def test_nothing_is_clipped(request, opener, width):
+    figure = request.getfixturevalue(opener)(width)
+    fully_used(figure)
+    wide, visible = figure.root.evaluate("(node) => [node.scrollWidth, node.clientWidth]")
+    assert wide <= visible, outside(figure.page, ".pe-figure")[:5]
+    assert outside(figure.page, ".pe-figure") == []
+
+
+@pytest.mark.parametrize("opener", ["open_shuffle", "open_lookup"])
+@pytest.mark.parametrize("colours", ["light", "dark"])
+def test_accessible_after_use(request, opener, colours):
+    figure = request.getfixturevalue(opener)(color_scheme=colours)
+    fully_used(figure)
+    assert violations(figure.page, ".pe-figure") == []
+
+
+@pytest.mark.parametrize("opener", ["open_shuffle", "open_lookup"])
+def test_dark_is_dark(request, opener):
+    figure = request.getfixturevalue(opener)(color_scheme="dark")
+    colours = "(node) => { const {color, backgroundColor} = getComputedStyle(node); return [color, backgroundColor]; }"
+    ink, surface = (brightness(colour) for colour in figure.root.evaluate(colours))
+    assert surface < 60 < 200 < ink
+
+
+@pytest.mark.parametrize("opener", ["open_shuffle", "open_lookup"])
+def test_no_bright_frame_around_a_dark_figure(request, opener):
+    figure = request.getfixturevalue(opener)(color_scheme="dark")
+    frames = figure.root.evaluate(
+        """(node) => {
+          const found = [];
+          for (let parent = node.parentElement; parent; parent = parent.parentElement)
+            found.push(getComputedStyle(parent).backgroundColor);
+          return found;
+        }"""
+    )
+    bright = [colour for colour in frames if not colour.endswith(", 0)") and brightness(colour) > 60]
+    assert bright == []
+
+
+def brightness(colour):
+    """The mean of red, green and blue."""
+    return sum(map(float, colour[colour.index("(") + 1 : -1].split(",")[:3])) / 3
+
+
+def test_the_figure_keeps_its_height(open_shuffle, width):
+    """What stands below must not jump while a reader tries things."""
+    figure = open_shuffle(width)
+    first = figure.root.bounding_box()["height"]
+    fully_used(figure)
+    assert abs(figure.root.bounding_box()["height"] - first) < 1

@@ -1,0 +1,220 @@
+"""The chapters and their figures in JupyterLab, each notebook alone in a folder, as a reader would have downloaded it."""
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from typing import NamedTuple
+
+import nbformat
+import pytest
+from playwright.sync_api import expect
+
+from .built import BOOK, figures
+from .chromium import HOME
+
+# JupyterLab starts, a kernel starts, PyTorch is imported: on a busy machine none of it is quick.
+PATIENCE = 60
+TOKEN = "only-for-this-test"
+SETTINGS = {
+    # Everything is in the page, also what stands below the window.
+    "notebook-extension/tracker": {"windowingMode": "none"},
+    "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
+}
+LIVE = """
+import ipywidgets
+from posembed import load_encoder
+from posembed.widgets import LookupFigure, ShuffleFigure
+
+shuffle, lookup, kernel = ShuffleFigure(load_encoder(), "I do like coding"), LookupFigure(), ipywidgets.Label("waiting")
+
+def report(change):
+    kernel.value = f"the kernel has {shuffle.order} and {lookup.selected}"
+
+shuffle.observe(report, "order")
+lookup.observe(report, "selected")
+"""
+
+
+class Lab(NamedTuple):
+    address: str
+    folder: object
+    environment: dict
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    """A JupyterLab of this test's own: its port, its settings, its folder of notebooks."""
+    home = tmp_path_factory.mktemp("lab")
+    environment = os.environ | {
+        "HOME": str(home),
+        "IPYTHONDIR": str(home / "ipython"),
+        "JUPYTER_CONFIG_DIR": str(home / "config"),
+        "JUPYTER_DATA_DIR": str(home / "data"),
+        "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
+        "JUPYTERLAB_SETTINGS_DIR": str(home / "settings"),
+        "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"),
+    }
+    write_settings(home / "settings")
+    (home / "notebooks").mkdir()
+    with started(home, environment) as address:
+        yield Lab(address, home / "notebooks", environment)
+
+
+def write_settings(folder):
+    for name, settings in SETTINGS.items():
+        path = folder / "@jupyterlab" / f"{name}.jupyterlab-settings"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(settings))
+
+
+@contextlib.contextmanager
+def started(home, environment):
+    port = free_port()
+    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1", f"--port={port}"]
+    command += ["--ServerApp.port_retries=0", f"--IdentityProvider.token={TOKEN}"]
+    command += [f"--ServerApp.root_dir={home / 'notebooks'}"]
+    command += ["--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate", "--LabApp.news_url=None"]
+    with (home / "log.txt").open("w") as log:
+        server = subprocess.Popen(command, cwd=home, env=environment, stdout=log, stderr=log)
+        try:
+            wait_for_server(server, f"{HOME}:{port}", home / "log.txt")
+            yield f"{HOME}:{port}"
+        finally:
+            end(server)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_for_server(server, address, log):
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        with contextlib.suppress(urllib.error.URLError, ConnectionError), urllib.request.urlopen(f"{address}/api"):
+            return
+        if server.poll() is not None or time.monotonic() > deadline:
+            pytest.fail(f"JupyterLab did not start:\n{log.read_text()[-2000:]}", pytrace=False)
+        time.sleep(0.1)
+
+
+def end(server):
+    """End the server, which ends its kernels."""
+    server.terminate()
+    try:
+        server.wait(timeout=20)
+    except subprocess.TimeoutExpired:
+        server.kill()
+        server.wait()
+
+
+@pytest.fixture
+def open_notebook(lab, browser):
+    """A function that opens a notebook of the lab's folder; a page that reports an error fails the test."""
+    pages, errors = [], []
+
+    def open_notebook(name):
+        page = browser.new_page(viewport={"width": 1300, "height": 900})
+        pages.append(page)
+        page.set_default_timeout(PATIENCE * 1000)
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(f"{lab.address}/lab/tree/{name}?token={TOKEN}&reset")
+        page.locator(".jp-Notebook .jp-Cell").first.wait_for()
+        return page
+
+    yield open_notebook
+    for page in pages:
+        page.close()
+    assert errors == []
+
+
+def put_chapter(lab, name, trusted=True):
+    """Copy a chapter into the lab's folder, and nothing else with it."""
+    path = lab.folder / f"{'trusted' if trusted else 'new'}-{name.split('/')[-1]}.ipynb"
+    notebook = nbformat.read(BOOK / f"{name}.ipynb", as_version=4)
+    # Trust goes by content, wherever a notebook lies: the two copies must differ.
+    notebook.metadata["title"] = path.stem
+    nbformat.write(notebook, path)
+    if trusted:
+        command = [sys.executable, "-m", "jupyter", "trust", str(path)]
+        subprocess.run(command, env=lab.environment, check=True, capture_output=True)
+    return path.name
+
+
+def run_all(page):
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+
+
+def first_move(page):
+    """Move the first word of a shuffle figure by key, and return the words as they then stand."""
+    figure = page.locator(".pe-figure:has(.pe-word)").first
+    figure.locator(".pe-word").first.focus()
+    page.keyboard.press("ArrowRight")
+    expect(figure.get_by_role("status")).to_contain_text("do I like coding")
+    return figure.locator(".pe-word").all_inner_texts()
+
+
+def pick_next(page):
+    """Go one row down in a lookup figure by key, and return what is then picked."""
+    figure = page.locator(".pe-figure:has(.pe-pick)").first
+    figure.locator(".pe-pick[aria-pressed=true]").focus()
+    page.keyboard.press("ArrowDown")
+    expect(figure.get_by_role("status")).to_contain_text("the product is row 3")
+    return figure.locator(".pe-pick[aria-pressed=true]").all_inner_texts()
+
+
+def drive(page):
+    """Use the figure of a chapter with the keyboard."""
+    page.locator(".pe-figure").first.wait_for()
+    if page.locator(".pe-word").count():
+        assert first_move(page) == ["do", "I", "like", "coding"]
+    else:
+        assert pick_next(page) == ["3 dog"]
+
+
+@pytest.mark.parametrize("name", figures())
+def test_trusted_chapter_works_before_it_is_run(lab, open_notebook, name):
+    page = open_notebook(put_chapter(lab, name))
+    drive(page)
+
+
+@pytest.mark.parametrize("name", figures())
+def test_untrusted_chapter_shows_something_readable(lab, open_notebook, name):
+    page = open_notebook(put_chapter(lab, name, trusted=False))
+    table = page.locator(".jp-OutputArea-output table:has(caption)")
+    expect(table).to_be_visible()
+    expect(table).to_contain_text("needs JavaScript")
+
+
+def test_live_figures_reach_the_kernel(lab, open_notebook):
+    cells = [nbformat.v4.new_code_cell(source) for source in (LIVE, "shuffle", "lookup", "kernel")]
+    metadata = nbformat.read(BOOK / f"{figures()[0]}.ipynb", as_version=4).metadata
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=metadata), lab.folder / "live.ipynb")
+    page = open_notebook("live.ipynb")
+    run_all(page)
+    page.get_by_text("waiting", exact=True).wait_for()
+    assert first_move(page) == ["do", "I", "like", "coding"]
+    expect(page.get_by_text("the kernel has [1, 0, 2, 3] and 2")).to_be_visible()
+    assert pick_next(page) == ["3 dog"]
+    expect(page.get_by_text("the kernel has [1, 0, 2, 3] and 3")).to_be_visible()
+
+
+@pytest.mark.slow
+def test_whole_chapter_runs(lab, open_notebook):
+    """One of them: that each prints what it stores is checked elsewhere, without a browser."""
+    page = open_notebook(put_chapter(lab, figures()[0]))
+    run_all(page)
+    prompts = page.locator(".jp-CodeCell .jp-InputPrompt")
+    # The stored number stands there until the kernel is asked.
+    expect(prompts.last).to_have_text("[*]:")
+    expect(prompts.last).to_have_text(f"[{prompts.count()}]:", timeout=PATIENCE * 1000)
+    assert page.locator("[data-mime-type='application/vnd.jupyter.stderr']").count() == 0
+    drive(page)

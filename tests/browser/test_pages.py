@@ -1,0 +1,199 @@
+"""Every page of the built book: loads from its own host alone, fits a phone, is accessible, works without JavaScript."""
+
+from pathlib import PurePosixPath
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from .built import HTML, figures, pages, soup
+from .chromium import Record, outside, wait_until_ready, wait_until_still
+
+# Without a built book there is one case of each test, which fails and says so.
+PAGES = pages() or ["index.html"]
+FIGURES = [f"{name}.html" for name in figures()]
+STANDARDS = ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"]
+MOST_OF_A_PAGE = 1_000_000
+# What a first visit loads, before the host compresses it: MathJax is 1.2 MB of it, the theme 1.0 MB.
+MOST_OF_A_VISIT = 3_000_000
+WIDTHS = [390, 1280]
+LIGHT_AND_DARK = ["light", "dark"]
+
+
+def name_of(page):
+    return str(PurePosixPath(page).with_suffix(""))
+
+
+class Visit:
+    """A page that stays open for all tests of it. Each test sets the width and the colours it needs."""
+
+    def __init__(self, name, page, record):
+        self.name, self.page, self.record = name, page, record
+
+    def show(self, width=1280, colours="light"):
+        self.page.set_viewport_size({"width": width, "height": 900})
+        # What the theme's switch does.
+        self.page.evaluate("(mode) => Object.assign(document.documentElement.dataset, { mode, theme: mode })", colours)
+        wait_until_still(self.page)
+        return self.page
+
+    def unfold(self):
+        """Open what a reader can open: hidden cells and solutions."""
+        self.page.evaluate(
+            """() => {
+              document.querySelectorAll("details").forEach((node) => (node.open = true));
+              document.querySelectorAll(".toggle-button-hidden").forEach((node) => node.click());
+            }"""
+        )
+        wait_until_still(self.page)
+
+
+@pytest.fixture(scope="module", params=PAGES, ids=name_of)
+def visit(request, browser, site):
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light")
+    page = context.new_page()
+    record = Record(page)
+    page.goto(f"{site}/{request.param}")
+    wait_until_ready(page)
+    yield Visit(request.param, page, record)
+    context.close()
+
+
+def test_weight(visit):
+    assert (HTML / visit.name).stat().st_size < MOST_OF_A_PAGE
+    assert visit.record.transferred() < MOST_OF_A_VISIT
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_does_not_scroll_sideways(visit, width):
+    page = visit.show(width)
+    visit.unfold()
+    too_wide = page.evaluate("document.documentElement.scrollWidth") - width
+    assert too_wide <= 0, f"{too_wide} px too wide: {outside(page, 'main')[:5]}"
+
+
+@pytest.mark.parametrize(("width", "colours"), [(1280, "light"), (1280, "dark"), (390, "light")])
+def test_accessible(visit, width, colours):
+    page = visit.show(width, colours)
+    visit.unfold()
+    assert violations(page) == []
+
+
+def violations(page, part=None):
+    """List what axe finds serious or critical, with the place and the reason."""
+    # Without preload: axe would fetch the style sheets again, and those that they import from a wrong place.
+    options = {"runOnly": STANDARDS, "resultTypes": ["violations"], "preload": False}
+    found = Axe().run(page, context=part, options=options).response["violations"]
+    return [
+        f"{violation['id']} at {node['target']}: {node['failureSummary']}"
+        for violation in found
+        if violation["impact"] in {"serious", "critical"}
+        for node in violation["nodes"]
+    ]
+
+
+def test_one_heading_of_the_first_level(visit):
+    # The theme has a second one that is shown in print only, in place of the first.
+    assert visit.page.locator("h1:visible").count() == 1
+
+
+def test_pictures_have_texts(visit):
+    bare = visit.page.evaluate(
+        """() => [...document.querySelectorAll("img")].filter((node) => !node.alt.trim()).map((node) => node.outerHTML)"""
+    )
+    assert bare == []
+
+
+def test_drawings_are_named_or_hidden(visit):
+    # What can be pressed is named as a whole, which axe checks.
+    bare = visit.page.evaluate(
+        """() => [...document.querySelectorAll("main svg, main canvas")]
+          .filter((node) => !node.closest("[aria-hidden=true], button, summary, a"))
+          .filter((node) => !(node.role && (node.ariaLabel || node.getAttribute("aria-labelledby"))))
+          .map((node) => node.outerHTML)"""
+    )
+    assert bare == []
+
+
+def test_formulas_are_set(visit):
+    expected = len(soup(visit.name).select("span.math, div.math"))
+    assert visit.page.locator(".math:has(mjx-container)").count() == expected
+    assert visit.page.locator("mjx-merror, [data-mjx-error]").count() == 0
+    prose = visit.page.evaluate(
+        "() => [...document.querySelectorAll('main p, main li, main td')].map((n) => n.innerText)"
+    )
+    assert [text for text in prose if "$$" in text or "\\(" in text or "\\[" in text] == []
+
+
+def test_colours_are_switched_by_click_and_by_key(visit):
+    page = visit.show()
+    switch = page.locator(".theme-switch-button").first
+    assert switch.get_attribute("aria-label")
+    modes = [after(switch.click, page) for _ in range(3)]
+    assert sorted(modes) == ["auto", "dark", "light"]
+    assert after(lambda: switch.press("Enter"), page) == modes[0]
+    assert after(lambda: switch.press("Space"), page) == modes[1]
+
+
+def after(change, page):
+    change()
+    return page.evaluate("() => document.documentElement.dataset.mode")
+
+
+def test_dark_and_light_are_two_colours(visit):
+    backgrounds = {
+        visit.show(colours=colours).evaluate("() => getComputedStyle(document.body).backgroundColor")
+        for colours in LIGHT_AND_DARK
+    }
+    assert len(backgrounds) == 2
+
+
+def test_z_nothing_went_wrong(visit):
+    """Named to run last, when the page has done all that the tests above ask of it."""
+    assert visit.record.faults() == []
+
+
+@pytest.mark.parametrize("name", ["intro.html", *FIGURES], ids=name_of)
+def test_opens_from_a_file(browser, built, name):
+    # Of the console nothing is asked: a browser takes no preloaded font from a file, loads it again, and complains.
+    page = browser.new_page()
+    record = Record(page)
+    page.goto((built / name).as_uri())
+    wait_until_ready(page)
+    assert record.errors == []
+    assert record.elsewhere == []
+    assert page.locator(".pe-figure").count() == len(soup(name).select(".posembed-root"))
+    page.close()
+
+
+@pytest.mark.parametrize("colours", LIGHT_AND_DARK)
+@pytest.mark.parametrize("name", FIGURES, ids=name_of)
+def test_readable_without_javascript(open_address, site, name, colours):
+    page = open_address(f"{site}/{name}", java_script_enabled=False, color_scheme=colours)
+    tables = page.locator(".posembed-root table").all()
+    assert tables
+    for table in tables:
+        assert table.is_visible()
+        assert "needs JavaScript" in table.locator("caption").inner_text()
+
+
+@pytest.mark.parametrize("colours", LIGHT_AND_DARK)
+@pytest.mark.parametrize("name", FIGURES, ids=name_of)
+def test_readable_in_print(open_address, site, name, colours):
+    page = open_address(f"{site}/{name}", color_scheme=colours)
+    page.emulate_media(media="print")
+    wait_until_still(page)
+    for figure in page.locator(".pe-figure").all():
+        assert figure.is_visible()
+        assert not figure.locator(".pe-controls").is_visible()
+    for part in ("main h2", "main p", ".pe-figure", ".pe-status"):
+        assert dark_on_paper(page, part), f"{part} is too light for white paper"
+
+
+def dark_on_paper(page, selector):
+    """Whether the text has the contrast of 4.5 to white, since a printer leaves backgrounds out."""
+    red, green, blue = page.locator(selector).last.evaluate(
+        "(node) => getComputedStyle(node).color.match(/[0-9.]+/g).slice(0, 3).map(Number)"
+    )
+    linear = [(c / 255 / 12.92) if c <= 10 else ((c / 255 + 0.055) / 1.055) ** 2.4 for c in (red, green, blue)]
+    luminance = sum(weight * value for weight, value in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+    return 1.05 / (luminance + 0.05) >= 4.5

@@ -1,0 +1,259 @@
+import json
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+
+import pytest
+
+from posembed.widgets import InteractiveFigure, LookupFigure, ShuffleFigure
+from posembed.widgets.lookup import BATCH, WORDS
+
+SENTENCE = "I do like coding"
+
+
+@pytest.fixture(scope="module")
+def shuffle_figure(encoder):
+    return ShuffleFigure(encoder, SENTENCE)
+
+
+@pytest.fixture(params=["shuffle", "lookup"])
+def figure(request):
+    return LookupFigure() if request.param == "lookup" else request.getfixturevalue("shuffle_figure")
+
+
+class Page(HTMLParser):
+    """A page as a browser takes it apart: the elements, their attributes, and the text of each kind of element."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.tags, self.attributes, self.texts, self.open = [], [], {}, []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += [(tag, *attribute) for attribute in attrs]
+        self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.setdefault(self.open[-1] if self.open else None, []).append(data)
+
+
+def state_in(html):
+    """The state as the page's script reads it; JSON is JavaScript, and nothing else is on its line."""
+    return json.loads(re.search(r"^const state = (.*);$", html, re.MULTILINE).group(1))
+
+
+def source_in(html):
+    return json.loads(re.search(r"^const source = (.*);$", html, re.MULTILINE).group(1))
+
+
+def test_the_page_carries_the_state_and_the_module(figure):
+    html = figure.page_html()
+    assert state_in(html) == figure.state()
+    assert source_in(html) == figure.source() == figure._esm
+
+
+def test_the_state_is_small(figure):
+    assert len(json.dumps(figure.state())) < 200_000
+
+
+def test_a_page_is_one_root_one_script_and_one_style(figure):
+    page = Page(figure.page_html())
+    assert page.open == []
+    assert [page.tags.count(tag) for tag in ("script", "style", "table")] == [1, 1, 1]
+    assert ("script", "type", "module") in page.attributes
+
+
+# What fetches something from somewhere: addresses with or without a scheme, style sheets, fonts, other modules.
+FETCHES = re.compile(
+    r"""https?:|['"(]//|\burl\(|@import|@font-face|\bfetch\(|XMLHttpRequest|^\s*import\b|\bfrom\s+["']""", re.M
+)
+
+
+def test_a_page_fetches_nothing(figure):
+    html = figure.page_html()
+    # The module apart, because as JSON it begins with a quote and the slashes of a comment.
+    assert FETCHES.findall(source_in(html)) == []
+    assert FETCHES.findall(re.sub(r"^const source = .*$", "", html, flags=re.MULTILINE)) == []
+    assert not [
+        name for _, name, _ in Page(html).attributes if name in ("src", "href", "srcset", "data", "onload", "onerror")
+    ]
+
+
+def test_the_module_reads_nothing_that_the_state_lacks(figure):
+    read = set(re.findall(r"""model\.get\(["'](\w+)["']\)""", figure.source()))
+    read |= set(re.findall(r"""toggle\(model, ["'](\w+)["']""", figure.source()))
+    listened = set(re.findall(r"""model\.on\(["']change:(\w+)["']""", figure.source()))
+    assert read
+    assert listened
+    assert read | listened <= set(figure.state())
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "</script><img src=x onerror=alert(1)>",
+        "<!--<script>",
+        "]]></style>",
+        "&lt;b&gt;&amp;",
+        "\"'`${1}\\",
+        "\u2028\u2029\x00",
+        "{uid} {0} %s",
+        "💡 ñ",
+    ],
+    ids=ascii,
+)
+def test_a_word_is_a_word_whatever_is_in_it(figure, word):
+    plain = Page(figure.page_html())
+    before = figure.words
+    figure.words = [word, *before[1:]]
+    html = figure.page_html()
+    figure.words = before
+    page = Page(html)
+    assert page.tags == plain.tags
+    assert [name for _, name, _ in page.attributes] == [name for _, name, _ in plain.attributes]
+    assert state_in(html)["words"] == [word, *before[1:]]
+    assert "\u2028" not in html.partition("<script")[2].partition("</script>")[0]
+
+
+def test_two_figures_on_one_page_have_names_of_their_own(figure):
+    roots = [re.search(r'data-posembed="([\w-]+)"', figure.page_html())[1] for _ in range(3)]
+    assert len(set(roots)) == 3
+    html = figure.page_html()
+    root = re.search(r'class="posembed-root" data-posembed="([\w-]+)"', html)[1]
+    assert set(re.findall(r'data-posembed="([\w-]+)"', html)) == {root}
+
+
+@pytest.fixture(scope="module")
+def pages_of_two_machines(encoder, fresh_environment):
+    """The same pages from two interpreters, which hash strings and add numbers in other orders."""
+    code = f"""
+import json, posembed
+from posembed.widgets import LookupFigure, ShuffleFigure
+shuffle = ShuffleFigure(posembed.load_encoder(), {SENTENCE!r})
+print(json.dumps({{"shuffle": [shuffle.page_html(), shuffle.page_html()], "lookup": [LookupFigure().page_html()]}}))
+"""
+    settings = [{"PYTHONHASHSEED": "1"}, {"PYTHONHASHSEED": "2", "ATEN_CPU_CAPABILITY": "default"}]
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    runs = [
+        subprocess.Popen([sys.executable, "-c", code], env=fresh_environment | each, **options) for each in settings
+    ]
+    pages = []
+    for run in runs:
+        out, err = run.communicate(timeout=120)
+        assert run.returncode == 0, err
+        pages.append(json.loads(out))
+    return pages
+
+
+@pytest.mark.parametrize("name", ["lookup", "shuffle"])
+def test_the_page_is_the_same_text_on_every_machine(pages_of_two_machines, name):
+    first, second = (pages[name] for pages in pages_of_two_machines)
+    assert first == second
+
+
+def test_an_output_has_a_widget_a_page_and_a_text(figure):
+    data, _ = figure._repr_mimebundle_()
+    assert data["application/vnd.jupyter.widget-view+json"]["model_id"] == figure.model_id
+    assert 'class="posembed-root"' in data["text/html"]
+    assert data["text/plain"] == f"<{type(figure).__name__}: interactive figure>"
+
+
+def rows_of(figure):
+    rows = re.findall(r"<tr>(.*?)</tr>", figure.fallback_html())
+    return [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in rows]
+
+
+def test_without_javascript_the_lookup_is_a_table_of_the_same_numbers():
+    figure = LookupFigure(selected=5)
+    header, *rows = rows_of(figure)
+    assert header == ["id", "one-hot", "column 0", "column 1", "column 2", "column 3", "in the batch"]
+    assert [row[0] for row in rows] == [f"{number} {word}" for number, word in enumerate(WORDS)]
+    assert [row[1] for row in rows] == ["0", "0", "0", "0", "0", "1", "0", "0"]
+    assert [[float(cell) for cell in row[2:6]] for row in rows] == figure.table
+    assert [int(row[6]) for row in rows] == [BATCH.count(number) for number in range(len(WORDS))]
+
+
+def test_without_javascript_the_shuffle_says_what_it_shows(shuffle_figure):
+    header, *rows = rows_of(shuffle_figure)
+    assert len(header) == 3
+    assert [row[1:] for row in rows] == [
+        ["moves with its word, unchanged", "unchanged"],
+        ["changes"] * 2,
+        ["changes"] * 2,
+    ]
+
+
+def test_every_fallback_has_a_caption_and_headers(figure):
+    html = figure.fallback_html()
+    assert "JavaScript" in re.search(r"<caption>(.*?)</caption>", html)[1]
+    assert html.count('<th scope="col">') == len(rows_of(figure)[0])
+
+
+def test_a_figure_without_a_fallback_says_so():
+    class Bare(InteractiveFigure):
+        module = "lookup.js"
+
+    with pytest.raises(NotImplementedError, match="Bare must draw a form of itself"):
+        Bare().page_html()
+
+
+def test_the_lookup_figure_follows_its_seed():
+    assert LookupFigure().state() == LookupFigure(seed=0).state() != LookupFigure(seed=1).state()
+    table = LookupFigure().table
+    assert (len(table), {len(row) for row in table}) == (len(WORDS), {4})
+    assert table == [[round(value, 2) for value in row] for row in table]
+
+
+def test_the_lookup_batch_teaches_what_it_is_meant_to():
+    """A word twice, padding, and words that no gradient reaches."""
+    counts = [BATCH.count(number) for number in range(len(WORDS))]
+    assert max(counts) == 2
+    assert counts[0] == 1
+    assert 0 in counts
+    assert len(LookupFigure().targets) == len(BATCH)
+
+
+def test_the_shuffle_figure_starts_in_the_order_of_the_sentence(shuffle_figure):
+    assert shuffle_figure.words == SENTENCE.split()
+    assert (shuffle_figure.order, shuffle_figure.positions, shuffle_figure.causal) == ([0, 1, 2, 3], False, False)
+
+
+@pytest.mark.parametrize("sentence", ["I like coding", "I do not like coding", "I do not like his coding"])
+def test_three_to_six_words_fit(encoder, sentence):
+    n_words = len(sentence.split())
+    layer = ShuffleFigure(encoder, sentence).layer
+    n_rows = n_words + n_words**2
+    assert (len(layer["logits"]), len(layer["logits"][0]), len(layer["logits"][0][0])) == (12, n_rows, n_rows)
+    assert (len(layer["values"]), len(layer["values"][0]), len(layer["values"][0][0])) == (12, n_rows, 16)
+    assert len(layer["bias"]) == 16
+
+
+@pytest.mark.parametrize(
+    ("sentence", "pieces"),
+    [
+        ("", ["three to six words", "has 0"]),
+        ("I like", ["three to six words", "'I like'", "has 2"]),
+        ("I do not like coding very much", ["three to six words", "has 7"]),
+        ("I like unbelievableness", ["unbelievableness", "use words that"]),
+        ("I like 🥨", ["🥨", "use words that"]),
+        ("coding, is antidisestablishmentarianism", ["coding,, antidisestablishmentarianism"]),
+    ],
+)
+def test_a_sentence_that_does_not_fit_is_an_error_that_says_why(encoder, sentence, pieces):
+    with pytest.raises(ValueError) as caught:
+        ShuffleFigure(encoder, sentence)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert [piece for piece in pieces if piece not in message] == []
+
+
+def test_ipywidgets_7_asks_for_the_mime_bundle_too():
+    """Colab's ipywidgets displays a widget by itself unless this is switched off, and the page form would be lost."""
+    assert LookupFigure._ipython_display_ is None
+    assert "text/html" in LookupFigure()._repr_mimebundle_()[0]
