@@ -144,6 +144,7 @@ def tidy(notebook):
         cell.metadata.pop("execution", None)
         if cell.cell_type == "code":
             complain(cell)
+            forget_live_views(cell)
             store_alt_text(cell)
 
 
@@ -152,6 +153,13 @@ def complain(cell):
     noise = [output.text for output in cell.outputs if output.output_type == "stream" and output.name == "stderr"]
     if noise:
         sys.exit(f"chapters: a cell writes to stderr:\n{cell.source}\n---\n{''.join(noise)}")
+
+
+def forget_live_views(cell):
+    """Keep a figure's page form alone: a stored view of a widget whose kernel is gone shows an error in JupyterLab."""
+    for output in cell.outputs:
+        if "text/html" in output.get("data", {}):
+            output.data.pop("application/vnd.jupyter.widget-view+json", None)
 
 
 def store_alt_text(cell):

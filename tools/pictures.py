@@ -38,7 +38,7 @@ def main():
     with serve_folder(ROOT / "_build" / "html") as address, open_page(1280, 800) as page:
         page.goto(f"{address}/why/permutation-equivariance.html")
         page.locator(".pe-figure .pe-word").first.wait_for()
-        page.get_by_text("add positions").click()
+        page.get_by_role("switch", name="add positions").check()
         page.get_by_role("button", name="coding").press("ArrowLeft")
         page.locator("#try-it-shuffle-the-words").evaluate("e => e.scrollIntoView()")
         page.wait_for_timeout(500)

@@ -1,5 +1,15 @@
 """Repairs of the theme's pages that no option offers."""
 
+import re
+from pathlib import Path
+
+# The theme loads its icons as fonts as well; the script that draws them would
+# add more to each page than everything else together.
+ICON_SCRIPT = re.compile(
+    r'<script [^>]*src="[^"]*fontawesome/[^"]*\.js[^"]*"[^>]*></script>'
+)
+SIGNATURE = re.compile(r'<dt class="sig .*?</dt>', re.DOTALL)
+
 
 def drop_repeated_scripts(app, pagename, templatename, context, doctree):
     """Print each inline script once.
@@ -16,7 +26,29 @@ def drop_repeated_scripts(app, pagename, templatename, context, doctree):
     context["script_files"][:] = kept
 
 
+def plain_lines(signature):
+    """Make the lines of a signature plain lines, not a list of definitions."""
+    text = signature.group()
+    for old, new in {"dl": "sig-lines", "dd": "sig-line"}.items():
+        text = text.replace(f"<{old}>", f'<span class="{new}">')
+        text = text.replace(f"</{old}>", "</span>")
+    return text
+
+
+def repair_pages(app, exception):
+    """Mend the finished pages."""
+    if exception:
+        return
+    for page in Path(app.outdir).rglob("*.html"):
+        text = ICON_SCRIPT.sub("", page.read_text(encoding="utf-8"))
+        text = SIGNATURE.sub(plain_lines, text)
+        # A role that has been withdrawn, and that no list may hold.
+        text = text.replace('role="doc-biblioentry"', 'role="listitem"')
+        page.write_text(text, encoding="utf-8")
+
+
 def setup(app):
     """Connect the repairs; Sphinx calls this."""
+    app.connect("build-finished", repair_pages)
     app.connect("html-page-context", drop_repeated_scripts, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

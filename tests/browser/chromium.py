@@ -118,6 +118,14 @@ class Record:
         return sum(request.sizes()["responseBodySize"] for request in self._finished if request.url.startswith(HOME))
 
 
+def visit(page, address):
+    """Go to an address and wait until the page's figures run, its formulas are set and its fonts are there."""
+    answer = page.goto(address)
+    if answer and not answer.ok:
+        raise RuntimeError(f"{address} answers {answer.status}; is the book being built at this moment?")
+    wait_until_ready(page)
+
+
 def wait_until_ready(page):
     """Wait until the page's figures run, its formulas are set and its fonts are there."""
     page.wait_for_function("() => !document.querySelector('.posembed-root:not(:has(.pe-figure))')")
@@ -143,7 +151,8 @@ def outside(page, selector="body"):
 OUTSIDE = """(selector) => {
   const part = document.querySelector(selector);
   const edge = Math.min(part.getBoundingClientRect().right, innerWidth) + 1;
-  const scrolls = (node) => node !== part && (getComputedStyle(node).overflowX !== "visible" || scrolls(node.parentElement));
+  const clips = (node) => getComputedStyle(node).overflowX !== "visible";
+  const scrolls = (node) => node !== part && (clips(node) || scrolls(node.parentElement));
   const right = (node) => Math.round(node.getBoundingClientRect().right);
   return [...part.querySelectorAll("*")]
     .filter((node) => node.checkVisibility() && right(node) > edge && !scrolls(node.parentElement))

@@ -1,7 +1,7 @@
 import pytest
 
 from .built import HTML, NOT_BUILT
-from .chromium import Record, find_chromium, serve_folder, start_browser, wait_until_ready
+from .chromium import Record, find_chromium, serve_folder, start_browser, visit
 
 NO_CHROMIUM = "no Chromium: install chromium or google-chrome, or name one in POSEMBED_CHROMIUM"
 
@@ -43,9 +43,7 @@ def open_address(browser):
         contexts.append(browser.new_context(viewport={"width": width, "height": height}, **options))
         page = contexts[-1].new_page()
         records.append(Record(page))
-        page.goto(address)
-        if options.get("java_script_enabled", True):
-            wait_until_ready(page)
+        visit(page, address) if options.get("java_script_enabled", True) else page.goto(address)
         return page
 
     yield open_address

@@ -1,4 +1,4 @@
-"""Every page of the built book: loads from its own host alone, fits a phone, is accessible, works without JavaScript."""
+"""Every page of the built book: of one host, fit for a phone, accessible, readable without JavaScript."""
 
 from pathlib import PurePosixPath
 
@@ -6,7 +6,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from .built import HTML, figures, pages, soup
-from .chromium import Record, outside, wait_until_ready, wait_until_still
+from .chromium import Record, outside, visit, wait_until_still
+from .colours import READABLE, WHITE, contrast, ink_and_paper
 
 # Without a built book there is one case of each test, which fails and says so.
 PAGES = pages() or ["index.html"]
@@ -23,7 +24,7 @@ def name_of(page):
     return str(PurePosixPath(page).with_suffix(""))
 
 
-class Visit:
+class Opened:
     """A page that stays open for all tests of it. Each test sets the width and the colours it needs."""
 
     def __init__(self, name, page, record):
@@ -48,33 +49,32 @@ class Visit:
 
 
 @pytest.fixture(scope="module", params=PAGES, ids=name_of)
-def visit(request, browser, site):
+def opened(request, browser, site):
     context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light")
     page = context.new_page()
     record = Record(page)
-    page.goto(f"{site}/{request.param}")
-    wait_until_ready(page)
-    yield Visit(request.param, page, record)
+    visit(page, f"{site}/{request.param}")
+    yield Opened(request.param, page, record)
     context.close()
 
 
-def test_weight(visit):
-    assert (HTML / visit.name).stat().st_size < MOST_OF_A_PAGE
-    assert visit.record.transferred() < MOST_OF_A_VISIT
+def test_weight(opened):
+    assert (HTML / opened.name).stat().st_size < MOST_OF_A_PAGE
+    assert opened.record.transferred() < MOST_OF_A_VISIT
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_does_not_scroll_sideways(visit, width):
-    page = visit.show(width)
-    visit.unfold()
+def test_does_not_scroll_sideways(opened, width):
+    page = opened.show(width)
+    opened.unfold()
     too_wide = page.evaluate("document.documentElement.scrollWidth") - width
-    assert too_wide <= 0, f"{too_wide} px too wide: {outside(page, 'main')[:5]}"
+    assert too_wide <= 0, f"{too_wide} px too wide: {outside(page, '.bd-article')[:5]}"
 
 
 @pytest.mark.parametrize(("width", "colours"), [(1280, "light"), (1280, "dark"), (390, "light")])
-def test_accessible(visit, width, colours):
-    page = visit.show(width, colours)
-    visit.unfold()
+def test_accessible(opened, width, colours):
+    page = opened.show(width, colours)
+    opened.unfold()
     assert violations(page) == []
 
 
@@ -91,21 +91,21 @@ def violations(page, part=None):
     ]
 
 
-def test_one_heading_of_the_first_level(visit):
+def test_one_heading_of_the_first_level(opened):
     # The theme has a second one that is shown in print only, in place of the first.
-    assert visit.page.locator("h1:visible").count() == 1
+    assert opened.page.locator("h1:visible").count() == 1
 
 
-def test_pictures_have_texts(visit):
-    bare = visit.page.evaluate(
-        """() => [...document.querySelectorAll("img")].filter((node) => !node.alt.trim()).map((node) => node.outerHTML)"""
+def test_pictures_have_texts(opened):
+    bare = opened.page.evaluate(
+        "() => [...document.images].filter((image) => !image.alt.trim()).map((image) => image.outerHTML)"
     )
     assert bare == []
 
 
-def test_drawings_are_named_or_hidden(visit):
+def test_drawings_are_named_or_hidden(opened):
     # What can be pressed is named as a whole, which axe checks.
-    bare = visit.page.evaluate(
+    bare = opened.page.evaluate(
         """() => [...document.querySelectorAll("main svg, main canvas")]
           .filter((node) => !node.closest("[aria-hidden=true], button, summary, a"))
           .filter((node) => !(node.role && (node.ariaLabel || node.getAttribute("aria-labelledby"))))
@@ -114,18 +114,18 @@ def test_drawings_are_named_or_hidden(visit):
     assert bare == []
 
 
-def test_formulas_are_set(visit):
-    expected = len(soup(visit.name).select("span.math, div.math"))
-    assert visit.page.locator(".math:has(mjx-container)").count() == expected
-    assert visit.page.locator("mjx-merror, [data-mjx-error]").count() == 0
-    prose = visit.page.evaluate(
+def test_formulas_are_set(opened):
+    expected = len(soup(opened.name).select("span.math, div.math"))
+    assert opened.page.locator(".math:has(mjx-container)").count() == expected
+    assert opened.page.locator("mjx-merror, [data-mjx-error]").count() == 0
+    prose = opened.page.evaluate(
         "() => [...document.querySelectorAll('main p, main li, main td')].map((n) => n.innerText)"
     )
     assert [text for text in prose if "$$" in text or "\\(" in text or "\\[" in text] == []
 
 
-def test_colours_are_switched_by_click_and_by_key(visit):
-    page = visit.show()
+def test_colours_are_switched_by_click_and_by_key(opened):
+    page = opened.show()
     switch = page.locator(".theme-switch-button").first
     assert switch.get_attribute("aria-label")
     modes = [after(switch.click, page) for _ in range(3)]
@@ -139,17 +139,17 @@ def after(change, page):
     return page.evaluate("() => document.documentElement.dataset.mode")
 
 
-def test_dark_and_light_are_two_colours(visit):
+def test_dark_and_light_are_two_colours(opened):
     backgrounds = {
-        visit.show(colours=colours).evaluate("() => getComputedStyle(document.body).backgroundColor")
+        opened.show(colours=colours).evaluate("() => getComputedStyle(document.body).backgroundColor")
         for colours in LIGHT_AND_DARK
     }
     assert len(backgrounds) == 2
 
 
-def test_z_nothing_went_wrong(visit):
+def test_z_nothing_went_wrong(opened):
     """Named to run last, when the page has done all that the tests above ask of it."""
-    assert visit.record.faults() == []
+    assert opened.record.faults() == []
 
 
 @pytest.mark.parametrize("name", ["intro.html", *FIGURES], ids=name_of)
@@ -157,8 +157,7 @@ def test_opens_from_a_file(browser, built, name):
     # Of the console nothing is asked: a browser takes no preloaded font from a file, loads it again, and complains.
     page = browser.new_page()
     record = Record(page)
-    page.goto((built / name).as_uri())
-    wait_until_ready(page)
+    visit(page, (built / name).as_uri())
     assert record.errors == []
     assert record.elsewhere == []
     assert page.locator(".pe-figure").count() == len(soup(name).select(".posembed-root"))
@@ -174,6 +173,8 @@ def test_readable_without_javascript(open_address, site, name, colours):
     for table in tables:
         assert table.is_visible()
         assert "needs JavaScript" in table.locator("caption").inner_text()
+    for part in ("main p", "main .highlight pre", ".posembed-root td"):
+        assert contrast(*ink_and_paper(page.locator(part).last)) >= READABLE, part
 
 
 @pytest.mark.parametrize("colours", LIGHT_AND_DARK)
@@ -185,15 +186,19 @@ def test_readable_in_print(open_address, site, name, colours):
     for figure in page.locator(".pe-figure").all():
         assert figure.is_visible()
         assert not figure.locator(".pe-controls").is_visible()
-    for part in ("main h2", "main p", ".pe-figure", ".pe-status"):
-        assert dark_on_paper(page, part), f"{part} is too light for white paper"
+    # A printer leaves backgrounds out.
+    for part in ("main h2", "main p", "main .highlight span", ".pe-figure", ".pe-status"):
+        ink, _ = ink_and_paper(page.locator(part).last)
+        assert contrast(ink, WHITE) >= READABLE, part
 
 
-def dark_on_paper(page, selector):
-    """Whether the text has the contrast of 4.5 to white, since a printer leaves backgrounds out."""
-    red, green, blue = page.locator(selector).last.evaluate(
-        "(node) => getComputedStyle(node).color.match(/[0-9.]+/g).slice(0, 3).map(Number)"
+@pytest.mark.parametrize("name", FIGURES, ids=name_of)
+def test_colours_of_figures_are_printed(open_address, site, name):
+    page = open_address(f"{site}/{name}")
+    page.emulate_media(media="print")
+    wait_until_still(page)
+    coloured = page.locator(".pe-cell, tbody .pe-number").evaluate_all(
+        "(cells) => cells.map((cell) => [getComputedStyle(cell).backgroundColor, getComputedStyle(cell).printColorAdjust])"
     )
-    linear = [(c / 255 / 12.92) if c <= 10 else ((c / 255 + 0.055) / 1.055) ** 2.4 for c in (red, green, blue)]
-    luminance = sum(weight * value for weight, value in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
-    return 1.05 / (luminance + 0.05) >= 4.5
+    assert len({colour for colour, _ in coloured}) > 8
+    assert {adjust for _, adjust in coloured} == {"exact"}

@@ -51,12 +51,16 @@ function frame(el, label, ...parts) {
 const stillness = () =>
   typeof matchMedia !== "undefined" && matchMedia("(prefers-reduced-motion: reduce)").matches;
 
-/** Re-order the children of a parent; each glides from its old place to the new one. */
+/** Re-order the children of a parent; each glides from its old place to the new one.
+ *
+ * The child that has the focus or is being dragged stays in the document, and the others move around it: an element that
+ * is taken out loses the focus and the pointer. */
 function reorder(parent, children) {
   const before = children.map((child) => child.getBoundingClientRect());
-  const focused = document.activeElement;
-  parent.append(...children);
-  if (parent.contains(focused)) focused.focus();
+  const anchor = children.find((child) => child.matches(".pe-lifted") || child.contains(document.activeElement));
+  const split = children.indexOf(anchor);
+  if (anchor) anchor.before(...children.slice(0, split));
+  parent.append(...children.slice(split + 1));
   if (stillness()) return;
   children.forEach((child, k) => {
     const after = child.getBoundingClientRect();

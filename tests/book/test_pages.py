@@ -1,0 +1,155 @@
+"""Every chapter as it is stored: run, described, numbered, with its exercises, and in the table of contents."""
+
+import ast
+import itertools
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+BOOK = ROOT / "book"
+NOTEBOOKS = sorted(path.relative_to(BOOK).as_posix() for path in BOOK.rglob("*.ipynb") if "checkpoint" not in path.name)
+LONGEST_CELL = 20
+# What belongs to one session of a kernel: no other session knows the model, so nothing can show it.
+OF_A_SESSION = "application/vnd.jupyter.widget-view+json"
+
+
+@pytest.fixture(params=NOTEBOOKS)
+def notebook(request):
+    return json.loads((BOOK / request.param).read_text(encoding="utf-8"))
+
+
+def source(cell):
+    return "".join(cell["source"])
+
+
+def code_cells(notebook):
+    return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+
+
+def outputs(notebook):
+    return [output for cell in code_cells(notebook) for output in cell["outputs"]]
+
+
+def prose(notebook):
+    return "\n\n".join(source(cell) for cell in notebook["cells"] if cell["cell_type"] == "markdown")
+
+
+def headings(notebook):
+    """The level and the text of each; what stands in a block of code is none."""
+    text = re.sub(r"^```.*?^```", "", prose(notebook), flags=re.MULTILINE | re.DOTALL)
+    return [(len(marks), heading) for marks, heading in re.findall(r"^(#+) +(.+)$", text, re.MULTILINE)]
+
+
+def shows_something(cell):
+    """Whether a cell prints, or ends with a value that is no call, whose value may be None."""
+    statements = ast.parse(re.sub(r"^(\s*)%.*$", r"\1pass", source(cell), flags=re.MULTILINE)).body
+    if isinstance(statements[-1], ast.Expr) and not isinstance(statements[-1].value, ast.Call):
+        return True
+    run = [node for node in statements if not isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    calls = [node for statement in run for node in ast.walk(statement) if isinstance(node, ast.Call)]
+    return any(isinstance(call.func, ast.Name) and call.func.id == "print" for call in calls)
+
+
+def is_figure(output):
+    return "image/png" in output.get("data", {})
+
+
+def test_there_are_chapters():
+    assert NOTEBOOKS
+
+
+def test_every_cell_was_run_in_order(notebook):
+    counts = [cell["execution_count"] for cell in code_cells(notebook) if source(cell).strip()]
+    assert counts == list(range(1, len(counts) + 1))
+    assert not [cell for cell in code_cells(notebook) if not source(cell).strip()]
+
+
+def test_cells_that_show_something_have_an_output(notebook):
+    silent = [source(cell) for cell in code_cells(notebook) if shows_something(cell) and not cell["outputs"]]
+    assert silent == []
+
+
+def test_no_cell_fails_or_warns(notebook):
+    assert [output for output in outputs(notebook) if output["output_type"] == "error"] == []
+    assert [output for output in outputs(notebook) if output.get("name") == "stderr"] == []
+
+
+def test_cells_are_short(notebook):
+    long = [source(cell) for cell in code_cells(notebook) if len(source(cell).splitlines()) > LONGEST_CELL]
+    assert long == []
+
+
+def test_figures_are_described(notebook):
+    for cell in code_cells(notebook):
+        alts = [
+            output["metadata"].get("image/png", {}).get("alt", "") for output in cell["outputs"] if is_figure(output)
+        ]
+        assert all(alt.strip() for alt in alts), source(cell)
+        # Where the book's renderer reads it.
+        stored = cell["metadata"].get("mystnb", {}).get("image", {}).get("alt")
+        assert alts in ([stored], []), source(cell)
+
+
+def test_interactive_figures_stand_alone(notebook):
+    """They are stored as the page that runs by itself, with ids that the next run gives again."""
+    pages = [
+        "".join(output["data"]["text/html"]) for output in outputs(notebook) if "text/html" in output.get("data", {})
+    ]
+    ids = [id for page in pages for id in re.findall(r'<div class="posembed-root" data-posembed="([^"]+)"', page)]
+    assert len(ids) == len(set(ids)) == sum("posembed-root" in page for page in pages)
+    assert all(re.fullmatch(r"pe-[0-9a-f]{8}", id) for id in ids)
+    assert [output for output in outputs(notebook) if OF_A_SESSION in output.get("data", {})] == []
+
+
+def test_ids_and_metadata_are_counted_not_drawn(notebook):
+    assert [cell["id"] for cell in notebook["cells"]] == [f"cell-{n:02d}" for n in range(len(notebook["cells"]))]
+    assert set(notebook["metadata"]) == {"kernelspec", "language_info"}
+    assert not [cell for cell in notebook["cells"] if "execution" in cell["metadata"]]
+
+
+def test_first_code_cell_installs_in_colab_only(notebook):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    repository = project["urls"]["Repository"].removeprefix("https://github.com/")
+    code = source(code_cells(notebook)[0])
+    assert f'REPOSITORY = "{repository}"' in code
+    guard = code.index('if "google.colab" in sys.modules')
+    assert 0 <= guard < code.index(f'%pip install -q "{project["name"]} @ git+https://github.com/{{REPOSITORY}}"')
+    assert "%pip" not in "".join(map(source, code_cells(notebook)[1:]))
+
+
+def test_exercises_have_solutions(notebook):
+    text = prose(notebook)
+    exercises = re.findall(r"^:::\{exercise\}[^\n]*\n:label: (\S+)$", text, re.MULTILINE)
+    solutions = re.findall(r"^:::\{solution-start\} (\S+)\n:label: (\S+)\n:class: dropdown\n:::$", text, re.MULTILINE)
+    assert 2 <= len(exercises) <= 4
+    assert [exercise for exercise, _ in solutions] == exercises
+    labels = [*exercises, *(label for _, label in solutions)]
+    assert len(set(labels)) == len(labels)
+    assert text.count(":::{solution-end}") == len(exercises)
+
+
+def test_headings_go_down_one_level_at_a_time(notebook):
+    levels = [level for level, _ in headings(notebook)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
+
+
+def test_chapter_ends_with_what_to_remember_and_its_sources(notebook):
+    sections = [text for level, text in headings(notebook) if level == 2]
+    assert sections[-3:] == ["Exercises", "What to remember", "Sources"]
+
+
+def test_contents_list_every_chapter_and_nothing_else():
+    toc = yaml.safe_load((BOOK / "_toc.yml").read_text(encoding="utf-8"))
+    listed = [toc["root"], *(chapter["file"] for part in toc["parts"] for chapter in part["chapters"])]
+    assert len(set(listed)) == len(listed)
+    missing = [file for file in listed if not any((BOOK / f"{file}{end}").is_file() for end in (".ipynb", ".md"))]
+    assert missing == []
+    unlisted = [name for name in NOTEBOOKS if name.removesuffix(".ipynb") not in listed]
+    assert unlisted == []
