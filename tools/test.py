@@ -18,7 +18,7 @@ def stages():
         "package": [python, "-m", "pytest", "-q", *package, report("package")],
         "chapters": [python, "tools/chapters.py", "check", report("chapters")],
         "book": [python, "tools/book.py", "build"],
-        "pages": [python, "-m", "pytest", "-q", "tests/browser", report("pages")],
+        "pages": [python, "-m", "pytest", "-q", "tests/browser", "-n", "2", "--dist", "loadfile", report("pages")],
     }
 
 

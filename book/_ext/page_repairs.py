@@ -3,11 +3,17 @@
 import re
 from pathlib import Path
 
+from docutils import nodes
+
 # The theme loads its icons as fonts as well; the script that draws them would
 # add more to each page than everything else together.
 ICON_SCRIPT = re.compile(
     r'<script [^>]*src="[^"]*fontawesome/[^"]*\.js[^"]*"[^>]*></script>'
 )
+# They cannot be taken from a file, are loaded again, and leave an error.
+FONT_PRELOAD = re.compile(r'<link rel="preload" as="font"[^>]*>')
+# Until the theme's script has run, or where none may, "auto" has no colours.
+UNKNOWN_COLOURS = re.compile(r'(<html [^>]*)data-theme="auto"')
 SIGNATURE = re.compile(r'<dt class="sig .*?</dt>', re.DOTALL)
 
 
@@ -26,6 +32,22 @@ def drop_repeated_scripts(app, pagename, templatename, context, doctree):
     context["script_files"][:] = kept
 
 
+def drop_idle_mathjax(app, pagename, templatename, context, doctree):
+    """Load MathJax, which outweighs a page, only where there is a formula."""
+    if doctree is None or any(doctree.findall(is_formula)):
+        return
+    context["script_files"][:] = [
+        script
+        for script in context.get("script_files", [])
+        if "mathjax" not in str(script).lower()
+    ]
+
+
+def is_formula(node):
+    """Tell formulas from other nodes."""
+    return isinstance(node, nodes.math | nodes.math_block)
+
+
 def plain_lines(signature):
     """Make the lines of a signature plain lines, not a list of definitions."""
     text = signature.group()
@@ -41,6 +63,8 @@ def repair_pages(app, exception):
         return
     for page in Path(app.outdir).rglob("*.html"):
         text = ICON_SCRIPT.sub("", page.read_text(encoding="utf-8"))
+        text = FONT_PRELOAD.sub("", text)
+        text = UNKNOWN_COLOURS.sub(r'\1data-theme="light"', text)
         text = SIGNATURE.sub(plain_lines, text)
         # A role that has been withdrawn, and that no list may hold.
         text = text.replace('role="doc-biblioentry"', 'role="listitem"')
@@ -49,6 +73,7 @@ def repair_pages(app, exception):
 
 def setup(app):
     """Connect the repairs; Sphinx calls this."""
+    app.connect("html-page-context", drop_idle_mathjax, priority=900)
     app.connect("build-finished", repair_pages)
     app.connect("html-page-context", drop_repeated_scripts, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

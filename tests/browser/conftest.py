@@ -6,10 +6,6 @@ from .chromium import Record, find_chromium, serve_folder, start_browser, visit
 NO_CHROMIUM = "no Chromium: install chromium or google-chrome, or name one in POSEMBED_CHROMIUM"
 
 
-def pytest_configure(config):
-    config.addinivalue_line("markers", "slow: takes more than ten seconds")
-
-
 @pytest.fixture(scope="session")
 def browser():
     """One Chromium for all tests."""

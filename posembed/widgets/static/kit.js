@@ -44,6 +44,7 @@ function frame(el, label, ...parts) {
   figure.addEventListener("keydown", (event) => {
     if (event.key.startsWith("Arrow")) event.stopPropagation();
   });
+  el.classList.add("posembed-root");
   el.replaceChildren(figure);
   return { figure, say: (text) => { if (status.textContent !== text) status.textContent = text; } };
 }
@@ -53,14 +54,16 @@ const stillness = () =>
 
 /** Re-order the children of a parent; each glides from its old place to the new one.
  *
- * The child that has the focus or is being dragged stays in the document, and the others move around it: an element that
- * is taken out loses the focus and the pointer. */
+ * The child that is being dragged, or else has the focus, stays in the document and the others move around it: an element
+ * that is taken out loses the pointer, which cannot be given back, and the focus. */
 function reorder(parent, children) {
   const before = children.map((child) => child.getBoundingClientRect());
-  const anchor = children.find((child) => child.matches(".pe-lifted") || child.contains(document.activeElement));
+  const focused = document.activeElement;
+  const anchor = children.find((child) => child.matches(".pe-lifted")) || children.find((child) => child.contains(focused));
   const split = children.indexOf(anchor);
   if (anchor) anchor.before(...children.slice(0, split));
   parent.append(...children.slice(split + 1));
+  if (parent.contains(focused)) focused.focus({ preventScroll: true });
   if (stillness()) return;
   children.forEach((child, k) => {
     const after = child.getBoundingClientRect();
