@@ -1,0 +1,30 @@
+"""What the README shows works as it says."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("encoder")
+def test_the_python_of_the_readme_prints_what_its_comments_say(capsys):
+    code = "\n".join(re.findall(r"^```python\n(.*?)^```$", README, re.MULTILINE | re.DOTALL))
+    expected = re.findall(r"^ *print\(.*\)  # (.+)$", code, re.MULTILINE)
+    exec(compile(code, "README.md", "exec"), {})
+    assert len(expected) > 3
+    assert capsys.readouterr().out.splitlines() == expected
+
+
+def test_the_commands_of_the_readme_are_in_the_makefile():
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    named = set(re.findall(r"\bmake ([a-z-]+)", README))
+    assert {"book", "test", "serve", "help"} <= named <= targets
+
+
+def test_the_files_that_the_readme_links_to_are_there():
+    linked = re.findall(r"\]\((?!https?://)([^)#]+)\)", README)
+    assert linked
+    assert [path for path in linked if not (ROOT / path).is_file()] == []
