@@ -8,6 +8,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .encodings import sinusoidal
     from .equivariance import EquivarianceReport, check_equivariance
     from .errors import PosembedError
     from .lookup import one_hot_lookup
@@ -20,9 +21,10 @@ _HOME = {
     "check_equivariance": ".equivariance",
     "load_encoder": ".pretrained",
     "one_hot_lookup": ".lookup",
+    "sinusoidal": ".encodings",
     "with_position_table": ".tables",
 }
-_SUBMODULES = ("equivariance", "errors", "figures", "lookup", "pretrained", "tables", "widgets")
+_SUBMODULES = ("encodings", "equivariance", "errors", "figures", "lookup", "pretrained", "tables", "widgets")
 
 __all__ = [
     "EquivarianceReport",
@@ -30,6 +32,7 @@ __all__ = [
     "check_equivariance",
     "load_encoder",
     "one_hot_lookup",
+    "sinusoidal",
     "with_position_table",
 ]
 

@@ -25,6 +25,10 @@ class OutputError(PosembedError, TypeError):
     """What the function returned holds no tensor, or several, and nothing says which one is meant."""
 
 
+class EncodingInputError(PosembedError, ValueError):
+    """Sizes, options or positions that an encoding is not defined for."""
+
+
 class LookupInputError(PosembedError, ValueError):
     """A table or ids that no lookup can use."""
 

@@ -1,0 +1,140 @@
+"""The sinusoidal table of the 2017 paper, in the three layouts that are in use."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, get_args
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ..errors import EncodingInputError
+
+Layout = Literal["interleaved", "concat", "tensor2tensor"]
+LAYOUTS: tuple[Layout, ...] = get_args(Layout)
+
+
+def sinusoidal(
+    n_positions: int,
+    d_model: int,
+    *,
+    base: float = 10000.0,
+    layout: Layout = "interleaved",
+    dtype: torch.dtype = torch.float32,
+    device: torch.device | str | None = None,
+) -> Float[Tensor, "n_positions d_model"]:
+    """Make the table of sines and cosines (Vaswani et al. 2017, section 3.5).
+
+    Row p holds sin(p w_i) and cos(p w_i) for the frequencies w_i = base^(-2i / d_model). They are computed in float64
+    on the CPU and rounded once, so that rows of far positions stay as exact as those of near ones.
+
+    Args:
+        n_positions: how many rows; position p is row p.
+        d_model: the width. An odd width keeps the exponent 2i / d_model and goes without the last cosine.
+        base: the longest wavelength is about 2 pi times this.
+        layout: where sines and cosines stand. "interleaved" is the paper's, sin, cos, sin, cos, and so on; "concat" has
+            all sines, then all cosines, of the same frequencies; "tensor2tensor" has all sines, then all cosines, of
+            the frequencies base^(-i / (d_model // 2 - 1)), and a zero column where the width is odd.
+        dtype: of the result; any floating-point format.
+        device: of the result.
+
+    Returns:
+        The table.
+
+    Raises:
+        EncodingInputError: a negative number of positions, a width below 1 (below 2 for "tensor2tensor"), a base that
+            is not a positive number, an unknown layout, a dtype that is not floating point.
+
+    Example:
+        >>> from posembed import sinusoidal
+        >>> sinusoidal(2, 4)
+        tensor([[0.0000, 1.0000, 0.0000, 1.0000],
+                [0.8415, 0.5403, 0.0100, 0.9999]])
+    """
+    _check(n_positions, d_model, base, layout, dtype)
+    positions = torch.arange(n_positions, dtype=torch.float64)
+    angles = positions[:, None] * _frequencies(d_model, base, layout)
+    table = torch.zeros(n_positions, d_model, dtype=dtype)
+    sines, cosines = _columns(d_model, layout)
+    table[:, sines] = angles.sin().to(dtype)
+    # An odd width has one cosine fewer than it has sines.
+    table[:, cosines] = angles[:, : len(range(d_model)[cosines])].cos().to(dtype)
+    return table.to(device)
+
+
+def convert_layout(
+    table: Float[Tensor, "*batch d_model"], *, source: Layout, target: Layout
+) -> Float[Tensor, "*batch d_model"]:
+    """Re-order the columns of a sinusoidal table, or of anything that is added to one, between two layouts.
+
+    Args:
+        table: "... d_model", in the layout `source`.
+        source: "interleaved" or "concat".
+        target: "interleaved" or "concat".
+
+    Returns:
+        The same numbers in the layout `target`.
+
+    Raises:
+        EncodingInputError: an unknown layout, or "tensor2tensor" on one side only: it has other frequencies, so no
+            order of columns turns one into the other.
+
+    Example:
+        >>> import torch
+        >>> from posembed import sinusoidal
+        >>> from posembed.encodings import convert_layout
+        >>> paper, concat = sinusoidal(9, 6), sinusoidal(9, 6, layout="concat")
+        >>> torch.equal(convert_layout(paper, source="interleaved", target="concat"), concat)
+        True
+    """
+    for layout in (source, target):
+        _check_layout(layout)
+    if source == target:
+        return table.clone()
+    if "tensor2tensor" in (source, target):
+        raise EncodingInputError(
+            f"{source} and {target} have different frequencies; make the table anew with sinusoidal(layout=...)"
+        )
+    d_model = table.shape[-1]
+    converted = torch.empty_like(table)
+    for here, there in zip(_columns(d_model, source), _columns(d_model, target), strict=True):
+        converted[..., there] = table[..., here]
+    return converted
+
+
+def _frequencies(d_model: int, base: float, layout: Layout) -> Float[Tensor, " n_frequencies"]:
+    if layout == "tensor2tensor":
+        n_frequencies = d_model // 2
+        exponents = torch.arange(n_frequencies, dtype=torch.float64) / max(n_frequencies - 1, 1)
+    else:
+        exponents = torch.arange(0, d_model, 2, dtype=torch.float64) / d_model
+    return torch.exp(-math.log(base) * exponents)
+
+
+def _columns(d_model: int, layout: Layout) -> tuple[slice, slice]:
+    """The columns of the sines and those of the cosines."""
+    if layout == "interleaved":
+        return slice(0, None, 2), slice(1, None, 2)
+    n_sines = d_model // 2 if layout == "tensor2tensor" else (d_model + 1) // 2
+    return slice(0, n_sines), slice(n_sines, n_sines + d_model // 2)
+
+
+def _check(n_positions: int, d_model: int, base: float, layout: str, dtype: torch.dtype) -> None:
+    _check_layout(layout)
+    if not isinstance(n_positions, int) or n_positions < 0:
+        raise EncodingInputError(f"n_positions is {n_positions!r}; it must be a whole number of at least 0")
+    narrowest = 2 if layout == "tensor2tensor" else 1
+    if not isinstance(d_model, int) or d_model < narrowest:
+        raise EncodingInputError(
+            f"d_model is {d_model!r}; for {layout} it must be a whole number of at least {narrowest}"
+        )
+    if not 0 < base < math.inf:
+        raise EncodingInputError(f"base is {base!r}; it must be a positive number")
+    if not dtype.is_floating_point:
+        raise EncodingInputError(f"dtype is {dtype}; sines need a floating-point format")
+
+
+def _check_layout(layout: str) -> None:
+    if layout not in LAYOUTS:
+        raise EncodingInputError(f"layout is {layout!r}; choose among {', '.join(LAYOUTS)}")
