@@ -122,7 +122,7 @@ class LookupCost:
 
 
 def lookup_costs(
-    n_rows: int, *, d_model: int = 64, n_ids: int = 512, repeats: int = 5, seed: int = 0
+    n_rows: int, *, d_model: int = 64, n_ids: int = 512, repeats: int = 15, seed: int = 0
 ) -> list[LookupCost]:
     """Measure a lookup of n_ids random ids, forward and backward, in three ways.
 
