@@ -84,8 +84,8 @@ def pip_install(what, *arguments):
     if result.returncode:
         print(result.stdout + result.stderr, file=sys.stderr)
         fail(
-            f"could not install {what.partition(' (')[0]}. Check the internet connection (or your pip index) and run make again; "
-            "pip's own message stands above."
+            f"could not install {what.partition(' (')[0]}. Check the internet connection (or your pip index) and run "
+            "make again; pip's own message stands above."
         )
 
 
