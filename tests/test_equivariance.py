@@ -178,7 +178,7 @@ def test_a_pooled_output_that_knows_the_order_whatever_the_sizes(shape, seq_dim)
 def test_an_order_of_another_axis_does_not_matter():
     """Equivariant to its tokens, while it mixes channels and batch rows by their place."""
     x = tokens(3, 5, D_MODEL)
-    fn = lambda x: (x.cumsum(dim=-1) + x.cumsum(dim=0)) * torch.arange(1.0, D_MODEL + 1)  # noqa: E731
+    fn = lambda x: (x.cumsum(dim=-1) + x.cumsum(dim=0)) * torch.arange(1.0, D_MODEL + 1)
     assert check_equivariance(fn, x).verdict == "equivariant"
     assert check_equivariance(fn, x, seq_dim=0).verdict == "neither"
     assert check_equivariance(fn, x, seq_dim=2).verdict == "neither"
@@ -422,7 +422,7 @@ SHAPES = st.tuples(st.integers(1, 3), st.integers(2, 7), st.integers(1, 5))
 def test_any_deep_sets_network_is_equivariant_until_positions_are_added(shape, seq_dim, seeds):
     x = tokens(*shape, seed=seeds[0], dtype=torch.float64).movedim(1, seq_dim)
     positions = tokens(*shape[1:], seed=seeds[1], dtype=torch.float64)
-    network = lambda x: deep_sets(deep_sets(x))  # noqa: E731
+    network = lambda x: deep_sets(deep_sets(x))
     ordered = moved(lambda x: network(x) + positions, seq_dim)
     pooled = moved(lambda x: network(x).mean(dim=1, keepdim=True).expand_as(x), seq_dim)
     options = {"seq_dim": seq_dim, "seed": seeds[1]}
@@ -455,7 +455,7 @@ def assert_is_a_counterexample(fn, x, seq_dim, report):
 def test_every_other_order_is_a_counterexample_for_a_function_of_the_place():
     """The report's worst case is the worst of all orders, where all are tried."""
     x = tokens(1, 4, 2, dtype=torch.float64)
-    fn = lambda x: x * torch.arange(4.0)[:, None]  # noqa: E731
+    fn = lambda x: x * torch.arange(4.0)[:, None]
     report = check_equivariance(fn, x, n_permutations=23)
     orders = [list(order) for order in itertools.permutations(range(4))]
     worst = max(float((fn(x[:, order]) - fn(x)[:, order]).abs().max()) for order in orders)

@@ -139,5 +139,5 @@ def test_an_error_in_output_keeps_its_cause():
 
 def test_advice_of_the_length_error_works():
     """As for a [CLS] token that a model puts in front."""
-    longer = lambda x: F.pad(x, (0, 0, 1, 0))  # noqa: E731
+    longer = lambda x: F.pad(x, (0, 0, 1, 0))
     assert check_equivariance(longer, X, output=lambda y: y[:, 1:]).verdict == "equivariant"

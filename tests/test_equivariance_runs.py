@@ -260,7 +260,7 @@ def test_an_output_chosen_by_name(kind):
 
 @pytest.mark.parametrize("kind", [tuple, list])
 def test_an_output_chosen_by_index(kind):
-    fn = lambda x: kind((x.relu(), x.sum(dim=1)))  # noqa: E731
+    fn = lambda x: kind((x.relu(), x.sum(dim=1)))
     verdicts = {k: check_equivariance(fn, X, output=k).verdict for k in (0, 1, -1)}
     assert verdicts == {0: "equivariant", 1: "invariant", -1: "invariant"}
     with pytest.raises(OutputError, match=f"output=2 is not in what fn returned .a {kind.__name__} of 2"):
@@ -268,7 +268,7 @@ def test_an_output_chosen_by_index(kind):
 
 
 def test_an_output_chosen_by_a_function():
-    fn = lambda x: {"layers": (x, x.cumsum(dim=1))}  # noqa: E731
+    fn = lambda x: {"layers": (x, x.cumsum(dim=1))}
     assert check_equivariance(fn, X, output=lambda y: y["layers"][0]).verdict == "equivariant"
     assert check_equivariance(fn, X, output=lambda y: y["layers"][1]).verdict == "neither"
     with pytest.raises(OutputError, match="is not in what fn returned"):
@@ -278,20 +278,20 @@ def test_an_output_chosen_by_a_function():
 @pytest.mark.parametrize("kind", [dict, BaseModelOutput])
 def test_a_models_usual_output_needs_no_name(kind):
     assert check_equivariance(lambda x: kind(last_hidden_state=x.relu()), X).verdict == "equivariant"
-    states = lambda x: kind(last_hidden_state=x.relu(), attentions=x.cumsum(dim=1))  # noqa: E731
+    states = lambda x: kind(last_hidden_state=x.relu(), attentions=x.cumsum(dim=1))
     assert check_equivariance(states, X).verdict == "equivariant"
     assert check_equivariance(states, X, output="attentions").verdict == "neither"
 
 
 def test_logits_are_taken_where_there_are_no_hidden_states():
     assert check_equivariance(lambda x: {"loss": x.sum(), "logits": x.cumsum(dim=1)}, X).verdict == "neither"
-    both = lambda x: {"logits": x.cumsum(dim=1), "last_hidden_state": x}  # noqa: E731
+    both = lambda x: {"logits": x.cumsum(dim=1), "last_hidden_state": x}
     assert check_equivariance(both, X).verdict == "equivariant"
 
 
 def test_fields_of_a_models_output():
     model = build("bert")
-    ask = lambda output: check_equivariance(model, IDS, output=output)  # noqa: E731
+    ask = lambda output: check_equivariance(model, IDS, output=output)
     assert ask("last_hidden_state") == ask(0) == ask(lambda y: y.last_hidden_state) == ask(None)
     # The pooler reads the first token, so its width and not the sequence is compared.
     assert ask("pooler_output").equivariance_error is None
@@ -361,7 +361,7 @@ def test_the_orders_follow_the_seed():
 
 
 def test_two_runs_give_equal_reports():
-    cumsum = lambda x: x.cumsum(dim=1)  # noqa: E731
+    cumsum = lambda x: x.cumsum(dim=1)
     assert check_equivariance(cumsum, X, seed=5) == check_equivariance(cumsum, X, seed=5)
     assert check_equivariance(cumsum, tokens(1, 12, 4), seed=5) != check_equivariance(cumsum, tokens(1, 12, 4), seed=6)
 

@@ -23,7 +23,7 @@ SIZES = [(512, 768), (100, 64), (33, 7), (5, 2), (4, 1)]
 
 def by_the_formula(n_positions, d_model, base=10000.0):
     """The paper's formula, entry by entry, with Python's own numbers."""
-    angle = lambda p, j: p * base ** -(2 * (j // 2) / d_model)  # noqa: E731
+    angle = lambda p, j: p * base ** -(2 * (j // 2) / d_model)
     return torch.tensor(
         [[(math.cos if j % 2 else math.sin)(angle(p, j)) for j in range(d_model)] for p in range(n_positions)],
         dtype=torch.float64,
