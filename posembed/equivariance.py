@@ -94,7 +94,7 @@ def check_equivariance(
     (Zaheer et al. 2017, Deep Sets, section 2). An output that does both, a constant one for example, ignores the
     order and is called invariant. Modules run in eval mode and without gradients and are put back as they were.
 
-    An effect of the order that is smaller than the tolerance cannot be told from rounding, and rounding that a very deep
+    An effect of the order below the tolerance cannot be told from rounding, and rounding that a very deep
     or badly conditioned model amplifies beyond it looks like an effect. Where an error is close to the tolerance, check
     in a wider format, and take large constants off the output.
 
