@@ -8,7 +8,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .encodings import sinusoidal
+    from .encodings import PositionScheme, scheme, schemes, sinusoidal
     from .equivariance import EquivarianceReport, check_equivariance
     from .errors import PosembedError
     from .lookup import one_hot_lookup
@@ -18,9 +18,12 @@ if TYPE_CHECKING:
 _HOME = {
     "EquivarianceReport": ".equivariance",
     "PosembedError": ".errors",
+    "PositionScheme": ".encodings",
     "check_equivariance": ".equivariance",
     "load_encoder": ".pretrained",
     "one_hot_lookup": ".lookup",
+    "scheme": ".encodings",
+    "schemes": ".encodings",
     "sinusoidal": ".encodings",
     "with_position_table": ".tables",
 }
@@ -29,9 +32,12 @@ _SUBMODULES = ("encodings", "equivariance", "errors", "figures", "lookup", "pret
 __all__ = [
     "EquivarianceReport",
     "PosembedError",
+    "PositionScheme",
     "check_equivariance",
     "load_encoder",
     "one_hot_lookup",
+    "scheme",
+    "schemes",
     "sinusoidal",
     "with_position_table",
 ]

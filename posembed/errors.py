@@ -29,6 +29,14 @@ class EncodingInputError(PosembedError, ValueError):
     """Sizes, options or positions that an encoding is not defined for."""
 
 
+class UnknownSchemeError(PosembedError, ValueError):
+    """A name that no position scheme has."""
+
+
+class PositionOutOfRangeError(PosembedError, IndexError):
+    """A position that a scheme has no value for: past a learned table, or beyond the range of the numbers."""
+
+
 class LookupInputError(PosembedError, ValueError):
     """A table or ids that no lookup can use."""
 

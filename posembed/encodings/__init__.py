@@ -1,5 +1,48 @@
-"""Position encodings: rows, rotations and biases that tell a model where its tokens stand."""
+"""Position schemes: what tells a model where its tokens stand, one scheme a file, all behind one interface."""
 
-from .sinusoids import convert_layout, sinusoidal
+from .alibi import ALiBi, alibi_slopes
+from .composed import Composed, OnLayers, PerLayer
+from .cope import CoPE
+from .fire import FIRE
+from .interface import PositionScheme, Sizes
+from .kerple import KERPLE
+from .learnable_sinusoids import LearnableSinusoidal
+from .learned import Learned
+from .nopos import NoPos
+from .registry import scheme, schemes
+from .rope import RoPE, convert_rope_layout
+from .rope_scaling import LinearScaling, Llama3Scaling, NTKScaling, YaRNScaling
+from .shaw import Shaw
+from .sinusoids import Sinusoidal, convert_layout, sinusoidal
+from .t5 import T5
+from .xpos import XPos
 
-__all__ = ["convert_layout", "sinusoidal"]
+__all__ = [
+    "FIRE",
+    "KERPLE",
+    "T5",
+    "ALiBi",
+    "CoPE",
+    "Composed",
+    "LearnableSinusoidal",
+    "Learned",
+    "LinearScaling",
+    "Llama3Scaling",
+    "NTKScaling",
+    "NoPos",
+    "OnLayers",
+    "PerLayer",
+    "PositionScheme",
+    "RoPE",
+    "Shaw",
+    "Sinusoidal",
+    "Sizes",
+    "XPos",
+    "YaRNScaling",
+    "alibi_slopes",
+    "convert_layout",
+    "convert_rope_layout",
+    "scheme",
+    "schemes",
+    "sinusoidal",
+]

@@ -1,16 +1,19 @@
-"""The sinusoidal table of the 2017 paper, in the three layouts that are in use."""
+"""The sinusoidal encoding of the 2017 paper, in the three layouts that are in use: a table, and a scheme."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import torch
-from jaxtyping import Complex, Float
+from jaxtyping import Complex, Float, Int
 from torch import Tensor
 
 from ..errors import EncodingInputError
+from ._angles import arrange, cos_sin
+from ._positions import check_positions, compute_dtype, for_heads
+from .interface import DerivedBuffers, Sizes
 
 Layout = Literal["interleaved", "concat", "tensor2tensor"]
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
@@ -62,6 +65,61 @@ def sinusoidal(
         rows = table[start : start + BLOCK]
         _write(rows, block[: len(rows)], layout)
     return table.to(device)
+
+
+class Sinusoidal(DerivedBuffers):
+    """The row of `sinusoidal` for each position, added to the embeddings (Vaswani et al. 2017, section 3.5).
+
+    Nothing is stored, so any position works, also one beyond a million.
+
+    Args:
+        d_model: the width.
+        base: as for `sinusoidal`.
+        layout: as for `sinusoidal`.
+
+    Raises:
+        EncodingInputError: as for `sinusoidal`; positions of a wrong dtype or shape.
+
+    Example:
+        >>> import torch
+        >>> from posembed import sinusoidal
+        >>> from posembed.encodings import Sinusoidal
+        >>> added = Sinusoidal(6).add(torch.zeros(1, 2, 6), torch.tensor([3, 8]))
+        >>> torch.allclose(added[0], sinusoidal(9, 6)[[3, 8]], atol=1e-7)
+        True
+    """
+
+    frequencies: Tensor
+
+    def __init__(self, d_model: int, *, base: float = 10000.0, layout: Layout = "interleaved"):
+        super().__init__()
+        _check(0, d_model, base, layout, torch.float32)
+        self.d_model, self.base, self.layout = d_model, base, layout
+        self._derive(torch.get_default_device())
+
+    @classmethod
+    def build(cls, sizes: Sizes, **options: Any) -> Sinusoidal:
+        (d_model,) = sizes.need("sinusoidal", "d_model")
+        return cls(d_model, **options)
+
+    def derived(self) -> dict[str, Tensor]:
+        return {"frequencies": _frequencies(self.d_model, self.base, self.layout)}
+
+    def add(self, x: Float[Tensor, "*batch seq d_model"], positions: Int[Tensor, "..."]) -> Tensor:
+        """Add each position's row. The sum is taken in float32 at least and rounded once."""
+        if x.shape[-1] != self.d_model:
+            raise EncodingInputError(f"x is {x.shape[-1]} wide, but this scheme was made for {self.d_model}")
+        check_positions(positions, x)
+        dtype = compute_dtype(x)
+        rows = self._last.get(positions, (dtype,), lambda: self._rows(positions, dtype))
+        return (x.to(dtype) + for_heads(rows, x)).to(x.dtype)
+
+    def _rows(self, positions: Tensor, dtype: torch.dtype) -> Tensor:
+        cos, sin = cos_sin(positions, self.frequencies, dtype)
+        return arrange(sin, cos, self.d_model, self.layout)
+
+    def extra_repr(self) -> str:
+        return f"{self.d_model}, layout={self.layout!r}"
 
 
 def convert_layout(

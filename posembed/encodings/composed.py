@@ -1,0 +1,196 @@
+"""Several schemes in one, and schemes that differ from layer to layer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import cast
+
+from torch import Tensor, nn
+
+from ..errors import EncodingInputError
+from .interface import PositionScheme, ScoreMod
+from .nopos import NoPos
+
+
+class Composed(PositionScheme):
+    """Several schemes at once: additions and rotations one after the other, biases summed.
+
+    It is defined for the objectives that all of its parts are defined for.
+
+    Args:
+        parts: the schemes; what is composed itself is taken apart.
+
+    Raises:
+        EncodingInputError: no objective is left, or positions of one part have other axes than those of another.
+
+    Example:
+        >>> from posembed import scheme
+        >>> both = scheme("learned+t5", d_model=8, n_heads=2, n_positions=16, causal=True)
+        >>> [type(part).__name__ for part in both.parts]
+        ['Learned', 'T5']
+    """
+
+    parts: nn.ModuleList
+
+    def __init__(self, *parts: PositionScheme):
+        super().__init__()
+        flat = [leaf for part in parts for leaf in (part.parts if isinstance(part, Composed) else [part])]
+        self.parts = nn.ModuleList(flat)
+        self.objectives = frozenset.intersection(*(part.objectives for part in self))
+        self.reads_mask = any(part.reads_mask for part in self)
+        if not self.objectives:
+            names = " and ".join(type(part).__name__ for part in self)
+            raise EncodingInputError(f"{names} have no objective in common; choose schemes that do")
+        # A scheme that does nothing with positions does not mind how many axes they have.
+        axes = {part.n_axes for part in self if not isinstance(part, NoPos)} or {None}
+        if len(axes) > 1:
+            raise EncodingInputError("one of the schemes wants positions on several axes and another does not")
+        (self.n_axes,) = axes
+
+    def __iter__(self):
+        return iter(cast(Iterable[PositionScheme], self.parts))
+
+    def add(self, x: Tensor, positions: Tensor) -> Tensor:
+        for part in self:
+            x = part.add(x, positions)
+        return x
+
+    def rotate(self, x: Tensor, positions: Tensor) -> Tensor:
+        for part in self:
+            x = part.rotate(x, positions)
+        return x
+
+    def rotate_keys(self, x: Tensor, positions: Tensor) -> Tensor:
+        for part in self:
+            x = part.rotate_keys(x, positions)
+        return x
+
+    def bias(self, q: Tensor, k: Tensor, positions: Tensor, key_positions: Tensor, visible=None) -> Tensor | None:
+        total = None
+        for part in self:
+            extra = {"visible": visible} if part.reads_mask else {}
+            one = part.bias(q, k, positions, key_positions, **extra)
+            total = one if total is None else total if one is None else total + one
+        return total
+
+    def bias_by_offset(self, offsets: Tensor) -> Tensor | None:
+        biases = [part.bias_by_offset(offsets) for part in self if part.biased]
+        if not biases or any(bias is None for bias in biases):
+            return None
+        return cast(Tensor, sum(biases))
+
+    def score_mod(self) -> ScoreMod | None:
+        hooks = [part.score_mod() for part in self if part.biased]
+        if not hooks or any(hook is None for hook in hooks):
+            return None
+
+        def chained(score, batch, head, query, key):
+            for hook in cast(list[ScoreMod], hooks):
+                score = hook(score, batch, head, query, key)
+            return score
+
+        return chained
+
+    def layer(self, index: int) -> PositionScheme:
+        layers = [part.layer(index) for part in self]
+        return self if all(a is b for a, b in zip(layers, self, strict=True)) else Composed(*layers)
+
+    @property
+    def biased(self) -> bool:
+        return any(part.biased for part in self)
+
+
+class PerLayer(PositionScheme):
+    """One scheme a layer, for schemes whose layers share no parameters.
+
+    Args:
+        layers: the scheme of each layer. What the first one adds to the embeddings is added.
+
+    Raises:
+        EncodingInputError: there is no layer, or `layer` is asked for one that is not there.
+
+    Example:
+        >>> from posembed import scheme
+        >>> shaw = scheme("shaw", d_model=8, n_heads=2, n_layers=3)
+        >>> shaw.layer(0) is shaw.layer(1)
+        False
+    """
+
+    def __init__(self, layers: Sequence[PositionScheme]):
+        super().__init__()
+        if not layers:
+            raise EncodingInputError("there is no layer; give at least one scheme")
+        self.layers = nn.ModuleList(layers)
+        self.objectives = frozenset.intersection(*(layer.objectives for layer in layers))
+        self.n_axes = layers[0].n_axes
+
+    def add(self, x: Tensor, positions: Tensor) -> Tensor:
+        return cast(PositionScheme, self.layers[0]).add(x, positions)
+
+    def rotate(self, x: Tensor, positions: Tensor) -> Tensor:
+        raise _each_layer_has_its_own()
+
+    def bias(self, q: Tensor, k: Tensor, positions: Tensor, key_positions: Tensor) -> Tensor:
+        raise _each_layer_has_its_own()
+
+    def bias_by_offset(self, offsets: Tensor) -> Tensor:
+        raise _each_layer_has_its_own()
+
+    def layer(self, index: int) -> PositionScheme:
+        if index not in range(len(self.layers)):
+            raise EncodingInputError(f"there is no layer {index}; this scheme was made for {len(self.layers)} layers")
+        return cast(PositionScheme, self.layers[index])
+
+
+class OnLayers(PositionScheme):
+    """A scheme on some layers; the others see no positions, as in models that interleave both kinds.
+
+    What the scheme adds to the embeddings is added as ever: all layers see it.
+
+    Args:
+        scheme: any scheme.
+        layers: the indices, from 0, of the layers that use it.
+        n_layers: how many layers the model has.
+
+    Raises:
+        EncodingInputError: an index that the model has no layer for.
+
+    Example:
+        >>> from posembed import scheme
+        >>> from posembed.encodings import OnLayers
+        >>> mixed = OnLayers(scheme("rope", d_model=8, n_heads=2), [0, 1, 2], n_layers=4)
+        >>> [type(mixed.layer(i)).__name__ for i in range(4)]
+        ['RoPE', 'RoPE', 'RoPE', 'NoPos']
+    """
+
+    def __init__(self, scheme: PositionScheme, layers: Iterable[int], *, n_layers: int):
+        super().__init__()
+        self.scheme, self.chosen, self.n_layers = scheme, frozenset(layers), n_layers
+        self.objectives, self.n_axes = scheme.objectives, scheme.n_axes
+        for index in self.chosen:
+            self._check(index)
+
+    def add(self, x: Tensor, positions: Tensor) -> Tensor:
+        return self.scheme.add(x, positions)
+
+    def rotate(self, x: Tensor, positions: Tensor) -> Tensor:
+        raise _each_layer_has_its_own()
+
+    def bias(self, q: Tensor, k: Tensor, positions: Tensor, key_positions: Tensor) -> Tensor:
+        raise _each_layer_has_its_own()
+
+    def bias_by_offset(self, offsets: Tensor) -> Tensor:
+        raise _each_layer_has_its_own()
+
+    def layer(self, index: int) -> PositionScheme:
+        self._check(index)
+        return self.scheme.layer(index) if index in self.chosen else NoPos()
+
+    def _check(self, index: int) -> None:
+        if index not in range(self.n_layers):
+            raise EncodingInputError(f"there is no layer {index} in a model of {self.n_layers}; count from 0")
+
+
+def _each_layer_has_its_own() -> EncodingInputError:
+    """Make the error for a scheme of many layers that is used as if it were one layer's."""
+    return EncodingInputError("each layer has its own scheme here; give attention scheme.layer(i)")

@@ -1,0 +1,88 @@
+"""CoPE: positions counted by what the keys say, not by where they stand."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from ..errors import EncodingInputError
+from .interface import CAUSAL, PositionScheme, Sizes
+
+
+class CoPE(PositionScheme):
+    """Contextual position encoding (Golovneva et al. 2024, equations 3 to 5).
+
+    The gate of a query i and a key j is sigmoid(q_i . k_j / sqrt(d_head)); the position of j as seen from i is the sum
+    of the gates from j to i, at most n_positions - 1. Between whole positions the bias q_i . e[p] is interpolated.
+    Positions given from outside are not used. A query counts the keys that it may see, so `bias` must be told which.
+
+    Args:
+        d_head: the width of a head.
+        n_positions: how many positions can be told apart.
+
+    Raises:
+        EncodingInputError: sizes below 1.
+
+    Example:
+        >>> import torch
+        >>> from posembed.encodings import CoPE
+        >>> cope, q = CoPE(4, n_positions=8), torch.ones(1, 1, 3, 4)
+        >>> causal = torch.ones(3, 3).tril().bool()
+        >>> cope.counted(q, 100 * q, causal)[0, 0]  # every gate is open: each visible key counts as one
+        tensor([[1., 0., 0.],
+                [2., 1., 0.],
+                [3., 2., 1.]])
+    """
+
+    objectives = frozenset({CAUSAL})
+    shared = False
+    reads_mask = True
+
+    def __init__(self, d_head: int, *, n_positions: int = 64):
+        super().__init__()
+        Sizes(d_model=d_head, n_positions=n_positions)
+        self.d_head, self.n_positions = d_head, n_positions
+        # Zero, as in the authors' code: at first all positions are alike.
+        self.weight = nn.Parameter(torch.zeros(n_positions, d_head))
+
+    @classmethod
+    def build(cls, sizes: Sizes, **options: Any) -> CoPE:
+        return cls(sizes.d_head("cope"), **options)
+
+    def bias(
+        self,
+        q: Float[Tensor, "batch heads query d_head"],
+        k: Float[Tensor, "batch heads_kv key d_head"],
+        positions: Int[Tensor, "..."],
+        key_positions: Int[Tensor, "..."],
+        visible: Bool[Tensor, "... query key"] | None = None,
+    ) -> Float[Tensor, "batch heads query key"]:
+        """Return q_i . e[p_ij] for every query and key, interpolated between whole positions."""
+        if q.shape[-1] != self.d_head:
+            raise EncodingInputError(f"heads are {q.shape[-1]} wide, but this scheme was made for {self.d_head}")
+        if visible is None:
+            raise EncodingInputError("cope counts the keys that a query may see; pass visible=, True where it may")
+        counted = self.counted(q, k, visible).clamp(max=self.n_positions - 1)
+        below = counted.floor().long()
+        above = (below + 1).clamp(max=self.n_positions - 1)
+        logits = (q @ self.weight.to(q.dtype).T).float()
+        return torch.lerp(logits.gather(-1, below), logits.gather(-1, above), counted - below)
+
+    def counted(
+        self,
+        q: Float[Tensor, "batch heads query d_head"],
+        k: Float[Tensor, "batch heads_kv key d_head"],
+        visible: Bool[Tensor, "... query key"],
+    ) -> Float[Tensor, "batch heads query key"]:
+        """Return the contextual position of every key for every query: the open gates from the key on."""
+        k = k.repeat_interleave(q.shape[1] // k.shape[1], 1)
+        # In float32: a sum of many gates in bfloat16 stops growing at 256.
+        gates = (q.float() @ k.float().mT / math.sqrt(self.d_head)).sigmoid() * visible
+        return gates.flip(-1).cumsum(-1).flip(-1)
+
+    def extra_repr(self) -> str:
+        return f"{self.d_head}, n_positions={self.n_positions}"

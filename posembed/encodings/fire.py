@@ -1,0 +1,84 @@
+"""FIRE: a small network reads the distance, relative to how far back the query could look."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from ..errors import EncodingInputError
+from ._positions import check_positions, offsets_between
+from .interface import CAUSAL, PositionScheme, Sizes
+
+# Added to the divisor, as in the authors' code.
+EPSILON = 1e-6
+
+
+class FIRE(PositionScheme):
+    """Functional interpolation for relative positions (Li et al. 2024, Functional Interpolation ..., equation 4).
+
+    The bias is f(psi(i - j) / psi(max(L, i))) with psi(x) = log(|c| x + 1) and f a network with one hidden layer of
+    ReLU units. However far a query at i looks back, what f reads stays between 0 and 1. c and L are learned.
+
+    Args:
+        n_heads: the number of heads.
+        width: of the hidden layer.
+        threshold: L at the start.
+        log_scale: c at the start.
+
+    Raises:
+        EncodingInputError: sizes below 1, a threshold or log_scale that is not positive; negative positions.
+
+    Example:
+        >>> import torch
+        >>> from posembed.encodings import FIRE
+        >>> q = k = torch.zeros(1, 2, 3, 4)
+        >>> tuple(FIRE(2).bias(q, k, torch.arange(3), torch.arange(3)).shape)
+        (2, 3, 3)
+    """
+
+    objectives = frozenset({CAUSAL})
+    shared = False
+
+    def __init__(self, n_heads: int, *, width: int = 32, threshold: float = 512, log_scale: float = 0.1):
+        super().__init__()
+        Sizes(n_heads=n_heads, d_model=width)
+        if threshold <= 0 or log_scale <= 0:
+            raise EncodingInputError("threshold and log_scale must be positive numbers")
+        self.mlp = nn.Sequential(nn.Linear(1, width), nn.ReLU(), nn.Linear(width, n_heads))
+        self.log_scale = nn.Parameter(torch.tensor(float(log_scale)))
+        # L is learned as a multiple of where it starts: a step of the optimiser is small beside 512.
+        self.start = float(threshold)
+        self.multiplier = nn.Parameter(torch.tensor(1.0))
+
+    @classmethod
+    def build(cls, sizes: Sizes, **options: Any) -> FIRE:
+        (n_heads,) = sizes.need("fire", "n_heads")
+        return cls(n_heads, **options)
+
+    def bias(
+        self,
+        q: Float[Tensor, "batch heads query d_head"],
+        k: Float[Tensor, "batch heads_kv key d_head"],
+        positions: Int[Tensor, "..."],
+        key_positions: Int[Tensor, "..."],
+    ) -> Float[Tensor, "*batch heads query key"]:
+        """Return the network's output for every query and key; keys ahead count as if they were as far behind."""
+        check_positions(positions, q)
+        check_positions(key_positions, k, name="key_positions")
+        if not torch.compiler.is_compiling() and positions.numel() and int(positions.min()) < 0:
+            raise EncodingInputError("a position is negative; FIRE measures distances against positions, so start at 0")
+        distances = offsets_between(positions, key_positions).abs()
+        reach = torch.maximum(positions.float(), (self.multiplier.float() * self.start).abs())
+        share = self._psi(distances.float()) / (self._psi(reach) + EPSILON)[..., :, None]
+        # In float32 whatever the weights' format: far shares differ in their sixth digit.
+        hidden = (share[..., None] * self._float(0, "weight")[:, 0] + self._float(0, "bias")).relu()
+        return (hidden @ self._float(2, "weight").T + self._float(2, "bias")).movedim(-1, -3)
+
+    def _psi(self, distance: Tensor) -> Tensor:
+        return torch.log1p(self.log_scale.float().abs() * distance)
+
+    def _float(self, layer: int, name: str) -> Tensor:
+        return getattr(self.mlp[layer], name).float()

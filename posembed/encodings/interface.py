@@ -1,0 +1,186 @@
+"""What a position scheme is: at most three places in a Transformer where it may act."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from ..errors import EncodingInputError
+from ._angles import LastValues
+from ._positions import offsets_between
+
+CAUSAL, BIDIRECTIONAL = "causal", "bidirectional"
+# score, batch, head, position of the query, position of the key -> score
+ScoreMod = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes of the model that a scheme is made for; None where nobody said."""
+
+    d_model: int | None = None
+    n_heads: int | None = None
+    n_layers: int | None = None
+    n_positions: int | None = None
+    causal: bool | None = None
+
+    def __post_init__(self):
+        for name in ("d_model", "n_heads", "n_layers", "n_positions"):
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+                raise EncodingInputError(f"{name} is {value!r}; it must be a whole number of at least 1")
+        if self.causal not in (None, True, False):
+            raise EncodingInputError(f"causal is {self.causal!r}; it must be True or False")
+        if self.d_model is not None and self.n_heads is not None and self.d_model % self.n_heads:
+            raise EncodingInputError(f"d_model is {self.d_model}, which {self.n_heads} heads do not divide")
+
+    def need(self, scheme: str, *names: str) -> list[Any]:
+        """Return the values of these sizes, or say which one the scheme cannot do without."""
+        missing = [name for name in names if getattr(self, name) is None]
+        if missing:
+            raise EncodingInputError(f"{scheme} needs {' and '.join(f'{name}=' for name in missing)}")
+        return [getattr(self, name) for name in names]
+
+    def d_head(self, scheme: str) -> int:
+        """The width of a head."""
+        d_model, n_heads = self.need(scheme, "d_model", "n_heads")
+        return d_model // n_heads
+
+
+class PositionScheme(nn.Module):
+    """A way to tell a Transformer where its tokens stand. By itself it does nothing; a scheme overrides what it needs.
+
+    A scheme acts in at most three places: it adds to the embeddings, it rotates queries and keys, or it adds a bias to
+    the attention logits. Positions are always passed in, never guessed: offsets, caches and re-ordered tokens need no
+    flag in any scheme. What may attend to what is not its business; masks belong to attention.
+
+    Shapes: ``positions`` is "seq" or "batch seq" of integers ("... seq axes" where `n_axes` is set).
+
+    Attributes:
+        objectives: which of "causal" and "bidirectional" the scheme is defined for.
+        shared: whether all layers use the same parameters; if not, `scheme` makes one part for each layer.
+        reads_mask: whether `bias` also wants ``visible=``, "... query key", True where a query may see a key.
+        n_axes: the number of coordinates of a position, or None where a position is one number.
+
+    Example:
+        >>> import torch
+        >>> from posembed import PositionScheme
+        >>> class Nearness(PositionScheme):
+        ...     def bias_by_offset(self, offsets):
+        ...         return -offsets.abs().float()[None]
+        >>> q = k = torch.zeros(1, 1, 3, 4)
+        >>> Nearness().bias(q, k, torch.arange(3), torch.arange(3))
+        tensor([[[-0., -1., -2.],
+                 [-1., -0., -1.],
+                 [-2., -1., -0.]]])
+    """
+
+    objectives: frozenset[str] = frozenset({CAUSAL, BIDIRECTIONAL})
+    shared: bool = True
+    reads_mask: bool = False
+    n_axes: int | None = None
+
+    @classmethod
+    def build(cls, sizes: Sizes, **options: Any) -> PositionScheme:
+        """Make the scheme for a model of these sizes."""
+        return cls(**options)
+
+    def add(self, x: Float[Tensor, "*batch seq d_model"], positions: Int[Tensor, "..."]) -> Tensor:
+        """Add to the embeddings, once, before the first layer; shape and dtype are kept."""
+        return x
+
+    def rotate(self, x: Float[Tensor, "*batch seq d_head"], positions: Int[Tensor, "..."]) -> Tensor:
+        """Turn queries, and keys before they go into a cache; shape and dtype are kept."""
+        return x
+
+    def rotate_keys(self, x: Float[Tensor, "*batch seq d_head"], positions: Int[Tensor, "..."]) -> Tensor:
+        """Turn keys, where that is not what `rotate` does (xPos)."""
+        return self.rotate(x, positions)
+
+    def bias(
+        self,
+        q: Float[Tensor, "batch heads query d_head"],
+        k: Float[Tensor, "batch heads_kv key d_head"],
+        positions: Int[Tensor, "..."],
+        key_positions: Int[Tensor, "..."],
+    ) -> Float[Tensor, "*batch heads query key"] | None:
+        """Return what to add to the scaled attention logits, "heads query key", or None.
+
+        A batch axis stands in front when the bias depends on q or k or when positions have one. Unless overridden, it
+        is read off `bias_by_offset`.
+        """
+        offsets = offsets_between(positions, key_positions)
+        by_offset = self.bias_by_offset(offsets.flatten())
+        return None if by_offset is None else by_offset.unflatten(-1, offsets.shape).movedim(0, -3)
+
+    def bias_by_offset(self, offsets: Int[Tensor, " offsets"]) -> Float[Tensor, "heads offsets"] | None:
+        """Return the bias for each offset, key position minus query position, where nothing else matters; else None.
+
+        With contiguous positions attention then needs one number a diagonal and never a whole matrix.
+        """
+        return None
+
+    def score_mod(self) -> ScoreMod | None:
+        """Return the bias as a FlexAttention hook of (score, batch, head, query position, key position), or None."""
+        return None
+
+    def layer(self, index: int) -> PositionScheme:
+        """Return the scheme that a layer uses: this one, if all layers share it."""
+        return self
+
+    @property
+    def biased(self) -> bool:
+        """Whether the scheme acts on the attention logits."""
+        own = type(self)
+        return own.bias is not PositionScheme.bias or own.bias_by_offset is not PositionScheme.bias_by_offset
+
+    def check_objective(self, causal: bool, name: str | None = None) -> None:
+        """Raise EncodingInputError when the scheme is not defined for a causal, or for a bidirectional, model."""
+        wanted = CAUSAL if causal else BIDIRECTIONAL
+        if wanted not in self.objectives:
+            defined = " and ".join(sorted(self.objectives))
+            raise EncodingInputError(
+                f"{name or type(self).__name__} is not defined for a {wanted} model, only for a {defined} one"
+            )
+
+    def __add__(self, other: PositionScheme) -> PositionScheme:
+        from .composed import Composed
+
+        return Composed(self, other) if isinstance(other, PositionScheme) else NotImplemented
+
+
+class DerivedBuffers(PositionScheme):
+    """A scheme with tensors that follow from its numbers, such as frequencies.
+
+    They are derived anew after ``.to(...)``, so that ``.to(bfloat16)`` never rounds them, and they are not saved.
+
+    Example:
+        >>> import torch
+        >>> from posembed.encodings import ALiBi
+        >>> ALiBi(2).to(torch.bfloat16).slopes.dtype
+        torch.float64
+    """
+
+    def derived(self) -> dict[str, Tensor]:
+        """Return the tensors by name, computed on the CPU."""
+        raise NotImplementedError
+
+    def _derive(self, device: torch.device) -> None:
+        # Some devices have no float64; there the CPU keeps the tensors and does the arithmetic.
+        device = torch.device("cpu") if device.type == "mps" else device
+        # Real numbers also inside `with torch.device("meta")` and after `torch.set_default_device`.
+        with torch.device("cpu"):
+            derived = self.derived()
+        for name, tensor in derived.items():
+            self.register_buffer(name, tensor.to(device), persistent=False)
+        self._last = LastValues()
+
+    def _apply(self, fn, recurse=True):
+        result = super()._apply(fn, recurse)
+        self._derive(fn(torch.empty(0)).device)
+        return result

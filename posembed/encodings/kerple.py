@@ -1,0 +1,80 @@
+"""KERPLE: a bias that falls with the distance as a learned kernel says."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from ..errors import EncodingInputError
+from .interface import PositionScheme, ScoreMod, Sizes
+
+Kernel = Literal["log", "power"]
+# Parameters are kept at or above this, as in the authors' code: the kernels are defined for positive ones.
+LEAST = 1e-2
+
+
+class KERPLE(PositionScheme):
+    """Kernelized relative positional embedding (Chi et al. 2022, KERPLE, equations 6 and 7).
+
+    The bias is -r1 log(1 + r2 |distance|) or -r1 |distance|^r2, with r1, r2 > 0 learned for each head (r2 <= 2 for the
+    power), so that it is a conditionally positive definite kernel. The power with r2 = 1 is ALiBi with learned slopes.
+
+    Args:
+        n_heads: the number of heads.
+        kernel: "log", which the authors found best, or "power".
+
+    Raises:
+        EncodingInputError: fewer than one head, an unknown kernel.
+
+    Example:
+        >>> import torch
+        >>> from posembed.encodings import KERPLE
+        >>> kerple = KERPLE(1, kernel="power")
+        >>> _ = kerple.scale.data.fill_(0.5), kerple.shape.data.fill_(1.0)
+        >>> kerple.bias_by_offset(torch.tensor([-4, 0])).tolist()
+        [[-2.0, -0.0]]
+    """
+
+    shared = False
+
+    def __init__(self, n_heads: int, *, kernel: Kernel = "log"):
+        super().__init__()
+        if kernel not in ("log", "power"):
+            raise EncodingInputError(f"kernel is {kernel!r}; choose among log, power")
+        Sizes(n_heads=n_heads)
+        self.n_heads, self.kernel = n_heads, kernel
+        self.scale = nn.Parameter(torch.rand(n_heads) * 2)
+        self.shape = nn.Parameter(torch.rand(n_heads) * (1 if kernel == "log" else 2))
+
+    @classmethod
+    def build(cls, sizes: Sizes, **options: Any) -> KERPLE:
+        (n_heads,) = sizes.need("kerple", "n_heads")
+        return cls(n_heads, **options)
+
+    def bias_by_offset(self, offsets: Int[Tensor, " offsets"]) -> Float[Tensor, "heads offsets"]:
+        """Return the kernel of each distance for each head, in float32."""
+        scale, shape = (each[:, None].to(offsets.device) for each in self._positive())
+        return self._kernel(offsets.abs().float(), scale, shape)
+
+    def score_mod(self) -> ScoreMod:
+        scale, shape = self._positive()
+
+        def hook(score, batch, head, query, key):
+            return score + self._kernel((key - query).abs().float(), scale[head], shape[head])
+
+        return hook
+
+    def _positive(self) -> tuple[Tensor, Tensor]:
+        shape = self.shape.float().clamp(min=LEAST, max=None if self.kernel == "log" else 2.0)
+        return self.scale.float().clamp(min=LEAST), shape
+
+    def _kernel(self, distance: Tensor, scale: Tensor, shape: Tensor) -> Tensor:
+        if self.kernel == "log":
+            return -scale * torch.log1p(shape * distance)
+        return -scale * distance.pow(shape)
+
+    def extra_repr(self) -> str:
+        return f"{self.n_heads}, kernel={self.kernel!r}"

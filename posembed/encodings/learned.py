@@ -1,0 +1,103 @@
+"""A learned table with one row for each position."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from ..errors import EncodingInputError, PositionOutOfRangeError
+from ._positions import check_positions, compute_dtype
+from .interface import PositionScheme, Sizes
+
+
+class Learned(PositionScheme):
+    """A trained vector for each position, added to the embeddings (Gehring et al. 2017; BERT, GPT-2).
+
+    Args:
+        n_positions: the number of rows; there is no row for a position beyond.
+        d_model: the width.
+        table: "positions d_model" to start from instead, copied: a tensor, or anything that has one as its ``weight``
+            and is no module, such as a PositionTable. Row p is position p.
+        std: of the normal distribution that rows are drawn from.
+
+    Raises:
+        EncodingInputError: sizes below 1, a table that does not fit them; positions of a wrong dtype or shape.
+        PositionOutOfRangeError: a position without a row.
+
+    Example:
+        >>> import torch
+        >>> from posembed.encodings import Learned
+        >>> learned = Learned(table=torch.tensor([[0.0, 1.0], [10.0, 11.0]]))
+        >>> learned.add(torch.zeros(1, 2, 2), torch.tensor([1, 0]))
+        tensor([[[10., 11.],
+                 [ 0.,  1.]]], grad_fn=<AddBackward0>)
+    """
+
+    def __init__(
+        self, n_positions: int | None = None, d_model: int | None = None, *, table: Any = None, std: float = 0.02
+    ):
+        super().__init__()
+        if table is None:
+            if n_positions is None or d_model is None:
+                raise EncodingInputError("learned needs n_positions and d_model, or a table")
+            Sizes(d_model=d_model, n_positions=n_positions)
+            self.weight = nn.Parameter(torch.empty(n_positions, d_model))
+            nn.init.normal_(self.weight, std=std)
+        else:
+            self.weight = nn.Parameter(_checked_table(table, n_positions, d_model).detach().clone())
+
+    @classmethod
+    def build(cls, sizes: Sizes, **options: Any) -> Learned:
+        if options.get("table") is None:
+            sizes.need("learned", "n_positions", "d_model")
+        return cls(sizes.n_positions, sizes.d_model, **options)
+
+    def add(self, x: Float[Tensor, "*batch seq d_model"], positions: Int[Tensor, "..."]) -> Tensor:
+        """Add each position's row. The sum is taken in float32 at least and rounded once."""
+        if x.shape[-1] != self.weight.shape[1]:
+            raise EncodingInputError(f"x is {x.shape[-1]} wide and the table {self.weight.shape[1]}; they must agree")
+        check_positions(positions, x)
+        if not torch.compiler.is_compiling():
+            self._check_range(positions)
+        dtype = compute_dtype(x)
+        return (x.to(dtype) + F.embedding(positions.long(), self.weight).to(dtype)).to(x.dtype)
+
+    def _check_range(self, positions: Tensor) -> None:
+        if positions.numel() == 0:
+            return
+        least, most = (int(end) for end in positions.aminmax())
+        if least < 0:
+            raise PositionOutOfRangeError(
+                f"position {least} is negative; the first row of a learned table is position 0"
+            )
+        if most >= len(self.weight):
+            raise PositionOutOfRangeError(
+                f"position {most} has no row in a learned table of {len(self.weight)}; make a longer table, shorten "
+                "the text, or choose a scheme without a table"
+            )
+
+    def extra_repr(self) -> str:
+        return f"{self.weight.shape[0]}, {self.weight.shape[1]}"
+
+
+def _checked_table(table: Any, n_positions: int | None, d_model: int | None) -> Tensor:
+    if isinstance(table, nn.Module):
+        raise EncodingInputError(
+            f"table is a {type(table).__name__}, whose first rows may not be positions; give its rows as a tensor"
+        )
+    weight = table if isinstance(table, Tensor) else getattr(table, "weight", None)
+    if not isinstance(weight, Tensor) or weight.ndim != 2 or not weight.is_floating_point():
+        raise EncodingInputError("table must be a floating-point tensor of shape (positions, d_model), or hold one")
+    if 0 in weight.shape or not bool(torch.isfinite(weight).all()):
+        raise EncodingInputError(
+            f"the table of shape {tuple(weight.shape)} is empty or holds NaN or infinity; mend it first"
+        )
+    if (n_positions or len(weight)) > len(weight) or (d_model or weight.shape[1]) != weight.shape[1]:
+        raise EncodingInputError(
+            f"the table has shape {tuple(weight.shape)}, but ({n_positions}, {d_model}) was asked for"
+        )
+    return weight[:n_positions]

@@ -1,0 +1,144 @@
+"""Schemes by name."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import EncodingInputError, UnknownSchemeError
+from .alibi import ALiBi
+from .composed import Composed, PerLayer
+from .cope import CoPE
+from .fire import FIRE
+from .interface import PositionScheme, Sizes
+from .kerple import KERPLE
+from .learnable_sinusoids import LearnableSinusoidal
+from .learned import Learned
+from .nopos import NoPos
+from .rope import RoPE
+from .shaw import Shaw
+from .sinusoids import Sinusoidal
+from .t5 import T5
+from .xpos import XPos
+
+SCHEMES: dict[str, type[PositionScheme]] = {
+    "nopos": NoPos,
+    "sinusoidal": Sinusoidal,
+    "learned": Learned,
+    "learnable_sinusoidal": LearnableSinusoidal,
+    "shaw": Shaw,
+    "t5": T5,
+    "alibi": ALiBi,
+    "rope": RoPE,
+    "xpos": XPos,
+    "kerple": KERPLE,
+    "fire": FIRE,
+    "cope": CoPE,
+}
+
+
+def schemes() -> list[str]:
+    """List the names that `scheme` knows.
+
+    Example:
+        >>> from posembed import schemes
+        >>> schemes()[:4]
+        ['nopos', 'sinusoidal', 'learned', 'learnable_sinusoidal']
+    """
+    return list(SCHEMES)
+
+
+def scheme(
+    name: str | PositionScheme,
+    *,
+    d_model: int | None = None,
+    n_heads: int | None = None,
+    n_layers: int | None = None,
+    n_positions: int | None = None,
+    causal: bool | None = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+) -> PositionScheme:
+    """Make a position scheme for a model, by name.
+
+    Each scheme asks only for the sizes that it needs, and says which one is missing.
+
+    Args:
+        name: one of `schemes()`, or several joined by "+"; a scheme made before is handed back as it is.
+        d_model: the width of the model.
+        n_heads: its number of query heads.
+        n_layers: its number of layers. Schemes whose layers share nothing then have a part for each; without it they
+            are made for one layer.
+        n_positions: the longest text, for schemes with a table.
+        causal: whether the model attends to the past only.
+        options: more arguments for the schemes, by their names: ``{"t5": {"max_distance": 64}}``.
+
+    Returns:
+        The scheme; a Transformer gives ``scheme.layer(i)`` to its layer i.
+
+    Raises:
+        UnknownSchemeError: a name that is not in the list.
+        EncodingInputError: a size that is missing, not positive or not divisible; options for a scheme that is not
+            there, or that it does not have; a scheme that is not defined for the objective.
+
+    Example:
+        >>> from posembed import scheme
+        >>> scheme("alibi", n_heads=8)
+        ALiBi(8)
+        >>> both = scheme("learned+t5", d_model=64, n_heads=8, n_positions=512, causal=True)
+        >>> sorted(both.objectives)
+        ['causal']
+    """
+    options = {} if options is None else options
+    sizes = Sizes(d_model, n_heads, n_layers, n_positions, causal)
+    names = [] if isinstance(name, PositionScheme) else _names(name)
+    _check_options(options, names)
+    parts = (
+        [name] if isinstance(name, PositionScheme) else [_made(each, sizes, options.get(each, {})) for each in names]
+    )
+    if causal is not None:
+        for part, its_name in zip(parts, names or [type(name).__name__], strict=True):
+            part.check_objective(causal, its_name)
+    return parts[0] if len(parts) == 1 else Composed(*parts)
+
+
+def _names(name: Any) -> list[str]:
+    if not isinstance(name, str):
+        raise UnknownSchemeError(f"{name!r} is no scheme; give a PositionScheme, or a name: {', '.join(SCHEMES)}")
+    names = [part.strip() for part in name.split("+")]
+    for part in names:
+        if part not in SCHEMES:
+            close = difflib.get_close_matches(part.lower(), SCHEMES, n=1, cutoff=0.5)
+            hint = f"did you mean {close[0]!r}? " if close else ""
+            raise UnknownSchemeError(f"there is no scheme {part!r}; {hint}The schemes are {', '.join(SCHEMES)}")
+    repeated = next((part for part in names if names.count(part) > 1), None)
+    if repeated:
+        raise EncodingInputError(f"{repeated!r} stands twice in {name!r}; name it once")
+    return names
+
+
+def _check_options(options: Mapping[str, Mapping[str, Any]], names: list[str]) -> None:
+    for each, its_options in options.items():
+        if each not in names:
+            there = ", ".join(names) or "an instance, which takes none"
+            raise EncodingInputError(f"there are options for {each!r}, but the scheme is {there}; remove them")
+        if not isinstance(its_options, Mapping):
+            raise EncodingInputError(f"the options for {each!r} are {its_options!r}; give a mapping of names to values")
+        known = _option_names(each)
+        unknown = next((name for name in its_options if name not in known), None)
+        if unknown is not None:
+            raise EncodingInputError(f"{each} has no option {unknown!r}; it has {', '.join(known) or 'none'}")
+
+
+def _option_names(name: str) -> list[str]:
+    """List the options of a scheme: its keyword arguments, without the sizes of the model."""
+    parameters = inspect.signature(SCHEMES[name].__init__).parameters.values()
+    return [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and (name, p.name) != ("t5", "causal")]
+
+
+def _made(name: str, sizes: Sizes, options: Mapping[str, Any]) -> PositionScheme:
+    kind = SCHEMES[name]
+    if kind.shared or sizes.n_layers is None:
+        return kind.build(sizes, **options)
+    return PerLayer([kind.build(sizes, **options) for _ in range(sizes.n_layers)])

@@ -1,0 +1,194 @@
+"""Rotary positions: each pair of columns of a query or a key turns with its position."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, get_args
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from ..errors import EncodingInputError
+from ._angles import cos_sin, frequencies
+from ._positions import check_positions, compute_dtype, for_heads
+from ._rotation import rotate_pairs
+from .interface import DerivedBuffers, Sizes
+from .rope_scaling import Scaling, as_scaling
+
+RotaryLayout = Literal["half", "interleaved"]
+LAYOUTS: tuple[RotaryLayout, ...] = get_args(RotaryLayout)
+
+
+class RoPE(DerivedBuffers):
+    """Rotary position embedding (Su et al. 2021, RoFormer, section 3.2.2, equation 15).
+
+    The pair i of a query or key at position p turns by the angle p base^(-2i / width). The product of a query and a key
+    then depends on their offset alone, and norms are kept.
+
+    Args:
+        d_head: the width of a head.
+        base: the longest wavelength is about 2 pi times this.
+        layout: which columns form pair i. "half": i and i + width / 2, as in Llama and GPT-NeoX; "interleaved": 2i and
+            2i + 1, as in the paper and GPT-J. `convert_rope_layout` carries weights from one to the other.
+        fraction: the share of the columns that turn, the first ones (partial rotary, as in GPT-NeoX and Phi).
+        axes: for positions on several axes, how many columns each axis gets; positions then are "... seq axes". The
+            pairs of the first axis come first.
+        scaling: how to stretch the angles for texts longer than the training's: one of `LinearScaling`, `NTKScaling`,
+            `YaRNScaling` and `Llama3Scaling`, or a mapping in the form of transformers' ``rope_scaling``.
+
+    Raises:
+        EncodingInputError: a width that is not even, a fraction outside 0 to 1, axes that do not add up, an unknown
+            layout or scaling; positions of a wrong dtype or shape.
+
+    Example:
+        >>> import torch
+        >>> from posembed.encodings import RoPE
+        >>> q, k = torch.randn(2, 1, 8, generator=torch.Generator().manual_seed(0))
+        >>> score = lambda m, n: RoPE(8).rotate(q, torch.tensor([m])) @ RoPE(8).rotate(k, torch.tensor([n])).T
+        >>> torch.allclose(score(3, 1), score(103, 101))
+        True
+    """
+
+    frequencies: Tensor
+
+    def __init__(
+        self,
+        d_head: int,
+        *,
+        base: float = 10000.0,
+        layout: RotaryLayout = "half",
+        fraction: float = 1.0,
+        axes: Sequence[int] | None = None,
+        scaling: Scaling | Mapping[str, Any] | None = None,
+    ):
+        super().__init__()
+        _check_layout(layout)
+        self.d_head, self.base, self.layout = d_head, _checked_base(base), layout
+        self.width = _rotated_width(d_head, fraction)
+        self.axes = None if axes is None else _checked_axes(axes, self.width)
+        self.n_axes = None if axes is None else len(axes)
+        self.scaling = as_scaling(scaling)
+        self._derive(torch.get_default_device())
+
+    @classmethod
+    def build(cls, sizes: Sizes, **options: Any) -> RoPE:
+        return cls(sizes.d_head("rope"), **options)
+
+    def derived(self) -> dict[str, Tensor]:
+        widths = self.axes or (self.width,)
+        if self.scaling is None:
+            return {"frequencies": torch.cat([frequencies(width, self.base) for width in widths])}
+        return {"frequencies": torch.cat([self.scaling.frequencies(width, self.base) for width in widths])}
+
+    def rotate(self, x: Float[Tensor, "*batch seq d_head"], positions: Int[Tensor, "..."]) -> Tensor:
+        """Turn the pairs of x by the angles of its positions. The arithmetic is float32 at least, rounded once."""
+        self._check(x, positions)
+        cos, sin = self._last.get(positions, (compute_dtype(x),), lambda: self._cos_sin(positions, x))
+        return rotate_pairs(x, for_heads(cos, x), for_heads(sin, x), self.layout)
+
+    def _cos_sin(self, positions: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+        cos, sin = _axial_cos_sin(positions, self.frequencies, self.axes, compute_dtype(x))
+        factor = 1.0 if self.scaling is None else self.scaling.attention_factor
+        return (cos, sin) if factor == 1.0 else (cos * factor, sin * factor)
+
+    def _check(self, x: Tensor, positions: Tensor) -> None:
+        if x.shape[-1] != self.d_head:
+            raise EncodingInputError(f"heads are {x.shape[-1]} wide, but this scheme was made for {self.d_head}")
+        check_positions(positions, x, n_axes=self.n_axes)
+
+    def extra_repr(self) -> str:
+        return f"{self.d_head}, layout={self.layout!r}"
+
+
+def _axial_cos_sin(
+    positions: Int[Tensor, "..."],
+    frequencies: Float[Tensor, " pairs"],
+    axes: Sequence[int] | None,
+    dtype: torch.dtype,
+) -> tuple[Float[Tensor, "... pairs"], Float[Tensor, "... pairs"]]:
+    """Cosine and sine for each pair; with axes, the pairs of an axis turn by the coordinate on it."""
+    if axes is None:
+        return cos_sin(positions, frequencies, dtype)
+    pairs = frequencies.split([width // 2 for width in axes])
+    parts = [cos_sin(positions[..., axis], each, dtype) for axis, each in enumerate(pairs)]
+    cosines, sines = zip(*parts, strict=True)
+    return torch.cat(cosines, -1), torch.cat(sines, -1)
+
+
+def convert_rope_layout(
+    weight: Float[Tensor, "out *rest"],
+    *,
+    n_heads: int,
+    source: RotaryLayout,
+    target: RotaryLayout,
+    fraction: float = 1.0,
+) -> Float[Tensor, "out *rest"]:
+    """Re-order the rows of a query or key projection, so that a model of one layout works in the other.
+
+    Args:
+        weight: the weight "n_heads * d_head ..." or the bias "n_heads * d_head" of the projection.
+        n_heads: its number of heads; for keys of grouped-query attention, that of the keys.
+        source: the layout it was trained in.
+        target: the layout it is wanted for.
+        fraction: the share of a head's columns that turn; the others stay where they are.
+
+    Returns:
+        The same numbers in another order.
+
+    Raises:
+        EncodingInputError: an unknown layout, or heads that do not divide the rows.
+
+    Example:
+        >>> import torch
+        >>> from posembed.encodings import convert_rope_layout
+        >>> convert_rope_layout(torch.arange(8.0), n_heads=2, source="half", target="interleaved")
+        tensor([0., 2., 1., 3., 4., 6., 5., 7.])
+    """
+    _check_layout(source)
+    _check_layout(target)
+    if n_heads < 1 or weight.shape[0] % n_heads:
+        raise EncodingInputError(f"a projection of {weight.shape[0]} rows has no {n_heads} equal heads")
+    heads = weight.unflatten(0, (n_heads, -1))
+    width = _rotated_width(heads.shape[1], fraction)
+    turned, rest = heads[:, :width], heads[:, width:]
+    if source != target:
+        pairs = (2, width // 2) if source == "half" else (width // 2, 2)
+        turned = turned.unflatten(1, pairs).transpose(1, 2).flatten(1, 2)
+    return torch.cat([turned, rest], 1).flatten(0, 1)
+
+
+def _rotated_width(d_head: int, fraction: float) -> int:
+    """How many columns of a head turn, checked to be even."""
+    if not isinstance(d_head, int) or d_head < 2:
+        raise EncodingInputError(f"the head width is {d_head!r}; rope needs a whole number of at least 2")
+    if not 0 < fraction <= 1:
+        raise EncodingInputError(f"fraction is {fraction!r}; it must be above 0 and at most 1")
+    width = int(d_head * fraction)
+    if width % 2 or width < 2:
+        what = (
+            f"the head width is {d_head}" if fraction == 1 else f"{fraction} of a head of {d_head} is {width} columns"
+        )
+        raise EncodingInputError(f"{what}; rope turns pairs of columns, so it must be even and at least 2")
+    return width
+
+
+def _check_layout(layout: str) -> None:
+    """Raise EncodingInputError for a layout that rope does not have."""
+    if layout not in LAYOUTS:
+        raise EncodingInputError(f"layout is {layout!r}; choose among {', '.join(LAYOUTS)}")
+
+
+def _checked_base(base: float) -> float:
+    if not 0 < base < math.inf:
+        raise EncodingInputError(f"base is {base!r}; it must be a positive number")
+    return float(base)
+
+
+def _checked_axes(axes: Sequence[int], width: int) -> tuple[int, ...]:
+    if not axes or any(not isinstance(each, int) or each < 2 or each % 2 for each in axes):
+        raise EncodingInputError(f"axes are {tuple(axes)}; each axis needs an even number of columns, at least 2")
+    if sum(axes) != width:
+        raise EncodingInputError(f"axes {tuple(axes)} have {sum(axes)} columns together, but {width} turn")
+    return tuple(axes)

@@ -1,0 +1,234 @@
+"""Ways to stretch rotary angles for texts longer than those of the training."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ..errors import EncodingInputError
+from ._angles import frequencies
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """How frequencies change, and by what queries and keys are multiplied besides.
+
+    Args:
+        factor: the longest text wanted, in units of the longest of the training.
+
+    Raises:
+        EncodingInputError: a factor below 1.
+
+    Example:
+        >>> from posembed.encodings import LinearScaling
+        >>> LinearScaling(factor=4.0).attention_factor
+        1.0
+    """
+
+    rope_type: ClassVar[str] = ""
+    factor: float
+
+    def __post_init__(self):
+        if not 1 <= self.factor < math.inf:
+            raise EncodingInputError(f"the scaling's factor is {self.factor!r}; it must be a number of at least 1")
+
+    def frequencies(self, width: int, base: float) -> Float[Tensor, " pairs"]:
+        """Return the frequencies of the pairs, in float64."""
+        raise NotImplementedError
+
+    @property
+    def attention_factor(self) -> float:
+        """What queries and keys are multiplied by."""
+        return 1.0
+
+
+@dataclass(frozen=True)
+class LinearScaling(Scaling):
+    """Position interpolation (Chen et al. 2023, arXiv 2306.15595, equation 4): every angle divided by the factor.
+
+    Example:
+        >>> from posembed.encodings import LinearScaling
+        >>> LinearScaling(factor=4.0).frequencies(4, 10000.0)
+        tensor([0.2500, 0.0025], dtype=torch.float64)
+    """
+
+    rope_type: ClassVar[str] = "linear"
+
+    def frequencies(self, width: int, base: float) -> Float[Tensor, " pairs"]:
+        return frequencies(width, base) / self.factor
+
+
+@dataclass(frozen=True)
+class NTKScaling(Scaling):
+    """NTK-aware scaling: a larger base, so that the slowest pair is divided by the factor and the fastest is kept.
+
+    The formula is in Peng et al. 2023 (YaRN, arXiv 2309.00071, definition 1): base' = base factor^(d / (d - 2)). What
+    is called dynamic elsewhere is this with a factor that grows with the text; then keys in a cache were turned with
+    other frequencies than later queries, so here the factor is one number.
+
+    Example:
+        >>> from posembed.encodings import NTKScaling
+        >>> NTKScaling(factor=4.0).frequencies(4, 10000.0)
+        tensor([1.0000, 0.0025], dtype=torch.float64)
+    """
+
+    rope_type: ClassVar[str] = "ntk"
+
+    def frequencies(self, width: int, base: float) -> Float[Tensor, " pairs"]:
+        if width == 2:  # one pair, the fastest: it is kept
+            return frequencies(width, base)
+        return frequencies(width, base * self.factor ** (width / (width - 2)))
+
+
+@dataclass(frozen=True)
+class YaRNScaling(Scaling):
+    """YaRN (Peng et al. 2023, arXiv 2309.00071, definition 3): slow pairs are interpolated, fast ones kept.
+
+    Args:
+        factor: the longest text wanted, in units of the longest of the training.
+        original_max_position_embeddings: the longest text of the training, in tokens.
+        beta_fast: a pair that turns more often than this over the training's longest text is kept.
+        beta_slow: one that turns less often than this is divided by the factor; between them there is a ramp.
+        truncate: whether the ends of the ramp are rounded outwards to whole pairs, as in the authors' code.
+        attention: what queries and keys are multiplied by; by default 0.1 ln(factor) + 1 (section 3.4).
+
+    Raises:
+        EncodingInputError: a factor below 1, a length or betas that are not positive.
+
+    Example:
+        >>> from posembed.encodings import YaRNScaling
+        >>> round(YaRNScaling(factor=4.0, original_max_position_embeddings=2048).attention_factor, 4)
+        1.1386
+    """
+
+    rope_type: ClassVar[str] = "yarn"
+    original_max_position_embeddings: int
+    beta_fast: float = 32.0
+    beta_slow: float = 1.0
+    truncate: bool = True
+    attention: float | None = None
+
+    def __post_init__(self):
+        super().__post_init__()
+        _check_positive(self, "original_max_position_embeddings", "beta_fast", "beta_slow")
+        if self.attention is not None:
+            _check_positive(self, "attention")
+
+    def frequencies(self, width: int, base: float) -> Float[Tensor, " pairs"]:
+        kept = frequencies(width, base)
+        low, high = self._pair_turning(self.beta_fast, width, base), self._pair_turning(self.beta_slow, width, base)
+        if self.truncate:
+            low, high = math.floor(low), math.ceil(high)
+        low, high = max(low, 0), min(high, width - 1)
+        # Where both ends meet the ramp is a step.
+        ramp = (torch.arange(width // 2, dtype=torch.float64) - low) / max(high - low, 0.001)
+        share = ramp.clamp(0, 1)
+        return kept * (1 - share) + kept / self.factor * share
+
+    def _pair_turning(self, times: float, width: int, base: float) -> float:
+        """The number of the pair (a fraction) that turns so many times over the training's longest text."""
+        wavelength = self.original_max_position_embeddings / (times * 2 * math.pi)
+        return width * math.log(wavelength) / (2 * math.log(base))
+
+    @property
+    def attention_factor(self) -> float:
+        if self.attention is not None:
+            return float(self.attention)
+        return 0.1 * math.log(self.factor) + 1.0
+
+
+@dataclass(frozen=True)
+class Llama3Scaling(Scaling):
+    """The scaling of Llama 3.1: waves shorter than one limit are kept, those longer than another are divided.
+
+    Between the two limits the frequencies change smoothly. The source is Meta's released code (llama-models,
+    apply_scaling) and Grattafiori et al. 2024 (The Llama 3 Herd of Models, section 3.4.2), which names the method only.
+
+    Args:
+        factor: the longest text wanted, in units of the longest of the training.
+        original_max_position_embeddings: the longest text of the training, in tokens.
+        low_freq_factor: waves longer than the training's longest text over this are divided by the factor.
+        high_freq_factor: waves shorter than the training's longest text over this are kept.
+
+    Raises:
+        EncodingInputError: a factor below 1, lengths or limits that are not positive or in the wrong order.
+
+    Example:
+        >>> from posembed.encodings import Llama3Scaling
+        >>> Llama3Scaling(factor=8.0, original_max_position_embeddings=8192).frequencies(4, 1e12)
+        tensor([1.0000e+00, 1.2500e-07], dtype=torch.float64)
+    """
+
+    rope_type: ClassVar[str] = "llama3"
+    original_max_position_embeddings: int
+    low_freq_factor: float = 1.0
+    high_freq_factor: float = 4.0
+
+    def __post_init__(self):
+        super().__post_init__()
+        _check_positive(self, "original_max_position_embeddings", "low_freq_factor", "high_freq_factor")
+        if self.low_freq_factor >= self.high_freq_factor:
+            raise EncodingInputError("low_freq_factor must be below high_freq_factor; exchange them")
+
+    def frequencies(self, width: int, base: float) -> Float[Tensor, " pairs"]:
+        kept = frequencies(width, base)
+        turns = self.original_max_position_embeddings * kept / (2 * math.pi)
+        share = ((turns - self.low_freq_factor) / (self.high_freq_factor - self.low_freq_factor)).clamp(0, 1)
+        return kept / self.factor * (1 - share) + kept * share
+
+
+SCALINGS = {each.rope_type: each for each in (LinearScaling, NTKScaling, YaRNScaling, Llama3Scaling)}
+
+
+def as_scaling(scaling: Scaling | Mapping[str, Any] | None) -> Scaling | None:
+    """Read a scaling, given as one or in the form of transformers' ``rope_scaling``; "default" there means none.
+
+    Args:
+        scaling: None, a scaling, or a mapping with ``rope_type`` and the options of that scaling.
+
+    Raises:
+        EncodingInputError: an unknown rope_type, an option that is missing or not known.
+
+    Example:
+        >>> from posembed.encodings.rope_scaling import as_scaling
+        >>> as_scaling({"rope_type": "linear", "factor": 2.0})
+        LinearScaling(factor=2.0)
+    """
+    if scaling is None or isinstance(scaling, Scaling):
+        return scaling
+    if not isinstance(scaling, Mapping):
+        raise EncodingInputError(
+            f"scaling is {scaling!r}; give a mapping such as {{'rope_type': 'linear', 'factor': 4.0}}"
+        )
+    given = dict(scaling)
+    kind = given.pop("rope_type", None)
+    if kind == "default":
+        return None
+    if kind not in SCALINGS:
+        raise EncodingInputError(f"the scaling's rope_type is {kind!r}; choose among {', '.join(SCALINGS)}")
+    if "attention_factor" in given:
+        given["attention"] = given.pop("attention_factor")
+    return _made(SCALINGS[kind], given)
+
+
+def _made(kind: type[Scaling], given: dict[str, Any]) -> Scaling:
+    known = {field.name: field for field in dataclasses.fields(kind)}
+    unknown = [name for name in given if name not in known]
+    missing = [n for n, f in known.items() if f.default is dataclasses.MISSING and n not in given]
+    if unknown or missing:
+        problem = f"has no option {unknown[0]!r}" if unknown else f"needs {missing[0]!r}"
+        raise EncodingInputError(f"the scaling {kind.rope_type} {problem}; its options are {', '.join(known)}")
+    return kind(**given)
+
+
+def _check_positive(scaling: Scaling, *names: str) -> None:
+    for name in names:
+        if not 0 < getattr(scaling, name) < math.inf:
+            raise EncodingInputError(f"the scaling's {name} is {getattr(scaling, name)!r}; it must be positive")

@@ -1,0 +1,105 @@
+"""Shaw's relative positions: a vector for each offset, met by the query."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal, get_args
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from ..errors import EncodingInputError
+from ._positions import check_positions, offsets_between
+from .interface import PositionScheme, Sizes
+from .learnable_sinusoids import LearnableSinusoidal
+from .sinusoids import Sinusoidal
+
+Vectors = Literal["learned", "sinusoidal", "learnable_sinusoidal"]
+
+
+class Shaw(PositionScheme):
+    """Relative position representations (Shaw et al. 2018, section 3.2, equations 4 and 5), on the key side only.
+
+    A query at i and a key at j add q_i . a_(j - i) / sqrt(d_head) to their logit, with one vector a for each offset
+    clipped to -max_distance .. max_distance, the same for all heads of a layer. The vectors that the paper also adds to
+    the values are left out: the authors found no use for them (table 3).
+
+    Args:
+        d_head: the width of a head.
+        max_distance: offsets beyond it share the vector of the last one. None, for sinusoidal vectors only: no limit.
+        vectors: "learned"; "sinusoidal", the rows of the sinusoidal encoding at the offsets; "learnable_sinusoidal",
+            those with trained frequencies.
+        std: of the normal distribution that learned vectors are drawn from.
+
+    Raises:
+        EncodingInputError: a max_distance below 1, or none for learned vectors; an unknown kind of vectors.
+
+    Example:
+        >>> import torch
+        >>> from posembed.encodings import Shaw
+        >>> shaw, q, k = Shaw(4, max_distance=2), torch.randn(1, 2, 5, 4), torch.randn(1, 2, 5, 4)
+        >>> tuple(shaw.bias(q, k, torch.arange(5), torch.arange(5)).shape)
+        (1, 2, 5, 5)
+    """
+
+    shared = False
+
+    def __init__(self, d_head: int, *, max_distance: int | None = 16, vectors: Vectors = "learned", std: float = 0.02):
+        super().__init__()
+        if vectors not in get_args(Vectors):
+            raise EncodingInputError(f"vectors is {vectors!r}; choose among {', '.join(get_args(Vectors))}")
+        if max_distance is None and vectors == "learned":
+            raise EncodingInputError("learned vectors need a max_distance; beyond it offsets share one")
+        if max_distance is not None and (not isinstance(max_distance, int) or max_distance < 1):
+            raise EncodingInputError(f"max_distance is {max_distance!r}; it must be a whole number of at least 1")
+        Sizes(d_model=d_head)
+        self.d_head, self.max_distance = d_head, max_distance
+        if vectors == "learned" and max_distance is not None:
+            self.weight = nn.Parameter(torch.empty(2 * max_distance + 1, d_head))
+            nn.init.normal_(self.weight, std=std)
+        else:
+            self.sinusoids = (Sinusoidal if vectors == "sinusoidal" else LearnableSinusoidal)(d_head)
+        self.vectors = vectors
+
+    @classmethod
+    def build(cls, sizes: Sizes, **options: Any) -> Shaw:
+        return cls(sizes.d_head("shaw"), **options)
+
+    def bias(
+        self,
+        q: Float[Tensor, "batch heads query d_head"],
+        k: Float[Tensor, "batch heads_kv key d_head"],
+        positions: Int[Tensor, "..."],
+        key_positions: Int[Tensor, "..."],
+    ) -> Float[Tensor, "batch heads query key"]:
+        """Return q_i . a_(j - i) / sqrt(d_head) for every query and key."""
+        self._check(q, k, positions, key_positions)
+        offsets = self._clipped(offsets_between(positions, key_positions))
+        first, last = (int(end) for end in offsets.aminmax()) if offsets.numel() else (0, 0)
+        rows = self.relative_vectors(torch.arange(first, last + 1, device=q.device)).to(q.dtype)
+        by_offset = q @ rows.T / math.sqrt(self.d_head)
+        index = offsets - first
+        return by_offset.gather(-1, (index[:, None] if index.ndim > 2 else index).expand(*q.shape[:-1], -1))
+
+    def relative_vectors(self, offsets: Int[Tensor, " offsets"]) -> Float[Tensor, "offsets d_head"]:
+        """Return the vector of each offset, key position minus query position."""
+        offsets = self._clipped(offsets)
+        if self.vectors == "learned" and self.max_distance is not None:
+            return F.embedding(offsets + self.max_distance, self.weight)
+        if isinstance(self.sinusoids, LearnableSinusoidal):
+            return self.sinusoids.rows(offsets)
+        return self.sinusoids.add(torch.zeros(len(offsets), self.d_head, device=offsets.device), offsets)
+
+    def _clipped(self, offsets: Tensor) -> Tensor:
+        return offsets if self.max_distance is None else offsets.clamp(-self.max_distance, self.max_distance)
+
+    def _check(self, q: Tensor, k: Tensor, positions: Tensor, key_positions: Tensor) -> None:
+        if q.shape[-1] != self.d_head:
+            raise EncodingInputError(f"heads are {q.shape[-1]} wide, but this scheme was made for {self.d_head}")
+        check_positions(positions, q)
+        check_positions(key_positions, k, name="key_positions")
+
+    def extra_repr(self) -> str:
+        return f"{self.d_head}, max_distance={self.max_distance}, vectors={self.vectors!r}"

@@ -1,0 +1,110 @@
+"""T5's bias: one learned number for each head and bucket of offsets."""
+
+from __future__ import annotations
+
+import bisect
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from ..errors import EncodingInputError
+from .interface import DerivedBuffers, ScoreMod, Sizes
+
+
+class T5(DerivedBuffers):
+    """Relative position buckets (Raffel et al. 2020, section 2.1, and the authors' code).
+
+    Offsets share a bucket: half of the buckets hold one distance each, the others ever wider ranges up to
+    `max_distance`, and the last one all beyond. Where a model is bidirectional, the past and the future have half of
+    the buckets each (and bucket n_buckets / 2 stays empty, as in T5); where it is causal, the past has all of them.
+
+    T5 itself does not divide its logits by the root of the head width; attention does, unless told otherwise.
+
+    Args:
+        n_heads: the number of heads.
+        causal: whether only the past is attended to.
+        n_buckets: the number of buckets, even where the model is bidirectional.
+        max_distance: the distance from which on all share the last bucket.
+
+    Raises:
+        EncodingInputError: too few buckets, an odd number of them in a bidirectional model, a max_distance that leaves
+            no range for the wider buckets.
+
+    Example:
+        >>> import torch
+        >>> from posembed.encodings import T5
+        >>> T5(8, causal=True).bucket(torch.tensor([0, -1, -15, -16, -128, -10**6]))
+        tensor([ 0,  1, 15, 16, 31, 31])
+    """
+
+    first_distances: Tensor
+
+    def __init__(self, n_heads: int, *, causal: bool, n_buckets: int = 32, max_distance: int = 128):
+        super().__init__()
+        self.n_heads, self.causal, self.n_buckets, self.max_distance = n_heads, causal, n_buckets, max_distance
+        # The buckets of one side: a causal model has one side, the other kind two.
+        self.side = n_buckets if causal else n_buckets // 2
+        self._check()
+        if causal:
+            self.objectives = frozenset({"causal"})
+        self.weight = nn.Parameter(torch.empty(n_buckets, n_heads))
+        nn.init.normal_(self.weight, std=0.02)
+        self._derive(torch.get_default_device())
+
+    @classmethod
+    def build(cls, sizes: Sizes, **options: Any) -> T5:
+        n_heads, causal = sizes.need("t5", "n_heads", "causal")
+        return cls(n_heads, causal=causal, **options)
+
+    def derived(self) -> dict[str, Tensor]:
+        return {"first_distances": torch.tensor(_first_distances(self.side, self.max_distance))}
+
+    def bucket(self, offsets: Int[Tensor, "*shape"]) -> Int[Tensor, "*shape"]:
+        """Return the bucket of each offset, key position minus query position."""
+        distances = (-offsets).clamp(min=0) if self.causal else offsets.abs()
+        buckets = torch.bucketize(distances, self.first_distances.to(offsets.device), right=True) - 1
+        return buckets if self.causal else buckets + self.side * (offsets > 0)
+
+    def bias_by_offset(self, offsets: Int[Tensor, " offsets"]) -> Float[Tensor, "heads offsets"]:
+        """Return the learned number of each offset's bucket, for each head."""
+        return F.embedding(self.bucket(offsets), self.weight).T
+
+    def score_mod(self) -> ScoreMod:
+        far = self.max_distance
+        by_offset = self.bias_by_offset(torch.arange(-far, far + 1, device=self.weight.device))
+
+        def hook(score, batch, head, query, key):
+            return score + by_offset[head, (key - query).clamp(-far, far) + far]
+
+        return hook
+
+    def _check(self) -> None:
+        if not isinstance(self.n_heads, int) or self.n_heads < 1:
+            raise EncodingInputError(f"n_heads is {self.n_heads!r}; it must be a whole number of at least 1")
+        if self.n_buckets < 2 or (not self.causal and (self.n_buckets < 4 or self.n_buckets % 2)):
+            raise EncodingInputError(
+                f"n_buckets is {self.n_buckets}; it must be at least 2, in a bidirectional model at least 4 and even"
+            )
+        if self.max_distance <= self.side // 2:
+            raise EncodingInputError(
+                f"max_distance is {self.max_distance}; with {self.n_buckets} buckets it must be above {self.side // 2}"
+            )
+
+    def extra_repr(self) -> str:
+        return f"{self.n_heads}, causal={self.causal}, n_buckets={self.n_buckets}, max_distance={self.max_distance}"
+
+
+def _first_distances(n_buckets: int, max_distance: int) -> list[int]:
+    """The smallest distance in each bucket of one side.
+
+    Distance n is in bucket exact + floor(log(n / exact) / log(max / exact) * wide). With whole numbers the bound of the
+    k-th wide bucket, n^wide >= exact^(wide - k) max^k, is decided without rounding.
+    """
+    exact = n_buckets // 2
+    wide = n_buckets - exact
+    candidates = range(exact, max_distance + 1)
+    bounds = [exact ** (wide - k) * max_distance**k for k in range(wide)]
+    return [*range(exact), *(candidates[bisect.bisect_left(candidates, b, key=lambda n: n**wide)] for b in bounds)]

@@ -1,0 +1,106 @@
+"""xPos: rotary positions whose product decays with the distance."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from ..errors import EncodingInputError, PositionOutOfRangeError
+from ._angles import cos_sin
+from ._positions import compute_dtype, for_heads
+from ._rotation import rotate_pairs
+from .interface import CAUSAL, Sizes
+from .rope import RoPE, RotaryLayout
+
+# The slowest pair's decay over scale_base positions: gamma / (1 + gamma) with the paper's gamma of 0.4.
+GAMMA = 0.4
+# e to the 80 and its inverse are in float32's range with room for what they are multiplied by.
+LARGEST_EXPONENT = 80.0
+
+
+class XPos(RoPE):
+    """Extrapolatable position embedding (Sun et al. 2023, A Length-Extrapolatable Transformer, algorithm 1).
+
+    Pair i of a query at position p is turned as in RoPE and multiplied by z_i^(p / scale_base), that of a key by
+    z_i^(-p / scale_base), with z_i = (2i / width + 0.4) / 1.4. The product depends on the offset alone and is damped by
+    z_i^(offset / scale_base): the further back a key, the more, and the slower a pair turns, the less. For keys ahead
+    it would grow without bound, so the scheme is for causal models only.
+
+    Args:
+        d_head: the width of a head.
+        scale_base: over how many positions pair i is damped by z_i.
+        origin: the position where nothing is damped. Queries and keys of one model, and of one cache, must share it;
+            positions further than about 32,000 (for a scale_base of 512) from it leave the range of float32.
+        base: as for RoPE.
+        layout: as for RoPE; "interleaved" is the authors'.
+
+    Raises:
+        EncodingInputError: as for RoPE, or a scale_base that is not positive.
+        PositionOutOfRangeError: a position too far from the origin.
+
+    Example:
+        >>> import torch
+        >>> from posembed.encodings import XPos
+        >>> q = k = torch.ones(1, 8)
+        >>> at = lambda m, n: XPos(8).rotate(q, torch.tensor([m])) @ XPos(8).rotate_keys(k, torch.tensor([n])).T
+        >>> torch.allclose(at(700, 100), at(1700, 1100), atol=1e-5)
+        True
+    """
+
+    objectives = frozenset({CAUSAL})
+    decay: Tensor
+
+    def __init__(
+        self,
+        d_head: int,
+        *,
+        scale_base: float = 512,
+        origin: int = 0,
+        base: float = 10000.0,
+        layout: RotaryLayout = "interleaved",
+    ):
+        if not 0 < scale_base < math.inf:
+            raise EncodingInputError(f"scale_base is {scale_base!r}; it must be a positive number")
+        self.scale_base, self.origin = float(scale_base), origin
+        super().__init__(d_head, base=base, layout=layout)
+
+    @classmethod
+    def build(cls, sizes: Sizes, **options: Any) -> XPos:
+        return cls(sizes.d_head("xpos"), **options)
+
+    def derived(self) -> dict[str, Tensor]:
+        share = torch.arange(0, self.width, 2, dtype=torch.float64) / self.width
+        decay = torch.log((share + GAMMA) / (1 + GAMMA)) / self.scale_base
+        return super().derived() | {"decay": decay}
+
+    def rotate(self, x: Float[Tensor, "*batch seq d_head"], positions: Int[Tensor, "..."]) -> Tensor:
+        """Turn and damp queries."""
+        return self._scaled_rotation(x, positions, 1)
+
+    def rotate_keys(self, x: Float[Tensor, "*batch seq d_head"], positions: Int[Tensor, "..."]) -> Tensor:
+        """Turn keys and multiply them by the inverse."""
+        return self._scaled_rotation(x, positions, -1)
+
+    def _scaled_rotation(self, x: Tensor, positions: Tensor, sign: int) -> Tensor:
+        self._check(x, positions)
+        if not torch.compiler.is_compiling():
+            self._check_range(positions)
+        dtype = compute_dtype(x)
+        cos, sin = cos_sin(positions, self.frequencies, torch.float64)
+        exponent = sign * (positions.to(self.decay.device) - self.origin).double()[..., None] * self.decay
+        scale = exponent.exp().to(cos.device)
+        return rotate_pairs(
+            x, for_heads((cos * scale).to(dtype), x), for_heads((sin * scale).to(dtype), x), self.layout
+        )
+
+    def _check_range(self, positions: Tensor) -> None:
+        reach = int(LARGEST_EXPONENT / -float(self.decay[0]))
+        if positions.numel() and int((positions - self.origin).abs().max()) > reach:
+            raise PositionOutOfRangeError(
+                f"a position is more than {reach} from the origin {self.origin}, and damping leaves float32's range; "
+                "move origin= or raise scale_base="
+            )
