@@ -37,6 +37,10 @@ class PositionOutOfRangeError(PosembedError, IndexError):
     """A position that a scheme has no value for: past a learned table, or beyond the range of the numbers."""
 
 
+class AttentionInputError(PosembedError, ValueError):
+    """Sizes, masks or a cache that attention cannot use."""
+
+
 class LookupInputError(PosembedError, ValueError):
     """A table or ids that no lookup can use."""
 

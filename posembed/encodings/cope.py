@@ -14,7 +14,7 @@ from .interface import CAUSAL, PositionScheme, Sizes
 
 
 class CoPE(PositionScheme):
-    """Contextual position encoding (Golovneva et al. 2024, equations 3 to 5).
+    """Contextual position encoding (Golovneva et al. 2024).
 
     The gate of a query i and a key j is sigmoid(q_i . k_j / sqrt(d_head)); the position of j as seen from i is the sum
     of the gates from j to i, at most n_positions - 1. Between whole positions the bias q_i . e[p] is interpolated.

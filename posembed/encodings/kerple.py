@@ -17,10 +17,11 @@ LEAST = 1e-2
 
 
 class KERPLE(PositionScheme):
-    """Kernelized relative positional embedding (Chi et al. 2022, KERPLE, equations 6 and 7).
+    """Kernelized relative positional embedding (Chi et al. 2022, KERPLE).
 
     The bias is -r1 log(1 + r2 |distance|) or -r1 |distance|^r2, with r1, r2 > 0 learned for each head (r2 <= 2 for the
     power), so that it is a conditionally positive definite kernel. The power with r2 = 1 is ALiBi with learned slopes.
+    All layers share the parameters, as in the authors' code.
 
     Args:
         n_heads: the number of heads.
@@ -38,15 +39,14 @@ class KERPLE(PositionScheme):
         [[-2.0, -0.0]]
     """
 
-    shared = False
-
     def __init__(self, n_heads: int, *, kernel: Kernel = "log"):
         super().__init__()
         if kernel not in ("log", "power"):
             raise EncodingInputError(f"kernel is {kernel!r}; choose among log, power")
         Sizes(n_heads=n_heads)
         self.n_heads, self.kernel = n_heads, kernel
-        self.scale = nn.Parameter(torch.rand(n_heads) * 2)
+        # Where the authors' code draws them: uniform up to 2 and 1 for the logarithm, 1 and 2 for the power.
+        self.scale = nn.Parameter(torch.rand(n_heads) * (2 if kernel == "log" else 1))
         self.shape = nn.Parameter(torch.rand(n_heads) * (1 if kernel == "log" else 2))
 
     @classmethod

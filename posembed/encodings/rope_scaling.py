@@ -51,7 +51,7 @@ class Scaling:
 
 @dataclass(frozen=True)
 class LinearScaling(Scaling):
-    """Position interpolation (Chen et al. 2023, arXiv 2306.15595, equation 4): every angle divided by the factor.
+    """Position interpolation (Chen et al. 2023, arXiv 2306.15595): every angle divided by the factor.
 
     Example:
         >>> from posembed.encodings import LinearScaling
@@ -69,7 +69,7 @@ class LinearScaling(Scaling):
 class NTKScaling(Scaling):
     """NTK-aware scaling: a larger base, so that the slowest pair is divided by the factor and the fastest is kept.
 
-    The formula is in Peng et al. 2023 (YaRN, arXiv 2309.00071, definition 1): base' = base factor^(d / (d - 2)). What
+    The formula is in Peng et al. 2023 (YaRN, arXiv 2309.00071, section 3.1): base' = base factor^(d / (d - 2)). What
     is called dynamic elsewhere is this with a factor that grows with the text; then keys in a cache were turned with
     other frequencies than later queries, so here the factor is one number.
 
@@ -89,7 +89,9 @@ class NTKScaling(Scaling):
 
 @dataclass(frozen=True)
 class YaRNScaling(Scaling):
-    """YaRN (Peng et al. 2023, arXiv 2309.00071, definition 3): slow pairs are interpolated, fast ones kept.
+    """YaRN (Peng et al. 2023, arXiv 2309.00071): slow pairs are interpolated, fast ones kept.
+
+    Between the two the share of interpolation rises evenly from pair to pair, as in the authors' code and transformers.
 
     Args:
         factor: the longest text wanted, in units of the longest of the training.
@@ -97,7 +99,7 @@ class YaRNScaling(Scaling):
         beta_fast: a pair that turns more often than this over the training's longest text is kept.
         beta_slow: one that turns less often than this is divided by the factor; between them there is a ramp.
         truncate: whether the ends of the ramp are rounded outwards to whole pairs, as in the authors' code.
-        attention: what queries and keys are multiplied by; by default 0.1 ln(factor) + 1 (section 3.4).
+        attention: what queries and keys are multiplied by; by default 0.1 ln(factor) + 1, so that logits grow by its square.
 
     Raises:
         EncodingInputError: a factor below 1, a length or betas that are not positive.
@@ -148,8 +150,7 @@ class YaRNScaling(Scaling):
 class Llama3Scaling(Scaling):
     """The scaling of Llama 3.1: waves shorter than one limit are kept, those longer than another are divided.
 
-    Between the two limits the frequencies change smoothly. The source is Meta's released code (llama-models,
-    apply_scaling) and Grattafiori et al. 2024 (The Llama 3 Herd of Models, section 3.4.2), which names the method only.
+    Between the two limits the frequencies change smoothly. The source is the code released with the models.
 
     Args:
         factor: the longest text wanted, in units of the longest of the training.

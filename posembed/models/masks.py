@@ -1,0 +1,136 @@
+"""Which query may attend to which key: padding, packing and causality, a block of queries at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from ..errors import AttentionInputError
+
+
+class AttentionMask:
+    """What the queries of one call may see. The whole query-by-key matrix is made only where a caller gave one.
+
+    The queries are the last of the keys: query i of n sees the keys up to i + n_keys - n where the model is causal. So a
+    mask is right for a whole text, for one new token and for any number of new tokens behind a cache.
+
+    Args:
+        n_queries: the number of queries.
+        n_keys: the number of keys.
+        causal: whether a query sees only itself and the keys before it.
+        given: True, or 1, where attention is allowed: "batch key" (padding), "batch query key" or
+            "batch heads query key".
+        device: of the queries.
+
+    Raises:
+        AttentionInputError: a mask of another dtype or shape, or a causal model with more queries than keys.
+
+    Example:
+        >>> from posembed.models import AttentionMask
+        >>> AttentionMask(2, 3, causal=True).block(0, 2)
+        tensor([[ True,  True, False],
+                [ True,  True,  True]])
+    """
+
+    def __init__(
+        self,
+        n_queries: int,
+        n_keys: int,
+        *,
+        causal: bool,
+        given: Any = None,
+        device: torch.device | None = None,
+    ):
+        if causal and n_queries > n_keys:
+            raise AttentionInputError(
+                f"{n_queries} queries and {n_keys} keys: in a causal model each query has a key of its own; give all keys"
+            )
+        self.n_queries, self.n_keys, self.causal, self.device = n_queries, n_keys, causal, device
+        self.given = None if given is None else self._checked(given)
+
+    def n_visible_keys(self, stop: int) -> int:
+        """Return how many keys, from the first, the queries before `stop` may see at most."""
+        return stop + self.n_keys - self.n_queries if self.causal else self.n_keys
+
+    def block(self, start: int, stop: int, *, causal: bool = True) -> Bool[Tensor, "... query key"] | None:
+        """Return what the queries from start to stop see of their visible keys; None where that is all of them.
+
+        Args:
+            start: the first query.
+            stop: the query after the last.
+            causal: False leaves causality out, for a caller that has it elsewhere.
+        """
+        n_keys = self.n_visible_keys(stop)
+        seen = None
+        if causal and self.causal and stop - start > 1:
+            first = self.n_visible_keys(start + 1)
+            seen = torch.ones(stop - start, n_keys, dtype=torch.bool, device=self.device).tril(first - 1)
+        if self.given is None:
+            return seen
+        rows = slice(None) if self.given.shape[2] == 1 else slice(start, stop)
+        given = self.given[:, :, rows, :n_keys]
+        return given if seen is None else given & seen
+
+    def _checked(self, given: Any) -> Bool[Tensor, "batch heads query key"]:
+        if not isinstance(given, Tensor) or given.is_floating_point() or given.is_complex():
+            what = given.dtype if isinstance(given, Tensor) else type(given).__name__
+            raise AttentionInputError(f"attention_mask is {what}; give a tensor of True, or 1, where attention is allowed")
+        if given.dtype != torch.bool and not bool(((given == 0) | (given == 1)).all()):
+            raise AttentionInputError("attention_mask holds numbers other than 0 and 1; give 1 where attention is allowed")
+        if given.ndim == 2:
+            given = given[:, None, None, :]
+        elif given.ndim == 3:
+            given = given[:, None]
+        if given.ndim != 4 or given.shape[2] not in (1, self.n_queries) or given.shape[3] != self.n_keys:
+            raise AttentionInputError(
+                f"attention_mask has shape {tuple(given.shape)}; with {self.n_queries} queries and {self.n_keys} keys it "
+                "must be (batch, key), (batch, query, key) or (batch, heads, query, key)"
+            )
+        return given.bool()
+
+
+def positions_from_mask(attention_mask: Int[Tensor, "batch seq"] | Bool[Tensor, "batch seq"]) -> Int[Tensor, "batch seq"]:
+    """Count the positions of padded texts, so that each begins at 0 wherever its padding stands.
+
+    Args:
+        attention_mask: 1, or True, for tokens, 0 for padding.
+
+    Returns:
+        The positions; padding gets that of the token before it, or 0.
+
+    Example:
+        >>> import torch
+        >>> from posembed.models import positions_from_mask
+        >>> positions_from_mask(torch.tensor([[0, 0, 1, 1], [1, 1, 1, 0]]))
+        tensor([[0, 0, 0, 1],
+                [0, 1, 2, 2]])
+    """
+    return (attention_mask.long().cumsum(-1) - 1).clamp(min=0)
+
+
+def pack(segments: Int[Tensor, "batch seq"]) -> tuple[Int[Tensor, "batch seq"], Bool[Tensor, "batch seq seq"]]:
+    """Make positions and mask for several texts in one row, so that none sees another.
+
+    Args:
+        segments: the number of the text that each token belongs to; a text's tokens stand together.
+
+    Returns:
+        positions, which begin at 0 in each text, and the attention mask.
+
+    Example:
+        >>> import torch
+        >>> from posembed.models import pack
+        >>> positions, mask = pack(torch.tensor([[0, 0, 0, 1, 1]]))
+        >>> positions
+        tensor([[0, 1, 2, 0, 1]])
+        >>> mask[0, 3]
+        tensor([False, False, False,  True,  True])
+    """
+    begins = torch.ones_like(segments, dtype=torch.bool)
+    begins[:, 1:] = segments[:, 1:] != segments[:, :-1]
+    index = torch.arange(segments.shape[1], device=segments.device)
+    start = torch.where(begins, index, 0).cummax(-1).values
+    return index - start, segments[:, :, None] == segments[:, None, :]

@@ -1,0 +1,131 @@
+"""Multi-head attention over any position scheme."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from ..encodings import PositionScheme, Sizes, scheme
+from ..errors import AttentionInputError
+from .attention import attend
+from .cache import KeyValueCache
+
+
+class MultiHeadAttention(nn.Module):
+    """Self-attention of several heads (Vaswani et al. 2017, section 3.2) with any position scheme.
+
+    The scheme rotates queries and keys and adds its bias to the logits; what it adds to the embeddings is added once,
+    before the first layer, and so not here. One code serves whole texts, padded and packed ones, and texts that grow
+    with a cache.
+
+    Args:
+        d_model: the width.
+        n_heads: the number of query heads.
+        position_scheme: a `PositionScheme`, for a layer of many ``scheme.layer(i)``; or a name for `scheme`.
+        causal: whether a token sees only itself and those before it.
+        n_kv_heads: the number of heads of keys and values; fewer than n_heads is grouped-query attention (Ainslie et al.
+            2023), one is multi-query attention.
+        bias: whether the four projections have one.
+        dropout: of the attention weights, in training.
+        logit_scale: what the products of queries and keys are multiplied by; by default 1 / sqrt(d_head). T5 has 1.
+
+    Raises:
+        EncodingInputError: a width that the heads do not divide, a scheme that is not defined for the objective.
+        UnknownSchemeError: a name that no scheme has.
+        AttentionInputError: heads that the key heads do not divide; an input, mask or cache that does not fit.
+
+    Example:
+        >>> import torch
+        >>> from posembed.models import KeyValueCache, MultiHeadAttention
+        >>> _ = torch.manual_seed(0)
+        >>> attention = MultiHeadAttention(32, 4, "rope", causal=True, n_kv_heads=2).eval()
+        >>> x, cache = torch.randn(1, 5, 32), KeyValueCache()
+        >>> steps = [attention(x[:, [i]], cache=cache) for i in range(5)]
+        >>> torch.allclose(torch.cat(steps, 1), attention(x), atol=1e-6)
+        True
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        position_scheme: PositionScheme | str = "nopos",
+        *,
+        causal: bool,
+        n_kv_heads: int | None = None,
+        bias: bool = True,
+        dropout: float = 0.0,
+        logit_scale: float | None = None,
+    ):
+        super().__init__()
+        Sizes(d_model=d_model, n_heads=n_heads, causal=causal)
+        n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
+        if n_kv_heads < 1 or n_heads % n_kv_heads:
+            raise AttentionInputError(f"{n_heads} query heads cannot share {n_kv_heads} key heads; choose a divisor")
+        if not 0 <= dropout < 1:
+            raise AttentionInputError(f"dropout is {dropout!r}; it must be at least 0 and below 1")
+        self.n_heads, self.n_kv_heads, self.d_head = n_heads, n_kv_heads, d_model // n_heads
+        self.causal, self.dropout, self.logit_scale = causal, dropout, logit_scale
+        self.position_scheme = scheme(position_scheme, d_model=d_model, n_heads=n_heads, causal=causal)
+        self.query = nn.Linear(d_model, d_model, bias=bias)
+        self.key = nn.Linear(d_model, n_kv_heads * self.d_head, bias=bias)
+        self.value = nn.Linear(d_model, n_kv_heads * self.d_head, bias=bias)
+        self.output = nn.Linear(d_model, d_model, bias=bias)
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch seq d_model"],
+        positions: Int[Tensor, "..."] | None = None,
+        *,
+        attention_mask: Any = None,
+        cache: KeyValueCache | None = None,
+    ) -> Float[Tensor, "batch seq d_model"]:
+        """Attend.
+
+        Args:
+            x: the tokens; with a cache, the new ones.
+            positions: theirs, "seq" or "batch seq"; by default they go on from the cache, or from 0.
+            attention_mask: True, or 1, where attention is allowed: "batch key" (padding; with a cache, for all keys so
+                far), "batch query key" or "batch heads query key".
+            cache: of this layer; it is added to.
+        """
+        self._check(x)
+        positions = self._positions(x, positions, cache)
+        q, k, v = (self._heads(x, each) for each in (self.query, self.key, self.value))
+        q, k = self.position_scheme.rotate(q, positions), self.position_scheme.rotate_keys(k, positions)
+        key_positions = positions
+        if cache is not None:
+            axis = -1 if self.position_scheme.n_axes is None else -2
+            k, v, key_positions = cache.append(k, v, positions, position_axis=axis)
+        mixed = attend(
+            q,
+            k,
+            v,
+            scheme=self.position_scheme,
+            positions=positions,
+            key_positions=key_positions,
+            causal=self.causal,
+            attention_mask=attention_mask,
+            scale=self.logit_scale,
+            dropout=self.dropout if self.training else 0.0,
+        )
+        return self.output(mixed.transpose(1, 2).flatten(2))
+
+    def _heads(self, x: Tensor, projection: nn.Linear) -> Float[Tensor, "batch heads seq d_head"]:
+        return projection(x).unflatten(-1, (-1, self.d_head)).transpose(1, 2)
+
+    def _positions(self, x: Tensor, positions: Tensor | None, cache: KeyValueCache | None) -> Tensor:
+        if positions is not None:
+            return positions
+        if self.position_scheme.n_axes is not None:
+            raise AttentionInputError("this scheme's positions have several coordinates; pass positions")
+        start = 0 if cache is None else len(cache)
+        return torch.arange(start, start + x.shape[1], device=x.device)
+
+    def _check(self, x: Any) -> None:
+        if not isinstance(x, Tensor) or x.ndim != 3 or x.shape[-1] != self.query.in_features:
+            given = tuple(x.shape) if isinstance(x, Tensor) else type(x).__name__
+            raise AttentionInputError(f"x is {given}; it must be (batch, seq, {self.query.in_features})")
