@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from ..errors import EncodingInputError
+from ._positions import compute_dtype
 from .interface import CAUSAL, PositionScheme, Sizes
 
 
@@ -69,7 +70,7 @@ class CoPE(PositionScheme):
         counted = self.counted(q, k, visible).clamp(max=self.n_positions - 1)
         below = counted.floor().long()
         above = (below + 1).clamp(max=self.n_positions - 1)
-        logits = (q @ self.weight.to(q.dtype).T).float()
+        logits = (q @ self.weight.to(q.dtype).T).to(counted.dtype)
         return torch.lerp(logits.gather(-1, below), logits.gather(-1, above), counted - below)
 
     def counted(
@@ -80,8 +81,9 @@ class CoPE(PositionScheme):
     ) -> Float[Tensor, "batch heads query key"]:
         """Return the contextual position of every key for every query: the open gates from the key on."""
         k = k.repeat_interleave(q.shape[1] // k.shape[1], 1)
-        # In float32: a sum of many gates in bfloat16 stops growing at 256.
-        gates = (q.float() @ k.float().mT / math.sqrt(self.d_head)).sigmoid() * visible
+        # In float32 at least: a sum of many gates in bfloat16 stops growing at 256.
+        dtype = compute_dtype(q)
+        gates = (q.to(dtype) @ k.to(dtype).mT / math.sqrt(self.d_head)).sigmoid() * visible
         return gates.flip(-1).cumsum(-1).flip(-1)
 
     def extra_repr(self) -> str:

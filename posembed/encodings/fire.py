@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ..errors import EncodingInputError
-from ._positions import check_positions, offsets_between
+from ._positions import check_positions, compute_dtype, offsets_between
 from .interface import CAUSAL, PositionScheme, Sizes
 
 # Added to the divisor, as in the authors' code.
@@ -71,14 +71,13 @@ class FIRE(PositionScheme):
         if not torch.compiler.is_compiling() and positions.numel() and int(positions.min()) < 0:
             raise EncodingInputError("a position is negative; FIRE measures distances against positions, so start at 0")
         distances = offsets_between(positions, key_positions).abs()
-        reach = torch.maximum(positions.float(), (self.multiplier.float() * self.start).abs())
-        share = self._psi(distances.float()) / (self._psi(reach) + EPSILON)[..., :, None]
-        # In float32 whatever the weights' format: far shares differ in their sixth digit.
-        hidden = (share[..., None] * self._float(0, "weight")[:, 0] + self._float(0, "bias")).relu()
-        return (hidden @ self._float(2, "weight").T + self._float(2, "bias")).movedim(-1, -3)
+        # In float32 at least, whatever the weights' format: far shares differ in their sixth digit.
+        dtype = compute_dtype(self.log_scale)
+        reach = torch.maximum(positions.to(dtype), (self.multiplier.to(dtype) * self.start).abs())
+        share = self._psi(distances.to(dtype)) / (self._psi(reach) + EPSILON)[..., :, None]
+        first, first_bias, second, second_bias = (each.to(dtype) for each in self.mlp.parameters())
+        hidden = (share[..., None] * first[:, 0] + first_bias).relu()
+        return (hidden @ second.T + second_bias).movedim(-1, -3)
 
     def _psi(self, distance: Tensor) -> Tensor:
-        return torch.log1p(self.log_scale.float().abs() * distance)
-
-    def _float(self, layer: int, name: str) -> Tensor:
-        return getattr(self.mlp[layer], name).float()
+        return torch.log1p(self.log_scale.to(distance.dtype).abs() * distance)

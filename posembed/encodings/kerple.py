@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ..errors import EncodingInputError
+from ._positions import compute_dtype
 from .interface import PositionScheme, ScoreMod, Sizes
 
 Kernel = Literal["log", "power"]
@@ -55,21 +56,21 @@ class KERPLE(PositionScheme):
         return cls(n_heads, **options)
 
     def bias_by_offset(self, offsets: Int[Tensor, " offsets"]) -> Float[Tensor, "heads offsets"]:
-        """Return the kernel of each distance for each head, in float32."""
+        """Return the kernel of each distance for each head, in float32 at least."""
         scale, shape = (each[:, None].to(offsets.device) for each in self._positive())
-        return self._kernel(offsets.abs().float(), scale, shape)
+        return self._kernel(offsets.abs().to(scale.dtype), scale, shape)
 
     def score_mod(self) -> ScoreMod:
         scale, shape = self._positive()
 
         def hook(score, batch, head, query, key):
-            return score + self._kernel((key - query).abs().float(), scale[head], shape[head])
+            return score + self._kernel((key - query).abs().to(scale.dtype), scale[head], shape[head])
 
         return hook
 
     def _positive(self) -> tuple[Tensor, Tensor]:
-        shape = self.shape.float().clamp(min=LEAST, max=None if self.kernel == "log" else 2.0)
-        return self.scale.float().clamp(min=LEAST), shape
+        scale, shape = (each.to(compute_dtype(each)) for each in (self.scale, self.shape))
+        return scale.clamp(min=LEAST), shape.clamp(min=LEAST, max=None if self.kernel == "log" else 2.0)
 
     def _kernel(self, distance: Tensor, scale: Tensor, shape: Tensor) -> Tensor:
         if self.kernel == "log":

@@ -62,11 +62,11 @@ class LearnableSinusoidal(PositionScheme):
         return (x.to(dtype) + self.rows(positions).to(dtype)).to(x.dtype)
 
     def rows(self, positions: Int[Tensor, "*shape"]) -> Float[Tensor, "*shape d_model"]:
-        """Return the row of each position, which may be negative, with gradients to the frequencies; float64 inside."""
+        """Return the row of each position, which may be negative, with gradients to the frequencies; in float64."""
         # float64 also where the parameter is bfloat16: its rounding moves a frequency, but never merges two positions.
         exact = torch.device("cpu") if positions.device.type == "mps" else positions.device
         angles = positions.to(exact)[..., None].double() * self.frequencies.to(exact).double()
-        return arrange(angles.sin(), angles.cos(), self.d_model, self.layout).float().to(positions.device)
+        return arrange(angles.sin(), angles.cos(), self.d_model, self.layout).to(positions.device)
 
     def extra_repr(self) -> str:
         return f"{self.d_model}, layout={self.layout!r}"

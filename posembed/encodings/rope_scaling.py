@@ -99,7 +99,7 @@ class YaRNScaling(Scaling):
         beta_fast: a pair that turns more often than this over the training's longest text is kept.
         beta_slow: one that turns less often than this is divided by the factor; between them there is a ramp.
         truncate: whether the ends of the ramp are rounded outwards to whole pairs, as in the authors' code.
-        attention: what queries and keys are multiplied by; by default 0.1 ln(factor) + 1, so that logits grow by its square.
+        attention: what queries and keys are multiplied by; by default 0.1 ln(factor) + 1; logits get its square.
 
     Raises:
         EncodingInputError: a factor below 1, a length or betas that are not positive.

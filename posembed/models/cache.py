@@ -88,8 +88,8 @@ class KeyValueCache:
         for name, old, new in zip(("keys", "values"), self._room, (k, v), strict=False):
             if old.shape[:2] != new.shape[:2] or old.shape[3] != new.shape[3]:
                 raise AttentionInputError(
-                    f"new {name} have shape {tuple(new.shape)} and those in the cache {tuple(old.shape)}; a cache belongs "
-                    "to one batch and one layer"
+                    f"new {name} have shape {tuple(new.shape)} and those in the cache {tuple(old.shape)}; a cache "
+                    "belongs to one batch and one layer"
                 )
         axis = self._axes[2]
         if _without(self._room[2].shape, axis) != _without(positions.shape, axis):

@@ -14,8 +14,8 @@ from ..errors import AttentionInputError
 class AttentionMask:
     """What the queries of one call may see. The whole query-by-key matrix is made only where a caller gave one.
 
-    The queries are the last of the keys: query i of n sees the keys up to i + n_keys - n where the model is causal. So a
-    mask is right for a whole text, for one new token and for any number of new tokens behind a cache.
+    The queries are the last of the keys: query i of n sees the keys up to i + n_keys - n where the model is causal. So
+    a mask is right for a whole text, for one new token and for any number of new tokens behind a cache.
 
     Args:
         n_queries: the number of queries.
@@ -77,22 +77,29 @@ class AttentionMask:
     def _checked(self, given: Any) -> Bool[Tensor, "batch heads query key"]:
         if not isinstance(given, Tensor) or given.is_floating_point() or given.is_complex():
             what = given.dtype if isinstance(given, Tensor) else type(given).__name__
-            raise AttentionInputError(f"attention_mask is {what}; give a tensor of True, or 1, where attention is allowed")
+            raise AttentionInputError(
+                f"attention_mask is {what}; give a tensor of True, or 1, where attention is allowed"
+            )
         if given.dtype != torch.bool and not bool(((given == 0) | (given == 1)).all()):
-            raise AttentionInputError("attention_mask holds numbers other than 0 and 1; give 1 where attention is allowed")
+            raise AttentionInputError(
+                "attention_mask holds numbers other than 0 and 1; give 1 where attention is allowed"
+            )
+        shape = tuple(given.shape)
         if given.ndim == 2:
             given = given[:, None, None, :]
         elif given.ndim == 3:
             given = given[:, None]
         if given.ndim != 4 or given.shape[2] not in (1, self.n_queries) or given.shape[3] != self.n_keys:
             raise AttentionInputError(
-                f"attention_mask has shape {tuple(given.shape)}; with {self.n_queries} queries and {self.n_keys} keys it "
-                "must be (batch, key), (batch, query, key) or (batch, heads, query, key)"
+                f"attention_mask has shape {shape}; with {self.n_queries} queries and {self.n_keys} keys it must be "
+                "(batch, key), (batch, query, key) or (batch, heads, query, key)"
             )
         return given.bool()
 
 
-def positions_from_mask(attention_mask: Int[Tensor, "batch seq"] | Bool[Tensor, "batch seq"]) -> Int[Tensor, "batch seq"]:
+def positions_from_mask(
+    attention_mask: Int[Tensor, "batch seq"] | Bool[Tensor, "batch seq"],
+) -> Int[Tensor, "batch seq"]:
     """Count the positions of padded texts, so that each begins at 0 wherever its padding stands.
 
     Args:

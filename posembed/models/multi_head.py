@@ -26,8 +26,8 @@ class MultiHeadAttention(nn.Module):
         n_heads: the number of query heads.
         position_scheme: a `PositionScheme`, for a layer of many ``scheme.layer(i)``; or a name for `scheme`.
         causal: whether a token sees only itself and those before it.
-        n_kv_heads: the number of heads of keys and values; fewer than n_heads is grouped-query attention (Ainslie et al.
-            2023), one is multi-query attention.
+        n_kv_heads: the number of heads of keys and values; fewer than n_heads is grouped-query attention (Ainslie et
+            al. 2023), one is multi-query attention.
         bias: whether the four projections have one.
         dropout: of the attention weights, in training.
         logit_scale: what the products of queries and keys are multiplied by; by default 1 / sqrt(d_head). T5 has 1.

@@ -1,0 +1,8 @@
+"""Models over any position scheme: attention, its masks and its cache."""
+
+from .attention import attend
+from .cache import KeyValueCache
+from .masks import AttentionMask, pack, positions_from_mask
+from .multi_head import MultiHeadAttention
+
+__all__ = ["AttentionMask", "KeyValueCache", "MultiHeadAttention", "attend", "pack", "positions_from_mask"]

@@ -1,0 +1,71 @@
+"""Attention through FlexAttention: on a GPU the bias is computed inside the kernel and never stored."""
+
+from __future__ import annotations
+
+import functools
+
+import torch
+from torch import Tensor
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+from ..encodings.interface import ScoreMod
+from .masks import AttentionMask
+
+
+def flex_attend(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    hook: ScoreMod,
+    positions: Tensor,
+    key_positions: Tensor,
+    mask: AttentionMask,
+    scale: float | None,
+    *,
+    compiled: bool = True,
+) -> Tensor:
+    """Attend with a bias given as a hook of positions. Not compiled it is slow and stores everything: for tests."""
+    attention = _compiled() if compiled else flex_attention
+    return attention(
+        q,
+        k,
+        v,
+        score_mod=_of_indices(hook, positions, key_positions),
+        block_mask=_block_mask(mask, q, k),
+        scale=scale,
+        enable_gqa=q.shape[1] != k.shape[1],
+    )
+
+
+@functools.cache
+def _compiled():
+    return torch.compile(flex_attention)
+
+
+def _of_indices(hook: ScoreMod, positions: Tensor, key_positions: Tensor) -> ScoreMod:
+    """FlexAttention tells indices; the hook wants positions."""
+
+    def at(values: Tensor, batch: Tensor, index: Tensor) -> Tensor:
+        return values[index] if values.ndim == 1 else values[batch if values.shape[0] > 1 else 0, index]
+
+    def score_mod(score, batch, head, query, key):
+        return hook(score, batch, head, at(positions, batch, query), at(key_positions, batch, key))
+
+    return score_mod
+
+
+def _block_mask(mask: AttentionMask, q: Tensor, k: Tensor):
+    if mask.given is None and not mask.causal:
+        return None
+    ahead, given, causal = mask.n_keys - mask.n_queries, mask.given, mask.causal
+
+    def sees(batch, head, query, key):
+        allowed = key <= query + ahead if causal else key >= 0
+        if given is None:
+            return allowed
+        n_batch, n_heads, n_rows, _ = given.shape
+        row = query if n_rows > 1 else 0
+        return allowed & given[batch if n_batch > 1 else 0, head if n_heads > 1 else 0, row, key]
+
+    n_batch, n_heads = (1, 1) if given is None else given.shape[:2]
+    return create_block_mask(sees, n_batch, n_heads, q.shape[2], k.shape[2], device=q.device)

@@ -1,0 +1,256 @@
+"""One attention for every scheme: against whole matrices, for whole texts, padded, packed and cached ones."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from models.reference import BIDIRECTIONAL, CASES, D_HEAD, N_HEADS, attention, made
+
+from posembed.errors import AttentionInputError, EncodingInputError
+from posembed.models import attend
+
+# Sums of at most a few hundred products in float64, of numbers around one.
+EXACT = {"rtol": 0, "atol": 1e-12}
+# The same in float32.
+FLOAT32 = {"rtol": 0, "atol": 5e-6}
+
+
+def drawn(*shape, seed=0, dtype=torch.float64):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).to(dtype)
+
+
+def inputs(n_queries, n_keys=None, batch=2, n_kv_heads=N_HEADS, dtype=torch.float64):
+    n_keys = n_queries if n_keys is None else n_keys
+    q = drawn(batch, N_HEADS, n_queries, D_HEAD, seed=1, dtype=dtype)
+    k = drawn(batch, n_kv_heads, n_keys, D_HEAD, seed=2, dtype=dtype)
+    v = drawn(batch, n_kv_heads, n_keys, D_HEAD, seed=3, dtype=dtype)
+    return q, k, v
+
+
+@pytest.mark.parametrize(("name", "causal"), [*CASES, ("user", True), ("user", False)])
+@pytest.mark.parametrize(("n_queries", "n_keys"), [(1, 1), (7, 7), (1, 9), (3, 9), (40, 40)])
+def test_it_is_the_formula(name, causal, n_queries, n_keys):
+    one, (q, k, v) = made(name, causal), inputs(n_queries, n_keys)
+    key_positions = torch.arange(n_keys)
+    positions = key_positions[n_keys - n_queries :]
+    ours = attend(q, k, v, scheme=one, positions=positions, key_positions=key_positions, causal=causal)
+    torch.testing.assert_close(ours, attention(q, k, v, one, positions, key_positions, causal), **EXACT)
+
+
+@pytest.mark.parametrize("name", ["nopos", "t5", "alibi", "shaw", "cope", "fire"])
+@settings(max_examples=15)
+@given(data=st.data())
+def test_it_is_the_formula_for_any_length_block_and_position(name, data):
+    """Long enough for several blocks of queries, with positions that jump or begin anywhere."""
+    causal = name in ("cope", "fire") or data.draw(st.booleans())
+    n_keys = data.draw(st.integers(1, 700))
+    n_queries = data.draw(st.integers(1, n_keys))
+    one, (q, k, v) = made(name, causal), inputs(n_queries, n_keys, batch=1)
+    steps = data.draw(st.sampled_from([torch.ones(n_keys, dtype=torch.long), torch.arange(n_keys) % 3]))
+    key_positions = steps.cumsum(0) + data.draw(st.integers(0, 1000))
+    positions = key_positions[n_keys - n_queries :]
+    ours = attend(q, k, v, scheme=one, positions=positions, key_positions=key_positions, causal=causal)
+    torch.testing.assert_close(ours, attention(q, k, v, one, positions, key_positions, causal), **EXACT)
+
+
+@pytest.mark.parametrize(("name", "causal"), [*CASES, ("user", True), ("user", False)])
+@pytest.mark.parametrize("length", [9, 600])
+def test_gradients_are_those_of_the_formula(name, causal, length):
+    """For queries, keys, values and every parameter of the scheme."""
+    one, positions, found = made(name, causal), torch.arange(length), []
+    target = drawn(1, N_HEADS, length, D_HEAD, seed=4)
+    for function in (
+        lambda q, k, v: attend(q, k, v, scheme=one, positions=positions, key_positions=positions, causal=causal),
+        lambda q, k, v: attention(q, k, v, one, positions, positions, causal),
+    ):
+        q, k, v = (each.requires_grad_() for each in inputs(length, batch=1))
+        wanted = [q, k, v, *one.parameters()]
+        found.append(torch.autograd.grad((function(q, k, v) * target).sum(), wanted, allow_unused=True))
+    for ours, theirs in zip(*found, strict=True):
+        assert (ours is None) == (theirs is None)
+        if ours is not None:
+            # A parameter's gradient adds up the logits of all pairs.
+            torch.testing.assert_close(ours, theirs, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize(("name", "causal"), CASES)
+@pytest.mark.parametrize("form", ["keys", "pairs", "heads"])
+def test_masks_are_kept_with_any_scheme(name, causal, form):
+    one, (q, k, v), positions = made(name, causal), inputs(11), torch.arange(11)
+    shape = {"keys": (2, 11), "pairs": (2, 11, 11), "heads": (2, N_HEADS, 11, 11)}[form]
+    allowed = drawn(*shape, seed=5) > -0.5
+    ours = attend(
+        q, k, v, scheme=one, positions=positions, key_positions=positions, causal=causal, attention_mask=allowed
+    )
+    torch.testing.assert_close(ours, attention(q, k, v, one, positions, positions, causal, allowed), **EXACT)
+    as_integers = attend(
+        q, k, v, scheme=one, positions=positions, key_positions=positions, causal=causal, attention_mask=allowed.long()
+    )
+    assert torch.equal(as_integers, ours)
+
+
+@pytest.mark.parametrize("name", ["nopos", "t5", "alibi", "shaw", "cope"])
+def test_masks_are_kept_in_every_block(name):
+    one, (q, k, v), positions = made(name, True), inputs(600), torch.arange(600)
+    allowed = drawn(2, 600, seed=5) > -0.5
+    ours = attend(
+        q, k, v, scheme=one, positions=positions, key_positions=positions, causal=True, attention_mask=allowed
+    )
+    torch.testing.assert_close(ours, attention(q, k, v, one, positions, positions, True, allowed), **EXACT)
+
+
+@pytest.mark.parametrize("name", ["nopos", "t5", "alibi", "shaw", "cope", "rope"])
+def test_a_query_that_sees_nothing_gets_zeros_and_harms_no_gradient(name):
+    """As the first, padded, rows of a left-padded batch do."""
+    one, (q, k, v), positions = made(name, True), inputs(9), torch.arange(9)
+    allowed = torch.ones(2, 9, dtype=torch.bool)
+    allowed[0, :4] = False
+    parts = [each.requires_grad_() for each in (q, k, v)]
+    ours = attend(*parts, scheme=one, positions=positions, key_positions=positions, causal=True, attention_mask=allowed)
+    assert bool((ours[0, :, :4] == 0).all())
+    gradients = torch.autograd.grad(ours.sum(), [*parts, *one.parameters()], allow_unused=True)
+    assert all(bool(torch.isfinite(each).all()) for each in gradients if each is not None)
+
+
+@pytest.mark.parametrize("name", ["nopos", "t5", "alibi", "shaw", "rope+alibi"])
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("n_kv_heads", [1, 2])
+def test_grouped_queries_are_repeated_keys(name, causal, n_kv_heads):
+    one, (q, k, v), positions = made(name, causal), inputs(13, n_kv_heads=n_kv_heads), torch.arange(13)
+    ours = attend(q, k, v, scheme=one, positions=positions, key_positions=positions, causal=causal)
+    torch.testing.assert_close(ours, attention(q, k, v, one, positions, positions, causal), **EXACT)
+
+
+@pytest.mark.parametrize("name", ["nopos", "t5", "alibi", "kerple", "shaw", "fire", "cope"])
+def test_positions_of_each_row_are_its_own(name):
+    one, (q, k, v) = made(name, True), inputs(9)
+    positions = torch.stack([torch.arange(9), torch.tensor([0, 0, 0, 1, 2, 3, 4, 5, 6])])
+    ours = attend(q, k, v, scheme=one, positions=positions, key_positions=positions, causal=True)
+    torch.testing.assert_close(ours, attention(q, k, v, one, positions, positions, True), **EXACT)
+
+
+@pytest.mark.parametrize("name", ["nopos", "t5", "alibi", "shaw"])
+@pytest.mark.parametrize("causal", [True, False])
+def test_the_scale_of_the_logits_can_be_chosen(name, causal):
+    """T5 does not divide by the root of the head width."""
+    one, (q, k, v), positions = made(name, causal), inputs(7), torch.arange(7)
+    ours = attend(q, k, v, scheme=one, positions=positions, key_positions=positions, causal=causal, scale=1.0)
+    torch.testing.assert_close(ours, attention(q, k, v, one, positions, positions, causal, scale=1.0), **EXACT)
+
+
+@pytest.mark.parametrize(("name", "causal"), CASES)
+def test_float32_is_as_exact_as_float32_can_be(name, causal):
+    one, positions = made(name, causal), torch.arange(300)
+    exact = attention(*inputs(300), one, positions, positions, causal)
+    single = one.to(torch.float32)
+    ours = attend(
+        *inputs(300, dtype=torch.float32), scheme=single, positions=positions, key_positions=positions, causal=causal
+    )
+    torch.testing.assert_close(ours.double(), exact, **FLOAT32)
+
+
+@pytest.mark.parametrize("name", ["t5", "alibi", "shaw", "kerple", "cope", "rope+alibi"])
+def test_bfloat16_does_not_round_the_bias(name):
+    """A bias of hundreds has steps of two in bfloat16; kept in float32 the error stays that of the inputs."""
+    one, positions = made(name, True), torch.arange(2000, 2300)
+    q, k, v = inputs(300, dtype=torch.bfloat16)
+    exact = attention(q.double(), k.double(), v.double(), one.double(), positions, positions, True)
+    ours = attend(q, k, v, scheme=one, positions=positions, key_positions=positions, causal=True)
+    assert ours.dtype == torch.bfloat16
+    # Three digits of weights and values, and of the queries' products inside Shaw's bias.
+    torch.testing.assert_close(ours.double(), exact, rtol=0, atol=3e-2)
+
+
+def test_a_bias_by_offset_is_never_a_whole_matrix(monkeypatch):
+    """4,000 queries by 4,000 keys and four heads would be 256 MB; no tensor that is made comes near."""
+    one, (q, k, v), positions = made("alibi", True, dtype=torch.float32), inputs(4000, batch=1, dtype=torch.float32), 0
+    positions = torch.arange(4000)
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
+        attend(q, k, v, scheme=one, positions=positions, key_positions=positions, causal=True)
+    largest = max(event.self_cpu_memory_usage for event in profile.events())
+    assert largest < 4000 * 4000
+
+
+def test_dropout_drops_and_keeps_the_mean():
+    one, (q, k, v), positions = made("alibi", True), inputs(50), torch.arange(50)
+    torch.manual_seed(0)
+    kept = attend(q, k, v, scheme=one, positions=positions, key_positions=positions, causal=True)
+    runs = torch.stack(
+        [
+            attend(q, k, v, scheme=one, positions=positions, key_positions=positions, causal=True, dropout=0.5)
+            for _ in range(400)
+        ]
+    )
+    assert not torch.equal(runs[0], runs[1])
+    # The mean of 400 runs is off by a twentieth of one run's spread.
+    assert float((runs.mean(0) - kept).abs().mean()) < 0.1 * float(runs.std(0).mean())
+
+
+@pytest.mark.parametrize("name", BIDIRECTIONAL)
+def test_two_forms_of_a_whole_text_agree(name):
+    """Positions given as a batch go another way than positions on their own."""
+    one, (q, k, v), positions = made(name, False), inputs(21), torch.arange(21)
+    rows = positions.expand(2, -1)
+    ours = attend(q, k, v, scheme=one, positions=positions, key_positions=positions, causal=False)
+    batched = attend(q, k, v, scheme=one, positions=rows, key_positions=rows, causal=False)
+    torch.testing.assert_close(batched, ours, **EXACT)
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"k": torch.zeros(2, 3, 5, D_HEAD), "v": torch.zeros(2, 3, 5, D_HEAD)},
+            "4 query heads cannot share 3 key heads",
+        ),
+        ({"k": torch.zeros(2, 4, 5, 6)}, "queries are 8 wide and keys 6"),
+        ({"v": torch.zeros(2, 4, 4, D_HEAD)}, "5 keys and 4 values"),
+        ({"k": torch.zeros(3, 4, 5, D_HEAD)}, "batch"),
+        ({"q": torch.zeros(4, 5, D_HEAD)}, "(batch, heads, seq, d_head)"),
+        ({"attention_mask": torch.ones(2, 5)}, "attention_mask is torch.float32"),
+        ({"attention_mask": torch.full((2, 5), 2)}, "attention_mask holds numbers other than 0 and 1"),
+        ({"attention_mask": torch.ones(2, 4).bool()}, "attention_mask has shape (2, 4); with 5 queries and 5 keys"),
+        ({"attention_mask": torch.ones(3, 5).bool()}, "attention_mask"),
+        ({"attention_mask": [1, 1]}, "attention_mask is list"),
+        ({"q": torch.zeros(2, 4, 6, D_HEAD), "positions": torch.arange(6)}, "6 queries and 5 keys"),
+        ({"dropout": 1.5}, "dropout is 1.5"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else ",".join(value),
+)
+def test_a_named_error_in_one_line(change, message):
+    q, k, v = inputs(5, dtype=torch.float32)
+    one, positions = made("alibi", True, dtype=torch.float32), torch.arange(5)
+    arguments = {"q": q, "k": k, "v": v, "positions": positions, "key_positions": positions} | change
+    with pytest.raises(AttentionInputError) as error:
+        attend(**arguments, scheme=one, causal=True)
+    assert message in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"positions": None}, "positions"),
+        ({"positions": torch.arange(5.0)}, "torch.float32"),
+        ({"positions": torch.arange(4)}, "positions have shape (4,)"),
+        ({"key_positions": torch.arange(7)}, "key_positions have shape (7,)"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else ",".join(value),
+)
+def test_positions_that_do_not_fit_are_refused(change, message):
+    q, k, v = inputs(5, dtype=torch.float32)
+    positions = torch.arange(5)
+    arguments = {"positions": positions, "key_positions": positions} | change
+    with pytest.raises(EncodingInputError, match=None) as error:
+        attend(q, k, v, **arguments, scheme=made("alibi", True, dtype=torch.float32), causal=True)
+    assert message in str(error.value)
+
+
+@pytest.mark.bad_input
+def test_a_bias_of_other_heads_is_refused():
+    q, k, v = inputs(5, dtype=torch.float32)
+    positions = torch.arange(5)
+    other = made("alibi", True, n_heads=3, dtype=torch.float32)
+    with pytest.raises(AttentionInputError, match="bias of 3 heads, but there are 4"):
+        attend(q, k, v, scheme=other, positions=positions, key_positions=positions, causal=True)
