@@ -75,7 +75,7 @@ class _HalfRotation(torch.autograd.Function):
 def _half_in_place(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     out = torch.empty_like(x, memory_format=torch.contiguous_format)
     both = torch.cat([cos, cos], -1)
-    if cos.ndim > 2 or x[..., 0, 0].numel() * LARGE > x.numel():
+    if cos.ndim > 2 or x.shape[-2] * x.shape[-1] < LARGE:
         _turn(x, out, both, cos, sin)
         return out
     for head in itertools.product(*map(range, x.shape[:-2])):

@@ -77,7 +77,7 @@ class Shaw(PositionScheme):
         """Return q_i . a_(j - i) / sqrt(d_head) for every query and key."""
         self._check(q, k, positions, key_positions)
         offsets = self._clipped(offsets_between(positions, key_positions))
-        first, last = (int(end) for end in offsets.aminmax()) if offsets.numel() else (0, 0)
+        first, last = self._range(offsets)
         rows = self.relative_vectors(torch.arange(first, last + 1, device=q.device)).to(q.dtype)
         by_offset = q @ rows.T / math.sqrt(self.d_head)
         index = offsets - first
@@ -91,6 +91,17 @@ class Shaw(PositionScheme):
         if isinstance(self.sinusoids, LearnableSinusoidal):
             return self.sinusoids.rows(offsets)
         return self.sinusoids.add(torch.zeros(len(offsets), self.d_head, device=offsets.device), offsets)
+
+    def _range(self, offsets: Tensor) -> tuple[int, int]:
+        """The first and the last offset that there is, or, where values cannot be read, that there may be."""
+        if offsets.numel() == 0:
+            return 0, 0
+        if not torch.compiler.is_compiling():
+            first, last = offsets.aminmax()
+            return int(first), int(last)
+        if self.max_distance is None:
+            raise EncodingInputError("a Shaw scheme without a max_distance cannot be compiled; give it one")
+        return -self.max_distance, self.max_distance
 
     def _clipped(self, offsets: Tensor) -> Tensor:
         return offsets if self.max_distance is None else offsets.clamp(-self.max_distance, self.max_distance)

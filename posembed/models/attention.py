@@ -76,6 +76,8 @@ def attend(
         return _without_bias(q, k, v, mask, scale, dropout)
     _check_positions(scheme, positions, key_positions, q, k)
     assert positions is not None and key_positions is not None
+    if mask.n_queries == 0:
+        return q.new_zeros(*q.shape[:3], v.shape[3])
     if torch.compiler.is_compiling():
         whole = _SchemeBias(scheme, q, k, positions, key_positions, mask).block(0, mask.n_queries)
         return _sdpa(q, k, v, _masked(whole, mask, q), scale, dropout)
@@ -158,7 +160,7 @@ def _check_shapes(q: Any, k: Any, v: Any, dropout: float) -> None:
         raise AttentionInputError(f"queries are {q.shape[3]} wide and keys {k.shape[3]}; they must agree")
     if k.shape[2] != v.shape[2] or k.shape[1] != v.shape[1]:
         raise AttentionInputError(
-            f"there are {k.shape[2]} keys and {v.shape[2]} values, of {k.shape[1]} and {v.shape[1]} heads; make them one"
+            f"{k.shape[2]} keys and {v.shape[2]} values, of {k.shape[1]} and {v.shape[1]} heads; they must agree"
         )
     if not q.shape[0] == k.shape[0] == v.shape[0]:
         raise AttentionInputError(

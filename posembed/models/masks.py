@@ -46,7 +46,7 @@ class AttentionMask:
     ):
         if causal and n_queries > n_keys:
             raise AttentionInputError(
-                f"{n_queries} queries and {n_keys} keys: in a causal model each query has a key of its own; give all keys"
+                f"{n_queries} queries and {n_keys} keys: a query of a causal model has a key of its own; give all keys"
             )
         self.n_queries, self.n_keys, self.causal, self.device = n_queries, n_keys, causal, device
         self.given = None if given is None else self._checked(given)

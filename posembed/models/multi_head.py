@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ..encodings import PositionScheme, Sizes, scheme
-from ..errors import AttentionInputError
+from ..errors import AttentionInputError, EncodingInputError
 from .attention import attend
 from .cache import KeyValueCache
 
@@ -61,7 +61,9 @@ class MultiHeadAttention(nn.Module):
         logit_scale: float | None = None,
     ):
         super().__init__()
-        Sizes(d_model=d_model, n_heads=n_heads, causal=causal)
+        if not isinstance(causal, bool):
+            raise EncodingInputError(f"causal is {causal!r}; it must be True or False")
+        Sizes(d_model=d_model, n_heads=n_heads)
         n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
         if n_kv_heads < 1 or n_heads % n_kv_heads:
             raise AttentionInputError(f"{n_heads} query heads cannot share {n_kv_heads} key heads; choose a divisor")

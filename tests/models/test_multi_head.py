@@ -1,0 +1,295 @@
+"""One module for whole, padded, packed and growing texts, with any scheme."""
+
+import copy
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from models.reference import BIDIRECTIONAL, CASES, D_HEAD, D_MODEL, N_HEADS, NAMES, made
+from torch import nn
+
+from posembed import check_equivariance
+from posembed.encodings import OnLayers, PerLayer, scheme
+from posembed.errors import AttentionInputError, EncodingInputError, UnknownSchemeError
+from posembed.models import KeyValueCache, MultiHeadAttention, pack, positions_from_mask
+
+# Sums of a few hundred products in float64, of numbers around one.
+EXACT = {"rtol": 0, "atol": 1e-12}
+LENGTH = 12
+
+
+def attention(name, causal, **options):
+    """A layer with its own numbers, in float64."""
+    one = made(name, causal)
+    torch.manual_seed(1)
+    return MultiHeadAttention(D_MODEL, N_HEADS, one, causal=causal, **options).double().eval()
+
+
+def embedded(layer, x, positions):
+    """What a model does before its first layer."""
+    return layer.position_scheme.add(x, positions)
+
+
+def drawn(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("chunks", [[1] * LENGTH, [LENGTH], [5, 1, 1, 5], [1, 11]], ids=str)
+@pytest.mark.parametrize("given_positions", [True, False])
+def test_cached_decoding_is_the_full_forward(name, chunks, given_positions):
+    layer, positions, cache = attention(name, True), torch.arange(LENGTH), KeyValueCache()
+    x = embedded(layer, drawn(2, LENGTH, D_MODEL), positions)
+    steps, start = [], 0
+    with torch.no_grad():
+        for size in chunks:
+            at = positions[start : start + size] if given_positions else None
+            steps.append(layer(x[:, start : start + size], at, cache=cache))
+            start += size
+        torch.testing.assert_close(torch.cat(steps, 1), layer(x, positions), **EXACT)
+    assert len(cache) == LENGTH
+
+
+@pytest.mark.parametrize("name", ["rope", "t5", "shaw", "cope", "learned"])
+def test_cached_decoding_has_the_gradients_of_the_full_forward(name):
+    layer, positions = attention(name, True), torch.arange(LENGTH)
+    found = []
+    for sizes in ([LENGTH], [4, 1, 7]):
+        x, cache = drawn(1, LENGTH, D_MODEL).requires_grad_(), KeyValueCache()
+        parts = embedded(layer, x, positions).split(sizes, 1)
+        out = torch.cat([layer(part, cache=cache) for part in parts], 1)
+        found.append(torch.autograd.grad(out.square().sum(), [x, *layer.parameters()], allow_unused=True))
+    for whole, cached in zip(*found, strict=True):
+        assert (whole is None) == (cached is None)
+        if whole is not None:
+            torch.testing.assert_close(cached, whole, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize(("name", "causal"), CASES)
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_a_padded_text_is_an_unpadded_one(name, causal, side):
+    layer, lengths = attention(name, causal), [12, 7, 1]
+    mask = torch.zeros(3, 12, dtype=torch.long)
+    for row, length in enumerate(lengths):
+        mask[row, slice(12 - length, None) if side == "left" else slice(length)] = 1
+    x, positions = drawn(3, 12, D_MODEL), positions_from_mask(mask)
+    padded = layer(embedded(layer, x, positions), positions, attention_mask=mask)
+    for row, length in enumerate(lengths):
+        alone, at = x[row : row + 1, mask[row].bool()], torch.arange(length)
+        expected = layer(embedded(layer, alone, at), at)
+        torch.testing.assert_close(padded[row : row + 1, mask[row].bool()], expected, **EXACT)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_left_padded_text_grows_with_a_cache(name):
+    layer, cache = attention(name, True), KeyValueCache()
+    mask = torch.ones(2, LENGTH, dtype=torch.bool)
+    mask[0, :5] = False
+    x, positions = drawn(2, LENGTH, D_MODEL), positions_from_mask(mask)
+    x = embedded(layer, x, positions)
+    steps = [
+        layer(x[:, a:b], positions[:, a:b], attention_mask=mask[:, :b], cache=cache)
+        for a, b in [(0, 8), (8, 9), (9, 12)]
+    ]
+    full = layer(x, positions, attention_mask=mask)
+    torch.testing.assert_close(torch.cat(steps, 1)[mask], full[mask], **EXACT)
+
+
+@pytest.mark.parametrize(("name", "causal"), CASES)
+def test_packed_texts_are_separate_ones(name, causal):
+    layer, lengths = attention(name, causal), [5, 1, 6]
+    segments = torch.tensor([[0] * 5 + [1] + [2] * 6, [0] * 12])
+    positions, mask = pack(segments)
+    x = drawn(2, 12, D_MODEL)
+    packed = layer(embedded(layer, x, positions), positions, attention_mask=mask)
+    for part, together in zip(x[0].split(lengths), packed[0].split(lengths), strict=True):
+        at = torch.arange(len(part))
+        torch.testing.assert_close(together[None], layer(embedded(layer, part[None], at), at), **EXACT)
+    at = torch.arange(12)
+    torch.testing.assert_close(packed[1:], layer(embedded(layer, x[1:], at), at), **EXACT)
+
+
+# Absolute are what is added to the embeddings, FIRE's normaliser, and what CoPE reads of a query that was turned.
+ABSOLUTE = {"learned", "fire", "cope+rope"}
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if not ABSOLUTE & {name, *name.split("+")}])
+@pytest.mark.parametrize("shift", [1, 1000])
+def test_a_relative_scheme_sees_no_shift(name, shift):
+    """Of those that add to the embeddings nothing is added here."""
+    layer, x, positions = attention(name, True), drawn(1, LENGTH, D_MODEL), torch.arange(LENGTH)
+    # An angle of 1,000 radians leaves float64 three digits fewer.
+    torch.testing.assert_close(layer(x, positions + shift), layer(x, positions), rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("name", BIDIRECTIONAL)
+def test_only_without_positions_is_it_equivariant(name):
+    layer, positions = attention(name, False), torch.arange(LENGTH)
+    x = drawn(1, LENGTH, D_MODEL)
+    verdict = check_equivariance(lambda x: layer(embedded(layer, x, positions), positions), x).verdict
+    assert verdict == ("equivariant" if name == "nopos" else "neither")
+
+
+@pytest.mark.parametrize("name", BIDIRECTIONAL)
+def test_tokens_that_move_with_their_positions_keep_their_outputs(name):
+    layer, x = attention(name, False), drawn(1, LENGTH, D_MODEL)
+    order = torch.randperm(LENGTH, generator=torch.Generator().manual_seed(2))
+    positions = torch.arange(LENGTH)
+    whole = layer(embedded(layer, x, positions), positions)
+    moved = layer(embedded(layer, x[:, order], positions[order]), positions[order])
+    torch.testing.assert_close(moved, whole[:, order], **EXACT)
+
+
+def test_a_causal_model_without_positions_is_not_blind_to_order():
+    layer = attention("nopos", True)
+    assert check_equivariance(layer, drawn(1, LENGTH, D_MODEL)).verdict == "neither"
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_without_positions_it_is_torchs_own(causal):
+    layer, theirs = attention("nopos", causal), nn.MultiheadAttention(D_MODEL, N_HEADS, batch_first=True).double()
+    parts = (layer.query, layer.key, layer.value)
+    theirs.in_proj_weight.data = torch.cat([part.weight for part in parts])
+    theirs.in_proj_bias.data = torch.cat([part.bias for part in parts])
+    theirs.out_proj.load_state_dict(layer.output.state_dict())
+    x = drawn(2, LENGTH, D_MODEL)
+    mask = nn.Transformer.generate_square_subsequent_mask(LENGTH, dtype=torch.float64) if causal else None
+    torch.testing.assert_close(layer(x), theirs(x, x, x, attn_mask=mask)[0], **EXACT)
+
+
+@pytest.mark.parametrize("n_kv_heads", [1, 2])
+@pytest.mark.parametrize("name", ["rope", "alibi", "t5", "shaw", "cope"])
+def test_grouped_queries_are_full_heads_with_repeated_weights(name, n_kv_heads):
+    grouped, full = attention(name, True, n_kv_heads=n_kv_heads), attention(name, True)
+    for part in ("query", "output"):
+        getattr(full, part).load_state_dict(getattr(grouped, part).state_dict())
+    for part in ("key", "value"):
+        for kind in ("weight", "bias"):
+            few = getattr(getattr(grouped, part), kind).unflatten(0, (n_kv_heads, D_HEAD))
+            getattr(getattr(full, part), kind).data = few.repeat_interleave(N_HEADS // n_kv_heads, 0).flatten(0, 1).data
+    x = drawn(2, LENGTH, D_MODEL)
+    torch.testing.assert_close(grouped(x), full(x), **EXACT)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_saved_and_loaded_it_is_the_same(name):
+    layer, buffer = attention(name, True), io.BytesIO()
+    torch.save(layer.state_dict(), buffer)
+    buffer.seek(0)
+    other = MultiHeadAttention(
+        D_MODEL, N_HEADS, scheme(name, d_model=D_MODEL, n_heads=N_HEADS, n_positions=64, causal=True), causal=True
+    ).double()
+    other.load_state_dict(torch.load(buffer))
+    x = drawn(1, LENGTH, D_MODEL)
+    positions = torch.arange(LENGTH)
+    assert torch.equal(other(embedded(other, x, positions)), layer(embedded(layer, x, positions)))
+    assert torch.equal(copy.deepcopy(layer)(x), layer(x))
+
+
+def test_compiled_and_exported_it_gives_the_same_numbers_and_gradients(fresh_environment):
+    script = Path(__file__).with_name("compiled.py")
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, env=fresh_environment)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert len(found) == len(CASES)
+    for case, differences in found.items():
+        for how, difference in differences.items():
+            assert difference < 1e-12, f"{case}, {how}: {difference}"
+
+
+def test_dropout_acts_in_training_only():
+    layer, x = attention("rope", True, dropout=0.5), drawn(1, LENGTH, D_MODEL)
+    assert torch.equal(layer(x), layer(x))
+    layer.train()
+    assert not torch.equal(layer(x), layer(x))
+
+
+def test_autocast_runs_and_stays_close():
+    layer, x = attention("rope+alibi", True).float(), drawn(1, LENGTH, D_MODEL).float()
+    with torch.autocast("cpu", torch.bfloat16):
+        half = layer(x)
+    assert half.dtype == torch.bfloat16
+    torch.testing.assert_close(half.float(), layer(x), rtol=0, atol=2e-2)
+
+
+def test_beam_search_may_reorder_a_cache():
+    layer, x = attention("rope+t5", True), drawn(3, LENGTH, D_MODEL)
+    cache, order = KeyValueCache(), torch.tensor([2, 0, 0])
+    layer(x[:, :6], cache=cache)
+    cache.reorder(order)
+    continued = torch.cat([x[order, :6], x[:, 6:]], 1)
+    torch.testing.assert_close(layer(x[:, 6:], cache=cache), layer(continued)[:, 6:], **EXACT)
+
+
+def test_positions_on_several_axes():
+    one = scheme("rope", d_model=D_MODEL, n_heads=N_HEADS, options={"rope": {"axes": (4, 4)}})
+    layer = MultiHeadAttention(D_MODEL, N_HEADS, one, causal=True).double()
+    x, cache = drawn(2, LENGTH, D_MODEL), KeyValueCache()
+    grid = torch.cartesian_prod(torch.arange(3), torch.arange(4))
+    steps = [layer(x[:, a:b], grid[a:b], cache=cache) for a, b in [(0, 7), (7, 8), (8, 12)]]
+    torch.testing.assert_close(torch.cat(steps, 1), layer(x, grid), **EXACT)
+    # Moving the whole grid changes nothing; exchanging its axes does.
+    torch.testing.assert_close(layer(x, grid + torch.tensor([10, 20])), layer(x, grid), **EXACT)
+    assert not torch.allclose(layer(x, grid.flip(-1)), layer(x, grid))
+    with pytest.raises(AttentionInputError, match="several coordinates; pass positions"):
+        layer(x)
+
+
+def test_an_empty_text_stays_empty():
+    for name in ("rope", "t5", "shaw", "cope", "nopos"):
+        assert tuple(attention(name, True)(drawn(2, 0, D_MODEL)).shape) == (2, 0, D_MODEL)
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("arguments", "options", "error", "message"),
+    [
+        ((30, 4), {}, EncodingInputError, "d_model is 30, which 4 heads do not divide"),
+        ((32, 0), {}, EncodingInputError, "n_heads is 0"),
+        ((32, 4), {"n_kv_heads": 3}, AttentionInputError, "4 query heads cannot share 3 key heads"),
+        ((32, 4), {"dropout": 1.0}, AttentionInputError, "dropout is 1.0"),
+        ((32, 4, "rop"), {}, UnknownSchemeError, "did you mean 'rope'"),
+        ((12, 4, "rope"), {}, EncodingInputError, "the head width is 3"),
+        ((32, 4, "xpos"), {"causal": False}, EncodingInputError, "xpos is not defined for a bidirectional model"),
+        ((32, 4), {"causal": None}, EncodingInputError, "causal"),
+    ],
+    ids=str,
+)
+def test_a_layer_that_cannot_be_made(arguments, options, error, message):
+    with pytest.raises(error, match=None) as caught:
+        MultiHeadAttention(*arguments, **({"causal": True} | options))
+    assert message in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.bad_input
+def test_inputs_that_do_not_fit():
+    layer = MultiHeadAttention(32, 4, "rope", causal=True)
+    with pytest.raises(AttentionInputError, match=r"x is \(1, 5, 16\); it must be \(batch, seq, 32\)"):
+        layer(torch.zeros(1, 5, 16))
+    with pytest.raises(AttentionInputError, match="x is list"):
+        layer([1, 2])
+    with pytest.raises(EncodingInputError, match=r"positions have shape \(4,\)"):
+        layer(torch.zeros(1, 5, 32), torch.arange(4))
+    cache = KeyValueCache()
+    layer(torch.zeros(1, 5, 32), cache=cache)
+    with pytest.raises(AttentionInputError, match="a cache belongs to one batch and one layer"):
+        layer(torch.zeros(2, 1, 32), cache=cache)
+    with pytest.raises(AttentionInputError, match="another batch than those in the cache"):
+        layer(torch.zeros(1, 1, 32), torch.tensor([[5]]), cache=cache)
+    assert len(cache) == 5, "a refused token must not stay in the cache"
+
+
+@pytest.mark.bad_input
+def test_a_scheme_of_many_layers_is_given_by_layer():
+    shaw = scheme("shaw", d_model=32, n_heads=4, n_layers=2)
+    assert isinstance(shaw, PerLayer)
+    with pytest.raises(EncodingInputError, match=r"give attention scheme\.layer\(i\)"):
+        MultiHeadAttention(32, 4, shaw, causal=True)(torch.zeros(1, 5, 32))
+    some = OnLayers(scheme("rope", d_model=32, n_heads=4), [0], n_layers=2)
+    with pytest.raises(EncodingInputError, match=r"give attention scheme\.layer\(i\)"):
+        MultiHeadAttention(32, 4, some, causal=True)(torch.zeros(1, 5, 32))
+    MultiHeadAttention(32, 4, some.layer(1), causal=True)(torch.zeros(1, 5, 32))
