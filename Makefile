@@ -11,7 +11,7 @@ VENV_BIN = .venv/bin
 RUN = $(VENV_BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book test serve lint chapters pictures lock set-repository check-repository clean
+.PHONY: help setup book test serve lint chapters conformance pictures lock set-repository check-repository clean
 
 help:           ## list the commands
 	@sed -n 's/^\([a-z-]*\): *[a-z ]*## /  make \1\t/p' Makefile | expand -t 26
@@ -37,6 +37,9 @@ lint: setup     ## format, lint, types and the layers of the design
 
 chapters: setup ## run every chapter and store its outputs in the notebook (after editing one)
 	@$(RUN) tools/chapters.py execute
+
+conformance: setup ## compare every scheme with other libraries and write the page of the book
+	@$(RUN) tools/conformance_page.py make
 
 pictures: setup ## draw the pictures of the landing page and the README anew
 	@$(RUN) tools/pictures.py

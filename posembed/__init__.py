@@ -27,7 +27,7 @@ _HOME = {
     "sinusoidal": ".encodings",
     "with_position_table": ".tables",
 }
-_SUBMODULES = ("encodings", "equivariance", "errors", "figures", "lookup", "pretrained", "tables", "widgets")
+_SUBMODULES = ("encodings", "equivariance", "errors", "figures", "lookup", "models", "pretrained", "tables", "widgets")
 
 __all__ = [
     "EquivarianceReport",

@@ -27,6 +27,7 @@ NAMES = [
     "learned+t5",
     "shaw+alibi",
     "cope+rope",
+    "user",
 ]
 BIDIRECTIONAL = [name for name in NAMES if not {"xpos", "fire", "cope"} & set(name.split("+"))]
 CASES = [(name, True) for name in NAMES] + [(name, False) for name in BIDIRECTIONAL]
