@@ -15,8 +15,8 @@ from .interface import DerivedBuffers, ScoreMod, Sizes
 class ALiBi(DerivedBuffers):
     """Attention with linear biases (Press et al. 2022, Train Short, Test Long, section 3).
 
-    Head h adds -m_h |distance| to its logits. A causal model sees only the past side of it; for a bidirectional one
-    this is the symmetric form that the authors suggest. Any position works, however far.
+    Head h adds minus m_h times the distance to its logits. A causal model sees only the past side of it; for a
+    bidirectional one this is the symmetric form that the authors suggest. Any position works, however far.
 
     Args:
         n_heads: the number of heads. For a power of two the slopes are 2^(-8/n), 2^(-16/n), and so on; otherwise those
@@ -50,7 +50,7 @@ class ALiBi(DerivedBuffers):
         return {"slopes": alibi_slopes(self.n_heads)}
 
     def bias_by_offset(self, offsets: Int[Tensor, " offsets"]) -> Float[Tensor, "heads offsets"]:
-        """Return -m_h |offset| in float32, also in a bfloat16 model, where far keys would fall together."""
+        """Return -m_h abs(offset) in float32, also in a bfloat16 model, where far keys would fall together."""
         slopes = self.slopes.to(torch.float32).to(offsets.device)
         return -slopes[:, None] * offsets.abs()
 

@@ -19,7 +19,7 @@ EPSILON = 1e-6
 class FIRE(PositionScheme):
     """Functional interpolation for relative positions (Li et al. 2024, FIRE).
 
-    The bias is f(psi(i - j) / psi(max(L, i))) with psi(x) = log(|c| x + 1) and f a network with one hidden layer of
+    The bias is f(psi(i - j) / psi(max(L, i))) with psi(x) = log(abs(c) x + 1) and f a network with one hidden layer of
     ReLU units. However far a query at i looks back, what f reads stays between 0 and 1. c and L are learned.
 
     Args:

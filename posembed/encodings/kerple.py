@@ -20,7 +20,7 @@ LEAST = 1e-2
 class KERPLE(PositionScheme):
     """Kernelized relative positional embedding (Chi et al. 2022, KERPLE).
 
-    The bias is -r1 log(1 + r2 |distance|) or -r1 |distance|^r2, with r1, r2 > 0 learned for each head (r2 <= 2 for the
+    The bias is -r1 log(1 + r2 d) or -r1 d^r2 at distance d, with r1, r2 > 0 learned for each head (r2 <= 2 for the
     power), so that it is a conditionally positive definite kernel. The power with r2 = 1 is ALiBi with learned slopes.
     All layers share the parameters, as in the authors' code.
 
