@@ -37,8 +37,8 @@ and then the tests ask for this page to be made anew.
 WITHOUT = """\
 ## Without a peer
 
-None of these libraries has {names}. The tests hold them against the papers' formulas, written a second time as plain
-loops.
+None of these libraries has {names}. The tests hold them against the papers' formulas, written a second time as
+plain loops.
 """
 
 
@@ -49,7 +49,7 @@ def render(differences: list[float]) -> str:
     for scheme in schemes():
         rows = [row(each, found) for each, found in zip(AGREEMENTS, differences, strict=True) if each.scheme == scheme]
         if rows:
-            head = "| with | what | difference | allowed, because |\n| --- | --- | --- | --- |\n"
+            head = "| with, and what | difference | allowed, because |\n| --- | --- | --- |\n"
             parts.append(f"## {scheme}\n\n{head}" + "".join(rows))
     parts.append(WITHOUT.format(names=" and ".join(WITHOUT_PEER)))
     parts.append(FAULTS_OPENING + "".join(fault_row(fault) for fault in FAULTS))
@@ -58,7 +58,7 @@ def render(differences: list[float]) -> str:
 
 def row(agreement: Agreement, difference: float) -> str:
     allowed = "none" if agreement.allowed == 0 else power_of_ten(agreement.allowed)
-    return f"| {agreement.peer} | {agreement.what} | {power_of_ten(difference)} | {allowed}: {agreement.because} |\n"
+    return f"| {agreement.peer}: {agreement.what} | {power_of_ten(difference)} | {allowed}: {agreement.because} |\n"
 
 
 def fault_row(fault: Fault) -> str:
