@@ -8,8 +8,9 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Float, Integer
 from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor
 
 
 def frequencies(width: int, base: float) -> Float[Tensor, " pairs"]:
@@ -18,7 +19,7 @@ def frequencies(width: int, base: float) -> Float[Tensor, " pairs"]:
 
 
 def cos_sin(
-    positions: Int[Tensor, "*shape"], frequencies: Float[Tensor, " pairs"], dtype: torch.dtype
+    positions: Integer[Tensor, "*shape"], frequencies: Float[Tensor, " pairs"], dtype: torch.dtype
 ) -> tuple[Float[Tensor, "*shape pairs"], Float[Tensor, "*shape pairs"]]:
     """Return cosine and sine of position times frequency, in `dtype`, on the device of `positions`.
 
@@ -39,6 +40,13 @@ def arrange(
     return both[..., :d_model] if both.shape[-1] >= d_model else F.pad(both, (0, 1))
 
 
+def is_transformed(*tensors: Tensor) -> bool:
+    """Whether vmap, grad or another transform of torch.func, or a fake mode, stands behind one of the tensors."""
+    # There is no public way to ask; what such a tensor gives must not outlive the transform.
+    wrapped = torch._C._functorch.is_functorch_wrapped_tensor
+    return any(wrapped(each) or isinstance(each, FakeTensor) for each in tensors)
+
+
 class LastValues:
     """Remembers what was last computed from positions, for the layers and the keys that ask for the same again.
 
@@ -50,8 +58,9 @@ class LastValues:
 
     def get(self, positions: Tensor, key: tuple, compute: Callable[[], Any]) -> Any:
         """Return what `compute()` gives, or what it gave when positions and key were the same the last time."""
-        if torch.compiler.is_compiling() or positions.device.type != "cpu":
+        if torch.compiler.is_compiling() or positions.device.type != "cpu" or is_transformed(positions):
             return compute()
+        positions = positions.long()  # unsigned integers have no comparison
         # What inference mode made cannot be used where gradients are wanted.
         key = (*key, torch.is_inference_mode_enabled())
         last = self._last  # read once: another thread may replace it at any time

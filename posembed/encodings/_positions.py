@@ -1,42 +1,18 @@
-"""Positions as given: what is allowed, and how they meet the tokens and each other."""
+"""How positions meet the tokens and each other."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
-from jaxtyping import Int
+from jaxtyping import Integer
 from torch import Tensor
-
-from ..errors import EncodingInputError
 
 
 def offsets_between(
-    positions: Int[Tensor, "*batch query"], key_positions: Int[Tensor, "*batch key"]
-) -> Int[Tensor, "*batch query key"]:
+    positions: Integer[Tensor, "*#batch query"], key_positions: Integer[Tensor, "*#batch key"]
+) -> Integer[Tensor, "... query key"]:
     """Key position minus query position, for every pair."""
     # In int64: unsigned or short integers would wrap around.
     return key_positions.long()[..., None, :] - positions.long()[..., :, None]
-
-
-def check_positions(positions: Any, x: Tensor, *, n_axes: int | None = None, name: str = "positions") -> None:
-    """Raise EncodingInputError unless there is one integer position (or `n_axes` of them) for each of x's tokens."""
-    if not isinstance(positions, Tensor):
-        raise EncodingInputError(f"{name} are a {type(positions).__name__}; give a tensor, such as torch.arange(seq)")
-    if positions.is_floating_point() or positions.is_complex() or positions.dtype == torch.bool:
-        raise EncodingInputError(f"{name} are {positions.dtype}; they must be integers, such as torch.arange(seq)")
-    if n_axes is not None and (positions.ndim == 0 or positions.shape[-1] != n_axes):
-        raise EncodingInputError(
-            f"{name} have shape {tuple(positions.shape)}; the last axis must be {n_axes}, one for each coordinate"
-        )
-    shape = tuple(positions.shape[:-1] if n_axes is not None else positions.shape)
-    seq = x.shape[-2]
-    allowed = {(seq,)} | ({(x.shape[0], seq), (1, seq)} if x.ndim > 2 else set())
-    if shape not in allowed:
-        raise EncodingInputError(
-            f"{name} have shape {shape}, and the tokens {tuple(x.shape)}; positions must be "
-            + " or ".join(str(list(each)) for each in sorted(allowed, key=len))
-        )
 
 
 def for_heads(values: Tensor, x: Tensor) -> Tensor:

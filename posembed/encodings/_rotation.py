@@ -8,6 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from ._angles import is_transformed
+
 # From here on a head's columns outgrow a processor's nearest caches, and heads are turned one at a time.
 LARGE = 2**14
 
@@ -35,7 +37,7 @@ def rotate_pairs(
     wide = x.to(cos.dtype)
     if layout == "interleaved":
         return _interleaved(wide, cos, sin).to(x.dtype)
-    if torch.compiler.is_compiling() or wide.device.type != "cpu":
+    if torch.compiler.is_compiling() or wide.device.type != "cpu" or is_transformed(wide, cos):
         return _half(wide, cos, sin).to(x.dtype)
     return _HalfRotation.apply(wide, cos, sin).to(x.dtype)
 
@@ -45,7 +47,10 @@ def _interleaved(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     if torch.compiler.is_compiling():  # compilers leave complex numbers alone
         even, odd = x.unflatten(-1, (-1, 2)).unbind(-1)
         return torch.stack([even * cos - odd * sin, odd * cos + even * sin], -1).flatten(-2)
-    pairs = torch.view_as_complex(x.contiguous().unflatten(-1, (-1, 2)))
+    x = x.contiguous()
+    if x.storage_offset() % 2:  # complex numbers begin at even places
+        x = x.clone()
+    pairs = torch.view_as_complex(x.unflatten(-1, (-1, 2)))
     return torch.view_as_real(pairs * torch.complex(cos, sin)).flatten(-2)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Integer
 from torch import Tensor
 
-from ..errors import EncodingInputError
+from ._checks import check_whole
 from .interface import DerivedBuffers, ScoreMod, Sizes
 
 
@@ -49,7 +49,7 @@ class ALiBi(DerivedBuffers):
     def derived(self) -> dict[str, Tensor]:
         return {"slopes": alibi_slopes(self.n_heads)}
 
-    def bias_by_offset(self, offsets: Int[Tensor, " offsets"]) -> Float[Tensor, "heads offsets"]:
+    def bias_by_offset(self, offsets: Integer[Tensor, " offsets"]) -> Float[Tensor, "heads offsets"]:
         """Return -m_h abs(offset) in float32, also in a bfloat16 model, where far keys would fall together."""
         slopes = self.slopes.to(torch.float32).to(offsets.device)
         return -slopes[:, None] * offsets.abs()
@@ -83,8 +83,7 @@ def alibi_slopes(n_heads: int) -> Float[Tensor, " heads"]:
         >>> alibi_slopes(3)
         tensor([0.0625, 0.0039, 0.2500], dtype=torch.float64)
     """
-    if not isinstance(n_heads, int) or n_heads < 1:
-        raise EncodingInputError(f"n_heads is {n_heads!r}; it must be a whole number of at least 1")
+    check_whole("n_heads", n_heads)
     power = 1 << (n_heads.bit_length() - 1)
     regular, finer = _geometric(power), _geometric(2 * power)
     return torch.cat([regular, finer[::2][: n_heads - power]])

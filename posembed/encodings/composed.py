@@ -34,6 +34,9 @@ class Composed(PositionScheme):
 
     def __init__(self, *parts: PositionScheme):
         super().__init__()
+        if not parts or not all(isinstance(part, PositionScheme) for part in parts):
+            given = ", ".join(type(part).__name__ for part in parts) or "nothing"
+            raise EncodingInputError(f"{given} was given to compose; give schemes, each made by scheme(...)")
         flat = [leaf for part in parts for leaf in (part.parts if isinstance(part, Composed) else [part])]
         self.parts = nn.ModuleList(flat)
         self.objectives = frozenset.intersection(*(part.objectives for part in self))
@@ -80,12 +83,13 @@ class Composed(PositionScheme):
         return cast(Tensor, sum(biases))
 
     def score_mod(self) -> ScoreMod | None:
-        hooks = [part.score_mod() for part in self if part.biased]
-        if not hooks or any(hook is None for hook in hooks):
+        offered = [part.score_mod() for part in self if part.biased]
+        hooks = [hook for hook in offered if hook is not None]
+        if not hooks or len(hooks) < len(offered):
             return None
 
         def chained(score, batch, head, query, key):
-            for hook in cast(list[ScoreMod], hooks):
+            for hook in hooks:
                 score = hook(score, batch, head, query, key)
             return score
 
@@ -130,7 +134,7 @@ class PerLayer(PositionScheme):
     def rotate(self, x: Tensor, positions: Tensor) -> Tensor:
         raise _each_layer_has_its_own()
 
-    def bias(self, q: Tensor, k: Tensor, positions: Tensor, key_positions: Tensor) -> Tensor:
+    def bias(self, q: Tensor, k: Tensor, positions: Tensor, key_positions: Tensor, visible=None) -> Tensor:
         raise _each_layer_has_its_own()
 
     def bias_by_offset(self, offsets: Tensor) -> Tensor:
@@ -176,7 +180,7 @@ class OnLayers(PositionScheme):
     def rotate(self, x: Tensor, positions: Tensor) -> Tensor:
         raise _each_layer_has_its_own()
 
-    def bias(self, q: Tensor, k: Tensor, positions: Tensor, key_positions: Tensor) -> Tensor:
+    def bias(self, q: Tensor, k: Tensor, positions: Tensor, key_positions: Tensor, visible=None) -> Tensor:
         raise _each_layer_has_its_own()
 
     def bias_by_offset(self, offsets: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Integer
 from torch import Tensor, nn
 
 from ..errors import EncodingInputError
@@ -58,14 +58,14 @@ class CoPE(PositionScheme):
         self,
         q: Float[Tensor, "batch heads query d_head"],
         k: Float[Tensor, "batch heads_kv key d_head"],
-        positions: Int[Tensor, "..."],
-        key_positions: Int[Tensor, "..."],
+        positions: Integer[Tensor, "..."],
+        key_positions: Integer[Tensor, "..."],
         visible: Bool[Tensor, "... query key"] | None = None,
     ) -> Float[Tensor, "batch heads query key"]:
         """Return q_i . e[p_ij] for every query and key, interpolated between whole positions."""
         if q.shape[-1] != self.d_head:
             raise EncodingInputError(f"heads are {q.shape[-1]} wide, but this scheme was made for {self.d_head}")
-        if visible is None:
+        if visible is None or visible.dtype != torch.bool:
             raise EncodingInputError("cope counts the keys that a query may see; pass visible=, True where it may")
         counted = self.counted(q, k, visible).clamp(max=self.n_positions - 1)
         below = counted.floor().long()
@@ -83,7 +83,8 @@ class CoPE(PositionScheme):
         k = k.repeat_interleave(q.shape[1] // k.shape[1], 1)
         # In float32 at least: a sum of many gates in bfloat16 stops growing at 256.
         dtype = compute_dtype(q)
-        gates = (q.to(dtype) @ k.to(dtype).mT / math.sqrt(self.d_head)).sigmoid() * visible
+        with torch.autocast(q.device.type, enabled=False):
+            gates = (q.to(dtype) @ k.to(dtype).mT / math.sqrt(self.d_head)).sigmoid() * visible
         return gates.flip(-1).cumsum(-1).flip(-1)
 
     def extra_repr(self) -> str:

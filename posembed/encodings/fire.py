@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
 from ..errors import EncodingInputError
-from ._positions import check_positions, compute_dtype, offsets_between
+from ._checks import check_positions, check_positive, check_whole
+from ._positions import compute_dtype, offsets_between
 from .interface import CAUSAL, PositionScheme, Sizes
 
 # Added to the divisor, as in the authors' code.
@@ -44,9 +45,10 @@ class FIRE(PositionScheme):
 
     def __init__(self, n_heads: int, *, width: int = 32, threshold: float = 512, log_scale: float = 0.1):
         super().__init__()
-        Sizes(n_heads=n_heads, d_model=width)
-        if threshold <= 0 or log_scale <= 0:
-            raise EncodingInputError("threshold and log_scale must be positive numbers")
+        check_whole("n_heads", n_heads)
+        check_whole("width", width)
+        check_positive("threshold", threshold)
+        check_positive("log_scale", log_scale)
         self.mlp = nn.Sequential(nn.Linear(1, width), nn.ReLU(), nn.Linear(width, n_heads))
         self.log_scale = nn.Parameter(torch.tensor(float(log_scale)))
         # L is learned as a multiple of where it starts: a step of the optimiser is small beside 512.
@@ -62,13 +64,14 @@ class FIRE(PositionScheme):
         self,
         q: Float[Tensor, "batch heads query d_head"],
         k: Float[Tensor, "batch heads_kv key d_head"],
-        positions: Int[Tensor, "..."],
-        key_positions: Int[Tensor, "..."],
+        positions: Integer[Tensor, "..."],
+        key_positions: Integer[Tensor, "..."],
     ) -> Float[Tensor, "*batch heads query key"]:
         """Return the network's output for every query and key; keys ahead count as if they were as far behind."""
         check_positions(positions, q)
         check_positions(key_positions, k, name="key_positions")
-        if not torch.compiler.is_compiling() and positions.numel() and int(positions.min()) < 0:
+        positions, key_positions = positions.long(), key_positions.long()
+        if not torch.compiler.is_compiling() and bool((positions < 0).any() or (key_positions < 0).any()):
             raise EncodingInputError("a position is negative; FIRE measures distances against positions, so start at 0")
         distances = offsets_between(positions, key_positions).abs()
         # In float32 at least, whatever the weights' format: far shares differ in their sixth digit.
@@ -77,7 +80,8 @@ class FIRE(PositionScheme):
         share = self._psi(distances.to(dtype)) / (self._psi(reach) + EPSILON)[..., :, None]
         first, first_bias, second, second_bias = (each.to(dtype) for each in self.mlp.parameters())
         hidden = (share[..., None] * first[:, 0] + first_bias).relu()
-        return (hidden @ second.T + second_bias).movedim(-1, -3)
+        with torch.autocast(q.device.type, enabled=False):
+            return (hidden @ second.T + second_bias).movedim(-1, -3)
 
     def _psi(self, distance: Tensor) -> Tensor:
         return torch.log1p(self.log_scale.to(distance.dtype).abs() * distance)

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
 from ..errors import EncodingInputError
 from ._angles import LastValues
+from ._checks import check_positions, check_whole
 from ._positions import offsets_between
 
 CAUSAL, BIDIRECTIONAL = "causal", "bidirectional"
@@ -31,9 +32,8 @@ class Sizes:
 
     def __post_init__(self):
         for name in ("d_model", "n_heads", "n_layers", "n_positions"):
-            value = getattr(self, name)
-            if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
-                raise EncodingInputError(f"{name} is {value!r}; it must be a whole number of at least 1")
+            if getattr(self, name) is not None:
+                check_whole(name, getattr(self, name))
         if self.causal not in (None, True, False):
             raise EncodingInputError(f"causal is {self.causal!r}; it must be True or False")
         if self.d_model is not None and self.n_heads is not None and self.d_model % self.n_heads:
@@ -90,15 +90,15 @@ class PositionScheme(nn.Module):
         """Make the scheme for a model of these sizes."""
         return cls(**options)
 
-    def add(self, x: Float[Tensor, "*batch seq d_model"], positions: Int[Tensor, "..."]) -> Tensor:
+    def add(self, x: Float[Tensor, "*batch seq d_model"], positions: Integer[Tensor, "..."]) -> Tensor:
         """Add to the embeddings, once, before the first layer; shape and dtype are kept."""
         return x
 
-    def rotate(self, x: Float[Tensor, "*batch seq d_head"], positions: Int[Tensor, "..."]) -> Tensor:
+    def rotate(self, x: Float[Tensor, "*batch seq d_head"], positions: Integer[Tensor, "..."]) -> Tensor:
         """Turn queries, and keys before they go into a cache; shape and dtype are kept."""
         return x
 
-    def rotate_keys(self, x: Float[Tensor, "*batch seq d_head"], positions: Int[Tensor, "..."]) -> Tensor:
+    def rotate_keys(self, x: Float[Tensor, "*batch seq d_head"], positions: Integer[Tensor, "..."]) -> Tensor:
         """Turn keys, where that is not what `rotate` does (xPos)."""
         return self.rotate(x, positions)
 
@@ -106,19 +106,23 @@ class PositionScheme(nn.Module):
         self,
         q: Float[Tensor, "batch heads query d_head"],
         k: Float[Tensor, "batch heads_kv key d_head"],
-        positions: Int[Tensor, "..."],
-        key_positions: Int[Tensor, "..."],
+        positions: Integer[Tensor, "..."],
+        key_positions: Integer[Tensor, "..."],
     ) -> Float[Tensor, "*batch heads query key"] | None:
         """Return what to add to the scaled attention logits, "heads query key", or None.
 
         A batch axis stands in front when the bias depends on q or k or when positions have one. Unless overridden, it
         is read off `bias_by_offset`.
         """
+        if type(self).bias_by_offset is PositionScheme.bias_by_offset:
+            return None
+        check_positions(positions, q)
+        check_positions(key_positions, k, name="key_positions")
         offsets = offsets_between(positions, key_positions)
         by_offset = self.bias_by_offset(offsets.flatten())
         return None if by_offset is None else by_offset.unflatten(-1, offsets.shape).movedim(0, -3)
 
-    def bias_by_offset(self, offsets: Int[Tensor, " offsets"]) -> Float[Tensor, "heads offsets"] | None:
+    def bias_by_offset(self, offsets: Integer[Tensor, " offsets"]) -> Float[Tensor, "heads offsets"] | None:
         """Return the bias for each offset, key position minus query position, where nothing else matters; else None.
 
         With contiguous positions attention then needs one number a diagonal and never a whole matrix.
@@ -170,6 +174,14 @@ class DerivedBuffers(PositionScheme):
         """Return the tensors by name, computed on the CPU."""
         raise NotImplementedError
 
+    def _remember(self, positions: Tensor, dtype: torch.dtype, compute: Callable[[], Any]) -> Any:
+        """Return what `compute()` gives, or gave for the same positions, format and derived tensors the last time."""
+        if torch.compiler.is_compiling():
+            return compute()
+        tensors = [self.get_buffer(name) for name in self._derived]
+        key = (dtype, *((id(each), None if each.is_inference() else each._version) for each in tensors))
+        return self._last.get(positions, key, compute)
+
     def _derive(self, device: torch.device) -> None:
         # Some devices have no float64; there the CPU keeps the tensors and does the arithmetic.
         device = torch.device("cpu") if device.type == "mps" else device
@@ -178,9 +190,15 @@ class DerivedBuffers(PositionScheme):
             derived = self.derived()
         for name, tensor in derived.items():
             self.register_buffer(name, tensor.to(device), persistent=False)
-        self._last = LastValues()
+        self._derived, self._last = tuple(derived), LastValues()
 
     def _apply(self, fn, recurse=True):
-        result = super()._apply(fn, recurse)
-        self._derive(fn(torch.empty(0)).device)
+        here = self.get_buffer(self._derived[0]).device
+        kept = {name: self._buffers.pop(name) for name in self._derived}
+        try:
+            result = super()._apply(fn, recurse)
+        finally:
+            self._buffers.update(kept)
+        # Where a tensor goes that is where the derived ones are.
+        self._derive(fn(torch.empty(0, device=here)).device)
         return result

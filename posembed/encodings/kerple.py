@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
 from ..errors import EncodingInputError
@@ -55,7 +55,7 @@ class KERPLE(PositionScheme):
         (n_heads,) = sizes.need("kerple", "n_heads")
         return cls(n_heads, **options)
 
-    def bias_by_offset(self, offsets: Int[Tensor, " offsets"]) -> Float[Tensor, "heads offsets"]:
+    def bias_by_offset(self, offsets: Integer[Tensor, " offsets"]) -> Float[Tensor, "heads offsets"]:
         """Return the kernel of each distance for each head, in float32 at least."""
         scale, shape = (each[:, None].to(offsets.device) for each in self._positive())
         return self._kernel(offsets.abs().to(scale.dtype), scale, shape)

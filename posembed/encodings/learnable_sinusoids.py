@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
 from ..errors import EncodingInputError
 from ._angles import arrange, frequencies
-from ._positions import check_positions, compute_dtype
+from ._checks import check_positions, check_positive
+from ._positions import compute_dtype, for_heads
 from .interface import PositionScheme, Sizes
 
 
@@ -42,8 +43,7 @@ class LearnableSinusoidal(PositionScheme):
         super().__init__()
         if layout not in ("interleaved", "concat"):
             raise EncodingInputError(f"layout is {layout!r}; choose among interleaved, concat")
-        if base <= 0:
-            raise EncodingInputError(f"base is {base!r}; it must be a positive number")
+        check_positive("base", base)
         Sizes(d_model=d_model)
         self.d_model, self.layout = d_model, layout
         self.frequencies = nn.Parameter(frequencies(d_model, base).to(torch.get_default_dtype()))
@@ -53,15 +53,15 @@ class LearnableSinusoidal(PositionScheme):
         (d_model,) = sizes.need("learnable_sinusoidal", "d_model")
         return cls(d_model, **options)
 
-    def add(self, x: Float[Tensor, "*batch seq d_model"], positions: Int[Tensor, "..."]) -> Tensor:
+    def add(self, x: Float[Tensor, "*batch seq d_model"], positions: Integer[Tensor, "..."]) -> Tensor:
         """Add each position's row. The sum is taken in float32 at least and rounded once."""
         if x.shape[-1] != self.d_model:
             raise EncodingInputError(f"x is {x.shape[-1]} wide, but this scheme was made for {self.d_model}")
         check_positions(positions, x)
         dtype = compute_dtype(x)
-        return (x.to(dtype) + self.rows(positions).to(dtype)).to(x.dtype)
+        return (x.to(dtype) + for_heads(self.rows(positions), x).to(dtype)).to(x.dtype)
 
-    def rows(self, positions: Int[Tensor, "*shape"]) -> Float[Tensor, "*shape d_model"]:
+    def rows(self, positions: Integer[Tensor, "*shape"]) -> Float[Tensor, "*shape d_model"]:
         """Return the row of each position, which may be negative, with gradients to the frequencies; in float64."""
         # float64 also where the parameter is bfloat16: its rounding moves a frequency, but never merges two positions.
         exact = torch.device("cpu") if positions.device.type == "mps" else positions.device

@@ -6,11 +6,12 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
 from ..errors import EncodingInputError, PositionOutOfRangeError
-from ._positions import check_positions, compute_dtype
+from ._checks import check_positions
+from ._positions import compute_dtype, for_heads
 from .interface import PositionScheme, Sizes
 
 
@@ -21,7 +22,7 @@ class Learned(PositionScheme):
         n_positions: the number of rows; there is no row for a position beyond.
         d_model: the width.
         table: "positions d_model" to start from instead, copied: a tensor, or anything that has one as its ``weight``
-            and is no module, such as a PositionTable. Row p is position p.
+            and is no module. Row p is position p.
         std: of the normal distribution that rows are drawn from.
 
     Raises:
@@ -56,15 +57,15 @@ class Learned(PositionScheme):
             sizes.need("learned", "n_positions", "d_model")
         return cls(sizes.n_positions, sizes.d_model, **options)
 
-    def add(self, x: Float[Tensor, "*batch seq d_model"], positions: Int[Tensor, "..."]) -> Tensor:
+    def add(self, x: Float[Tensor, "*batch seq d_model"], positions: Integer[Tensor, "..."]) -> Tensor:
         """Add each position's row. The sum is taken in float32 at least and rounded once."""
         if x.shape[-1] != self.weight.shape[1]:
             raise EncodingInputError(f"x is {x.shape[-1]} wide and the table {self.weight.shape[1]}; they must agree")
         check_positions(positions, x)
+        positions, dtype = positions.long(), compute_dtype(x)
         if not torch.compiler.is_compiling():
             self._check_range(positions)
-        dtype = compute_dtype(x)
-        return (x.to(dtype) + F.embedding(positions.long(), self.weight).to(dtype)).to(x.dtype)
+        return (x.to(dtype) + for_heads(F.embedding(positions, self.weight), x).to(dtype)).to(x.dtype)
 
     def _check_range(self, positions: Tensor) -> None:
         if positions.numel() == 0:

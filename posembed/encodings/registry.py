@@ -119,6 +119,8 @@ def _names(name: Any) -> list[str]:
 
 
 def _check_options(options: Mapping[str, Mapping[str, Any]], names: list[str]) -> None:
+    if not isinstance(options, Mapping):
+        raise EncodingInputError(f"options are {options!r}; give a mapping of schemes to mappings of their options")
     for each, its_options in options.items():
         if each not in names:
             there = ", ".join(names) or "an instance, which takes none"

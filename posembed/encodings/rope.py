@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Integer
 from torch import Tensor
 
 from ..errors import EncodingInputError
 from ._angles import cos_sin, frequencies
-from ._positions import check_positions, compute_dtype, for_heads
+from ._checks import check_positions, check_positive
+from ._positions import compute_dtype, for_heads
 from ._rotation import rotate_pairs
 from .interface import DerivedBuffers, Sizes
 from .rope_scaling import Scaling, as_scaling
@@ -65,7 +65,7 @@ class RoPE(DerivedBuffers):
     ):
         super().__init__()
         _check_layout(layout)
-        self.d_head, self.base, self.layout = d_head, _checked_base(base), layout
+        self.d_head, self.base, self.layout = d_head, check_positive("base", base), layout
         self.width = _rotated_width(d_head, fraction)
         self.axes = None if axes is None else _checked_axes(axes, self.width)
         self.n_axes = None if axes is None else len(axes)
@@ -82,10 +82,10 @@ class RoPE(DerivedBuffers):
             return {"frequencies": torch.cat([frequencies(width, self.base) for width in widths])}
         return {"frequencies": torch.cat([self.scaling.frequencies(width, self.base) for width in widths])}
 
-    def rotate(self, x: Float[Tensor, "*batch seq d_head"], positions: Int[Tensor, "..."]) -> Tensor:
+    def rotate(self, x: Float[Tensor, "*batch seq d_head"], positions: Integer[Tensor, "..."]) -> Tensor:
         """Turn the pairs of x by the angles of its positions. The arithmetic is float32 at least, rounded once."""
         self._check(x, positions)
-        cos, sin = self._last.get(positions, (compute_dtype(x),), lambda: self._cos_sin(positions, x))
+        cos, sin = self._remember(positions, compute_dtype(x), lambda: self._cos_sin(positions, x))
         return rotate_pairs(x, for_heads(cos, x), for_heads(sin, x), self.layout)
 
     def _cos_sin(self, positions: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -103,7 +103,7 @@ class RoPE(DerivedBuffers):
 
 
 def _axial_cos_sin(
-    positions: Int[Tensor, "..."],
+    positions: Integer[Tensor, "..."],
     frequencies: Float[Tensor, " pairs"],
     axes: Sequence[int] | None,
     dtype: torch.dtype,
@@ -178,12 +178,6 @@ def _check_layout(layout: str) -> None:
     """Raise EncodingInputError for a layout that rope does not have."""
     if layout not in LAYOUTS:
         raise EncodingInputError(f"layout is {layout!r}; choose among {', '.join(LAYOUTS)}")
-
-
-def _checked_base(base: float) -> float:
-    if not 0 < base < math.inf:
-        raise EncodingInputError(f"base is {base!r}; it must be a positive number")
-    return float(base)
 
 
 def _checked_axes(axes: Sequence[int], width: int) -> tuple[int, ...]:

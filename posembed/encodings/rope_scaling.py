@@ -14,6 +14,7 @@ from torch import Tensor
 
 from ..errors import EncodingInputError
 from ._angles import frequencies
+from ._checks import check_positive
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Scaling:
     factor: float
 
     def __post_init__(self):
-        if not 1 <= self.factor < math.inf:
+        if not isinstance(self.factor, int | float) or not 1 <= self.factor < math.inf:
             raise EncodingInputError(f"the scaling's factor is {self.factor!r}; it must be a number of at least 1")
 
     def frequencies(self, width: int, base: float) -> Float[Tensor, " pairs"]:
@@ -124,6 +125,8 @@ class YaRNScaling(Scaling):
             _check_positive(self, "attention")
 
     def frequencies(self, width: int, base: float) -> Float[Tensor, " pairs"]:
+        if base <= 1:
+            raise EncodingInputError(f"base is {base!r}; for yarn it must be above 1, so that frequencies differ")
         kept = frequencies(width, base)
         low, high = self._pair_turning(self.beta_fast, width, base), self._pair_turning(self.beta_slow, width, base)
         if self.truncate:
@@ -214,7 +217,7 @@ def as_scaling(scaling: Scaling | Mapping[str, Any] | None) -> Scaling | None:
         return None
     if kind not in SCALINGS:
         raise EncodingInputError(f"the scaling's rope_type is {kind!r}; choose among {', '.join(SCALINGS)}")
-    if "attention_factor" in given:
+    if kind == "yarn" and "attention_factor" in given:
         given["attention"] = given.pop("attention_factor")
     return _made(SCALINGS[kind], given)
 
@@ -231,5 +234,4 @@ def _made(kind: type[Scaling], given: dict[str, Any]) -> Scaling:
 
 def _check_positive(scaling: Scaling, *names: str) -> None:
     for name in names:
-        if not 0 < getattr(scaling, name) < math.inf:
-            raise EncodingInputError(f"the scaling's {name} is {getattr(scaling, name)!r}; it must be positive")
+        check_positive(f"the scaling's {name}", getattr(scaling, name))

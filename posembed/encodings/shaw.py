@@ -7,11 +7,12 @@ from typing import Any, Literal, get_args
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
 from ..errors import EncodingInputError
-from ._positions import check_positions, offsets_between
+from ._checks import check_positions
+from ._positions import offsets_between
 from .interface import PositionScheme, Sizes
 from .learnable_sinusoids import LearnableSinusoidal
 from .sinusoids import Sinusoidal
@@ -71,26 +72,32 @@ class Shaw(PositionScheme):
         self,
         q: Float[Tensor, "batch heads query d_head"],
         k: Float[Tensor, "batch heads_kv key d_head"],
-        positions: Int[Tensor, "..."],
-        key_positions: Int[Tensor, "..."],
+        positions: Integer[Tensor, "..."],
+        key_positions: Integer[Tensor, "..."],
     ) -> Float[Tensor, "batch heads query key"]:
         """Return q_i . a_(j - i) / sqrt(d_head) for every query and key."""
         self._check(q, k, positions, key_positions)
         offsets = self._clipped(offsets_between(positions, key_positions))
-        first, last = self._range(offsets)
-        rows = self.relative_vectors(torch.arange(first, last + 1, device=q.device)).to(q.dtype)
-        by_offset = q @ rows.T / math.sqrt(self.d_head)
-        index = offsets - first
+        there, index = self._listed(offsets)
+        by_offset = q @ self.relative_vectors(there).to(q.dtype).T / math.sqrt(self.d_head)
         return by_offset.gather(-1, (index[:, None] if index.ndim > 2 else index).expand(*q.shape[:-1], -1))
 
-    def relative_vectors(self, offsets: Int[Tensor, " offsets"]) -> Float[Tensor, "offsets d_head"]:
+    def relative_vectors(self, offsets: Integer[Tensor, " offsets"]) -> Float[Tensor, "offsets d_head"]:
         """Return the vector of each offset, key position minus query position."""
         offsets = self._clipped(offsets)
         if self.vectors == "learned" and self.max_distance is not None:
             return F.embedding(offsets + self.max_distance, self.weight)
         if isinstance(self.sinusoids, LearnableSinusoidal):
             return self.sinusoids.rows(offsets)
-        return self.sinusoids.add(torch.zeros(len(offsets), self.d_head, device=offsets.device), offsets)
+        zeros = torch.zeros(len(offsets), self.d_head, device=offsets.device, dtype=torch.float64)
+        return self.sinusoids.add(zeros, offsets)
+
+    def _listed(self, offsets: Tensor) -> tuple[Tensor, Tensor]:
+        """List the offsets that there are, and say for each pair which of the list is its own."""
+        first, last = self._range(offsets)
+        if last - first >= 4 * sum(offsets.shape[-2:]):  # far apart, with gaps
+            return offsets.unique(return_inverse=True)
+        return torch.arange(first, last + 1, device=offsets.device), offsets - first
 
     def _range(self, offsets: Tensor) -> tuple[int, int]:
         """The first and the last offset that there is, or, where values cannot be read, that there may be."""

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from typing import Any, Literal, get_args
 
 import torch
-from jaxtyping import Complex, Float, Int
+from jaxtyping import Complex, Float, Integer
 from torch import Tensor
 
 from ..errors import EncodingInputError
 from ._angles import arrange, cos_sin
-from ._positions import check_positions, compute_dtype, for_heads
+from ._checks import check_positions, check_positive
+from ._positions import compute_dtype, for_heads
 from .interface import DerivedBuffers, Sizes
 
 Layout = Literal["interleaved", "concat", "tensor2tensor"]
@@ -105,13 +106,13 @@ class Sinusoidal(DerivedBuffers):
     def derived(self) -> dict[str, Tensor]:
         return {"frequencies": _frequencies(self.d_model, self.base, self.layout)}
 
-    def add(self, x: Float[Tensor, "*batch seq d_model"], positions: Int[Tensor, "..."]) -> Tensor:
+    def add(self, x: Float[Tensor, "*batch seq d_model"], positions: Integer[Tensor, "..."]) -> Tensor:
         """Add each position's row. The sum is taken in float32 at least and rounded once."""
         if x.shape[-1] != self.d_model:
             raise EncodingInputError(f"x is {x.shape[-1]} wide, but this scheme was made for {self.d_model}")
         check_positions(positions, x)
         dtype = compute_dtype(x)
-        rows = self._last.get(positions, (dtype,), lambda: self._rows(positions, dtype))
+        rows = self._remember(positions, dtype, lambda: self._rows(positions, dtype))
         return (x.to(dtype) + for_heads(rows, x)).to(x.dtype)
 
     def _rows(self, positions: Tensor, dtype: torch.dtype) -> Tensor:
@@ -216,8 +217,7 @@ def _check(n_positions: int, d_model: int, base: float, layout: str, dtype: torc
         raise EncodingInputError(
             f"d_model is {d_model!r}; for {layout} it must be a whole number of at least {narrowest}"
         )
-    if not 0 < base < math.inf:
-        raise EncodingInputError(f"base is {base!r}; it must be a positive number")
+    check_positive("base", base)
     if not dtype.is_floating_point:
         raise EncodingInputError(f"dtype is {dtype}; sines need a floating-point format")
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
 from ..errors import EncodingInputError
+from ._checks import check_whole
 from .interface import DerivedBuffers, ScoreMod, Sizes
 
 
@@ -45,6 +46,8 @@ class T5(DerivedBuffers):
     def __init__(self, n_heads: int, *, causal: bool, n_buckets: int = 32, max_distance: int = 128):
         super().__init__()
         self.n_heads, self.causal, self.n_buckets, self.max_distance = n_heads, causal, n_buckets, max_distance
+        for name in ("n_heads", "n_buckets", "max_distance"):
+            check_whole(name, getattr(self, name))
         # The buckets of one side: a causal model has one side, the other kind two.
         self.side = n_buckets if causal else n_buckets // 2
         self._check()
@@ -62,13 +65,13 @@ class T5(DerivedBuffers):
     def derived(self) -> dict[str, Tensor]:
         return {"first_distances": torch.tensor(_first_distances(self.side, self.max_distance))}
 
-    def bucket(self, offsets: Int[Tensor, "*shape"]) -> Int[Tensor, "*shape"]:
+    def bucket(self, offsets: Integer[Tensor, "*shape"]) -> Integer[Tensor, "*shape"]:
         """Return the bucket of each offset, key position minus query position."""
         distances = (-offsets).clamp(min=0) if self.causal else offsets.abs()
         buckets = torch.bucketize(distances, self.first_distances.to(offsets.device), right=True) - 1
         return buckets if self.causal else buckets + self.side * (offsets > 0)
 
-    def bias_by_offset(self, offsets: Int[Tensor, " offsets"]) -> Float[Tensor, "heads offsets"]:
+    def bias_by_offset(self, offsets: Integer[Tensor, " offsets"]) -> Float[Tensor, "heads offsets"]:
         """Return the learned number of each offset's bucket, for each head."""
         return F.embedding(self.bucket(offsets), self.weight).T
 
@@ -82,8 +85,6 @@ class T5(DerivedBuffers):
         return hook
 
     def _check(self) -> None:
-        if not isinstance(self.n_heads, int) or self.n_heads < 1:
-            raise EncodingInputError(f"n_heads is {self.n_heads!r}; it must be a whole number of at least 1")
         if self.n_buckets < 2 or (not self.causal and (self.n_buckets < 4 or self.n_buckets % 2)):
             raise EncodingInputError(
                 f"n_buckets is {self.n_buckets}; it must be at least 2, in a bidirectional model at least 4 and even"

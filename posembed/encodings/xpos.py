@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Integer
 from torch import Tensor
 
 from ..errors import EncodingInputError, PositionOutOfRangeError
 from ._angles import cos_sin
+from ._checks import check_positive
 from ._positions import compute_dtype, for_heads
 from ._rotation import rotate_pairs
 from .interface import CAUSAL, Sizes
@@ -18,8 +18,8 @@ from .rope import RoPE, RotaryLayout
 
 # The slowest pair's decay over scale_base positions: gamma / (1 + gamma) with the paper's gamma of 0.4.
 GAMMA = 0.4
-# e to the 80 and its inverse are in float32's range with room for what they are multiplied by.
-LARGEST_EXPONENT = 80.0
+# e to the 80 and its inverse are in float32's range with room for what they are multiplied by, e to the 8 in float16's.
+LARGEST_EXPONENT, LARGEST_IN_FLOAT16 = 80.0, 8.0
 
 
 class XPos(RoPE):
@@ -63,9 +63,9 @@ class XPos(RoPE):
         base: float = 10000.0,
         layout: RotaryLayout = "interleaved",
     ):
-        if not 0 < scale_base < math.inf:
-            raise EncodingInputError(f"scale_base is {scale_base!r}; it must be a positive number")
-        self.scale_base, self.origin = float(scale_base), origin
+        if not isinstance(origin, int):
+            raise EncodingInputError(f"origin is {origin!r}; it must be a whole number, a position")
+        self.scale_base, self.origin = check_positive("scale_base", scale_base), origin
         super().__init__(d_head, base=base, layout=layout)
 
     @classmethod
@@ -77,18 +77,19 @@ class XPos(RoPE):
         decay = torch.log((share + GAMMA) / (1 + GAMMA)) / self.scale_base
         return super().derived() | {"decay": decay}
 
-    def rotate(self, x: Float[Tensor, "*batch seq d_head"], positions: Int[Tensor, "..."]) -> Tensor:
+    def rotate(self, x: Float[Tensor, "*batch seq d_head"], positions: Integer[Tensor, "..."]) -> Tensor:
         """Turn and damp queries."""
         return self._scaled_rotation(x, positions, 1)
 
-    def rotate_keys(self, x: Float[Tensor, "*batch seq d_head"], positions: Int[Tensor, "..."]) -> Tensor:
+    def rotate_keys(self, x: Float[Tensor, "*batch seq d_head"], positions: Integer[Tensor, "..."]) -> Tensor:
         """Turn keys and multiply them by the inverse."""
         return self._scaled_rotation(x, positions, -1)
 
     def _scaled_rotation(self, x: Tensor, positions: Tensor, sign: int) -> Tensor:
         self._check(x, positions)
+        positions = positions.long()
         if not torch.compiler.is_compiling():
-            self._check_range(positions)
+            self._check_range(positions, x.dtype)
         dtype = compute_dtype(x)
         cos, sin = cos_sin(positions, self.frequencies, torch.float64)
         exponent = sign * (positions.to(self.decay.device) - self.origin).double()[..., None] * self.decay
@@ -97,8 +98,9 @@ class XPos(RoPE):
             x, for_heads((cos * scale).to(dtype), x), for_heads((sin * scale).to(dtype), x), self.layout
         )
 
-    def _check_range(self, positions: Tensor) -> None:
-        reach = int(LARGEST_EXPONENT / -float(self.decay[0]))
+    def _check_range(self, positions: Tensor, dtype: torch.dtype) -> None:
+        largest = LARGEST_IN_FLOAT16 if dtype == torch.float16 else LARGEST_EXPONENT
+        reach = int(largest / -float(self.decay[0]))
         if positions.numel() and int((positions - self.origin).abs().max()) > reach:
             raise PositionOutOfRangeError(
                 f"a position is more than {reach} from the origin {self.origin}, and damping leaves float32's range; "

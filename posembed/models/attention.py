@@ -9,7 +9,8 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from ..encodings._positions import check_positions, compute_dtype, offsets_between
+from ..encodings._checks import check_positions
+from ..encodings._positions import compute_dtype, offsets_between
 from ..encodings.interface import PositionScheme
 from ..errors import AttentionInputError, EncodingInputError
 from ._blocks import Bias, attend_in_blocks

@@ -1,0 +1,290 @@
+"""Several schemes in one, schemes that differ from layer to layer, and their bias as a hook of FlexAttention."""
+
+import pytest
+import torch
+from small_schemes import bias, build, tokens, vectors
+from torch.nn.attention.flex_attention import flex_attention
+
+from posembed import PositionScheme, scheme
+from posembed.encodings import (
+    FIRE,
+    KERPLE,
+    T5,
+    ALiBi,
+    Composed,
+    CoPE,
+    LearnableSinusoidal,
+    Learned,
+    NoPos,
+    OnLayers,
+    PerLayer,
+    RoPE,
+    Shaw,
+    Sinusoidal,
+    XPos,
+)
+from posembed.errors import EncodingInputError
+
+
+def test_additions_and_rotations_come_one_after_the_other():
+    x, q, k = tokens()
+    positions = torch.arange(7) + 3
+    learned, sinusoidal, rope, xpos = build("learned"), build("sinusoidal"), build("rope"), build("xpos")
+    made = learned + sinusoidal + rope + xpos
+    assert torch.equal(made.add(x, positions), sinusoidal.add(learned.add(x, positions), positions))
+    assert torch.equal(made.rotate(q, positions), xpos.rotate(rope.rotate(q, positions), positions))
+    assert torch.equal(made.rotate_keys(k, positions), xpos.rotate_keys(rope.rotate(k, positions), positions))
+    assert not made.biased and made.bias(q, k, positions, positions) is None
+
+
+def test_the_order_of_the_parts_is_the_order_of_the_acts():
+    class Doubling(PositionScheme):
+        def add(self, x, positions):
+            return 2 * x
+
+    x, positions = torch.ones(1, 2, 16), torch.arange(2)
+    learned = build("learned")
+    rows = learned.add(torch.zeros(1, 2, 16), positions)
+    torch.testing.assert_close((Doubling() + learned).add(x, positions), 2 * x + rows, rtol=0, atol=0)
+    torch.testing.assert_close((learned + Doubling()).add(x, positions), 2 * (x + rows), rtol=0, atol=0)
+
+
+def test_biases_are_summed():
+    _, q, k = tokens()
+    positions, key_positions = torch.arange(7) + 3, torch.arange(7)
+    parts = [build(kind) for kind in ("t5", "alibi", "shaw", "rope", "cope", "kerple", "fire")]
+    expected = sum(bias(part, q, k, positions, key_positions) for part in parts if not isinstance(part, RoPE))
+    # The same numbers, summed in the same order; only (batch, ...) and (heads, ...) meet in another place.
+    torch.testing.assert_close(bias(Composed(*parts), q, k, positions, key_positions), expected, rtol=0, atol=1e-5)
+
+
+def test_biases_of_offsets_are_summed_where_all_parts_have_one():
+    offsets = torch.arange(-9, 4)
+    t5, alibi = build("t5"), build("alibi")
+    expected = t5.bias_by_offset(offsets) + alibi.bias_by_offset(offsets)
+    assert torch.equal((t5 + build("rope") + alibi).bias_by_offset(offsets), expected)
+    for other in ("shaw", "fire", "cope"):
+        assert (alibi + build(other)).bias_by_offset(offsets) is None
+    assert (build("rope") + build("learned")).bias_by_offset(offsets) is None
+
+
+def test_what_is_composed_is_taken_apart():
+    rope, t5, learned, alibi = RoPE(8), T5(2, causal=True), Learned(8, 16), ALiBi(2)
+    made = (rope + t5) + (learned + alibi)
+    assert list(made) == [rope, t5, learned, alibi] and list(made.parts) == list(made)
+    assert list(Composed(Composed(Composed(rope)), t5)) == [rope, t5]
+
+
+def test_objectives_are_those_of_all_parts():
+    both, causal = frozenset({"causal", "bidirectional"}), frozenset({"causal"})
+    assert (RoPE(8) + Learned(4, 16)).objectives == both
+    assert (RoPE(8) + T5(2, causal=False)).objectives == both
+    for part in (XPos(8), FIRE(2), CoPE(8), T5(2, causal=True)):
+        assert (RoPE(8) + part).objectives == causal
+    with pytest.raises(EncodingInputError, match="Composed is not defined for a bidirectional model"):
+        (RoPE(8) + XPos(8)).check_objective(False)
+
+
+def test_no_objective_in_common():
+    other = NoPos()
+    other.objectives = frozenset({"bidirectional"})
+    with pytest.raises(
+        EncodingInputError, match="^NoPos and XPos have no objective in common; choose schemes that do$"
+    ):
+        other + XPos(8)
+
+
+def test_positions_on_several_axes_and_on_one_do_not_go_together():
+    image = RoPE(8, axes=[4, 4])
+    for other in (Learned(4, 16), ALiBi(2), RoPE(8), RoPE(8, axes=[4, 2, 2])):
+        with pytest.raises(EncodingInputError, match="positions on several axes and another does not"):
+            image + other
+    assert (image + NoPos()).n_axes == (NoPos() + image + RoPE(8, axes=[2, 6])).n_axes == 2
+
+
+def test_the_mask_is_passed_on_to_those_that_read_it():
+    _, q, k = tokens(5)
+    cope, alibi = build("cope"), build("alibi")
+    made = alibi + cope
+    assert made.reads_mask and not (alibi + build("t5")).reads_mask
+    positions, visible = torch.arange(5), torch.ones(5, 5, dtype=torch.bool).tril().logical_and(torch.arange(5) != 2)
+    expected = alibi.bias(q, k, positions, positions) + cope.bias(q, k, positions, positions, visible=visible)
+    assert torch.equal(made.bias(q, k, positions, positions, visible=visible), expected)
+    with pytest.raises(EncodingInputError, match="cope counts the keys that a query may see; pass visible="):
+        made.bias(q, k, positions, positions)
+
+
+def test_a_composition_is_one_module():
+    made = scheme("learned+t5+rope", d_model=16, n_heads=2, n_positions=8, causal=True)
+    assert {name for name, _ in made.named_parameters()} == {"parts.0.weight", "parts.1.weight"}
+    other = scheme("learned+t5+rope", d_model=16, n_heads=2, n_positions=8, causal=True)
+    other.load_state_dict(made.state_dict())
+    assert torch.equal(other.parts[1].weight, made.parts[1].weight)
+
+
+# Layers.
+
+
+def test_a_composition_that_all_layers_share_is_its_own_layer():
+    made = RoPE(8) + ALiBi(2)
+    assert made.layer(0) is made.layer(99) is made
+
+
+def test_the_layer_of_a_composition_is_the_composition_of_its_layers():
+    shaws, mixed = PerLayer([Shaw(8), Shaw(8)]), OnLayers(RoPE(8), [1], n_layers=2)
+    made = shaws + mixed + ALiBi(2)
+    first, second = made.layer(0), made.layer(1)
+    assert [type(part) for part in first] == [Shaw, NoPos, ALiBi]
+    assert [type(part) for part in second] == [Shaw, RoPE, ALiBi]
+    assert second.parts[0] is shaws.layers[1] and second.parts[1] is mixed.scheme
+    _, q, k = tokens(3)
+    positions = torch.arange(3)
+    assert torch.equal(first.rotate(q, positions), q)
+    assert torch.equal(second.rotate(q, positions), RoPE(8).rotate(q, positions))
+    assert first.bias(q, k, positions, positions).shape == (2, 2, 3, 3)
+
+
+def test_a_layer_of_its_own_also_reads_the_mask():
+    made = scheme("cope+rope", d_model=16, n_heads=2, n_layers=2, causal=True)
+    assert made.layer(1).reads_mask
+    assert scheme("cope", d_model=16, n_heads=2, n_layers=2, causal=True).layer(1).reads_mask
+
+
+def test_on_layers_gives_the_scheme_to_some_layers():
+    rope = RoPE(8)
+    mixed = OnLayers(rope, (i for i in (0, 2)), n_layers=4)
+    assert [mixed.layer(i) is rope for i in range(4)] == [True, False, True, False]
+    assert isinstance(mixed.layer(3), NoPos)
+    assert OnLayers(XPos(8), [0], n_layers=1).objectives == {"causal"}
+    assert OnLayers(RoPE(8, axes=[4, 4]), [0], n_layers=1).n_axes == 2
+
+
+def test_on_layers_of_schemes_for_each_layer():
+    shaws = PerLayer([Shaw(8) for _ in range(3)])
+    mixed = OnLayers(shaws, [2], n_layers=3)
+    assert mixed.layer(2) is shaws.layers[2] and isinstance(mixed.layer(0), NoPos)
+
+
+@pytest.mark.parametrize("wrap", [lambda s: OnLayers(s, [], n_layers=2), lambda s: PerLayer([s, Learned(9, 16)])])
+def test_what_is_added_to_the_embeddings_is_added_once_for_all_layers(wrap):
+    x, _, _ = tokens()
+    learned = build("learned")
+    assert torch.equal(wrap(learned).add(x, torch.arange(7)), learned.add(x, torch.arange(7)))
+
+
+MANY = {
+    "PerLayer": lambda: PerLayer([Shaw(8), Shaw(8)]),
+    "PerLayer of CoPE": lambda: PerLayer([CoPE(8), CoPE(8)]),
+    "OnLayers": lambda: OnLayers(RoPE(8), [0], n_layers=2),
+    "OnLayers of CoPE": lambda: OnLayers(CoPE(8), [0], n_layers=2),
+    "Composed of both": lambda: PerLayer([Shaw(8), Shaw(8)]) + OnLayers(RoPE(8), [0], n_layers=2),
+}
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("use", ["rotate", "rotate_keys", "bias", "bias with a mask", "bias_by_offset"])
+@pytest.mark.parametrize("many", MANY.values(), ids=MANY)
+def test_a_scheme_of_many_layers_is_not_that_of_one(many, use):
+    if use == "bias with a mask" and many is MANY["Composed of both"]:
+        use = "bias"  # a composition takes the argument
+    _, q, k = tokens(3)
+    positions, made = torch.arange(3), many()
+    uses = {
+        "rotate": lambda: made.rotate(q, positions),
+        "rotate_keys": lambda: made.rotate_keys(k, positions),
+        "bias": lambda: made.bias(q, k, positions, positions),
+        "bias with a mask": lambda: made.bias(q, k, positions, positions, visible=torch.ones(3, 3).bool()),
+        "bias_by_offset": lambda: made.bias_by_offset(positions),
+    }
+    with pytest.raises(
+        EncodingInputError, match="^each layer has its own scheme here; give attention scheme.layer\\(i\\)$"
+    ):
+        uses[use]()
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda: PerLayer([]), "there is no layer; give at least one scheme"),
+        (lambda: PerLayer([Shaw(8)] * 2).layer(2), "there is no layer 2; this scheme was made for 2 layers"),
+        (lambda: PerLayer([Shaw(8)] * 2).layer(-1), "there is no layer -1"),
+        (lambda: OnLayers(RoPE(8), [0, 4], n_layers=4), "there is no layer 4 in a model of 4; count from 0"),
+        (lambda: OnLayers(RoPE(8), [-1], n_layers=4), "there is no layer -1 in a model of 4"),
+        (lambda: OnLayers(RoPE(8), [0], n_layers=4).layer(4), "there is no layer 4 in a model of 4"),
+        (lambda: (RoPE(8) + PerLayer([Shaw(8)])).layer(1), "there is no layer 1; this scheme was made for 1 layers"),
+    ],
+)
+def test_layers_that_are_not_there(wrong, message):
+    with pytest.raises(EncodingInputError) as error:
+        wrong()
+    assert message in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("parts", [(), ("rope",), (RoPE(8), None)], ids=["none", "a name", "None"])
+def test_what_is_no_scheme_is_not_composed(parts):
+    with pytest.raises(EncodingInputError):
+        Composed(*parts)
+
+
+# The hook.
+
+HOOKED = {
+    "alibi": lambda: ALiBi(3),
+    "t5": lambda: T5(3, causal=True, n_buckets=6, max_distance=9),
+    "t5, bidirectional": lambda: T5(3, causal=False, n_buckets=8, max_distance=6),
+    # The last bucket begins at max_distance itself and not before.
+    "t5, few buckets": lambda: T5(3, causal=True, n_buckets=4, max_distance=3),
+    "kerple": lambda: KERPLE(3),
+    "kerple, power": lambda: KERPLE(3, kernel="power"),
+    "a composition": lambda: ALiBi(3) + T5(3, causal=False) + RoPE(8) + KERPLE(3),
+    "a composition of one bias": lambda: Learned(4, 24) + T5(3, causal=True),
+}
+
+
+@pytest.mark.parametrize("make", HOOKED.values(), ids=HOOKED)
+def test_the_hook_is_the_bias_entry_by_entry(make):
+    torch.manual_seed(0)
+    made, score = make(), vectors(3, 11, 13)
+    q, k = vectors(1, 3, 11, 8), vectors(1, 3, 13, 8)
+    positions, key_positions, head = torch.arange(11), torch.arange(13), torch.arange(3)
+    hook = made.score_mod()
+    hooked = hook(score, torch.tensor(0), head[:, None, None], positions[:, None], key_positions)
+    expected = score + made.bias(q, k, positions, key_positions)
+    # In a composition the parts are added one by one to the score, which rounds differently.
+    torch.testing.assert_close(hooked, expected, rtol=0, atol=1e-6)
+    one = hook(score[2, 4, 9], torch.tensor(0), torch.tensor(2), torch.tensor(4), torch.tensor(9))
+    torch.testing.assert_close(one, expected[2, 4, 9], rtol=0, atol=1e-6)
+
+
+# Without the hook of jaxtyping, whose wrappers torch.compile cannot look into.
+@pytest.mark.bad_input
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+@pytest.mark.parametrize("make", HOOKED.values(), ids=HOOKED)
+def test_flex_attention_takes_the_hook(make):
+    torch.manual_seed(0)
+    made, (q, k, v) = make(), vectors(3, 2, 3, 16, 8)
+    attended = flex_attention(q, k, v, score_mod=made.score_mod())
+    logits = q @ k.mT / 8**0.5 + made.bias(q, k, torch.arange(16), torch.arange(16))
+    torch.testing.assert_close(attended, logits.softmax(-1) @ v, rtol=0, atol=2e-6)
+
+
+def test_gradients_pass_through_the_hook():
+    t5 = T5(2, causal=False, n_buckets=8, max_distance=6)
+    head, positions = torch.arange(2), torch.arange(9)
+    hook = t5.score_mod()
+    hook(torch.zeros(2, 9, 9), torch.tensor(0), head[:, None, None], positions[:, None], positions).sum().backward()
+    by_hook, t5.weight.grad = t5.weight.grad, None
+    t5.bias(torch.zeros(1, 2, 9, 4), torch.zeros(1, 2, 9, 4), positions, positions).sum().backward()
+    assert torch.equal(by_hook, t5.weight.grad)
+
+
+@pytest.mark.parametrize("kind", ["nopos", "learned", "sinusoidal", "rope", "xpos", "shaw", "fire", "cope"])
+def test_no_hook_where_there_is_no_bias_or_more_than_an_offset_matters(kind):
+    assert build(kind).score_mod() is None
+    assert (build(kind) + build("alibi")).score_mod() is None or not build(kind).biased
+
+
+def test_without_a_bias_a_composition_has_no_hook():
+    assert (RoPE(8) + Sinusoidal(16) + LearnableSinusoidal(16)).score_mod() is None

@@ -1,0 +1,268 @@
+"""Scaled RoPE: limits, order, published formulas, and transformers' frequencies."""
+
+import math
+
+import peers
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from small_schemes import vectors
+
+from posembed.encodings import LinearScaling, Llama3Scaling, NTKScaling, RoPE, YaRNScaling
+from posembed.encodings.rope_scaling import as_scaling
+from posembed.errors import EncodingInputError
+
+KINDS = {
+    "linear": lambda factor: LinearScaling(factor=factor),
+    "ntk": lambda factor: NTKScaling(factor=factor),
+    "yarn": lambda factor: YaRNScaling(factor=factor, original_max_position_embeddings=2048),
+    "yarn, not truncated": lambda factor: YaRNScaling(
+        factor=factor, original_max_position_embeddings=2048, truncate=False
+    ),
+    "llama3": lambda factor: Llama3Scaling(factor=factor, original_max_position_embeddings=8192),
+}
+factors = st.floats(1.0, 64.0)
+widths = st.integers(2, 64).map(lambda half: 2 * half)
+bases = st.sampled_from([10000.0, 500000.0])
+
+
+def plain(width, base):
+    return torch.tensor([base ** (-2 * i / width) for i in range(width // 2)], dtype=torch.float64)
+
+
+@pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("width", [2, 8, 128])
+def test_a_factor_of_one_is_no_scaling(make, width):
+    scaling = make(1.0)
+    torch.testing.assert_close(scaling.frequencies(width, 10000.0), plain(width, 10000.0), rtol=1e-14, atol=0)
+    assert scaling.attention_factor == 1.0
+    x, positions = vectors(2, 5, 8), torch.arange(5)
+    torch.testing.assert_close(
+        RoPE(8, scaling=scaling).rotate(x, positions), RoPE(8).rotate(x, positions), rtol=0, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
+@given(factor=factors, width=widths, base=bases)
+def test_no_pair_turns_faster_than_before_or_slower_than_the_factor_says(make, factor, width, base):
+    scaled, before = make(factor).frequencies(width, base), plain(width, base)
+    rounding = 1 + 1e-13  # exponents are computed in another way
+    assert (scaled <= before * rounding).all() and (scaled * rounding >= before / factor).all()
+    assert (scaled.diff() < 0).all()  # the order of the pairs stays
+    more = make(factor + 1).frequencies(width, base)
+    assert (more <= scaled * rounding).all()
+
+
+@pytest.mark.parametrize("kind", ["ntk", "yarn", "yarn, not truncated", "llama3"])
+@given(factor=factors)
+def test_the_fastest_pair_is_kept_and_the_slowest_divided(kind, factor):
+    before, scaled = plain(128, 10000.0), KINDS[kind](factor).frequencies(128, 10000.0)
+    torch.testing.assert_close(scaled[0], before[0], rtol=1e-14, atol=0)
+    torch.testing.assert_close(scaled[-1], before[-1] / factor, rtol=1e-13, atol=0)
+
+
+@given(factor=factors, width=widths, base=bases)
+def test_linear_divides_every_position(factor, width, base):
+    torch.testing.assert_close(
+        LinearScaling(factor=factor).frequencies(width, base), plain(width, base) / factor, rtol=1e-13, atol=0
+    )
+    assert LinearScaling(factor=factor).attention_factor == 1.0
+
+
+def test_linear_at_four_times_a_position_is_rope_at_the_position():
+    x, positions = vectors(2, 9, 16), torch.arange(9)
+    scaled = RoPE(16, scaling=LinearScaling(factor=4.0)).rotate(x, 4 * positions)
+    # Division by a power of two is exact.
+    assert torch.equal(scaled, RoPE(16).rotate(x, positions))
+
+
+@given(factor=factors, width=widths, base=bases)
+def test_ntk_is_rope_of_a_larger_base(factor, width, base):
+    expected = plain(width, base * factor ** (width / (width - 2)))
+    torch.testing.assert_close(NTKScaling(factor=factor).frequencies(width, base), expected, rtol=1e-13, atol=0)
+    assert NTKScaling(factor=factor).attention_factor == 1.0
+
+
+def test_ntk_keeps_a_single_pair():
+    assert NTKScaling(factor=8.0).frequencies(2, 10000.0).tolist() == [1.0]
+
+
+@given(factor=factors, width=st.integers(4, 64).map(lambda half: 2 * half))
+def test_yarn_keeps_pairs_that_turn_often_and_divides_those_that_turn_seldom(factor, width):
+    trained = 2048
+    scaling = YaRNScaling(factor=factor, original_max_position_embeddings=trained, truncate=False)
+    before, scaled = plain(width, 10000.0), scaling.frequencies(width, 10000.0)
+    turns = trained * before / (2 * math.pi)
+    torch.testing.assert_close(scaled[turns >= 32], before[turns >= 32], rtol=1e-13, atol=0)
+    torch.testing.assert_close(scaled[turns <= 1], before[turns <= 1] / factor, rtol=1e-13, atol=0)
+    # Between the two the share of the division rises evenly from pair to pair: the number of a pair that turns so and
+    # so often is a logarithm.
+    pair_of = lambda times: width * math.log(trained / (2 * math.pi * times)) / (2 * math.log(10000.0))
+    share = [(i - pair_of(32)) / (pair_of(1) - pair_of(32)) for i in range(width // 2)]
+    share = torch.tensor(share, dtype=torch.float64).clamp(0, 1)
+    torch.testing.assert_close(scaled, before * (1 - share) + before / factor * share, rtol=1e-12, atol=0)
+
+
+def test_yarn_rounds_the_ends_of_its_ramp_outwards():
+    """A pair that is barely on the ramp, on either side, is so by truncation only."""
+    options = {"factor": 4.0, "original_max_position_embeddings": 2048}
+    before = plain(128, 10000.0)
+    exact, outwards = (YaRNScaling(**options, truncate=t).frequencies(128, 10000.0) for t in (False, True))
+    on_ramp = lambda scaled: ((scaled < before * (1 - 1e-9)) & (scaled > before / 4 * (1 + 1e-9))).nonzero().flatten()
+    low, high = (64 * math.log(2048 / (2 * math.pi * times)) / math.log(10000.0) for times in (32, 1))
+    assert on_ramp(exact).tolist() == list(range(math.ceil(low), math.floor(high) + 1))
+    assert on_ramp(outwards).tolist() == list(range(math.floor(low) + 1, math.ceil(high)))
+    share = (1 - outwards / before) / (1 - 1 / 4)
+    expected = (torch.arange(64) - math.floor(low)) / (math.ceil(high) - math.floor(low))
+    torch.testing.assert_close(share, expected.clamp(0, 1).double(), rtol=0, atol=1e-7)  # the shares are float32
+
+
+def test_yarn_multiplies_queries_and_keys():
+    scaling = YaRNScaling(factor=math.e**2, original_max_position_embeddings=64)
+    assert scaling.attention_factor == pytest.approx(1.2, rel=1e-15)
+    x = vectors(3, 8)
+    zero = torch.zeros(3, dtype=torch.int64)
+    torch.testing.assert_close(RoPE(8, scaling=scaling).rotate(x, zero), 1.2 * x, rtol=1e-6, atol=0)
+    torch.testing.assert_close(RoPE(8, scaling=scaling).rotate_keys(x, zero), 1.2 * x, rtol=1e-6, atol=0)
+    given = YaRNScaling(factor=4.0, original_max_position_embeddings=64, attention=0.5)
+    assert given.attention_factor == 0.5
+    assert torch.equal(RoPE(8, scaling=given).rotate(x, zero), 0.5 * x)
+
+
+@given(factor=factors, width=widths, base=bases)
+def test_llama3_by_wavelengths(factor, width, base):
+    """The released code, which compares wavelengths and interpolates between 1/factor and 1."""
+    trained, low, high = 8192, 1.0, 4.0
+    expected = []
+    for frequency in plain(width, base).tolist():
+        wavelength = 2 * math.pi / frequency
+        if wavelength < trained / high:
+            expected.append(frequency)
+        elif wavelength > trained / low:
+            expected.append(frequency / factor)
+        else:
+            smooth = (trained / wavelength - low) / (high - low)
+            expected.append((1 - smooth) * frequency / factor + smooth * frequency)
+    scaled = Llama3Scaling(factor=factor, original_max_position_embeddings=trained).frequencies(width, base)
+    assert scaled.tolist() == pytest.approx(expected, rel=1e-12, abs=0)
+
+
+# transformers computes in float32: a frequency is off by a few units of its last place, more where a ramp cancels.
+FLOAT32 = {"rtol": 16 * 2.0**-23, "atol": 0}
+
+
+@pytest.mark.parametrize("base", [10000.0, 500000.0])
+@pytest.mark.parametrize("d_head", [16, 64, 128])
+@pytest.mark.parametrize("factor", [1.0, 4.0, 32.0])
+def test_frequencies_are_those_of_transformers(factor, d_head, base):
+    same = {"factor": factor}
+    cases = {
+        "linear": (LinearScaling(factor=factor), same),
+        "yarn": (
+            YaRNScaling(factor=factor, original_max_position_embeddings=2048),
+            same | {"original_max_position_embeddings": 2048},
+        ),
+        "llama3": (
+            Llama3Scaling(factor=factor, original_max_position_embeddings=8192),
+            same | {"original_max_position_embeddings": 8192, "low_freq_factor": 1.0, "high_freq_factor": 4.0},
+        ),
+    }
+    for kind, (scaling, options) in cases.items():
+        theirs, attention = peers.rope_parameters_transformers(kind, d_head, base, **options)
+        torch.testing.assert_close(scaling.frequencies(d_head, base), theirs.double(), **FLOAT32)
+        assert scaling.attention_factor == pytest.approx(attention, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "options", [{"truncate": False}, {"beta_fast": 16.0, "beta_slow": 2.0}, {"attention_factor": 0.7}]
+)
+def test_yarns_options_are_those_of_transformers(options):
+    mapping = {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 512, **options}
+    theirs, attention = peers.rope_parameters_transformers(
+        "yarn", 64, **{name: value for name, value in mapping.items() if name != "rope_type"}
+    )
+    scaling = as_scaling(mapping)
+    torch.testing.assert_close(scaling.frequencies(64, 10000.0), theirs.double(), **FLOAT32)
+    assert scaling.attention_factor == pytest.approx(attention, rel=1e-12)
+
+
+@pytest.mark.parametrize(("trained", "base"), [(64, 10000.0), (8192, 500.0), (1024, 10.0)])
+@pytest.mark.parametrize("truncate", [True, False])
+def test_yarns_ramp_ends_where_that_of_transformers_does(truncate, trained, base):
+    """Before the first pair for a short training, and behind the last for a base that turns every pair often."""
+    options = {"factor": 8.0, "original_max_position_embeddings": trained, "truncate": truncate}
+    theirs, _ = peers.rope_parameters_transformers("yarn", 32, base, **options)
+    torch.testing.assert_close(YaRNScaling(**options).frequencies(32, base), theirs.double(), **FLOAT32)
+
+
+@pytest.mark.parametrize("factor", [2.0, 5.0])
+def test_ntk_is_what_transformers_calls_dynamic_for_one_length(factor):
+    """Theirs has the factor f L'/L - (f - 1) for a text of L' in place of L: with f = 1 it is L'/L."""
+    theirs, _ = peers.rope_parameters_transformers(
+        "dynamic", 64, max_positions=2048, seq_len=int(2048 * factor), factor=1.0
+    )
+    torch.testing.assert_close(NTKScaling(factor=factor).frequencies(64, 10000.0), theirs.double(), **FLOAT32)
+
+
+def test_scalings_in_the_form_of_transformers():
+    yarn = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64, "attention_factor": 0.9}
+    assert as_scaling(yarn) == YaRNScaling(factor=4.0, original_max_position_embeddings=64, attention=0.9)
+    assert as_scaling({"rope_type": "linear", "factor": 2.0}) == LinearScaling(factor=2.0)
+    assert as_scaling({"rope_type": "ntk", "factor": 2.0}) == NTKScaling(factor=2.0)
+    llama = {"rope_type": "llama3", "factor": 8.0, "original_max_position_embeddings": 8192, "high_freq_factor": 8.0}
+    assert as_scaling(llama) == Llama3Scaling(factor=8.0, original_max_position_embeddings=8192, high_freq_factor=8.0)
+    assert as_scaling({"rope_type": "default"}) is None and as_scaling(None) is None
+    ready = LinearScaling(factor=2.0)
+    assert as_scaling(ready) is ready
+    assert yarn["attention_factor"] == 0.9  # a caller's mapping is left alone
+    x, positions = vectors(2, 5, 8), torch.arange(5)
+    assert torch.equal(
+        RoPE(8, scaling=yarn).rotate(x, positions), RoPE(8, scaling=as_scaling(yarn)).rotate(x, positions)
+    )
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: LinearScaling(factor=0.5), "the scaling's factor is 0.5; it must be a number of at least 1"),
+        (lambda: NTKScaling(factor=math.nan), "the scaling's factor is nan"),
+        (lambda: LinearScaling(factor=math.inf), "the scaling's factor is inf"),
+        (lambda: YaRNScaling(factor=0.9, original_max_position_embeddings=64), "the scaling's factor is 0.9"),
+        (
+            lambda: YaRNScaling(factor=2.0, original_max_position_embeddings=0),
+            "the scaling's original_max_position_embeddings is 0; it must be a positive number",
+        ),
+        (
+            lambda: YaRNScaling(factor=2.0, original_max_position_embeddings=64, beta_fast=-1.0),
+            "the scaling's beta_fast is -1.0; it must be a positive number",
+        ),
+        (lambda: YaRNScaling(factor=2.0, original_max_position_embeddings=64, attention=0.0), "attention is 0.0"),
+        (
+            lambda: Llama3Scaling(factor=2.0, original_max_position_embeddings=64, low_freq_factor=4.0),
+            "low_freq_factor must be below high_freq_factor",
+        ),
+        (lambda: as_scaling(4.0), "scaling is 4.0; give a mapping such as"),
+        (lambda: as_scaling({}), "the scaling's rope_type is None; choose among linear, ntk, yarn, llama3"),
+        (lambda: as_scaling({"rope_type": "longrope"}), "rope_type is 'longrope'; choose among linear"),
+        (lambda: as_scaling({"rope_type": "linear"}), "the scaling linear needs 'factor'; its options are factor"),
+        (
+            lambda: as_scaling({"rope_type": "linear", "factor": 2.0, "beta": 1}),
+            "the scaling linear has no option 'beta'",
+        ),
+        (
+            lambda: as_scaling({"rope_type": "yarn", "factor": 2.0}),
+            "the scaling yarn needs 'original_max_position_embeddings'; its options are factor, original",
+        ),
+        (lambda: as_scaling({"rope_type": "linear", "factor": "4"}), "the scaling's factor is '4'"),
+        (
+            lambda: RoPE(8, base=1.0, scaling=YaRNScaling(factor=2.0, original_max_position_embeddings=64)),
+            "base is 1.0",
+        ),
+    ],
+)
+def test_a_named_error_in_one_line(make, message):
+    with pytest.raises(EncodingInputError) as error:
+        make()
+    assert message in str(error.value) and "\n" not in str(error.value)
