@@ -13,8 +13,8 @@ from .masks import AttentionMask
 class DiagonalBias(Bias):
     """The bias of offsets, read as a matrix without making one.
 
-    With the last key first, the bias of query i and key j depends on i + j, and the matrix is a view of one row of
-    numbers in which both axes step by one.
+    With the last query of a block first, the bias depends on the sum of the indices, and the matrix is a view of one
+    row of numbers in which both axes step by one.
 
     Args:
         diagonals: "heads offsets", from the last query's first key to the first query's last key.
@@ -29,12 +29,11 @@ class DiagonalBias(Bias):
         if mask.causal:
             ahead = torch.arange(diagonals.shape[1], device=diagonals.device) > mask.n_keys - 1
             diagonals = diagonals.masked_fill(ahead, -torch.inf)
-        self.diagonals = diagonals.flip(-1).contiguous()
+        self.diagonals = diagonals.contiguous()
 
     def block(self, start: int, stop: int) -> Tensor:
-        n_keys = self.mask.n_visible_keys(stop)
-        first = start + self.mask.n_keys - n_keys
-        return _Hankel.apply(self.diagonals, first, stop - start, n_keys)
+        first = self.mask.n_queries - stop
+        return _Hankel.apply(self.diagonals, first, stop - start, self.mask.n_visible_keys(stop))
 
 
 class _Hankel(torch.autograd.Function):
