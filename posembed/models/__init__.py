@@ -2,7 +2,17 @@
 
 from .attention import attend
 from .cache import KeyValueCache
+from .in_transformers import SchemeInModel, use_scheme
 from .masks import AttentionMask, pack, positions_from_mask
 from .multi_head import MultiHeadAttention
 
-__all__ = ["AttentionMask", "KeyValueCache", "MultiHeadAttention", "attend", "pack", "positions_from_mask"]
+__all__ = [
+    "AttentionMask",
+    "KeyValueCache",
+    "MultiHeadAttention",
+    "SchemeInModel",
+    "attend",
+    "pack",
+    "positions_from_mask",
+    "use_scheme",
+]

@@ -97,7 +97,7 @@ class _SchemeBias(Bias):
         self.positions, self.key_positions = positions, key_positions
         self.wants_gradient = torch.is_grad_enabled()
 
-    def block(self, start: int, stop: int) -> Tensor:
+    def block(self, start: int, stop: int) -> Tensor | None:
         n_keys = self.mask.n_visible_keys(stop)
         axis = -1 if self.scheme.n_axes is None else -2
         extra = {"visible": self._visible(start, stop, n_keys)} if self.scheme.reads_mask else {}
@@ -108,7 +108,9 @@ class _SchemeBias(Bias):
             self.key_positions.narrow(axis, 0, n_keys),
             **extra,
         )
-        _check_heads(bias, self.q)
+        if bias is None:
+            return None
+        _check_heads(bias.shape[-3], self.q)
         bias = bias.to(compute_dtype(self.q))
         return bias if bias.ndim == 4 else bias[None]
 
@@ -123,7 +125,7 @@ def _bias(scheme, q, k, positions, key_positions, mask) -> Bias:
         offsets = torch.arange(first, first + mask.n_queries + mask.n_keys - 1, device=q.device)
         diagonals = scheme.bias_by_offset(offsets)
         if diagonals is not None:
-            _check_heads(diagonals[None], q)
+            _check_heads(diagonals.shape[0], q)
             return DiagonalBias(diagonals.to(compute_dtype(q)), mask)
     return _SchemeBias(scheme, q, k, positions, key_positions, mask)
 
@@ -141,8 +143,10 @@ def _without_bias(q, k, v, mask: AttentionMask, scale, dropout) -> Tensor:
     return attend_in_blocks(q, k, v, Bias(), mask, scale, dropout)
 
 
-def _masked(bias: Tensor, mask: AttentionMask, q: Tensor) -> Tensor:
+def _masked(bias: Tensor | None, mask: AttentionMask, q: Tensor) -> Tensor | None:
     seen = mask.block(0, mask.n_queries)
+    if bias is None:
+        return seen
     bias = bias.to(q.dtype)
     return bias if seen is None else bias.masked_fill(~seen, -torch.inf)
 
@@ -190,10 +194,8 @@ def _check_positions(scheme: PositionScheme, positions: Any, key_positions: Any,
     check_positions(key_positions, k, n_axes=scheme.n_axes, name="key_positions")
 
 
-def _check_heads(bias: Tensor, q: Tensor) -> None:
-    """Of a bias, "... heads query key"."""
-    heads = bias.shape[-3] if bias.ndim > 3 or bias.shape[0] != 1 else bias.shape[-2] if bias.ndim == 3 else 0
-    if heads not in (1, q.shape[1]):
+def _check_heads(n_heads: int, q: Tensor) -> None:
+    if n_heads not in (1, q.shape[1]):
         raise AttentionInputError(
-            f"the scheme has a bias of {heads} heads, but there are {q.shape[1]} query heads; make it for as many"
+            f"the scheme has a bias of {n_heads} heads, but there are {q.shape[1]} query heads; make it for as many"
         )

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from models.reference import BIDIRECTIONAL, CASES, D_HEAD, N_HEADS, attention, made
 
+from posembed import PositionScheme
 from posembed.errors import AttentionInputError, EncodingInputError
 from posembed.models import attend
 
@@ -169,6 +170,29 @@ def test_a_bias_by_offset_is_never_a_whole_matrix(monkeypatch):
         attend(q, k, v, scheme=one, positions=positions, key_positions=positions, causal=True)
     largest = max(event.self_cpu_memory_usage for event in profile.events())
     assert largest < 4000 * 4000
+
+
+class ForAllHeads(PositionScheme):
+    """One bias for all heads, made of positions."""
+
+    def bias(self, q, k, positions, key_positions):
+        return (key_positions - positions[:, None]).abs().sqrt().neg()[None].double()
+
+
+class NoBiasToday(PositionScheme):
+    """A bias that may be left out."""
+
+    def bias(self, q, k, positions, key_positions):
+        return None
+
+
+@pytest.mark.parametrize("one", [ForAllHeads(), NoBiasToday()], ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("length", [9, 300])
+def test_a_bias_may_be_one_for_all_heads_or_none(one, causal, length):
+    (q, k, v), positions = inputs(length), torch.arange(length)
+    ours = attend(q, k, v, scheme=one, positions=positions, key_positions=positions, causal=causal)
+    torch.testing.assert_close(ours, attention(q, k, v, one, positions, positions, causal), **EXACT)
 
 
 def test_dropout_drops_and_keeps_the_mean():

@@ -1,0 +1,138 @@
+"""The models of transformers that can take a position scheme, and where each keeps its own positions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from ..errors import AttentionInputError
+from .masks import positions_from_mask
+
+
+@dataclass(frozen=True)
+class Family:
+    """How the models of one type make their own positions.
+
+    Attributes:
+        own: the path, from the body, of the module that makes them: a table, or the angles of a rotation.
+        body: the path, from the base model, of the module that embeds tokens and runs the layers.
+        counted_by: what is counted where the caller gives no positions: all tokens, those that the attention mask
+            shows, or those that are not the padding id.
+        has_token_types: whether the model looks up its token types by position, in a table no longer than its own.
+    """
+
+    own: str
+    body: str = ""
+    counted_by: Literal["tokens", "mask", "ids"] = "tokens"
+    has_token_types: bool = False
+
+    def count(self, arguments: dict[str, Any], pad: int | None, n_tokens: int, past: Any, device: Any) -> Tensor:
+        """Return the positions of a call's tokens, "#batch seq" from 0, as the model counts where none are given.
+
+        Args:
+            arguments: of the call.
+            pad: the padding id.
+            n_tokens: the number of the call's tokens.
+            past: the number of tokens in the cache.
+            device: of the tokens.
+        """
+        ids, mask = arguments.get("input_ids"), arguments.get("attention_mask")
+        if self.counted_by == "mask" and mask is not None and mask.ndim == 2:
+            return positions_from_mask(mask.bool())[:, -n_tokens:]
+        if self.counted_by == "ids" and ids is not None:
+            return positions_from_mask(ids != pad) + past
+        return (torch.arange(n_tokens, device=device) + past)[None]
+
+
+_TABLE = "embeddings.position_embeddings"
+_ROBERTA = Family(_TABLE, counted_by="ids", has_token_types=True)
+_ROTARY = Family("rotary_emb")
+
+# By the model_type of their configs. Each is tested: nothing of its own positions may be left.
+FAMILIES = {
+    "bert": Family(_TABLE, has_token_types=True),
+    "camembert": _ROBERTA,
+    "distilbert": Family(_TABLE),
+    "gpt2": Family("wpe"),
+    "gpt_neox": _ROTARY,
+    "llama": _ROTARY,
+    "mistral": _ROTARY,
+    "mixtral": _ROTARY,
+    "modernbert": _ROTARY,
+    "olmo2": _ROTARY,
+    "opt": Family("embed_positions", body="decoder", counted_by="mask"),
+    "phi3": _ROTARY,
+    "qwen2": _ROTARY,
+    "qwen3": _ROTARY,
+    "roberta": _ROBERTA,
+    "smollm3": _ROTARY,
+    "starcoder2": _ROTARY,
+    "xlm-roberta": _ROBERTA,
+}
+
+
+@dataclass(frozen=True)
+class Anatomy:
+    """The modules of a model that a position scheme has to do with.
+
+    Attributes:
+        family: of the model.
+        body: the module that embeds tokens and runs the layers.
+        own: the module that makes the model's own positions.
+        attentions: the self-attention of each layer, in order.
+    """
+
+    family: Family
+    body: nn.Module
+    own: nn.Module
+    attentions: list[nn.Module]
+
+    @property
+    def causal(self) -> bool:
+        """Whether the model attends to the past only."""
+        return bool(self.attentions[0].is_causal) and getattr(self.body.config, "is_causal", None) is not False
+
+
+def anatomy(model: Any) -> Anatomy:
+    """Find the modules, or raise AttentionInputError for a model that is not supported."""
+    from transformers import PreTrainedModel
+
+    kind = type(model).__name__
+    if not isinstance(model, PreTrainedModel) or model.config.model_type not in FAMILIES:
+        raise AttentionInputError(
+            f"{kind} cannot take a scheme; use_scheme knows models of transformers whose config has one of the "
+            f"model_types {', '.join(FAMILIES)}"
+        )
+    family = FAMILIES[model.config.model_type]
+    body = model.base_model.get_submodule(family.body)
+    if getattr(body, "project_in", None) is not None:
+        raise AttentionInputError(
+            f"{kind} widens its embeddings before it adds positions, and a scheme would add to the narrow ones; use an "
+            "OPT whose word_embed_proj_dim is its hidden_size"
+        )
+    return Anatomy(family, body, body.get_submodule(family.own), list(_self_attentions(body)))
+
+
+def _self_attentions(body: nn.Module) -> Iterator[nn.Module]:
+    for module in body.modules():
+        crossed = getattr(module, "is_cross_attention", "Cross" in type(module).__name__)
+        if hasattr(module, "is_causal") and not crossed:
+            yield module
+
+
+def sizes(config: Any) -> dict[str, int]:
+    """Read the sizes that `posembed.scheme` asks for from the config of a model."""
+    d_model, n_heads, n_positions = config.hidden_size, config.num_attention_heads, config.max_position_embeddings
+    d_head = getattr(config, "head_dim", None) or d_model // n_heads
+    if d_head * n_heads != d_model:
+        raise AttentionInputError(
+            f"the model is {d_model} wide and its {n_heads} heads {d_head} each, so a name does not say enough; make "
+            f"the scheme yourself, such as RoPE({d_head}) or ALiBi({n_heads})"
+        )
+    if FAMILIES[config.model_type].counted_by == "ids":
+        n_positions -= config.pad_token_id + 1  # the rows before position 0
+    return {"d_model": d_model, "n_heads": n_heads, "n_layers": config.num_hidden_layers, "n_positions": n_positions}

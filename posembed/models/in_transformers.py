@@ -1,0 +1,136 @@
+"""Any position scheme inside a model of transformers, in place of the model's own positions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..encodings import PositionScheme
+from ..encodings import scheme as make_scheme
+from ..errors import AttentionInputError
+from ._transformers_models import Anatomy, anatomy, sizes
+
+
+def use_scheme(
+    model: Any, scheme: str | PositionScheme, *, options: Mapping[str, Mapping[str, Any]] | None = None
+) -> SchemeInModel:
+    """Put a position scheme into a model of transformers, in place of the model's own positions.
+
+    The model is changed, not copied, and stays what it was otherwise: it trains, generates with a cache, returns
+    attention weights and is saved as ever. The scheme becomes its submodule ``position_scheme``; its own position table
+    is not trained meanwhile.
+
+    Positions are the ``position_ids`` that the model is called with, from 0 also where its own begin elsewhere
+    (RoBERTa); else tokens are counted as the model itself does, and ``generate`` leaves padding out. As ever in
+    transformers, ``position_ids`` that do not grow by one mean several packed texts, where neither a mask nor a cache
+    is given.
+
+    Args:
+        model: with any head: BERT, CamemBERT, DistilBERT, GPT-2, GPT-NeoX, Llama, Mistral, Mixtral, ModernBERT, OLMo 2,
+            OPT, Phi-3, Qwen 2 and 3, RoBERTa, SmolLM3, StarCoder2 or XLM-RoBERTa.
+        scheme: a `PositionScheme`; or a name for `posembed.scheme`, which makes it for the sizes of the model, but with
+            its own options, not the model's: rope's base is 10000.
+        options: for a name, as for `posembed.scheme`.
+
+    Returns:
+        What takes the scheme out again: a context manager with a method ``remove``.
+
+    Raises:
+        AttentionInputError: a model that is not supported or has a scheme already; a scheme of several coordinates.
+        EncodingInputError: a scheme that is not defined for the model's objective, or that cannot be made.
+        UnknownSchemeError: a name that no scheme has.
+
+    Example:
+        >>> import torch
+        >>> from transformers import GPT2Config, GPT2LMHeadModel
+        >>> from posembed.models import use_scheme
+        >>> model = GPT2LMHeadModel(GPT2Config(vocab_size=9, n_positions=8, n_embd=8, n_layer=1, n_head=2)).eval()
+        >>> with use_scheme(model, "alibi"):
+        ...     model(torch.zeros(1, 20, dtype=torch.long)).logits.shape  # more than the 8 positions of its own table
+        torch.Size([1, 20, 9])
+    """
+    parts = anatomy(model)
+    if isinstance(scheme, str):
+        made = make_scheme(scheme, **sizes(model.config), causal=parts.causal, options=options).to(model.dtype)
+    else:
+        made = make_scheme(scheme, causal=parts.causal, options=options)
+    if made.n_axes is not None:
+        raise AttentionInputError(
+            "the scheme's positions have several coordinates, but the model counts its tokens; use another"
+        )
+    return SchemeInModel(model, made.to(model.device), parts)
+
+
+class SchemeInModel:
+    """A position scheme at work in a model; `use_scheme` makes it.
+
+    Attributes:
+        model: the model, changed in place.
+        scheme: its scheme, now also ``model.position_scheme``.
+
+    Example:
+        >>> from transformers import GPT2Config, GPT2Model
+        >>> from posembed.models import use_scheme
+        >>> model = GPT2Model(GPT2Config(vocab_size=9, n_positions=8, n_embd=8, n_layer=1, n_head=2))
+        >>> installed = use_scheme(model, "t5")
+        >>> tuple(model.position_scheme.weight.shape)
+        (32, 2)
+        >>> installed.remove()
+        >>> hasattr(model, "position_scheme")
+        False
+    """
+
+    def __init__(self, model: Any, scheme: PositionScheme, parts: Anatomy):
+        from ._transformers_attention import SCHEME
+        from ._transformers_calls import Calls
+
+        if any(hasattr(each, SCHEME) for each in parts.attentions):
+            raise AttentionInputError(f"{type(model).__name__} has a position scheme already; remove that first")
+        of_layers = [scheme.layer(index) for index in range(len(parts.attentions))]
+        self.model, self.scheme, self._parts = model, scheme, parts
+        self._attention_before = _exchange_attention(model)
+        for module, of_layer in zip(parts.attentions, of_layers, strict=True):
+            # Not as a submodule: it would be saved once more with each layer.
+            module.__dict__[SCHEME] = of_layer
+        model.position_scheme = scheme
+        # A silent table gets no gradient, and distributed training would wait for one.
+        self._frozen = [each for each in parts.own.parameters() if each.requires_grad]
+        self._train_own(False)
+        self._calls: Calls | None = Calls(parts, scheme)
+
+    def remove(self) -> None:
+        """Give the model its own positions back; a second time this does nothing."""
+        from ._transformers_attention import SCHEME
+
+        if self._calls is None:
+            return
+        self._calls.remove()
+        self._calls = None
+        for module in self._parts.attentions:
+            del module.__dict__[SCHEME]
+        self._train_own(True)
+        del self.model.position_scheme
+        self.model.set_attn_implementation(self._attention_before)
+
+    def _train_own(self, train: bool) -> None:
+        for parameter in self._frozen:
+            parameter.requires_grad_(train)
+
+    def __enter__(self) -> SchemeInModel:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.remove()
+
+
+def _exchange_attention(model: Any) -> str:
+    """Make the model call our attention function, and return the name of the one it called."""
+    from ._transformers_attention import NAME
+
+    before = model.config._attn_implementation
+    model.set_attn_implementation(NAME)
+    if model.config._attn_implementation != NAME:  # transformers only warns
+        raise AttentionInputError(
+            f"{type(model).__name__} has attention that cannot be exchanged, so it takes no scheme"
+        )
+    return before

@@ -1,0 +1,679 @@
+"""A scheme in a model of transformers takes the place of its own positions, and nothing else of the model changes."""
+
+import contextlib
+import copy
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+import torch
+import transformers
+from models.in_transformers_models import (
+    D_HEAD,
+    ENCODERS,
+    LENGTH,
+    N_HEADS,
+    N_LAYERS,
+    build,
+    build_class,
+    difference,
+    generated,
+    left_padded,
+    own_positions,
+    tokens,
+)
+from models.reference import Nearness
+from safetensors.torch import load_file
+from torch import nn
+from transformers import DynamicCache, StaticCache
+
+from posembed import PositionScheme, schemes, with_position_table
+from posembed.encodings import T5, ALiBi, OnLayers, RoPE, scheme
+from posembed.errors import AttentionInputError, EncodingInputError, UnknownSchemeError
+from posembed.models import use_scheme
+from posembed.models._transformers_models import FAMILIES
+
+# Shares of the largest logit: float32 sums of a few hundred products, in another order.
+CLOSE = 1e-5
+CAUSAL = ["gpt2", "llama"]
+DECODERS = [kind for kind in FAMILIES if kind not in ENCODERS]
+NAMES = [*schemes(), "learned+t5", "rope+alibi", "user"]
+BIDIRECTIONAL = [name for name in NAMES if name not in ("xpos", "fire", "cope")]
+
+
+@pytest.fixture(autouse=True)
+def _without_gradients():
+    with torch.no_grad():
+        yield
+
+
+def made(name, causal=True):
+    """A scheme with parameters drawn anew, so large that they matter."""
+    torch.manual_seed(2)
+    sizes = {"d_model": N_HEADS * D_HEAD, "n_heads": N_HEADS, "n_layers": N_LAYERS, "n_positions": LENGTH}
+    one = Nearness(N_HEADS) if name == "user" else scheme(name, **sizes, causal=causal)
+    for parameter in one.parameters():
+        parameter.data = torch.rand_like(parameter) + 0.1
+    return one
+
+
+def whole_mask(n, causal):
+    """What a text may see, "1 1 query key". Given in full, it also replaces a sliding window."""
+    everything = torch.ones(1, 1, n, n, dtype=torch.bool)
+    return everything.tril() if causal else everything
+
+
+# Whatever the call gives besides the ids, and whether some of its rows are padding.
+CALLS = {
+    "ids": {},
+    "padding": {"attention_mask": torch.tensor([[0, 0, 0, 1, 1, 1, 1], [1] * 7])},
+    "positions": {"position_ids": torch.arange(5, 12)[None]},
+    "positions of each text": {"position_ids": torch.stack([torch.arange(3, 10), torch.arange(7)])},
+}
+
+
+@pytest.mark.parametrize("kind", FAMILIES)
+@pytest.mark.parametrize("call", CALLS)
+def test_its_own_positions_as_a_scheme_give_the_logits_of_the_model(kind, call):
+    model, given = build(kind), CALLS[call]
+    real = given.get("attention_mask", torch.ones(2, 7)).bool()
+    ids = tokens().masked_fill(~real, model.config.pad_token_id)
+    inputs = [{"input_ids": ids}, {"inputs_embeds": model.get_input_embeddings()(ids)}]
+    own = dict(given)
+    if "position_ids" in given and FAMILIES[kind].counted_by == "ids":
+        own["position_ids"] = given["position_ids"] + model.config.pad_token_id + 1  # where RoBERTa itself begins
+    expected = [model(**each, **own).logits for each in inputs]
+    with use_scheme(model, own_positions(model)):
+        for each, wanted in zip(inputs, expected, strict=True):
+            assert difference(model(**each, **given).logits[real], wanted[real]) < CLOSE
+
+
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_without_positions_a_model_that_sees_everything_is_blind_to_order(kind):
+    """So nothing of the model's own positions is left."""
+    model, ids, order = build(kind), tokens(), torch.tensor([3, 0, 6, 2, 5, 1, 4])
+    given = {"attention_mask": whole_mask(7, causal=False), "position_ids": torch.arange(1, 8)[None]}
+    before = model(ids, **given).logits
+    assert difference(model(ids[:, order], **given).logits, before[:, order]) > 0.01
+    with use_scheme(model, "nopos"):
+        blind = model(ids, **given).logits
+        assert difference(model(ids[:, order], **given).logits, blind[:, order]) < CLOSE
+        assert difference(blind, before) > 0.01
+
+
+@pytest.mark.parametrize("kind", FAMILIES)
+@pytest.mark.parametrize("name", ["alibi", "t5", "kerple", "user"])
+def test_a_bias_is_what_transformers_itself_adds_as_a_mask(kind, name):
+    """The other side runs the model as it is, its own positions off by other means."""
+    model, ids, causal = build(kind), tokens(), kind not in ENCODERS
+    one, mask, at = made(name, causal), whole_mask(7, causal), torch.arange(7)
+    with use_scheme(model, one):
+        found = model(ids, attention_mask=mask).logits
+    heads = torch.zeros(1, N_HEADS, 7, D_HEAD)
+    bias = one.bias(heads, heads, at, at)
+    added = bias.masked_fill(~mask, torch.finfo(bias.dtype).min).expand(2, -1, -1, -1)
+    rotary = FAMILIES[kind].own == "rotary_emb"
+    with contextlib.nullcontext() if rotary else with_position_table(model, "zeroed"):
+        expected = model(ids, attention_mask=added, position_ids=(0 * at if rotary else at)[None]).logits
+    assert difference(found, expected) < CLOSE
+
+
+@pytest.mark.parametrize("kind", CAUSAL)
+@pytest.mark.parametrize("name", NAMES)
+def test_generation_with_a_cache_is_the_full_forward(kind, name):
+    model, ids = build(kind), tokens(1)
+    padded, mask = left_padded(ids)
+    plain = model(ids).logits
+    with use_scheme(model, made(name)):
+        assert difference(model(ids).logits, plain) > 1e-3 or (kind, name) == ("llama", "rope")
+        for cache in (None, "static"):
+            how = {"cache_implementation": cache, "output_logits": True, "return_dict_in_generate": True}
+            out = generated(model, ids, **how)
+            steps, full = torch.stack(out.logits, 1), model(out.sequences[:, :-1]).logits[:, 6:]
+            assert difference(steps, full) < CLOSE
+            out_padded = generated(model, padded, attention_mask=mask, **how)
+            assert difference(torch.stack(out_padded.logits, 1), full) < CLOSE
+    assert torch.equal(model(ids).logits, plain)
+
+
+@pytest.mark.parametrize("name", BIDIRECTIONAL)
+@pytest.mark.parametrize("kind", ["bert", "roberta"])
+def test_a_padded_text_is_an_unpadded_one(kind, name):
+    model, ids = build(kind), tokens(1)
+    padded = torch.cat([ids, torch.zeros(1, 4, dtype=torch.long)], 1)
+    plain = model(ids).logits
+    with use_scheme(model, made(name, causal=False)):
+        alone = model(ids).logits
+        assert difference(model(padded, attention_mask=(padded != 0).long()).logits[:, :7], alone) < CLOSE
+        assert difference(alone, plain) > 1e-3
+    assert torch.equal(model(ids).logits, plain)
+
+
+# How to generate, beyond one token after another.
+MODES = {
+    "beams": {"num_beams": 3},
+    "beams, static cache": {"num_beams": 2, "cache_implementation": "static"},
+    "no cache": {"use_cache": False},
+    "guesses from the text": {"prompt_lookup_num_tokens": 3},
+    "prompt in chunks": {"prefill_chunk_size": 3},
+    "samples of beams": {"num_beams": 3, "do_sample": True, "num_return_sequences": 2},
+}
+
+
+# A static cache with a sliding window is refused.
+GENERATORS = [
+    (kind, mode)
+    for kind in (*CAUSAL, "mistral", "opt")
+    for mode in MODES
+    if kind != "mistral" or "cache_implementation" not in MODES[mode]
+]
+
+
+@pytest.mark.parametrize(("kind", "mode"), GENERATORS)
+def test_every_way_to_generate_gives_what_the_model_gave(kind, mode):
+    model, ids, how = build(kind), tokens(), dict(MODES[mode])
+    if "prompt_lookup_num_tokens" in how:
+        ids = ids[:1]  # all it takes
+    else:
+        how["attention_mask"] = torch.tensor([[0, 0, 0, 1, 1, 1, 1], [1] * 7])
+    torch.manual_seed(5)
+    expected = generated(model, ids, **how)
+    with use_scheme(model, own_positions(model)):
+        torch.manual_seed(5)
+        assert torch.equal(generated(model, ids, **how), expected)
+
+
+CACHES = {
+    "made by the model": lambda config: None,
+    "dynamic": lambda config: DynamicCache(),
+    "dynamic of the config": lambda config: DynamicCache(config=config),
+    "static": lambda config: StaticCache(config=config, max_cache_len=12),
+}
+
+
+@pytest.mark.parametrize("kind", DECODERS)
+@pytest.mark.parametrize("cache", CACHES)
+@pytest.mark.parametrize("return_dict", [True, False])
+def test_a_cache_knows_the_positions_of_its_keys(kind, cache, return_dict):
+    model, ids, mask = build(kind, **({"sliding_window": None} if kind == "mistral" else {})), tokens(2, 9), None
+    positions = torch.tensor([[3, 4, 5, 6, 7, 8, 9, 10, 11], [0, 1, 2, 7, 8, 9, 10, 11, 12]])
+    mask = torch.ones_like(ids)
+    with use_scheme(model, made("t5")):
+        full = model(ids, position_ids=positions, attention_mask=mask).logits
+        past = CACHES[cache](model.config)
+        for start, stop in ((0, 4), (4, 5), (5, 9)):
+            given = {"position_ids": positions[:, start:stop], "attention_mask": mask[:, :stop]}
+            out = model(ids[:, start:stop], past_key_values=past, use_cache=True, return_dict=return_dict, **given)
+            logits, past = (out.logits, out.past_key_values) if return_dict else out[:2]
+            assert difference(logits, full[:, start:stop]) < CLOSE
+            past = copy.deepcopy(past)
+
+
+def test_a_cache_may_be_repeated_chosen_from_and_cropped():
+    model, start, ends = build("llama"), tokens(1, 9), tokens(3, 4, 8)
+    with use_scheme(model, made("shaw")):
+        cache = DynamicCache(config=model.config)
+        model(start, past_key_values=cache)
+        cache.batch_repeat_interleave(3)
+        full = model(torch.cat([start.expand(3, -1), ends], 1)).logits[:, 9:]
+        assert difference(model(ends, past_key_values=cache).logits, full) < CLOSE
+        cache.batch_select_indices(torch.tensor([2, 0]))
+        cache.crop(-4)
+        assert difference(model(ends[[2, 0]], past_key_values=cache).logits, full[[2, 0]]) < CLOSE
+
+
+@pytest.mark.parametrize("name", ["t5", "shaw", "rope"])
+def test_a_sliding_window_keeps_the_right_positions(name):
+    model, ids = build("mistral"), tokens(2, 9)
+    with use_scheme(model, made(name)):
+        out = generated(model, ids, output_logits=True, return_dict_in_generate=True)
+        full = model(out.sequences[:, :-1]).logits[:, 8:]
+        assert difference(torch.stack(out.logits, 1), full) < CLOSE
+
+
+@pytest.mark.parametrize("kind", CAUSAL)
+def test_packed_texts_are_separate_ones(kind):
+    model, ids = build(kind), tokens(1, 9)
+    with use_scheme(model, made("shaw")):
+        packed = model(ids, position_ids=torch.tensor([[0, 1, 2, 3, 0, 1, 2, 3, 4]]), use_cache=False).logits
+        assert difference(packed[:, :4], model(ids[:, :4]).logits) < CLOSE
+        assert difference(packed[:, 4:], model(ids[:, 4:]).logits) < CLOSE
+
+
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_positions_may_be_further_than_its_own_table_goes(kind):
+    model, ids = build(kind), tokens(1, LENGTH + 10)
+    with use_scheme(model, ALiBi(N_HEADS)):
+        near = model(ids, attention_mask=torch.ones_like(ids)).logits
+        far = model(ids, attention_mask=torch.ones_like(ids), position_ids=torch.arange(len(ids[0]))[None] + 10**6)
+        assert difference(far.logits, near) < CLOSE
+
+
+@pytest.mark.parametrize("name", ["rope", "xpos", "shaw", "t5", "alibi", "kerple", "rope+alibi"])
+@pytest.mark.parametrize("kind", CAUSAL)
+def test_relative_positions_may_begin_anywhere(kind, name):
+    model, ids = build(kind), tokens()
+    with use_scheme(model, made(name)):
+        moved = model(ids, position_ids=torch.arange(500, 507)[None])
+        assert difference(moved.logits, model(ids).logits) < CLOSE
+
+
+@pytest.mark.parametrize("change", [{"scale_attn_weights": False}, {"scale_attn_by_inverse_layer_idx": True}], ids=str)
+def test_logits_are_scaled_as_the_model_asks(change):
+    model, ids = build("gpt2", **change), tokens()
+    expected = model(ids).logits
+    with use_scheme(model, own_positions(model)):
+        for weights in (False, True):
+            assert difference(model(ids, output_attentions=weights).logits, expected) < CLOSE
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "llama", "bert", "opt"])
+def test_attention_weights_on_demand_change_nothing(kind):
+    model, (ids, mask) = build(kind), left_padded(tokens(), 2)
+    causal = kind != "bert"
+    for name in NAMES if causal else BIDIRECTIONAL:
+        with use_scheme(model, made(name, causal)):
+            out = model(ids, attention_mask=mask, output_attentions=True)
+            plain = model(ids, attention_mask=mask)
+        assert not plain.get("attentions")
+        assert difference(out.logits[:, 2:], plain.logits[:, 2:]) < CLOSE, name
+        assert len(out.attentions) == N_LAYERS
+        for weights in out.attentions:
+            assert tuple(weights.shape) == (2, N_HEADS, 9, 9)
+            assert torch.allclose(weights.sum(-1), torch.ones(()))
+            assert weights[:, :, 2:, :2].abs().max() == 0
+            assert not causal or weights.triu(1)[:, :, 2:].abs().max() == 0
+
+
+def test_attention_weights_while_generating_and_by_the_config():
+    model, ids = build("gpt2"), tokens()
+    model.set_attn_implementation("eager")
+    model.config.output_attentions = True
+    with use_scheme(model, "alibi"):
+        assert len(model(ids).attentions) == N_LAYERS
+        assert not model(ids, output_attentions=False).attentions
+        out = generated(model, ids, output_attentions=True, return_dict_in_generate=True)
+        assert tuple(out.attentions[3][1].shape) == (2, N_HEADS, 1, 10)
+
+
+@pytest.mark.parametrize("kind", CAUSAL)
+def test_a_mask_of_floats_is_the_same_as_one_of_truth_values(kind):
+    model, ids, mask = build(kind), tokens(), whole_mask(7, causal=True)
+    numbers = torch.zeros(1, 1, 7, 7).masked_fill(~mask, torch.finfo(torch.float32).min)
+    for name in NAMES:
+        with use_scheme(model, made(name)):
+            expected = model(ids).logits
+            for given in (mask, numbers, mask.long()):
+                found = model(ids, attention_mask=given.expand(2, -1, -1, -1)).logits
+                assert difference(found, expected) < CLOSE, name
+
+
+def test_a_decoder_may_look_both_ways():
+    model, ids = build("llama"), tokens()
+    changed = ids.clone()
+    changed[:, -1] = 4
+    with use_scheme(model, ALiBi(N_HEADS)):
+        assert difference(model(changed).logits[:, 0], model(ids).logits[:, 0]) == 0
+        assert difference(model(changed, is_causal=False).logits[:, 0], model(ids, is_causal=False).logits[:, 0]) > 1e-3
+    model = build("llama", is_causal=False)
+    with use_scheme(model, "t5") as installed:
+        assert not installed.scheme.causal
+        assert difference(model(changed).logits[:, 0], model(ids).logits[:, 0]) > 1e-3
+
+
+def without_dropout(kind):
+    model = build(kind, **({"dropout": 0.0} if kind == "opt" else {}))
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0
+    return model.train()
+
+
+def gradients(model, ids):
+    with torch.enable_grad():
+        model.zero_grad()
+        model(ids, labels=ids).loss.backward()
+    return {name: parameter.grad for name, parameter in model.named_parameters() if parameter.grad is not None}
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "llama", "bert", "opt"])
+@pytest.mark.parametrize("name", ["learned+t5", "shaw"])
+@pytest.mark.parametrize("reentrant", [True, False])
+@pytest.mark.filterwarnings("ignore:.gradient_checkpointing:FutureWarning")
+def test_checkpointed_layers_have_the_same_gradients(kind, name, reentrant):
+    model, ids = without_dropout(kind), tokens()
+    with use_scheme(model, made(name, kind != "bert")):
+        expected = gradients(model, ids)
+        model.gradient_checkpointing_enable({"use_reentrant": reentrant})
+        found = gradients(model, ids)
+    assert found.keys() == expected.keys()
+    largest = max(each.abs().max() for each in expected.values())
+    for each in expected:
+        assert (found[each] - expected[each]).abs().max() < CLOSE * largest, each
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "llama", "bert", "opt"])
+def test_training_changes_the_scheme_and_not_the_table_that_it_replaces(kind):
+    model, ids = without_dropout(kind), tokens()
+    own = model.base_model.get_submodule(f"{FAMILIES[kind].body}.{FAMILIES[kind].own}".strip("."))
+    one, table = made("learned+t5", kind != "bert"), copy.deepcopy(own.state_dict())
+    before = copy.deepcopy(one.state_dict())
+    with use_scheme(model, one):
+        assert not any(parameter.requires_grad for parameter in own.parameters())
+        trained = gradients(model, ids)
+        assert {f"position_scheme.{each}" for each in before} <= trained.keys()
+        torch.optim.AdamW(model.parameters(), lr=0.1, weight_decay=0.1).step()
+    assert not any(torch.equal(one.state_dict()[each], before[each]) for each in before)
+    assert all(torch.equal(own.state_dict()[each], table[each]) for each in table)
+    assert all(parameter.requires_grad for parameter in own.parameters())
+
+
+def test_a_frozen_scheme_or_table_stays_frozen():
+    model, ids = build("gpt2"), tokens()
+    model.transformer.wpe.requires_grad_(False)
+    one = made("t5").requires_grad_(False)
+    with use_scheme(model, one):
+        assert not any("position_scheme" in each for each in gradients(model, ids))
+    assert not model.transformer.wpe.weight.requires_grad
+
+
+def test_dropout_acts_in_training_only():
+    model, ids = build("gpt2", attn_pdrop=0.5, resid_pdrop=0.0, embd_pdrop=0.0), tokens()
+    with use_scheme(model, "alibi"):
+        steady = model(ids).logits
+        model.train()
+        for weights in (False, True):
+            assert difference(model(ids, output_attentions=weights).logits, steady) > 1e-3
+        assert torch.equal(model.eval()(ids).logits, steady)
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "llama", "bert"])
+def test_a_scheme_is_saved_and_copied_with_its_model(kind, tmp_path):
+    model, ids, keys = build(kind), tokens(), set(build(kind).state_dict())
+    one, again = made("shaw", kind != "bert"), scheme("shaw", d_model=32, n_heads=N_HEADS, n_layers=N_LAYERS)
+    with use_scheme(model, one):
+        assert set(model.state_dict()) - keys == {f"position_scheme.{name}" for name in one.state_dict()}
+        expected = model(ids).logits
+        model.save_pretrained(tmp_path)
+        twin = copy.deepcopy(model)
+        assert torch.equal(twin(ids).logits, expected)
+        torch.save(model, tmp_path / "model.pt")
+    assert torch.equal(torch.load(tmp_path / "model.pt", weights_only=False)(ids).logits, expected)
+    for parameter in twin.position_scheme.parameters():
+        parameter.zero_()
+    assert not torch.equal(twin(ids).logits, expected)
+    back = type(model).from_pretrained(tmp_path).eval()
+    assert back.config._attn_implementation == "sdpa"
+    with use_scheme(back, again):
+        missing, unexpected = back.load_state_dict(load_file(tmp_path / "model.safetensors"), strict=False)
+        assert not unexpected and not any("position_scheme" in name for name in missing)
+        assert torch.equal(back(ids).logits, expected)
+
+
+@pytest.mark.parametrize("implementation", ["eager", "sdpa"])
+def test_removal_leaves_no_trace(implementation):
+    for kind in ("gpt2", "llama", "bert", "opt"):
+        model, ids = build(kind), tokens()
+        model.set_attn_implementation(implementation)
+        before, state = model(ids).logits, copy.deepcopy(model.state_dict())
+        hooks = [(len(m._forward_pre_hooks), len(m._forward_hooks), set(m.__dict__)) for m in model.modules()]
+        installed = use_scheme(model, "t5")
+        model(ids)
+        installed.remove()
+        installed.remove()
+        with pytest.raises(ZeroDivisionError), use_scheme(model, "alibi"):
+            raise ZeroDivisionError
+        assert torch.equal(model(ids).logits, before)
+        assert model.config._attn_implementation == implementation
+        assert [(len(m._forward_pre_hooks), len(m._forward_hooks), set(m.__dict__)) for m in model.modules()] == hooks
+        assert {name: value.tolist() for name, value in model.state_dict().items()} == {
+            name: value.tolist() for name, value in state.items()
+        }
+
+
+@pytest.mark.parametrize("name", ["GPT2Model", "GPT2ForSequenceClassification", "GPT2ForTokenClassification"])
+def test_any_head_and_none(name):
+    model, ids = build_class(name, "gpt2"), tokens()
+    before = model(ids)[0]
+    with use_scheme(model, own_positions(model)):
+        assert difference(model(ids)[0], before) < CLOSE
+    with use_scheme(model, "nopos"):
+        assert difference(model(ids)[0], before) > 1e-3
+
+
+def test_models_that_share_a_config_do_not_share_a_scheme():
+    one = build_class("GPT2Model", "gpt2")
+    other, ids = transformers.GPT2Model(one.config).eval(), tokens()
+    expected = other(ids)[0]
+    with use_scheme(one, "alibi"):
+        assert difference(other(ids)[0], expected) < CLOSE
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "bert"])
+def test_cross_attention_has_no_positions(kind):
+    more = {"is_decoder": True} if kind == "bert" else {}
+    name = {"gpt2": "GPT2LMHeadModel", "bert": "BertLMHeadModel"}[kind]
+    model, ids = build_class(name, kind, add_cross_attention=True, **more), tokens()
+    memory = torch.randn(2, 5, 32, generator=torch.Generator().manual_seed(3))
+
+    def run():
+        full = model(ids, encoder_hidden_states=memory).logits
+        past = model(ids[:, :4], encoder_hidden_states=memory, use_cache=True).past_key_values
+        return full, model(ids[:, 4:], encoder_hidden_states=memory, past_key_values=past).logits
+
+    expected = run()
+    with use_scheme(model, own_positions(model)):
+        for found, wanted in zip(run(), expected, strict=True):
+            assert difference(found, wanted) < CLOSE
+    with use_scheme(model, made("rope+alibi")):
+        full, continued = run()
+        assert difference(continued, full[:, 4:]) < CLOSE
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("kind", ["gpt2", "llama", "bert"])
+def test_in_half_precision_padding_gives_no_nan(kind, dtype):
+    model, (ids, mask) = build(kind), left_padded(tokens())
+    with use_scheme(model, ALiBi(N_HEADS)):
+        model.to(dtype)
+        for weights in (False, True):
+            out = model(ids, attention_mask=mask, output_attentions=weights)
+            assert out.logits.dtype == dtype and out.logits.isfinite().all()
+
+
+def test_several_threads_may_use_one_model():
+    model, texts, found = build("llama"), [tokens(2, 5 + i, i) for i in range(4)], {}
+    with use_scheme(model, made("t5")):
+        expected = [generated(model, ids) for ids in texts]
+
+        def work(i):
+            with torch.no_grad():
+                found[i] = generated(model, texts[i])
+
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert all(torch.equal(found[i], expected[i]) for i in range(4))
+
+
+class Spy(PositionScheme):
+    """Remembers the queries that it is shown."""
+
+    def bias(self, q, k, positions, key_positions):
+        self.q = q
+        return torch.zeros(q.shape[1], q.shape[2], k.shape[2])
+
+
+@pytest.mark.parametrize("kind", ["opt", "gpt2"])
+def test_a_scheme_reads_queries_as_they_were_projected(kind):
+    """OPT divides them by the root of the head width first."""
+    model, spy, ids = build(kind, num_hidden_layers=1), Spy(), tokens()
+    with use_scheme(model, spy):
+        hidden = model(ids, output_hidden_states=True).hidden_states[0]
+    if kind == "opt":
+        layer = model.model.decoder.layers[0]
+        projected = layer.self_attn.q_proj(layer.self_attn_layer_norm(hidden))
+    else:
+        layer = model.transformer.h[0]
+        projected = layer.attn.c_attn(layer.ln_1(hidden))[..., : N_HEADS * D_HEAD]
+    assert difference(spy.q, projected.unflatten(-1, (N_HEADS, D_HEAD)).transpose(1, 2)) < CLOSE
+
+
+def test_a_scheme_may_differ_between_layers():
+    model, ids = build("llama"), tokens()
+    before = model(ids).logits
+    with use_scheme(model, OnLayers(RoPE(D_HEAD), range(N_LAYERS), n_layers=N_LAYERS)):
+        assert difference(model(ids).logits, before) < CLOSE
+    with use_scheme(model, OnLayers(RoPE(D_HEAD), [0], n_layers=N_LAYERS)):
+        assert difference(model(ids).logits, before) > 1e-3
+
+
+def test_a_name_is_made_for_the_sizes_of_the_model():
+    with use_scheme(build("gpt2"), "learned+t5", options={"t5": {"max_distance": 64}}) as installed:
+        learned, t5 = installed.scheme.parts
+        assert tuple(learned.weight.shape) == (LENGTH, 32)
+        assert (t5.n_heads, t5.causal, t5.max_distance) == (N_HEADS, True, 64)
+    with use_scheme(build("roberta").bfloat16(), "learned+t5") as installed:
+        learned, t5 = installed.scheme.parts
+        assert tuple(learned.weight.shape) == (LENGTH - 1, 32) and not t5.causal
+        assert learned.weight.dtype == torch.bfloat16
+    with use_scheme(build("llama"), "shaw") as installed:
+        assert len(installed.scheme.layers) == N_LAYERS
+        assert installed.model.position_scheme is installed.scheme
+
+
+def test_a_scheme_moves_to_the_device_of_the_model_and_keeps_its_format():
+    with use_scheme(build("gpt2").to("meta"), made("t5").double()) as installed:
+        assert (installed.scheme.weight.device.type, installed.scheme.weight.dtype) == ("meta", torch.float64)
+
+
+def test_compiled_it_gives_the_same_numbers(fresh_environment):
+    script = Path(__file__).with_name("in_transformers_compiled.py")
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, env=fresh_environment)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert len(found) == 5
+    assert all(each < CLOSE for each in found.values()), found
+
+
+def test_importing_posembed_models_does_not_import_transformers(fresh_environment):
+    code = "import sys, posembed.models; assert 'transformers' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, env=fresh_environment)
+
+
+class Fixed(transformers.GPT2Model):
+    """As models whose attention is written into them."""
+
+    @classmethod
+    def _can_set_attn_implementation(cls):
+        return False
+
+
+def narrow_opt():
+    return build("opt", word_embed_proj_dim=16)
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("model", "given", "error", "message"),
+    [
+        (
+            lambda: build_class("ViTModel", "vit"),
+            "alibi",
+            AttentionInputError,
+            "ViTModel cannot take a scheme; use_scheme",
+        ),
+        (lambda: build_class("T5EncoderModel", "t5"), "t5", AttentionInputError, "bert, camembert, distilbert, gpt2"),
+        (lambda: nn.Linear(2, 2), "alibi", AttentionInputError, "Linear cannot take a scheme"),
+        (lambda: "gpt2", "alibi", AttentionInputError, "str cannot take a scheme"),
+        (narrow_opt, "alibi", AttentionInputError, "OPT whose word_embed_proj_dim is its hidden_size"),
+        (
+            lambda: Fixed(build("gpt2").config),
+            "alibi",
+            AttentionInputError,
+            "Fixed has attention that cannot be exchanged",
+        ),
+        (lambda: build("qwen3", head_dim=16), "alibi", AttentionInputError, "such as RoPE(16) or ALiBi(4)"),
+        (lambda: build("gpt2"), RoPE(8, axes=(4, 4)), AttentionInputError, "several coordinates"),
+        (lambda: build("gpt2"), "alibbi", UnknownSchemeError, "did you mean 'alibi'"),
+        (lambda: nn.DataParallel(build("gpt2")), "alibi", AttentionInputError, "DataParallel cannot take a scheme"),
+        (lambda: build("gpt2"), 3, UnknownSchemeError, "3 is no scheme"),
+        (lambda: build("bert"), "xpos", EncodingInputError, "xpos is not defined for a bidirectional model"),
+        (
+            lambda: build("bert"),
+            T5(N_HEADS, causal=True),
+            EncodingInputError,
+            "T5 is not defined for a bidirectional model",
+        ),
+        (lambda: build("gpt2"), scheme("shaw", d_model=32, n_heads=4, n_layers=1), EncodingInputError, "no layer 1"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_what_cannot_be_put_together(model, given, error, message):
+    model = model()
+    state = dict(vars(model)) if isinstance(model, nn.Module) else None
+    with pytest.raises(error) as caught:
+        use_scheme(model, given)
+    assert message in str(caught.value) and "\n" not in str(caught.value)
+    assert state is None or vars(model) == state
+    assert getattr(getattr(model, "config", None), "_attn_implementation", "sdpa") == "sdpa"
+
+
+@pytest.mark.bad_input
+def test_one_scheme_at_a_time():
+    model, ids = build("gpt2"), tokens()
+    with use_scheme(model, "alibi"):
+        for again in (model, model.transformer):
+            with pytest.raises(AttentionInputError, match="has a position scheme already"):
+                use_scheme(again, "t5")
+        with pytest.raises(AttentionInputError, match="call the whole model"):
+            model.transformer.h[0](torch.zeros(1, 3, 32))
+        model.set_attn_implementation("sdpa")
+        with pytest.raises(AttentionInputError, match="changed under its scheme"):
+            model(ids)
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("name", ["softcap", "s_aux", "position_bias", "cache"])
+def test_attention_that_no_scheme_has_a_place_for(name):
+    model = build("llama")
+    with use_scheme(model, "alibi"), pytest.raises(AttentionInputError, match=f"LlamaAttention asks for {name}="):
+        model(tokens(), **{name: 30.0})
+
+
+@pytest.mark.bad_input
+def test_inputs_that_do_not_fit():
+    model = build("gpt2")
+    with use_scheme(model, ALiBi(3)), pytest.raises(AttentionInputError, match="3 heads, but there are 4"):
+        model(tokens())
+    with (
+        use_scheme(model, RoPE(16)),
+        pytest.raises(EncodingInputError, match="8 wide, but this scheme was made for 16"),
+    ):
+        model(tokens())
+    with use_scheme(model, "alibi"):
+        with pytest.raises(AttentionInputError, match=r"shape \(1, 2, 7, 32\)"):
+            model(tokens()[None])
+        with pytest.raises(ValueError, match="input_ids"):
+            model.transformer()
+
+
+@pytest.mark.bad_input
+def test_caches_that_do_not_work():
+    model, ids = build("mistral"), tokens()
+    filled, offloaded, plain = DynamicCache(), DynamicCache(), DynamicCache()
+    model(ids, past_key_values=filled)
+    offloaded.offloading = True
+    with use_scheme(model, "alibi"):
+        with pytest.raises(AttentionInputError, match="filled without this scheme"):
+            model(ids, past_key_values=filled)
+        with pytest.raises(AttentionInputError, match="offloaded"):
+            model(ids, past_key_values=offloaded)
+        with pytest.raises(AttentionInputError, match="sliding window"):
+            model(ids, past_key_values=StaticCache(config=model.config, max_cache_len=12))
+        model(ids, past_key_values=plain)
