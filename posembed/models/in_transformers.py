@@ -33,7 +33,7 @@ def use_scheme(
         options: for a name, as for `posembed.scheme`.
 
     Returns:
-        What takes the scheme out again: a context manager with a method ``remove``.
+        A handle that takes the scheme out again, a context manager with a method ``remove``.
 
     Raises:
         AttentionInputError: a model that is not supported or has a scheme already; a scheme of several coordinates.
