@@ -104,7 +104,23 @@ class Composed(PositionScheme):
         return any(part.biased for part in self)
 
 
-class PerLayer(PositionScheme):
+class _ByLayer(PositionScheme):
+    """A scheme that acts on queries, keys and logits through its layers only."""
+
+    def rotate(self, x: Tensor, positions: Tensor) -> Tensor:
+        raise self._misused()
+
+    def bias(self, q: Tensor, k: Tensor, positions: Tensor, key_positions: Tensor, visible=None) -> Tensor:
+        raise self._misused()
+
+    def bias_by_offset(self, offsets: Tensor) -> Tensor:
+        raise self._misused()
+
+    def _misused(self) -> EncodingInputError:
+        return EncodingInputError("each layer has its own scheme here; give attention scheme.layer(i)")
+
+
+class PerLayer(_ByLayer):
     """One scheme a layer, for schemes whose layers share no parameters.
 
     Args:
@@ -131,22 +147,13 @@ class PerLayer(PositionScheme):
     def add(self, x: Tensor, positions: Tensor) -> Tensor:
         return cast(PositionScheme, self.layers[0]).add(x, positions)
 
-    def rotate(self, x: Tensor, positions: Tensor) -> Tensor:
-        raise _each_layer_has_its_own()
-
-    def bias(self, q: Tensor, k: Tensor, positions: Tensor, key_positions: Tensor, visible=None) -> Tensor:
-        raise _each_layer_has_its_own()
-
-    def bias_by_offset(self, offsets: Tensor) -> Tensor:
-        raise _each_layer_has_its_own()
-
     def layer(self, index: int) -> PositionScheme:
         if index not in range(len(self.layers)):
             raise EncodingInputError(f"there is no layer {index}; this scheme was made for {len(self.layers)} layers")
         return cast(PositionScheme, self.layers[index])
 
 
-class OnLayers(PositionScheme):
+class OnLayers(_ByLayer):
     """A scheme on some layers; the others see no positions, as in models that interleave both kinds.
 
     What the scheme adds to the embeddings is added as ever: all layers see it.
@@ -177,15 +184,6 @@ class OnLayers(PositionScheme):
     def add(self, x: Tensor, positions: Tensor) -> Tensor:
         return self.scheme.add(x, positions)
 
-    def rotate(self, x: Tensor, positions: Tensor) -> Tensor:
-        raise _each_layer_has_its_own()
-
-    def bias(self, q: Tensor, k: Tensor, positions: Tensor, key_positions: Tensor, visible=None) -> Tensor:
-        raise _each_layer_has_its_own()
-
-    def bias_by_offset(self, offsets: Tensor) -> Tensor:
-        raise _each_layer_has_its_own()
-
     def layer(self, index: int) -> PositionScheme:
         self._check(index)
         return self.scheme.layer(index) if index in self.chosen else NoPos()
@@ -193,8 +191,3 @@ class OnLayers(PositionScheme):
     def _check(self, index: int) -> None:
         if index not in range(self.n_layers):
             raise EncodingInputError(f"there is no layer {index} in a model of {self.n_layers}; count from 0")
-
-
-def _each_layer_has_its_own() -> EncodingInputError:
-    """Make the error for a scheme of many layers that is used as if it were one layer's."""
-    return EncodingInputError("each layer has its own scheme here; give attention scheme.layer(i)")
