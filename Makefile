@@ -11,7 +11,7 @@ VENV_BIN = .venv/bin
 RUN = $(VENV_BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book test serve lint chapters conformance pictures lock set-repository check-repository clean
+.PHONY: help setup book test bench serve lint chapters conformance pictures lock set-repository check-repository clean
 
 help:           ## list the commands
 	@sed -n 's/^\([a-z-]*\): *[a-z ]*## /  make \1\t/p' Makefile | expand -t 26
@@ -25,6 +25,10 @@ book: setup     ## execute the chapters and build the book into _build/html
 
 test: setup     ## every test: package, chapters, built pages
 	@$(RUN) tools/test.py
+
+bench: setup    ## time and memory beside other libraries, 12 minutes (ONLY=rope for one part, QUICK=1 for a try)
+	@$(RUN) -m benchmarks $(if $(ONLY),--only $(ONLY)) $(if $(QUICK),--quick)
+	@$(if $(ONLY)$(QUICK),,$(RUN) tools/benchmarks_page.py)
 
 serve: book     ## open the built book on http://127.0.0.1:8000 (PORT=8001 for another port)
 	@$(RUN) tools/book.py serve --port $(PORT)

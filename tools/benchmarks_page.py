@@ -1,0 +1,100 @@
+"""Write the book's page of benchmarks from results/benchmarks.json, which `make bench` leaves."""
+
+import json
+import shutil
+from itertools import groupby
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "results" / "benchmarks.json"
+PAGE = ROOT / "book" / "benchmarks.md"
+FIGURE = ROOT / "book" / "assets" / "benchmarks-growth.svg"
+OPENING = """\
+% Made by tools/benchmarks_page.py from results/benchmarks.json.
+
+# Benchmarks
+
+Time and memory beside other libraries, measured in one run on {date}: {machine}, {threads}, {versions}. Candidates take
+turns within a round, and every ratio is the median over the rounds of a candidate's time by posembed's in the same
+round: 2.0 is twice as slow. Memory is the peak of one call above its inputs. The error is the largest difference from
+float64, by the largest number there. Times on a shared machine are noisy; `make bench` repeats them on yours, and
+`results/benchmarks.json` has every round.
+"""
+TITLES = {
+    "sinusoidal": "Sinusoidal tables",
+    "rope": "Rotary positions",
+    "bias": "Biases",
+    "attention": "Attention",
+    "growth": "Growth with the length",
+}
+HEAD = "| who | time, ratio | memory | error |\n| --- | --- | --- | --- |\n"
+
+
+def render(document):
+    """The page, from the run as it is stored."""
+    machine, versions = document["machine"], document["versions"]
+    parts = [
+        OPENING.format(
+            date=document["date"][:10],
+            machine=f"{machine['cpu']}, {machine['platform']}",
+            threads=f"{machine['threads']} thread" + ("s" if machine["threads"] > 1 else ""),
+            versions=", ".join(f"{name} {version}" for name, version in versions.items() if name != "posembed"),
+        )
+    ]
+    for work, rows in groupby(document["rows"], key=lambda row: row["work"]):
+        parts.append(f"## {TITLES[work]}\n")
+        if work == "growth":
+            parts += [figure(document["figures"]), goals(rows)]
+        else:
+            parts += [case(name, list(group)) for name, group in groupby(rows, key=lambda row: row["case"])]
+    return "\n".join(parts)
+
+
+def case(name, rows):
+    """One table, with what it was to show."""
+    return f"### {name}\n\n{HEAD}{''.join(row(each) for each in rows)}\n{goals(rows)}"
+
+
+def row(each):
+    if each["failed"]:
+        return f"| {each['candidate']} | {each['failed'].replace('|', '/')} | | |\n"
+    time = f"{milliseconds(each['median'])}, {each['ratio']:.2f}"
+    return f"| {each['candidate']} | {time} | {megabytes(each['memory'])} | {each['error']:.0e} |\n"
+
+
+def goals(rows):
+    found = [(each, goal) for each in rows for goal in each["goals"]]
+    line = "- {}{}: {}, **{}**.\n"
+    return "".join(
+        line.format(
+            f"{each['case']}, " if each["work"] == "growth" else "",
+            goal["goal"],
+            goal["figure"],
+            "met" if goal["met"] else "not met",
+        )
+        for each, goal in found
+    )
+
+
+def figure(figures):
+    (one,) = figures
+    return f"```{{image}} assets/{FIGURE.name}\n:alt: {one['alt']}\n```\n"
+
+
+def milliseconds(seconds):
+    return f"{seconds * 1000:.3g} ms"
+
+
+def megabytes(size):
+    return f"{size / 2**20:.3g} MiB"
+
+
+def main():
+    document = json.loads(RESULTS.read_text(encoding="utf-8"))
+    PAGE.write_text(render(document), encoding="utf-8")
+    shutil.copy(RESULTS.with_name(document["figures"][0]["file"]), FIGURE)
+    print(f"benchmarks: {PAGE.relative_to(ROOT)} shows the run of {document['date'][:10]}")
+
+
+if __name__ == "__main__":
+    main()
