@@ -14,6 +14,8 @@ ICON_SCRIPT = re.compile(
 FONT_PRELOAD = re.compile(r'<link rel="preload" as="font"[^>]*>')
 # Until the theme's script has run, or where none may, "auto" has no colours.
 UNKNOWN_COLOURS = re.compile(r'(<html [^>]*)data-theme="auto"')
+# On a phone it is scrolled, also by a keyboard, if it can have the focus.
+WIDE_TABLE = re.compile(r'<table (class="[^"]*\bwide\b[^"]*")')
 SIGNATURE = re.compile(r'<dt class="sig .*?</dt>', re.DOTALL)
 
 
@@ -66,6 +68,7 @@ def repair_pages(app, exception):
         text = FONT_PRELOAD.sub("", text)
         text = UNKNOWN_COLOURS.sub(r'\1data-theme="light"', text)
         text = SIGNATURE.sub(plain_lines, text)
+        text = WIDE_TABLE.sub(r'<table tabindex="0" \1', text)
         # A role that has been withdrawn, and that no list may hold.
         text = text.replace('role="doc-biblioentry"', 'role="listitem"')
         page.write_text(text, encoding="utf-8")

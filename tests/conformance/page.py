@@ -13,6 +13,9 @@ PAGE = ROOT / "book" / "conformance.md"
 # What a measurement looks like on the page: it may differ a little from one processor to another.
 MEASURED = re.compile(r"\d\.\d×10<sup>−\d+</sup>")
 
+# A table that phones scroll, which a keyboard must then be able to reach: book/_ext/page_repairs.py sees to it.
+WIDE = ":::{table}\n:class: wide\n\n"
+
 OPENING = """\
 % Made by `make conformance`. Fingerprint: {fingerprint}
 
@@ -30,6 +33,9 @@ FAULTS_OPENING = """\
 
 Each row is one measurement, made the same way on both sides. The versions are those above; later ones may be mended,
 and then the tests ask for this page to be made anew.
+
+:::{table}
+:class: wide
 
 | scheme | where, and with what | theirs | posembed |
 | --- | --- | --- | --- |
@@ -50,9 +56,9 @@ def render(differences: list[float]) -> str:
         rows = [row(each, found) for each, found in zip(AGREEMENTS, differences, strict=True) if each.scheme == scheme]
         if rows:
             head = "| with, and what | difference | allowed, because |\n| --- | --- | --- |\n"
-            parts.append(f"## {scheme}\n\n{head}" + "".join(rows))
+            parts.append(f"## {scheme}\n\n{WIDE}{head}" + "".join(rows) + ":::\n")
     parts.append(WITHOUT.format(names=" and ".join(WITHOUT_PEER)))
-    parts.append(FAULTS_OPENING + "".join(fault_row(fault) for fault in FAULTS))
+    parts.append(FAULTS_OPENING + "".join(fault_row(fault) for fault in FAULTS) + ":::\n")
     return "\n".join(parts)
 
 

@@ -298,8 +298,13 @@ def test_only_a_whole_run_writes_over_the_results():
 
 
 def test_make_hands_on_what_to_run():
-    result = subprocess.run(["make", "-n", "bench", "ONLY=rope"], cwd=ROOT, capture_output=True, text=True)
-    assert result.stdout.rstrip().endswith("-m benchmarks --only rope")
+    asked = lambda *options: (
+        subprocess.run(["make", "-n", "bench", *options], cwd=ROOT, capture_output=True, text=True).stdout
+    )
+    assert asked("ONLY=rope").rstrip().endswith("-m benchmarks --only rope")
+    assert asked("QUICK=1").rstrip().endswith("-m benchmarks  --quick")
+    # Only a whole run makes the page anew.
+    assert asked().rstrip().endswith("tools/benchmarks_page.py")
 
 
 @pytest.mark.parametrize(
