@@ -39,7 +39,8 @@ def attend(
 
     On the CPU queries are taken in blocks: where the bias depends on the offset alone and positions are contiguous, it
     is one number a diagonal and never a matrix; any other bias is made for one block at a time, and made again for the
-    gradient. On a GPU a scheme with a `score_mod` goes through FlexAttention.
+    gradient. On a GPU a scheme with a `score_mod` goes through FlexAttention. Under torch.compile and torch.export the
+    bias is one whole matrix, which the compiler may fuse.
 
     Args:
         q: queries.
