@@ -299,7 +299,9 @@ def test_only_a_whole_run_writes_over_the_results():
 
 def test_make_hands_on_what_to_run():
     asked = lambda *options: (
-        subprocess.run(["make", "-n", "bench", *options], cwd=ROOT, capture_output=True, text=True).stdout
+        subprocess.run(
+            ["make", "--no-print-directory", "-n", "bench", *options], cwd=ROOT, capture_output=True, text=True
+        ).stdout
     )
     assert asked("ONLY=rope").rstrip().endswith("-m benchmarks --only rope")
     assert asked("QUICK=1").rstrip().endswith("-m benchmarks  --quick")
