@@ -66,6 +66,6 @@ class Characters:
         points = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
         return torch.from_numpy(self._ids[points].astype(np.int64))
 
-    def decode(self, ids: Iterable[int]) -> str:
+    def decode(self, ids: Iterable[int] | Int[Tensor, " characters"]) -> str:
         """Return the text of some ids."""
         return "".join(self.characters[int(each)] for each in ids)

@@ -130,18 +130,23 @@ def _rounded(values: Tensor) -> list[float]:
     return [float(f"{value:.6g}") for value in values.tolist()]
 
 
-@torch.inference_mode()
 def _losses(model: LanguageModel, text: Tensor, config: RunConfig, length: int, n_tokens: int) -> Iterator[Tensor]:
     """Yield "windows length" of losses, NaN where nothing was to be guessed."""
     windows = windows_in_order(text, length, n_tokens // length)
     generator = torch.Generator().manual_seed(MASK_SEED)
     for ids in windows.split(max(1, BATCH_TOKENS // length)):
-        if config.objective == "causal":
-            logits, wanted = model(ids[:, :-1].to(config.device)), torch.ones_like(ids, dtype=torch.bool)
-            logits = F.pad(logits, (0, 0, 1, 0))
-            wanted[:, 0] = False
-        else:
-            seen, wanted = masked(ids, config.masking_rate or 0.0, Characters.mask_id, generator)
-            logits = model(seen.to(config.device))
-        losses = F.cross_entropy(logits.mT.float(), ids.to(config.device), reduction="none").cpu()
-        yield losses.masked_fill(~wanted, torch.nan)
+        with torch.inference_mode():
+            yield _batch_losses(model, ids, config, generator)
+
+
+def _batch_losses(model: LanguageModel, ids: Tensor, config: RunConfig, generator: torch.Generator) -> Tensor:
+    if config.objective == "causal":
+        # The first character is given, not guessed.
+        logits = F.pad(model(ids[:, :-1].to(config.device)), (0, 0, 1, 0))
+        wanted = torch.ones_like(ids, dtype=torch.bool)
+        wanted[:, 0] = False
+    else:
+        seen, wanted = masked(ids, config.masking_rate or 0.0, Characters.mask_id, generator)
+        logits = model(seen.to(config.device))
+    losses = F.cross_entropy(logits.mT.float(), ids.to(config.device), reduction="none").cpu()
+    return losses.masked_fill(~wanted, torch.nan)

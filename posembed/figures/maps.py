@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import matplotlib
 import torch.nn.functional as F
 from jaxtyping import Float
+from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
 from .style import DescribedFigure, new_figure, styled
@@ -20,7 +22,7 @@ def table_maps(
     ylabel: str = "row",
     size: tuple[float, float] = (6.6, 3.0),
 ) -> DescribedFigure:
-    """Draw matrices side by side with one colour scale, white at zero.
+    """Draw matrices side by side with one colour scale, white at zero, grey where there is no number (NaN).
 
     Args:
         tables: matrices by title.
@@ -39,12 +41,16 @@ def table_maps(
         >>> [axes.get_title() for axes in figure.axes[:2]]
         ['before', 'after']
     """
-    limit = max(float(table.abs().max()) for table in tables.values()) or 1.0
+    limit = max(float(table.nan_to_num().abs().max()) for table in tables.values()) or 1.0
+    # PuOr: purple and orange, which colour-blind readers can tell apart.
+    colours = matplotlib.colormaps["PuOr_r"].with_extremes(bad="#c9d1d9")
     figure, row = new_figure(alt, len(tables), size=size, squeeze=False)
     for axes, (title, table) in zip(row[0], tables.items(), strict=True):
-        # PuOr: purple and orange, which colour-blind readers can tell apart.
-        image = axes.imshow(table.detach().cpu().float().numpy(), cmap="PuOr_r", vmin=-limit, vmax=limit, aspect="auto")
+        shown = table.detach().cpu().float().numpy()
+        image = axes.imshow(shown, cmap=colours, vmin=-limit, vmax=limit, aspect="auto")
         axes.set(title=title, xlabel=xlabel, ylabel=ylabel)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_locator(MaxNLocator(integer=True))
         axes.grid(False)
     figure.colorbar(image, ax=row[0], shrink=0.9)
     return figure

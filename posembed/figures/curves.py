@@ -1,0 +1,87 @@
+"""Curves with bands: losses along positions, similarities along offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import FigureInputError
+from .style import DescribedFigure, new_figure, styled
+
+LINE_STYLES = ("-", "--", "-.", ":")
+
+
+@styled
+def curves(
+    series: Mapping[str, Any],
+    *,
+    alt: str,
+    x: Sequence[float] | None = None,
+    xlabel: str = "",
+    ylabel: str = "",
+    marks: Mapping[str, float] | None = None,
+    log_x: bool = False,
+    log_y: bool = False,
+    ylim: tuple[float, float] | None = None,
+    size: tuple[float, float] = (6.6, 3.4),
+) -> DescribedFigure:
+    """Draw one curve for each label, or the mean and the range of several.
+
+    Args:
+        series: for each label "points" numbers, or "runs points": then their mean is drawn, and a band from the least
+            to the largest.
+        alt: the description.
+        x: the places of the points; by default 0, 1, 2, ...
+        xlabel: what the horizontal axis is.
+        ylabel: what the vertical axis is.
+        marks: vertical lines, by their text.
+        log_x: whether the horizontal axis is logarithmic.
+        log_y: whether the vertical axis is.
+        ylim: the ends of the vertical axis; what lies outside is cut off.
+        size: width and height in inches.
+
+    Returns:
+        The figure.
+
+    Raises:
+        FigureInputError: no curve, or one with another number of points than there are places.
+
+    Example:
+        >>> from posembed.figures import curves
+        >>> figure = curves({"one run": [3, 2, 1], "two runs": [[3, 3, 3], [1, 2, 3]]}, alt="One falls, one does not.")
+        >>> len(figure.axes[0].lines)
+        2
+    """
+    if not series:
+        raise FigureInputError("there is no curve to draw; give at least one")
+    figure, axes = new_figure(alt, size=size)
+    for number, (label, values) in enumerate(series.items()):
+        runs = np.atleast_2d(np.asarray(values, dtype=float))
+        places = np.arange(runs.shape[1]) if x is None else np.asarray(x, dtype=float)
+        if runs.shape[1] != len(places):
+            raise FigureInputError(f"{label!r} has {runs.shape[1]} points for {len(places)} places")
+        # Six colours that can be told apart; a seventh curve has another kind of line.
+        style = LINE_STYLES[number // 6 % len(LINE_STYLES)]
+        (line,) = axes.plot(places, runs.mean(axis=0), label=label, linestyle=style)
+        if len(runs) > 1:
+            axes.fill_between(
+                places, runs.min(axis=0), runs.max(axis=0), color=line.get_color(), alpha=0.2, linewidth=0
+            )
+    axes.set(xlabel=xlabel, ylabel=ylabel)
+    axes.set_xscale("log" if log_x else "linear")
+    axes.set_yscale("log" if log_y else "linear")
+    if ylim is not None:
+        axes.set_ylim(*ylim)
+    _mark(axes, marks or {})
+    if len(series) > 1:
+        figure.legend(loc="outside upper center", ncols=min(len(series), 4))
+    return figure
+
+
+def _mark(axes: Any, marks: Mapping[str, float]) -> None:
+    for text, place in marks.items():
+        axes.axvline(place, color="#57606a", linewidth=1.2, linestyle=":")
+        axes.annotate(text, (place, 0.97), xycoords=("data", "axes fraction"), xytext=(5, 0),
+                      textcoords="offset points", va="top", color="#57606a", fontsize=10.5)  # fmt: skip

