@@ -2,8 +2,8 @@
 
 What is compared was fixed before the runs:
 
-1. learned, and learnable sinusoidal, against sinusoidal: the test loss at the trained length, for a causal and for a
-   masked model, as differences between runs with the same seed.
+1. learned, and learnable sinusoidal, against sinusoidal: the test loss at the trained length, as differences between
+   runs with the same seed.
 2. Each scheme against none, in the same way.
 3. Past the trained length: the loss at positions 64 to 511 against that at positions 48 to 63 of the same run.
 4. RoPE with each scaling against RoPE without, at positions 64 to 511 of the same model.
@@ -41,24 +41,19 @@ class Arm:
     """
 
     scheme: str
-    objective: str = "causal"
     scale_embeddings: bool = True
 
     def config(self, rate: float, seed: int) -> RunConfig:
         """The run with a learning rate and a seed."""
-        causal = self.objective == "causal"
         return RunConfig(
             scheme=self.scheme,
-            objective=self.objective,  # type: ignore[arg-type]
-            masking_rate=None if causal else 0.15,
             length=TRAINED,
-            # A masked model is told only of the hidden characters, about one in seven: it gets more steps.
-            steps=1500 if causal else 2500,
+            steps=1500,
             learning_rate=rate,
             seed=seed,
             scale_embeddings=self.scale_embeddings,
-            test_length=TESTED if causal else None,
-            test_scalings=SCALING_NAMES if causal and self.scheme == "rope" else (),
+            test_length=TESTED,
+            test_scalings=SCALING_NAMES if self.scheme == "rope" else (),
             preset="cpu",
         )
 
@@ -69,7 +64,6 @@ class Arm:
 
 ARMS = (
     *(Arm(scheme) for scheme in (*ABSOLUTE, *RELATIVE)),
-    *(Arm(scheme, "masked") for scheme in ABSOLUTE),
     *(Arm(scheme, scale_embeddings=False) for scheme in ("sinusoidal", "learned")),
 )
 
@@ -123,7 +117,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=-1, help="worker processes; -1 for one a core")
     options = parser.parse_args()
     for number, arm in enumerate(run(options.out, engine=options.engine, n_workers=options.workers), 1):
-        print(f"{number} of {len(ARMS)}: {arm.scheme}, {arm.objective} is complete", flush=True)
+        print(f"{number} of {len(ARMS)}: {arm.scheme} is complete", flush=True)
 
 
 if __name__ == "__main__":

@@ -18,13 +18,13 @@ def curves(
     series: Mapping[str, Any],
     *,
     alt: str,
-    x: Sequence[float] | None = None,
+    x: Sequence[float | int] | None = None,
     xlabel: str = "",
     ylabel: str = "",
-    marks: Mapping[str, float] | None = None,
+    marks: Mapping[str, float | int] | None = None,
     log_x: bool = False,
     log_y: bool = False,
-    ylim: tuple[float, float] | None = None,
+    ylim: tuple[float | int, float | int] | None = None,
     size: tuple[float, float] = (6.6, 3.4),
 ) -> DescribedFigure:
     """Draw one curve for each label, or the mean and the range of several.
@@ -80,7 +80,7 @@ def curves(
     return figure
 
 
-def _mark(axes: Any, marks: Mapping[str, float]) -> None:
+def _mark(axes: Any, marks: Mapping[str, float | int]) -> None:
     for text, place in marks.items():
         axes.axvline(place, color="#57606a", linewidth=1.2, linestyle=":")
         axes.annotate(text, (place, 0.97), xycoords=("data", "axes fraction"), xytext=(5, 0),

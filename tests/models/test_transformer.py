@@ -127,10 +127,10 @@ def test_the_weights_start_as_gpt2s():
     torch.manual_seed(0)
     model = Transformer(TransformerConfig(vocab_size=500, n_layers=8, d_model=128, scheme="nopos"))
     layer = model.layers[3]
-    assert layer.attention.query.weight.std() == pytest.approx(0.02, rel=0.03)
+    assert layer.attention.query.weight.std().item() == pytest.approx(0.02, rel=0.03)
     # One of 16 summands: each part of each layer adds to the sum.
-    assert layer.attention.output.weight.std() == pytest.approx(0.02 / 4, rel=0.03)
-    assert layer.feed_forward[2].weight.std() == pytest.approx(0.02 / 4, rel=0.03)
+    assert layer.attention.output.weight.std().item() == pytest.approx(0.02 / 4, rel=0.03)
+    assert layer.feed_forward[2].weight.std().item() == pytest.approx(0.02 / 4, rel=0.03)
     assert all(not module.bias.any() for module in (layer.attention.query, layer.feed_forward[0]))
 
 

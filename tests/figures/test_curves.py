@@ -1,0 +1,65 @@
+"""Curves, and scores of seeds, as they are drawn."""
+
+import numpy as np
+import pytest
+
+from posembed.errors import FigureInputError, ResultError
+from posembed.experiments import interval
+from posembed.figures import curves, seed_scores
+
+
+def test_one_run_is_a_line_and_several_are_a_mean_with_their_range():
+    figure = curves({"one": [3.0, 2.0], "two": [[1.0, 1.0], [3.0, 2.0]]}, x=[10, 20], alt="Two lines.")
+    (axes,) = figure.axes
+    assert [list(line.get_ydata()) for line in axes.lines] == [[3, 2], [2, 1.5]]
+    assert [list(line.get_xdata()) for line in axes.lines] == [[10, 20]] * 2
+    (band,) = axes.collections
+    corners = band.get_paths()[0].vertices
+    assert {tuple(point) for point in corners.tolist()} >= {(10, 1), (10, 3), (20, 1), (20, 2)}
+
+
+def test_seven_curves_can_be_told_apart():
+    figure = curves({str(n): [n, n] for n in range(8)}, alt="Eight lines.")
+    looks = [(line.get_color(), line.get_linestyle()) for line in figure.axes[0].lines]
+    assert len(set(looks)) == 8
+
+
+def test_marks_axes_and_limits():
+    figure = curves({"a": [1, 10]}, alt="A.", marks={"here": 0.5}, log_y=True, log_x=False, ylim=(0.5, 20), xlabel="x")
+    (axes,) = figure.axes
+    assert (axes.get_yscale(), axes.get_xscale(), axes.get_ylim()) == ("log", "linear", (0.5, 20))
+    assert [text.get_text() for text in axes.texts] == ["here"]
+    assert list(axes.lines[1].get_xdata()) == [0.5, 0.5]
+    assert figure.legends == []
+
+
+@pytest.mark.parametrize(("series", "x"), [({}, None), ({"a": [1, 2, 3]}, [0, 1])])
+def test_curves_that_cannot_be_drawn(series, x):
+    with pytest.raises(FigureInputError):
+        curves(series, x=x, alt="Nothing.")
+
+
+def test_every_seed_is_a_point_and_the_mean_has_its_interval():
+    values = {"a": [1.0, 2.0, 3.0], "b": [2.0, 2.5, 2.0]}
+    (axes,) = seed_scores(values, alt="Two rows.").axes
+    for place, (its, lines) in enumerate(zip(values.values(), np.reshape(axes.lines, (2, 3)), strict=True)):
+        seeds, reach, mean = lines
+        summary = interval(its)
+        assert list(seeds.get_xdata()) == its and set(seeds.get_ydata()) == {place}
+        assert list(reach.get_xdata()) == [summary.low, summary.high]
+        assert list(mean.get_xdata()) == [summary.mean]
+    assert axes.get_ylim()[0] > axes.get_ylim()[1]  # the first label on top
+
+
+def test_scores_side_by_side_and_differences_with_their_zero():
+    panels = {"causal": {"a": [1.0, 2.0]}, "masked": {"a": [3.0, 4.0]}}
+    figure = seed_scores(panels, alt="Two panels.", zero=True)
+    assert [axes.get_title() for axes in figure.axes] == ["causal", "masked"]
+    assert all(list(axes.lines[-1].get_xdata()) == [0, 0] for axes in figure.axes)
+
+
+def test_scores_that_cannot_be_drawn():
+    with pytest.raises(FigureInputError):
+        seed_scores({}, alt="Nothing.")
+    with pytest.raises(ResultError):
+        seed_scores({"a": [1.0]}, alt="One seed.")
