@@ -31,8 +31,12 @@ CELL_SECONDS = 300
 def chapters():
     """List the notebooks of the table of contents, in reading order."""
     toc = yaml.safe_load((BOOK / "_toc.yml").read_text())
-    files = [chapter["file"] for part in toc["parts"] for chapter in part["chapters"]]
-    return [path for file in files if (path := BOOK / f"{file}.ipynb").exists()]
+    pages = [page for part in toc["parts"] for chapter in part["chapters"] for page in _with_sections(chapter)]
+    return [path for page in pages if (path := BOOK / f"{page}.ipynb").exists()]
+
+
+def _with_sections(entry):
+    return [entry["file"], *(page for section in entry.get("sections", []) for page in _with_sections(section))]
 
 
 def install_wheel():

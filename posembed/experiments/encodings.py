@@ -7,7 +7,6 @@ What is compared was fixed before the runs:
 2. Each scheme against none, in the same way.
 3. Past the trained length: the loss at positions 64 to 511 against that at positions 48 to 63 of the same run.
 4. RoPE with each scaling against RoPE without, at positions 64 to 511 of the same model.
-5. Word vectors multiplied by sqrt(d_model) against not, for sinusoidal and learned.
 
 Five seeds each. The learning rate of each scheme is the one of four with the lowest validation loss in a run of its
 own, with a seed that no reported run has; losses that are reported are on the test text.
@@ -41,7 +40,6 @@ class Arm:
     """
 
     scheme: str
-    scale_embeddings: bool = True
 
     def config(self, rate: float, seed: int) -> RunConfig:
         """The run with a learning rate and a seed."""
@@ -51,7 +49,6 @@ class Arm:
             steps=1500,
             learning_rate=rate,
             seed=seed,
-            scale_embeddings=self.scale_embeddings,
             test_length=TESTED,
             test_scalings=SCALING_NAMES if self.scheme == "rope" else (),
             preset="cpu",
@@ -62,10 +59,7 @@ class Arm:
         return [self.config(rate, TUNING_SEED) for rate in RATES]
 
 
-ARMS = (
-    *(Arm(scheme) for scheme in (*ABSOLUTE, *RELATIVE)),
-    *(Arm(scheme, scale_embeddings=False) for scheme in ("sinusoidal", "learned")),
-)
+ARMS = tuple(Arm(scheme) for scheme in (*ABSOLUTE, *RELATIVE))
 
 
 def best_rate(arm: Arm, results: Iterable[RunResult]) -> float:

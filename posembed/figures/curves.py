@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from ..errors import FigureInputError
 from .style import DescribedFigure, new_figure, styled
 
+SOFT = "#57606a"
 LINE_STYLES = ("-", "--", "-.", ":")
 
 
@@ -22,6 +23,7 @@ def curves(
     xlabel: str = "",
     ylabel: str = "",
     marks: Mapping[str, float | int] | None = None,
+    marks_at: Literal["top", "bottom"] = "top",
     log_x: bool = False,
     log_y: bool = False,
     ylim: tuple[float | int, float | int] | None = None,
@@ -37,6 +39,7 @@ def curves(
         xlabel: what the horizontal axis is.
         ylabel: what the vertical axis is.
         marks: vertical lines, by their text.
+        marks_at: the end of the lines where the text stands.
         log_x: whether the horizontal axis is logarithmic.
         log_y: whether the vertical axis is.
         ylim: the ends of the vertical axis; what lies outside is cut off.
@@ -74,14 +77,15 @@ def curves(
     axes.set_yscale("log" if log_y else "linear")
     if ylim is not None:
         axes.set_ylim(*ylim)
-    _mark(axes, marks or {})
+    _mark(axes, marks or {}, marks_at)
     if len(series) > 1:
         figure.legend(loc="outside upper center", ncols=min(len(series), 4))
     return figure
 
 
-def _mark(axes: Any, marks: Mapping[str, float | int]) -> None:
-    for text, place in marks.items():
-        axes.axvline(place, color="#57606a", linewidth=1.2, linestyle=":")
-        axes.annotate(text, (place, 0.97), xycoords=("data", "axes fraction"), xytext=(5, 0),
-                      textcoords="offset points", va="top", color="#57606a", fontsize=10.5)  # fmt: skip
+def _mark(axes: Any, marks: Mapping[str, float | int], place: str) -> None:
+    height = 0.97 if place == "top" else 0.03
+    for text, x in marks.items():
+        axes.axvline(x, color=SOFT, linewidth=1.2, linestyle=":")
+        at = {"xy": (x, height), "xycoords": ("data", "axes fraction"), "va": place}
+        axes.annotate(text, xytext=(5, 0), textcoords="offset points", color=SOFT, fontsize=10.5, **at)

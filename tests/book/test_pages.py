@@ -18,8 +18,19 @@ LONGEST_CELL = 20
 OF_A_SESSION = "application/vnd.jupyter.widget-view+json"
 
 
+# A page of the reference part has another form, which test_scheme_pages.py holds.
+CHAPTERS = [name for name in NOTEBOOKS if not name.startswith("schemes/")]
+# Chapters with a quick question after each section.
+QUESTIONED = [name for name in CHAPTERS if name.startswith("encodings/")]
+
+
 @pytest.fixture(params=NOTEBOOKS)
 def notebook(request):
+    return json.loads((BOOK / request.param).read_text(encoding="utf-8"))
+
+
+@pytest.fixture(params=CHAPTERS)
+def chapter(request):
     return json.loads((BOOK / request.param).read_text(encoding="utf-8"))
 
 
@@ -122,8 +133,8 @@ def test_first_code_cell_installs_in_colab_only(notebook):
     assert "%pip" not in "".join(map(source, code_cells(notebook)[1:]))
 
 
-def test_exercises_have_solutions(notebook):
-    text = prose(notebook)
+def test_exercises_have_solutions(chapter):
+    text = prose(chapter)
     exercises = re.findall(r"^:::\{exercise\}[^\n]*\n:label: (\S+)$", text, re.MULTILINE)
     solutions = re.findall(r"^:::\{solution-start\} (\S+)\n:label: (\S+)\n:class: dropdown\n:::$", text, re.MULTILINE)
     assert 2 <= len(exercises) <= 4
@@ -140,14 +151,30 @@ def test_headings_go_down_one_level_at_a_time(notebook):
     assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
 
 
-def test_chapter_ends_with_what_to_remember_and_its_sources(notebook):
-    sections = [text for level, text in headings(notebook) if level == 2]
+def test_chapter_ends_with_what_to_remember_and_its_sources(chapter):
+    sections = [text for level, text in headings(chapter) if level == 2]
     assert sections[-3:] == ["Exercises", "What to remember", "Sources"]
+
+
+@pytest.mark.parametrize("name", QUESTIONED)
+def test_each_section_ends_with_a_quick_question(name):
+    text = prose(json.loads((BOOK / name).read_text(encoding="utf-8")))
+    sections = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
+    taught = [section for section in sections if section.split("\n")[0] not in ("Exercises", "What to remember", "Sources")]
+    for section in taught:
+        title = section.split("\n")[0]
+        question = section.rstrip().split(":::{admonition} Quick question\n:class: quick-question\n")[-1]
+        assert question != section.rstrip() and question.endswith("</details>\n:::"), title
+        answers = re.findall(r"<details><summary>(.+)</summary>\n\n((?:.+\n)+)\n</details>", question)
+        assert len(answers) >= 2 and len(answers) == question.count("<details>"), title
+        assert sum(explanation.startswith("Right") for _, explanation in answers) == 1, title
 
 
 def test_contents_list_every_chapter_and_nothing_else():
     toc = yaml.safe_load((BOOK / "_toc.yml").read_text(encoding="utf-8"))
-    listed = [toc["root"], *(chapter["file"] for part in toc["parts"] for chapter in part["chapters"])]
+    entries = [chapter for part in toc["parts"] for chapter in part["chapters"]]
+    entries += [section for chapter in entries for section in chapter.get("sections", [])]
+    listed = [toc["root"], *(entry["file"] for entry in entries)]
     assert len(set(listed)) == len(listed)
     missing = [file for file in listed if not any((BOOK / f"{file}{end}").is_file() for end in (".ipynb", ".md"))]
     assert missing == []
