@@ -1,7 +1,10 @@
 """Figures that move: live widgets where there is a kernel, the same module inside the page where there is none."""
 
 from .base import InteractiveFigure
+from .biases import BiasFigure
 from .lookup import LookupFigure
+from .rotation import RotationFigure
 from .shuffle import ShuffleFigure
+from .sinusoids import SinusoidFigure
 
-__all__ = ["InteractiveFigure", "LookupFigure", "ShuffleFigure"]
+__all__ = ["BiasFigure", "InteractiveFigure", "LookupFigure", "RotationFigure", "ShuffleFigure", "SinusoidFigure"]

