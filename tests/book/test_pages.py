@@ -160,7 +160,9 @@ def test_chapter_ends_with_what_to_remember_and_its_sources(chapter):
 def test_each_section_ends_with_a_quick_question(name):
     text = prose(json.loads((BOOK / name).read_text(encoding="utf-8")))
     sections = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
-    taught = [section for section in sections if section.split("\n")[0] not in ("Exercises", "What to remember", "Sources")]
+    taught = [
+        section for section in sections if section.split("\n")[0] not in ("Exercises", "What to remember", "Sources")
+    ]
     for section in taught:
         title = section.split("\n")[0]
         question = section.rstrip().split(":::{admonition} Quick question\n:class: quick-question\n")[-1]

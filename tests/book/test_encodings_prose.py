@@ -1,0 +1,171 @@
+"""Numbers that the sentences of chapters 3 to 5 state, held against the package and the stored runs."""
+
+import math
+import re
+
+import pytest
+import torch
+from test_prose import printed, prose
+
+from posembed import scheme, sinusoidal
+from posembed.encodings import RoPE
+from posembed.experiments import difference, load_runs
+from posembed.experiments.encodings import ABSOLUTE, RELATIVE, TESTED, TRAINED, Arm, reported
+
+SINUSOIDS, RELATIVES, MUSEUM = (
+    f"encodings/{name}" for name in ("sinusoidal-and-learned", "relative-positions", "museum-of-bugs")
+)
+SIZES = {"d_model": 768, "n_heads": 12, "n_layers": 12, "n_positions": 512, "causal": True}
+
+
+@pytest.fixture(scope="module")
+def runs():
+    stored = load_runs("encodings")
+    return {name: reported(Arm(name), stored) for name in (*ABSOLUTE, *RELATIVE)}
+
+
+def losses(runs, name):
+    return [run.metrics["loss"] for run in runs[name]]
+
+
+def by_position(runs, name):
+    return torch.tensor([run.metrics["loss_by_position"] for run in runs[name]]).double()
+
+
+def said(chapter, sentence):
+    assert sentence in prose(chapter), f"the chapter no longer says: {sentence}"
+
+
+def test_the_first_rises():
+    said(SINUSOIDS, "offset 44 at width 768 and 6 at width 64")
+    said(SINUSOIDS, "first rise at offset 6")
+    for width, rise in ((768, 44), (64, 6)):
+        curve = sinusoidal(4096, width, dtype=torch.float64) @ sinusoidal(1, width, dtype=torch.float64)[0]
+        assert int((curve.diff() > 0).nonzero()[0]) + 1 == rise
+
+
+def test_sixteen_times_as_long():
+    said(SINUSOIDS, "a position would be sixteen times as long as a word")
+    assert math.sqrt(512 / 2) == 16
+
+
+def test_second_hand():
+    said(SINUSOIDS, r"slower by the factor $10000^{2/64} \approx 1.33$")
+    assert pytest.approx(1.33, abs=0.005) == 10000 ** (2 / 64)
+
+
+def test_what_schemes_add_to_the_stored_model():
+    said(SINUSOIDS, "its frequencies are 384 numbers, and the table is 393,216")
+    counted = {name: sum(p.numel() for p in scheme(name, **SIZES).parameters()) for name in (*ABSOLUTE, *RELATIVE)}
+    assert counted["learnable_sinusoidal"] == 384 and counted["learned"] == 393_216
+    names = {
+        "none": "nopos",
+        "sinusoidal": "sinusoidal",
+        "learned": "learned",
+        "learnable sinusoidal": "learnable_sinusoidal",
+        "Shaw": "shaw",
+        "T5": "t5",
+        "ALiBi": "alibi",
+        "RoPE": "rope",
+    }
+    table = prose(RELATIVES).split("{table} Position schemes compared")[1].split("\n:::")[0]
+    for shown, name in names.items():
+        row = re.search(rf"^\| {shown} \|.*$", table, re.MULTILINE).group().split("|")
+        assert int(row[3].replace(",", "")) == counted[name], shown
+
+
+def test_the_task(runs):
+    said(SINUSOIDS, "a causal model of four layers, width 64, that reads 64 characters")
+    said(SINUSOIDS, "Now the same models read 512 characters, eight times what they were trained on")
+    config = runs["learned"][0].config
+    assert (config.n_layers, config.d_model, config.length) == (4, 64, 64) == (4, 64, TRAINED)
+    assert TESTED == 512
+    said(RELATIVES, "The heads of our models are 16 wide, so they have eight pairs")
+    assert config.d_model // config.n_heads == 16
+
+
+def test_fixed_and_learned_are_equal(runs):
+    said(SINUSOIDS, "the interval of their difference contains zero, and it is narrow")
+    gap = difference(losses(runs, "learned"), losses(runs, "sinusoidal"))
+    assert not gap.excludes_zero and gap.high - gap.low < 0.05
+
+
+def test_trained_frequencies(runs):
+    said(SINUSOIDS, "in four seeds of five, but the interval of that difference just reaches zero")
+    pairs = list(zip(losses(runs, "learnable_sinusoidal"), losses(runs, "sinusoidal"), strict=True))
+    assert sum(a < b for a, b in pairs) == 4
+    gap = difference(*map(list, zip(*pairs, strict=True)))
+    assert not gap.excludes_zero and abs(gap.high) < 0.01
+
+
+def test_past_the_trained_length(runs):
+    said(SINUSOIDS, "worse than a model that knows nothing but the letters' frequencies")
+    by_letter = float(re.search(r"frequencies alone: ([\d.]+)", printed(SINUSOIDS)).group(1))
+    assert (by_position(runs, "learned")[:, 4:] > by_letter).all()
+    said(SINUSOIDS, "within thirty positions it is lost as well")
+    assert (by_position(runs, "sinusoidal")[:, 5:].mean(1) > by_letter).all()
+    said(SINUSOIDS, "very differently from seed to seed")
+    ends = by_position(runs, "nopos")[:, -1]
+    assert ends.max() - ends.min() > 1
+
+
+def test_the_norms_of_the_rows(runs):
+    said(SINUSOIDS, "Row 63 and all behind it are as they were drawn. Row 62 was used")
+    norms = torch.tensor([run.metrics["scheme"]["row_norms"] for run in runs["learned"]])
+    drawn = 0.02 * 8
+    assert (norms[:, 63:] - drawn).abs().max() < 0.08
+    assert (norms[:, 62] > 4 * drawn).all() and (norms[:, 62] < norms[:, 61]).all()
+    said(SINUSOIDS, "form a V, the same in all five seeds")
+    lowest = norms[:, :62].argmin(dim=1)
+    assert lowest.min() >= 20 and lowest.max() <= 40
+    assert (norms[:, 0] > 3 * norms[:, 30]).all() and (norms[:, 61] > 3 * norms[:, 30]).all()
+
+
+def test_half_distances_of_alibi():
+    said(RELATIVES, r"Half of all weight lies within about $0.69 / s$ places")
+    assert math.log(2) == pytest.approx(0.69, abs=0.005)
+    said(RELATIVES, r"For 8 heads the slopes are $\tfrac12, \tfrac14, \dots, \tfrac1{256}$")
+    assert scheme("alibi", n_heads=8).slopes.tolist() == [2.0**-h for h in range(1, 9)]
+
+
+def test_schemes_with_a_bias_carry_on(runs):
+    said(RELATIVES, "The three schemes with a bias carry on as if nothing had happened")
+    for name in ("shaw", "t5", "alibi"):
+        curve = by_position(runs, name)
+        assert (curve[:, 4:].mean(1) - curve[:, 3]).abs().max() < 0.05, name
+    said(RELATIVES, "it goes on for some thirty characters")
+    rope = by_position(runs, "rope")
+    assert ((rope[:, 4:6] - rope[:, 3:4]).abs() < 0.15).all()
+    assert (rope[:, 8:].mean(1) > 3).all()
+
+
+def test_the_scalings(runs):
+    said(RELATIVES, "Linear scaling ruins the loss at once, also within the trained length")
+    scaled = {
+        name: torch.tensor([run.metrics["loss_by_position_scaled"][name] for run in runs["rope"]])
+        for name in ("linear", "ntk", "yarn", "llama3")
+    }
+    plain = by_position(runs, "rope")
+    assert (scaled["linear"][:, :4] > plain[:, :4] + 1).all()
+    said(RELATIVES, "carries the models to about three times the trained length")
+    ntk = scaled["ntk"].mean(0)
+    assert (ntk[: 3 * 4] < plain[:, 3].mean() + 0.25).all() and (ntk[20:] > 3).all()
+    said(RELATIVES, "YaRN and Llama 3 hold to the end on a level between the trained one and that of guessing")
+    for name in ("yarn", "llama3"):
+        assert (scaled[name][:, 16:].mean(0) < 3.03).all() and (scaled[name][:, 16:].mean(0) > 1.6).all()
+
+
+def test_turns_within_a_text():
+    said(RELATIVES, "Within the 64 trained characters the fastest turns ten times and the slowest hardly at all")
+    turns = TRAINED * RoPE(16).frequencies / (2 * math.pi)
+    assert round(float(turns[0])) == 10 and turns[-1] < 0.01
+    said(RELATIVES, "a slow pair that turned by at most a third of a circle in training")
+
+
+def test_bfloat16_in_the_museum():
+    said(MUSEUM, "from 256 on it has no odd numbers, from 512 on only every fourth")
+    assert torch.tensor(257.0).bfloat16() == 256 and torch.tensor(514.0).bfloat16() == 512
+    said(MUSEUM, "The largest difference is .69")
+    slopes, series = scheme("alibi", n_heads=12).slopes, 2.0 ** (-8 * torch.arange(1, 13) / 12)
+    assert float((slopes - series).abs().max()) == pytest.approx(0.69, abs=0.005)
+    assert ((slopes - series).abs() > 1e-9).all()

@@ -1,0 +1,285 @@
+"""A page for every scheme, all of one shape; what its table says is what the package says."""
+
+import ast
+import bisect
+import functools
+import json
+import math
+import re
+from pathlib import Path
+
+import pytest
+import torch
+import transformers
+
+import posembed.figures.schemes as drawings
+from posembed import scheme, schemes
+from posembed.encodings import FIRE, KERPLE, Learned, PositionScheme, Shaw
+from posembed.encodings.registry import SCHEMES, _option_names
+from posembed.errors import EncodingInputError, PositionOutOfRangeError
+
+ROOT = Path(__file__).resolve().parents[2]
+BOOK = ROOT / "book"
+SECTIONS = ["Formula", "Picture", "When to use it", "In code", "Tests that hold it", "Sources"]
+ROWS = [
+    "acts on",
+    "parameters for width 768, 12 heads, 12 layers, 512 positions",
+    "shared by layers",
+    "defined for",
+    "positions beyond the trained ones",
+    "options of `scheme`",
+]
+SIZES = {"d_model": 768, "n_heads": 12, "n_layers": 12, "n_positions": 512}
+PLACES = {"add": "the embeddings", "rotate": "queries and keys", "bias": "the attention logits"}
+
+
+def file_of(name):
+    return name.replace("_", "-")
+
+
+@pytest.fixture(params=schemes())
+def name(request):
+    return request.param
+
+
+@functools.cache
+def cells(name):
+    return json.loads((BOOK / "schemes" / f"{file_of(name)}.ipynb").read_text(encoding="utf-8"))["cells"]
+
+
+def source(cell):
+    return "".join(cell["source"])
+
+
+def prose(name):
+    return "\n\n".join(source(cell) for cell in cells(name) if cell["cell_type"] == "markdown")
+
+
+def section(name, heading):
+    """The cells of a section, without its heading."""
+    found, inside = [], False
+    for cell in cells(name):
+        if cell["cell_type"] == "code":
+            found += [("code", source(cell), cell)] if inside else []
+            continue
+        for part in re.split(r"^(?=## )", source(cell), flags=re.MULTILINE):
+            inside = part.startswith(f"## {heading}\n") if part.startswith("## ") else inside
+            found += [("markdown", part.removeprefix(f"## {heading}\n").strip(), cell)] if inside else []
+    return found
+
+
+def text(name, heading):
+    return "\n\n".join(body for kind, body, _ in section(name, heading) if kind == "markdown")
+
+
+def table(name):
+    """The table under the title, each row by its first column."""
+    rows = re.findall(r"^\| (.+?) \| (.+) \|$", prose(name), re.MULTILINE)
+    return dict(rows[2:])
+
+
+def made(name, **options):
+    causal = SCHEMES[name].objectives == {"causal"} or name == "t5"
+    return scheme(name, **SIZES, **{"causal": causal, **options})
+
+
+def numbers(words):
+    return [int(number.replace(",", "")) for number in re.findall(r"\d[\d,]*", words)]
+
+
+def test_there_is_a_page_for_every_scheme_and_no_other():
+    assert {path.stem for path in (BOOK / "schemes").glob("*.ipynb")} == {file_of(name) for name in schemes()}
+
+
+def test_every_page_has_the_same_sections(name):
+    assert re.findall(r"^## (.+)$", prose(name), re.MULTILINE) == SECTIONS
+    assert re.match(rf"\(scheme-{file_of(name)}\)=\n# .+\n\n[\w\[]", prose(name))
+    assert list(table(name)) == ROWS
+
+
+def test_it_acts_where_the_scheme_acts(name):
+    kind = SCHEMES[name]
+    acts = {"add": kind.add is not PositionScheme.add, "rotate": kind.rotate is not PositionScheme.rotate}
+    acts["bias"] = made(name).layer(0).biased
+    assert table(name)["acts on"] == (" and ".join(PLACES[each] for each in PLACES if acts[each]) or "nothing")
+
+
+def test_the_parameters_are_those_of_the_scheme(name):
+    *factors, total = numbers(table(name)[ROWS[1]])
+    assert total == sum(parameter.numel() for parameter in made(name).parameters())
+    if "·" in table(name)[ROWS[1]]:
+        assert math.prod(factors) == total
+
+
+def test_layers_share_what_they_share(name):
+    one = made(name)
+    assert table(name)["shared by layers"].startswith("yes" if one.layer(0) is one.layer(1) else "no")
+    assert ("nothing to learn" in table(name)["shared by layers"]) <= (not list(one.parameters()))
+
+
+def test_the_objectives_are_those_it_can_be_made_for(name):
+    possible = []
+    for causal in (True, False):
+        try:
+            possible += ["causal" if made(name, causal=causal) and causal else "bidirectional"]
+        except EncodingInputError:
+            continue
+    assert re.match(r"[\w ]+? models", table(name)["defined for"]).group() == f"{' and '.join(possible)} models"
+
+
+def test_the_options_are_those_it_takes(name):
+    row = table(name)[ROWS[-1]]
+    assert re.findall(r"`(\w+)`", row) == _option_names(name)
+    assert _option_names(name) or row == "none"
+
+
+def test_one_picture_from_the_figures_of_schemes(name):
+    (figure,) = [(code, cell) for kind, code, cell in section(name, "Picture") if kind == "code"]
+    calls = [node for node in ast.walk(ast.parse(figure[0])) if isinstance(node, ast.Call)]
+    drawn = [call.func.id for call in calls if isinstance(call.func, ast.Name) and hasattr(drawings, call.func.id)]
+    assert len([each for each in drawn if re.search(r"_(maps?|curves)$", each)]) == 1
+    assert "hide-input" in figure[1]["metadata"]["tags"]
+    assert [list(output["data"]) for output in figure[1]["outputs"]] == [["image/png", "text/plain"]]
+
+
+def test_it_is_made_and_used_in_code(name):
+    code = "\n".join(body for kind, body, _ in section(name, "In code") if kind == "code")
+    assert re.search(rf'scheme\(\s*"{name}"', code)
+    assert "MultiHeadAttention(" in code
+    assert "assert " in code
+
+
+def test_the_tests_it_names_exist(name):
+    lines = re.findall(r"^- (.*)$", text(name, "Tests that hold it"), re.MULTILINE)
+    named = [re.match(r"`(tests/[\w/]+\.py)::(test_\w+)`: \S", line) for line in lines]
+    assert all(named) and len(named) >= 4
+    for path, function in (match.groups() for match in named):
+        tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+        assert function in [node.name for node in tree.body if isinstance(node, ast.FunctionDef)], path
+
+
+def test_the_libraries_are_those_of_the_comparison(name):
+    page = (BOOK / "conformance.md").read_text(encoding="utf-8")
+    parts = re.split(r"^## (.+)$", page, flags=re.MULTILINE)
+    own = dict(zip(parts[1::2], parts[2::2], strict=True)).get(name, "")
+    peers = set(re.findall(r"^\| (\S+) .*: ", own, re.MULTILINE))
+    said = text(name, "Tests that hold it").rsplit("\n\n", 1)[-1]
+    assert "[comparison](../conformance.md)" in said
+    libraries = ["torch", "transformers", "x-transformers", "rotary-embedding-torch"]
+    assert {each for each in libraries if re.search(rf"(?<![\w-]){each}(?![\w-])", said)} == peers
+    assert bool(peers) != ("None of the libraries" in said)
+
+
+def test_every_source_is_in_the_list(name):
+    known = re.findall(r"^@\w+\{([^,]+),$", (BOOK / "references.bib").read_text(encoding="utf-8"), re.MULTILINE)
+    cited = re.findall(r"\{cite:[pt]\}`([^`]+)`", prose(name))
+    assert {key.strip() for keys in cited for key in keys.split(",")} <= set(known)
+    assert "{cite:" in text(name, "Sources")
+    assert re.search(r"\]\(chapter-\w+\)", text(name, "Sources"))
+
+
+def test_a_page_is_read_in_two_minutes(name):
+    """At 300 words a minute, without the names of tests and the formulas."""
+    words = re.sub(r"\$\$?[^$]+\$\$?|`tests/[^`]+`", "", prose(name))
+    assert len(words.split()) < 600
+
+
+def test_three_to_six_points_say_when_to_use_it(name):
+    points = text(name, "When to use it").split("\n")
+    assert 3 <= len(points) <= 6
+    assert all(point.startswith("- ") for point in points)
+
+
+MUSEUM = {
+    "sinusoidal": {1: "axis", 2: "width", 3: "exponent", 4: "half precision"},
+    "learned": {7: "RoBERTa", 10: "padding"},
+    "shaw": {6: "cache"},
+    "t5": {6: "cache"},
+    "alibi": {8: "power of two", 6: "cache"},
+    "rope": {4: "half precision", 5: "layout", 6: "cached"},
+}
+
+
+@pytest.mark.parametrize("name", MUSEUM)
+def test_the_exhibits_are_those_of_the_museum(name):
+    said = text(name, "When to use it")
+    assert "[the museum](chapter-museum)" in said
+    numbers_said = re.findall(r"exhibit (\d+)|\((\d+)\)", said)
+    assert {int(one or other) for one, other in numbers_said} == set(MUSEUM[name])
+    museum = json.loads((BOOK / "encodings" / "museum-of-bugs.ipynb").read_text(encoding="utf-8"))["cells"]
+    rooms = "\n".join(source(cell) for cell in museum)
+    for number, word in MUSEUM[name].items():
+        room = re.search(rf"^## {number}\. .*?(?=^## )", rooms, re.MULTILINE | re.DOTALL).group()
+        assert word in room and word in said
+
+
+def reach(dtype):
+    """How far from its origin xPos goes."""
+    xpos, x = scheme("xpos", d_model=64, n_heads=1), torch.zeros(1, 64, dtype=dtype)
+    far = bisect.bisect_left(range(100_000), True, key=lambda position: refuses(xpos, x, position))
+    assert not refuses(xpos, x, far - 1)
+    return far
+
+
+def refuses(part, x, position):
+    try:
+        part.rotate(x, torch.tensor([position]))
+    except PositionOutOfRangeError:
+        return True
+    return False
+
+
+def least_slope():
+    """How fast KERPLE's power of one falls where its r1 is zero."""
+    part = KERPLE(1, kernel="power").requires_grad_(False)
+    part.scale.zero_(), part.shape.fill_(1)
+    return -part.bias_by_offset(torch.tensor([1])).item()
+
+
+def rotary_folders():
+    """How many of transformers' model folders have rotary code, and how many folders there are."""
+    folders = [folder for folder in (Path(transformers.__file__).parent / "models").iterdir() if folder.is_dir()]
+    code = re.compile("rotate_half|rotate_every_two|apply_rotary_pos_emb|apply_rotary_emb")
+    found = [folder for folder in folders if any(code.search(path.read_text()) for path in folder.glob("modeling*.py"))]
+    return len(found), len(folders)
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence", "holds"),
+    [
+        (
+            "t5",
+            "distances from 113 on in a causal model, from 91 on to either side in a bidirectional one",
+            lambda: [int(made("t5", causal=causal).first_distances[-1]) for causal in (True, False)] == [113, 91],
+        ),
+        (
+            "t5",
+            "Up to a distance of 15 each offset has its own number; then the steps get wider",
+            lambda: made("t5").bucket(-torch.arange(18)).tolist() == [*range(17), 16],
+        ),
+        ("xpos", "more than about 32,000 from `origin`", lambda: 32_000 < reach(torch.float32) < 33_000),
+        (
+            "xpos",
+            "in float16 the range is ten times smaller",
+            lambda: abs(reach(torch.float32) / reach(torch.float16) - 10) < 0.01,
+        ),
+        (
+            "fire",
+            "Here $c$ starts at .1 and $L$ at 512.",
+            lambda: (round(FIRE(1).log_scale.item(), 6), FIRE(1).start * FIRE(1).multiplier.item()) == (0.1, 512),
+        ),
+        ("fire", "with $c$ and $L$ 462", lambda: sum(each.numel() for each in FIRE(12).parameters()) == 462),
+        ("shaw", "`max_distance`, 16 unless said otherwise", lambda: Shaw(4).max_distance == 16),
+        ("learned", "standard deviation of .02", lambda: abs(Learned(512, 768).weight.std().item() - 0.02) < 1e-4),
+        ("kerple", "$r_1$ and $r_2$ are kept at .01 or more", lambda: least_slope() == pytest.approx(0.01)),
+        pytest.param(
+            "rope",
+            "208 of about 545 model folders of transformers 5.23",
+            lambda: rotary_folders()[0] == 208 and abs(rotary_folders()[1] - 545) < 5,
+            marks=pytest.mark.skipif(not transformers.__version__.startswith("5.23."), reason="another transformers"),
+        ),
+    ],
+)
+def test_what_a_page_says_in_numbers(name, sentence, holds):
+    assert sentence in prose(name)
+    assert holds()
