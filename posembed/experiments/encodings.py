@@ -103,7 +103,7 @@ def run(out: str, *, engine: str = "joblib", n_workers: int = -1, arms: Sequence
         yield arm
 
 
-def main() -> None:
+def _main() -> None:
     """Run the study from the command line: python -m posembed.experiments.encodings --out results/encodings."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--out", default="results/encodings", help="the folder of the results")
@@ -115,4 +115,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    _main()

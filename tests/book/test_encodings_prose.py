@@ -1,5 +1,6 @@
 """Numbers that the sentences of chapters 3 to 5 state, held against the package and the stored runs."""
 
+import inspect
 import math
 import re
 
@@ -8,7 +9,7 @@ import torch
 from test_prose import printed, prose
 
 from posembed import scheme, sinusoidal
-from posembed.encodings import RoPE
+from posembed.encodings import RoPE, Shaw
 from posembed.experiments import difference, load_runs
 from posembed.experiments.encodings import ABSOLUTE, RELATIVE, TESTED, TRAINED, Arm, reported
 
@@ -128,15 +129,43 @@ def test_half_distances_of_alibi():
     assert scheme("alibi", n_heads=8).slopes.tolist() == [2.0**-h for h in range(1, 9)]
 
 
-def test_schemes_with_a_bias_carry_on(runs):
-    said(RELATIVES, "The three schemes with a bias carry on as if nothing had happened")
-    for name in ("shaw", "t5", "alibi"):
+def test_who_carries_on(runs):
+    said(RELATIVES, "Two of the relative schemes carry on as if nothing had happened, and two do not")
+    for name in ("shaw", "alibi"):
         curve = by_position(runs, name)
         assert (curve[:, 4:].mean(1) - curve[:, 3]).abs().max() < 0.05, name
-    said(RELATIVES, "it goes on for some thirty characters")
+    said(RELATIVES, "Beyond Shaw's limit of 16")
+    assert inspect.signature(Shaw).parameters["max_distance"].default == 16
+    said(RELATIVES, "**RoPE** goes on for some thirty characters")
     rope = by_position(runs, "rope")
     assert ((rope[:, 4:6] - rope[:, 3:4]).abs() < 0.15).all()
     assert (rope[:, 8:].mean(1) > 3).all()
+
+
+def test_relative_schemes_are_better(runs):
+    said(RELATIVES, "Shaw, T5 and RoPE are better than all absolute schemes, in every seed, and lie close together")
+    leading = ("shaw", "t5", "rope")
+    worst = [max(losses(runs, name)[seed] for name in leading) for seed in range(5)]
+    best = [min(losses(runs, name)[seed] for name in ABSOLUTE) for seed in range(5)]
+    assert all(relative < absolute for relative, absolute in zip(worst, best, strict=True))
+    means = [sum(losses(runs, name)) / 5 for name in leading]
+    assert max(means) - min(means) < 0.03
+    said(RELATIVES, "ALiBi, whose heads cannot choose where to look, is level with the best absolute one")
+    assert not difference(losses(runs, "alibi"), losses(runs, "learnable_sinusoidal")).excludes_zero
+
+
+def test_t5s_untrained_buckets(runs):
+    said(RELATIVES, "Distances from 67 on fall into buckets that our texts never reached")
+    t5 = scheme("t5", n_heads=4, causal=True)
+    reached = t5.bucket(-torch.arange(TRAINED - 1)).unique()
+    unreached = t5.bucket(-torch.arange(67, 512)).unique()
+    assert t5.bucket(torch.tensor(-66)) in reached and not torch.isin(unreached, reached).any()
+    said(RELATIVES, "as they were drawn, near zero, where trained far buckets are far below")
+    for run in runs["t5"]:
+        weight = torch.tensor(run.metrics["scheme"]["weight"]).view(32, 4)
+        assert weight[unreached].abs().max() < 0.1
+        assert weight[reached[-4:]].mean() < -0.5
+    assert (by_position(runs, "t5")[:, 8:].mean(1) > 2).all()
 
 
 def test_the_scalings(runs):

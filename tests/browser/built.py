@@ -34,7 +34,8 @@ def pages():
 def sources():
     """Name every file of the table of contents, without its ending."""
     toc = yaml.safe_load((BOOK / "_toc.yml").read_text(encoding="utf-8"))
-    return [toc["root"], *(chapter["file"] for part in toc["parts"] for chapter in part["chapters"])]
+    entries = [chapter for part in toc["parts"] for chapter in part["chapters"]]
+    return [toc["root"], *(page["file"] for entry in entries for page in [entry, *entry.get("sections", [])])]
 
 
 def chapters():
