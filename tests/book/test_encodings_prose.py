@@ -11,7 +11,7 @@ from test_prose import printed, prose
 from posembed import scheme, sinusoidal
 from posembed.encodings import RoPE, Shaw
 from posembed.experiments import difference, load_runs
-from posembed.experiments.encodings import ABSOLUTE, RELATIVE, TESTED, TRAINED, Arm, reported
+from posembed.experiments.encodings import ABSOLUTE, RELATIVE, SEEDS, TESTED, TRAINED, Arm, reported
 
 SINUSOIDS, RELATIVES, MUSEUM = (
     f"encodings/{name}" for name in ("sinusoidal-and-learned", "relative-positions", "museum-of-bugs")
@@ -85,14 +85,26 @@ def test_the_task(runs):
     assert config.d_model // config.n_heads == 16
 
 
-def test_fixed_and_learned_are_equal(runs):
-    said(SINUSOIDS, "the interval of their difference contains zero, and it is narrow")
-    gap = difference(losses(runs, "learned"), losses(runs, "sinusoidal"))
-    assert not gap.excludes_zero and gap.high - gap.low < 0.05
+def test_fixed_and_learned(runs):
+    said(SINUSOIDS, "So the learned table is a little worse than the sines, and the interval says")
+    planned = difference(losses(runs, "learned"), losses(runs, "sinusoidal"))
+    assert planned.low > 0 and planned.high < 0.1
+    said(SINUSOIDS, "The plan took the rate .03, which was ahead by four thousandths in that one run")
+    stored = {run.config.key: run.metrics for run in load_runs("encodings")}
+    arm = Arm("learned")
+    assert runs["learned"][0].config.learning_rate == 0.03
+    ahead = stored[arm.config(1e-2, 0).key]["validation_loss"] - stored[arm.config(3e-2, 0).key]["validation_loss"]
+    assert ahead == pytest.approx(0.004, abs=0.0005)
+    said(SINUSOIDS, "Over five seeds it is behind the rate .01 by ten times as much")
+    other = [stored[arm.config(1e-2, seed).key]["loss"] for seed in SEEDS]
+    assert difference(losses(runs, "learned"), other).mean == pytest.approx(10 * ahead, rel=0.3)
+    said(SINUSOIDS, "the learned table and the sines end at the same loss")
+    gap = difference(other, losses(runs, "sinusoidal"))
+    assert not gap.excludes_zero and abs(gap.mean) < 0.005
 
 
 def test_trained_frequencies(runs):
-    said(SINUSOIDS, "in four seeds of five, but the interval of that difference just reaches zero")
+    said(SINUSOIDS, "in four seeds of five, and the interval just reaches zero")
     pairs = list(zip(losses(runs, "learnable_sinusoidal"), losses(runs, "sinusoidal"), strict=True))
     assert sum(a < b for a, b in pairs) == 4
     gap = difference(*map(list, zip(*pairs, strict=True)))
@@ -116,10 +128,10 @@ def test_the_norms_of_the_rows(runs):
     drawn = 0.02 * 8
     assert (norms[:, 63:] - drawn).abs().max() < 0.08
     assert (norms[:, 62] > 4 * drawn).all() and (norms[:, 62] < norms[:, 61]).all()
-    said(SINUSOIDS, "form a V, the same in all five seeds")
+    said(SINUSOIDS, "form a V, much the same in all five seeds")
     lowest = norms[:, :62].argmin(dim=1)
     assert lowest.min() >= 20 and lowest.max() <= 40
-    assert (norms[:, 0] > 3 * norms[:, 30]).all() and (norms[:, 61] > 3 * norms[:, 30]).all()
+    assert (norms[:, 0] > 2 * norms[:, 30]).all() and (norms[:, 61] > 2 * norms[:, 30]).all()
 
 
 def test_half_distances_of_alibi():
@@ -178,7 +190,7 @@ def test_the_scalings(runs):
     assert (scaled["linear"][:, :4] > plain[:, :4] + 1).all()
     said(RELATIVES, "carries the models to about three times the trained length")
     ntk = scaled["ntk"].mean(0)
-    assert (ntk[: 3 * 4] < plain[:, 3].mean() + 0.25).all() and (ntk[20:] > 3).all()
+    assert (ntk[1 : 3 * 4] < plain[:, 3].mean() + 0.25).all() and (ntk[20:] > 3).all()
     said(RELATIVES, "YaRN and Llama 3 hold to the end on a level between the trained one and that of guessing")
     for name in ("yarn", "llama3"):
         assert (scaled[name][:, 16:].mean(0) < 3.03).all() and (scaled[name][:, 16:].mean(0) > 1.6).all()

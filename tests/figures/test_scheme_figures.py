@@ -50,11 +50,19 @@ def test_the_alt_text_travels_with_the_png(draw):
     assert data["image/png"].startswith(b"\x89PNG")
 
 
-def test_drawing_warns_of_nothing_and_leaves_the_readers_style_alone(draw, recwarn):
+@pytest.fixture
+def every_warning(recwarn):
+    """Also those that torch gives once in a process."""
+    torch.set_warn_always(True)
+    yield recwarn
+    torch.set_warn_always(False)
+
+
+def test_drawing_warns_of_nothing_and_leaves_the_readers_style_alone(draw, every_warning):
     before = dict(matplotlib.rcParams)
     draw("Quiet.")._repr_mimebundle_()
     assert dict(matplotlib.rcParams) == before
-    assert [str(warning.message) for warning in recwarn] == []
+    assert [str(warning.message) for warning in every_warning] == []
 
 
 def test_a_figure_without_alt_text_is_refused(draw):
@@ -176,10 +184,11 @@ def test_weights_of_a_causal_scheme_have_one_panel():
     assert [axes.get_title() for axes in figure.axes] == ["causal"]
 
 
+@pytest.mark.parametrize("origin", [0, 100])
 @pytest.mark.parametrize("layout", ["half", "interleaved"])
-def test_factors_are_those_of_the_formula(layout):
-    distances = torch.tensor([0, 3, 512])
-    figure = damping_curves(made("xpos", layout=layout), distances=distances, pairs=[3, 0], alt="Two curves.")
+def test_factors_are_those_of_the_formula(layout, origin):
+    distances, xpos = torch.tensor([0, 3, 512]), made("xpos", layout=layout, origin=origin)
+    figure = damping_curves(xpos, distances=distances, pairs=[3, 0], alt="Two curves.")
     for line, pair in enumerate([3, 0]):
         expected = ((2 * pair / 8 + 0.4) / 1.4) ** (distances / 512)
         assert heights(figure, line).tolist() == pytest.approx(expected.tolist(), rel=1e-6)
@@ -226,6 +235,7 @@ def test_numbers_are_readable_on_their_cells():
             "there are 2 vectors for 3 positions; give one, or one for each",
         ),
         (lambda: damping_curves(made("xpos"), distances=PAST, pairs=[4], alt="x"), "no pair 4; 4 pairs turn"),
+        (lambda: damping_curves(made("rope"), distances=PAST, pairs=[4], alt="x"), "no pair 4; 4 pairs turn"),
         (lambda: counted_map(made("cope"), ["a", "b"], [True], alt="x"), "2 tokens have 1 gates; give one for each"),
     ],
 )
