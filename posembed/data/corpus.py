@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from jaxtyping import Int
 from torch import Tensor
 
 from ..errors import CorpusError
@@ -30,9 +29,9 @@ class Corpus:
 
     name: str
     vocabulary: Characters
-    train: Int[Tensor, " train"]
-    validation: Int[Tensor, " validation"]
-    test: Int[Tensor, " test"]
+    train: Tensor
+    validation: Tensor
+    test: Tensor
 
 
 @cache

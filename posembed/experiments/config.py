@@ -25,7 +25,10 @@ class RunConfig:
         masking_rate: the share of hidden characters, where the objective is "masked".
         data: for `posembed.data.load_corpus`: "sotu" or a path.
         length: of the training pieces, in characters.
-        n_layers, d_model, n_heads, scale_embeddings: as in `posembed.TransformerConfig`.
+        n_layers: as in `posembed.TransformerConfig`, like the next three.
+        d_model: the width.
+        n_heads: the number of heads.
+        scale_embeddings: whether word vectors are multiplied by sqrt(d_model).
         batch_size: pieces a step.
         steps: of AdamW.
         learning_rate: the highest, after the warm-up; it falls to a tenth as a cosine.

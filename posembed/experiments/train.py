@@ -76,7 +76,7 @@ def train(config: RunConfig, *, progress: Callable[[int, float], None] | None = 
         progress: called after every step with the number of steps done and the loss.
 
     Returns:
-        The result with the trained model. Its metrics: ``loss`` (test text, pieces of the trained length),
+        The result with the trained model. Its metrics are ``loss`` (test text, pieces of the trained length),
         ``validation_loss``, ``curve`` (training loss over the run), ``parameters`` and ``scheme_parameters`` (how
         many), ``scheme`` (the scheme's own numbers where they are few), and with a test length ``loss_by_position``.
 
