@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import pytest
-
 from exhibits import MUSEUM, NAMES
 
 ROOT = Path(__file__).resolve().parents[2]
