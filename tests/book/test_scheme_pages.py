@@ -209,7 +209,7 @@ def test_the_exhibits_are_those_of_the_museum(name):
     museum = json.loads((BOOK / "encodings" / "museum-of-bugs.ipynb").read_text(encoding="utf-8"))["cells"]
     rooms = "\n".join(source(cell) for cell in museum)
     for number, word in MUSEUM[name].items():
-        room = re.search(rf"^## {number}\. .*?(?=^## )", rooms, re.MULTILINE | re.DOTALL).group()
+        room = re.search(rf"^## Exhibit {number}: .*?(?=^## )", rooms, re.MULTILINE | re.DOTALL).group()
         assert word in room and word in said
 
 

@@ -50,7 +50,7 @@ def test_the_chapter_cites_a_report_that_the_exhibit_names(name):
 
 def test_each_exhibit_has_a_hint_a_property_and_a_folded_solution():
     prose = "\n".join(sources("markdown"))
-    assert len(re.findall(r"^## \d+\. ", prose, re.MULTILINE)) == len(NAMES)
+    assert len(re.findall(r"^## Exhibit \d+: ", prose, re.MULTILINE)) == len(NAMES)
     assert prose.count(":::{admonition} Hint\n:class: dropdown") == len(NAMES)
     assert prose.count("**The property.**") == len(NAMES)
     assert prose.count(":::{admonition} The mended line\n:class: dropdown") == len(NAMES)
