@@ -14,6 +14,11 @@ ICON_SCRIPT = re.compile(
 FONT_PRELOAD = re.compile(r'<link rel="preload" as="font"[^>]*>')
 # Until the theme's script has run, or where none may, "auto" has no colours.
 UNKNOWN_COLOURS = re.compile(r'(<html [^>]*)data-theme="auto"')
+# The button that folds a part of the contents has a picture and no name.
+UNNAMED_FOLD = '<summary><span class="toctree-toggle"'
+NAMED_FOLD = UNNAMED_FOLD.replace(
+    "<summary>", '<summary aria-label="The pages of this section">'
+)
 # On a phone it is scrolled, also by a keyboard, if it can have the focus.
 WIDE_TABLE = re.compile(r'<table (class="[^"]*\bwide\b[^"]*")')
 SIGNATURE = re.compile(r'<dt class="sig .*?</dt>', re.DOTALL)
@@ -69,6 +74,7 @@ def repair_pages(app, exception):
         text = UNKNOWN_COLOURS.sub(r'\1data-theme="light"', text)
         text = SIGNATURE.sub(plain_lines, text)
         text = WIDE_TABLE.sub(r'<table tabindex="0" \1', text)
+        text = text.replace(UNNAMED_FOLD, NAMED_FOLD)
         # A role that has been withdrawn, and that no list may hold.
         text = text.replace('role="doc-biblioentry"', 'role="listitem"')
         page.write_text(text, encoding="utf-8")
