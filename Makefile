@@ -11,7 +11,7 @@ VENV_BIN = .venv/bin
 RUN = $(VENV_BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book test bench serve lint chapters conformance pictures lock set-repository check-repository clean
+.PHONY: help setup book test bench serve lint chapters conformance results pictures lock set-repository check-repository clean
 
 help:           ## list the commands
 	@sed -n 's/^\([a-z-]*\): *[a-z ]*## /  make \1\t/p' Makefile | expand -t 26
@@ -44,6 +44,9 @@ chapters: setup ## run every chapter and store its outputs in the notebook (afte
 
 conformance: setup ## compare every scheme with other libraries and write the page of the book
 	@$(RUN) tools/conformance_page.py make
+
+results: setup  ## write the stored runs of results/ into the package (after new runs)
+	@$(RUN) tools/results.py
 
 pictures: setup ## draw the pictures of the landing page and the README anew
 	@$(RUN) tools/pictures.py
