@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ..errors import FigureInputError
 from ..experiments import interval
@@ -43,7 +44,7 @@ def seed_scores(
     if not scores:
         raise FigureInputError("there is no score to draw; give at least one")
     nested = isinstance(next(iter(scores.values())), Mapping)
-    panels: Mapping[str, Mapping[str, Sequence[float]]] = scores if nested else {"": scores}  # type: ignore[assignment,dict-item]
+    panels: dict[str, Any] = dict(scores) if nested else {"": scores}
     n_rows = max(map(len, panels.values()))
     figure, row = new_figure(alt, len(panels), size=size or (6.6, 0.9 + 0.42 * n_rows), squeeze=False)
     for axes, (title, panel) in zip(row[0], panels.items(), strict=True):

@@ -2,6 +2,7 @@ import pytest
 
 from .built import HTML, NOT_BUILT
 from .chromium import Record, find_chromium, serve_folder, start_browser, visit
+from .figures import WIDTHS, opened_figures
 
 NO_CHROMIUM = "no Chromium: install chromium or google-chrome, or name one in POSEMBED_CHROMIUM"
 
@@ -47,3 +48,16 @@ def open_address(browser):
         context.close()
     for record in records:
         assert record.faults() == []
+
+
+@pytest.fixture(params=WIDTHS, ids=lambda width: f"{width}px")
+def width(request):
+    """A phone's width, and a desktop's."""
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def opened(browser, site):
+    """A function that opens a figure, once for each kind of window; the tests of a module share the pages."""
+    with opened_figures(browser, site) as opened:
+        yield opened

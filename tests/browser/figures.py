@@ -6,6 +6,9 @@ from playwright.sync_api import expect
 
 from .chromium import Record, outside, visit, wait_until_still
 
+# A phone and a desktop.
+WIDTHS = [390, 1280]
+
 
 class Figure:
     """A figure of a page, found by its label, because a page can hold several."""

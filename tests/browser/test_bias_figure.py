@@ -12,10 +12,9 @@ from posembed.widgets import BiasFigure
 
 from .chromium import wait_until_still
 from .colours import contrast, ink_and_paper, luminance
-from .figures import Figure, opened_figures, touch
+from .figures import Figure, touch
 from .test_pages import violations
 
-WIDTHS = [390, 1280]
 NAMES = ["Shaw", "T5", "ALiBi", "KERPLE", "FIRE"]
 HEADS = range(1, 9)
 # A luminance: what is darker is a dark background, what is lighter is light text.
@@ -119,17 +118,6 @@ GRID = """(node) => {
   const texts = [...node.querySelectorAll(".pe-tick[text-anchor=end]")];
   return lines.map((y) => [y, texts.find((text) => Math.abs(text.getAttribute("y") - 4 - y) < 0.01).textContent]);
 }"""
-
-
-@pytest.fixture(params=WIDTHS, ids=lambda width: f"{width}px")
-def width(request):
-    return request.param
-
-
-@pytest.fixture(scope="module")
-def opened(browser, site):
-    with opened_figures(browser, site) as opened:
-        yield opened
 
 
 @pytest.fixture

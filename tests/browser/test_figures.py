@@ -12,12 +12,11 @@ from posembed.widgets import LookupFigure, ShuffleFigure
 
 from .chromium import wait_until_still
 from .colours import ink_and_paper, luminance
-from .figures import Figure, opened_figures, touch
+from .figures import Figure, touch
 from .test_pages import violations
 
 SENTENCE = "I do like coding"
 WORDS = SENTENCE.split()
-WIDTHS = [390, 1280]
 # Half of the last decimal that a figure shows, and a little for sums that end on it exactly.
 ROUNDING = 0.005 + 1e-6
 # A luminance: what is darker is a dark background, what is lighter is light text.
@@ -105,17 +104,6 @@ class Lookup(Figure):
         """The ids whose row says that the last step has changed it."""
         marks = self.root.locator("tbody .pe-mark").all_inner_texts()
         return [id for id, mark in enumerate(marks) if "changed" in mark]
-
-
-@pytest.fixture(params=WIDTHS, ids=lambda width: f"{width}px")
-def width(request):
-    return request.param
-
-
-@pytest.fixture(scope="module")
-def opened(browser, site):
-    with opened_figures(browser, site) as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -13,10 +13,9 @@ from posembed.widgets import RotationFigure, SinusoidFigure
 
 from .chromium import wait_until_still
 from .colours import contrast, ink_and_paper, luminance
-from .figures import Figure, opened_figures, touch
+from .figures import Figure, touch
 from .test_pages import violations
 
-WIDTHS = [390, 1280]
 # A luminance: what is darker is a dark background, what is lighter is light text.
 DARK = 0.1
 # A line is drawn to the hundredth of a pixel.
@@ -131,17 +130,6 @@ class RotationOfRelativePositions(Rotation):
 
 
 PATHS = "(nodes) => nodes.map((node) => node.getAttribute('d'))"
-
-
-@pytest.fixture(params=WIDTHS, ids=lambda width: f"{width}px")
-def width(request):
-    return request.param
-
-
-@pytest.fixture(scope="module")
-def opened(browser, site):
-    with opened_figures(browser, site) as opened:
-        yield opened
 
 
 @pytest.fixture

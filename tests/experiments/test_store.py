@@ -8,7 +8,6 @@ import pytest
 from posembed import RunConfig, RunResult, load_results, run_grid
 from posembed.errors import ResultError, RunConfigError
 from posembed.experiments import bundle, missing, parse_result, read_result, read_results, write_result
-from posembed.experiments import grid as grid_module  # noqa: F401
 
 TINY = {"n_layers": 1, "d_model": 8, "n_heads": 2, "length": 16, "batch_size": 2, "steps": 2}
 GRID = [RunConfig(scheme=name, seed=seed, **TINY) for name in ("nopos", "alibi") for seed in (1, 2)]
