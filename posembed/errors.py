@@ -73,6 +73,26 @@ class PositionTableError(PosembedError, ValueError):
     """A model without a position table, with several, or a replacement that does not fit."""
 
 
+class CheckpointError(PosembedError, ValueError):
+    """A checkpoint whose files are damaged, contradict themselves, or are of a kind that is not read."""
+
+
+class CheckpointNotFoundError(PosembedError, OSError):
+    """A checkpoint that is in none of the places searched."""
+
+
+class HubError(PosembedError, OSError):
+    """The hub cannot be reached, refuses, or breaks off."""
+
+
+class ProbeInputError(PosembedError, ValueError):
+    """A table, rows or options that no probe can work with."""
+
+
+class PropertiesInputError(PosembedError, ValueError):
+    """A matrix, a table or options that the three properties are not defined for."""
+
+
 class FigureInputError(PosembedError, ValueError):
     """What a figure cannot draw."""
 

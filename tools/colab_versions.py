@@ -18,6 +18,7 @@ KEPT = (
     "ipykernel",
     "ipython",
     "ipywidgets",
+    "jinja2",
     "jaxtyping",
     "joblib",
     "jupyter-client",
@@ -25,6 +26,7 @@ KEPT = (
     "numpy",
     "pandas",
     "pillow",
+    "rich",
     "safetensors",
     "scikit-learn",
     "scipy",
@@ -33,6 +35,7 @@ KEPT = (
     "torch",
     "traitlets",
     "transformers",
+    "typer",
 )
 # Colab has always had these: a list without them is not Colab's list.
 NEEDED = ("ipykernel", "ipython", "ipywidgets", "matplotlib", "numpy", "torch", "transformers")
