@@ -68,6 +68,23 @@ def error_below(bound: float) -> Goal:
     return Goal(f"error below {bound:g}", judge)
 
 
+def faster_at_no_larger_error(rival: str, factor: float) -> Goal:
+    """One of posembed's rows is this many times faster than all peers whose names begin so, with no larger error."""
+
+    def judge(rows: Sequence[Row]) -> tuple[str, bool]:
+        fastest = _fastest(rows, rival)
+        best = min(_peers(rows, rival), key=lambda row: row.error)
+        figures, met = [], False
+        for row in (row for row in rows if row.ours and row.ratio):
+            times = fastest.ratio / row.ratio
+            met = met or (times >= factor and row.error <= best.error)
+            figures.append(f"{row.candidate} {times:.0f} times, error {row.error:.3g}")
+        against = f"against {fastest.candidate}, and {best.error:.3g} of {best.candidate}"
+        return f"{'; '.join(figures)}; {against}", met
+
+    return Goal(f"at least {factor:g} times faster than any {rival}, at no larger error than any", judge)
+
+
 def linear(largest: float = 1.1, tail: int = 4) -> Goal:
     """Time grows no faster than the length: the slope of its logarithm against that of the length."""
 

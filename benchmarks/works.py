@@ -1,8 +1,8 @@
-"""The five works, by the names that `--only` takes."""
+"""The works, by the names that `--only` takes."""
 
 from __future__ import annotations
 
-from . import attention, biases, growth, rope, sinusoids
+from . import attention, biases, growth, probes, properties, rope, sinusoids
 from .case import Candidate, Case
 
 WORKS = {
@@ -11,6 +11,8 @@ WORKS = {
     "bias": biases.cases,
     "attention": attention.cases,
     "growth": growth.cases,
+    "properties": properties.cases,
+    "probes": probes.cases,
 }
 
 

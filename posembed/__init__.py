@@ -15,12 +15,17 @@ if TYPE_CHECKING:
     from .lookup import one_hot_lookup
     from .models import Transformer, TransformerConfig
     from .pretrained import load_encoder
-    from .tables import with_position_table
+    from .probing import ProbeResult, probe_table
+    from .similarity import Properties, properties, properties_of_matrix
+    from .tables import PositionTable, load_table, with_position_table
 
 _HOME = {
     "EquivarianceReport": ".equivariance",
     "PosembedError": ".errors",
     "PositionScheme": ".encodings",
+    "PositionTable": ".tables",
+    "ProbeResult": ".probing",
+    "Properties": ".similarity",
     "RunConfig": ".experiments",
     "RunResult": ".experiments",
     "Transformer": ".models",
@@ -28,7 +33,11 @@ _HOME = {
     "check_equivariance": ".equivariance",
     "load_encoder": ".pretrained",
     "load_results": ".experiments",
+    "load_table": ".tables",
     "one_hot_lookup": ".lookup",
+    "probe_table": ".probing",
+    "properties": ".similarity",
+    "properties_of_matrix": ".similarity",
     "run_grid": ".experiments",
     "scheme": ".encodings",
     "schemes": ".encodings",
@@ -37,6 +46,7 @@ _HOME = {
     "with_position_table": ".tables",
 }
 _SUBMODULES = (
+    "cli",
     "data",
     "encodings",
     "equivariance",
@@ -46,6 +56,9 @@ _SUBMODULES = (
     "lookup",
     "models",
     "pretrained",
+    "probing",
+    "report",
+    "similarity",
     "tables",
     "widgets",
 )
@@ -54,6 +67,9 @@ __all__ = [
     "EquivarianceReport",
     "PosembedError",
     "PositionScheme",
+    "PositionTable",
+    "ProbeResult",
+    "Properties",
     "RunConfig",
     "RunResult",
     "Transformer",
@@ -61,7 +77,11 @@ __all__ = [
     "check_equivariance",
     "load_encoder",
     "load_results",
+    "load_table",
     "one_hot_lookup",
+    "probe_table",
+    "properties",
+    "properties_of_matrix",
     "run_grid",
     "scheme",
     "schemes",

@@ -6,7 +6,6 @@ import inspect
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -14,6 +13,7 @@ import torch
 from jaxtyping import Int, Shaped
 from torch import Tensor, nn
 
+from ._evaluating import evaluating
 from .errors import (
     EquivarianceInputError,
     LengthChangedError,
@@ -136,7 +136,7 @@ def check_equivariance(
     seq_dim = _checked_axis(x, seq_dim)
     _check_count(n_permutations)
     run = _runner(fn, output)
-    with _evaluating(fn):
+    with evaluating(_module_of(fn)):
         first = run(x)
         has_sequence = _has_sequence_axis(x, first, seq_dim)
         tolerance = _default_tolerance(fn, x, first) if tolerance is None else _checked_tolerance(tolerance)
@@ -413,18 +413,3 @@ def _module_of(fn: Any) -> nn.Module | None:
     """The module itself, or the one that a bound method belongs to."""
     owner = fn if isinstance(fn, nn.Module) else getattr(fn, "__self__", None)
     return owner if isinstance(owner, nn.Module) else None
-
-
-@contextmanager
-def _evaluating(fn: Any) -> Iterator[None]:
-    """Eval mode and no gradients; afterwards every submodule is in the mode it had before."""
-    owner = _module_of(fn)
-    modes = {module: module.training for module in owner.modules()} if owner is not None else {}
-    try:
-        for module in modes:
-            module.training = False
-        with torch.no_grad():
-            yield
-    finally:
-        for module, training in modes.items():
-            module.training = training

@@ -93,6 +93,10 @@ class PropertiesInputError(PosembedError, ValueError):
     """A matrix, a table or options that the three properties are not defined for."""
 
 
+class ReportError(PosembedError, ValueError):
+    """A report without any table to show, or a file that it cannot be written to."""
+
+
 class FigureInputError(PosembedError, ValueError):
     """What a figure cannot draw."""
 

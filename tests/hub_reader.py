@@ -14,7 +14,15 @@ import sys
 import time
 from pathlib import Path
 
-from hub_server import HubServer
+from hub_server import HubServer, On, answers, cuts_weights_in_half
+
+FAULTS = {
+    "404": answers(404),
+    "401": answers(401),
+    "500": answers(500),
+    "cut": cuts_weights_in_half,
+    "tokenizer": On("tokenizer.json|vocab.txt", answers(500)),
+}
 
 
 def main(results: Path, folder: Path | None = None) -> None:
@@ -31,15 +39,17 @@ def main(results: Path, folder: Path | None = None) -> None:
 def _attempts(server):
     yield "refused", _attempt(server)
     server.start()
-    for fault in (404, 401, 500, "cut", "tokenizer", None):
-        server.fault = fault
-        yield str(fault), _attempt(server)
+    for name, fault in FAULTS.items():
+        server.faults = [fault]
+        yield name, _attempt(server)
+    server.faults = []
+    yield "None", _attempt(server)
 
 
 def _attempt(server):
     """What the reader gets: weights and tokens or an error, noise, and how long it takes without the waits."""
     waits = []
-    already = len(server.requests) if server else 0
+    already = len(server.asked) if server else 0
     with _fd_to_file(1) as out, _fd_to_file(2) as err, _no_waiting(waits):
         outcome = _load()
     return outcome | {

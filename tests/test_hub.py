@@ -4,8 +4,12 @@ import urllib.error
 import urllib.request
 
 import pytest
+import torch
+from huggingface_hub import constants
 
 from posembed import pretrained
+from posembed.errors import CheckpointNotFoundError
+from posembed.tables import _hub, load_table
 
 pytestmark = pytest.mark.hub
 ADDRESS = f"https://huggingface.co/{pretrained.HUB_NAME}/resolve/main/config.json"
@@ -13,6 +17,8 @@ ADDRESS = f"https://huggingface.co/{pretrained.HUB_NAME}/resolve/main/config.jso
 
 @pytest.fixture(scope="session", autouse=True)
 def hub():
+    if constants.HF_HUB_OFFLINE:
+        pytest.skip("HF_HUB_OFFLINE is set; these tests run where the Hugging Face hub may be asked")
     try:
         urllib.request.urlopen(urllib.request.Request(ADDRESS, method="HEAD"), timeout=10).close()
     except (urllib.error.URLError, TimeoutError, OSError):
@@ -27,3 +33,62 @@ def test_the_hubs_encoder_is_the_installed_one(encoder, monkeypatch):
     assert [name for name in mine if not mine[name].equal(theirs[name])] == []
     sentence = "I do like coding"
     assert tokenizer(sentence)["input_ids"] == encoder.tokenizer(sentence)["input_ids"]
+
+
+@pytest.fixture
+def clients(tmp_path, monkeypatch):
+    """Who asked the hub, with nothing kept from before: neither here nor in huggingface_hub's cache."""
+    made = []
+
+    class Counted(_hub.HubClient):
+        def __init__(self, *args):
+            super().__init__(*args)
+            made.append(self)
+
+    monkeypatch.setattr(_hub, "HubClient", Counted)
+    monkeypatch.setenv("POSEMBED_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("POSEMBED_CHECKPOINTS", raising=False)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    return made
+
+
+REAL = [
+    ("bert-base-cased", "position_embeddings.weight", 512, 0),
+    ("roberta-base", "position_embeddings.weight", 512, 2),
+    ("gpt2", "wpe.weight", 1024, 0),
+]
+
+
+@pytest.mark.parametrize(("repo_id", "name", "n_positions", "offset"), REAL)
+def test_a_real_table_costs_a_few_megabytes_once(clients, repo_id, name, n_positions, offset):
+    table = load_table(repo_id)
+    assert (tuple(table.weight.shape), table.offset, table.stored_dtype) == ((n_positions, 768), offset, "float32")
+    assert table.name.endswith(name)
+    assert len(table.revision) == 40
+    assert bool(torch.isfinite(table.weight).all())
+    (client,) = clients
+    assert client.n_requests <= 4
+    stored = (n_positions + offset) * 768 * 4
+    assert stored < client.bytes_read == table.bytes_read <= 1.01 * stored + 200_000
+    for again in (load_table(repo_id), load_table(repo_id, revision=table.revision)):
+        assert torch.equal(again.weight, table.weight)
+        assert again.revision == table.revision
+    assert [client.n_requests for client in clients[1:]] == [0, 0]
+
+
+def test_gpt2_never_trained_its_last_row(clients):
+    assert load_table("gpt2").untrained_rows == [1023]
+
+
+def test_the_hub_answers_the_doctor(clients):
+    assert _hub.why_unreachable() is None
+
+
+def test_a_name_that_the_hub_does_not_know(clients):
+    with pytest.raises(CheckpointNotFoundError, match="check the spelling"):
+        load_table("posembed-tests/there-is-no-such-model")
+
+
+def test_a_revision_that_the_hub_does_not_know(clients):
+    with pytest.raises(CheckpointNotFoundError, match="no branch, tag or commit 'no-such-branch'"):
+        load_table("gpt2", revision="no-such-branch")

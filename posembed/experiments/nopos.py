@@ -52,17 +52,17 @@ class Arm:
     def config(self, rate: float, seed: int, steps: int = STEPS) -> RunConfig:
         """The run with a learning rate and a seed."""
         masked = self.masking_rate is not None
-        sizes = {"n_layers": 4, "d_model": 64} if masked else {"n_layers": 6, "d_model": 128}
         return RunConfig(
             scheme=self.scheme,
             objective="masked" if masked else "causal",
             masking_rate=self.masking_rate,
             length=self.length,
+            n_layers=4 if masked else 6,
+            d_model=64 if masked else 128,
             steps=steps,
             learning_rate=rate,
             seed=seed,
             preset="cpu",
-            **sizes,
         )
 
     def tuning(self) -> list[RunConfig]:

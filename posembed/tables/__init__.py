@@ -1,6 +1,19 @@
-"""Position tables: where a model keeps one, and what happens when it is changed."""
+"""Position tables: of any checkpoint, and of a live model, where one can be put in the place of another."""
 
+from .load import as_table, load_table
 from .locate import PositionRows, find_position_rows
 from .replace import with_position_table
+from .rows import RowChoice, check_finite_rows, row_positions
+from .table import PositionTable
 
-__all__ = ["PositionRows", "find_position_rows", "with_position_table"]
+__all__ = [
+    "PositionRows",
+    "PositionTable",
+    "RowChoice",
+    "as_table",
+    "check_finite_rows",
+    "find_position_rows",
+    "load_table",
+    "row_positions",
+    "with_position_table",
+]

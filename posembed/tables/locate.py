@@ -10,35 +10,15 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from ..errors import PositionTableError
-
-# What the models of transformers call an absolute position table.
-TABLE_NAMES = frozenset(
-    {
-        "embed_positions",  # BART, OPT, Whisper
-        "pos_emb",
-        "pos_embed",
-        "position_embedding",  # CLIP
-        "position_embedding_table",
-        "position_embeddings",  # BERT, RoBERTa, ViT
-        "positional_embedding",
-        "positions_embed",  # GPT
-        "wpe",  # GPT-2
-    }
-)
+from ._instead import ALIBI, ROPE, SINUSOID, instead_by_name
+from ._names import TABLE_NAMES, is_of_part, is_table_name
 
 # Tables that rotate queries and keys and are not added to anything.
 ROTATING_TABLES = frozenset({"RoFormerSinusoidalPositionalEmbedding"})
-
-# What a model without a table has instead, by a part of the name of one of its modules, parameters or buffers.
-INSTEAD = {
-    "rotary": "rotary embeddings (RoPE)",
-    "attn.embed_positions": "rotary embeddings (RoPE)",  # GPT-J's and CodeGen's angles
-    "relative_attention_bias": "a learned bias for each relative distance (T5's kind)",
-    "relative_position_bias": "a learned bias for each relative distance",
-    "rel_pos": "relative positions inside its attention",
-    "rel_embeddings": "relative positions inside its attention",
-    "r_r_bias": "relative positions inside its attention (Transformer-XL's kind)",
-}
+# Modules whose positions begin at row 0 although that is the table's padding row.
+FROM_ROW_0 = frozenset({"LxmertEmbeddings"})
+# A module that is a table itself.
+LEARNED = "posembed.encodings.learned.Learned"
 
 
 @dataclass(frozen=True)
@@ -89,8 +69,8 @@ def find_position_rows(model: nn.Module, *, part: str | None = None) -> Position
     """
     if not isinstance(model, nn.Module):
         raise PositionTableError(f"a {type(model).__name__} is no model; load it first, with AutoModel for example")
-    found = list(_tables(model))
-    wanted = [table for table in found if part is None or part in table.name]
+    found = list(position_rows(model))
+    wanted = [table for table in found if part is None or is_of_part(table.name, part)]
     if len(wanted) == 1:
         return wanted[0]
     names = ", ".join(table.name for table in found)
@@ -102,17 +82,34 @@ def find_position_rows(model: nn.Module, *, part: str | None = None) -> Position
     raise PositionTableError(f"part={part!r} fits {len(wanted)} of the position tables of {kind}: {names}")
 
 
-def _tables(model: nn.Module) -> Iterator[PositionRows]:
+def position_rows(model: nn.Module) -> Iterator[PositionRows]:
+    """Yield every position table of a model once, in the order of its modules.
+
+    Example:
+        >>> from transformers import WhisperConfig, WhisperModel
+        >>> from posembed.tables.locate import position_rows
+        >>> sizes = {"d_model": 8, "encoder_layers": 1, "decoder_layers": 1}
+        >>> whisper = WhisperModel(WhisperConfig(**sizes, encoder_attention_heads=2, decoder_attention_heads=2))
+        >>> [table.name for table in position_rows(whisper)]
+        ['encoder.embed_positions', 'decoder.embed_positions']
+    """
     seen: set[int] = set()
     for path, module in model.named_modules():
-        for name in sorted(TABLE_NAMES):
-            value = getattr(module, name, None)
+        for name, value in _values(path, module):
             parameter = value.weight if isinstance(value, nn.Embedding) else value
-            if not isinstance(parameter, nn.Parameter) or type(value).__name__ in ROTATING_TABLES:
-                continue
-            if _is_table(parameter) and id(parameter) not in seen:
+            if isinstance(parameter, nn.Parameter) and _is_table(parameter) and id(parameter) not in seen:
                 seen.add(id(parameter))
-                yield PositionRows(f"{path}.{name}".lstrip("."), parameter, _offset(module, value))
+                yield PositionRows(name, parameter, _offset(module, value))
+
+
+def _values(path: str, module: nn.Module) -> Iterator[tuple[str, Any]]:
+    """Yield what a module holds under the names of position tables, with its qualified name."""
+    if f"{type(module).__module__}.{type(module).__qualname__}" == LEARNED:
+        yield f"{path}.weight".lstrip("."), module.weight
+    for name in sorted(TABLE_NAMES):
+        value, full = getattr(module, name, None), f"{path}.{name}".lstrip(".")
+        if value is not None and is_table_name(full) and type(value).__name__ not in ROTATING_TABLES:
+            yield full, value
 
 
 def _is_table(parameter: nn.Parameter) -> bool:
@@ -124,26 +121,33 @@ def _offset(owner: nn.Module, table: Any) -> int:
     offset = getattr(table, "offset", None)
     if isinstance(offset, int):
         return offset
+    if type(owner).__name__ in FROM_ROW_0:
+        return 0
     padding_idx = getattr(table, "padding_idx", None)
     if padding_idx is not None:
         return padding_idx + 1
     position_ids = getattr(owner, "position_ids", None)
-    return int(position_ids.min()) if isinstance(position_ids, Tensor) and position_ids.numel() else 0
+    if not isinstance(position_ids, Tensor) or not position_ids.numel():
+        return 0
+    if position_ids.is_meta:
+        raise PositionTableError(
+            f"{type(owner).__name__} is on the meta device, which holds no numbers; load the model's weights first"
+        )
+    return int(position_ids.min())
 
 
 def _what_instead(model: nn.Module) -> str:
     # ALiBi first: Falcon builds a rotary module even where its configuration says alibi.
     switched_on = bool(getattr(getattr(model, "config", None), "alibi", False))
     if switched_on or any("alibi_tensor" in name for name in dir(type(model))):
-        return "; it has ALiBi's biases, computed from the distance"
+        return f"; it has {ALIBI}"
     named = (model.named_modules(), model.named_parameters(), model.named_buffers())
-    names = [name for kind in named for name, _ in kind]
-    for pattern, description in INSTEAD.items():
-        if any(pattern in name for name in names):
-            return f"; it has {description}"
+    what = instead_by_name(name for kind in named for name, _ in kind)
+    if what:
+        return f"; it has {what}"
     kinds = {type(module).__name__ for module in model.modules()}
     if kinds & ROTATING_TABLES:
-        return "; it has rotary embeddings (RoPE)"
+        return f"; it has {ROPE}"
     if any("Sinusoid" in kind for kind in kinds):
-        return "; it adds a sinusoid that it computes, which is no table to change"
+        return f"; it adds {SINUSOID}"
     return f"; none of its modules has one of the names {', '.join(sorted(TABLE_NAMES))}"

@@ -56,9 +56,11 @@ def test_every_candidate_has_a_row_with_all_fields(quick, work):
 
 @each_work
 def test_answers_agree_with_float64(quick, work):
+    # Probes have errors of their own, in positions, and are compared by them.
+    most = 10.0 if work == "probes" else 1e-5
     for row in rows_of(quick, work):
         assert row["failed"] is not None or row["agrees"], row
-        assert row["failed"] is not None or row["error"] < 1e-5, row
+        assert row["failed"] is not None or row["error"] < most, row
 
 
 @each_work
@@ -214,6 +216,21 @@ def test_memory_of_what_fails_is_an_error_with_its_message():
 
 
 # Goals.
+
+
+def test_a_goal_of_speed_and_error_needs_both_in_one_row():
+    rival, other = measured("rival, a", 400.0, error=2.0), measured("rival, b", 1000.0, error=1.0)
+    goal = goals.faster_at_no_larger_error("rival", 200)
+    fast, good = measured("posembed 1", 1.0, error=1.5), measured("posembed 2", 10.0, error=0.5)
+    figure, met = goal.judge([fast, good, rival, other, measured("peer", 0.5, error=0.1)])
+    assert not met
+    assert figure == (
+        "posembed 1 400 times, error 1.5; posembed 2 40 times, error 0.5; against rival, a, and 1 of rival, b"
+    )
+    fast.error = 1.0
+    assert goal.judge([fast, good, rival, other])[1]
+    fast.ratio = 2.01
+    assert not goal.judge([fast, good, rival, other])[1]
 
 
 def measured(candidate, ratio=None, memory=None, error=None, median=None, length=None):

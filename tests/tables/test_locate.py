@@ -1,8 +1,10 @@
 import pytest
 import torch
-from small_models import TABLES, build
+from small_models import IDS, TABLES, build
 from torch import nn
+from transformers import LxmertConfig, LxmertModel
 
+from posembed.encodings import Learned
 from posembed.errors import PositionTableError
 from posembed.tables import find_position_rows
 
@@ -67,6 +69,37 @@ def test_a_table_that_two_parts_share_is_one_table():
     shared = nn.Embedding(7, 4)
     model = nn.ModuleDict({"encoder": holder(pos_emb=shared), "decoder": holder(pos_emb=shared)})
     assert find_position_rows(model).parameter is shared.weight
+
+
+def test_lxmert_reads_its_padding_row_for_position_0():
+    """The table's padding_idx is 0, and its positions begin there all the same."""
+    config = LxmertConfig(vocab_size=30, hidden_size=16, num_attention_heads=2, intermediate_size=16)
+    model = LxmertModel(config).eval()
+    found = find_position_rows(model)
+    run = lambda model, n_tokens: model.embeddings(IDS[:, :n_tokens], torch.zeros(1, n_tokens, dtype=torch.long))
+    assert rows_that_change_the_output(model, found.parameter[:9], run, 3) == [0, 1, 2]
+    assert (found.name, found.offset) == ("embeddings.position_embeddings", 0)
+
+
+def test_a_learned_scheme_of_this_package_is_a_table_itself():
+    learned = Learned(8, 4)
+    assert find_position_rows(learned).parameter is learned.weight
+    found = find_position_rows(nn.ModuleDict({"words": nn.Embedding(9, 4), "positions": learned}))
+    assert (found.name, found.offset, found.parameter is learned.weight) == ("positions.weight", 0, True)
+
+
+def test_sams_random_frequencies_are_no_table():
+    model = holder(shared_image_embedding=holder(positional_embedding=nn.Parameter(torch.zeros(2, 8))))
+    with pytest.raises(PositionTableError, match="has no position table"):
+        find_position_rows(model)
+
+
+def test_a_model_without_numbers_says_so_where_they_are_needed():
+    with torch.device("meta"):
+        model = build("bert")
+    with pytest.raises(PositionTableError) as caught:
+        find_position_rows(model)
+    assert "is on the meta device, which holds no numbers" in one_line(caught)
 
 
 @pytest.mark.parametrize("shape", [(4,), (2, 7, 4), (1, 1, 7, 4)], ids=str)

@@ -1,0 +1,35 @@
+"""Values in the types that JSON has."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+
+def plain(value: Any) -> Any:
+    """Return the same value in the types that JSON has; NaN and infinity, which it has not, become None.
+
+    Args:
+        value: numbers, texts, lists, mappings, records; arrays and tensors become lists.
+
+    Example:
+        >>> import numpy as np
+        >>> from posembed._plain import plain
+        >>> plain({1: np.array([1.0, np.inf]), "rows": range(2)})
+        {'1': [1.0, None], 'rows': [0, 1]}
+    """
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return {name: plain(each) for name, each in value._asdict().items()}
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(name): plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple | range):
+        return [plain(each) for each in value]
+    return value

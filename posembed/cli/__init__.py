@@ -1,0 +1,5 @@
+"""The command line: ``posembed table``, ``probe``, ``properties``, ``report`` and ``doctor``."""
+
+from ._app import main
+
+__all__ = ["main"]

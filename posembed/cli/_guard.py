@@ -1,0 +1,75 @@
+"""What stands between a command and the shell: errors in one line, and exit codes."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import typer
+
+from ..errors import PosembedError
+from ._terminal import one_line
+
+FAILED = 1
+# What a shell reports for a process that SIGINT or SIGPIPE has ended.
+INTERRUPTED, NOBODY_READS = 130, 141
+
+
+def guarded(command: Callable[..., Any]) -> Callable[..., None]:
+    """Run a command so that what a user can cause ends in one line on stderr and an exit code, never a traceback.
+
+    Args:
+        command: a function with typer's annotations.
+
+    Returns:
+        The function with the same signature. It raises ``typer.Exit``: with 1 for a `PosembedError`, 130 for Ctrl-C,
+        141 when what read its output has gone.
+
+    Example:
+        >>> import typer
+        >>> from posembed.cli._guard import guarded
+        >>> def stopped():
+        ...     raise KeyboardInterrupt
+        >>> try:
+        ...     guarded(stopped)()
+        ... except typer.Exit as end:
+        ...     end.exit_code
+        130
+    """
+
+    @wraps(command)
+    def wrapper(*arguments: Any, **options: Any) -> None:
+        try:
+            with warnings.catch_warnings():
+                warnings.showwarning = lambda message, *_: complain(f"warning: {message}")
+                command(*arguments, **options)
+            sys.stdout.flush()
+        except PosembedError as error:
+            complain(error)
+            raise typer.Exit(FAILED) from None
+        except KeyboardInterrupt:
+            raise typer.Exit(INTERRUPTED) from None
+        except BrokenPipeError:
+            _forget_output()
+            raise typer.Exit(NOBODY_READS) from None
+
+    return wrapper
+
+
+def complain(error: PosembedError | str) -> None:
+    r"""Write an error to stderr, in one line that begins with the command's name.
+
+    Example:
+        >>> from posembed.cli._guard import complain
+        >>> complain("two\nlines")  # to stderr: posembed: two lines
+    """
+    print(f"posembed: {one_line(error)}", file=sys.stderr)
+
+
+def _forget_output() -> None:
+    # Python flushes stdout once more when it ends, and would complain again.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

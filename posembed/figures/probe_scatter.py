@@ -1,0 +1,63 @@
+"""What a probe reads from each row, against the position that the row is for."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..probing import ProbeResult
+from .style import COLOURS, DescribedFigure, new_figure, styled
+
+# How far beyond the table, in tables, a prediction is drawn where it is.
+MARGIN = 0.25
+
+
+@styled
+def probe_scatter(result: ProbeResult, *, alt: str, size: tuple[float, float] = (4.8, 3.8)) -> DescribedFigure:
+    """Draw the position that a probe predicts for each row it was tested on, against the true one.
+
+    Predictions far outside the table are drawn as triangles at the edge, and counted.
+
+    Args:
+        result: from `posembed.probe_table`.
+        alt: the description.
+        size: width and height in inches.
+
+    Returns:
+        The figure: a point for each row, and the line on which a perfect probe lies.
+
+    Example:
+        >>> from posembed import probe_table, sinusoidal
+        >>> from posembed.figures import probe_scatter
+        >>> figure = probe_scatter(probe_table(sinusoidal(64, 32)), alt="Points on the diagonal.")
+        >>> figure.axes[0].get_xlabel()
+        'true position'
+    """
+    true, predicted = np.asarray(result.positions, dtype=float), np.asarray(result.predictions, dtype=float)
+    first, last = _ends(result)
+    reach = MARGIN * (last - first) or 1.0
+    low, high = first - reach, last + reach
+    figure, axes = new_figure(alt, size=size)
+    axes.plot([first, last], [first, last], color="#8c959f", linewidth=1.2, label="exact")
+    inside = (predicted >= low) & (predicted <= high)
+    dots = {"linestyle": "", "markersize": 2.6, "color": COLOURS[0], "alpha": 0.75}
+    axes.plot(true[inside], predicted[inside], "o", **dots, label="a row that the probe was tested on")
+    for beyond, edge, marker in ((predicted > high, high, "^"), (predicted < low, low, "v")):
+        if beyond.any():
+            axes.plot(true[beyond], np.full(beyond.sum(), edge), marker, **dots | {"color": COLOURS[1]})
+    if not inside.all():
+        axes.set_title(f"{(~inside).sum()} beyond the edge", fontsize=11, fontweight="normal")
+    axes.set(
+        xlabel="true position",
+        ylabel="predicted position",
+        xlim=(first - 0.1 * reach, last + 0.1 * reach),
+        ylim=(low, high),
+    )
+    figure.legend(loc="outside upper center", ncols=2, columnspacing=1, handletextpad=0.4)
+    return figure
+
+
+def _ends(result: ProbeResult) -> tuple[float, float]:
+    """The first and the last position among the rows, tested or trained on."""
+    known = [result.positions] if result.train_positions is None else [result.positions, result.train_positions]
+    every = np.concatenate([np.asarray(positions, dtype=float) for positions in known])
+    return float(every.min()), float(every.max())

@@ -1,0 +1,57 @@
+"""Is the position readable from a table, by which probe, and against which controls?"""
+
+from .bootstrap import BootstrapInterval, block_length, mean_interval
+from .controls import constant_guess, permuted_labels, random_tables_like
+from .description_length import DescriptionLength, description_length, label_probabilities
+from .gradient_descent import GradientDescent
+from .helix import Helix, find_helix
+from .identical_words import identical_word_attention
+from .intervention import Control, InterventionResult, intervene, position_subspace, with_position_subspace
+from .least_squares import LeastSquares
+from .mlp import MLP
+from .order import DistanceRange, OrderBaselines, OrderResult, probe_order
+from .results import Baselines, ProbeResult, Region
+from .ridge import Ridge
+from .spectrum import Spectrum, spectrum
+from .splits import SPLITS, Part, Split, split_rows
+from .table_probe import PROBES, Probe, probe_table
+
+__all__ = [
+    "MLP",
+    "PROBES",
+    "SPLITS",
+    "Baselines",
+    "BootstrapInterval",
+    "Control",
+    "DescriptionLength",
+    "DistanceRange",
+    "GradientDescent",
+    "Helix",
+    "InterventionResult",
+    "LeastSquares",
+    "OrderBaselines",
+    "OrderResult",
+    "Part",
+    "Probe",
+    "ProbeResult",
+    "Region",
+    "Ridge",
+    "Spectrum",
+    "Split",
+    "block_length",
+    "constant_guess",
+    "description_length",
+    "find_helix",
+    "identical_word_attention",
+    "intervene",
+    "label_probabilities",
+    "mean_interval",
+    "permuted_labels",
+    "position_subspace",
+    "probe_order",
+    "probe_table",
+    "random_tables_like",
+    "spectrum",
+    "split_rows",
+    "with_position_subspace",
+]

@@ -1,0 +1,21 @@
+"""One seed, a stream of random numbers for each purpose."""
+
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+
+from ..errors import ProbeInputError
+
+
+def generator(seed: int, purpose: str) -> np.random.Generator:
+    """A stream that depends on both: folds drawn like the labels that are to be permuted would not be independent."""
+    return np.random.default_rng([checked_seed(seed), zlib.crc32(purpose.encode())])
+
+
+def checked_seed(seed: int) -> int:
+    """Refuse what no generator takes."""
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32:
+        raise ProbeInputError(f"seed is {seed!r}; it must be a whole number from 0 to 2^32 - 1")
+    return seed

@@ -1,0 +1,149 @@
+"""What a probe of a table found, beside what it is to be compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from .._plain import plain
+from .bootstrap import BootstrapInterval
+
+
+class Region(NamedTuple):
+    """The error in a stretch of the table.
+
+    Attributes:
+        start: its first position.
+        stop: the first position after it.
+        mae: the mean absolute error of the tested rows in it, in positions.
+
+    Example:
+        >>> from posembed.probing import Region
+        >>> print(Region(0, 64, 1.234))
+        0-63: 1.23
+    """
+
+    start: int
+    stop: int
+    mae: float
+
+    def __str__(self) -> str:
+        return f"{self.start}-{self.stop - 1}: {self.mae:.2f}"
+
+
+@dataclass(frozen=True)
+class Baselines:
+    """Test errors of what knows nothing of the table, in positions.
+
+    With the split "half" permuted labels are no extrapolation, because they come from the whole range on both sides:
+    chance is a quarter of the range there, where the constant guess errs by half of it.
+
+    Attributes:
+        constant: of the median of the training positions.
+        permuted_labels: of the same probe on the same rows with labels dealt out at random; the mean of its runs.
+        random_table: of the same probe on tables of normal numbers; the mean of its runs.
+        permuted_labels_runs: each permutation. With five folds, each is tested on one of them.
+        random_table_runs: each random table, likewise.
+
+    Example:
+        >>> from posembed.probing import Baselines
+        >>> found = Baselines(256.0, 500.0, 300.0, (490.0, 510.0), (300.0,))
+        >>> found.permuted_labels_spread, found.random_table_spread
+        (10.0, 0.0)
+    """
+
+    constant: float
+    permuted_labels: float
+    random_table: float
+    permuted_labels_runs: tuple[float, ...]
+    random_table_runs: tuple[float, ...]
+
+    @property
+    def permuted_labels_spread(self) -> float:
+        """The standard deviation over the permutations."""
+        return float(np.std(self.permuted_labels_runs))
+
+    @property
+    def random_table_spread(self) -> float:
+        """The standard deviation over the random tables."""
+        return float(np.std(self.random_table_runs))
+
+
+@dataclass(frozen=True, eq=False)
+class ProbeResult:
+    """How well a probe reads positions off the rows of a table. Errors are in positions.
+
+    Attributes:
+        probe: "ols", "ridge", "gd" or "mlp".
+        split: "even-odd", "all", "folds" or "half".
+        source: where the table comes from.
+        train_mae: the mean absolute error on the rows it was fitted to; with five folds, the mean over the fits.
+        test_mae: the same on the tested rows. With the split "all" these are the rows it was fitted to, and
+            `held_out` is false.
+        r2: 1 less the squared error over that of the mean of the tested positions; NaN for a single tested row.
+        predictions: of the tested rows, in the order of positions.
+        positions: of the tested rows.
+        train_positions: of the rows that it was fitted to; with five folds, all.
+        baselines: what knows nothing of the table.
+        interval: of the test error, by a bootstrap of blocks of neighbours.
+        by_region: the error in eighths of the range.
+        n_rows: how many rows were used.
+        d_model: the width of the table.
+        held_out: whether each tested row was predicted by a probe that had not seen it.
+
+    Example:
+        >>> from posembed import sinusoidal
+        >>> from posembed.probing import probe_table
+        >>> result = probe_table(sinusoidal(128, 32))
+        >>> result.test_mae < 1 < 30 < result.baselines.random_table
+        True
+    """
+
+    probe: str
+    split: str
+    source: str
+    train_mae: float
+    test_mae: float
+    r2: float
+    predictions: Float[np.ndarray, " n_tested"]
+    positions: Int[np.ndarray, " n_tested"]
+    train_positions: Int[np.ndarray, " n_train"]
+    baselines: Baselines
+    interval: BootstrapInterval
+    by_region: list[Region]
+    n_rows: int
+    d_model: int
+    held_out: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers, text, lists and dictionaries, ready for JSON (NaN becomes None)."""
+        return plain(self)
+
+    def __str__(self) -> str:
+        test = f"test error {self.test_mae:.2f} positions ({self.interval})"
+        if not self.held_out:
+            test = f"no test: error {self.test_mae:.2f} positions on the rows it was fitted to ({self.interval})"
+        lines = [
+            f"{self.probe}, {self.split}: {self.n_rows} rows x {self.d_model} of {self.source}",
+            f"  {test}, training error {self.train_mae:.2f}, r2 {self.r2:.4f}",
+            f"  constant guess {self.baselines.constant:.2f}",
+            f"  permuted labels {mean_and_runs(self.baselines.permuted_labels, self.baselines.permuted_labels_runs)}",
+            f"  random table {mean_and_runs(self.baselines.random_table, self.baselines.random_table_runs)}",
+            f"  by region {', '.join(map(str, self.by_region))}",
+        ]
+        return "\n".join(lines)
+
+
+def mean_and_runs(mean: float, runs: Sequence[float]) -> str:
+    """A mean over runs, with the smallest and the largest of them.
+
+    Example:
+        >>> from posembed.probing.results import mean_and_runs
+        >>> mean_and_runs(2.0, [1.0, 3.0])
+        '2.00 (1.00 to 3.00 in 2)'
+    """
+    return f"{mean:.2f} ({min(runs):.2f} to {max(runs):.2f} in {len(runs)})"

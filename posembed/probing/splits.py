@@ -1,0 +1,79 @@
+"""Which rows a probe is fitted to, and which it is tested on."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+from jaxtyping import Int
+
+from ..errors import ProbeInputError
+from .ridge import shuffled_folds
+
+Split = Literal["even-odd", "all", "folds", "half"]
+SPLITS: tuple[Split, ...] = get_args(Split)
+
+N_FOLDS = 5
+
+
+class Part(NamedTuple):
+    """One fit: indices into the chosen rows, in rising order.
+
+    Attributes:
+        train: rows that the probe is fitted to.
+        test: rows that it predicts.
+
+    Example:
+        >>> from posembed.probing import Part
+        >>> import numpy as np
+        >>> Part(train=np.array([0, 2]), test=np.array([1])).test
+        array([1])
+    """
+
+    train: Int[np.ndarray, " n_train"]
+    test: Int[np.ndarray, " n_test"]
+
+
+def split_rows(positions: Int[np.ndarray, " n"], split: Split, *, seed: int = 0) -> list[Part]:
+    """Divide rows into those a probe is fitted to and those it is tested on.
+
+    Args:
+        positions: of the rows, rising.
+        split: "even-odd" fits to even positions and tests on odd ones: every tested row lies between two rows that were
+            seen. "all" fits to all rows and tests on the same: the split that many show, and no test. "folds" divides
+            the rows at random into five; each is tested by a probe fitted to the other four. "half" fits to the first
+            half and tests on the second: extrapolation.
+        seed: of the folds.
+
+    Returns:
+        One part, or five for "folds". No row is tested twice.
+
+    Raises:
+        ProbeInputError: an unknown split, or too few rows for it.
+
+    Example:
+        >>> import numpy as np
+        >>> from posembed.probing import split_rows
+        >>> split_rows(np.arange(5), "half")
+        [Part(train=array([0, 1, 2]), test=array([3, 4]))]
+    """
+    if split not in SPLITS:
+        raise ProbeInputError(f"split is {split!r}; choose among {', '.join(SPLITS)}")
+    indices = np.arange(len(positions))
+    needed = N_FOLDS if split == "folds" else 2
+    if len(positions) < needed:
+        raise ProbeInputError(f"the split {split} needs at least {needed} rows, but there are {len(positions)}")
+    if split == "all":
+        return [Part(indices, indices)]
+    if split == "half":
+        middle = (len(positions) + 1) // 2
+        return [Part(indices[:middle], indices[middle:])]
+    if split == "folds":
+        return [Part(np.setdiff1d(indices, fold), fold) for fold in shuffled_folds(len(positions), N_FOLDS, seed)]
+    odd = positions % 2 == 1
+    if odd.all() or not odd.any():
+        raise ProbeInputError(
+            f"the split even-odd needs even and odd positions, but all are {'odd' if odd.any() else 'even'}; "
+            "take rows with a step of 1, or another split"
+        )
+    return [Part(indices[~odd], indices[odd])]

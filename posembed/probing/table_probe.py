@@ -1,0 +1,174 @@
+"""Read positions off the rows of a table, and say what else would have done as well."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+from jaxtyping import Float
+
+from ..errors import ProbeInputError
+from ._random import checked_seed
+from ._rows import RowChoice, chosen_rows
+from ._threads import one_thread
+from .bootstrap import mean_interval
+from .controls import constant_guess, permuted_labels, random_tables_like
+from .gradient_descent import GradientDescent
+from .least_squares import LeastSquares
+from .mlp import MLP
+from .results import Baselines, ProbeResult, Region
+from .ridge import Ridge
+from .splits import Part, Split, split_rows
+
+Probe = Literal["ols", "ridge", "gd", "mlp"]
+PROBES: tuple[Probe, ...] = get_args(Probe)
+
+N_REGIONS = 8
+
+
+class Repeats(NamedTuple):
+    """How often each control is run."""
+
+    permuted_labels: int
+    random_table: int
+
+
+# Permutations are further outputs of one fit, which cost little, but for mlp, which needs a network for each.
+REPEATS = {"ols": Repeats(10, 5), "ridge": Repeats(10, 5), "gd": Repeats(4, 5), "mlp": Repeats(2, 2)}
+
+
+def probe_table(
+    table: Any, *, probe: Probe = "ridge", split: Split = "even-odd", rows: RowChoice = None, seed: int = 0
+) -> ProbeResult:
+    """Fit a regression from rows to their positions and test it on other rows, beside its controls.
+
+    Beside the score stand the best constant guess, the same probe on permuted labels (the control task of Hewitt and
+    Liang 2019), the same probe on tables of random numbers, and an interval that takes into account that errors of
+    neighbours are alike. "ols" and "ridge" run ten permutations and five random tables, "gd" four and five, "mlp" two
+    and two. With five folds each permutation and each random table is tested on one of them.
+
+    Args:
+        table: what `posembed.load_table` takes, or a `PositionTable`.
+        probe: "ols" (least squares), "ridge" (its strength chosen by folds of the training rows), "gd" (10,000
+            gradient steps) or "mlp" (two layers with ReLU).
+        split: "even-odd", "all", "folds" or "half", as `split_rows` explains. "all" has no test.
+        rows: which rows: a number (the first so many), a (start, stop), a slice or a range; all by default.
+        seed: of folds, starts, controls and the interval.
+
+    Returns:
+        The errors in positions, the predictions, and what they are to be compared with.
+
+    Raises:
+        ProbeInputError: an unknown probe or split, rows that the table does not have, too few of them, a bad seed.
+        NonFiniteError: a chosen row holds NaN or infinity.
+        PositionTableError: there is no position table in `table`.
+
+    Example:
+        >>> from posembed import sinusoidal
+        >>> from posembed.probing import probe_table
+        >>> result = probe_table(sinusoidal(256, 64), probe="ols", split="folds")
+        >>> bool(result.interval.high < 0.1 < 60 < result.baselines.constant)
+        True
+    """
+    if probe not in PROBES:
+        raise ProbeInputError(f"probe is {probe!r}; choose among {', '.join(PROBES)}")
+    chosen = chosen_rows(table, rows, at_least=2, purpose="a probe")
+    parts = split_rows(chosen.positions, split, seed=checked_seed(seed))
+    with one_thread():
+        fits = _fits(probe, chosen.x, chosen.positions, parts, seed)
+        baselines = _baselines(probe, chosen.x, chosen.positions, parts, fits, seed)
+    tested = np.concatenate([part.test for part in parts])
+    order = np.argsort(tested)
+    tested, predictions = tested[order], np.concatenate([fit.predictions[:, 0] for fit in fits])[order]
+    errors = np.abs(predictions - chosen.positions[tested])
+    return ProbeResult(
+        probe=probe,
+        split=split,
+        source=chosen.source,
+        train_mae=float(np.mean([fit.train_error for fit in fits])),
+        test_mae=float(errors.mean()),
+        r2=_r2(chosen.positions[tested], predictions),
+        predictions=predictions,
+        positions=chosen.positions[tested],
+        train_positions=chosen.positions[np.unique(np.concatenate([part.train for part in parts]))],
+        baselines=baselines,
+        interval=mean_interval(errors, seed=seed),
+        by_region=_by_region(chosen.positions, tested, errors),
+        n_rows=len(chosen.x),
+        d_model=chosen.x.shape[1],
+        held_out=split != "all",
+    )
+
+
+class _Fit(NamedTuple):
+    """One fit to a part: of the true positions, and of the permutations that fell to this part."""
+
+    predictions: Float[np.ndarray, "n_test k"]
+    test_errors: Float[np.ndarray, " k"]
+    train_error: float
+
+
+def make_probe(probe: Probe, seed: int) -> Any:
+    """The estimator behind a name, with the settings that `probe_table` gives it.
+
+    Example:
+        >>> from posembed.probing.table_probe import make_probe
+        >>> make_probe("ols", seed=0)
+        LeastSquares()
+    """
+    makers: dict[str, Callable[[], Any]] = {
+        "ols": LeastSquares,
+        "ridge": lambda: Ridge(seed=seed),
+        "gd": lambda: GradientDescent(seed=seed),
+        "mlp": lambda: MLP(seed=seed),
+    }
+    return makers[probe]()
+
+
+def _fits(probe: Probe, x: np.ndarray, positions: np.ndarray, parts: Sequence[Part], seed: int) -> list[_Fit]:
+    """A fit to each part, with every so manyth permutation beside the true positions."""
+    true = positions.astype(np.float64)
+    permuted = permuted_labels(true, REPEATS[probe].permuted_labels, seed=seed)
+    labels = [np.column_stack([true, permuted[:, number :: len(parts)]]) for number in range(len(parts))]
+    return [_fit(probe, x, some, part, seed) for some, part in zip(labels, parts, strict=True)]
+
+
+def _fit(probe: Probe, x: np.ndarray, labels: np.ndarray, part: Part, seed: int) -> _Fit:
+    fitted = make_probe(probe, seed).fit(x[part.train], labels[part.train])
+    predictions = fitted.predict(x[part.test])
+    train_errors = np.abs(fitted.predict(x[part.train]) - labels[part.train])
+    return _Fit(predictions, np.abs(predictions - labels[part.test]).mean(axis=0), float(train_errors[:, 0].mean()))
+
+
+def _baselines(
+    probe: Probe, x: np.ndarray, positions: np.ndarray, parts: Sequence[Part], fits: Sequence[_Fit], seed: int
+) -> Baselines:
+    guesses = [np.abs(positions[part.test] - constant_guess(positions[part.train])) for part in parts]
+    permuted = tuple(np.concatenate([fit.test_errors[1:] for fit in fits]).tolist())
+    labels = positions.astype(np.float64)[:, None]
+    # The rows of a random table are all alike, so one part of each says as much as five parts of one.
+    tables = enumerate(random_tables_like(x, REPEATS[probe].random_table, seed=seed))
+    fitted = [_fit(probe, drawn, labels, parts[number % len(parts)], seed) for number, drawn in tables]
+    random = tuple(float(fit.test_errors[0]) for fit in fitted)
+    constant = float(np.concatenate(guesses).mean())
+    return Baselines(constant, float(np.mean(permuted)), float(np.mean(random)), permuted, random)
+
+
+def _r2(positions: np.ndarray, predictions: np.ndarray) -> float:
+    if len(positions) < 2:
+        return float("nan")
+    return 1 - float(((predictions - positions) ** 2).sum() / ((positions - positions.mean()) ** 2).sum())
+
+
+def _by_region(positions: np.ndarray, tested: np.ndarray, errors: np.ndarray) -> list[Region]:
+    """Eighths of the range that the chosen rows span, those with tested rows in them."""
+    first, stop = int(positions[0]), int(positions[-1]) + 1
+    bounds = np.unique(np.linspace(first, stop, N_REGIONS + 1).round().astype(int)).tolist()
+    regions = []
+    for start, end in itertools.pairwise(bounds):
+        inside = (positions[tested] >= start) & (positions[tested] < end)
+        if inside.any():
+            regions.append(Region(start, end, float(errors[inside].mean())))
+    return regions

@@ -1,0 +1,192 @@
+"""A checkpoint's position table: real positions only, and what can be said of the health of its rows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ..errors import PositionTableError
+
+# How often a table of random vectors may have a row that is not flagged as one.
+MISSED = 0.001
+# Where random vectors come as near as this to one another, cosines cannot tell them from trained ones.
+TOO_NEAR = 0.9
+# Entries of one block of cosines: 32 MB in float32.
+_BLOCK = 2**23
+
+
+@dataclass(frozen=True, eq=False)
+class PositionTable:
+    """A position table as the model uses it: row p is position p.
+
+    Attributes:
+        weight: one row for each real position, in float32 (float64 where it is stored so), on the CPU, and in memory of
+            its own.
+        name: the tensor's name in the checkpoint, ``wpe.weight``, or the parameter's in a live model.
+        offset: how many rows stood before position 0; they are cut off.
+        source: what the user gave, as text.
+        bytes_read: bytes moved over the network, or read from the disk; 0 for what was in memory.
+        part: the model's part that uses it, where the name tells: "encoder", "decoder", "text", "vision".
+        revision: the commit, of a checkpoint on the hub.
+        file: the file of the checkpoint that holds it.
+        stored_dtype: the kind of number in the checkpoint; bfloat16 and float16 are widened, which is exact.
+        n_class_tokens: how many rows stand for class tokens in front of the patches, in models of images.
+        grid: the rows and columns of the patches, in models of images.
+
+    Raises:
+        PositionTableError: a weight that is no floating-point matrix with at least one entry, or a grid that is not one
+            of its rows.
+
+    Example:
+        >>> import torch
+        >>> from posembed.tables import PositionTable
+        >>> table = PositionTable(torch.eye(3), name="wpe.weight", offset=0, source="three axes", bytes_read=0)
+        >>> table
+        PositionTable('three axes', wpe.weight: 3 positions x 3, float32)
+        >>> table.norms.tolist()
+        [1.0, 1.0, 1.0]
+    """
+
+    weight: Float[Tensor, "n_positions d_model"] = field(repr=False)
+    name: str
+    offset: int
+    source: str
+    bytes_read: int
+    part: str | None = None
+    revision: str | None = None
+    file: str | None = None
+    stored_dtype: str = "float32"
+    n_class_tokens: int = 0
+    grid: tuple[int, int] | None = None
+
+    def __post_init__(self) -> None:
+        weight = self.weight
+        if not isinstance(weight, Tensor) or weight.ndim != 2 or weight.dtype not in (torch.float32, torch.float64):
+            raise PositionTableError(f"a position table is a float32 or float64 matrix, not {_description(weight)}")
+        if 0 in weight.shape:
+            raise PositionTableError(f"the position table {self.name} is empty: its shape is {tuple(weight.shape)}")
+        if self.grid and self.n_class_tokens + math.prod(self.grid) != len(weight):
+            raise PositionTableError(
+                f"{self.n_class_tokens} class tokens and a grid of {self.grid} patches are not {len(weight)} positions"
+            )
+
+    @property
+    def n_positions(self) -> int:
+        """The number of positions."""
+        return self.weight.shape[0]
+
+    @property
+    def d_model(self) -> int:
+        """The width of a row."""
+        return self.weight.shape[1]
+
+    def __len__(self) -> int:
+        return self.n_positions
+
+    def __repr__(self) -> str:
+        return (
+            f"PositionTable({self.source!r}, {self.name}: {self.n_positions} positions x {self.d_model}, "
+            f"{self.stored_dtype})"
+        )
+
+    @property
+    def norms(self) -> Float[Tensor, "n_positions"]:
+        """The Euclidean length of each row, in float64: the square of a large float32 would be infinite."""
+        return torch.linalg.vector_norm(self.weight.double(), dim=1)
+
+    @property
+    def nearest(self) -> Float[Tensor, "n_positions"]:
+        """The largest cosine of each row with any other row, in float32.
+
+        NaN where there is none: for a row of zeros, a row with NaN or infinity, the only row left. The L x L cosines
+        are formed in blocks, so that memory stays bounded for any table.
+        """
+        units, usable = self._units()
+        nearest = torch.full((self.n_positions,), math.nan)
+        if len(units) > 1:
+            nearest[usable] = torch.cat([_nearest_in(units, start, stop) for start, stop in _blocks(len(units))])
+        return nearest
+
+    @property
+    def random_bound(self) -> float:
+        """The cosine below which the nearest neighbours of independent random vectors of this width all stay.
+
+        The cosine c of a random direction with any fixed one has c^2 ~ Beta(1/2, (d - 1) / 2) (Muirhead 1982, Theorem
+        1.5.7), so the chance that c exceeds t is known exactly, and by Bonferroni's inequality the chance that any of
+        the L (L - 1) / 2 pairs does is at most that many times as large. The bound is the t where this product is one
+        in a thousand. NaN for fewer than two rows that are finite and not zero.
+        """
+        from scipy.special import betaincinv
+
+        n_rows = len(self._units()[0])
+        if n_rows < 2:
+            return math.nan
+        # P(c > t) = P(Beta < 1 - t^2) / 2, with the parameters of 1 - c^2.
+        chance = MISSED / (n_rows * (n_rows - 1) / 2)
+        rest = betaincinv((self.d_model - 1) / 2, 0.5, 2 * chance) if self.d_model > 1 else 0.0
+        return math.sqrt(1 - float(rest))
+
+    @property
+    def untrained_rows(self) -> list[int]:
+        """The positions whose rows look as if no gradient had reached them, in rising order.
+
+        A row is listed if it is all zero, or if it resembles no other row more than random vectors resemble each
+        other: its ``nearest`` is below ``random_bound``. GPT-2's last row is one: .029, where the next smallest is .52
+        and the bound .21.
+
+        How often this is wrong: a table whose rows are all random vectors is listed whole, but for one time in a
+        thousand, and random rows in a trained table are missed more rarely still. A trained row is listed wrongly only
+        if it is almost orthogonal to every other row, as all rows of an identity matrix are; learned tables are smooth,
+        so a row resembles its neighbours. In a narrow table (below about 16 columns for tens of rows, and more for
+        more) random vectors resemble one another too: where the bound is above .9, only rows of zeros are listed.
+        """
+        doubtful = (self.weight == 0).all(dim=1)
+        bound = self.random_bound
+        if bound <= TOO_NEAR:
+            doubtful |= self.nearest < bound
+        return doubtful.nonzero().flatten().tolist()
+
+    @property
+    def non_finite_rows(self) -> list[int]:
+        """The positions whose rows hold NaN or infinity, in rising order."""
+        return (~torch.isfinite(self.weight).all(dim=1)).nonzero().flatten().tolist()
+
+    @property
+    def patches(self) -> Float[Tensor, "rows columns d_model"]:
+        """The rows of the patches as the grid that they are in the image, without class tokens.
+
+        Raises:
+            PositionTableError: no grid is known.
+        """
+        if self.grid is None:
+            raise PositionTableError(f"{self.name} of {self.source} has no known grid of patches; take its weight")
+        return self.weight[self.n_class_tokens :].reshape(*self.grid, self.d_model)
+
+    def _units(self) -> tuple[Tensor, Tensor]:
+        """The rows scaled to length one, and which rows of the table they are."""
+        usable = torch.isfinite(self.weight).all(dim=1) & (self.weight != 0).any(dim=1)
+        rows = self.weight[usable].double()
+        # The largest entry first: the square of a very small or very large number is zero or infinite.
+        rows = rows / rows.abs().amax(dim=1, keepdim=True)
+        return torch.nn.functional.normalize(rows, dim=1).float(), usable
+
+
+def _blocks(n_rows: int) -> list[tuple[int, int]]:
+    step = max(1, _BLOCK // n_rows)
+    return [(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
+
+
+def _nearest_in(units: Tensor, start: int, stop: int) -> Tensor:
+    cosines = units[start:stop] @ units.T
+    cosines.diagonal(start).fill_(-math.inf)
+    return cosines.amax(dim=1).clamp(-1, 1)
+
+
+def _description(value: object) -> str:
+    if isinstance(value, Tensor):
+        return f"a tensor of {str(value.dtype).removeprefix('torch.')} with the shape {tuple(value.shape)}"
+    return f"a {type(value).__name__}"

@@ -1,0 +1,226 @@
+"""The figures of a position table show the numbers they were given."""
+
+import dataclasses
+import math
+
+import matplotlib
+import numpy as np
+import pytest
+import torch
+
+from posembed import sinusoidal
+from posembed.errors import FigureInputError
+from posembed.figures import (
+    component_curves,
+    dot_product_map,
+    error_by_region,
+    explained_variance,
+    helix_portrait,
+    offset_profile,
+    probe_scatter,
+    row_health,
+    table_heat,
+)
+from posembed.figures.offsets import MOST_OFFSETS
+from posembed.probing import Helix, probe_table, spectrum
+from posembed.tables import as_table
+
+N, WIDTH = 48, 16
+
+
+@pytest.fixture(scope="module")
+def table():
+    return as_table(sinusoidal(N, WIDTH))
+
+
+@pytest.fixture(scope="module")
+def result(table):
+    return probe_table(table)
+
+
+@pytest.fixture(scope="module")
+def found(table):
+    return spectrum(table)
+
+
+@pytest.fixture(
+    params=[
+        lambda table, result, found, alt: table_heat(table.weight, alt=alt),
+        lambda table, result, found, alt: dot_product_map(table.weight, alt=alt),
+        lambda table, result, found, alt: offset_profile(table.weight, alt=alt),
+        lambda table, result, found, alt: row_health(table, alt=alt),
+        lambda table, result, found, alt: probe_scatter(result, alt=alt),
+        lambda table, result, found, alt: error_by_region({"x": result}, alt=alt),
+        lambda table, result, found, alt: explained_variance({"x": found}, alt=alt),
+        lambda table, result, found, alt: component_curves(found, alt=alt),
+        lambda table, result, found, alt: helix_portrait(found, alt=alt),
+    ],
+    ids=["heat", "products", "offsets", "rows", "scatter", "regions", "spectrum", "components", "helix"],
+)
+def draw(request, table, result, found):
+    return lambda alt: request.param(table, result, found, alt)
+
+
+def test_each_describes_itself_and_leaves_the_readers_style_alone(draw):
+    before = dict(matplotlib.rcParams)
+    data, metadata = draw("What it shows.")._repr_mimebundle_()
+    assert metadata["image/png"]["alt"] == "What it shows."
+    assert data["image/png"].startswith(b"\x89PNG")
+    assert dict(matplotlib.rcParams) == before
+    with pytest.raises(FigureInputError, match="alt text"):
+        draw(" ")
+
+
+def test_the_colours_of_a_table_end_where_most_of_its_numbers_end():
+    numbers = torch.arange(-50.0, 50.0).reshape(10, 10)
+    numbers[0, 0] = 1e6
+    image = table_heat(numbers, alt="Numbers.", clip=0.9).axes[0].images[0]
+    limit = float(numbers.abs().flatten().sort().values[89])
+    assert image.get_clim() == (-limit, limit)
+    assert np.array_equal(image.get_array(), numbers.numpy())
+    assert table_heat(numbers, alt="Numbers.", clip=1).axes[0].images[0].get_clim() == (-1e6, 1e6)
+
+
+def test_what_is_no_number_is_grey_and_does_not_count():
+    numbers = torch.tensor([[1.0, math.nan], [math.inf, -2.0]])
+    image = table_heat(numbers, alt="Two numbers.", clip=1.0).axes[0].images[0]
+    assert image.get_clim() == (-2, 2)
+    grey = image.cmap(np.ma.masked_invalid([np.nan]))
+    assert grey[0, :3] == pytest.approx([0x8C / 255, 0x95 / 255, 0x9F / 255])
+
+
+def test_a_table_of_zeros_has_a_scale_all_the_same():
+    assert table_heat(torch.zeros(3, 2), alt="Zeros.").axes[0].images[0].get_clim() == (-1, 1)
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("weight", "options", "why"),
+    [
+        (torch.full((3, 2), math.nan), {}, "a 3 x . matrix holds no finite number"),
+        (torch.ones(3, 2), {"clip": 0.0}, "clip=0.0 is no share"),
+        (torch.ones(3, 2), {"clip": 1.5}, "clip=1.5 is no share"),
+        (torch.ones(3, 2), {"clip": math.nan}, "clip=nan is no share"),
+    ],
+)
+@pytest.mark.parametrize("figure", [table_heat, dot_product_map])
+def test_maps_that_cannot_be_drawn(figure, weight, options, why):
+    with pytest.raises(FigureInputError, match=why):
+        figure(weight, alt="Nothing.", **options)
+
+
+def test_long_tables_are_thinned_and_their_axes_still_count_positions():
+    n = 3 * 1024 + 5
+    weight = sinusoidal(n, 4)
+    for figure, step in ((table_heat, 3), (dot_product_map, 4)):
+        axes = figure(weight, alt="Many rows.").axes[0]
+        assert len(axes.images[0].get_array()) == math.ceil(n / step)
+        assert axes.images[0].get_extent()[2:] == [n - 0.5, -0.5]
+
+
+def test_products_are_those_of_every_two_rows(table):
+    shown = dot_product_map(table.weight, alt="Bands.").axes[0].images[0].get_array()
+    rows = table.weight.double().numpy()
+    expected = np.array([[float(a @ b) for b in rows] for a in rows])
+    # float32 sums of sixteen products of at most one.
+    assert np.abs(shown - expected).max() < 16 * 2**-23
+
+
+def test_an_offset_has_the_median_of_its_diagonal_and_the_band_around_it():
+    weight = torch.randn(20, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    axes = offset_profile(weight, alt="Noise.").axes[0]
+    products = (weight @ weight.T).numpy()
+    diagonals = [np.diagonal(products, offset) for offset in range(1, 20)]
+    assert axes.lines[0].get_ydata() == pytest.approx([np.median(diagonal) for diagonal in diagonals])
+    corners = axes.collections[0].get_paths()[0].vertices
+    for offset, diagonal in enumerate(diagonals, start=1):
+        at = corners[corners[:, 0] == offset, 1]
+        assert (at.min(), at.max()) == pytest.approx(tuple(np.quantile(diagonal, [0.1, 0.9])))
+
+
+def test_of_many_offsets_some_are_drawn_the_first_and_the_last_among_them():
+    places = offset_profile(sinusoidal(700, 4), alt="Waves.").axes[0].lines[0].get_xdata()
+    assert (places[0], places[-1], len(places)) == (1, 699, MOST_OFFSETS)
+    assert list(offset_profile(sinusoidal(9, 4), alt="Waves.", max_offset=100).axes[0].lines[0].get_xdata()) == [
+        *range(1, 9)
+    ]
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(("n_rows", "options"), [(1, {}), (5, {"max_offset": 0})])
+def test_a_profile_needs_an_offset(n_rows, options):
+    with pytest.raises(FigureInputError, match=rf"{n_rows} rows has no offset"):
+        offset_profile(torch.ones(n_rows, 3), alt="Nothing.", **options)
+
+
+def test_rows_that_look_untrained_or_hold_nan_are_marked():
+    weight = sinusoidal(N, 32).clone()
+    weight[7] = 0
+    weight[9, 3] = math.nan
+    table = as_table(weight)
+    assert (table.untrained_rows, table.non_finite_rows) == ([7], [9])
+    figure = row_health(table, alt="Two rows stand out.")
+    above, below = figure.axes
+    assert np.array_equal(above.lines[0].get_ydata(), table.norms.numpy(), equal_nan=True)
+    assert np.array_equal(below.lines[0].get_ydata(), table.nearest.numpy(), equal_nan=True)
+    assert [list(line.get_xdata()) for line in above.lines[1:]] == [[7], [9]]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["looks untrained", "NaN or infinity"]
+    assert row_health(as_table(sinusoidal(N, 32)), alt="All well.").legends == []
+
+
+def test_a_point_for_each_tested_row_and_the_line_of_an_exact_probe(result):
+    axes = probe_scatter(result, alt="Points.").axes[0]
+    line, dots = axes.lines
+    assert list(dots.get_xdata()) == list(result.positions)
+    assert list(dots.get_ydata()) == list(result.predictions)
+    assert list(line.get_xdata()) == list(line.get_ydata()) == [0, N - 1]
+
+
+def test_predictions_far_away_stand_at_the_edge_and_are_counted(result):
+    predictions = result.predictions.copy()
+    predictions[:3] = [1e6, -1e6, 2e6]
+    axes = probe_scatter(dataclasses.replace(result, predictions=predictions), alt="Three far away.").axes[0]
+    _, dots, above, below = axes.lines
+    low, high = axes.get_ylim()
+    assert list(dots.get_ydata()) == list(predictions[3:])
+    assert (list(above.get_ydata()), list(below.get_ydata())) == ([high, high], [low])
+    assert axes.get_title() == "3 beyond the edge"
+
+
+def test_each_region_has_its_error_and_the_constant_guess_a_line(result):
+    axes = error_by_region({"a": result, "b": result}, alt="Steps.").axes[0]
+    steps = axes.lines[0 : 2 * len(result.by_region) : 2]
+    assert [(*step.get_xdata(), *step.get_ydata()) for step in steps] == [
+        (start, stop, mae, mae) for start, stop, mae in result.by_region
+    ]
+    assert set(axes.lines[-1].get_ydata()) == {result.baselines.constant}
+    assert [text.get_text() for text in axes.figure.legends[0].get_texts()] == ["a", "b", "constant guess"]
+
+
+def test_shares_of_the_variance_are_added_up(found):
+    shown = explained_variance({"x": found}, alt="It rises.").axes[0].lines[0].get_ydata()
+    assert shown == pytest.approx(np.cumsum(np.asarray(found.explained_variance_ratio)))
+    assert shown[-1] == pytest.approx(1)
+
+
+def test_components_are_drawn_along_the_positions(found):
+    scores = np.asarray(found.components)
+    lines = component_curves(found, n_components=3, alt="Three waves.").axes[0].lines
+    assert [line.get_ydata().tolist() for line in lines] == scores[:, :3].T.tolist()
+    assert len({line.get_linestyle() for line in lines}) == 3
+
+
+def test_the_portrait_is_of_the_two_components_that_turn(found):
+    turning = dataclasses.replace(found, helix=Helix((2, 1), 10.0, 0.9, 90.0))
+    scores = np.asarray(found.components)
+    for shown, (first, second) in ((turning, (2, 1)), (dataclasses.replace(found, helix=None), (0, 1))):
+        axes = helix_portrait(shown, alt="A curve.").axes[0]
+        assert np.array_equal(axes.collections[0].get_offsets(), scores[:, [first, second]])
+        assert (axes.get_xlabel(), axes.get_ylabel()) == (f"component {first + 1}", f"component {second + 1}")
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("figure", [error_by_region, explained_variance])
+def test_nothing_to_draw(figure):
+    with pytest.raises(FigureInputError, match="give at least one"):
+        figure({}, alt="Nothing.")

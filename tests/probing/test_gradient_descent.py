@@ -1,0 +1,79 @@
+"""Gradient descent beside torch's loop, and beside what theory says of it."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from probing_tables import random_table, with_spectrum
+
+from posembed.probing import GradientDescent, LeastSquares
+from posembed.probing._scaling import fitted_scaling
+
+# Kept as residuals and kept as weights.
+shapes = pytest.mark.parametrize(("n", "d_model"), [(10, 30), (30, 10), (20, 20)])
+
+
+def start_of(d_model, seed):
+    """Where it starts from: what it is after no steps, in units of the scaled table."""
+    x = np.eye(d_model)
+    fitted = GradientDescent(n_steps=0, seed=seed).fit(x, np.zeros(d_model))
+    return fitted.coef_ * fitted_scaling(x).scale
+
+
+@shapes
+def test_it_is_the_loop_that_people_write(n, d_model):
+    x, y = random_table(n, d_model), np.arange(float(n))
+    rows, targets = torch.tensor(fitted_scaling(x).apply(x)), torch.tensor(y - y.mean())
+    layer = torch.nn.Linear(d_model, 1, dtype=torch.float64)
+    with torch.no_grad():
+        layer.weight.copy_(torch.tensor(start_of(d_model, 5)))
+        layer.bias.zero_()
+    # mse_loss has the gradient 2 X^T (X w - y) / n.
+    step = n / (2 * float(torch.linalg.matrix_norm(rows, 2)) ** 2)
+    optimizer = torch.optim.SGD(layer.parameters(), lr=step)
+    for _ in range(50):
+        optimizer.zero_grad()
+        torch.nn.functional.mse_loss(layer(rows)[:, 0], targets).backward()
+        optimizer.step()
+    expected = layer(rows)[:, 0].detach().numpy() + y.mean()
+    np.testing.assert_allclose(GradientDescent(n_steps=50, seed=5).fit(x, y).predict(x), expected, rtol=1e-9)
+
+
+@shapes
+@given(n_steps=st.integers(0, 300), seed=st.integers(0, 100))
+def test_after_t_steps_a_direction_keeps_its_share_of_the_error(n, d_model, n_steps, seed):
+    """In the basis of the singular vectors each residual shrinks by (1 - s / L) a step (Landweber's iteration)."""
+    x, y = random_table(n, d_model, seed), np.random.default_rng(seed).normal(size=n)
+    rows, targets = fitted_scaling(x).apply(x), y - y.mean()
+    left, values, _ = np.linalg.svd(rows)
+    curvature = np.zeros(n)
+    curvature[: len(values)] = values**2
+    first = targets - rows @ start_of(d_model, seed)
+    expected = left @ ((1 - curvature / curvature.max()) ** n_steps * (left.T @ first))
+    fitted = GradientDescent(n_steps=n_steps, seed=seed).fit(x, y)
+    np.testing.assert_allclose(y - fitted.predict(x), expected, atol=1e-9)
+
+
+def test_enough_steps_reach_least_squares():
+    x, y = with_spectrum(40, 8, np.geomspace(1, 0.2, 8)), np.arange(40.0)
+    expected = LeastSquares().fit(x, y).predict(x)
+    np.testing.assert_allclose(GradientDescent().fit(x, y).predict(x), expected, rtol=1e-9)
+
+
+def test_a_weak_direction_is_not_reached():
+    """Ten thousand steps do next to nothing where the curvature is a billionth of the largest."""
+    values = np.array([1.0, 10**-4.5])
+    x = with_spectrum(40, 2, values)
+    y = x @ np.linalg.svd(x)[2][1] * 1e6
+    assert np.abs(y - LeastSquares().fit(x, y).predict(x)).mean() < 1e-6
+    left = y - GradientDescent(n_steps=10_000).fit(x, y).predict(x)
+    np.testing.assert_allclose(left @ y / (y @ y), (1 - values[1] ** 2) ** 10_000, rtol=1e-4)
+
+
+def test_the_start_is_that_of_a_linear_layer_and_follows_the_seed():
+    start = start_of(100, 0)
+    assert np.abs(start).max() <= 100**-0.5
+    assert np.std(start) == pytest.approx(100**-0.5 / 3**0.5, rel=0.2)
+    assert not np.allclose(start, start_of(100, 1))
+    np.testing.assert_array_equal(start, start_of(100, 0))

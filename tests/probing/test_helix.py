@@ -1,0 +1,118 @@
+"""Pairs of components that turn together, and those that only seem to."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from probing_tables import random_table, rotation
+
+from posembed.probing import find_helix, helix, spectrum
+from posembed.probing.helix import _explained, _explained_on_grid
+
+
+def circle(n, period, phase=90.0, start=0.3):
+    angle = 2 * np.pi * np.arange(n) / period + start
+    return np.column_stack([np.cos(angle), np.cos(angle - np.radians(phase))])
+
+
+@given(st.integers(8, 40), st.integers(1, 4), st.integers(0, 1000))
+def test_what_a_frequency_explains_is_what_least_squares_says(n, k, seed):
+    y = random_table(n, k, seed)
+    y -= y.mean(axis=0)
+    frequencies, explained = _explained_on_grid(y)
+    for frequency, found in list(zip(frequencies, explained, strict=True))[:: max(1, len(frequencies) // 5)]:
+        angles = frequency * np.arange(n)
+        basis = np.column_stack([np.cos(angles), np.sin(angles), np.ones(n)])
+        fitted = basis @ np.linalg.lstsq(basis, y, rcond=None)[0]
+        expected = (y**2).sum(axis=0) - ((y - fitted) ** 2).sum(axis=0)
+        np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-7)
+        np.testing.assert_allclose(_explained(y, frequency), expected, rtol=1e-7, atol=1e-7)
+
+
+@given(st.integers(64, 300), st.floats(3.0, 50.0), st.sampled_from([-90.0, 90.0]), st.floats(0, 6))
+def test_a_circle_is_found_with_its_own_period(n, period, phase, start):
+    """Which is no whole number, and does not divide the length."""
+    helix = find_helix(circle(n, period, phase, start))
+    assert helix.components == (0, 1)
+    assert helix.period == pytest.approx(period, rel=1e-6)
+    assert helix.share == pytest.approx(1, abs=1e-9)
+    assert helix.phase == pytest.approx(phase, abs=1e-3)
+
+
+@pytest.mark.parametrize("phase", [60.0, -60.0, 120.0, -120.0])
+def test_the_phase_is_that_of_the_second_less_the_first(phase):
+    assert find_helix(circle(200, 31.7, phase)).phase == pytest.approx(phase, abs=1e-3)
+
+
+def test_two_that_swing_to_and_fro_together_are_no_helix():
+    assert find_helix(circle(200, 31.7, 10.0)) is None
+    assert find_helix(circle(200, 31.7, 175.0)) is None
+
+
+def test_less_than_a_turn_is_no_helix():
+    assert find_helix(circle(200, 240)) is None
+    assert find_helix(circle(200, 180)) is not None
+
+
+def test_noise_leaves_a_share_unexplained():
+    scores = circle(400, 37.3) + 0.5 * random_table(400, 2)
+    helix = find_helix(scores)
+    assert helix.period == pytest.approx(37.3, rel=0.01)
+    # A circle has the variance 1/2 in each direction, the noise 1/4.
+    assert helix.share == pytest.approx(2 / 3, abs=0.05)
+
+
+def test_two_frequencies_are_no_circle():
+    n = np.arange(300)
+    assert find_helix(np.column_stack([np.cos(n / 5), np.sin(n / 7)])) is None
+
+
+def test_a_thin_ellipse_is_none():
+    assert find_helix(circle(300, 37.3) * [1.0, 0.5]) is None
+
+
+def test_of_two_circles_the_larger_is_taken():
+    scores = np.column_stack([circle(300, 20.0), 3 * circle(300, 50.0)])
+    assert find_helix(scores).components == (2, 3)
+    assert find_helix(scores[:, [0, 2, 1]]).components != (2, 3)
+
+
+def test_a_circle_that_holds_next_to_nothing_of_the_table_is_none():
+    scores = np.column_stack([10 * np.linspace(-1, 1, 300), circle(300, 20.0)])
+    assert find_helix(scores) is None
+    assert find_helix(scores[:, 1:]) is not None
+    assert find_helix(scores[:, 1:], total_variance=float((scores**2).sum())) is None
+
+
+def test_a_helix_is_found_in_a_rotated_table():
+    """A circle, a line along its axis, a little noise, in a space of 40 columns."""
+    line = np.linspace(-1, 1, 500)
+    table = np.column_stack([circle(500, 131.0), line, 0.05 * random_table(500, 37)]) @ rotation(40)
+    helix = spectrum(table).helix
+    assert helix.period == pytest.approx(131.0, rel=0.01)
+    assert helix.share > 0.95
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("n", [32, 100])
+def test_random_tables_have_none(n, seed):
+    assert spectrum(random_table(n, 20, seed=seed)).helix is None
+
+
+def test_random_walks_hardly_ever_have_one(monkeypatch):
+    """Their components look like waves: were the same size and the same frequency of both not asked for, most would."""
+    walks = [np.cumsum(random_table(200, 60, seed=seed), axis=0) for seed in range(80)]
+    assert sum(spectrum(walk).helix is not None for walk in walks) <= 5
+    monkeypatch.setattr(helix, "LARGEST_DIFFERENCE", 1.0)
+    monkeypatch.setattr(helix, "SMALLEST_RATIO", 0.4)
+    assert sum(spectrum(walk).helix is not None for walk in walks) > 40
+
+
+def test_few_rows_fit_anything():
+    assert find_helix(circle(31, 8.0)) is None
+    assert find_helix(circle(32, 8.0)) is not None
+
+
+def test_nothing_turns_in_equal_rows():
+    assert find_helix(np.zeros((100, 4))) is None
+    assert find_helix(np.zeros((100, 0))) is None

@@ -1,0 +1,355 @@
+import copy
+
+import pytest
+import torch
+from small_models import build
+from transformers import AttentionInterface
+
+from posembed import Transformer, TransformerConfig, with_position_table
+from posembed.errors import NonFiniteError, ProbeInputError
+from posembed.models import LanguageModel, use_scheme
+from posembed.probing.identical_words import identical_word_attention
+from posembed.similarity import properties_of_matrix
+from posembed.tables import find_position_rows
+
+WORDS = [7, 12, 25, 9, 20]
+ENCODERS = [
+    "bert",
+    "bert-lm",
+    "roberta",
+    "mpnet",
+    "electra",
+    "albert",
+    "esm",
+    "nystromformer",
+    "distilbert",
+    "roformer",
+]
+DECODERS = ["gpt2", "gpt2-lm", "gpt", "opt", "llama", "bloom", "mpt", "gptj", "xglm", "falcon", "falcon-alibi"]
+# MPNet has a bias beside its table, RoFormer no table.
+ZEROED = [kind for kind in [*ENCODERS, "gpt2", "gpt", "opt"] if kind not in ("mpnet", "roformer")]
+
+
+def rand(seed):
+    return torch.Generator().manual_seed(seed)
+
+
+def attention(model, *, length=6, words=WORDS, **options):
+    return identical_word_attention(model, length=length, words=words, **options)
+
+
+def from_transformers(model, layer=0, length=6):
+    """What the model itself hands out, word by word."""
+    if model._can_set_attn_implementation():
+        model.set_attn_implementation("eager")
+    with torch.no_grad():
+        maps = [model(torch.full((1, length), word), output_attentions=True).attentions[layer][0] for word in WORDS]
+    return torch.stack(maps).mean(0)
+
+
+@pytest.mark.parametrize("kind", [*ENCODERS, *DECODERS, "xlnet"])
+def test_the_map_is_the_mean_of_what_the_model_hands_out(kind):
+    model = build(kind)
+    found, each_head = attention(model, batch_size=2), attention(model, heads=None)
+    wanted = from_transformers(model)
+    torch.testing.assert_close(each_head, wanted, rtol=0, atol=2e-7)
+    torch.testing.assert_close(found, wanted.mean(0), rtol=0, atol=2e-7)
+
+
+@pytest.mark.parametrize(
+    ("kind", "setting"), [("bert", "num_hidden_layers"), ("gpt2", "n_layer"), ("xlnet", "n_layer")]
+)
+@pytest.mark.parametrize("layer", [0, 1, 2])
+def test_each_layer_can_be_had(kind, setting, layer):
+    model = build(kind, **{setting: 3})
+    found = attention(model, layer=layer, heads=None)
+    torch.testing.assert_close(found, from_transformers(model, layer), rtol=0, atol=2e-7)
+
+
+def test_nothing_behind_the_layer_is_run():
+    model, ran = build("bert", num_hidden_layers=4), []
+    for number, layer in enumerate(model.encoder.layer):
+        layer.attention.register_forward_pre_hook(lambda *given, number=number: ran.append(number))
+    attention(model, layer=1, batch_size=2)
+    assert ran == [0, 1] * 3
+
+
+@pytest.mark.parametrize("kind", ["bart", "t5"])
+def test_one_stack_of_two_can_be_had(kind):
+    model = build(kind)
+    encoder = model.get_encoder()
+    torch.testing.assert_close(attention(encoder, heads=None), from_transformers(encoder), rtol=0, atol=2e-7)
+
+
+@pytest.mark.parametrize("kind", ZEROED)
+def test_without_positions_every_key_that_is_seen_has_the_same_weight(kind):
+    model, length = build(kind), 6
+    with with_position_table(model, "zeroed"):
+        found = attention(model, length=length)
+    seen = torch.ones(length, length)
+    seen = seen.tril() if kind in DECODERS else seen
+    torch.testing.assert_close(found, seen / seen.sum(1, keepdim=True), rtol=0, atol=1e-7)
+    properties = properties_of_matrix(found)
+    assert properties.monotonicity == pytest.approx(0.5, abs=0.4 if kind in DECODERS else 0)
+
+
+def test_positions_of_a_real_table_change_it():
+    model = build("bert")
+    changed = attention(model)
+    with with_position_table(model, "zeroed"):
+        assert not torch.allclose(attention(model), changed, atol=1e-4)
+
+
+def test_special_words_are_not_drawn():
+    """Of the 30 words, ids 1, 2 and 3 pad, begin and end."""
+    model = build("roberta")
+    drawn = lambda **options: identical_word_attention(model, length=3, **options)
+    everything = attention(model, length=3, words=[word for word in range(30) if word not in (1, 2, 3)])
+    torch.testing.assert_close(drawn(words=27), everything, rtol=0, atol=1e-7)
+    ours = attention(model, length=3, words=[0, *range(6, 30)])
+    torch.testing.assert_close(drawn(words=25, exclude=(4, 5)), ours, rtol=0, atol=1e-7)
+
+
+def test_a_list_of_special_words_in_the_configuration_is_understood():
+    model = build("gpt2", eos_token_id=[3, 4, 5])
+    everything = attention(model, length=3, words=[0, 1, *range(6, 30)])
+    found = identical_word_attention(model, length=3, words=26)
+    torch.testing.assert_close(found, everything, rtol=0, atol=1e-7)
+
+
+def test_the_draw_follows_its_seed_and_leaves_the_global_state_alone():
+    model, state = build("bert"), torch.get_rng_state()
+    one, again, other = (identical_word_attention(model, length=4, words=3, seed=seed) for seed in (0, 0, 1))
+    assert torch.equal(one, again) and not torch.equal(one, other)
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 5, 100])
+def test_batches_make_no_difference(batch_size):
+    model = build("gpt2")
+    torch.testing.assert_close(attention(model, batch_size=batch_size), attention(model), rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize("as_ids", [list, tuple, torch.tensor], ids=["list", "tuple", "tensor"])
+def test_words_can_be_given(as_ids):
+    model = build("bert")
+    assert torch.equal(attention(model, words=as_ids(WORDS)), attention(model))
+
+
+@pytest.mark.parametrize("kind", ["bert", "gpt2"])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_half_precision(kind, dtype):
+    model = build(kind)
+    wanted, found = attention(model), attention(model.to(dtype))
+    assert found.dtype == torch.float32
+    torch.testing.assert_close(found, wanted, rtol=0, atol=4 * torch.finfo(dtype).eps)
+    torch.testing.assert_close(found.sum(1), torch.ones(6), rtol=0, atol=1e-6)
+
+
+# The model stays as it was.
+
+
+def snapshot(model):
+    modes = [module.training for module in model.modules()]
+    # Those of transformers itself stay, and do nothing unless asked.
+    names = [hook.__module__ for module in model.modules() for hook in module._forward_hooks.values()]
+    hooks = [name for name in names if not name.startswith("transformers.")]
+    return modes, hooks, model.config._attn_implementation, copy.deepcopy(model.state_dict())
+
+
+def assert_same(before, after):
+    assert before[:3] == after[:3]
+    assert all(torch.equal(before[3][name], after[3][name]) for name in before[3])
+
+
+@pytest.mark.parametrize("implementation", ["sdpa", "eager"])
+def test_modes_hooks_weights_and_the_attention_function_are_put_back(implementation):
+    model = build("bert", hidden_dropout_prob=0.5, attention_probs_dropout_prob=0.5).train()
+    model.encoder.layer[0].eval()
+    model.set_attn_implementation(implementation)
+    before = snapshot(model)
+    found = attention(model)
+    assert_same(before, snapshot(model))
+    torch.testing.assert_close(found, attention(model.eval()), rtol=0, atol=0)
+    assert not found.requires_grad
+
+
+def test_an_error_on_the_way_puts_all_back_too():
+    model = build("bert", num_hidden_layers=2).train()
+    model.encoder.layer[1].register_forward_pre_hook(lambda *given: 1 / 0)
+    before = snapshot(model)
+    with pytest.raises(ZeroDivisionError):
+        attention(model, layer=1)
+    assert_same(before, snapshot(model))
+
+
+def test_a_scheme_in_a_model_is_not_lost():
+    model = build("gpt2")
+    plain = attention(model)
+    with use_scheme(model, "alibi"):
+        found = attention(model, heads=None)
+        assert model.config._attn_implementation == "posembed"
+        with torch.no_grad():
+            maps = [model(torch.full((1, 6), word), output_attentions=True).attentions[0][0] for word in WORDS]
+    torch.testing.assert_close(found, torch.stack(maps).mean(0), rtol=0, atol=2e-7)
+    assert (found.mean(0) - plain).abs().max() > 0.01
+
+
+def test_an_attention_function_of_ones_own_is_not_replaced():
+    """It keeps no weights, and what the eager function would compute in its place would be another model's."""
+
+    def own(module, query, key, value, attention_mask, **kwargs):
+        return value.transpose(1, 2), None
+
+    AttentionInterface.register("of_ones_own", own)
+    model = build("bert")
+    model.set_attn_implementation("of_ones_own")
+    with pytest.raises(ProbeInputError, match="gives no attention weights"):
+        attention(model)
+    assert model.config._attn_implementation == "of_ones_own"
+
+
+# posembed's own models.
+
+SCHEMES = ["nopos", "sinusoidal", "learned", "rope", "alibi", "t5", "shaw", "kerple", "fire", "cope", "xpos"]
+
+
+def own_model(scheme, causal=True, n_layers=2, norm="pre", kind=Transformer):
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        sizes = {"vocab_size": 30, "d_model": 16, "n_heads": 2, "n_positions": 20, "n_layers": n_layers}
+        model = kind(TransformerConfig(scheme=scheme, causal=causal, norm=norm, **sizes))
+        for parameter in model.parameters():
+            parameter.data = torch.randn(parameter.shape, generator=rand(parameter.numel())) / 4
+    return model
+
+
+def by_hand(model, layer, length=6):
+    """The logits of each word, with the scheme's bias added as a whole matrix."""
+    total, at = 0, torch.arange(length)
+    for word in WORDS:
+        states = model.hidden_states(torch.full((1, length), word))
+        block = model.layers[layer]
+        x = block.attention_norm(states[layer]) if block.pre_norm else states[layer]
+        part = block.attention
+        q, k = (each(x).view(1, length, 2, 8).transpose(1, 2) for each in (part.query, part.key))
+        q, k = part.position_scheme.rotate(q, at), part.position_scheme.rotate_keys(k, at)
+        seen = torch.ones(length, length, dtype=torch.bool).tril() if part.causal else torch.ones(length, length).bool()
+        visible = {"visible": seen} if part.position_scheme.reads_mask else {}
+        bias = part.position_scheme.bias(q, k, at, at, **visible)
+        scale = 8**-0.5 if part.logit_scale is None else part.logit_scale
+        logits = (q @ k.mT * scale + (0 if bias is None else bias)).masked_fill(~seen, -torch.inf)
+        total = total + logits.softmax(-1)[0].detach() / len(WORDS)
+    return total
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("layer", [0, 1])
+def test_posembeds_own_models_with_any_scheme(scheme, layer):
+    model = own_model(scheme)
+    torch.testing.assert_close(attention(model, layer=layer, heads=None), by_hand(model, layer), rtol=0, atol=2e-6)
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_posembeds_own_encoders_and_language_models(norm):
+    model = own_model("t5", causal=False, norm=norm)
+    torch.testing.assert_close(attention(model, heads=None), by_hand(model, 0), rtol=0, atol=2e-6)
+    language_model = own_model("t5", causal=False, norm=norm, kind=LanguageModel).train()
+    language_model.transformer.load_state_dict(model.state_dict())
+    assert torch.equal(attention(language_model), attention(model)) and language_model.training
+
+
+def test_without_a_scheme_the_map_is_uniform():
+    found = attention(own_model("nopos", causal=False))
+    torch.testing.assert_close(found, torch.full((6, 6), 1 / 6), rtol=0, atol=1e-7)
+
+
+# What is refused.
+
+
+def one_line(caught):
+    message = str(caught.value)
+    assert message and "\n" not in message
+    return message
+
+
+@pytest.mark.parametrize(("kind", "most"), [("bert", 20), ("roberta", 18), ("opt", 20), ("gpt2", 20)])
+def test_a_length_beyond_the_table_is_refused(kind, most):
+    model = build(kind)
+    assert attention(model, length=most).shape == (most, most)
+    with pytest.raises(ProbeInputError) as caught:
+        attention(model, length=most + 1)
+    assert f"length is {most + 1}" in one_line(caught) and find_position_rows(model).name in str(caught.value)
+
+
+def test_a_length_beyond_an_own_models_table_is_refused():
+    with pytest.raises(ProbeInputError, match="length is 21, but position_scheme.weight has 20"):
+        attention(own_model("learned"), length=21)
+
+
+BAD = {
+    "no length": ({"length": 0}, "length is 0"),
+    "half a length": ({"length": 2.5}, "length is 2.5"),
+    "a negative layer": ({"layer": -1}, "layer is -1"),
+    "a layer too far": ({"layer": 1}, "layer is 1, but BertModel has layers 0 to 0"),
+    "no batch": ({"batch_size": 0}, "batch_size is 0"),
+    "one head": ({"heads": 1}, "heads is 1"),
+    "no words": ({"words": 0}, "words=0"),
+    "more words than there are": ({"words": 31}, "words=31, but the vocabulary has 29 words"),
+    "more words than are left": ({"words": 26, "exclude": range(5)}, "has 25 words"),
+    "no ids": ({"words": []}, "words is []"),
+    "True": ({"words": True}, "words is True"),
+    "text": ({"words": ["the"]}, "words is ['the']"),
+    "numbers that are not whole": ({"words": torch.tensor([1.0])}, "words is tensor([1.])"),
+    "a batch of ids": ({"words": torch.tensor([[1]])}, "words is tensor([[1]])"),
+    "an unknown word": ({"words": [7, 30]}, "word 30 is not among its 30 words"),
+    "a negative word": ({"words": [-1]}, "word -1 is not among"),
+    "the padding": ({"words": [7, 0]}, "word 0 is its padding"),
+    "a bad seed": ({"words": 3, "seed": -1}, "seed is -1"),
+}
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("name", BAD)
+def test_bad_options_are_refused(name):
+    options, piece = BAD[name]
+    model = build("bert")
+    before = snapshot(model)
+    with pytest.raises(ProbeInputError) as caught:
+        attention(model, **options)
+    assert piece in one_line(caught)
+    assert_same(before, snapshot(model))
+
+
+@pytest.mark.bad_input
+def test_a_layer_that_an_own_model_does_not_have_is_refused():
+    with pytest.raises(ProbeInputError, match="layer is 2, but Transformer has layers 0 to 1"):
+        attention(own_model("rope"), layer=2)
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("model", "piece"),
+    [
+        (build("bart"), "BartModel has two stacks of layers"),
+        (build("t5"), "T5Model has two stacks of layers"),
+        (build("vit"), "ViTModel reads pixel_values"),
+        (build("whisper"), "WhisperModel reads input_features"),
+        (build("clip"), "CLIPModel has no word vectors of its own"),
+        (torch.nn.Linear(2, 2), "Linear is no model of transformers"),
+    ],
+    ids=lambda given: type(given).__name__ if isinstance(given, torch.nn.Module) else "",
+)
+def test_a_model_without_one_stack_that_reads_words_is_refused(model, piece):
+    with pytest.raises(ProbeInputError) as caught:
+        attention(model)
+    assert piece in one_line(caught)
+
+
+@pytest.mark.parametrize("kind", ["bert", "own"])
+def test_damaged_weights_are_named(kind):
+    model = own_model("rope") if kind == "own" else build(kind)
+    with torch.no_grad():
+        next(model.parameters())[WORDS[0]] = torch.nan
+    with pytest.raises(NonFiniteError, match="layer 0 are NaN"):
+        attention(model)

@@ -1,0 +1,117 @@
+"""Principal components beside scikit-learn's, and what is counted of them."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from probing_tables import linear_table, random_table, rotation, with_spectrum
+from sklearn.decomposition import PCA
+
+from posembed import sinusoidal
+from posembed.errors import ProbeInputError
+from posembed.probing import spectrum
+
+shapes = pytest.mark.parametrize("shape", [(30, 8), (8, 30), (20, 20), (40, 1), (2, 5)])
+
+
+@shapes
+def test_it_is_scikit_learns_pca(shape):
+    table = random_table(*shape) + 4.0
+    found, expected = spectrum(table), PCA().fit(table)
+    np.testing.assert_allclose(found.explained_variance_ratio, expected.explained_variance_ratio_, atol=1e-12)
+    scores = expected.transform(table)[:, : found.components.shape[1]]
+    # The same up to signs.
+    np.testing.assert_allclose(np.abs(found.components), np.abs(scores), atol=1e-9)
+    assert found.components.shape == (shape[0], min(*shape, 16))
+
+
+@shapes
+def test_not_centred_it_is_the_singular_values(shape):
+    table = random_table(*shape) + 4.0
+    values = np.linalg.svd(table, compute_uv=False) ** 2
+    np.testing.assert_allclose(spectrum(table, centred=False).explained_variance_ratio, values / values.sum())
+
+
+@given(st.lists(st.floats(0.1, 10), min_size=1, max_size=6), st.integers(0, 100))
+def test_ranks_are_those_of_the_formulas(values, seed):
+    values = np.array(values)
+    found = spectrum(with_spectrum(12, 9, values, seed=seed))
+    shares = values / values.sum()
+    assert found.effective_rank == pytest.approx(np.exp(-(shares * np.log(shares)).sum()), rel=1e-6)
+    assert found.participation_ratio == pytest.approx((values**2).sum() ** 2 / (values**4).sum(), rel=1e-6)
+    assert found.participation_ratio * (1 + 1e-9) >= 1
+    # Of k directions of the same size both are k; anything else is fewer.
+    assert max(found.effective_rank, found.participation_ratio) <= len(values) * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("rank", [1, 4, 7])
+def test_equal_directions_are_counted(rank):
+    found = spectrum(with_spectrum(20, 9, np.ones(rank)))
+    assert found.effective_rank == pytest.approx(rank, rel=1e-6)
+    assert found.participation_ratio == pytest.approx(rank)
+    assert found.n_components_for(1.0 - 1e-9) == rank
+    assert found.n_components_for(0.5) == (rank + 1) // 2
+
+
+@given(st.lists(st.floats(0.1, 10), min_size=1, max_size=6), st.floats(0.01, 1))
+def test_components_for_a_share_are_as_few_as_can_be(values, share):
+    found = spectrum(with_spectrum(12, 9, np.array(values)))
+    k, held = found.n_components_for(share), np.cumsum(found.explained_variance_ratio)
+    assert held[k - 1] >= share - 1e-9
+    assert k == 1 or held[k - 2] < share
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("share", [0, -0.1, 1.1, float("nan")])
+def test_a_share_is_from_0_to_1(share):
+    with pytest.raises(ProbeInputError, match=r"share is .*; it must be above 0 and at most 1"):
+        spectrum(random_table(5, 3)).n_components_for(share)
+
+
+def test_signs_do_not_depend_on_chance():
+    """Each direction has a positive largest entry, so a table turned over gives scores turned over."""
+    table = random_table(30, 8)
+    np.testing.assert_allclose(spectrum(-table).components, -spectrum(table).components, atol=1e-9)
+    found = spectrum(np.diag([3.0, -2.0, 1.0]), centred=False)
+    np.testing.assert_allclose(found.components, np.diag([3.0, -2.0, 1.0]), atol=1e-12)
+
+
+def test_a_rotation_changes_no_share():
+    table = random_table(30, 8)
+    before, after = spectrum(table), spectrum(table @ rotation(8))
+    np.testing.assert_allclose(after.explained_variance_ratio, before.explained_variance_ratio, rtol=1e-9)
+    assert after.effective_rank == pytest.approx(before.effective_rank)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-30, 1e30, 1e300])
+def test_huge_and_tiny_tables(scale):
+    table = random_table(30, 8)
+    expected, found = spectrum(table), spectrum(table * scale)
+    np.testing.assert_allclose(found.explained_variance_ratio, expected.explained_variance_ratio, rtol=1e-9)
+    np.testing.assert_allclose(found.components / scale, expected.components, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("table", [torch.full((9, 4), 0.1), torch.zeros(9, 4), torch.ones(1, 4)])
+def test_equal_rows_have_no_spectrum(table):
+    found = spectrum(table)
+    assert set(found.explained_variance_ratio) == {0.0}
+    assert (found.effective_rank, found.participation_ratio, found.helix) == (0.0, 0.0, None)
+    assert found.n_components_for(0.9) == 0
+    assert not found.components.any()
+    assert "0 components hold 90 %" in str(found)
+
+
+def test_rows_are_chosen():
+    found = spectrum(linear_table(60), rows=range(10, 50, 4))
+    assert found.positions.tolist() == list(range(10, 50, 4))
+    assert found.n_components_for(0.999) == 1
+
+
+def test_the_helix_of_a_sinusoid_is_in_positions():
+    """Of every second row too."""
+    for rows in (None, range(0, 300, 2)):
+        helix = spectrum(sinusoidal(300, 2, base=10.0), rows=rows).helix
+        assert helix.period == pytest.approx(2 * np.pi, rel=1e-6)
+        assert helix.components == (0, 1)
+    assert spectrum(sinusoidal(300, 2), centred=False).helix is not None

@@ -1,0 +1,237 @@
+"""The probe of a table and what stands beside its score."""
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from probing_tables import linear_table, random_table
+from sklearn.linear_model import LinearRegression
+from sklearn.metrics import mean_absolute_error, r2_score
+
+from posembed import sinusoidal
+from posembed.errors import ProbeInputError
+from posembed.probing import PROBES, SPLITS, mean_interval, probe_table, split_rows
+
+every_probe = pytest.mark.parametrize("probe", PROBES)
+every_split = pytest.mark.parametrize("split", SPLITS)
+FAST = ["ols", "ridge"]
+
+
+@every_split
+@pytest.mark.parametrize("rows", [None, (5, 50)])
+def test_its_figures_are_those_of_scikit_learn(split, rows):
+    """Of least squares, by a separate fit to each part."""
+    table = linear_table(60, 20, noise=5.0)
+    result = probe_table(table, probe="ols", split=split, rows=rows, seed=4)
+    positions = np.arange(60) if rows is None else np.arange(*rows)
+    x, predictions, train = table[positions], np.full(len(positions), np.nan), []
+    parts = split_rows(positions, split, seed=4)
+    for part in parts:
+        model = LinearRegression().fit(x[part.train], positions[part.train])
+        predictions[part.test] = model.predict(x[part.test])
+        train.append(mean_absolute_error(positions[part.train], model.predict(x[part.train])))
+    tested = ~np.isnan(predictions)
+    np.testing.assert_array_equal(result.positions, positions[tested])
+    np.testing.assert_allclose(result.predictions, predictions[tested], rtol=1e-8)
+    assert result.test_mae == pytest.approx(mean_absolute_error(positions[tested], predictions[tested]))
+    assert result.r2 == pytest.approx(r2_score(positions[tested], predictions[tested]))
+    assert result.train_mae == pytest.approx(np.mean(train), abs=1e-9)
+    assert (result.n_rows, result.d_model, result.held_out) == (len(positions), 20, split != "all")
+    assert set(result.train_positions) == {p for part in parts for p in positions[part.train]}
+
+
+@every_probe
+def test_what_is_in_the_table_is_read_and_what_is_not_is_not(probe):
+    """A line with a little noise, in 24 of its directions; and nothing, where no control can be worse."""
+    known = probe_table(linear_table(60, noise=0.05), probe=probe, split="folds")
+    assert known.test_mae < 1.5 and known.r2 > 0.99
+    controls = known.baselines
+    assert min(controls.constant, controls.permuted_labels, controls.random_table) > 10
+    nothing = probe_table(random_table(60, seed=5), probe=probe, split="folds")
+    assert nothing.test_mae > 0.8 * nothing.baselines.constant
+    assert nothing.r2 < 0.2
+
+
+@pytest.mark.parametrize("probe", FAST)
+def test_a_line_is_read_exactly_also_beyond_its_end(probe):
+    assert probe_table(linear_table(60), probe=probe, split="half").test_mae < 1e-3
+
+
+def test_a_sinusoidal_table_is_read_between_its_rows_and_not_beyond_them():
+    between = probe_table(sinusoidal(256, 64), probe="ridge")
+    beyond = probe_table(sinusoidal(256, 64), probe="ridge", split="half")
+    assert between.test_mae < 0.1
+    assert beyond.test_mae > 100 * between.test_mae
+
+
+@pytest.mark.parametrize("probe", FAST)
+@settings(max_examples=10)
+@given(scale=st.floats(1e-6, 1e6), seed=st.integers(0, 20))
+def test_scale_and_offset_of_the_table_change_nothing(probe, scale, seed):
+    table = linear_table(30, 6, noise=4.0, seed=seed)
+    expected = probe_table(table, probe=probe, split="folds")
+    found = probe_table(scale * table + scale, probe=probe, split="folds")
+    np.testing.assert_allclose(found.predictions, expected.predictions, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(found.baselines.random_table_runs, expected.baselines.random_table_runs, rtol=1e-6)
+
+
+@pytest.mark.parametrize("probe", FAST)
+def test_other_rows_of_the_table_play_no_part(probe):
+    table = linear_table(60, noise=3.0)
+    alone = probe_table(table[10:50], probe=probe, split="folds")
+    table[:10], table[50:] = 1e6, np.nan
+    among = probe_table(table, probe=probe, split="folds", rows=(10, 50))
+    np.testing.assert_allclose(among.predictions, alone.predictions + 10, rtol=1e-9)
+    assert among.test_mae == pytest.approx(alone.test_mae)
+    assert among.by_region == [(start + 10, stop + 10, pytest.approx(mae)) for start, stop, mae in alone.by_region]
+
+
+# What a control at chance scores: a constant errs by a quarter of n evenly spread labels.
+N = 200
+
+
+@every_split
+@pytest.mark.parametrize("probe", FAST)
+def test_controls_are_no_better_than_chance(probe, split):
+    """On rows not seen. "all" is no test: with more columns than rows any labels are learned by heart."""
+    result = probe_table(linear_table(N, 300, noise=0.1), probe=probe, split=split)
+    controls = result.baselines
+    if split == "all":
+        assert not result.held_out
+        if probe == "ols":
+            assert max(result.test_mae, controls.permuted_labels, controls.random_table) < 1e-6
+        return
+    spread = 4 * controls.permuted_labels_spread / len(controls.permuted_labels_runs) ** 0.5
+    assert controls.permuted_labels > N / 4 - spread - 2
+    assert controls.random_table > 0.9 * controls.constant
+    assert result.test_mae < 0.1 * controls.constant
+
+
+@every_probe
+@every_split
+def test_the_constant_guess_is_the_training_median(probe, split):
+    if probe in ("gd", "mlp") and split != "half":
+        return
+    result = probe_table(random_table(41, 3), probe=probe, split=split, seed=2)
+    errors = []
+    for part in split_rows(np.arange(41), split, seed=2):
+        errors += np.abs(part.test - np.median(part.train)).tolist()
+    assert result.baselines.constant == pytest.approx(np.mean(errors))
+
+
+@every_probe
+def test_each_control_is_run_several_times(probe):
+    controls = probe_table(random_table(30, 4), probe=probe, split="even-odd").baselines
+    for runs, mean in (
+        (controls.permuted_labels_runs, controls.permuted_labels),
+        (controls.random_table_runs, controls.random_table),
+    ):
+        assert len(runs) == len(set(runs)) >= 2
+        assert mean == pytest.approx(np.mean(runs))
+
+
+@every_probe
+@every_split
+@pytest.mark.parametrize("value", [0.0, 0.1, -3e30])
+def test_equal_rows_give_the_mean_of_the_training_positions(probe, split, value):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = probe_table(torch.full((20, 4), value), probe=probe, split=split)
+    expected = np.full(20, np.nan)
+    for part in split_rows(np.arange(20), split):
+        expected[part.test] = part.train.mean()
+    np.testing.assert_allclose(result.predictions, expected[~np.isnan(expected)], rtol=1e-14)
+    assert result.r2 <= 0
+
+
+@pytest.mark.parametrize(
+    ("probe", "shape"),
+    [(probe, shape) for probe in FAST for shape in [(2, 1), (2, 3), (3, 1), (5, 1), (6, 40)]]
+    + [("gd", (2, 3)), ("gd", (5, 1)), ("mlp", (2, 3)), ("mlp", (6, 40))],
+)
+def test_small_and_wide_tables(probe, shape):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for split in SPLITS if shape[0] >= 5 else ("even-odd", "all", "half"):
+            result = probe_table(random_table(*shape), probe=probe, split=split)
+            assert np.isfinite([result.test_mae, result.train_mae, *result.predictions]).all()
+            assert np.isnan(result.r2) == (len(result.positions) == 1)
+            json.dumps(result.to_dict(), allow_nan=False)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-30, 1e30, 1e300])
+def test_huge_and_tiny_tables(scale):
+    table = linear_table(40, noise=0.1)
+    expected = probe_table(table, probe="ridge")
+    found = probe_table(table * scale, probe="ridge")
+    np.testing.assert_allclose(found.predictions, expected.predictions, rtol=1e-6)
+    np.testing.assert_allclose(found.baselines.random_table_runs, expected.baselines.random_table_runs, rtol=1e-6)
+
+
+def test_regions_are_eighths_that_together_are_the_error():
+    result = probe_table(linear_table(80, noise=5.0), probe="ols", split="folds")
+    assert [region.start for region in result.by_region] == list(range(0, 80, 10))
+    assert [region.stop for region in result.by_region] == list(range(10, 81, 10))
+    assert np.mean([region.mae for region in result.by_region]) == pytest.approx(result.test_mae)
+    errors = np.abs(result.predictions - result.positions)
+    assert result.by_region[3].mae == pytest.approx(errors[30:40].mean())
+
+
+def test_regions_without_tested_rows_are_left_out():
+    regions = probe_table(linear_table(80), probe="ols", split="half").by_region
+    assert [(region.start, region.stop) for region in regions] == [(40, 50), (50, 60), (60, 70), (70, 80)]
+    few = probe_table(linear_table(5), probe="ols", split="even-odd").by_region
+    assert [(region.start, region.stop) for region in few] == [(1, 2), (3, 4)]
+
+
+def test_the_interval_is_that_of_the_errors_in_the_order_of_positions():
+    result = probe_table(linear_table(80, noise=5.0), probe="ols", split="folds", seed=3)
+    errors = np.abs(result.predictions - result.positions)
+    assert result.interval == mean_interval(errors, seed=3)
+    assert result.interval.low < result.test_mae < result.interval.high
+
+
+@every_probe
+def test_the_seed_decides_everything(probe):
+    table = linear_table(30, 6, noise=3.0)
+    first, again, other = (probe_table(table, probe=probe, split="folds", seed=seed).to_dict() for seed in (0, 0, 1))
+    assert first == again
+    assert first["baselines"] != other["baselines"] and first["predictions"] != other["predictions"]
+
+
+def test_the_global_random_state_stays_as_it_was():
+    np.random.seed(0)
+    torch.manual_seed(0)
+    before = np.random.get_state()[1].tolist(), torch.get_rng_state()
+    probe_table(random_table(20, 4), probe="mlp")
+    assert np.random.get_state()[1].tolist() == before[0]
+    assert torch.equal(torch.get_rng_state(), before[1])
+
+
+def test_the_table_is_not_written_to():
+    table = torch.randn(20, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    kept = table.clone()
+    for probe in PROBES:
+        probe_table(table, probe=probe)
+    assert torch.equal(table, kept)
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"probe": "svm"}, "probe is 'svm'; choose among ols, ridge, gd, mlp"),
+        ({"probe": None}, "probe is None; choose among"),
+        ({"split": "loo"}, "split is 'loo'; choose among even-odd, all, folds, half"),
+        ({"split": "folds", "rows": 4}, "the split folds needs at least 5 rows, but there are 4"),
+        ({"rows": range(0, 20, 2)}, "needs even and odd positions, but all are even"),
+    ],
+)
+def test_what_is_refused(options, message):
+    with pytest.raises(ProbeInputError, match=message) as caught:
+        probe_table(random_table(20, 4), **options)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,639 @@
+import json
+import math
+import os
+import tracemalloc
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+from torch.overrides import TorchFunctionMode
+
+from posembed import scheme, sinusoidal
+from posembed.errors import NonFiniteError, PropertiesInputError
+from posembed.similarity import Properties, _matrices, _pairs, properties, properties_of_matrix
+from posembed.tables import as_table
+
+NAN, INF = math.nan, math.inf
+FORMATS = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
+
+
+def random(*shape, seed=0):
+    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+
+def by_distance(n):
+    at = torch.arange(n, dtype=torch.float64)
+    return -(at[:, None] - at).abs()
+
+
+def toeplitz(by_offset):
+    """From the numbers of the offsets 1 - n to n - 1."""
+    at = torch.arange((len(by_offset) + 1) // 2)
+    return by_offset[at - at[:, None] + len(at) - 1]
+
+
+def same(one, other, tolerance=0.0):
+    assert asdict(one) == pytest.approx(asdict(other), rel=0, abs=tolerance, nan_ok=True)
+
+
+# The definitions as plain loops, entry by entry.
+
+
+def plain_monotonicity(matrix, max_offset=None, past_only=False):
+    n, points, pairs = len(matrix), 0.0, 0
+    for i in range(n):
+        for side in (-1,) if past_only else (-1, 1):
+            for near in range(1, n):
+                for far in range(near + 1, (max_offset or n) + 1):
+                    if 0 <= i + side * far < n:
+                        a, b = matrix[i][i + side * near], matrix[i][i + side * far]
+                        points += 1.0 if a > b else 0.5 if a == b else 0.0
+                        pairs += 1
+    return points / pairs if pairs else NAN
+
+
+def plain_invariance(matrix, past_only=False):
+    n = len(matrix)
+    diagonals = {
+        offset: [matrix[i][i + offset] for i in range(n) if 0 <= i + offset < n]
+        for offset in range(1 - n, 0 if past_only else n)
+        if offset
+    }
+    everything = [each for diagonal in diagonals.values() for each in diagonal]
+    if not everything or len(set(everything)) == 1:
+        return NAN
+    spread = lambda numbers: sum((each - sum(numbers) / len(numbers)) ** 2 for each in numbers)
+    return 1 - sum(map(spread, diagonals.values())) / spread(everything)
+
+
+def plain_symmetry(matrix):
+    n = len(matrix)
+    mean = sum(map(sum, matrix)) / n**2
+    total = sum((matrix[i][j] - mean) ** 2 for i in range(n) for j in range(n))
+    if len({each for row in matrix for each in row}) == 1:
+        return NAN
+    return 1 - sum((matrix[i][j] - matrix[j][i]) ** 2 for i in range(n) for j in range(n)) / (4 * total)
+
+
+def plain_locality(matrix):
+    n = len(matrix)
+    return sum(matrix[i][j] / 2 ** abs(i - j) for i in range(n) for j in range(n)) / n
+
+
+@pytest.fixture(params=[1, 7, _matrices.BLOCK], ids=lambda size: f"blocks of {size}")
+def _blocks(request, monkeypatch):
+    """Blocks of one row, of a few rows, and one for all."""
+    monkeypatch.setattr(_matrices, "BLOCK", request.param)
+
+
+# Few different numbers, so that there are ties of every kind.
+sizes = st.integers(1, 9)
+numbers = st.integers(-2, 2) | st.sampled_from([0.1, -0.7, 1e-9, 1e9])
+matrices = sizes.flatmap(lambda n: st.lists(st.lists(numbers, min_size=n, max_size=n), min_size=n, max_size=n))
+offsets = st.none() | st.integers(1, 11)
+block_sizes = st.sampled_from([1, 7, _matrices.BLOCK])
+
+
+@given(matrices, offsets, block_sizes)
+def test_the_three_are_those_of_plain_loops(matrix, max_offset, block):
+    # The future of a causal map is looked at below.
+    matrix[0][-1] = matrix[0][-1] or 1
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_matrices, "BLOCK", block)
+        found = properties_of_matrix(torch.tensor(matrix, dtype=torch.float64), max_offset=max_offset)
+    assert found.monotonicity == pytest.approx(plain_monotonicity(matrix, max_offset), rel=1e-15, nan_ok=True)
+    assert found.translation_invariance == pytest.approx(plain_invariance(matrix), abs=1e-13, nan_ok=True)
+    assert found.symmetry == pytest.approx(plain_symmetry(matrix), abs=1e-13, nan_ok=True)
+
+
+@given(matrices, offsets, block_sizes, st.sampled_from([0.0, -INF]))
+def test_of_causal_maps_monotonicity_looks_at_the_past(matrix, max_offset, block, future):
+    n = len(matrix)
+    causal = [[matrix[i][j] if j <= i else future for j in range(n)] for i in range(n)]
+    causal[-1][0] = causal[-1][0] or 1
+    if n == 1:
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_matrices, "BLOCK", block)
+        found = properties_of_matrix(torch.tensor(causal, dtype=torch.float64), max_offset=max_offset)
+    wanted = plain_monotonicity(causal, max_offset, past_only=True)
+    assert found.monotonicity == pytest.approx(wanted, rel=1e-15, nan_ok=True)
+    invariance = plain_invariance(causal, past_only=future != 0)
+    assert found.translation_invariance == pytest.approx(invariance, abs=1e-13, nan_ok=True)
+    symmetry = NAN if future else plain_symmetry(causal)
+    assert found.symmetry == pytest.approx(symmetry, abs=1e-13, nan_ok=True)
+
+
+@pytest.mark.parametrize("n", [63, 64, 65, 129])
+@pytest.mark.parametrize("max_offset", [None, 1, 2, 31, 32, 33, 200])
+def test_larger_matrices_of_any_width(n, max_offset, _blocks):
+    matrix = random(n, n).mul(8).round()
+    values = matrix.numpy()
+    points = pairs = 0
+    for i in range(n):
+        for side in (values[i, :i][::-1], values[i, i + 1 :]):
+            side = side[:max_offset]
+            near, far = np.triu_indices(len(side), 1)
+            points += (side[near] > side[far]).sum() + (side[near] == side[far]).sum() / 2
+            pairs += len(near)
+    wanted = points / pairs if pairs else NAN
+    assert properties_of_matrix(matrix, max_offset=max_offset).monotonicity == pytest.approx(wanted, nan_ok=True)
+
+
+@pytest.mark.parametrize("width", [2**14, 2**15 + 1, 2**16, 2**16 + 1])
+def test_rows_so_long_that_places_need_wider_integers(width):
+    """Rows of a few different numbers, whose pairs can be counted number by number."""
+    values = np.random.default_rng(0).integers(5, size=(2, width)).astype(float)
+    before = np.array([[width // 3], [0]])
+    in_order = tied = 0
+    for side in (values[0, : width // 3], values[0, width // 3 :], values[1]):
+        for number in range(5):
+            still_to_come = (side == number)[::-1].cumsum()[::-1]
+            in_order += int(still_to_come[side > number].sum())
+            tied += math.comb(int((side == number).sum()), 2)
+    everywhere, nowhere = np.full((2, 1), width), np.zeros((2, 1))
+    assert _pairs._count(values, before, everywhere, nowhere) == (in_order, tied)
+
+
+@given(st.integers(1, 8), st.integers(1, 4), st.integers(0, 99), block_sizes)
+def test_a_table_has_the_properties_of_its_dot_products(n, width, seed, block):
+    """Of whole numbers, whose products are exact."""
+    table = random(n, width, seed=seed).mul(2).round()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_matrices, "BLOCK", block)
+        found, wanted = properties(table), properties_of_matrix(table @ table.T)
+    # Its products may happen to look like those of a causal map, as the identity does not.
+    if not torch.equal((table @ table.T).tril(), table @ table.T):
+        same(found, wanted, 1e-12)
+
+
+# What the numbers must be where mathematics knows them.
+
+
+@pytest.mark.parametrize("constant", [0.0, 1e9])
+def test_a_toeplitz_matrix_is_translation_invariant_exactly(constant, _blocks):
+    matrix = toeplitz(random(2 * 40 - 1) + constant)
+    assert properties_of_matrix(matrix).translation_invariance == 1.0
+
+
+@pytest.mark.parametrize(("n", "width"), [(64, 16), (512, 128)])
+@pytest.mark.parametrize("layout", ["interleaved", "concat"])
+def test_a_sinusoidal_table_is_translation_invariant(n, width, layout):
+    found = properties(sinusoidal(n, width, layout=layout, dtype=torch.float64))
+    assert found.translation_invariance == pytest.approx(1, abs=1e-12)
+
+
+def test_independent_noise_has_no_order_and_is_half_symmetric():
+    n = 300
+    found = properties_of_matrix(random(n, n))
+    # Pairs of a side of k numbers: mean k (k - 1) / 4 in order, variance k (k - 1) (2 k + 5) / 72 (Kendall 1938).
+    sides = np.concatenate([np.arange(n), np.arange(n)])
+    pairs = (sides * (sides - 1) / 2).sum()
+    deviation = math.sqrt((sides * (sides - 1) * (2 * sides + 5) / 72).sum()) / pairs
+    assert found.monotonicity == pytest.approx(0.5, abs=4 * deviation)
+    # The symmetric part's share of a square sum of independent normal numbers has a beta distribution.
+    a, b = (n * (n + 1) / 2 - 1) / 2, n * (n - 1) / 4
+    assert found.symmetry == pytest.approx(a / (a + b), abs=4 * math.sqrt(a * b / (a + b + 1)) / (a + b))
+    # Every diagonal's mean takes one of its degrees of freedom.
+    expected = (2 * n - 3) / (n * (n - 1) - 1)
+    assert found.translation_invariance == pytest.approx(expected, rel=4 * math.sqrt(2 / (2 * n - 3)))
+
+
+@pytest.mark.parametrize("part", [1, -1])
+def test_symmetric_matrices_have_symmetry_one_and_antisymmetric_ones_none(part):
+    matrix = random(50, 50)
+    found = properties_of_matrix(matrix + part * matrix.T)
+    assert found.symmetry == pytest.approx((1 + part) / 2, abs=1e-15)
+
+
+@pytest.mark.parametrize("n_heads", [8, 12])
+def test_alibi_is_monotone_toeplitz_and_symmetric(n_heads):
+    n = 33
+    biases = scheme("alibi", n_heads=n_heads, causal=False).bias_by_offset(torch.arange(1 - n, n))
+    for of_head in biases:
+        same(properties_of_matrix(toeplitz(of_head)), Properties(1.0, 1.0, 1.0, NAN), 1e-15)
+
+
+def test_causal_alibi_is_monotone_in_its_past():
+    n = 33
+    (bias,) = scheme("alibi", n_heads=1, causal=True).bias_by_offset(torch.arange(1 - n, n))
+    future = torch.ones(n, n).triu(1).bool()
+    masked = toeplitz(bias).masked_fill(future, -INF)
+    same(properties_of_matrix(masked), Properties(1.0, 1.0, NAN, NAN))
+
+
+@pytest.mark.parametrize("clip", [2, 3, 5])
+def test_a_bias_that_is_clipped_has_ties_beyond(clip):
+    """Shaw's kind: offsets beyond the clip share one number."""
+    n = 20
+    found = properties_of_matrix(by_distance(n).clamp(min=-clip))
+    pairs = [
+        (near, far) for i in range(n) for side in (i, n - 1 - i) for far in range(2, side + 1) for near in range(1, far)
+    ]
+    points = [1.0 if near < min(far, clip) else 0.5 for near, far in pairs]
+    assert found.monotonicity == pytest.approx(sum(points) / len(points), rel=1e-15)
+    assert found.translation_invariance == 1.0
+
+
+def test_t5s_buckets_tie_distant_offsets():
+    n, encoding = 100, scheme("t5", n_heads=1, causal=False)
+    with torch.no_grad():
+        encoding.weight.copy_(-torch.arange(32.0)[:, None] % 16)
+    bias = toeplitz(encoding.bias_by_offset(torch.arange(1 - n, n))[0].detach())
+    found = properties_of_matrix(bias)
+    assert found.monotonicity == pytest.approx(plain_monotonicity(bias.tolist()), rel=1e-15)
+    assert 0.9 < found.monotonicity < 1.0 and found.translation_invariance == 1.0
+
+
+@pytest.mark.parametrize("max_offset", [None, 3])
+def test_what_leaves_the_order_and_the_shape_leaves_the_properties(max_offset):
+    matrix = random(30, 30).mul(100).round()
+    found = properties_of_matrix(matrix, max_offset=max_offset)
+    for changed in (matrix + 7, 4 * matrix, 0.3 * matrix, matrix.flip(0, 1), 1e200 * matrix, 1e-200 * matrix):
+        same(properties_of_matrix(changed, max_offset=max_offset), found, 1e-13)
+    negated = properties_of_matrix(-matrix, max_offset=max_offset)
+    assert negated.monotonicity == pytest.approx(1 - found.monotonicity, abs=1e-15)
+    assert properties_of_matrix(matrix.T, max_offset=max_offset).symmetry == pytest.approx(found.symmetry, abs=1e-14)
+
+
+def test_a_table_keeps_its_properties_when_turned_scaled_and_reversed():
+    table = random(40, 8)
+    rotation = torch.linalg.qr(random(8, 8, seed=1)).Q
+    found = properties(table, max_offset=5)
+    for changed in (
+        table @ rotation,
+        3 * table,
+        1e-160 * table,
+        1e160 * table,
+        table.flip(0),
+        torch.cat([table, table], 1),
+    ):
+        same(properties(changed, max_offset=5), found, 1e-12)
+
+
+@pytest.mark.parametrize("dtype", FORMATS, ids=str)
+def test_every_format_is_computed_in_float64(dtype):
+    matrix, table = random(20, 20).to(dtype), random(20, 6).to(dtype)
+    same(properties_of_matrix(matrix), properties_of_matrix(matrix.double()))
+    same(properties(table), properties(table.double()))
+    if dtype != torch.bfloat16:
+        same(properties_of_matrix(matrix.numpy()), properties_of_matrix(matrix))
+        same(properties(table.numpy()), properties(table))
+
+
+def test_arrays_may_be_views_of_any_kind():
+    matrix = random(12, 12)
+    same(properties_of_matrix(matrix.numpy()[::-1, ::-1]), properties_of_matrix(matrix.flip(0, 1)))
+    same(properties_of_matrix(matrix.numpy().astype(">f8")), properties_of_matrix(matrix))
+    weight = nn.Parameter(matrix)
+    same(properties_of_matrix(weight), properties_of_matrix(matrix))
+    same(properties(matrix.numpy()[::-1]), properties(matrix.flip(0)), 1e-15)
+
+
+def test_cosine_is_the_dot_product_of_rows_of_norm_one():
+    table = random(30, 6) * torch.logspace(-100, 100, 30, dtype=torch.float64)[:, None]
+    unit = table / table.norm(dim=1, keepdim=True)
+    same(properties(table, similarity="cosine"), properties(unit), 1e-12)
+
+
+def test_a_row_of_zeros_is_orthogonal_to_all():
+    table = random(6, 3)
+    table[2] = 0
+    unit = table / table.norm(dim=1, keepdim=True).clamp(min=1e-300)
+    same(properties(table, similarity="cosine"), properties_of_matrix(unit @ unit.T), 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        (None, slice(None)),
+        (4, slice(0, 4)),
+        (np.int64(4), slice(0, 4)),
+        ((3, 9), slice(3, 9)),
+        (slice(-5, None), slice(15, 20)),
+        (slice(None, None, 2), slice(None, None, 2)),
+        (range(2, 20, 3), slice(2, 20, 3)),
+    ],
+    ids=str,
+)
+@pytest.mark.bad_input
+def test_rows_are_those_that_were_asked_for(rows, expected):
+    table = random(20, 4)
+    same(properties(table, rows=rows), properties(table[expected]), 1e-15)
+
+
+def test_a_table_may_be_whatever_holds_one():
+    embedding = nn.Embedding(9, 4)
+    found = properties(embedding.weight)
+    same(properties(embedding), found)
+    same(properties(as_table(embedding)), found)
+
+
+@pytest.mark.parametrize(
+    ("max_offset", "property_of_it", "published"),
+    [(None, "translation_invariance", 0.801), (50, "monotonicity", 0.992)],
+)
+def test_gpt2s_table(max_offset, property_of_it, published):
+    """The figures that the design promises."""
+    if not (Path(os.environ.get("POSEMBED_CHECKPOINTS", "")) / "gpt2" / "config.json").exists():
+        pytest.skip("needs the folder gpt2 in the one that POSEMBED_CHECKPOINTS names")
+    assert getattr(properties("gpt2", max_offset=max_offset), property_of_it) == pytest.approx(published, abs=0.002)
+
+
+# Locality.
+
+
+def softmax(n, seed=0):
+    return random(n, n, seed=seed).softmax(-1)
+
+
+@pytest.mark.parametrize("n", [1, 2, 17])
+def test_locality_is_that_of_plain_loops(n, _blocks):
+    matrix = softmax(n)
+    assert properties_of_matrix(matrix).locality == pytest.approx(plain_locality(matrix.tolist()), rel=1e-14)
+
+
+def test_attention_to_oneself_alone_is_fully_local():
+    assert properties_of_matrix(torch.eye(9)).locality == 1.0
+
+
+@pytest.mark.parametrize("n", [8, 512])
+@pytest.mark.parametrize("dtype", FORMATS, ids=str)
+def test_rows_sum_to_one_as_well_as_their_format_can(dtype, n):
+    found, wanted = (properties_of_matrix(each).locality for each in (softmax(n).to(dtype), softmax(n)))
+    assert found == pytest.approx(wanted, rel=2 * torch.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        softmax(9) * 1.001,
+        softmax(9) - torch.tensor([0.5, -0.5] + 7 * [0.0]),
+        random(9, 9),
+        softmax(9).masked_fill(torch.ones(9, 9).triu(1).bool(), -INF),
+    ],
+    ids=["sums above one", "a negative entry", "noise", "masked"],
+)
+def test_what_is_no_attention_map_has_no_locality(matrix):
+    assert math.isnan(properties_of_matrix(matrix).locality)
+
+
+def test_a_causal_attention_map_has_locality():
+    matrix = random(9, 9).masked_fill(torch.ones(9, 9).triu(1).bool(), -INF).softmax(-1)
+    found = properties_of_matrix(matrix)
+    assert found.locality == pytest.approx(plain_locality(matrix.tolist()), rel=1e-14)
+    assert found.monotonicity == plain_monotonicity(matrix.tolist(), past_only=True)
+
+
+# What is undefined, and what is rounding.
+
+
+@pytest.mark.parametrize("dtype", FORMATS, ids=str)
+@pytest.mark.parametrize("value", [0.0, 0.1, -3e4])
+def test_a_constant_matrix_has_ties_and_nothing_that_varies(value, dtype):
+    same(properties_of_matrix(torch.full((7, 7), value, dtype=dtype)), Properties(0.5, NAN, NAN, NAN))
+
+
+@given(st.integers(2, 40), st.integers(1, 300), st.integers(0, 999), st.sampled_from(["dot", "cosine"]))
+def test_equal_rows_are_tied_whatever_the_rounding_of_their_products(n, width, seed, similarity):
+    found = properties(random(1, width, seed=seed).expand(n, width), similarity=similarity)
+    same(found, Properties(0.5 if n > 2 else NAN, NAN, NAN, NAN))
+
+
+def test_groups_of_equal_rows_are_tied_whatever_the_rounding_of_their_products():
+    """Rows a a a a b b b b ...: each side has ties inside a group, and the groups' order is that of exact numbers."""
+    groups = torch.tensor([[3.0, 1.0], [1.0, 3.0], [2.0, 2.0], [-1.0, 0.0]], dtype=torch.float64)
+    exact = groups.repeat_interleave(4, 0)
+    turned = exact @ torch.linalg.qr(random(300, 2)).Q.T
+    assert properties(turned).monotonicity == properties_of_matrix(exact @ exact.T).monotonicity
+
+
+def test_similarities_that_differ_by_more_than_rounding_are_not_tied():
+    table = torch.tensor([[1.0, 0.0]] + [[1.0, -1e-11 * n] for n in range(1, 9)], dtype=torch.float64)
+    table[0, 1] = 1.0
+    assert properties(table, rows=9).monotonicity > 0.5
+    past = properties(table.flip(0)).monotonicity
+    assert past == properties(table).monotonicity
+
+
+@pytest.mark.parametrize("n_rows", [1, 2])
+def test_one_or_two_rows_have_no_pair_of_offsets_and_at_most_one_similarity(n_rows):
+    same(properties(random(n_rows, 4)), Properties(NAN, NAN, NAN if n_rows == 1 else 1.0, NAN))
+
+
+def test_a_single_cell():
+    same(properties_of_matrix(torch.tensor([[2.0]])), Properties(NAN, NAN, NAN, NAN))
+    same(properties_of_matrix(torch.tensor([[1.0]])), Properties(NAN, NAN, NAN, 1.0))
+
+
+def test_one_offset_makes_no_pair():
+    found = properties(random(9, 4), max_offset=1)
+    assert math.isnan(found.monotonicity) and found.translation_invariance < 1
+
+
+def test_a_diagonal_matrix_has_ties_on_both_sides():
+    same(properties_of_matrix(torch.eye(5)), Properties(0.5, NAN, 1.0, 1.0))
+
+
+def test_a_mask_alone_is_causal():
+    mask = torch.zeros(5, 5).masked_fill(torch.ones(5, 5).triu(1).bool(), -INF)
+    same(properties_of_matrix(mask), Properties(0.5, NAN, NAN, NAN))
+
+
+@pytest.mark.parametrize("dtype", FORMATS, ids=str)
+def test_the_last_digit_of_a_constant_is_no_variance(dtype):
+    """A uniform map whose entries differ in their last digit, as rounding leaves it."""
+    eps = torch.finfo(dtype).eps
+    uniform = torch.full((8, 8), 1 / 8, dtype=dtype)
+    uniform[::2, ::3] += eps / 8
+    found = properties_of_matrix(uniform)
+    assert math.isnan(found.translation_invariance) and math.isnan(found.symmetry)
+    uniform[::2, ::3] += 16 * eps / 8
+    assert not math.isnan(properties_of_matrix(uniform).translation_invariance)
+
+
+# What is returned.
+
+
+def test_numbers_by_name_are_json_without_nan():
+    found = properties_of_matrix(by_distance(4))
+    assert json.loads(json.dumps(found.to_dict(), allow_nan=False)) == {
+        "monotonicity": 1.0,
+        "translation_invariance": 1.0,
+        "symmetry": 1.0,
+        "locality": None,
+    }
+    assert str(found) == "monotonicity 1.000, translation invariance 1.000, symmetry 1.000, locality undefined"
+
+
+class LargestTensor(TorchFunctionMode):
+    """Remembers the most numbers that a tensor made inside had."""
+
+    largest = 0
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        made = function(*args, **kwargs or {})
+        if isinstance(made, torch.Tensor):
+            self.largest = max(self.largest, made.numel())
+        return made
+
+
+@pytest.mark.parametrize("max_offset", [None, 16])
+def test_no_matrix_is_made_of_a_long_table(max_offset):
+    table = random(3000, 2)
+    tracemalloc.start()
+    try:
+        with LargestTensor() as tensors:
+            properties(table, max_offset=max_offset)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert tensors.largest <= _matrices.BLOCK
+    assert peak < 8 * 3000 * 3000 / 4
+
+
+# What is refused.
+
+
+def one_line(caught):
+    message = str(caught.value)
+    assert "\n" not in message and message
+    return message
+
+
+BAD_MATRICES = {
+    "not square": (torch.zeros(3, 4), "(3, 4)"),
+    "a vector": (torch.zeros(3), "(3,)"),
+    "several heads": (torch.zeros(2, 3, 3), "(2, 3, 3)"),
+    "empty": (torch.zeros(0, 0), "(0, 0)"),
+    "integers": (torch.zeros(3, 3, dtype=torch.int64), "torch.int64"),
+    "booleans": (torch.zeros(3, 3, dtype=torch.bool), "torch.bool"),
+    "complex numbers": (torch.zeros(3, 3, dtype=torch.complex64), "torch.complex64"),
+    "integers of numpy": (np.zeros((3, 3), int), "int64"),
+    "objects": (np.zeros((3, 3), object), "object"),
+    "a list": ([[1.0]], "list"),
+    "nothing": (None, "NoneType"),
+}
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("name", BAD_MATRICES)
+def test_a_matrix_that_is_none_is_refused(name):
+    matrix, piece = BAD_MATRICES[name]
+    with pytest.raises(PropertiesInputError) as caught:
+        properties_of_matrix(matrix)
+    assert piece in one_line(caught)
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("table", "piece"),
+    [
+        (torch.zeros(3), "(3,)"),
+        (torch.zeros(2, 3, 4), "(2, 3, 4)"),
+        (torch.zeros(0, 4), "(0, 4)"),
+        (torch.zeros(4, 0), "(4, 0)"),
+        (torch.zeros(3, 4, dtype=torch.int32), "torch.int32"),
+        (np.zeros((3, 4), bool), "bool"),
+    ],
+    ids=str,
+)
+def test_a_table_that_is_none_is_refused(table, piece):
+    with pytest.raises(PropertiesInputError) as caught:
+        properties(table)
+    assert piece in one_line(caught)
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("max_offset", [0, -1, 2.0, "3", True, NAN], ids=repr)
+def test_an_offset_that_is_none_is_refused(max_offset):
+    for call in (
+        lambda: properties(random(5, 2), max_offset=max_offset),
+        lambda: properties_of_matrix(random(5, 5), max_offset=max_offset),
+    ):
+        with pytest.raises(PropertiesInputError, match="whole number of at least 1") as caught:
+            call()
+        assert repr(max_offset) in one_line(caught)
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    "rows",
+    [
+        0,
+        21,
+        -1,
+        2.0,
+        True,
+        (3, 3),
+        (-1, 4),
+        (0, 21),
+        (1, 2, 3),
+        slice(5, 5),
+        slice("a", None),
+        slice(3, 21),
+        range(0),
+        range(15, 25),
+        "ab",
+        [1, 2],
+    ],
+    ids=str,
+)
+def test_rows_that_a_table_does_not_have_are_refused(rows):
+    with pytest.raises(PropertiesInputError, match="^rows[ =]") as caught:
+        properties(random(20, 2), rows=rows)
+    assert repr(rows) in one_line(caught)
+
+
+@pytest.mark.bad_input
+def test_an_unknown_similarity_is_refused():
+    with pytest.raises(PropertiesInputError, match="'dot' or 'cosine'") as caught:
+        properties(random(5, 2), similarity="euclidean")
+    assert "'euclidean'" in one_line(caught)
+
+
+@pytest.mark.parametrize("value", [NAN, INF, -INF])
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        ([3], "row 3 of the table holds"),
+        ([3, 7], "rows 3, 7 of the table hold "),
+        (range(20), "rows 0, 1, 2, 3, 4, 5, 6, 7 and 12 more"),
+    ],
+    ids=str,
+)
+def test_rows_of_a_table_that_are_not_finite_are_named(value, bad, said):
+    table = random(20, 4)
+    table[list(bad), 1] = value
+    with pytest.raises(NonFiniteError, match="rows=") as caught:
+        properties(table)
+    assert said in one_line(caught)
+
+
+def test_rows_are_named_by_their_number_in_the_table_and_count_only_if_taken():
+    table = random(20, 4)
+    table[7] = NAN
+    with pytest.raises(NonFiniteError, match="row 7 of the table"):
+        properties(table, rows=(5, 20))
+    same(properties(table, rows=(8, 20)), properties(table[8:]))
+
+
+@pytest.mark.parametrize("value", [NAN, INF, -INF])
+@pytest.mark.parametrize("place", [(4, 1), (4, 4), (4, 6)], ids=["past", "itself", "future"])
+def test_rows_of_a_matrix_that_are_not_finite_are_named(value, place, _blocks):
+    matrix = random(9, 9)
+    matrix[place] = value
+    with pytest.raises(NonFiniteError, match="row 4 of the matrix holds NaN or infinity"):
+        properties_of_matrix(matrix)
+
+
+def test_a_causal_bias_may_hold_minus_infinity_in_the_future_only():
+    masked = by_distance(9).masked_fill(torch.ones(9, 9).triu(1).bool(), -INF)
+    masked[5, 5] = -INF
+    with pytest.raises(NonFiniteError, match="row 5 of the matrix"):
+        properties_of_matrix(masked)

@@ -1,0 +1,243 @@
+import math
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.stats
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from made_files import one_line
+
+from posembed import sinusoidal
+from posembed.errors import PositionTableError
+from posembed.tables import PositionTable, load_table
+from posembed.tables.table import MISSED, TOO_NEAR
+
+
+def table_of(weight, **changes):
+    return PositionTable(weight, **{"name": "wpe.weight", "offset": 0, "source": "here", "bytes_read": 0} | changes)
+
+
+def smooth(n_positions, d_model, seed=0):
+    """Rows that turn slowly from one random direction to the next, as those of learned tables do."""
+    steps = torch.randn(n_positions, d_model, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    kernel = torch.exp(-0.5 * ((torch.arange(n_positions)[:, None] - torch.arange(n_positions)) / 4.0) ** 2)
+    return (kernel.double() @ steps).float()
+
+
+def random(n_positions, d_model, seed=0):
+    return torch.randn(n_positions, d_model, generator=torch.Generator().manual_seed(seed))
+
+
+def plain_nearest(weight):
+    """Row by row, in float64."""
+    rows = weight.double().numpy()
+    cosines = [
+        [a @ b / (np.linalg.norm(a) * np.linalg.norm(b)) if i != j else -2.0 for j, b in enumerate(rows)]
+        for i, a in enumerate(rows)
+    ]
+    return torch.tensor(np.max(cosines, axis=1))
+
+
+def test_sizes_norms_and_a_short_form():
+    weight = random(7, 5)
+    table = table_of(weight, source="gpt2", stored_dtype="bfloat16")
+    assert (table.n_positions, table.d_model, len(table)) == (7, 5, 7)
+    torch.testing.assert_close(table.norms, (weight.double() ** 2).sum(1).sqrt())
+    assert repr(table) == "PositionTable('gpt2', wpe.weight: 7 positions x 5, bfloat16)"
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
+def test_norms_and_cosines_of_very_small_and_very_large_rows(scale):
+    weight = random(9, 20)
+    scaled = table_of(weight * scale)
+    torch.testing.assert_close(scaled.norms, table_of(weight).norms * scale, rtol=1e-6, atol=0.0)
+    torch.testing.assert_close(scaled.nearest, table_of(weight).nearest)
+
+
+@pytest.mark.parametrize(("n_positions", "d_model"), [(2, 1), (2, 3), (17, 4), (40, 64)])
+def test_nearest_is_what_plain_loops_give(n_positions, d_model):
+    weight = random(n_positions, d_model)
+    # Cosines of units rounded to float32.
+    torch.testing.assert_close(table_of(weight).nearest.double(), plain_nearest(weight), rtol=0.0, atol=1e-6)
+
+
+def test_nearest_in_blocks_is_nearest_at_once(monkeypatch):
+    table = table_of(random(50, 8))
+    whole = table.nearest
+    monkeypatch.setattr("posembed.tables.table._BLOCK", 150)
+    # The matrix product may sum in another order for a block.
+    torch.testing.assert_close(table.nearest, whole, rtol=0.0, atol=1e-6)
+
+
+def test_the_memory_of_a_long_table_is_bounded(monkeypatch):
+    """All cosines at once would take a quarter of a gigabyte."""
+    sizes = []
+    product = torch.Tensor.__matmul__
+    monkeypatch.setattr(torch.Tensor, "__matmul__", lambda a, b: sizes.append(len(a) * b.shape[1]) or product(a, b))
+    table_of(random(8192, 4)).nearest.sum()
+    assert sum(sizes) == 8192**2
+    assert max(sizes) <= 2**23
+
+
+def test_rows_that_cannot_be_compared_have_no_nearest_and_do_not_disturb_the_others():
+    weight = random(12, 30)
+    spoilt = weight.clone()
+    spoilt[[2, 5, 8]] = torch.tensor([0.0, math.nan, math.inf])[:, None]
+    kept = [row for row in range(12) if row not in (2, 5, 8)]
+    found = table_of(spoilt).nearest
+    assert found.isnan().nonzero().flatten().tolist() == [2, 5, 8]
+    torch.testing.assert_close(found[kept], table_of(weight[kept]).nearest)
+
+
+@pytest.mark.parametrize("weight", [torch.ones(1, 4), torch.zeros(3, 4), torch.full((3, 4), math.nan)], ids=str)
+def test_without_another_row_to_compare_with_there_is_no_nearest_and_no_bound(weight):
+    table = table_of(weight)
+    assert bool(table.nearest.isnan().all())
+    assert math.isnan(table.random_bound)
+
+
+def test_non_finite_rows_are_listed():
+    weight = random(9, 3)
+    weight[3, 1], weight[7, 0], weight[8] = math.nan, math.inf, -math.inf
+    table = table_of(weight)
+    assert table.non_finite_rows == [3, 7, 8]
+    assert table_of(random(4, 2)).non_finite_rows == []
+    # What no gradient reached is another thing than what a broken one did.
+    assert not set(table.untrained_rows) & {3, 7, 8}
+
+
+# The bound, and what it finds.
+
+
+@given(st.integers(2, 800), st.integers(2, 800))
+def test_the_bound_is_exceeded_by_a_random_pair_as_rarely_as_it_says(n_rows, d_model):
+    """From another distribution: c sqrt(d - 1) / sqrt(1 - c^2) of a random pair is Student's t of d - 1 degrees."""
+    bound = table_of(torch.ones(n_rows, d_model)).random_bound
+    if bound > 1 - 1e-9:  # where 1 - bound^2 has few digits left
+        return
+    chance = scipy.stats.t.sf(bound * math.sqrt((d_model - 1) / (1 - bound**2)), d_model - 1)
+    assert chance * n_rows * (n_rows - 1) / 2 == pytest.approx(MISSED, rel=1e-6)
+
+
+def test_pairs_of_random_vectors_exceed_the_bound_about_as_often_as_allowed(monkeypatch):
+    """With one pair in ten allowed, Bonferroni's bound is nearly exact, and a count can see it."""
+    monkeypatch.setattr("posembed.tables.table.MISSED", 0.1)
+    tables = [table_of(random(2, 50, seed)) for seed in range(2000)]
+    over = sum(float(table.nearest[0]) > table.random_bound for table in tables)
+    # Binomial: 2000 draws at 0.1, within five standard deviations.
+    assert abs(over - 200) < 5 * math.sqrt(2000 * 0.1 * 0.9)
+
+
+def test_the_bound_falls_with_the_width_and_rises_with_the_length():
+    by_width = [table_of(torch.ones(100, width)).random_bound for width in (2, 16, 64, 256, 1024)]
+    by_length = [table_of(torch.ones(length, 64)).random_bound for length in (2, 10, 100, 1000)]
+    assert by_width == sorted(by_width, reverse=True)
+    assert by_length == sorted(by_length)
+
+
+@pytest.mark.parametrize(("n_positions", "d_model"), [(20, 16), (64, 64), (512, 128), (1024, 768), (50, 768)])
+def test_a_table_of_random_vectors_is_flagged_whole(n_positions, d_model):
+    for seed in range(3):
+        assert table_of(random(n_positions, d_model, seed)).untrained_rows == list(range(n_positions))
+
+
+@given(st.sets(st.integers(0, 255), max_size=20), st.integers(0, 1000), st.sampled_from([0.001, 1.0, 100.0]))
+def test_exactly_the_random_rows_of_a_smooth_table_are_found(rows, seed, scale):
+    """Whatever their scale: an initialisation is mostly smaller than what training makes of it."""
+    weight, chosen = smooth(256, 128), sorted(rows)
+    weight[chosen] = scale * random(256, 128, seed + 1)[: len(chosen)]
+    assert table_of(weight).untrained_rows == chosen
+
+
+def test_rows_of_zeros_are_found_in_any_table():
+    for weight in (smooth(64, 32), smooth(64, 3), torch.ones(64, 1)):
+        weight[[0, 40]] = 0.0
+        assert table_of(weight).untrained_rows == [0, 40]
+    assert table_of(torch.zeros(3, 2)).untrained_rows == [0, 1, 2]
+    assert table_of(torch.zeros(1, 2)).untrained_rows == [0]
+
+
+@pytest.mark.parametrize(
+    "weight",
+    [
+        torch.ones(100, 64),
+        torch.ones(1, 64),
+        torch.ones(100, 64) * torch.linspace(1, 2, 100)[:, None],
+        smooth(512, 64),
+        sinusoidal(512, 64),
+        sinusoidal(1024, 768),
+        sinusoidal(64, 16),
+    ],
+    ids=["all rows equal", "one row", "one direction", "smooth", "sinusoid", "wide sinusoid", "narrow sinusoid"],
+)
+def test_trained_tables_and_sinusoids_have_no_untrained_rows(weight):
+    assert table_of(weight).untrained_rows == []
+
+
+@pytest.mark.parametrize(("n_positions", "d_model"), [(8, 2), (64, 8), (1024, 12)])
+def test_nothing_is_said_of_tables_too_narrow_to_tell(n_positions, d_model):
+    """A circle's points are as far from each other as random ones are."""
+    table = table_of(random(n_positions, d_model))
+    assert table.random_bound > TOO_NEAR
+    assert table.untrained_rows == []
+    assert table_of(sinusoidal(n_positions, d_model)).untrained_rows == []
+
+
+def test_the_documented_limit_orthogonal_rows_are_flagged():
+    assert table_of(torch.eye(64)).untrained_rows == list(range(64))
+
+
+def test_gpt2_has_one_untrained_row():
+    folder = os.environ.get("POSEMBED_CHECKPOINTS", "")
+    if not folder or not Path(folder, "gpt2").is_dir():
+        pytest.skip("needs GPT-2's table: a folder gpt2 in the folder that POSEMBED_CHECKPOINTS names")
+    table = load_table("gpt2")
+    assert (table.name, table.offset, tuple(table.weight.shape)) == ("wpe.weight", 0, (1024, 768))
+    assert table.untrained_rows == [1023]
+    assert table.non_finite_rows == []
+    # The figures in the docstring.
+    least = table.nearest.sort().values
+    assert [f"{value:.3f}" for value in (least[0], least[1], table.random_bound)] == ["0.029", "0.524", "0.210"]
+
+
+def test_the_real_encoder_has_no_untrained_rows(encoder):
+    assert load_table(encoder.model).untrained_rows == []
+
+
+# Patches.
+
+
+def test_patches_are_the_grid_row_by_row():
+    weight = random(1 + 6, 4)
+    table = table_of(weight, n_class_tokens=1, grid=(2, 3))
+    assert table.patches.shape == (2, 3, 4)
+    assert torch.equal(table.patches[1, 2], weight[6])
+    assert torch.equal(table.patches[0, 0], weight[1])
+
+
+def test_a_table_without_a_grid_has_no_patches():
+    with pytest.raises(PositionTableError) as caught:
+        _ = table_of(random(4, 3)).patches
+    assert one_line(caught) == "wpe.weight of here has no known grid of patches; take its weight"
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("weight", "changes", "words"),
+    [
+        (torch.zeros(3), {}, "not a tensor of float32 with the shape (3,)"),
+        (torch.zeros(2, 3, dtype=torch.int8), {}, "not a tensor of int8 with the shape (2, 3)"),
+        (torch.zeros(2, 3, dtype=torch.bfloat16), {}, "not a tensor of bfloat16"),
+        (np.zeros((2, 3)), {}, "not a ndarray"),
+        (torch.zeros(0, 3), {}, "wpe.weight is empty: its shape is (0, 3)"),
+        (torch.zeros(3, 0), {}, "wpe.weight is empty: its shape is (3, 0)"),
+        (torch.zeros(7, 3), {"grid": (2, 3)}, "0 class tokens and a grid of (2, 3) patches are not 7 positions"),
+    ],
+)
+def test_what_is_no_table_is_refused(weight, changes, words):
+    with pytest.raises(PositionTableError) as caught:
+        table_of(weight, **changes)
+    assert words in one_line(caught)
