@@ -26,7 +26,7 @@ book: setup     ## execute the chapters and build the book into _build/html
 test: setup     ## every test: package, chapters, built pages
 	@$(RUN) tools/test.py
 
-bench: setup    ## time and memory beside other libraries, 12 minutes (ONLY=rope for one part, QUICK=1 for a try)
+bench: setup    ## time and memory beside other libraries, 17 minutes (ONLY=rope for one part, QUICK=1 for a try)
 	@$(RUN) -m benchmarks $(if $(ONLY),--only $(ONLY)) $(if $(QUICK),--quick)
 	@$(if $(ONLY)$(QUICK),,$(RUN) tools/benchmarks_page.py)
 

@@ -106,6 +106,8 @@ def _load(source: Path | str, *, local_files_only: bool) -> Encoder:
     # A tokenizer whose files are missing is made without a word, and would turn every text into unknowns.
     if len(tokenizer) != model.config.vocab_size:
         raise OSError(f"its tokenizer knows {len(tokenizer)} tokens, not {model.config.vocab_size}")
+    # The same name wherever it came from: results that print it are the same then, and hold no path.
+    model.config.name_or_path = HUB_NAME
     return Encoder(model.eval(), tokenizer)
 
 

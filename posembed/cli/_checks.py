@@ -5,10 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import platform
-import threading
-import urllib.error
-import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -59,10 +56,18 @@ def all_checks() -> Iterator[Check]:
         yield check_library(name)
     yield check_gpu()
     yield check_checkpoints()
-    yield check_cache()
+    yield _attempt("posembed's cache", check_cache)
     yield check_hub_cache()
-    yield check_encoder()
-    yield check_hub()
+    yield _attempt("all-MiniLM-L6-v2", check_encoder)
+    yield _attempt("the hub", check_hub)
+
+
+def _attempt(name: str, check: Callable[[], Check]) -> Check:
+    """Run a check that needs libraries, which may be damaged."""
+    try:
+        return check()
+    except Exception as error:  # as when a library is imported
+        return Check(name, "broken", f"cannot be looked at: {_reason(error)}", "mend the libraries above first")
 
 
 def check_library(name: str) -> Check:
@@ -78,8 +83,7 @@ def check_library(name: str) -> Check:
         importlib.import_module(module)
         return Check(name, "ok", version(name))
     except Exception as error:  # a library that is damaged may raise anything
-        reason = " ".join(str(error).split()) or type(error).__name__
-        return Check(name, "broken", f"cannot be imported: {reason}", f"install it again: pip install {name}")
+        return Check(name, "broken", f"cannot be imported: {_reason(error)}", f"install it again: pip install {name}")
 
 
 def check_gpu() -> Check:
@@ -214,32 +218,16 @@ def check_hub(patience: float = PATIENCE) -> Check:
         >>> check_hub(patience=0.01).name
         'the hub'
     """
+    from ..tables._http import site
+    from ..tables._hub import why_unreachable
+
+    reason = why_unreachable(patience)
+    if reason is not None:
+        return Check("the hub", "missing", reason, "sources come from local folders, POSEMBED_CHECKPOINTS and the caches")
     from huggingface_hub import constants
 
-    instead = "sources come from local folders, POSEMBED_CHECKPOINTS and the caches"
-    if constants.HF_HUB_OFFLINE:
-        return Check("the hub", "missing", "not asked, because HF_HUB_OFFLINE is set", instead)
-    endpoint = constants.ENDPOINT
-    answers: list[str] = []
-    # In a thread, because looking up a name has no time limit of its own.
-    asking = threading.Thread(target=lambda: answers.append(_ask(endpoint, patience)), daemon=True)
-    asking.start()
-    asking.join(patience + 0.5)
-    answer = answers[0] if answers else f"no answer within {patience:g} seconds"
-    if answer:
-        return Check("the hub", "missing", f"{endpoint}: {answer}", instead)
-    return Check("the hub", "ok", f"{endpoint} answers")
+    return Check("the hub", "ok", f"{site(constants.ENDPOINT)} answers")
 
 
-def _ask(endpoint: str, patience: float) -> str:
-    """Return what is wrong, nothing where the hub answers."""
-    try:
-        request = urllib.request.Request(f"{endpoint}/gpt2/resolve/main/config.json", method="HEAD")
-        with urllib.request.urlopen(request, timeout=patience):
-            return ""
-    except urllib.error.HTTPError as error:
-        # That it has no such model, or wants to know who asks, is an answer too.
-        return "" if error.code in (401, 403, 404) else f"it answers {error.code}"
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "reason", None) or error
-        return " ".join(str(reason).split()) or type(error).__name__
+def _reason(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

@@ -26,8 +26,8 @@ def guarded(command: Callable[..., Any]) -> Callable[..., None]:
         command: a function with typer's annotations.
 
     Returns:
-        The function with the same signature. It raises ``typer.Exit``: with 1 for a `PosembedError`, 130 for Ctrl-C,
-        141 when what read its output has gone.
+        The function with the same signature. It raises ``typer.Exit``: with 1 for a `PosembedError` and for a library
+        that cannot be imported, 130 for Ctrl-C, 141 when what read its output has gone.
 
     Example:
         >>> import typer
@@ -50,6 +50,9 @@ def guarded(command: Callable[..., Any]) -> Callable[..., None]:
             sys.stdout.flush()
         except PosembedError as error:
             complain(error)
+            raise typer.Exit(FAILED) from None
+        except ImportError as error:
+            complain(f"a library cannot be imported: {error}; `posembed doctor` says which, and what to do")
             raise typer.Exit(FAILED) from None
         except KeyboardInterrupt:
             raise typer.Exit(INTERRUPTED) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from . import _options as options
@@ -119,12 +120,14 @@ def _spectrum_json(spread: Any) -> dict[str, Any] | None:
 
 
 def _draw(found: PositionTable, width: int, plain: bool) -> None:
-    norms, nearest = found.norms.tolist(), found.nearest.tolist()
+    # A row with infinity in it has no norm to draw, nor has one with NaN.
+    norms = [norm if math.isfinite(norm) else math.nan for norm in found.norms.tolist()]
+    nearest = found.nearest.tolist()
     width = min(width, WIDEST_PICTURE, found.n_positions)
     ends = pictures.under("0", str(found.n_positions - 1), width)
-    finite = [norm for norm in norms if norm < float("inf")]
+    highest = max((norm for norm in norms if not math.isnan(norm)), default=1.0)
     for title, line in (
-        ("norm of each row, from 0", pictures.strip(norms, width, low=0, high=max(finite, default=1.0), plain=plain)),
+        ("norm of each row, from 0", pictures.strip(norms, width, low=0, high=highest, plain=plain)),
         (
             "cosine of each row with its nearest other row, from 0 to 1",
             pictures.strip(nearest, width, low=0, high=1, choose=min, plain=plain),

@@ -23,7 +23,7 @@ def component_curves(
         size: width and height in inches.
 
     Returns:
-        The figure: a curve for each component, against the position.
+        The figure, with a curve for each component, against the position.
 
     Example:
         >>> from posembed import sinusoidal

@@ -26,7 +26,7 @@ def helix_portrait(found: Spectrum, *, alt: str, size: tuple[float, float] = (4.
         size: width and height in inches.
 
     Returns:
-        The figure: a point for each position, dark for the first, light for the last.
+        The figure, with a point for each position, dark for the first, light for the last.
 
     Raises:
         FigureInputError: there is one component alone.

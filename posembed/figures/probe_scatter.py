@@ -23,7 +23,7 @@ def probe_scatter(result: ProbeResult, *, alt: str, size: tuple[float, float] = 
         size: width and height in inches.
 
     Returns:
-        The figure: a point for each row, and the line on which a perfect probe lies.
+        The figure, with a point for each row and the line on which a perfect probe lies.
 
     Example:
         >>> from posembed import probe_table, sinusoidal

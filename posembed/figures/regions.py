@@ -21,7 +21,7 @@ def error_by_region(
         size: width and height in inches.
 
     Returns:
-        The figure: a step for each region; a dashed line for the constant guess of the first result.
+        The figure, with a step for each region and a dashed line for the constant guess of the first result.
 
     Raises:
         FigureInputError: no result.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from numbers import Integral
 
 import numpy as np
 
@@ -16,6 +17,6 @@ def generator(seed: int, purpose: str) -> np.random.Generator:
 
 def checked_seed(seed: int) -> int:
     """Refuse what no generator takes."""
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32:
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or not 0 <= seed < 2**32:
         raise ProbeInputError(f"seed is {seed!r}; it must be a whole number from 0 to 2^32 - 1")
-    return seed
+    return int(seed)

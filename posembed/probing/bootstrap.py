@@ -66,7 +66,10 @@ def mean_interval(values: Float[np.ndarray, " n"], *, level: float = 0.95, seed:
         seed: of the draws.
 
     Returns:
-        The interval. With a handful of values it is too narrow, as every bootstrap is.
+        The interval. With a handful of values it is too narrow, as every bootstrap is, and where values stay alike for
+        about as long as a block: with a correlation of .9 between neighbours, an interval of level .95 held the mean
+        of 64, 256 and 1024 values in about .64, .79 and .90 of the cases. What another fit would have changed is not
+        in it.
 
     Raises:
         ProbeInputError: no values, or a level outside 0 to 1.

@@ -153,8 +153,8 @@ def probe_order(table: Any, *, split: Split = "even-odd", rows: RowChoice = None
         seed: of pairs, folds, controls and the interval.
 
     Returns:
-        The accuracy and what it is to be compared with. Below one half it is order read backwards: a score that rises
-        over the rows it was fitted to may fall beyond them.
+        The accuracy and what it is to be compared with. Below one half it is order read backwards, because a score that
+        rises over the rows it was fitted to may fall beyond them.
 
     Raises:
         ProbeInputError: an unknown split, rows that the table does not have, too few of them, a bad seed.

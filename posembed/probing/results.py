@@ -39,8 +39,9 @@ class Region(NamedTuple):
 class Baselines:
     """Test errors of what knows nothing of the table, in positions.
 
-    With the split "half" permuted labels are no extrapolation, because they come from the whole range on both sides:
-    chance is a quarter of the range there, where the constant guess errs by half of it.
+    Permuted labels are dealt out over all rows, but with the split "half" inside each half. They are then beyond those
+    that were seen, as the true ones are, and chance is half of the range, as for the constant guess; dealt out over all
+    rows it would be a quarter.
 
     Attributes:
         constant: of the median of the training positions.

@@ -47,7 +47,8 @@ def probe_table(
     Beside the score stand the best constant guess, the same probe on permuted labels (the control task of Hewitt and
     Liang 2019), the same probe on tables of random numbers, and an interval that takes into account that errors of
     neighbours are alike. "ols" and "ridge" run ten permutations and five random tables, "gd" four and five, "mlp" two
-    and two. With five folds each permutation and each random table is tested on one of them.
+    and two. With five folds each permutation and each random table is tested on one of them. With "half" labels are
+    permuted inside each half, so that no control sees labels of the second before it is tested there.
 
     Args:
         table: what `posembed.load_table` takes, or a `PositionTable`.
@@ -77,7 +78,7 @@ def probe_table(
     chosen = chosen_rows(table, rows, at_least=2, purpose="a probe")
     parts = split_rows(chosen.positions, split, seed=checked_seed(seed))
     with one_thread():
-        fits = _fits(probe, chosen.x, chosen.positions, parts, seed)
+        fits = _fits(probe, chosen.x, chosen.positions, parts, split, seed)
         baselines = _baselines(probe, chosen.x, chosen.positions, parts, fits, seed)
     tested = np.concatenate([part.test for part in parts])
     order = np.argsort(tested)
@@ -127,10 +128,15 @@ def make_probe(probe: Probe, seed: int) -> Any:
     return makers[probe]()
 
 
-def _fits(probe: Probe, x: np.ndarray, positions: np.ndarray, parts: Sequence[Part], seed: int) -> list[_Fit]:
+def _fits(
+    probe: Probe, x: np.ndarray, positions: np.ndarray, parts: Sequence[Part], split: Split, seed: int
+) -> list[_Fit]:
     """A fit to each part, with every so manyth permutation beside the true positions."""
     true = positions.astype(np.float64)
     permuted = permuted_labels(true, REPEATS[probe].permuted_labels, seed=seed)
+    if split == "half":
+        for side in parts[0]:
+            permuted[side] = true[side][permuted[side].argsort(axis=0).argsort(axis=0)]
     labels = [np.column_stack([true, permuted[:, number :: len(parts)]]) for number in range(len(parts))]
     return [_fit(probe, x, some, part, seed) for some, part in zip(labels, parts, strict=True)]
 

@@ -115,7 +115,7 @@ class _Survey:
 
     def __init__(self, n: int):
         self.n, self.rows_of_future, self.bad = n, np.zeros(n, bool), np.zeros(n, bool)
-        self.open_future = False
+        self.open_future = self.partly_open = False
         self.largest = self.least = self.uneven = 0.0
 
     def add(self, rows: np.ndarray, start: int) -> None:
@@ -126,13 +126,15 @@ class _Survey:
         self.rows_of_future[here] = absent.any(axis=1)
         self.bad[here] = ~np.isfinite(numbers).all(axis=1)
         self.open_future |= bool(np.triu(numbers, start + 1).any())
+        self.partly_open |= bool((absent.sum(axis=1) < self.n - 1 - places[here]).any())
         self.largest = max(self.largest, float(np.abs(numbers).max()))
         self.least = min(self.least, float(numbers.min()))
         self.uneven = max(self.uneven, float(np.abs(numbers.sum(axis=1) - 1).max()))
 
     def check(self) -> None:
         check_finite_rows(self.bad, range(self.n), "the matrix", "only the future may be minus infinity")
-        if self.open_future:
+        # A zero among minus infinities is a bias, not what a mask left out.
+        if self.open_future or self.partly_open:
             advice = "minus infinity may only fill the whole future, above the diagonal"
             check_finite_rows(self.rows_of_future, range(self.n), "the matrix", advice)
 

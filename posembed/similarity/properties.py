@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -28,14 +29,14 @@ class Properties:
 
     Attributes:
         monotonicity: over every row i and each side, the share of offset pairs 0 < m < n <= max_offset with
-            A[i, i±m] > A[i, i±n]; ties count one half. 1 falls with distance everywhere, 0.5 has no order. Of causal
-            maps the past side only. NaN where no row has two offsets on a side.
+            ``A[i, i±m] > A[i, i±n]``; ties count one half. 1 falls with distance everywhere, 0.5 has no order. Of
+            causal maps the past side only. NaN where no row has two offsets on a side.
         translation_invariance: 1 - (variance left inside the signed diagonals) / (total variance), the main diagonal
             left out of both. 1 is Toeplitz: the signed distance says all. NaN where nothing varies.
-        symmetry: 1 - ||A - A^T||^2 / (4 ||A - mean(A)||^2). 1 is symmetric, 0.5 independent noise, 0 antisymmetric.
+        symmetry: ``1 - ||A - A^T||^2 / (4 ||A - mean(A)||^2)``. 1 is symmetric, 0.5 independent noise, 0 antisymmetric.
             NaN where nothing varies, or where the future holds minus infinity.
-        locality: the mean over the rows of sum_j A_ij 2^-|i-j|, of attention maps (Chen et al. 2023, The Locality and
-            Symmetry of Positional Encodings). NaN unless no entry is negative and every row sums to one.
+        locality: the mean over the rows of ``sum_j A_ij 2^-|i-j|``, of attention maps (Chen et al. 2023, The Locality
+            and Symmetry of Positional Encodings). NaN unless no entry is negative and every row sums to one.
 
     Example:
         >>> from posembed.similarity import Properties
@@ -93,7 +94,7 @@ def properties(
     """
     if similarity not in ("dot", "cosine"):
         raise PropertiesInputError(f"similarity is {similarity!r}; choose 'dot' or 'cosine'")
-    _check_offset(max_offset)
+    max_offset = _checked_offset(max_offset)
     weight = _weight_of(table)
     positions = row_positions(rows, len(weight), PropertiesInputError)
     weight = weight[torch.from_numpy(positions)].detach().cpu().double()
@@ -109,9 +110,10 @@ def properties_of_matrix(
     Entries are compared as they are given. Something varies where the standard deviation is above the rounding of the
     largest entry in the matrix's format.
 
-    A map is causal where everything above the diagonal is zero or minus infinity. Then monotonicity looks at the past
-    side only. Zeros above the diagonal count as numbers in translation invariance and symmetry; minus infinity leaves
-    translation invariance to the past side, and symmetry NaN.
+    A map is causal where everything above the diagonal is zero, or everything is minus infinity. Then monotonicity
+    looks at the past side only. Zeros above the diagonal count as numbers in translation invariance and symmetry; minus
+    infinity leaves translation invariance to the past side, and symmetry NaN. The large negative number that some masks
+    hold in its place is a number like any other: fill it with minus infinity first.
 
     Args:
         matrix: row i holds what query i gives each key, on any device and in any floating-point format.
@@ -132,7 +134,7 @@ def properties_of_matrix(
         >>> print(properties_of_matrix(at - at[:, None]))
         monotonicity 0.500, translation invariance 1.000, symmetry 0.000, locality undefined
     """
-    _check_offset(max_offset)
+    max_offset = _checked_offset(max_offset)
     values = _floating(matrix, "matrix")
     if values.ndim != 2 or values.shape[0] != values.shape[1] or not len(values):
         raise PropertiesInputError(f"the matrix has shape {tuple(values.shape)}; it must be square and not empty")
@@ -155,6 +157,8 @@ def _weight_of(table: Any) -> Tensor:
         weight = weight if isinstance(weight, Tensor) else torch.from_numpy(weight.astype(np.float64))
     else:
         weight = as_table(table).weight
+    if weight.ndim == 3 and len(weight) == 1:  # as vision models keep theirs
+        weight = weight[0]
     if weight.ndim != 2 or not weight.numel():
         raise PropertiesInputError(f"the table has shape {tuple(weight.shape)}; it must be (n_positions, d_model)")
     return weight
@@ -172,7 +176,9 @@ def _floating(values: Any, name: str) -> Tensor | np.ndarray:
     return values
 
 
-def _check_offset(max_offset: Any) -> None:
-    whole = isinstance(max_offset, int) and not isinstance(max_offset, bool)
-    if max_offset is not None and (not whole or max_offset < 1):
+def _checked_offset(max_offset: Any) -> int | None:
+    if max_offset is None:
+        return None
+    if not isinstance(max_offset, Integral) or isinstance(max_offset, bool) or max_offset < 1:
         raise PropertiesInputError(f"max_offset is {max_offset!r}; it must be a whole number of at least 1")
+    return int(max_offset)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+import threading
 from pathlib import Path
 from typing import Any
 
 from ..errors import CheckpointNotFoundError, HubError, PosembedError
 from . import _cache
 from ._bytes import WEIGHT_FILES, LocalFile, checked_filename, read_json
-from ._http import RENEW, Answer, HubClient, NoAnswerError, innermost, one_line, site
+from ._http import RENEW, Answer, HubClient, NoAnswerError, innermost, one_line, origin, site
 from ._hub_file import HubFile
-from ._ranges import RefusedError, RemoteFile
+from ._ranges import LOGIN_PAGE, RefusedError, RemoteFile
 
 # Enough for the header of a safetensors file, or the list of tensors at the front of torch's zip, of most models.
 FIRST = 2**16
@@ -38,9 +39,11 @@ class HubCheckpoint:
 
     Raises:
         CheckpointNotFoundError: no repository or revision can be called so.
+        HubError: HF_ENDPOINT is not the address of a hub.
     """
 
     def __init__(self, repo_id: str, *, revision: str | None = None, download: bool = False, refresh: bool = False):
+        check_endpoint()
         self.source = _checked_repo_id(repo_id)
         self._asked = _checked_revision("main" if revision is None else revision)
         self.revision = self._asked if _cache.COMMIT.fullmatch(self._asked) else None
@@ -213,17 +216,57 @@ def is_repo_id(text: str) -> bool:
         return False
 
 
-def why_unreachable(timeout: float = 3.0) -> str | None:
-    """Ask the hub for a small file once: None where it answers, else the reason in one line."""
-    from huggingface_hub import constants, hf_hub_url
+def why_unreachable(patience: float = 3.0) -> str | None:
+    """Ask the hub for a small file once, as a table is asked for: None where it answers, else the reason in one line.
+
+    Args:
+        patience: seconds to wait.
+    """
+    try:
+        check_endpoint()
+    except HubError as error:
+        return str(error)
+    from huggingface_hub import constants
 
     if constants.HF_HUB_OFFLINE:
-        return "HF_HUB_OFFLINE is set"
+        return "not asked, because HF_HUB_OFFLINE is set"
+    found: list[str | None] = []
+    # In a thread, because looking up a name has no time limit of its own.
+    asking = threading.Thread(target=lambda: found.append(_ask(patience)), daemon=True)
+    asking.start()
+    asking.join(patience + 0.5)
+    reason = found[0] if found else f"no answer within {patience:g} s"
+    return None if reason is None else f"{site(constants.ENDPOINT)}: {reason}"
+
+
+def _ask(patience: float) -> str | None:
+    from huggingface_hub import hf_hub_url
+
     try:
-        with HubClient(timeout).get(hf_hub_url("gpt2", "config.json"), {}) as answer:
-            return None if answer.status < 500 else f"{site(constants.ENDPOINT)} answers {answer.status}"
+        with HubClient(patience).get(hf_hub_url("gpt2", "config.json"), {}) as answer:
+            if answer.status == 200 and "text/html" in answer.headers.get("content-type", ""):
+                return LOGIN_PAGE
+            # That it has no such model, or wants to know who asks, is an answer too.
+            return None if answer.status < 400 or answer.status in (401, 403, 404) else f"it answers {answer.status}"
     except (NoAnswerError, HubError) as error:
-        return f"{site(constants.ENDPOINT)}: {error}"
+        return str(error)
+
+
+def check_endpoint() -> None:
+    """See whether the address of the hub is one; huggingface_hub meets one that is not with errors of many kinds.
+
+    Raises:
+        HubError: it is none of the web.
+    """
+    try:
+        from huggingface_hub import constants
+
+        scheme, host, _ = origin(constants.ENDPOINT)
+    except ValueError:  # a port that is no number, a bracket that does not close; the import may find it too
+        scheme = host = ""
+    if scheme not in ("http", "https") or not host:
+        # Not quoted: there may be a password in it.
+        raise HubError("HF_ENDPOINT is not the address of a hub; unset it, or write it as https://huggingface.co")
 
 
 def _checked_repo_id(repo_id: str) -> str:

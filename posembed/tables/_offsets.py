@@ -33,7 +33,6 @@ _AFTER_PADDING = {
     "longformer": 1,
     "luke": 1,
     "markuplm": 0,
-    "mpnet": 1,
     "prophetnet": 0,
     "roberta": 1,
     "roberta-prelayernorm": 1,
@@ -46,7 +45,7 @@ _AFTER_PADDING = {
 # Two rows, whatever the padding id.
 _TWO = frozenset(
     {
-        *("bart", "biogpt", "florence2", "mbart", "mra", "mvp", "nystromformer", "opt", "plbart"),
+        *("bart", "biogpt", "florence2", "mbart", "mpnet", "mra", "mvp", "nystromformer", "opt", "plbart"),
         *("pp_formulanet", "pp_formulanet_text", "trocr", "yoso"),
     }
 )

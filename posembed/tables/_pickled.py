@@ -22,6 +22,7 @@ from torch import Tensor
 from ..errors import CheckpointError
 from ._bytes import ByteSource, LocalFile, lfs_pointer
 from ._floats import checked_kind, item_size, kind_of, widen, widened
+from ._names import printable
 from ._weights import Entry
 from ._zip import Archive
 
@@ -67,7 +68,7 @@ class PickledFile:
 
     def read(self, name: str) -> Tensor:
         """Return one tensor; only its own bytes are read, where the file is a zip archive."""
-        entry, what = self.entries[name], f"{name} in {self._source.name}"
+        entry, what = self.entries[name], f"{printable(name)} in {self._source.name}"
         checked_kind(entry.kind, what)
         if name in self._whole:
             return widened(self._whole[name])

@@ -11,6 +11,7 @@ from ..errors import CheckpointError
 from ._bytes import ByteSource, lfs_pointer
 from ._floats import checked_kind, widen
 from ._json import parse_object
+from ._names import printable
 from ._weights import Entry
 
 # The header of a usual checkpoint is smaller, so it comes with the first read.
@@ -76,7 +77,7 @@ class SafetensorsFile:
     def read(self, name: str) -> Tensor:
         """Return one tensor; only its own bytes are read."""
         entry, (begin, end) = self.entries[name], self._places[name]
-        kind = checked_kind(entry.kind, f"{name} in {self._source.name}")
+        kind = checked_kind(entry.kind, f"{printable(name)} in {self._source.name}")
         return widen(self._source.read(self._start + begin, self._start + end), kind).reshape(entry.shape)
 
     def _add(self, name: str, claims: Any) -> None:

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ..errors import PositionTableError
+from ._names import printable
 
 # How often a table of random vectors may have a row that is not flagged as one.
 MISSED = 0.001
@@ -89,13 +90,13 @@ class PositionTable:
 
     def __repr__(self) -> str:
         return (
-            f"PositionTable({self.source!r}, {self.name}: {self.n_positions} positions x {self.d_model}, "
+            f"PositionTable({self.source!r}, {printable(self.name)}: {self.n_positions} positions x {self.d_model}, "
             f"{self.stored_dtype})"
         )
 
     @property
     def norms(self) -> Float[Tensor, "n_positions"]:
-        """The Euclidean length of each row, in float64: the square of a large float32 would be infinite."""
+        """The Euclidean length of each row, in float64, because the square of a large float32 would be infinite."""
         return torch.linalg.vector_norm(self.weight.double(), dim=1)
 
     @property

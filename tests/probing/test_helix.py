@@ -108,6 +108,20 @@ def test_random_walks_hardly_ever_have_one(monkeypatch):
     assert sum(spectrum(walk).helix is not None for walk in walks) > 40
 
 
+def test_smoothed_noise_often_has_one():
+    weights = np.exp(-0.5 * (np.arange(-40, 41) / 10) ** 2)
+    noise = [random_table(336, 384, seed=seed) for seed in range(8)]
+    tables = [np.apply_along_axis(np.convolve, 0, some, weights, "valid") for some in noise]
+    assert sum(spectrum(table).helix is not None for table in tables) >= 2
+
+
+@pytest.mark.parametrize(("turns_off", "found"), [(0.05, True), (0.5, False)])
+def test_a_ring_keeps_an_even_pace(turns_off, found):
+    turns = np.linspace(0, 87, 512)
+    turns += turns_off / 2 * np.sin(np.linspace(0, 3 * np.pi, 512))
+    assert (find_helix(np.column_stack([np.cos(2 * np.pi * turns), np.sin(2 * np.pi * turns)])) is not None) == found
+
+
 def test_few_rows_fit_anything():
     assert find_helix(circle(31, 8.0)) is None
     assert find_helix(circle(32, 8.0)) is not None

@@ -14,7 +14,8 @@ from sklearn.metrics import mean_absolute_error, r2_score
 
 from posembed import sinusoidal
 from posembed.errors import ProbeInputError
-from posembed.probing import PROBES, SPLITS, mean_interval, probe_table, split_rows
+from posembed.probing import PROBES, SPLITS, LeastSquares, mean_interval, probe_table, split_rows
+from posembed.probing.table_probe import REPEATS, Repeats
 
 every_probe = pytest.mark.parametrize("probe", PROBES)
 every_split = pytest.mark.parametrize("split", SPLITS)
@@ -90,7 +91,7 @@ def test_other_rows_of_the_table_play_no_part(probe):
     assert among.by_region == [(start + 10, stop + 10, pytest.approx(mae)) for start, stop, mae in alone.by_region]
 
 
-# What a control at chance scores: a constant errs by a quarter of n evenly spread labels.
+# So many that chance, a quarter of them between seen rows and half of them beyond, is far from no error.
 N = 200
 
 
@@ -106,9 +107,35 @@ def test_controls_are_no_better_than_chance(probe, split):
             assert max(result.test_mae, controls.permuted_labels, controls.random_table) < 1e-6
         return
     spread = 4 * controls.permuted_labels_spread / len(controls.permuted_labels_runs) ** 0.5
-    assert controls.permuted_labels > N / 4 - spread - 2
+    assert controls.permuted_labels > controls.constant - spread - 2
     assert controls.random_table > 0.9 * controls.constant
     assert result.test_mae < 0.1 * controls.constant
+
+
+@every_probe
+def test_from_half_to_half_permuted_labels_extrapolate_as_the_score_does(probe):
+    """Dealt out over all rows they would be guessed by a constant with an error of a quarter of the range."""
+    controls = probe_table(np.ones((N, 3)), probe=probe, split="half").baselines
+    assert controls.permuted_labels_runs == pytest.approx([controls.constant] * len(controls.permuted_labels_runs))
+    assert controls.constant == N / 2
+
+
+@pytest.mark.parametrize("n", [60, 61])
+def test_from_half_to_half_labels_are_dealt_out_inside_each(n, monkeypatch):
+    seen = []
+
+    class Recorder(LeastSquares):
+        def fit(self, x, y):
+            seen.append(y)
+            return super().fit(x, y)
+
+    monkeypatch.setattr("posembed.probing.table_probe.LeastSquares", Recorder)
+    probe_table(random_table(n, 4), probe="ols", split="half", rows=(1, n))
+    labels = seen[0]
+    train = np.arange(1, n)[: n // 2]
+    np.testing.assert_array_equal(labels[:, 0], train)
+    np.testing.assert_array_equal(np.sort(labels, axis=0), np.repeat(train[:, None], 11, axis=1))
+    assert len({tuple(column) for column in labels.T}) == 11
 
 
 @every_probe
@@ -137,7 +164,8 @@ def test_each_control_is_run_several_times(probe):
 @every_probe
 @every_split
 @pytest.mark.parametrize("value", [0.0, 0.1, -3e30])
-def test_equal_rows_give_the_mean_of_the_training_positions(probe, split, value):
+def test_equal_rows_give_the_mean_of_the_training_positions(probe, split, value, monkeypatch):
+    monkeypatch.setitem(REPEATS, probe, Repeats(1, 1))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         result = probe_table(torch.full((20, 4), value), probe=probe, split=split)
@@ -153,7 +181,8 @@ def test_equal_rows_give_the_mean_of_the_training_positions(probe, split, value)
     [(probe, shape) for probe in FAST for shape in [(2, 1), (2, 3), (3, 1), (5, 1), (6, 40)]]
     + [("gd", (2, 3)), ("gd", (5, 1)), ("mlp", (2, 3)), ("mlp", (6, 40))],
 )
-def test_small_and_wide_tables(probe, shape):
+def test_small_and_wide_tables(probe, shape, monkeypatch):
+    monkeypatch.setitem(REPEATS, probe, Repeats(1, 1))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for split in SPLITS if shape[0] >= 5 else ("even-odd", "all", "half"):

@@ -3,6 +3,7 @@ import math
 import os
 import tracemalloc
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -129,9 +130,9 @@ def test_of_causal_maps_monotonicity_looks_at_the_past(matrix, max_offset, block
     assert found.symmetry == pytest.approx(symmetry, abs=1e-13, nan_ok=True)
 
 
-@pytest.mark.parametrize("n", [63, 64, 65, 129])
-@pytest.mark.parametrize("max_offset", [None, 1, 2, 31, 32, 33, 200])
-def test_larger_matrices_of_any_width(n, max_offset, _blocks):
+@cache
+def larger_matrix(n, max_offset):
+    """A matrix with ties and its monotonicity, by counting."""
     matrix = random(n, n).mul(8).round()
     values = matrix.numpy()
     points = pairs = 0
@@ -141,7 +142,13 @@ def test_larger_matrices_of_any_width(n, max_offset, _blocks):
             near, far = np.triu_indices(len(side), 1)
             points += (side[near] > side[far]).sum() + (side[near] == side[far]).sum() / 2
             pairs += len(near)
-    wanted = points / pairs if pairs else NAN
+    return matrix, points / pairs if pairs else NAN
+
+
+@pytest.mark.parametrize("n", [63, 64, 65, 129])
+@pytest.mark.parametrize("max_offset", [None, 1, 2, 31, 32, 33, 200])
+def test_larger_matrices_of_any_width(n, max_offset, _blocks):
+    matrix, wanted = larger_matrix(n, max_offset)
     assert properties_of_matrix(matrix, max_offset=max_offset).monotonicity == pytest.approx(wanted, nan_ok=True)
 
 
@@ -549,6 +556,12 @@ def test_a_table_that_is_none_is_refused(table, piece):
     assert piece in one_line(caught)
 
 
+@pytest.mark.bad_input  # numpy's whole numbers are none of Python's to a type checker
+def test_numpys_whole_numbers_and_the_tables_of_vision_models():
+    table = random(6, 4)
+    assert properties(table[None], max_offset=np.int64(3)) == properties(table, max_offset=3)
+
+
 @pytest.mark.bad_input
 @pytest.mark.parametrize("max_offset", [0, -1, 2.0, "3", True, NAN], ids=repr)
 def test_an_offset_that_is_none_is_refused(max_offset):
@@ -629,6 +642,15 @@ def test_rows_of_a_matrix_that_are_not_finite_are_named(value, place, _blocks):
     matrix = random(9, 9)
     matrix[place] = value
     with pytest.raises(NonFiniteError, match="row 4 of the matrix holds NaN or infinity"):
+        properties_of_matrix(matrix)
+
+
+@pytest.mark.parametrize("place", [(0, 1), (0, slice(1, None)), (4, 8), (7, 8)], ids=["entry", "row", "end", "last"])
+def test_zeros_among_minus_infinities_are_a_bias_and_no_mask(place, _blocks):
+    """As in a prefix that every query sees, or in blocks: the future is open there, and its zeros count."""
+    matrix = by_distance(9).masked_fill(torch.ones(9, 9).triu(1).bool(), -INF)
+    matrix[place] = 0.0
+    with pytest.raises(NonFiniteError, match="minus infinity may only fill the whole future"):
         properties_of_matrix(matrix)
 
 

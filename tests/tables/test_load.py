@@ -701,7 +701,7 @@ def test_the_real_encoder_from_its_files_and_alive(encoder):
     stored = safetensors.torch.load_file(folder / "model.safetensors")
     assert torch.equal(table.weight, stored["embeddings.position_embeddings.weight"])
     assert torch.equal(table.weight, alive.weight)
-    assert alive.source == "BertModel"
+    assert alive.source == "BertModel (sentence-transformers/all-MiniLM-L6-v2)"
     assert (table.offset, tuple(table.weight.shape)) == (0, (512, 384))
     # The beginning of the file, the table, and config.json.
     assert table.bytes_read < 1.01 * table.weight.nbytes + 200_000
