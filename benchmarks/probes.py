@@ -49,11 +49,12 @@ class Given:
 
 
 def cases(quick: bool) -> list[Case]:
-    """The real table at hand, by two splits; GPT-2's too, where its folder is."""
+    """The sinusoids of 2017, the real table at hand by two splits, and GPT-2's where its folder is."""
     if quick:
-        return [_case("sinusoids 40 x 8", _sinusoids, "even-odd", 40, QUICK_STEPS)]
+        return [_case("sinusoids 40 x 8", partial(_sinusoids, 40, 8), "even-odd", 40, QUICK_STEPS)]
     found = [
-        _case(f"all-MiniLM-L6-v2 512 x 384, {split}", _minilm, split, 512, STEPS) for split in ("even-odd", "folds")
+        _case("sinusoids 512 x 768, even-odd", partial(_sinusoids, 512, 768), "even-odd", 512, STEPS),
+        *(_case(f"all-MiniLM-L6-v2 512 x 384, {split}", _minilm, split, 512, STEPS) for split in ("even-odd", "folds")),
     ]
     if (Path(os.environ.get("POSEMBED_CHECKPOINTS", "")) / "gpt2" / "config.json").exists():
         found.append(_case("GPT-2's first 512 rows x 768, even-odd", _gpt2, "even-odd", 512, STEPS))
@@ -170,5 +171,5 @@ def _gpt2() -> np.ndarray:
     return as_table("gpt2").weight[:512].double().numpy()
 
 
-def _sinusoids() -> np.ndarray:
-    return sinusoidal(40, 8).double().numpy()
+def _sinusoids(n_positions: int, d_model: int) -> np.ndarray:
+    return sinusoidal(n_positions, d_model).double().numpy()

@@ -221,9 +221,10 @@ def check_hub(patience: float = PATIENCE) -> Check:
     from ..tables._http import site
     from ..tables._hub import why_unreachable
 
+    instead = "sources come from local folders, POSEMBED_CHECKPOINTS and the caches"
     reason = why_unreachable(patience)
     if reason is not None:
-        return Check("the hub", "missing", reason, "sources come from local folders, POSEMBED_CHECKPOINTS and the caches")
+        return Check("the hub", "missing", reason, instead)
     from huggingface_hub import constants
 
     return Check("the hub", "ok", f"{site(constants.ENDPOINT)} answers")

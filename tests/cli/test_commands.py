@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from posembed.probing import description_length, probe_table, spectrum
 from posembed.similarity import properties
@@ -95,6 +96,17 @@ def test_a_table_with_nan_is_shown_and_its_probe_refused(checkpoints, data, call
     code, printed, complained = call("probe", "owner/broken")
     assert (code, printed) == (1, "")
     assert complained.startswith("posembed: ") and "3" in complained
+
+
+def test_a_table_with_infinity_is_shown(tmp_path, waves, call):
+    weight = waves.clone()
+    weight[9, 2] = torch.inf
+    save_file({"wpe.weight": weight}, tmp_path / "infinite.safetensors")
+    code, printed, complained = call("table", tmp_path / "infinite.safetensors")
+    assert (code, complained) == (0, "")
+    assert "Row 9: NaN or infinity" in printed
+    norms = printed.splitlines()[-5]
+    assert [place for place, letter in enumerate(norms) if letter == "?"] == [9]
 
 
 @pytest.mark.parametrize("suffix", ["", "/model.safetensors"])

@@ -1,6 +1,7 @@
 """The doctor says what is there, and what runs instead of what is not."""
 
 import json
+import threading
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,9 @@ def endpoint(monkeypatch):
     """A function that sets the hub's address, and whether it may be asked."""
 
     def endpoint(address, offline=False):
+        template = address + "/{repo_id}/resolve/{revision}/{filename}"
         monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", address)
+        monkeypatch.setattr("huggingface_hub.constants.HUGGINGFACE_CO_URL_TEMPLATE", template)
         monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", offline)
 
     return endpoint
@@ -80,6 +83,18 @@ def test_a_library_that_cannot_be_imported_is_broken(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     assert check_library("damaged_library").state == "broken"
     assert "half installed" in check_library("damaged_library").found
+
+
+@pytest.mark.parametrize("name", ["cache_folder", "installed_folder", "why_unreachable"])
+def test_what_a_damaged_library_keeps_from_being_looked_at(endpoint, monkeypatch, name):
+    def damaged(*_):
+        raise ImportError("libcudart.so: cannot open")
+
+    endpoint("http://127.0.0.1:9")
+    homes = {"installed_folder": "posembed.pretrained", "cache_folder": "posembed.tables._cache"}
+    monkeypatch.setattr(f"{homes.get(name, 'posembed.tables._hub')}.{name}", damaged)
+    broken = [check for check in all_checks() if check.state == "broken"]
+    assert [check.found for check in broken] == ["cannot be looked at: libcudart.so: cannot open"]
 
 
 def test_checkpoints_are_listed(checkpoints):
@@ -146,27 +161,35 @@ def test_a_hub_that_answers(endpoint, tmp_path):
         found = check_hub()
         assert (found.state, found.found) == ("missing", f"{server.address}: it answers 503")
         server.faults = [says_nothing]
-        assert "caches" in check_hub(patience=0.2).instead
+        found = check_hub(patience=0.2)
+        assert found.found == f"{server.address}: nothing came for 0.2 s" and "caches" in found.instead
     finally:
         server.stop()
 
 
-@pytest.mark.parametrize("address", ["http://127.0.0.1:9", "no address", "http://[::1", "file:///etc"])
-def test_a_hub_that_does_not_answer(endpoint, address):
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("http://127.0.0.1:9", "http://127.0.0.1:9: [Errno"),
+        ("http://someone:secret@127.0.0.1:9", "http://127.0.0.1:9: [Errno"),
+        ("no address", "HF_ENDPOINT is not the address of a hub"),
+        ("http://[::1", "HF_ENDPOINT is not the address of a hub"),
+        ("file:///etc", "HF_ENDPOINT is not the address of a hub"),
+    ],
+)
+def test_a_hub_that_does_not_answer(endpoint, address, said):
     endpoint(address)
     found = check_hub(patience=1.0)
-    assert found.state == "missing" and address in found.found and "caches" in found.instead
+    assert found.state == "missing" and found.found.startswith(said) and "caches" in found.instead
 
 
 def test_a_hub_that_hangs_is_not_waited_for(endpoint, monkeypatch):
-    import threading
-
     never = threading.Event()
     endpoint("http://127.0.0.1:9")
-    monkeypatch.setattr(_checks, "_ask", lambda *_: never.wait(30) or "")
+    monkeypatch.setattr("posembed.tables._hub._ask", lambda *_: never.wait(30) and None)
     found = check_hub(patience=0.01)
     never.set()
-    assert found.state == "missing" and "no answer within 0.01 seconds" in found.found
+    assert (found.state, found.found) == ("missing", "http://127.0.0.1:9: no answer within 0.01 s")
 
 
 def test_posembed_itself_runs_as_a_module():

@@ -110,6 +110,14 @@ def test_an_error_of_ours_that_is_an_oserror_too_is_one_line(capsys):
     assert capsys.readouterr().err == "posembed: the hub is away\n"
 
 
+def test_a_library_that_cannot_be_imported_is_one_line(call, checkpoints, tmp_path, monkeypatch):
+    (tmp_path / "damaged_library.py").write_text("raise ImportError('libcudart.so: cannot open\\nshared object')")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("posembed.tables.load_table", lambda *_, **__: __import__("damaged_library"))
+    said = "a library cannot be imported: libcudart.so: cannot open shared object"
+    assert call("table", "waves") == (1, "", f"posembed: {said}; `posembed doctor` says which, and what to do\n")
+
+
 def test_a_mistake_of_ours_keeps_its_traceback():
     with pytest.raises(ZeroDivisionError):
         guarded(lambda: 1 / 0)()

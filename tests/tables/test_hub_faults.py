@@ -2,6 +2,8 @@
 
 import re
 import socket
+import subprocess
+import sys
 import time
 
 import httpx
@@ -522,14 +524,38 @@ def test_the_doctor_is_told_whether_the_hub_answers(hub, serve, monkeypatch):
     hub.server.repo = "gpt2"
     assert why_unreachable() is None
     hub.server.faults = [answers(503)]
-    assert why_unreachable() == f"{hub.server.address} answers 503"
+    assert why_unreachable() == f"{hub.server.address}: it answers 503"
+    hub.server.faults = [answers(407)]
+    assert why_unreachable() == f"{hub.server.address}: it answers 407"
+    hub.server.faults = [answers(401)]
+    assert why_unreachable() is None
+    hub.server.faults = [answers(200, Content_Type="text/html")]
+    assert "login page" in why_unreachable()
     hub.server.faults = [says_nothing]
     assert why_unreachable(0.1) == f"{hub.server.address}: nothing came for 0.1 s"
     closed = serve(hub.checkpoint, started=False).server
     assert "Connection refused" in why_unreachable()
     assert closed.address in why_unreachable()
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    assert why_unreachable() == "HF_HUB_OFFLINE is set"
+    assert why_unreachable() == "not asked, because HF_HUB_OFFLINE is set"
+
+
+@pytest.mark.parametrize(
+    "address", ["", "no address", "file:///etc", "http://", "http://u:secret@[::1", "http://x:99999"]
+)
+def test_an_endpoint_that_is_no_address_is_refused_at_once(hub, point_at, address):
+    point_at(address)
+    assert refusal(hub).startswith("HF_ENDPOINT is not the address of a hub; unset it")
+    assert why_unreachable() == refusal(hub)
+
+
+@pytest.mark.parametrize("address", ["http://[::1", "http://127.0.0.1:99999"])
+def test_an_endpoint_that_the_client_cannot_be_imported_with(fresh_environment, address):
+    program = "from posembed.cli import main; main(['table', 'owner/model'])"
+    environment = fresh_environment | {"HF_ENDPOINT": address}
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)
+    assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (1, "", 1)
+    assert ran.stderr.startswith("posembed: HF_ENDPOINT is not the address of a hub")
 
 
 def test_nothing_here_waits_for_real(hub):

@@ -113,6 +113,9 @@ PADDED = {"embeddings.position_embeddings.weight": (514, 8)}
         ({"model_type": "roberta", "pad_token_id": 99}, 100),
         ({"model_type": "bert", "pad_token_id": 99}, 0),
         ({"model_type": "nystromformer", "pad_token_id": 99}, 2),
+        # MPNetEmbeddings counts from row 2, whatever its config says.
+        ({"model_type": "mpnet", "pad_token_id": 99}, 2),
+        ({"architectures": ["MPNetForMaskedLM"]}, 2),
         # From before there was a model_type.
         ({"architectures": ["BertForMaskedLM"]}, 0),
         ({"architectures": ["RobertaForMaskedLM"]}, 2),

@@ -290,7 +290,7 @@ PLAIN = rewritten(ZIP)
         (renamed(PLAIN, b"archive/data/1", b"archive/data/0"), "twice"),
         (PLAIN.replace(b"PK\x03\x04", b"PK\x03\x05"), "is not where it should be"),
         (saved({"a.b": A, "a": {"b": A + 1}}), "holds two tensors called 'a.b'"),
-        (saved({"a": torch.ones(3, dtype=torch.int8)}), "is of int8 numbers; quantised"),
+        (saved({"a\nb": torch.ones(3, dtype=torch.int8)}), r"a\nb in pytorch_model.bin is of int8 numbers; quantised"),
         (saved({"a": torch.ones(3, dtype=torch.complex64)}), "is of complex64 numbers"),
         (saved({"a": torch.ones(3).to(torch.float8_e4m3fn)}), "is of float8_e4m3fn numbers"),
     ],

@@ -224,6 +224,13 @@ def test_no_header_breaks_the_reader(header, size):
     check_against_library(safetensors_bytes(json.dumps(header).encode(), bytes(size)))
 
 
+def test_a_name_of_two_lines_stays_in_one():
+    file = SafetensorsFile(Memory(safetensors_bytes({"a\nb": entry(dtype="I8", shape=[16])})))
+    with pytest.raises(CheckpointError) as caught:
+        file.read("a\nb")
+    assert one_line(caught).startswith(r"a\nb in model.safetensors is of int8 numbers")
+
+
 @given(st.binary(max_size=80), st.none() | st.integers(0, 2**64 - 1))
 def test_no_bytes_break_the_reader(text, length):
     check_against_library(safetensors_bytes(text, b"", length))

@@ -41,6 +41,10 @@ def plain_nearest(weight):
     return torch.tensor(np.max(cosines, axis=1))
 
 
+def test_a_short_form_that_can_be_printed_whatever_the_name():
+    assert repr(table_of(torch.eye(3), name="a\nb\ud800.wpe")).isprintable()
+
+
 def test_sizes_norms_and_a_short_form():
     weight = random(7, 5)
     table = table_of(weight, source="gpt2", stored_dtype="bfloat16")
