@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from . import _doctor, _probe, _properties, _report, _table
-from ._guard import guarded
+from ._guard import INTERRUPTED, UsageError, guarded, refuse
 
 HELP = (
     "What has a position table learned? Ask any checkpoint, for a few megabytes.\n\n"
@@ -97,4 +97,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # A file name may hold what the terminal cannot show; a mark in its place is better than no result.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    app(args=None if arguments is None else list(arguments), prog_name="posembed")
+    words = None if arguments is None else list(arguments)
+    try:
+        code = app(args=words, prog_name="posembed", standalone_mode=False)
+    except UsageError as error:
+        code = refuse(error)
+    except typer.Abort:
+        code = INTERRUPTED
+    raise SystemExit(code or 0)

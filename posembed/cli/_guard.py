@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable
@@ -14,7 +15,13 @@ import typer
 from ..errors import PosembedError
 from ._terminal import one_line
 
-FAILED = 1
+# What errors call the options of the commands.
+OPTIONS = ("part", "revision", "name", "offset", "download", "refresh", "rows", "seed")
+
+# Of the parser behind typer, which newer versions carry inside and older ones import.
+UsageError: Any = typer.BadParameter.__bases__[0]
+
+FAILED, NOT_UNDERSTOOD = 1, 2
 # What a shell reports for a process that SIGINT or SIGPIPE has ended.
 INTERRUPTED, NOBODY_READS = 130, 141
 
@@ -70,7 +77,41 @@ def complain(error: PosembedError | str) -> None:
         >>> from posembed.cli._guard import complain
         >>> complain("two\nlines")  # to stderr: posembed: two lines
     """
-    print(f"posembed: {one_line(error)}", file=sys.stderr)
+    print(f"posembed: {one_line(in_words_of_the_shell(str(error)))}", file=sys.stderr)
+
+
+def refuse(error: Any) -> int:
+    """Say in one line why a call is not understood, and return the exit code; without any words, show the help.
+
+    Args:
+        error: a `UsageError`.
+    """
+    if type(error).__name__ == "NoArgsIsHelpError":
+        error.show()
+    else:
+        command = error.ctx.command_path if error.ctx else "posembed"
+        complain(f"{error.format_message().rstrip('.?')}; see {command} --help")
+    return NOT_UNDERSTOOD
+
+
+def in_words_of_the_shell(message: str) -> str:
+    """Turn advice that is given in Python into the options of the commands.
+
+    Example:
+        >>> from posembed.cli._guard import in_words_of_the_shell
+        >>> in_words_of_the_shell("there are two: load_table('a/b', name='pos.weight', offset=0)")
+        "there are two: say --name 'pos.weight' --offset 0"
+        >>> in_words_of_the_shell("leave them out with rows=")
+        'leave them out with --rows'
+    """
+    message = re.sub(r"(?:call )?load_table\((?:'[^']*'|\.\.\.), (.*?)\)(?=$|[\s;:.])", r"say \1", message)
+    message = re.sub(r"slice\((?:None|(\d+)), (?:None|(\d+)), None\)", r"\1:\2", message)
+    return re.sub(rf",? ?\b({'|'.join(OPTIONS)})=(?:True\b)?(\S?)", _as_option, message)
+
+
+def _as_option(found: re.Match[str]) -> str:
+    before = " " if found.start() else ""
+    return f"{before}--{found[1]}" + (f" {found[2]}" if found[2] else "")
 
 
 def _forget_output() -> None:

@@ -7,6 +7,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from posembed.cli._guard import in_words_of_the_shell
 from posembed.probing import description_length, probe_table, spectrum
 from posembed.similarity import properties
 from posembed.tables import load_table
@@ -182,3 +183,17 @@ def test_pictures_follow_the_numbers():
     assert lengths == sorted(lengths) and lengths[0] == 0 and lengths[-1] == 40
     assert bar(5.0, 1.0, 10).endswith(">") and len(bar(5.0, 1.0, 10)) == 10
     assert bar(math.nan, 1.0, 10) == ""
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("in part; call load_table(..., download=True)", "in part; say --download"),
+        ("begin: load_table('a/b', name='w.pos', offset=0)", "begin: say --name 'w.pos' --offset 0"),
+        ("choose with part= or name= among: a, b", "choose with --part or --name among: a, b"),
+        ("rows=slice(5, 2, None) holds no rows", "--rows 5:2 holds no rows"),
+        ("rows=5000 goes beyond the table", "--rows 5000 goes beyond the table"),
+    ],
+)
+def test_advice_is_given_in_words_of_the_shell(said, shown):
+    assert in_words_of_the_shell(said) == shown

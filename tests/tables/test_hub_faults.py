@@ -188,13 +188,10 @@ def test_no_such_host(hub, monkeypatch):
     assert "Name or service not known; check the internet connection" in refusal(hub)
 
 
-@pytest.mark.parametrize(
-    ("address", "reason"), [("127.0.0.1:80", "http"), ("http://127.0.0.1:port", "port"), ("http://a b", "a b")]
-)
-def test_an_endpoint_that_is_no_address(hub, point_at, address, reason):
+def test_an_endpoint_that_no_name_server_knows(hub, point_at):
     """HF_ENDPOINT is the user's."""
-    point_at(address)
-    assert reason in refusal(hub)
+    point_at("http://a b")
+    assert "a b" in refusal(hub)
 
 
 def test_offline(hub, monkeypatch):
@@ -541,7 +538,17 @@ def test_the_doctor_is_told_whether_the_hub_answers(hub, serve, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "address", ["", "no address", "file:///etc", "http://", "http://u:secret@[::1", "http://x:99999"]
+    "address",
+    [
+        "",
+        "no address",
+        "file:///etc",
+        "http://",
+        "http://u:secret@[::1",
+        "http://x:99999",
+        "127.0.0.1:80",
+        "http://x:port",
+    ],
 )
 def test_an_endpoint_that_is_no_address_is_refused_at_once(hub, point_at, address):
     point_at(address)
