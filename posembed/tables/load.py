@@ -37,8 +37,9 @@ def load_table(
     """Load the learned position table of a checkpoint, a model, or what you have in memory.
 
     A string is looked for in this order: a file or folder of that name; the folder of that name in the folder that the
-    environment variable POSEMBED_CHECKPOINTS names; posembed's own cache; huggingface_hub's cache; the hub. From a file
-    only the list of its tensors and the table itself are read, so a table of BERT (1.6 MB) costs no download of 440 MB.
+    environment variable POSEMBED_CHECKPOINTS names; posembed's own cache (POSEMBED_CACHE, else ~/.cache/posembed);
+    huggingface_hub's cache; the hub. From a file only the list of its tensors and the table itself are read, so a table
+    of BERT (1.6 MB) costs no download of 440 MB.
     Pickled checkpoints are read through torch's weights-only loader alone.
 
     Rows that stand before position 0 are cut off: RoBERTa counts positions from its padding id + 1, OPT and BART from
