@@ -55,6 +55,7 @@ def cases(quick: bool) -> list[Case]:
     found = [
         _case("sinusoids 512 x 768, even-odd", partial(_sinusoids, 512, 768), "even-odd", 512, STEPS),
         *(_case(f"all-MiniLM-L6-v2 512 x 384, {split}", _minilm, split, 512, STEPS) for split in ("even-odd", "folds")),
+        _case("all-MiniLM-L6-v2's first 128 rows x 384, even-odd", lambda: _minilm()[:128], "even-odd", 128, STEPS),
     ]
     if (Path(os.environ.get("POSEMBED_CHECKPOINTS", "")) / "gpt2" / "config.json").exists():
         found.append(_case("GPT-2's first 512 rows x 768, even-odd", _gpt2, "even-odd", 512, STEPS))

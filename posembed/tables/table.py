@@ -16,6 +16,8 @@ from ._names import printable
 MISSED = 0.001
 # Where random vectors come as near as this to one another, cosines cannot tell them from trained ones.
 TOO_NEAR = 0.9
+# In units of the median norm. Rows that nothing has trained are as long as they were drawn, which training lengthens.
+TOO_LONG = 2.0
 # Entries of one block of cosines: 32 MB in float32.
 _BLOCK = 2**23
 
@@ -136,8 +138,10 @@ class PositionTable:
         """The positions whose rows look as if no gradient had reached them, in rising order.
 
         A row is listed if it is all zero, or if it resembles no other row more than random vectors resemble each
-        other: its ``nearest`` is below ``random_bound``. GPT-2's last row is one: .029, where the next smallest is .52
-        and the bound .21.
+        other (its ``nearest`` is below ``random_bound``) and is not longer than twice the median row. GPT-2's last row
+        is one: .029, where the next smallest is .52 and the bound .21. The first and the last row of all-mpnet-base-v2
+        resemble no other either, but are six times as long as the rest: they were trained, for the marks at the ends
+        of every text.
 
         How often this is wrong: a table whose rows are all random vectors is listed whole, but for one time in a
         thousand, and random rows in a trained table are missed more rarely still. A trained row is listed wrongly only
@@ -148,7 +152,9 @@ class PositionTable:
         doubtful = (self.weight == 0).all(dim=1)
         bound = self.random_bound
         if bound <= TOO_NEAR:
-            doubtful |= self.nearest < bound
+            norms = self.norms
+            median = norms[norms.isfinite() & (norms > 0)].median()
+            doubtful |= (self.nearest < bound) & (norms <= TOO_LONG * median)
         return doubtful.nonzero().flatten().tolist()
 
     @property
