@@ -6,6 +6,7 @@ import hypothesis
 import jaxtyping
 import pytest
 import torch
+from threadpoolctl import threadpool_limits
 
 # The tensors here are small, and the workers of pytest-xdist would fight over the cores.
 torch.set_num_threads(1)
@@ -14,6 +15,13 @@ torch.set_num_threads(1)
 # busy machine is not an error; no database, because the examples do not depend on it.
 hypothesis.settings.register_profile("posembed", derandomize=True, deadline=None, database=None, max_examples=60)
 hypothesis.settings.load_profile("posembed")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_thread_for_numpy():
+    """The same for NumPy's and SciPy's matrices."""
+    with threadpool_limits(limits=1):
+        yield
 
 
 @pytest.fixture(autouse=True)
@@ -46,3 +54,13 @@ def encoder():
         return posembed.load_encoder()
     except EncoderNotFoundError as error:
         pytest.skip(f"needs the real encoder: {error}")
+
+
+@pytest.fixture(scope="session")
+def gpt2_table():
+    """GPT-2's real position table, which is no part of the project."""
+    if not Path(os.environ.get("POSEMBED_CHECKPOINTS", ""), "gpt2", "config.json").is_file():
+        pytest.skip("needs GPT-2's position table: a folder gpt2 in the one that POSEMBED_CHECKPOINTS names")
+    from posembed import load_table
+
+    return load_table("gpt2")

@@ -79,7 +79,7 @@ class DescriptionLength:
 
 
 def description_length(table: Any, *, rows: RowChoice = None, seed: int = 0) -> DescriptionLength:
-    """Measure the online (prequential) code of the positions given the rows (Voita and Titov 2020, section 2.2.2).
+    """Measure the online (prequential) code of the positions given the rows (Voita and Titov 2020).
 
     Rows are sent in a random order, in blocks that double what has been sent. The first eight positions are coded
     as equally likely. For every later block, ridge regression is fitted to all rows before it, and each position is

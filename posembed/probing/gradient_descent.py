@@ -7,7 +7,7 @@ from jaxtyping import Float
 from scipy.linalg import eigvalsh
 
 from ..errors import ProbeInputError
-from ._linear import LinearProbe
+from ._estimators import LinearProbe
 from ._random import generator
 
 

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.lapack import dpocon
 
-from ._linear import LinearProbe, with_ones_lifted
+from ._estimators import LinearProbe, with_ones_lifted
 
 # The products of rows have the square of the rows' condition. Where its reciprocal is above this, two corrections from
 # the rows themselves bring the answer to what a factorisation of the rows would give; below it one is used.

@@ -7,15 +7,13 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..errors import ProbeInputError
+from ._estimators import ScaledProbe
 from ._random import checked_seed
-from ._scaling import fitted_scaling
 
 
-class MLP(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class MLP(ScaledProbe):
     """Two layers with ReLU between, fitted by L-BFGS to all rows at once.
 
     Rows are centred and divided by one root mean square, targets by their standard deviation; the networks are
@@ -51,34 +49,15 @@ class MLP(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.max_iter = max_iter
         self.seed = seed
 
-    def fit(self, x: Any, y: Any) -> MLP:
-        """Fit to rows.
-
-        Args:
-            x: "n d_model", any numbers.
-            y: "n" or "n n_outputs".
-
-        Returns:
-            The probe itself.
-        """
-        x, y = validate_data(self, x, y, multi_output=True, y_numeric=True, dtype=np.float64)
-        y = np.asarray(y, dtype=np.float64)
-        self._one_output = y.ndim == 1
-        targets = y.reshape(len(y), -1)
-        self._scaling, self._mean, self._spread = fitted_scaling(x), targets.mean(axis=0), targets.std(axis=0)
-        rows = self._scaling.apply(x)
+    def _fit(self, x: Float[np.ndarray, "n d_model"], y: Float[np.ndarray, "n n_outputs"]) -> None:
         self._check()
-        self._networks = [self._network(rows, target) for target in targets.T]
+        self._spread = y.std(axis=0)
+        self._networks = [self._network(x, target) for target in y.T]
         self.n_iter_ = max(0 if network is None else network.n_iter_ for network in self._networks)
-        return self
 
-    def predict(self, x: Any) -> Float[np.ndarray, "..."]:
-        """Predict for rows: "n" or, fitted to several outputs, "n n_outputs"."""
-        check_is_fitted(self)
-        rows = self._scaling.apply(validate_data(self, x, reset=False, dtype=np.float64))
-        guessed = [np.zeros(len(rows)) if network is None else network.predict(rows) for network in self._networks]
-        predicted = np.stack(guessed, axis=1) * self._spread + self._mean
-        return predicted[:, 0] if self._one_output else predicted
+    def _predict(self, x: Float[np.ndarray, "n d_model"]) -> Float[np.ndarray, "n n_outputs"]:
+        guessed = [np.zeros(len(x)) if network is None else network.predict(x) for network in self._networks]
+        return np.stack(guessed, axis=1) * self._spread
 
     def _check(self) -> None:
         checked_seed(self.seed)

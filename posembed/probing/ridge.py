@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from ..errors import ProbeInputError
-from ._linear import LinearProbe, with_ones_lifted
+from ._estimators import LinearProbe, with_ones_lifted
 from ._random import generator
 
 # By default the strengths go from almost nothing to what leaves little but the mean, in decades, in units of the sum of

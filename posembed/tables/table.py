@@ -118,10 +118,10 @@ class PositionTable:
     def random_bound(self) -> float:
         """The cosine below which the nearest neighbours of independent random vectors of this width all stay.
 
-        The cosine c of a random direction with any fixed one has c^2 ~ Beta(1/2, (d - 1) / 2) (Muirhead 1982, Theorem
-        1.5.7), so the chance that c exceeds t is known exactly, and by Bonferroni's inequality the chance that any of
-        the L (L - 1) / 2 pairs does is at most that many times as large. The bound is the t where this product is one
-        in a thousand. NaN for fewer than two rows that are finite and not zero.
+        The cosine c of a random direction with any fixed one has c^2 ~ Beta(1/2, (d - 1) / 2), so the chance that c
+        exceeds t is known exactly, and by Bonferroni's inequality the chance that any of the L (L - 1) / 2 pairs does
+        is at most that many times as large. The bound is the t where this product is one in a thousand. NaN for fewer
+        than two rows that are finite and not zero.
         """
         from scipy.special import betaincinv
 

@@ -1,8 +1,5 @@
 """What is known of real tables. GPT-2's is not part of the project: these run where POSEMBED_CHECKPOINTS has it."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -11,23 +8,14 @@ from posembed.tables import as_table
 
 
 @pytest.fixture(scope="module")
-def gpt2():
-    folder = os.environ.get("POSEMBED_CHECKPOINTS")
-    if not folder or not Path(folder, "gpt2").exists():
-        pytest.skip("needs GPT-2's position table in the folder that POSEMBED_CHECKPOINTS names")
-    return as_table("gpt2")
-
-
-@pytest.fixture(scope="module")
 def minilm(encoder):
     return as_table(encoder.model)
 
 
-def test_five_folds_of_gpt2s_first_512_rows(gpt2):
-    """Wang and Chen (2020, table 1) give 1.03, with rounded predictions and folds of their own."""
-    least_squares = probe_table(gpt2, probe="ols", split="folds", rows=512)
+def test_five_folds_of_gpt2s_first_512_rows(gpt2_table):
+    least_squares = probe_table(gpt2_table, probe="ols", split="folds", rows=512)
     assert 0.9 < least_squares.test_mae < 1.2
-    ridge = probe_table(gpt2, probe="ridge", split="folds", rows=512)
+    ridge = probe_table(gpt2_table, probe="ridge", split="folds", rows=512)
     assert ridge.test_mae == pytest.approx(0.84, abs=0.05)
     for result in (least_squares, ridge):
         assert result.interval.high < 0.05 * min(result.baselines.constant, result.baselines.random_table)
@@ -35,45 +23,45 @@ def test_five_folds_of_gpt2s_first_512_rows(gpt2):
         assert result.baselines.permuted_labels > 0.95 * 512 / 4
 
 
-def test_gpt2_from_its_first_half_to_the_second(gpt2):
+def test_gpt2_from_its_first_half_to_the_second(gpt2_table):
     """It can be read between rows that were seen, and not beyond them."""
-    assert probe_table(gpt2, probe="ols").test_mae == pytest.approx(2, abs=0.5)
-    beyond = probe_table(gpt2, probe="ols", split="half")
+    assert probe_table(gpt2_table, probe="ols").test_mae == pytest.approx(2, abs=0.5)
+    beyond = probe_table(gpt2_table, probe="ols", split="half")
     assert beyond.test_mae == pytest.approx(68, abs=2)
-    permuted = probe_table(gpt2, probe="ols").baselines.permuted_labels
-    assert permuted > 400 > 256.0 == probe_table(gpt2, probe="ols").baselines.constant
+    permuted = probe_table(gpt2_table, probe="ols").baselines.permuted_labels
+    assert permuted > 400 > 256.0 == probe_table(gpt2_table, probe="ols").baselines.constant
 
 
-def test_all_rows_of_gpt2_are_learned_by_heart_also_under_permuted_labels(gpt2):
-    result = probe_table(gpt2, probe="ols", split="all", rows=512)
+def test_all_rows_of_gpt2_are_learned_by_heart_also_under_permuted_labels(gpt2_table):
+    result = probe_table(gpt2_table, probe="ols", split="all", rows=512)
     assert not result.held_out
     assert max(result.test_mae, result.baselines.permuted_labels, result.baselines.random_table) < 1e-6
 
 
-def test_three_centred_components_hold_nine_tenths_of_gpt2(gpt2):
-    found = spectrum(gpt2)
+def test_three_centred_components_hold_nine_tenths_of_gpt2(gpt2_table):
+    found = spectrum(gpt2_table)
     assert found.n_components_for(0.9) == 3
     assert sum(found.explained_variance_ratio[:3]) == pytest.approx(0.9039, abs=5e-5)
-    assert sum(spectrum(gpt2, centred=False).explained_variance_ratio[:3]) == pytest.approx(0.877, abs=5e-4)
+    assert sum(spectrum(gpt2_table, centred=False).explained_variance_ratio[:3]) == pytest.approx(0.877, abs=5e-4)
 
 
-def test_two_components_of_gpt2_are_a_helix_of_about_two_turns(gpt2):
-    helix = spectrum(gpt2).helix
+def test_two_components_of_gpt2_are_a_helix_of_about_two_turns(gpt2_table):
+    helix = spectrum(gpt2_table).helix
     assert helix.components == (0, 1)
     assert 1.7 < 1024 / helix.period < 2.1
     assert helix.share > 0.8
     assert abs(abs(helix.phase) - 90) < 10
 
 
-def test_gpt2s_positions_cost_few_bits_given_its_rows(gpt2):
-    found = description_length(gpt2, rows=512)
+def test_gpt2s_positions_cost_few_bits_given_its_rows(gpt2_table):
+    found = description_length(gpt2_table, rows=512)
     assert found.compression > 4
     assert found.random_table_bits / found.uniform_bits == pytest.approx(1, abs=0.02)
 
 
-def test_the_order_of_gpt2s_rows_is_read_and_beyond_them_read_backwards(gpt2):
-    assert probe_order(gpt2, rows=512).accuracy > 0.999
-    assert probe_order(gpt2, rows=512, split="half").accuracy < 0.05
+def test_the_order_of_gpt2s_rows_is_read_and_beyond_them_read_backwards(gpt2_table):
+    assert probe_order(gpt2_table, rows=512).accuracy > 0.999
+    assert probe_order(gpt2_table, rows=512, split="half").accuracy < 0.05
 
 
 def test_minilms_table_is_read_with_more_error_and_better_by_a_network(minilm):

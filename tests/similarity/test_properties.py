@@ -1,10 +1,8 @@
 import json
 import math
-import os
 import tracemalloc
 from dataclasses import asdict
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -342,14 +340,13 @@ def test_a_table_may_be_whatever_holds_one():
 
 
 @pytest.mark.parametrize(
-    ("max_offset", "property_of_it", "published"),
+    ("max_offset", "property_of_it", "promised"),
     [(None, "translation_invariance", 0.801), (50, "monotonicity", 0.992)],
 )
-def test_gpt2s_table(max_offset, property_of_it, published):
+def test_gpt2s_table(gpt2_table, max_offset, property_of_it, promised):
     """The figures that the design promises."""
-    if not (Path(os.environ.get("POSEMBED_CHECKPOINTS", "")) / "gpt2" / "config.json").exists():
-        pytest.skip("needs the folder gpt2 in the one that POSEMBED_CHECKPOINTS names")
-    assert getattr(properties("gpt2", max_offset=max_offset), property_of_it) == pytest.approx(published, abs=0.002)
+    found = properties(gpt2_table, max_offset=max_offset)
+    assert getattr(found, property_of_it) == pytest.approx(promised, abs=0.002)
 
 
 # Locality.

@@ -1,6 +1,4 @@
 import math
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -206,11 +204,8 @@ def test_a_row_like_no_other_is_trained_if_it_is_far_longer(length):
     assert table_of(weight).untrained_rows == []
 
 
-def test_gpt2_has_one_untrained_row():
-    folder = os.environ.get("POSEMBED_CHECKPOINTS", "")
-    if not folder or not Path(folder, "gpt2").is_dir():
-        pytest.skip("needs GPT-2's table: a folder gpt2 in the folder that POSEMBED_CHECKPOINTS names")
-    table = load_table("gpt2")
+def test_gpt2_has_one_untrained_row(gpt2_table):
+    table = gpt2_table
     assert (table.name, table.offset, tuple(table.weight.shape)) == ("wpe.weight", 0, (1024, 768))
     assert table.untrained_rows == [1023]
     assert table.non_finite_rows == []

@@ -1,4 +1,4 @@
-"""What the linear probes share: centring, one scale, an intercept, and what scikit-learn expects of a regressor."""
+"""What the probes share: centring, one scale, an intercept, and what scikit-learn expects of a regressor."""
 
 from __future__ import annotations
 
@@ -12,12 +12,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ._scaling import Scaling, fitted_scaling
 
 
-class LinearProbe(MultiOutputMixin, RegressorMixin, BaseEstimator):
-    """A linear regression with an intercept, in float64. A subclass says how its weights are found.
+class ScaledProbe(MultiOutputMixin, RegressorMixin, BaseEstimator):
+    """A regression from scaled rows to centred targets, in float64. A subclass says which.
 
     Attributes:
-        coef_: change of the prediction for a change of an entry, "d_model" or "n_outputs d_model".
-        intercept_: the prediction for a row of zeros.
         n_features_in_: the width of the table.
     """
 
@@ -36,17 +34,39 @@ class LinearProbe(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self._one_output = y.ndim == 1
         targets = y.reshape(len(y), -1)
         self._scaling, self._mean = fitted_scaling(x), targets.mean(axis=0)
-        self._weights = self._solve(self._scaling.apply(x), targets - self._mean)
-        self._name_weights()
+        self._fit(self._scaling.apply(x), targets - self._mean)
         return self
 
     def predict(self, x: Any) -> Float[np.ndarray, "..."]:
         """Predict for rows: "n" or, fitted to several outputs, "n n_outputs"."""
         check_is_fitted(self)
-        x = validate_data(self, x, reset=False, dtype=np.float64)
-        # By the centred rows, and not by coef_ and intercept_, which cancel where a table has a large mean.
-        predicted = self._scaling.apply(x) @ self._weights + self._mean
+        rows = self._scaling.apply(validate_data(self, x, reset=False, dtype=np.float64))
+        predicted = self._predict(rows) + self._mean
         return predicted[:, 0] if self._one_output else predicted
+
+    def _fit(self, x: Float[np.ndarray, "n d_model"], y: Float[np.ndarray, "n n_outputs"]) -> None:
+        raise NotImplementedError
+
+    def _predict(self, x: Float[np.ndarray, "n d_model"]) -> Float[np.ndarray, "n n_outputs"]:
+        raise NotImplementedError
+
+
+class LinearProbe(ScaledProbe):
+    """A linear regression with an intercept. A subclass says how its weights are found.
+
+    Attributes:
+        coef_: change of the prediction for a change of an entry, "d_model" or "n_outputs d_model".
+        intercept_: the prediction for a row of zeros.
+        n_features_in_: the width of the table.
+    """
+
+    def _fit(self, x: Float[np.ndarray, "n d_model"], y: Float[np.ndarray, "n n_outputs"]) -> None:
+        self._weights = self._solve(x, y)
+        self._name_weights()
+
+    def _predict(self, x: Float[np.ndarray, "n d_model"]) -> Float[np.ndarray, "n n_outputs"]:
+        # By the centred rows, and not by coef_ and intercept_, which cancel where a table has a large mean.
+        return x @ self._weights
 
     def _name_weights(self) -> None:
         """Give the weights the names and units that scikit-learn gives them."""
