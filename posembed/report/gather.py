@@ -138,15 +138,17 @@ def labels(sources: Sequence[Any], options: Sequence[dict[str, Any]]) -> list[st
 
     Returns:
         The name on the hub, the last part of a path, or the source's number; with the part of the model, and with a
-        number where the same name comes twice.
+        number where the same name comes twice. The owner of a name on the hub is left out where the rest tells enough.
 
     Example:
         >>> from pathlib import Path
         >>> from posembed.report.gather import labels
-        >>> labels(["gpt2", Path("models") / "mine", "whisper", "gpt2"], [{}, {}, {"part": "decoder"}, {}])
+        >>> labels(["gpt2", Path("models") / "mine", "openai/whisper", "gpt2"], [{}, {}, {"part": "decoder"}, {}])
         ['gpt2 (1)', 'mine', 'whisper decoder', 'gpt2 (2)']
     """
     names = [_name(source, number, its) for number, (source, its) in enumerate(zip(sources, options, strict=True), 1)]
+    short = [name.rpartition("/")[2] or name for name in names]
+    names = [name if short.count(last) > 1 else last for name, last in zip(names, short, strict=True)]
     counts, seen = Counter(names), Counter[str]()
     distinct = []
     for name in names:

@@ -94,3 +94,4 @@ def test_labels_are_short_and_differ(tmp_path):
     sources = ["gpt2", str(tmp_path / "gpt2"), tmp_path, "owner/gpt2", sinusoidal(8, 4)]
     assert labels(sources, [{}] * 5) == ["gpt2 (1)", "gpt2 (2)", tmp_path.name, "owner/gpt2", "table 5"]
     assert labels(["w", "w"], [{"part": "encoder"}, {"part": "decoder"}]) == ["w encoder", "w decoder"]
+    assert labels(["a/one", "b/two", "c/two"], [{}] * 3) == ["one", "b/two", "c/two"]
