@@ -4,8 +4,19 @@ from .config import RunConfig
 from .grid import run_and_store, run_grid
 from .intervals import Interval, difference, interval
 from .measure import loss_by_position, loss_of, parameters_of_scheme, scaled_losses
-from .store import bundle, load_results, load_runs, missing, parse_result, read_result, read_results, write_result
+from .store import (
+    bundle,
+    load_results,
+    load_runs,
+    missing,
+    parse_result,
+    read_result,
+    read_results,
+    write_result,
+    write_whole,
+)
 from .train import RunResult, batch_loss, learning_rate_factor, make_model, torch_threads, train
+from .weights import bundle_tables, load_tables, read_tables, write_table
 
 __all__ = [
     "Interval",
@@ -13,11 +24,13 @@ __all__ = [
     "RunResult",
     "batch_loss",
     "bundle",
+    "bundle_tables",
     "difference",
     "interval",
     "learning_rate_factor",
     "load_results",
     "load_runs",
+    "load_tables",
     "loss_by_position",
     "loss_of",
     "make_model",
@@ -26,10 +39,13 @@ __all__ = [
     "parse_result",
     "read_result",
     "read_results",
+    "read_tables",
     "run_and_store",
     "run_grid",
     "scaled_losses",
     "torch_threads",
     "train",
     "write_result",
+    "write_table",
+    "write_whole",
 ]

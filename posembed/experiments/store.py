@@ -37,14 +37,28 @@ def write_result(result: RunResult, folder: Path | str) -> Path:
         >>> read_results(folder) == [result]
         True
     """
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{result.config.key}.json"
     text = json.dumps({"format": FORMAT, **result.to_dict()}, indent=1)
-    handle, name = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=".tmp", dir=folder)
+    return write_whole(Path(folder) / f"{result.config.key}.json", f"{text}\n".encode())
+
+
+def write_whole(path: Path, content: bytes) -> Path:
+    """Write a file, and its folder if need be; who reads at the same time sees the whole file or none.
+
+    Raises:
+        OSError: the folder cannot be written, or the disk is full; nothing half-written stays.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from tempfile import mkdtemp
+        >>> from posembed.experiments import write_whole
+        >>> write_whole(Path(mkdtemp()) / "folder" / "file.txt", b"content").read_text()
+        'content'
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=".tmp", dir=path.parent)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text + "\n")
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         Path(name).chmod(0o644)

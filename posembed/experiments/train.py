@@ -150,7 +150,7 @@ def _optimise(model: LanguageModel, config: RunConfig, corpus: Corpus, progress:
     losses = []
     model.train()
     for step in range(config.steps):
-        ids = random_windows(corpus.train, config.length, config.batch_size, generator).to(config.device)
+        ids = random_windows(corpus.train, *_pieces(step, config), generator).to(config.device)
         loss = batch_loss(model, ids, config, generator)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
@@ -168,6 +168,13 @@ def _optimise(model: LanguageModel, config: RunConfig, corpus: Corpus, progress:
     return _means(losses, CURVE_POINTS)
 
 
+def _pieces(step: int, config: RunConfig) -> tuple[int, int]:
+    """The length and the number of a step's pieces."""
+    if config.short_length is None or step >= round((config.short_share or 0.0) * config.steps):
+        return config.length, config.batch_size
+    return config.short_length, config.batch_size * (config.length // config.short_length)
+
+
 def batch_loss(model: LanguageModel, ids: Tensor, config: RunConfig, generator: torch.Generator) -> Tensor:
     """The mean loss of some pieces, in nats a guessed character.
 
@@ -182,8 +189,11 @@ def batch_loss(model: LanguageModel, ids: Tensor, config: RunConfig, generator: 
         True
     """
     if config.objective == "causal":
-        logits = model(ids[:, :-1])
-        return F.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
+        logits, wanted = model(ids[:, :-1]), ids[:, 1:]
+        if config.guessed_share is not None:
+            guessed = masked(wanted.cpu(), config.guessed_share, Characters.mask_id, generator)[1].to(ids.device)
+            logits, wanted = logits[guessed][None], wanted[guessed][None]
+        return F.cross_entropy(logits.flatten(0, 1), wanted.flatten())
     seen, hidden = masked(ids.cpu(), config.masking_rate or 0.0, Characters.mask_id, generator)
     seen, hidden = seen.to(ids.device), hidden.to(ids.device)
     return F.cross_entropy(model.logits(model.transformer(seen)[hidden]), ids[hidden])
