@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .lookup import one_hot_lookup
     from .models import Transformer, TransformerConfig
     from .pretrained import load_encoder
-    from .probing import ProbeResult, probe_table
+    from .probing import ProbeResult, probe_layers, probe_table
     from .similarity import Properties, properties, properties_of_matrix
     from .tables import PositionTable, load_table, with_position_table
 
@@ -35,6 +35,7 @@ _HOME = {
     "load_results": ".experiments",
     "load_table": ".tables",
     "one_hot_lookup": ".lookup",
+    "probe_layers": ".probing",
     "probe_table": ".probing",
     "properties": ".similarity",
     "properties_of_matrix": ".similarity",
@@ -54,6 +55,7 @@ _SUBMODULES = (
     "experiments",
     "figures",
     "lookup",
+    "mechanisms",
     "models",
     "pretrained",
     "probing",
@@ -79,6 +81,7 @@ __all__ = [
     "load_results",
     "load_table",
     "one_hot_lookup",
+    "probe_layers",
     "probe_table",
     "properties",
     "properties_of_matrix",

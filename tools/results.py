@@ -1,4 +1,6 @@
-"""Write the stored runs of every study in `results/` into the package, from where readers load them.
+"""Write what `results/` holds into the package, from where readers load it.
+
+The runs of a study become one file, its trained tables another; studies of published tables stay one file each.
 
 Usage: python tools/results.py
 """
@@ -7,20 +9,62 @@ import sys
 from pathlib import Path
 
 from posembed.errors import ResultError
-from posembed.experiments import bundle, read_results
+from posembed.experiments import (
+    bundle,
+    bundle_tables,
+    read_results,
+    read_studies,
+    read_tables,
+    write_study,
+    write_whole,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "results"
 STORED = ROOT / "posembed" / "experiments" / "stored"
+
+# Studies that are complete. The NoPos study is not yet.
+STUDIES = ("encodings", "trained-tables")
+TABLES = "tables"
+
+
+def runs_of(folder):
+    """The file of a study's runs, and that of their trained tables; None where they have none."""
+    results, tables = read_results(folder), read_tables(folder)
+    if not tables:
+        return bundle(results).encode(), None
+    # A table without its result is one of a run that was stopped between the two.
+    keys = [result.config.key for result in results]
+    if lost := [key for key in keys if key not in tables]:
+        raise ResultError(f"the table {lost[0]}.npy is missing in {folder.name}; run its config again")
+    return bundle(results).encode(), bundle_tables({key: tables[key] for key in keys})
+
+
+def store_runs(study, results=RESULTS, stored=STORED):
+    """Write the runs of a study and their tables."""
+    runs, tables = runs_of(results / study)
+    write_whole(stored / f"{study}.json", runs)
+    if tables is not None:
+        write_whole(stored / f"{study}.safetensors", tables)
+
+
+def store_tables(results=RESULTS, stored=STORED):
+    """Write the studies of published tables, and take away those that are no longer in the results."""
+    studies = read_studies(results / TABLES)
+    written = {write_study(study, stored / TABLES) for study in studies.values()}
+    for path in set((stored / TABLES).glob("*.json")) - written:
+        path.unlink()
 
 
 def main():
-    for path in sorted(STORED.glob("*.json")):
-        try:
-            results = read_results(ROOT / "results" / path.stem)
-        except ResultError as error:
-            sys.exit(f"results: {error}")
-        path.write_text(bundle(results), encoding="utf-8")
-        print(f"results: {len(results)} runs in {path.relative_to(ROOT)}")
+    try:
+        for study in STUDIES:
+            store_runs(study)
+        store_tables()
+    except ResultError as error:
+        sys.exit(f"results: {error}")
+    for path in sorted(STORED.rglob("*.*")):
+        print(f"results: {path.relative_to(ROOT)}, {path.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":

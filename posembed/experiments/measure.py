@@ -10,25 +10,25 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..data import Characters, masked, windows_in_order
+from ..data import Characters, Tokens, masked, windows_in_order
 from ..encodings import Learned, LinearScaling, Llama3Scaling, NTKScaling, PositionScheme, RoPE, YaRNScaling
 from ..encodings.rope_scaling import Scaling
 from ..models import LanguageModel
 from .config import RunConfig
 
-# About 130 000 characters for the loss, 260 000 for the loss by position.
+# About 130 000 tokens for the loss, 260 000 for the loss by position.
 TOKENS, TOKENS_BY_POSITION = 2**17, 2**18
 # Positions are joined in groups of this many: single ones are too noisy to be drawn.
 GROUP = 16
-# Hidden characters of a text are the same for every run.
+# Hidden tokens of a text are the same for every run.
 MASK_SEED = 12345
 # A scheme's own numbers are stored where they are fewer.
 FEW = 1024
 BATCH_TOKENS = 2**14
 
 
-def loss_of(model: LanguageModel, ids: Tensor, config: RunConfig) -> float:
-    """The mean loss on a text in pieces of the trained length, in nats a guessed character.
+def loss_of(model: LanguageModel, ids: Tokens, config: RunConfig) -> float:
+    """The mean loss on a text in pieces of the trained length, in nats a guessed token.
 
     Example:
         >>> from posembed import RunConfig
@@ -44,11 +44,11 @@ def loss_of(model: LanguageModel, ids: Tensor, config: RunConfig) -> float:
     return round(total / count, 6)
 
 
-def loss_by_position(model: LanguageModel, ids: Tensor, config: RunConfig) -> list[float]:
-    """The mean loss of a text's characters at positions 0 to 15, 16 to 31, ... of pieces of the test length.
+def loss_by_position(model: LanguageModel, ids: Tokens, config: RunConfig) -> list[float]:
+    """The mean loss of a text's tokens at positions 0 to 15, 16 to 31, ... of pieces of the test length.
 
     Returns:
-        One number for each group of 16 positions; the last one may be smaller. In nats a guessed character.
+        One number for each group of 16 positions; the last one may be smaller. In nats a guessed token.
 
     Example:
         >>> from posembed import RunConfig
@@ -64,7 +64,7 @@ def loss_by_position(model: LanguageModel, ids: Tensor, config: RunConfig) -> li
     return [round(float(group.nanmean()), 5) for group in groups]
 
 
-def scaled_losses(model: LanguageModel, ids: Tensor, config: RunConfig) -> dict[str, list[float]]:
+def scaled_losses(model: LanguageModel, ids: Tokens, config: RunConfig) -> dict[str, list[float]]:
     """The loss by position of a model with RoPE under each of the config's scalings, without any training.
 
     Example:
@@ -130,7 +130,7 @@ def _rounded(values: Tensor) -> list[float]:
     return [float(f"{value:.6g}") for value in values.tolist()]
 
 
-def _losses(model: LanguageModel, text: Tensor, config: RunConfig, length: int, n_tokens: int) -> Iterator[Tensor]:
+def _losses(model: LanguageModel, text: Tokens, config: RunConfig, length: int, n_tokens: int) -> Iterator[Tensor]:
     """Yield "windows length" of losses, NaN where nothing was to be guessed."""
     windows = windows_in_order(text, length, n_tokens // length)
     generator = torch.Generator().manual_seed(MASK_SEED)
@@ -141,7 +141,7 @@ def _losses(model: LanguageModel, text: Tensor, config: RunConfig, length: int, 
 
 def _batch_losses(model: LanguageModel, ids: Tensor, config: RunConfig, generator: torch.Generator) -> Tensor:
     if config.objective == "causal":
-        # The first character is given, not guessed.
+        # The first token is given, not guessed.
         logits = F.pad(model(ids[:, :-1].to(config.device)), (0, 0, 1, 0))
         wanted = torch.ones_like(ids, dtype=torch.bool)
         wanted[:, 0] = False

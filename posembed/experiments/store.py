@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ResultError
 from .config import RunConfig
-from .train import RunResult
+from .result import RunResult
 
 if TYPE_CHECKING:
     import pandas
@@ -173,7 +173,8 @@ def load_results(study: str) -> pandas.DataFrame:
         study: its name; the error lists those there are.
 
     Returns:
-        A DataFrame with a column for each setting of the config and each metric, and ``machine`` and ``wall_seconds``.
+        A DataFrame with a column for each setting of the config, each metric and each speed, and ``machine`` and
+        ``wall_seconds``.
         Losses are in nats a guessed character.
 
     Raises:
@@ -190,7 +191,7 @@ def load_results(study: str) -> pandas.DataFrame:
 
 
 def _row(run: RunResult) -> dict[str, Any]:
-    own = {"machine": run.machine, "wall_seconds": run.wall_seconds}
+    own = {"machine": run.machine, "wall_seconds": run.wall_seconds} | run.speed
     # What a scheme has learned must not hide the setting that is its name.
     metrics = {("learned" if name == "scheme" else name): value for name, value in run.metrics.items()}
     return run.config.to_dict() | metrics | own

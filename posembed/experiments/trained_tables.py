@@ -36,10 +36,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ..probing import probe_table
+from ..tables import as_table
 from .config import RunConfig
 from .intervals import Interval, difference
-from .store import missing, write_result
-from .train import train
+from .store import load_runs, missing, write_result
+from .train import RunResult, train
 from .weights import load_tables, write_table
 
 STUDY = "trained-tables"
@@ -115,6 +116,18 @@ def trained(arm: Arm) -> list[Float[Tensor, "n_positions d_model"]]:
     return [tables[arm.config(seed).key] for seed in SEEDS]
 
 
+def reported(arm: Arm) -> list[RunResult]:
+    """An arm's runs, one for each seed, in order.
+
+    Example:
+        >>> from posembed.experiments.trained_tables import CAUSAL_LONG, reported
+        >>> [run.config.seed for run in reported(CAUSAL_LONG)]
+        [1, 2, 3, 4, 5]
+    """
+    by_key = {run.config.key: run for run in load_runs(STUDY)}
+    return [by_key[arm.config(seed).key] for seed in SEEDS]
+
+
 def errors(arm: Arm) -> Float[np.ndarray, "seeds positions"]:
     """How far off a ridge probe with five folds reads each position, for each seed of an arm, in positions.
 
@@ -137,9 +150,9 @@ def contrasts(found: Mapping[str, Float[np.ndarray, "seeds positions"]]) -> dict
         >>> len(contrasts(none))
         6
     """
-    head = {name: each[:, :SHORT].mean(axis=1) for name, each in found.items()}
-    tail = {name: each[:, SHORT:].mean(axis=1) for name, each in found.items()}
-    whole = {name: each.mean(axis=1) for name, each in found.items()}
+    head = {name: each[:, :SHORT].mean(axis=1).tolist() for name, each in found.items()}
+    tail = {name: each[:, SHORT:].mean(axis=1).tolist() for name, each in found.items()}
+    whole = {name: each.mean(axis=1).tolist() for name, each in found.items()}
     return {
         **{
             f"{objective}, {part}: short minus long": difference(by[f"{objective}, short"], by[f"{objective}, long"])
@@ -166,7 +179,7 @@ def run_one(config: RunConfig, out: Path | str) -> None:
     """
     result = train(config)
     assert result.model is not None
-    write_table(result.model.transformer.position_scheme.weight, config, out)
+    write_table(as_table(result.model.transformer.position_scheme).weight, config, out)
     write_result(result, out)
 
 

@@ -6,6 +6,7 @@ import io
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 import torch
@@ -48,7 +49,7 @@ def read_tables(folder: Path | str) -> dict[str, Float[Tensor, "n_positions d_mo
     """Read the tables of a folder, by the keys of their configs.
 
     Raises:
-        ResultError: a file that is no table.
+        ResultError: a file that is no table of finite numbers.
 
     Example:
         >>> from posembed.experiments import read_tables
@@ -60,10 +61,13 @@ def read_tables(folder: Path | str) -> dict[str, Float[Tensor, "n_positions d_mo
 
 def _read(path: Path) -> Float[Tensor, "n_positions d_model"]:
     try:
-        weight = np.load(path)
-    except (OSError, ValueError, EOFError):
-        raise ResultError(f"{path.name} is no table; move it away and run its config again") from None
-    return torch.from_numpy(weight.astype(np.float32))
+        weight = np.load(path).astype(np.float32)
+        whole = weight.ndim == 2 and bool(np.isfinite(weight).all())
+    except (OSError, ValueError, EOFError, AttributeError, BadZipFile):
+        whole = False
+    if not whole:
+        raise ResultError(f"{path.name} is no table of finite numbers; move it away and run its config again")
+    return torch.from_numpy(weight)
 
 
 def bundle_tables(tables: Mapping[str, Float[Tensor, "n_positions d_model"]]) -> bytes:

@@ -12,6 +12,8 @@ from .style import DescribedFigure, new_figure, styled
 
 SOFT = "#57606a"
 LINE_STYLES = ("-", "--", "-.", ":")
+# Of a legend, in characters: what fits above a figure of usual width, and what a line and the space around it take.
+LEGEND_WIDTH, HANDLE = 76, 9
 
 
 @styled
@@ -79,8 +81,17 @@ def curves(
         axes.set_ylim(*ylim)
     _mark(axes, marks or {}, marks_at)
     if len(series) > 1:
-        figure.legend(loc="outside upper center", ncols=min(len(series), 4))
+        figure.legend(loc="outside upper center", ncols=_columns(list(series)))
     return figure
+
+
+def _columns(labels: list[str]) -> int:
+    """As many columns of a legend as fit beside each other, at most 4. It is filled column by column."""
+    for n in range(min(len(labels), 4), 1, -1):
+        columns = np.array_split(np.array([len(label) for label in labels]), n)
+        if sum(column.max() + HANDLE for column in columns) <= LEGEND_WIDTH:
+            return n
+    return 1
 
 
 def _mark(axes: Any, marks: Mapping[str, float | int], place: str) -> None:

@@ -50,7 +50,8 @@ def table_maps(
         image = axes.imshow(shown, cmap=colours, vmin=-limit, vmax=limit, aspect="auto")
         axes.set(title=title, xlabel=xlabel, ylabel=ylabel)
         for axis in (axes.xaxis, axes.yaxis):
-            axis.set_major_locator(MaxNLocator(integer=True))
+            # Numbers below a narrow panel must not run into each other.
+            axis.set_major_locator(MaxNLocator("auto" if len(tables) < 3 else 4, integer=True))
         axes.grid(False)
     figure.colorbar(image, ax=row[0], shrink=0.9)
     return figure

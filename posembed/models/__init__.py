@@ -1,22 +1,29 @@
-"""Models over any position scheme: attention, its masks and its cache, and a Transformer."""
+"""Models over any position scheme: attention, its masks and its cache, and a Transformer with its heads."""
 
 from .attention import attend
 from .cache import KeyValueCache
+from .heads import MaskedLanguageModel, SequenceClassifier, SpanLogits, SpanPredictor
 from .in_transformers import SchemeInModel, use_scheme
 from .masks import AttentionMask, pack, positions_from_mask
 from .multi_head import MultiHeadAttention
 from .transformer import LanguageModel, Transformer, TransformerConfig, TransformerLayer
+from .transformers_weights import from_transformers
 
 __all__ = [
     "AttentionMask",
     "KeyValueCache",
     "LanguageModel",
+    "MaskedLanguageModel",
     "MultiHeadAttention",
     "SchemeInModel",
+    "SequenceClassifier",
+    "SpanLogits",
+    "SpanPredictor",
     "Transformer",
     "TransformerConfig",
     "TransformerLayer",
     "attend",
+    "from_transformers",
     "pack",
     "positions_from_mask",
     "use_scheme",

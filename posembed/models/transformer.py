@@ -45,6 +45,8 @@ class TransformerConfig:
         scale_embeddings: whether word vectors start with entries of size 1 / sqrt(d_model) and are multiplied by
             sqrt(d_model) before positions are added (Vaswani et al. 2017, section 3.4).
         norm_epsilon: what LayerNorm adds to the variance.
+        n_token_types: how many kinds of tokens have a learned vector that is added to the word's, as BERT has two for
+            the first and the second text of a pair; 0 for none.
     """
 
     vocab_size: int
@@ -61,13 +63,14 @@ class TransformerConfig:
     dropout: float = 0.0
     scale_embeddings: bool = False
     norm_epsilon: float = 1e-5
+    n_token_types: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("vocab_size", "n_layers", "d_model", "n_heads", "d_ff"):
-            value = getattr(self, name)
+        for name in ("vocab_size", "n_layers", "d_model", "n_heads", "d_ff", "n_token_types"):
+            value, least = getattr(self, name), 0 if name == "n_token_types" else 1
             optional = name == "d_ff" and value is None
-            if not optional and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
-                raise ModelConfigError(f"{name} is {value!r}; it must be a whole number of at least 1")
+            if not optional and (not isinstance(value, int) or isinstance(value, bool) or value < least):
+                raise ModelConfigError(f"{name} is {value!r}; it must be a whole number of at least {least}")
         for name, choices in (("norm", ("pre", "post")), ("activation", tuple(ACTIVATIONS))):
             if getattr(self, name) not in choices:
                 raise ModelConfigError(f"{name} is {getattr(self, name)!r}; choose among {', '.join(choices)}")
@@ -98,6 +101,7 @@ class Transformer(nn.Module):
         super().__init__()
         self.config = config
         self.words = nn.Embedding(config.vocab_size, config.d_model)
+        self.token_types = nn.Embedding(config.n_token_types, config.d_model) if config.n_token_types else None
         self.position_scheme = scheme(
             config.scheme,
             d_model=config.d_model,
@@ -122,11 +126,14 @@ class Transformer(nn.Module):
         *,
         attention_mask: Any = None,
         caches: Sequence[KeyValueCache] | None = None,
+        token_types: Int[Tensor, "batch seq"] | None = None,
     ) -> Float[Tensor, "batch seq d_model"]:
         """Return the hidden states of the last layer; the arguments are those of `MultiHeadAttention`, ``caches`` one
-        for each layer.
+        for each layer, and ``token_types`` the kind of each token, by default 0.
         """
-        return self.hidden_states(ids, positions, attention_mask=attention_mask, caches=caches)[-1]
+        return self.hidden_states(
+            ids, positions, attention_mask=attention_mask, caches=caches, token_types=token_types
+        )[-1]
 
     def hidden_states(
         self,
@@ -135,13 +142,14 @@ class Transformer(nn.Module):
         *,
         attention_mask: Any = None,
         caches: Sequence[KeyValueCache] | None = None,
+        token_types: Int[Tensor, "batch seq"] | None = None,
     ) -> list[Float[Tensor, "batch seq d_model"]]:
         """Return the embeddings and the output of each layer; the last one is normalised."""
-        self._check(ids)
+        self._check(ids, token_types)
         if positions is None:
             start = len(caches[0]) if caches else 0
             positions = torch.arange(start, start + ids.shape[1], device=ids.device)
-        x = self.embed(ids, positions)
+        x = self.embed(ids, positions, token_types)
         states = [x]
         its_caches: Sequence[KeyValueCache | None] = caches or [None] * len(self.layers)
         for layer, cache in zip(self.layers, its_caches, strict=True):
@@ -151,11 +159,18 @@ class Transformer(nn.Module):
             states[-1] = self.norm(x)
         return states
 
-    def embed(self, ids: Int[Tensor, "batch seq"], positions: Int[Tensor, "..."]) -> Float[Tensor, "batch seq d_model"]:
-        """Return what enters the first layer: word vectors, and what the scheme adds to them."""
+    def embed(
+        self,
+        ids: Int[Tensor, "batch seq"],
+        positions: Int[Tensor, "..."],
+        token_types: Int[Tensor, "batch seq"] | None = None,
+    ) -> Float[Tensor, "batch seq d_model"]:
+        """Return what enters the first layer: word vectors, those of the tokens' types, and what the scheme adds."""
         words = self.words(ids)
         if self.config.scale_embeddings:
             words = words * self.config.d_model**0.5
+        if self.token_types is not None:
+            words = words + self.token_types(torch.zeros_like(ids) if token_types is None else token_types)
         x = self.position_scheme.add(words, positions)
         return self.dropout(self.norm(x) if self.config.norm == "post" else x)
 
@@ -166,21 +181,34 @@ class Transformer(nn.Module):
                 nn.init.normal_(module.weight, std=STD)
                 nn.init.zeros_(module.bias)
         nn.init.normal_(self.words.weight, std=self.config.d_model**-0.5 if self.config.scale_embeddings else STD)
+        if self.token_types is not None:
+            nn.init.normal_(self.token_types.weight, std=STD)
         # What enters the sum of all layers starts smaller, so that the sum does not grow with their number (GPT-2).
         layers: Any = self.layers
         for layer in layers:
             for output in (layer.attention.output, layer.feed_forward[2]):
                 nn.init.normal_(output.weight, std=STD / (2 * self.config.n_layers) ** 0.5)
 
-    def _check(self, ids: Any) -> None:
-        if not isinstance(ids, Tensor) or ids.ndim != 2 or ids.is_floating_point() or ids.numel() == 0:
-            given = f"{ids.dtype} of {tuple(ids.shape)}" if isinstance(ids, Tensor) else type(ids).__name__
-            raise ModelConfigError(f"ids are {given}; they must be integers of shape (batch, seq)")
-        if not torch.compiler.is_compiling() and ids.device.type == "cpu":
-            least, most = (int(end) for end in ids.aminmax())
-            if least < 0 or most >= self.config.vocab_size:
-                wrong = least if least < 0 else most
-                raise ModelConfigError(f"id {wrong} is outside the vocabulary of {self.config.vocab_size} tokens")
+    def _check(self, ids: Any, token_types: Any) -> None:
+        _check_ids("ids", "id", ids, self.config.vocab_size, "the vocabulary of {} tokens")
+        if token_types is not None:
+            if self.token_types is None:
+                raise ModelConfigError("this model has no token types; set n_token_types, or leave token_types out")
+            _check_ids("token_types", "token type", token_types, self.config.n_token_types, "the {} of this model")
+            if token_types.shape != ids.shape:
+                raise ModelConfigError(
+                    f"token_types have shape {tuple(token_types.shape)}, ids {tuple(ids.shape)}; give one for each id"
+                )
+
+
+def _check_ids(name: str, one: str, ids: Any, n: int, whole: str) -> None:
+    if not isinstance(ids, Tensor) or ids.ndim != 2 or ids.is_floating_point() or ids.numel() == 0:
+        given = f"{ids.dtype} of {tuple(ids.shape)}" if isinstance(ids, Tensor) else type(ids).__name__
+        raise ModelConfigError(f"{name} are {given}; they must be integers of shape (batch, seq)")
+    if not torch.compiler.is_compiling() and ids.device.type == "cpu":
+        least, most = (int(end) for end in ids.aminmax())
+        if least < 0 or most >= n:
+            raise ModelConfigError(f"{one} {least if least < 0 else most} is outside {whole.format(n)}")
 
 
 class TransformerLayer(nn.Module):

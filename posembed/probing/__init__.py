@@ -7,6 +7,15 @@ from .gradient_descent import GradientDescent
 from .helix import Helix, find_helix
 from .identical_words import identical_word_attention
 from .intervention import Control, InterventionResult, intervene, position_subspace, with_position_subspace
+from .layers import (
+    LayerError,
+    LayerProbeResult,
+    PermutedLabels,
+    errors_over_seeds,
+    middle_guess_error,
+    probe_layers,
+    random_guess_error,
+)
 from .least_squares import LeastSquares
 from .mlp import MLP
 from .order import DistanceRange, OrderBaselines, OrderResult, probe_order
@@ -28,10 +37,13 @@ __all__ = [
     "GradientDescent",
     "Helix",
     "InterventionResult",
+    "LayerError",
+    "LayerProbeResult",
     "LeastSquares",
     "OrderBaselines",
     "OrderResult",
     "Part",
+    "PermutedLabels",
     "Probe",
     "ProbeResult",
     "Region",
@@ -41,15 +53,19 @@ __all__ = [
     "block_length",
     "constant_guess",
     "description_length",
+    "errors_over_seeds",
     "find_helix",
     "identical_word_attention",
     "intervene",
     "label_probabilities",
     "mean_interval",
+    "middle_guess_error",
     "permuted_labels",
     "position_subspace",
+    "probe_layers",
     "probe_order",
     "probe_table",
+    "random_guess_error",
     "random_tables_like",
     "spectrum",
     "split_rows",

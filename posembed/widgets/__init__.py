@@ -3,8 +3,19 @@
 from .base import InteractiveFigure
 from .biases import BiasFigure
 from .lookup import LookupFigure
+from .probe import ProbeFigure
+from .properties_map import PropertiesFigure
 from .rotation import RotationFigure
 from .shuffle import ShuffleFigure
 from .sinusoids import SinusoidFigure
 
-__all__ = ["BiasFigure", "InteractiveFigure", "LookupFigure", "RotationFigure", "ShuffleFigure", "SinusoidFigure"]
+__all__ = [
+    "BiasFigure",
+    "InteractiveFigure",
+    "LookupFigure",
+    "ProbeFigure",
+    "PropertiesFigure",
+    "RotationFigure",
+    "ShuffleFigure",
+    "SinusoidFigure",
+]

@@ -21,7 +21,7 @@ OF_A_SESSION = "application/vnd.jupyter.widget-view+json"
 # A page of the reference part has another form, which test_scheme_pages.py holds.
 CHAPTERS = [name for name in NOTEBOOKS if not name.startswith("schemes/")]
 # Chapters with a quick question after each section.
-QUESTIONED = [name for name in CHAPTERS if name.startswith("encodings/")]
+QUESTIONED = [name for name in CHAPTERS if name.startswith(("encodings/", "probing/"))]
 
 
 @pytest.fixture(params=NOTEBOOKS)

@@ -21,7 +21,7 @@ def test_help_starts_without_anything_slow(fresh_environment):
     program = (
         "import sys\n"
         "from posembed.cli import main\n"
-        "for words in (['--help'], ['probe', '--help'], ['--version']):\n"
+        "for words in (['--help'], ['probe', '--help'], ['train', '--help'], ['grid', '--help'], ['--version']):\n"
         "    try:\n"
         "        main(words)\n"
         "    except SystemExit as end:\n"
@@ -39,7 +39,7 @@ def test_version(call):
     assert call("--version") == (0, f"posembed {__version__}\n", "")
 
 
-@pytest.mark.parametrize("command", ["table", "probe", "properties", "report", "doctor"])
+@pytest.mark.parametrize("command", ["table", "probe", "properties", "report", "train", "grid", "doctor"])
 def test_help_teaches_by_examples(call, command):
     code, printed, _ = call(command, "--help")
     assert code == 0

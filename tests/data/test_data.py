@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from posembed.data import Characters, load_corpus, masked, random_windows, windows_in_order
+from posembed.data._texts import TextFile
 from posembed.errors import CorpusError
 
 
@@ -53,6 +54,12 @@ def test_the_addresses_are_three_texts_of_all_eras():
     assert sum(sizes) == sum(map(len, speeches)) + 2 * (len(speeches) - 3)
     assert (corpus.train == corpus.vocabulary.unknown_id).float().mean() < 1e-4
     assert int(corpus.train.max()) == len(corpus.vocabulary) - 1
+    # Numbers that runs were stored with.
+    texts = {"train": [each for number, each in enumerate(speeches, 1) if number % 10], "test": speeches[19::20]}
+    for name, its in texts.items():
+        assert torch.equal(getattr(corpus, name), corpus.vocabulary.encode("\n\n".join(its)))
+        assert corpus.n_words[name] == len("\n\n".join(its).split())
+    assert len(corpus.vocabulary) == len(Characters.of("\n\n".join(texts["train"]), least=100))
 
 
 def test_a_file_is_split_in_order(tmp_path):
@@ -66,13 +73,75 @@ def test_a_file_is_split_in_order(tmp_path):
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(b"short", "text.txt has 5 characters; a corpus needs at least 40"), (b"\xff\xfe\xff" * 50, "is not UTF-8 text")],
+    [
+        (b"", "text.txt has 0 characters; a corpus needs at least 40"),
+        (b"a single line\n", "text.txt has 14 characters; a corpus needs at least 40"),
+        (b"\xff\xfe\xff" * 50, "text.txt is not UTF-8 text; convert it first"),
+        (b"fine at first " * 10_000 + b"\xe9", "text.txt is not UTF-8 text; convert it first"),
+    ],
 )
-def test_a_file_that_is_no_corpus(tmp_path, content, message):
+@pytest.mark.parametrize("tokens", ["characters", "bpe"])
+def test_a_file_that_is_no_corpus(tmp_path, content, message, tokens):
     path = tmp_path / "text.txt"
     path.write_bytes(content)
     with pytest.raises(CorpusError, match=message):
-        load_corpus(str(path))
+        load_corpus(str(path), tokens=tokens)
+
+
+def test_a_file_that_becomes_shorter_while_it_is_read(tmp_path, monkeypatch):
+    path = tmp_path / "text.txt"
+    path.write_text("abcdefghij" * 10, encoding="utf-8")
+    texts = TextFile(path)
+    path.write_text("abc", encoding="utf-8")
+    with pytest.raises(CorpusError, match="text.txt became shorter while it was read; leave it alone and try again"):
+        list(texts.pieces("test"))
+
+
+def test_a_file_is_read_again_where_it_has_changed(tmp_path):
+    path = tmp_path / "text.txt"
+    for text in ("abcde" * 20, "vwxyz" * 20):
+        path.write_text(text, encoding="utf-8")
+        corpus = load_corpus(path)
+        assert corpus.vocabulary.decode(corpus.train[:5]) == text[:5]
+
+
+@pytest.mark.bad_input
+def test_a_context_longer_than_a_part(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text("abcdefghij" * 10, encoding="utf-8")
+    corpus = load_corpus(path)
+    corpus.check(5)
+    message = "the validation part of .* has 5 tokens, less than a piece of 6; make the pieces shorter or take a longer"
+    with pytest.raises(CorpusError, match=message):
+        corpus.check(6)
+
+
+def test_a_folder(tmp_path):
+    with pytest.raises(CorpusError, match=r"\(Is a directory\); give 'sotu', 'wikitext-103', the path of a text file"):
+        load_corpus(tmp_path)
+
+
+@pytest.mark.parametrize("letters", [Characters("naïve — 東京 🙂\n"), Characters("a")])
+def test_a_vocabulary_comes_back(letters):
+    assert Characters.from_json(letters.to_json()).characters == letters.characters
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("told", ["no json", '"abc"', '["ab"]', "[1]", "{}"])
+def test_a_vocabulary_that_is_none(told):
+    with pytest.raises(CorpusError, match="these are no characters of a vocabulary"):
+        Characters.from_json(told)
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("wrong", [-1, 4])
+def test_an_id_that_no_character_has(wrong):
+    with pytest.raises(CorpusError, match=f"^id {wrong} is outside the vocabulary of 4 tokens$"):
+        Characters("ab").decode([0, wrong])
+
+
+def test_half_a_character_is_unknown():
+    assert Characters("ab").encode("a\ud800b").tolist() == [2, 0, 3]
 
 
 def test_a_file_that_is_not_there():

@@ -1,5 +1,7 @@
 """What a run is, and what it is called."""
 
+from dataclasses import fields
+
 import pytest
 
 from posembed import RunConfig
@@ -12,6 +14,9 @@ OTHER = {
     "objective": "masked",
     "data": "a.txt",
     "length": 32,
+    "short_length": 16,
+    "short_share": 0.9,
+    "guessed_share": 0.15,
     "n_layers": 2,
     "d_model": 32,
     "n_heads": 2,
@@ -25,12 +30,31 @@ OTHER = {
     "test_length": 128,
     "threads": 2,
     "device": "cuda",
+    "d_ff": 96,
+    "dropout": 0.1,
+    "optimizer": "nag",
+    "betas": (0.9, 0.95),
+    "largest_gradient": 0.5,
+    "lowest_rate": 0.0,
+    "precision": "bfloat16",
+    "compile": True,
+    "tokens": "bpe",
+    "vocab_size": 1000,
+    "accumulate": 2,
+}
+
+
+# What must be given beside a setting.
+TOGETHER = {
+    "objective": {"masking_rate": 0.15},
+    "short_length": {"short_share": 0.5},
+    "short_share": {"short_length": 32},
+    "vocab_size": {"tokens": "bpe"},
 }
 
 
 def changed(name):
-    more = {"masking_rate": 0.15} if name == "objective" else {}
-    return RunConfig(**{name: OTHER[name]}, **more)
+    return RunConfig(**{name: OTHER[name]}, **TOGETHER.get(name, {}))
 
 
 @pytest.mark.parametrize("name", OTHER)
@@ -39,6 +63,25 @@ def test_every_setting_that_matters_changes_the_key(name):
         assert RunConfig(scheme_options={"nopos": {"a": 1}}).key != RunConfig().key
     else:
         assert changed(name).key != RunConfig().key
+
+
+def test_no_setting_is_left_out_here():
+    seen = {*OTHER, "masking_rate", "test_scalings", "preset"}
+    assert seen == {each.name for each in fields(RunConfig)}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"short_length": 16, "short_share": 0.9}, {"short_length": 32, "short_share": 0.9}),
+        ({"short_length": 16, "short_share": 0.9}, {"short_length": 16, "short_share": 0.5}),
+        ({"guessed_share": 0.15}, {"guessed_share": 0.2}),
+        ({"objective": "masked", "masking_rate": 0.15}, {"objective": "masked", "masking_rate": 0.2}),
+    ],
+    ids=["short_length", "short_share", "guessed_share", "masking_rate"],
+)
+def test_their_values_matter_too(one, other):
+    assert RunConfig(**one).key != RunConfig(**other).key
 
 
 def test_the_preset_does_not():
@@ -55,9 +98,8 @@ def test_stored_results_keep_their_names():
     assert Arm("rope").config(1e-3, 1).key == "d493aa4470a552ab"
 
 
-@pytest.mark.parametrize("arm", ARMS)
-def test_a_config_comes_back_from_json(arm):
-    config = arm.config(1e-3, 4)
+@pytest.mark.parametrize("config", [*(arm.config(1e-3, 4) for arm in ARMS), changed("betas"), changed("vocab_size")])
+def test_a_config_comes_back_from_json(config):
     assert RunConfig.from_dict(config.to_dict()) == config
     assert RunConfig.from_dict(config.to_dict()).key == config.key
 
@@ -77,9 +119,52 @@ def test_a_config_comes_back_from_json(arm):
         ({"objective": "next"}, "objective is 'next'; choose among causal, masked"),
         ({"objective": "masked"}, "a masked model needs one, a causal model has none"),
         ({"masking_rate": 0.15}, "a masked model needs one, a causal model has none"),
-        ({"objective": "masked", "masking_rate": 1.0}, "it must lie between 0 and 1"),
+        ({"objective": "masked", "masking_rate": 1.0}, "masking_rate is 1.0; it must lie between 0 and 1"),
+        ({"guessed_share": 0.0}, "guessed_share is 0.0; it must lie between 0 and 1"),
+        ({"guessed_share": 1}, "guessed_share is 1; it must lie between 0 and 1"),
+        ({"guessed_share": True}, "guessed_share is True; it must lie between 0 and 1"),
+        ({"guessed_share": float("nan")}, "guessed_share is nan; it must lie between 0 and 1"),
+        ({"guessed_share": "some"}, "guessed_share is 'some'; it must lie between 0 and 1"),
+        (
+            {"objective": "masked", "masking_rate": 0.15, "guessed_share": 0.15},
+            "guessed_share is for causal models; a masked one has its masking_rate",
+        ),
+        ({"short_length": 16}, "short_length and short_share belong together; give both or none"),
+        ({"short_share": 0.9}, "short_length and short_share belong together; give both or none"),
+        ({"short_length": 16, "short_share": 1.0}, "short_share is 1.0; it must lie between 0 and 1"),
+        ({"short_length": 16, "short_share": 0}, "short_share is 0; it must lie between 0 and 1"),
+        (
+            {"short_length": 64, "short_share": 0.9},
+            "short_length is 64; it must be a whole number from 2 to below the length, 64, that divides it",
+        ),
+        ({"short_length": 128, "short_share": 0.9}, "short_length is 128; it must be a whole number from 2"),
+        ({"short_length": 15, "short_share": 0.9}, "short_length is 15; it must be a whole number from 2"),
+        ({"short_length": 1, "short_share": 0.9}, "short_length is 1; it must be a whole number from 2"),
+        ({"short_length": 16.0, "short_share": 0.9}, "short_length is 16.0; it must be a whole number from 2"),
+        ({"short_length": True, "short_share": 0.9}, "short_length is True; it must be a whole number from 2"),
+        (
+            {"objective": "masked", "masking_rate": 0.15, "short_length": 0, "short_share": 0.9},
+            "short_length is 0; it must be a whole number from 1 to below the length, 64, that divides it",
+        ),
         ({"length": 1}, "a causal model needs at least 2 characters"),
         ({"test_length": 0}, "test_length is 0"),
+        ({"d_ff": 0}, "d_ff is 0; it must be a whole number of at least 1"),
+        ({"dropout": 1.0}, "dropout is 1.0; it must be a number of at least 0 and below 1"),
+        ({"optimizer": "lion"}, "optimizer is 'lion'; choose among adamw, nag"),
+        ({"betas": 0.9}, "betas are 0.9; they must be two numbers, such as (0.9, 0.98)"),
+        ({"betas": (0.9,)}, "betas are (0.9,); they must be two numbers"),
+        ({"betas": (0.9, 1.0)}, "each of betas is 1.0; it must be a number of at least 0 and below 1"),
+        ({"betas": (0.9, "b")}, "each of betas is 'b'"),
+        ({"largest_gradient": 0}, "largest_gradient is 0; it must be a positive number"),
+        ({"lowest_rate": 1.5}, "lowest_rate is 1.5; it must be a number of at least 0 and at most 1"),
+        ({"precision": "float16"}, "precision is 'float16'; choose among float32, bfloat16"),
+        ({"compile": 1}, "compile is 1; it must be True or False"),
+        ({"tokens": "words"}, "tokens is 'words'; choose among characters, bpe"),
+        ({"vocab_size": 300}, "vocab_size is for tokens='bpe'"),
+        ({"tokens": "bpe", "vocab_size": 0}, "vocab_size is 0; it must be a whole number of at least 1"),
+        ({"accumulate": 0}, "accumulate is 0; it must be a whole number of at least 1"),
+        ({"accumulate": 3}, "accumulate is 3; it must divide the batch_size, 32"),
+        ({"test_scalings": "ntk"}, "test_scalings are 'ntk'; they must be a tuple of names"),
         ({"scheme": "rope", "test_length": 128, "test_scalings": ("xyz",)}, "there is no scaling 'xyz'; choose among"),
         ({"scheme": "alibi", "test_length": 128, "test_scalings": ("ntk",)}, "test_scalings need scheme='rope'"),
         ({"scheme": "rope", "test_scalings": ("ntk",)}, "test_scalings need scheme='rope' and a test_length"),
@@ -90,6 +175,11 @@ def test_settings_that_cannot_be_meant(options, message):
         RunConfig(**options)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_masked_model_can_be_trained_on_single_characters():
+    config = RunConfig(objective="masked", masking_rate=0.15, short_length=1, short_share=0.5)
+    assert RunConfig.from_dict(config.to_dict()) == config
 
 
 def test_a_setting_of_a_newer_version():

@@ -1,14 +1,17 @@
 """Training and measuring, on models that take a second."""
 
+import json
 import math
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
 
-from posembed import RunConfig, train
+from posembed import RunConfig, RunResult, train
 from posembed.data import load_corpus, random_windows
-from posembed.errors import EncodingInputError, TrainingDivergedError
+from posembed.errors import CorpusError, EncodingInputError, RunConfigError, TrainingDivergedError
 from posembed.experiments import (
     learning_rate_factor,
     loss_by_position,
@@ -66,13 +69,13 @@ def test_it_learns(objective, rate):
 
 def batches_of(monkeypatch, **changes):
     """The training windows that a run draws."""
-    module, drawn = sys.modules["posembed.experiments.train"], []
+    drawn = []
 
     def note(*arguments):
         drawn.append(random_windows(*arguments))
         return drawn[-1]
 
-    monkeypatch.setattr(module, "random_windows", note)
+    monkeypatch.setattr("posembed.experiments.batches.random_windows", note)
     train(RunConfig(**(TINY | changes)))
     return torch.stack(drawn)
 
@@ -100,9 +103,8 @@ def test_the_learning_rate_rises_and_falls():
 
 
 def test_a_run_that_diverges_says_so(monkeypatch):
-    # The function has the name of its module.
-    module = sys.modules["posembed.experiments.train"]
-    monkeypatch.setattr(module, "batch_loss", lambda model, *_: model.transformer.words.weight.sum() * math.nan)
+    nan = lambda objective, *_: objective.model.transformer.words.weight.sum() * math.nan
+    monkeypatch.setattr("posembed.experiments.batches.Objective.forward", nan)
     with pytest.raises(TrainingDivergedError, match="the loss of nopos is nan at step 1; lower the learning rate"):
         train(RunConfig(**TINY))
 
@@ -186,3 +188,99 @@ def test_progress_is_told_after_every_step():
     train(RunConfig(**TINY), progress=lambda step, loss: told.append((step, loss)))
     assert [step for step, _ in told] == [1, 2, 3, 4, 5]
     assert all(2 < loss < 8 for _, loss in told)
+
+
+def test_it_says_what_it_cost():
+    result = train(RunConfig(**TINY))
+    assert result.metrics["tokens"] == TINY["steps"] * TINY["batch_size"] * TINY["length"]
+    assert result.minutes == result.wall_seconds / 60
+    speed = result.speed
+    assert 0 < speed["training_seconds"] < result.wall_seconds
+    assert speed["tokens_per_second"] == pytest.approx(result.metrics["tokens"] / speed["training_seconds"], rel=0.1)
+    assert "flops_utilisation" not in speed  # no GPU
+    assert RunResult.from_dict(result.to_dict()).speed == speed
+
+
+def test_perplexity_is_told_by_token_and_by_word(corpus):
+    metrics = train(RunConfig(**TINY)).metrics
+    assert metrics["perplexity_per_token"] == pytest.approx(math.exp(metrics["loss"]), rel=1e-4)
+    n_words = len(corpus.vocabulary.decode(corpus.test).split())
+    expected = math.exp(metrics["loss"] * len(corpus.test) / n_words)
+    assert metrics["perplexity_per_word"] == pytest.approx(expected, rel=1e-4)
+    masked = train(RunConfig(objective="masked", masking_rate=0.5, **TINY)).metrics
+    assert "perplexity_per_word" not in masked  # hidden characters are no text
+
+
+MASKED = {"objective": "masked", "masking_rate": 0.3}
+
+
+@pytest.mark.parametrize("more", [{}, MASKED, {"guessed_share": 0.3}, {"short_length": 4, "short_share": 0.5}])
+def test_a_step_in_parts_is_the_same_step(more):
+    """Parts of a masked step guess different numbers of characters, and count for as much."""
+    whole, parts = (losses(scheme="learned", accumulate=accumulate, **more) for accumulate in (1, 4))
+    assert parts != whole
+    assert parts == pytest.approx(whole, abs=2e-6)  # the order of a sum
+
+
+def losses(**changes):
+    told = []
+    train(RunConfig(**(TINY | changes)), progress=lambda _, loss: told.append(loss))
+    return told
+
+
+def test_bfloat16_multiplies_and_float32_remembers():
+    plain, half = losses(), losses(precision="bfloat16")
+    assert half != plain
+    assert half == pytest.approx(plain, abs=0.02)  # eight bits of a number
+    model = train(RunConfig(precision="bfloat16", **TINY)).model
+    assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
+
+
+@pytest.mark.slow
+def test_a_compiled_step_is_the_same_step(fresh_environment):
+    script = Path(__file__).with_name("compiled.py")
+    ran = subprocess.run([sys.executable, script], capture_output=True, text=True, env=fresh_environment)
+    assert ran.returncode == 0, ran.stderr
+    for plain, compiled in json.loads(ran.stdout).values():
+        assert compiled == pytest.approx(plain, abs=1e-5)
+
+
+def test_dropout_is_drawn_from_the_seed():
+    first, again, other = losses(dropout=0.3), losses(dropout=0.3), losses(dropout=0.3, seed=1)
+    assert first == again != other
+    assert first != losses()
+
+
+def test_a_wider_feed_forward_network_has_more_weights():
+    plain, wide = (train(RunConfig(d_ff=d_ff, **TINY)).metrics["parameters"] for d_ff in (None, 128))
+    assert wide - plain == (128 - 64) * (2 * 16 + 1)
+
+
+def test_byte_pairs(tmp_path, monkeypatch):
+    monkeypatch.setenv("POSEMBED_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "text.txt").write_text("the cat sat on the mat and the dog sat on the cat\n" * 200)
+    config = RunConfig(data=str(tmp_path / "text.txt"), tokens="bpe", vocab_size=300, **TINY)
+    result = train(config)
+    assert result.model.transformer.config.vocab_size < 300 and result.metrics["loss"] < 6
+    assert result.metrics["perplexity_per_word"] > result.metrics["perplexity_per_token"]
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("device", ["cuda", "cuda:7", "gpu", "mps"])
+def test_a_device_that_is_not_there(device, monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    monkeypatch.setattr("torch.backends.mps.is_available", lambda: False)
+    with pytest.raises(RunConfigError) as caught:
+        train(RunConfig(device=device, **TINY))
+    assert str(caught.value) == f"device is {device!r}, which PyTorch has not here; choose among cpu"
+
+
+@pytest.mark.bad_input
+def test_a_text_that_is_too_short_is_refused_before_the_training(tmp_path):
+    (tmp_path / "one-line.txt").write_text("a corpus of one line that has some words in it\n")
+    told = []
+    with pytest.raises(CorpusError, match="one-line.txt"):
+        train(RunConfig(data=str(tmp_path / "one-line.txt"), **TINY), progress=lambda *_: told.append(1))
+    with pytest.raises(CorpusError, match="make the pieces shorter"):
+        train(RunConfig(test_length=10**7, **TINY), progress=lambda *_: told.append(1))
+    assert not told

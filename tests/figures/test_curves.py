@@ -24,6 +24,16 @@ def test_seven_curves_can_be_told_apart():
     assert len(set(looks)) == 8
 
 
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 8])
+@pytest.mark.parametrize("length", [3, 10, 14, 17, 21, 30, 40])
+def test_the_legend_stays_inside_the_figure(n, length):
+    words = "a legend of many words that stand above the curves"
+    figure = curves({f"{words[:length]}{k}": [k, k] for k in range(n)}, alt="Lines.")
+    figure.draw_without_rendering()
+    box = figure.legends[0].get_window_extent()
+    assert box.x0 >= 0 and box.x1 <= figure.bbox.width
+
+
 def test_marks_axes_and_limits():
     figure = curves({"a": [1, 10]}, alt="A.", marks={"here": 0.5}, log_y=True, log_x=False, ylim=(0.5, 20), xlabel="x")
     (axes,) = figure.axes

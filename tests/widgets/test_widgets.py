@@ -18,6 +18,8 @@ FIGURES = {
     "offset": "RotationFigure()",
     "rope": "RotationFigure(view='rope')",
     "biases": "BiasFigure()",
+    "properties": "PropertiesFigure()",
+    "probe": "ProbeFigure()",
 }
 
 

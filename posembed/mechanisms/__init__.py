@@ -1,0 +1,19 @@
+"""How a causal model without positions comes by them: the mechanisms, each as code that can be run and checked."""
+
+from .counting import CountingSteps, CountingTransformer
+from .neighbours import running_mean_similarity, state_similarity
+from .repeated_word import repeated_word_attention
+from .shuffled_prefix import ShuffledPrefix, shuffled_prefix
+from .variance import VarianceLaw, attention_variance
+
+__all__ = [
+    "CountingSteps",
+    "CountingTransformer",
+    "ShuffledPrefix",
+    "VarianceLaw",
+    "attention_variance",
+    "repeated_word_attention",
+    "running_mean_similarity",
+    "shuffled_prefix",
+    "state_similarity",
+]

@@ -1,0 +1,182 @@
+"""What a language model loses when the tokens before the last one are shuffled (Haviv et al. 2022)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from .._evaluating import evaluating
+from .._plain import plain
+from ..errors import NonFiniteError, ProbeInputError
+from ..models import LanguageModel, Transformer
+from ..probing import BootstrapInterval, mean_interval
+from ..probing._layers_network import torch_generator
+from ..probing._layers_states import BATCH_SIZE, check_ids, checked_texts
+
+# What rounding may change in a logit, as a part of the largest one; the second where logits have half precision.
+CAUSAL_TOLERANCE, CAUSAL_TOLERANCE_IN_HALVES = 1e-4, 0.03
+
+
+@dataclass(frozen=True)
+class ShuffledPrefix:
+    """The loss of the last token, with the tokens before it in their order and shuffled. In nats.
+
+    Attributes:
+        intact: the mean loss over texts.
+        shuffled: the mean over texts and shuffles.
+        interval: of the difference, over texts.
+        keep: how many tokens right before the last one stayed in their places.
+        n_shuffles: of each text.
+        n_texts: how many.
+        length: of a text, in tokens, with the one that is guessed.
+
+    Example:
+        >>> from posembed.mechanisms import ShuffledPrefix
+        >>> from posembed.probing import BootstrapInterval
+        >>> print(ShuffledPrefix(1.47, 4.18, BootstrapInterval(2.6, 2.8, 0.95, 8), 0, 4, 64, 128))
+        loss of the last of 128 tokens: 1.470, with those before it shuffled 4.180 (more by 2.60 to 2.80)
+    """
+
+    intact: float
+    shuffled: float
+    interval: BootstrapInterval
+    keep: int
+    n_shuffles: int
+    n_texts: int
+    length: int
+
+    @property
+    def difference(self) -> float:
+        """How much larger the loss is after shuffling."""
+        return self.shuffled - self.intact
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers, text, lists and dictionaries, ready for JSON."""
+        return plain(self) | {"difference": plain(self.difference)}
+
+    def __str__(self) -> str:
+        kept = f" but for the last {self.keep}" if self.keep else ""
+        return (
+            f"loss of the last of {self.length} tokens: {self.intact:.3f}, with those before it shuffled{kept} "
+            f"{self.shuffled:.3f} (more by {self.interval})"
+        )
+
+
+def shuffled_prefix(
+    model: nn.Module | Callable[[Tensor], Any],
+    ids: Int[Tensor, "texts length"],
+    *,
+    keep: int = 0,
+    n_shuffles: int = 4,
+    seed: int = 0,
+) -> ShuffledPrefix:
+    """Measure the loss of each text's last token, before and after shuffling the tokens that it is guessed from.
+
+    Haviv et al. (2022) ask in this way whether a causal model without positions makes use of the order of its prefix:
+    one that did not would lose nothing. With some of the last tokens kept in their places, it says how far back the
+    order matters.
+
+    Args:
+        model: a causal language model, posembed's or of transformers, or any function from ids "batch seq" to logits
+            "batch seq vocab". A module is in eval mode meanwhile.
+        ids: texts of one length; the last token of each is guessed from all others.
+        keep: how many tokens right before the last one stay where they are; at least two must be left to shuffle.
+        n_shuffles: of each text, drawn anew; one that changes nothing may be among them.
+        seed: of the shuffles and the interval.
+
+    Returns:
+        Both losses. The interval is of the difference, by a bootstrap of blocks of neighbouring texts.
+
+    Raises:
+        ProbeInputError: ids that are no texts of one length, nothing to shuffle, an option that cannot be meant, a
+            model that is not causal or has no logits, or logits that do not fit the ids.
+        NonFiniteError: a loss is NaN or infinite.
+
+    Example:
+        >>> import torch
+        >>> from posembed.mechanisms import shuffled_prefix
+        >>> def repeats_the_last_word(ids):
+        ...     return 5.0 * torch.nn.functional.one_hot(ids, 10)
+        >>> texts = torch.arange(10)[:, None].repeat(1, 6)
+        >>> texts[:, :-2] = (texts[:, :-2] + 1) % 10  # the last word is the one before it, and not the others
+        >>> shuffled_prefix(repeats_the_last_word, texts).difference > 1
+        True
+        >>> shuffled_prefix(repeats_the_last_word, texts, keep=1).difference
+        0.0
+    """
+    _check(model, ids, keep, n_shuffles)
+    prefix, wanted = ids[:, :-1], ids[:, -1]
+    random = torch_generator(seed, "shuffles")
+    module = model if isinstance(model, nn.Module) else None
+    with evaluating(module):
+        _check_causal(model, prefix[:BATCH_SIZE, :2])
+        intact = _losses(model, prefix, wanted)
+        shuffles = [_losses(model, _shuffled(prefix, keep, random), wanted) for _ in range(n_shuffles)]
+    shuffled = torch.stack(shuffles).mean(dim=0)
+    return ShuffledPrefix(
+        intact=float(intact.mean()),
+        shuffled=float(shuffled.mean()),
+        interval=mean_interval((shuffled - intact).numpy(), seed=seed),
+        keep=keep,
+        n_shuffles=n_shuffles,
+        n_texts=len(ids),
+        length=ids.shape[1],
+    )
+
+
+def _shuffled(prefix: Int[Tensor, "texts seq"], keep: int, random: torch.Generator) -> Int[Tensor, "texts seq"]:
+    n_moved = prefix.shape[1] - keep
+    order = torch.rand(len(prefix), n_moved, generator=random).argsort(dim=1).to(prefix.device)
+    return torch.cat([prefix[:, :n_moved].gather(1, order), prefix[:, n_moved:]], dim=1)
+
+
+def _losses(model: Any, prefix: Int[Tensor, "texts seq"], wanted: Int[Tensor, " texts"]) -> Float[Tensor, " texts"]:
+    parts = []
+    for some, words in zip(prefix.split(BATCH_SIZE), wanted.split(BATCH_SIZE), strict=True):
+        logits = _logits(model, some)[:, -1].double().cpu()
+        if int(words.max()) >= logits.shape[1]:
+            raise ProbeInputError(f"id {int(words.max())} has no logit; the model knows {logits.shape[1]} words")
+        parts.append(F.cross_entropy(logits, words.long().cpu(), reduction="none"))
+    losses = torch.cat(parts)
+    if not bool(losses.isfinite().all()):
+        raise NonFiniteError("the loss of a last token is NaN or infinite; look at the model's weights and its logits")
+    return losses
+
+
+def _logits(model: Any, ids: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch seq vocab"]:
+    parameter = next(model.parameters(), None) if isinstance(model, nn.Module) else None
+    output = model(ids if parameter is None else ids.to(parameter.device))
+    logits = getattr(output, "logits", output)
+    if not isinstance(logits, Tensor) or logits.ndim != 3 or logits.shape[:2] != ids.shape:
+        given = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
+        raise ProbeInputError(
+            f"the model returns {given} for ids {tuple(ids.shape)}; logits (batch, seq, vocab) are needed"
+        )
+    return logits
+
+
+def _check(model: Any, ids: Any, keep: Any, n_shuffles: Any) -> None:
+    if isinstance(model, Transformer):
+        raise ProbeInputError("Transformer gives hidden states and no logits; give a LanguageModel")
+    check_ids(ids, texts=1, tokens=3)
+    if isinstance(model, LanguageModel) or hasattr(model, "main_input_name"):
+        checked_texts(model, ids[:, :-1], at_least=1)
+    for name, value, least, most in (("keep", keep, 0, ids.shape[1] - 3), ("n_shuffles", n_shuffles, 1, math.inf)):
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+            raise ProbeInputError(f"{name} is {value!r}; it must be a whole number from {least} to {most}")
+
+
+def _check_causal(model: Any, ids: Int[Tensor, "batch 2"]) -> None:
+    """What is said of the first token must not change when one is put after it."""
+    before, after = _logits(model, ids[:, :1]), _logits(model, ids)[:, :1]
+    tolerance = CAUSAL_TOLERANCE if before.dtype.itemsize > 2 else CAUSAL_TOLERANCE_IN_HALVES
+    change = (after.double() - before.double()).abs().max()
+    if change > tolerance * before.double().abs().max():
+        raise ProbeInputError(f"{type(model).__name__} sees tokens on both sides; give a model that guesses the next")

@@ -1,0 +1,193 @@
+"""What stands on a Transformer, besides `LanguageModel`: hidden words as BERT guesses them, classes, spans."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from ..errors import ModelConfigError
+from .transformer import ACTIVATIONS, STD, LanguageModel, Transformer, TransformerConfig
+
+
+class MaskedLanguageModel(LanguageModel):
+    """A `LanguageModel` with BERT's head: one more layer before the logits, and a bias for each token.
+
+    Args:
+        config: as for `Transformer`.
+
+    Example:
+        >>> import torch
+        >>> from posembed import TransformerConfig
+        >>> from posembed.models import MaskedLanguageModel
+        >>> model = MaskedLanguageModel(TransformerConfig(vocab_size=100, causal=False, norm="post"))
+        >>> model(torch.arange(5)[None]).shape
+        torch.Size([1, 5, 100])
+    """
+
+    def __init__(self, config: TransformerConfig):
+        super().__init__(config)
+        dense = _linear(config.d_model, config.d_model)
+        norm = nn.LayerNorm(config.d_model, config.norm_epsilon)
+        self.transform = nn.Sequential(dense, ACTIVATIONS[config.activation](), norm)
+        self.bias = nn.Parameter(torch.zeros(config.vocab_size))
+
+    def logits(self, hidden: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch vocab"]:
+        """Return the logits of some hidden states."""
+        return super().logits(self.transform(hidden)) + self.bias
+
+
+class SequenceClassifier(nn.Module):
+    """A Transformer that puts a text into one of several classes.
+
+    Args:
+        body: a `Transformer`, trained or not, which is shared and not copied; or the config of a new one.
+        n_classes: the number of classes.
+        pooling: what stands for the text: "mean", the mean of its tokens' last states without padding; "first", the
+            state of its first token (BERT's [CLS]).
+
+    Raises:
+        ModelConfigError: fewer than one class, an unknown pooling, or the first token of a causal model, which sees
+            nothing of the text; a mask that is no padding mask, or hides a whole text.
+
+    Example:
+        >>> import torch
+        >>> from posembed import TransformerConfig
+        >>> from posembed.models import SequenceClassifier
+        >>> model = SequenceClassifier(TransformerConfig(vocab_size=100, causal=False), 3)
+        >>> model(torch.arange(10).view(2, 5)).shape
+        torch.Size([2, 3])
+    """
+
+    def __init__(
+        self,
+        body: Transformer | TransformerConfig,
+        n_classes: int,
+        *,
+        pooling: Literal["mean", "first"] = "mean",
+    ):
+        super().__init__()
+        if not isinstance(n_classes, int) or isinstance(n_classes, bool) or n_classes < 1:
+            raise ModelConfigError(f"n_classes is {n_classes!r}; it must be a whole number of at least 1")
+        if pooling not in ("mean", "first"):
+            raise ModelConfigError(f"pooling is {pooling!r}; choose among mean, first")
+        self.transformer = _transformer(body)
+        config = self.transformer.config
+        if pooling == "first" and config.causal:
+            raise ModelConfigError("the first token of a causal model sees nothing of the text; choose pooling='mean'")
+        self.pooling = pooling
+        self.dropout = nn.Dropout(config.dropout)
+        self.classes = _linear(config.d_model, n_classes)
+
+    def forward(
+        self, ids: Int[Tensor, "batch seq"], *args: Any, attention_mask: Any = None, **options: Any
+    ) -> Float[Tensor, "batch classes"]:
+        """Return the logits of the classes; the arguments are those of `Transformer`, with a padding mask if any."""
+        tokens = _tokens(attention_mask, ids)
+        states = self.transformer(ids, *args, attention_mask=attention_mask, **options)
+        return self.classes(self.dropout(self._pooled(states, tokens)))
+
+    def _pooled(self, states: Tensor, tokens: Tensor) -> Float[Tensor, "batch d_model"]:
+        if self.pooling == "mean":
+            return (states * tokens[..., None]).sum(1) / tokens.sum(1, keepdim=True)
+        first = tokens.int().argmax(1)
+        return states[torch.arange(len(states), device=states.device), first]
+
+
+class SpanLogits(NamedTuple):
+    """Where an answer begins and where it ends: one logit for each token, minus infinity for padding.
+
+    Attributes:
+        start: "batch seq", for the first token of the answer.
+        end: "batch seq", for its last token.
+
+    Example:
+        >>> import torch
+        >>> from posembed.models import SpanLogits
+        >>> SpanLogits(torch.zeros(2, 5), torch.zeros(2, 5)).end.shape
+        torch.Size([2, 5])
+    """
+
+    start: Float[Tensor, "batch seq"]
+    end: Float[Tensor, "batch seq"]
+
+
+class SpanPredictor(nn.Module):
+    """A Transformer that finds the answer to a question as a piece of the text (Devlin et al. 2019).
+
+    Args:
+        body: a `Transformer`, trained or not, which is shared and not copied; or the config of a new one.
+        no_answer: whether a text may hold no answer; the first token, which then is no part of the text (BERT's [CLS]),
+            stands for that.
+
+    Raises:
+        ModelConfigError: a mask that is no padding mask, or hides a whole text; an answer of no tokens.
+
+    Example:
+        >>> import torch
+        >>> from posembed import TransformerConfig
+        >>> from posembed.models import SpanPredictor
+        >>> model = SpanPredictor(TransformerConfig(vocab_size=100, causal=False))
+        >>> logits = model(torch.arange(10).view(2, 5))
+        >>> model.best(logits).shape
+        torch.Size([2, 2])
+    """
+
+    def __init__(self, body: Transformer | TransformerConfig, *, no_answer: bool = False):
+        super().__init__()
+        self.transformer, self.no_answer = _transformer(body), no_answer
+        self.ends = _linear(self.transformer.config.d_model, 2)
+
+    def forward(
+        self, ids: Int[Tensor, "batch seq"], *args: Any, attention_mask: Any = None, **options: Any
+    ) -> SpanLogits:
+        """Return the logits; the arguments are those of `Transformer`, with a padding mask if any."""
+        tokens = _tokens(attention_mask, ids)
+        states = self.transformer(ids, *args, attention_mask=attention_mask, **options)
+        return SpanLogits(*self.ends(states).masked_fill(~tokens[..., None], -torch.inf).unbind(-1))
+
+    def best(self, logits: SpanLogits, *, longest: int | None = None) -> Int[Tensor, "batch 2"]:
+        """Return the most probable answers, each as its first and its last token; (0, 0) for none where that may be.
+
+        Args:
+            logits: as from `forward`.
+            longest: the most tokens that an answer may have; None for any number.
+        """
+        if longest is not None and longest < 1:
+            raise ModelConfigError(f"longest is {longest!r}; an answer has at least 1 token")
+        sums = logits.start[:, :, None] + logits.end[:, None, :]
+        allowed = torch.ones(sums.shape[1:], dtype=torch.bool, device=sums.device).triu()
+        if longest is not None:
+            allowed = allowed.tril(longest - 1)
+        if self.no_answer:
+            allowed[0, 1:] = False
+        best = sums.masked_fill(~allowed, -torch.inf).flatten(1).argmax(1)
+        return torch.stack([best // sums.shape[2], best % sums.shape[2]], 1)
+
+
+def _transformer(body: Any) -> Transformer:
+    if not isinstance(body, Transformer | TransformerConfig):
+        raise ModelConfigError(f"body is {type(body).__name__}; give a Transformer or a TransformerConfig")
+    return body if isinstance(body, Transformer) else Transformer(body)
+
+
+def _linear(n_in: int, n_out: int) -> nn.Linear:
+    layer = nn.Linear(n_in, n_out)
+    nn.init.normal_(layer.weight, std=STD)
+    nn.init.zeros_(layer.bias)
+    return layer
+
+
+def _tokens(mask: Any, ids: Any) -> Tensor:
+    """Which places hold tokens and no padding."""
+    if mask is None:
+        return torch.ones_like(ids, dtype=torch.bool)
+    if not isinstance(mask, Tensor) or mask.shape != ids.shape:
+        given = tuple(mask.shape) if isinstance(mask, Tensor) else type(mask).__name__
+        raise ModelConfigError(f"attention_mask is {given}; here it must mark padding, in the shape of the ids")
+    tokens = mask.bool()
+    if not torch.compiler.is_compiling() and not bool(tokens.any(1).all()):
+        raise ModelConfigError("attention_mask hides a whole text; leave that text out of the batch")
+    return tokens

@@ -1,0 +1,401 @@
+"""How well is a token's position readable from the hidden states of each layer (Haviv et al. 2022)?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from .._plain import plain
+from ..errors import ProbeInputError
+from ._layers_network import Guesses, Settings, fit_network, guess, one_torch_thread, torch_generator
+from ._layers_states import checked_texts, hidden_states
+from ._random import checked_seed
+from ._scaling import fitted_scaling
+from .bootstrap import BootstrapInterval, mean_interval
+
+
+def random_guess_error(length: int) -> float:
+    """The mean distance between a position and one guessed at random: (T^2 - 1) / (3 T) in texts of T tokens.
+
+    It is the baseline of Haviv et al. (2022). Always guessing the middle is better: see `middle_guess_error`.
+
+    Args:
+        length: of a text, in tokens.
+
+    Raises:
+        ProbeInputError: a length that is not a whole number of at least 1.
+
+    Example:
+        >>> from posembed.probing import random_guess_error
+        >>> round(random_guess_error(1024), 2)
+        341.33
+    """
+    _check_whole("length", length)
+    return (length**2 - 1) / (3 * length)
+
+
+def middle_guess_error(length: int) -> float:
+    """The mean distance between a position and the middle of the text: T / 4 for an even number T of tokens.
+
+    No guess that looks at nothing is better. A model whose probe errs by more has not been shown to know anything.
+
+    Args:
+        length: of a text, in tokens.
+
+    Raises:
+        ProbeInputError: a length that is not a whole number of at least 1.
+
+    Example:
+        >>> from posembed.probing import middle_guess_error
+        >>> middle_guess_error(1024)
+        256.0
+    """
+    _check_whole("length", length)
+    return (length**2 // 4) / length
+
+
+class PermutedLabels(NamedTuple):
+    """Errors of the same network where each text's positions are dealt out among its tokens at random.
+
+    Attributes:
+        mae: on held-out texts, which can only be chance.
+        train_mae: on the texts it was fitted to: what it has learned by heart.
+
+    Example:
+        >>> from posembed.probing import PermutedLabels
+        >>> PermutedLabels(21.4, 19.9).train_mae
+        19.9
+    """
+
+    mae: float
+    train_mae: float
+
+
+@dataclass(frozen=True)
+class LayerError:
+    """How far from the true positions a probe of one layer guesses. Errors are in positions.
+
+    Attributes:
+        layer: 0 is what enters the first layer, n what leaves the n-th.
+        mae: the mean distance of the most probable position on held-out texts, as published.
+        interval: of it, over texts.
+        train_mae: the same on the texts it was fitted to.
+        median_mae: on held-out texts, of the median of the probabilities instead. That is the guess with the least
+            expected distance, so without any knowledge it comes out at `middle_guess_error`. The most probable position
+            is then whichever a little noise favours, and `mae` some way above that, not always at the random guess.
+        accuracy: the share of held-out tokens whose position is the most probable one.
+        by_position: the mean distance of the most probable position at each true position.
+        permuted_labels: the control; None where it was not run.
+
+    Example:
+        >>> from posembed.probing import BootstrapInterval, LayerError, PermutedLabels
+        >>> interval, control = BootstrapInterval(0.5, 1.5, 0.95, 3), PermutedLabels(1.2, 0.9)
+        >>> error = LayerError(2, 1.0, interval, 0.8, 0.7, 0.25, (1.0, 1.0), control)
+        >>> print(error)
+        layer 2: 1.00 (0.50 to 1.50), by the median 0.70, permuted labels 1.20
+        >>> round(error.selectivity, 2)
+        0.2
+    """
+
+    layer: int
+    mae: float
+    interval: BootstrapInterval
+    train_mae: float
+    median_mae: float
+    accuracy: float
+    by_position: tuple[float, ...]
+    permuted_labels: PermutedLabels | None
+
+    @property
+    def selectivity(self) -> float | None:
+        """How much the control errs beyond the probe, on held-out texts; None without a control."""
+        return None if self.permuted_labels is None else self.permuted_labels.mae - self.mae
+
+    def __str__(self) -> str:
+        control = "" if self.permuted_labels is None else f", permuted labels {self.permuted_labels.mae:.2f}"
+        return f"layer {self.layer}: {self.mae:.2f} ({self.interval}), by the median {self.median_mae:.2f}{control}"
+
+
+@dataclass(frozen=True, eq=False)
+class LayerProbeResult:
+    """How well positions are readable from each layer of a model.
+
+    Attributes:
+        layers: the errors of each layer that was probed, in their order.
+        random_guess: the error of a random guess, the published baseline.
+        middle_guess: the error of always guessing the middle, the better one.
+        example_ids: one held-out text.
+        example_predictions: the most probable position of each of its tokens, a row for each layer.
+        source: the class of the model.
+        length: of a text, in tokens.
+        n_train: how many texts the probes were fitted to.
+        n_test: how many were held out.
+        d_model: the width of the states.
+        hidden: units of the probe's hidden layer.
+        steps: of Adam.
+        batch_size: tokens a step.
+        learning_rate: of Adam, at the start.
+        decay: whether it falls to zero.
+        seed: of the probes.
+
+    Example:
+        >>> import torch
+        >>> from posembed import Transformer, TransformerConfig
+        >>> from posembed.probing import probe_layers
+        >>> _ = torch.manual_seed(0)
+        >>> model = Transformer(TransformerConfig(50, n_layers=1, scheme="learned", n_positions=8))
+        >>> result = probe_layers(model, torch.randint(50, (40, 8)), steps=50, control=False)
+        >>> result.example_predictions.shape, len(result.errors), result.middle_guess
+        ((2, 8), 2, 2.0)
+    """
+
+    layers: tuple[LayerError, ...]
+    random_guess: float
+    middle_guess: float
+    example_ids: Int[np.ndarray, " length"]
+    example_predictions: Int[np.ndarray, "layers length"]
+    source: str
+    length: int
+    n_train: int
+    n_test: int
+    d_model: int
+    hidden: int
+    steps: int
+    batch_size: int
+    learning_rate: float
+    decay: bool
+    seed: int
+
+    @property
+    def errors(self) -> tuple[float, ...]:
+        """The error of each layer on held-out texts."""
+        return tuple(each.mae for each in self.layers)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers, text, lists and dictionaries, ready for JSON."""
+        return plain(self)
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.source}: positions of tokens in {self.n_test} held-out texts of {self.length}, "
+            f"by probes fitted to {self.n_train}",
+            *(f"  {each}" for each in self.layers),
+            f"  guessing at random {self.random_guess:.2f}, always the middle {self.middle_guess:.2f}",
+        ]
+        return "\n".join(lines)
+
+
+def probe_layers(
+    model: nn.Module,
+    ids: Int[Tensor, "texts length"],
+    *,
+    test_ids: Int[Tensor, "tested length"] | None = None,
+    layers: Sequence[int] | None = None,
+    hidden: int = 128,
+    steps: int = 1000,
+    batch_size: int = 512,
+    learning_rate: float | int = 1e-2,
+    decay: bool = True,
+    control: bool = True,
+    example: int = 0,
+    seed: int = 0,
+) -> LayerProbeResult:
+    """Fit a network with one hidden layer of rectified units to tell each token's position, layer by layer.
+
+    The probe is that of Haviv et al. (2022): for each layer of a frozen model a classifier with as many classes as
+    positions, judged by the mean distance between the most probable position and the true one. Theirs took 10 000 steps
+    of Adam at 2e-3 (``steps=10_000, learning_rate=2e-3, decay=False``), with texts of 1024 tokens; the defaults here
+    are for texts of about 64 and take about a second a layer, and another one for its control. Hidden width and batch
+    were chosen here. Both kinds of guess are compared with: see `random_guess_error` and `middle_guess_error`.
+
+    The states of each layer are centred and divided by one root mean square; without that an untrained model, whose
+    states are small, could not be read in as few steps.
+
+    The control deals the positions of each text out among its tokens, in the texts for fitting and in the held-out ones
+    alike, as `probe_table` permutes its labels. Held out, it can only come out at chance; on the texts it was fitted
+    to, it shows what the network learns by heart. (The control task of Hewitt and Liang 2019 labels words instead. A
+    word by itself says nothing of its position in texts cut anywhere, so the probe cannot gain by knowing words.)
+
+    Everything runs in one thread; the model is in eval mode meanwhile and is left as it was. All texts' states of the
+    chosen layers are held in memory.
+
+    Args:
+        model: a model of transformers with one stack of layers, or posembed's `Transformer` or `LanguageModel`; trained
+            or not.
+        ids: texts of one length, without padding, at least four. Texts that overlap must not be on both sides: the
+            held-out ones are the last quarter, so give pieces in the order of the corpus.
+        test_ids: other texts of that length to test on, at least two; all of `ids` are for fitting then.
+        layers: which: 0 is what enters the first layer, n what leaves the n-th. All by default.
+        hidden: units of the hidden layer.
+        steps: of Adam.
+        batch_size: tokens a step, drawn with replacement.
+        learning_rate: of Adam.
+        decay: whether it falls to zero in a straight line.
+        control: whether to run the control.
+        example: which of the held-out texts is to be kept with its predictions.
+        seed: of the networks, the draws, the control and the interval.
+
+    Returns:
+        The errors by layer. Their intervals are over texts, by a bootstrap of blocks of neighbouring ones; for another
+        probe or another model, see `errors_over_seeds`.
+
+    Raises:
+        ProbeInputError: ids that are no texts of one length, too few of them, words, positions or layers that the model
+            does not have, or an option that cannot be meant.
+        NonFiniteError: hidden states, or the loss of a probe, are NaN or infinite.
+
+    Example:
+        >>> import torch
+        >>> from posembed import Transformer, TransformerConfig
+        >>> from posembed.probing import probe_layers
+        >>> _ = torch.manual_seed(0)
+        >>> texts = torch.randint(50, (80, 16))
+        >>> for causal in (True, False):
+        ...     model = Transformer(TransformerConfig(50, n_layers=1, causal=causal))  # untrained, no positions
+        ...     found = probe_layers(model, texts, steps=200, control=False)
+        ...     print(causal, found.layers[1].median_mae < 0.9 * found.middle_guess)
+        True True
+        False False
+    """
+    for name, value in (("decay", decay), ("control", control)):
+        if not isinstance(value, bool):
+            raise ProbeInputError(f"{name} is {value!r}; it must be True or False")
+    settings = _settings(hidden, steps, batch_size, learning_rate, decay, seed)
+    train, test = _parts(model, ids, test_ids)
+    if not isinstance(example, int) or isinstance(example, bool) or not 0 <= example < len(test):
+        raise ProbeInputError(f"example is {example!r}; it must be a number from 0 to {len(test) - 1}, a held-out text")
+    with one_torch_thread():
+        states = hidden_states(model, torch.cat([train, test]), layers)
+        errors, predictions = [], []
+        for layer, of_layer in states.items():
+            probe = _Probe(of_layer[: len(train)], of_layer[len(train) :], settings)
+            errors.append(probe.error(layer, control))
+            predictions.append(probe.likeliest[example].numpy())
+    return LayerProbeResult(
+        layers=tuple(errors),
+        random_guess=random_guess_error(train.shape[1]),
+        middle_guess=middle_guess_error(train.shape[1]),
+        example_ids=test[example].numpy(),
+        example_predictions=np.stack(predictions),
+        source=type(model).__name__,
+        length=train.shape[1],
+        n_train=len(train),
+        n_test=len(test),
+        d_model=next(iter(states.values())).shape[2],
+        **settings._asdict(),
+    )
+
+
+def errors_over_seeds(results: Sequence[LayerProbeResult]) -> dict[int, list[float]]:
+    """Collect each layer's error from results of several seeds, for an interval over them.
+
+    Args:
+        results: at least one, of models that differ in their seed alone, or of one model with several seeds of the
+            probe.
+
+    Returns:
+        For each layer one number a result, in their order; give them to `posembed.experiments.interval`.
+
+    Raises:
+        ProbeInputError: no results, or results of other layers or another length.
+
+    Example:
+        >>> import torch
+        >>> from posembed import Transformer, TransformerConfig
+        >>> from posembed.experiments import interval
+        >>> from posembed.probing import errors_over_seeds, probe_layers
+        >>> model = Transformer(TransformerConfig(50, n_layers=1))
+        >>> texts = torch.arange(320).reshape(40, 8) % 50
+        >>> results = [probe_layers(model, texts, steps=20, control=False, seed=seed) for seed in (0, 1)]
+        >>> [interval(errors).n for errors in errors_over_seeds(results).values()]
+        [2, 2]
+    """
+    kinds = {(tuple(each.layer for each in result.layers), result.length) for result in results}
+    if len(kinds) != 1:
+        raise ProbeInputError(f"{len(results)} results of {len(kinds)} kinds; give some of the same layers and length")
+    ((layers, _),) = kinds
+    return {layer: [result.errors[row] for result in results] for row, layer in enumerate(layers)}
+
+
+class _Probe:
+    """The probe of one layer, fitted and asked about the held-out texts."""
+
+    def __init__(
+        self, train: Float[Tensor, "texts length d_model"], test: Float[Tensor, "tested length d_model"], settings
+    ):
+        scaling = fitted_scaling(train.flatten(0, 1).numpy())
+        self.train, self.test = (
+            torch.from_numpy(scaling.apply(part.flatten(0, 1).numpy())).float() for part in (train, test)
+        )
+        self.settings, self.length = settings, train.shape[1]
+        self.labels = torch.arange(self.length).repeat(len(train))
+        network = self._fit(self.labels)
+        self.train_guesses, self.test_guesses = guess(network, self.train), guess(network, self.test)
+        self.likeliest = self.test_guesses.likeliest.view(-1, self.length)
+
+    def error(self, layer: int, control: bool) -> LayerError:
+        distances = (self.likeliest - torch.arange(self.length)).abs().double()
+        median = self.test_guesses.median.view(-1, self.length) - torch.arange(self.length)
+        return LayerError(
+            layer=layer,
+            mae=float(distances.mean()),
+            interval=mean_interval(distances.mean(dim=1).numpy(), seed=self.settings.seed),
+            train_mae=_mae(self.train_guesses, self.labels),
+            median_mae=float(median.abs().double().mean()),
+            accuracy=float((distances == 0).double().mean()),
+            by_position=tuple(distances.mean(dim=0).tolist()),
+            permuted_labels=self._control() if control else None,
+        )
+
+    def _control(self) -> PermutedLabels:
+        random = torch_generator(self.settings.seed, "permuted labels")
+        train, test = (
+            torch.rand(len(part) // self.length, self.length, generator=random).argsort(dim=1).flatten()
+            for part in (self.train, self.test)
+        )
+        network = self._fit(train)
+        return PermutedLabels(_mae(guess(network, self.test), test), _mae(guess(network, self.train), train))
+
+    def _fit(self, labels: Int[Tensor, " tokens"]) -> nn.Sequential:
+        return fit_network(self.train, labels, self.length, self.settings)
+
+
+def _mae(guesses: Guesses, labels: Int[Tensor, " tokens"]) -> float:
+    return float((guesses.likeliest - labels).abs().double().mean())
+
+
+# What is asked for.
+
+
+def _parts(model: nn.Module, ids: Any, test_ids: Any) -> tuple[Tensor, Tensor]:
+    """The texts for fitting and those for testing."""
+    if test_ids is None:
+        texts = checked_texts(model, ids, at_least=4)
+        n_test = max(2, len(texts) // 4)
+        return texts[:-n_test], texts[-n_test:]
+    train, test = checked_texts(model, ids, at_least=2), checked_texts(model, test_ids, at_least=2)
+    if train.shape[1] != test.shape[1]:
+        raise ProbeInputError(
+            f"texts of {train.shape[1]} tokens cannot be tested by texts of {test.shape[1]}; cut them to one length"
+        )
+    return train, test
+
+
+def _settings(hidden: Any, steps: Any, batch_size: Any, learning_rate: Any, decay: bool, seed: Any) -> Settings:
+    for name, value in (("hidden", hidden), ("steps", steps), ("batch_size", batch_size)):
+        _check_whole(name, value)
+    numeric = isinstance(learning_rate, int | float) and not isinstance(learning_rate, bool)
+    if not numeric or not 0 < learning_rate < float("inf"):
+        raise ProbeInputError(f"learning_rate is {learning_rate!r}; it must be a positive number")
+    return Settings(hidden, steps, batch_size, float(learning_rate), decay, checked_seed(seed))
+
+
+def _check_whole(name: str, value: Any) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ProbeInputError(f"{name} is {value!r}; it must be a whole number of at least 1")

@@ -1,0 +1,223 @@
+"""Figure 7: three properties of a matrix of positions, cell by cell: its row's order, its diagonal, its mirror cell."""
+
+from __future__ import annotations
+
+import json
+import math
+import string
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+import traitlets
+from torch import Tensor
+
+from ..encodings import alibi_slopes, sinusoidal
+from ..errors import FigureInputError, PosembedError
+from ..similarity import Properties, properties_of_matrix
+from .base import InteractiveFigure, html_table
+
+PROPERTIES = ("monotonicity", "translation_invariance", "symmetry")
+# More cells than this a side are too small to point at.
+MOST_ROWS = 64
+MOST_OF_A_STATE = 200_000
+LETTERS = string.ascii_uppercase + string.ascii_lowercase + string.digits + "+/"
+# Three letters make a number below 2^18: the middle for zero, and 0 for what is not seen. A value's unit, 2^16 steps,
+# is the power of two below the largest, so that multiples of a half, a quarter and so on stay what they are.
+MIDDLE, STEPS = 2**17, 2**16
+# Of the cells off the main diagonal, so many have colours of their own. The rest share the strongest, if they are far
+# larger: one row of a table may be.
+COLOURED, FAR = 0.98, 1.25
+
+N_POSITIONS = 48
+D_MODEL = 64
+D_HEAD = 16
+# The same text on every machine, whatever the order of its sums.
+DECIMALS = 6
+NOTE = (
+    "The first matrix has all three properties; each of the next three breaks one of them. Random numbers: seed {seed}."
+)
+
+Given = Tensor | np.ndarray
+
+
+class PropertiesFigure(InteractiveFigure):
+    """Point at a cell of a matrix, and see how far its row, its diagonal and its mirror cell have the three properties.
+
+    The chosen cell's row is drawn against the offset, with the share of its pairs of offsets that are in order
+    (monotonicity); its diagonal, with mean and spread (translation invariance); and its row beside the column that
+    mirrors it (symmetry). The three numbers of each matrix are those of `posembed.similarity.properties_of_matrix`.
+
+    Args:
+        matrices: by name, each "seq seq" with 2 to 64 rows: dot products of a table's rows, a relative bias, an
+            attention map. Where a matrix is causal, the cells above its diagonal hold zero or minus infinity. None:
+            examples of 48 positions that keep or break single properties, drawn in double precision.
+        max_offset: the largest offset that monotonicity compares; None: all.
+        seed: of the examples.
+        note: what the reader must know of the matrices, such as which checkpoint they are from.
+        **traits: what is chosen at first: matrix, a name, and cell, a row and a column.
+
+    Raises:
+        FigureInputError: no matrices, one that is not square, is too large, or is not finite (but for minus infinity
+            above the diagonal), more of them than a page has room for, a max_offset below 1, an unknown matrix or cell.
+
+    Example:
+        >>> import torch
+        >>> from posembed.widgets import PropertiesFigure
+        >>> at = torch.arange(6.0)
+        >>> figure = PropertiesFigure({"signed distance": at - at[:, None]}, cell=[2, 0])
+        >>> figure.matrices[0]["properties"]
+        {'monotonicity': 0.5, 'translation_invariance': 1.0, 'symmetry': 0.0}
+    """
+
+    module = "properties.js"
+
+    matrices: traitlets.List = traitlets.List().tag(sync=True, figure=True)
+    max_offset = traitlets.Int(None, allow_none=True).tag(sync=True, figure=True)
+    note = traitlets.Unicode().tag(sync=True, figure=True)
+    matrix = traitlets.Unicode().tag(sync=True, figure=True)
+    cell = traitlets.List(traitlets.Int()).tag(sync=True, figure=True)
+
+    def __init__(
+        self,
+        matrices: Mapping[str, Given] | None = None,
+        *,
+        max_offset: int | None = None,
+        seed: int = 0,
+        note: str = "",
+        **traits: Any,
+    ) -> None:
+        if matrices is None:
+            matrices, note = _examples(seed), note or NOTE.format(seed=seed)
+        if not isinstance(matrices, Mapping) or not matrices:
+            raise FigureInputError("give matrices by name, such as {'my table': rows @ rows.T}")
+        packed = [_packed(name, given, max_offset) for name, given in matrices.items()]
+        traits = {"matrix": packed[0]["name"]} | traits
+        n = next((each["n"] for each in packed if each["name"] == traits["matrix"]), 0)
+        traits.setdefault("cell", [max(1, n // 3), n // 6])
+        super().__init__(matrices=packed, max_offset=max_offset, note=note, **traits)
+        self._check(n)
+
+    def fallback_html(self) -> str:
+        """Show the three numbers of each matrix."""
+        reach = "" if self.max_offset is None else f" Monotonicity compares offsets up to {self.max_offset}."
+        return html_table(
+            f"Interactive figure (needs JavaScript): three properties of matrices of positions, cell by cell.{reach} "
+            "Of the whole matrices:",
+            ["matrix", *(name.replace("_", " ") for name in PROPERTIES)],
+            [[each["name"], *(_shown(each["properties"][name]) for name in PROPERTIES)] for each in self.matrices],
+        )
+
+    def _check(self, n: int) -> None:
+        names = [each["name"] for each in self.matrices]
+        if self.matrix not in names:
+            raise FigureInputError(f"matrix is {self.matrix!r}; choose among {', '.join(names)}")
+        if len(self.cell) != 2 or not all(0 <= place < n for place in self.cell):
+            raise FigureInputError(f"cell is {self.cell}; give a row and a column from 0 to {n - 1}")
+        n_characters = len(json.dumps(self.state()))
+        if n_characters >= MOST_OF_A_STATE:
+            raise FigureInputError(
+                f"the numbers of this figure take {n_characters} characters, and a page has room for "
+                f"{MOST_OF_A_STATE}; show fewer matrices, or fewer rows of each"
+            )
+
+
+def _packed(name: Any, given: Any, max_offset: int | None) -> dict[str, Any]:
+    """Pack a matrix: three letters a cell for its value, one for its place in its row's order, which rounding loses."""
+    if not isinstance(name, str) or not name.strip():
+        raise FigureInputError(f"a matrix is named {name!r}; give it a name to choose it by")
+    found = _measured(name, given, max_offset)
+    values = _array(given)
+    seen = np.isfinite(values)
+    future = _future(values)
+    exponent = math.frexp(np.abs(values[seen]).max())[1] - 1
+    units = np.ldexp(np.where(seen, values, 0.0), -exponent)
+    codes = np.rint(units * STEPS).clip(1 - MIDDLE, MIDDLE - 1).astype(int) + MIDDLE
+    return {
+        "name": name,
+        "n": len(values),
+        "unit": math.ldexp(1.0, exponent),
+        "full": _full_colour(units, future),
+        "future": future,
+        "values": _letters(np.where(seen, codes, 0), 3),
+        "order": _letters(np.stack([np.unique(row, return_inverse=True)[1] for row in values]), 1),
+        "properties": _rounded(found),
+    }
+
+
+def _rounded(found: Properties) -> dict[str, float | None]:
+    numbers = found.to_dict()
+    return {name: None if (value := numbers[name]) is None else round(value, DECIMALS) for name in PROPERTIES}
+
+
+def _measured(name: str, given: Any, max_offset: int | None) -> Properties:
+    """Measure a matrix; what is wrong with it is said with its name."""
+    shape = tuple(given.shape) if isinstance(given, Tensor | np.ndarray) else ()
+    square, n = len(shape) == 2 and len(set(shape)) == 1, len(shape) and shape[0]
+    if square and n > MOST_ROWS:
+        step = -(-n // MOST_ROWS)
+        raise FigureInputError(
+            f"{name} has {n} rows, and the figure shows {MOST_ROWS}; take one of {step} each way, [::{step}, ::{step}]"
+        )
+    if square and n == 1:
+        raise FigureInputError(f"{name} has one row; give at least two, or there is no offset to look at")
+    try:
+        return properties_of_matrix(given, max_offset=max_offset)
+    except PosembedError as error:
+        raise FigureInputError(f"{name}: {error}") from error
+
+
+def _array(given: Given) -> np.ndarray:
+    return given.detach().cpu().double().numpy() if isinstance(given, Tensor) else given.astype(np.float64)
+
+
+def _full_colour(units: np.ndarray, future: str) -> float:
+    """The size from which a cell has the strongest colour."""
+    looked_at = ~np.eye(len(units), dtype=bool) if future == "open" else np.tri(len(units), k=-1, dtype=bool)
+    sizes = np.abs(units[looked_at])
+    # A size that is there, not one between two, so that no machine rounds it.
+    most, largest = float(np.quantile(sizes, COLOURED, method="higher")), float(sizes.max())
+    return round(most if largest > FAR * most else largest, DECIMALS) or 1.0
+
+
+def _future(values: np.ndarray) -> str:
+    """What stands above the diagonal: numbers that are seen, zeros alone, or minus infinity."""
+    ahead = values[np.triu_indices(len(values), 1)]
+    return "absent" if not np.isfinite(ahead).all() else "open" if ahead.any() else "zeros"
+
+
+def _letters(numbers: np.ndarray, width: int) -> str:
+    """Write whole numbers below 64 to the power of the width."""
+    digits = numbers[..., None] >> (6 * np.arange(width)[::-1]) & 63
+    return "".join(np.array(list(LETTERS))[digits.ravel()])
+
+
+def _shown(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:.3f}"
+
+
+def _examples(seed: int) -> dict[str, Given]:
+    """Matrices that keep or break single properties."""
+    generator = torch.Generator().manual_seed(seed)
+    at = torch.arange(N_POSITIONS, dtype=torch.float64)
+    offsets = at - at[:, None]
+    gentle, steep = alibi_slopes(8)[[2, 1]]
+    alibi = -gentle * offsets.abs()
+    waves = sinusoidal(N_POSITIONS, D_MODEL, dtype=torch.float64)
+    rows = torch.randn(N_POSITIONS, D_MODEL, generator=generator, dtype=torch.float64)
+    maps = torch.randn(2, D_MODEL, D_HEAD, generator=generator, dtype=torch.float64) / D_MODEL**0.5
+    query, key = waves @ maps
+    # From 0 to half a turn, by ever smaller steps.
+    angles = math.pi * torch.log1p(at) / math.log(N_POSITIONS)
+    made = {
+        "ALiBi's bias": alibi,
+        "sinusoids, dot products": waves @ waves.T,
+        "half a circle, slowing down": torch.cos(angles - angles[:, None]),
+        "ALiBi's bias, steeper ahead": torch.where(offsets > 0, -steep * offsets, alibi),
+        "sinusoids, query times key": query @ key.T / D_HEAD**0.5,
+        "ALiBi's attention, causal": alibi.masked_fill(offsets > 0, -math.inf).softmax(-1),
+        "random rows, dot products": rows @ rows.T,
+    }
+    # Adding zero turns minus zero into zero.
+    return {name: matrix.round(decimals=DECIMALS) + 0.0 for name, matrix in made.items()}

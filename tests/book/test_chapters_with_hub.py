@@ -1,0 +1,82 @@
+"""The chapters on probes and properties where a hub answers: other tables, the same conclusions.
+
+Each conclusion is asserted in a cell, so a chapter that runs to its end has come to it. The hub is on this machine and
+serves small checkpoints in the layouts of BERT, RoBERTa and GPT-2: with the encoder's table, and with tables that were
+trained for chapter 6.
+"""
+
+import os
+from pathlib import Path
+
+import nbformat
+import pytest
+import torch
+from hub_server import HubServer
+from nbclient import NotebookClient
+from small_models import build
+
+from posembed import load_table
+from posembed.experiments.trained_tables import CAUSAL_FEW, CAUSAL_LONG, trained
+from posembed.tables import find_position_rows
+
+PROBING = Path(__file__).resolve().parents[2] / "book" / "probing"
+
+
+def library_of(encoder):
+    """For each name the kind of model, its sizes and its table. Two rows of RoBERTa's stand before position 0."""
+    real = load_table(encoder.model).weight
+    own = {arm: trained(arm)[0] for arm in (CAUSAL_FEW, CAUSAL_LONG)}
+    few = {"hidden_size": own[CAUSAL_FEW].shape[1], "max_position_embeddings": len(own[CAUSAL_FEW]) + 2}
+    long = {"n_embd": own[CAUSAL_LONG].shape[1], "n_positions": len(own[CAUSAL_LONG])}
+    return {
+        "bert-base-cased": ("bert", {"hidden_size": real.shape[1], "max_position_embeddings": len(real)}, real),
+        "roberta-base": ("roberta", few, own[CAUSAL_FEW]),
+        "gpt2": ("gpt2", long, own[CAUSAL_LONG]),
+    }
+
+
+class Library(HubServer):
+    """A hub with several repositories."""
+
+    def __init__(self, folders):
+        super().__init__(Path(), "")
+        self.hubs = {name: HubServer(folder, name) for name, folder in folders.items()}
+
+    def reply(self, asked):
+        named = (hub for name, hub in self.hubs.items() if f"/{name}/" in asked.path or asked.path.endswith(f"/{name}"))
+        return next(named, super()).reply(asked)
+
+
+@pytest.fixture(scope="module")
+def library(encoder, tmp_path_factory):
+    folders = {}
+    for name, (kind, sizes, table) in library_of(encoder).items():
+        folders[name] = tmp_path_factory.mktemp(name)
+        model = build(kind, **sizes)
+        with torch.no_grad():
+            find_position_rows(model).rows[:] = table
+        model.save_pretrained(folders[name])
+    server = Library(folders)
+    server.start()
+    yield server
+    server.stop()
+
+
+def printed(notebook):
+    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    return "".join(output.text for output in outputs if output.output_type == "stream")
+
+
+@pytest.mark.parametrize("chapter", ["position-tables", "three-properties"])
+def test_a_chapter_comes_to_its_conclusions_with_a_hub(chapter, library, tmp_path):
+    notebook = nbformat.read(PROBING / f"{chapter}.ipynb", as_version=4)
+    caches = {"HF_HOME": str(tmp_path), "POSEMBED_CACHE": str(tmp_path), "HF_ENDPOINT": library.address}
+    hidden = ("HF_HUB_OFFLINE", "POSEMBED_CHECKPOINTS", "HF_HUB_CACHE")
+    environment = {name: value for name, value in os.environ.items() if name not in hidden} | caches | {"NO_COLOR": "1"}
+    offline = printed(notebook)
+    client = NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": tmp_path}})
+    client.execute(env=environment)
+    for name in ("bert-base-cased", "roberta-base"):
+        assert name in printed(notebook) and name not in offline
+    asked = {asked.path for asked in library.asked if asked.status == 200 or asked.status == 206}
+    assert all(any(f"/{name}/" in path for path in asked) for name in library.hubs)

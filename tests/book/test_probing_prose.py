@@ -1,0 +1,171 @@
+"""Numbers that the sentences of chapters 6 and 7 state, held against the package, stored runs and stored studies."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+from test_encodings_prose import said
+from test_prose import printed
+
+from posembed import load_table, probe_table, properties, sinusoidal
+from posembed.experiments import stored_studies
+from posembed.experiments.trained_tables import ARMS, contrasts, errors, reported, trained
+from posembed.probing import spectrum
+
+TABLES, PROPERTIES = "probing/position-tables", "probing/three-properties"
+
+
+@pytest.fixture(scope="module")
+def table(encoder):
+    return load_table(encoder.model)
+
+
+@pytest.fixture(scope="module")
+def gpt2():
+    return stored_studies()["gpt2"]
+
+
+@pytest.fixture(scope="module")
+def by_arm():
+    return {name: errors(arm) for name, arm in ARMS.items()}
+
+
+def test_the_sizes(table, gpt2):
+    said(TABLES, "a table of 512 rows and 384 columns")
+    said(TABLES, "There are 256 equations and 385 numbers to choose.")
+    assert table.weight.shape == (512, 384)
+    said(TABLES, "GPT-2's table has 1,024 rows of 768 numbers.")
+    said(TABLES, "769 numbers take care of more than half of 1,024 random rows")
+    assert (gpt2.n_positions, gpt2.d_model) == (1024, 768)
+
+
+def test_least_squares_on_all_of_gpt2(gpt2):
+    said(TABLES, "Least squares fitted to all of them leaves an error of 1.4 positions.")
+    said(TABLES, "Yes: a constant guess has 256.")
+    said(TABLES, "That is about 118 positions")
+    score = gpt2.score("ols", "all")
+    assert (round(score.test_mae, 1), score.constant, round(score.random_table)) == (1.4, 256, 118)
+
+
+def test_a_random_walk_does_as_well_as_gpt2(gpt2):
+    said(TABLES, "The walk has less than 1 % of a constant guess's error, as GPT-2's table has.")
+    walked = float(re.search(r"random walk: ([\d.]+)", printed(TABLES)).group(1))
+    score = gpt2.score("ridge", "even-odd")
+    assert walked / 128 < 0.01 and score.test_mae / score.constant < 0.01
+
+
+def test_the_untrained_row_of_gpt2(gpt2):
+    said(TABLES, "GPT-2's last row, number 1,023, was reached by none")
+    assert gpt2.untrained_rows == (gpt2.n_positions - 1,)
+
+
+def test_the_rows_of_the_encoder_that_stand_out(table):
+    said(TABLES, "row 511, and row 127")
+    ratio = table.norms / table.norms.median()
+    assert sorted(ratio.topk(4).indices.tolist())[:2] == [0, 127]
+    assert set(table.nearest.topk(3, largest=False).indices.tolist()) == {0, 127, 511}
+    said(PROPERTIES, "row 0, which in the encoder is five times as long as the others")
+    assert 4.5 < float(table.norms[0] / table.norms.median()) < 5.5
+
+
+def test_the_two_explanations(by_arm):
+    found = contrasts(by_arm)
+    said(TABLES, "Rows beyond the short texts are read worse, in masked and in causal models")
+    assert all(found[f"{kind}, tail: short minus long"].low > 0 for kind in ("masked", "causal"))
+    said(
+        TABLES, "are read some twenty positions worse than the causal models' rows, and no less so with as many guesses"
+    )
+    said(TABLES, "with short texts the masked models' first 32 rows are read better, the causal ones' worse")
+    assert found["masked, head: short minus long"].high < 0 < found["causal, head: short minus long"].low
+    direct, fair = found["masked minus causal"], found["masked minus causal, as many guesses"]
+    assert direct.mean == pytest.approx(20, abs=2) and fair.mean == pytest.approx(direct.mean, abs=2)
+    said(TABLES, "in the masked models most of them still look untrained")
+    for weight in trained(ARMS["masked, short"]):
+        untrained = load_table(weight).untrained_rows
+        assert min(untrained) >= 32 and len(untrained) > (127 - 32) / 2
+    for kind in ("masked", "causal"):
+        assert {run.config.short_share for run in reported(ARMS[f"{kind}, short"])} == {0.9}
+
+
+def test_the_comparison_made_afterwards():
+    said(TABLES, "Their losses before the long texts came are close")
+    loss = {k: np.mean([r.metrics["curve"][35] for r in reported(ARMS[f"{k}, short"])]) for k in ("masked", "causal")}
+    assert abs(loss["masked"] - loss["causal"]) < 0.1
+    run = reported(ARMS["masked, short"])[0]
+    # The curve has 40 points; the 36th ends where nine tenths of the steps do.
+    assert len(run.metrics["curve"]) * run.config.short_share == 36
+
+
+def test_the_shape(table, gpt2):
+    said(TABLES, "about two turns of a spring")
+    assert round(gpt2.n_positions / gpt2.helix["period"]) == 2
+    said(TABLES, "The first two, which hold a quarter of the variance")
+    found = spectrum(table)
+    assert sum(found.explained_variance_ratio[:2]) == pytest.approx(0.25, abs=0.01)
+    said(TABLES, "They swing once in about six positions")
+    wave = np.abs(np.fft.rfft(np.asarray(found.components)[128:, 0]))
+    assert round(384 / wave[1:].argmax()) == 6
+    said(TABLES, "128 positions is the error of a constant guess")
+    assert probe_table(table).baselines.constant == 128
+
+
+def test_erased_and_kept():
+    said(TABLES, "Without the first twelve of 384 directions nothing is left to read")
+    said(TABLES, "Without the first *two* components it reads the positions as well as before")
+    erased = {
+        int(k): float(mae) for k, mae in re.findall(r"first +(\d+): kept +[\d.]+, erased +([\d.]+)", printed(TABLES))
+    }
+    assert erased[12] == pytest.approx(128, abs=0.5)
+    whole = float(re.search(r"all-MiniLM-L6-v2 +([\d.]+) \( *11", printed(TABLES)).group(1))
+    assert erased[2] == pytest.approx(whole, abs=0.1)
+
+
+def test_the_intervention():
+    said(TABLES, "A change of 0.67 means that the output vectors are off by two thirds of their length.")
+    said(TABLES, "Moving the rows as far in random directions does a third of that.")
+    pattern = r"(\d+) components: change ([\d.]+), random subspace ([\d.]+), moved as far ([\d.]+)"
+    change = {int(k): (float(whole), float(far)) for k, whole, _, far in re.findall(pattern, printed(TABLES))}
+    assert change[12][0] == 0.67
+    assert change[12][1] / change[12][0] == pytest.approx(1 / 3, abs=0.05)
+    said(TABLES, "the model's outputs change three times as much as by the control")
+    assert change[2][0] / change[2][1] == pytest.approx(3, abs=0.35)
+
+
+def test_how_far_sinusoidal_rows_are_in_order():
+    said(PROPERTIES, "up to distance 5 in one and 24 in the other, whose first rise comes at 25")
+    for width, last in ((64, 5), (384, 24)):
+        rows = sinusoidal(128, width, dtype=torch.float64)
+        assert properties(rows, max_offset=last).monotonicity == 1
+        assert properties(rows, max_offset=last + 1).monotonicity < 1
+
+
+def test_the_stripes_of_the_encoder(table):
+    said(PROPERTIES, "with stripes every five to six positions beside the diagonal")
+    said(PROPERTIES, "in perfect order for three steps and then loses it")
+    rows = table.weight[1:49].double()
+    products = rows @ rows.T
+    by_offset = [products.diagonal(k).mean().item() for k in range(20)]
+    peaks = [k for k in range(1, 19) if by_offset[k - 1] < by_offset[k] > by_offset[k + 1]]
+    assert all(gap in (5, 6) for gap in np.diff([0, *peaks]))
+    assert properties(table.weight[:128], max_offset=3).monotonicity > 0.99
+    assert properties(table.weight[:128], max_offset=5).monotonicity < 0.7
+
+
+def test_which_tables_are_nearly_toeplitz(gpt2):
+    said(PROPERTIES, "GPT-2's comes closest, and so do our causal ones with long texts")
+    checkpoints = {name: study.translation_invariance for name, study in stored_studies().items() if "/" in name}
+    assert gpt2.translation_invariance > max(checkpoints[name] for name in checkpoints if "sentence" in name)
+    long, short = (
+        [properties(weight, rows=127).translation_invariance for weight in trained(ARMS[f"causal, {length}"])]
+        for length in ("long", "short")
+    )
+    assert min(long) > 0.75 and max(short) < 0.25
+
+
+def test_a_head_that_looks_one_step_back():
+    said(PROPERTIES, "its translation invariance is 1.000")
+    said(PROPERTIES, "Its locality is one half, the factor for one step.")
+    line = [each for each in printed(PROPERTIES).splitlines() if each.startswith("head  2")][-1]
+    invariance, locality = (float(re.search(rf"{name} ([\d.]+)", line).group(1)) for name in ("invariance", "locality"))
+    assert invariance == 1 and locality == pytest.approx(0.5, abs=0.02)

@@ -1,0 +1,138 @@
+"""The layer that counts."""
+
+from fractions import Fraction
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from posembed.errors import ModelConfigError
+from posembed.mechanisms import CountingTransformer
+
+EPSILON = torch.finfo(torch.float64).eps
+
+
+def texts(length, n=1, vocab_size=2, bos_id=0, seed=0):
+    """Random words behind the first."""
+    others = [word for word in range(vocab_size) if word != bos_id]
+    drawn = torch.randint(len(others), (n, length), generator=torch.Generator().manual_seed(seed))
+    ids = torch.tensor(others)[drawn]
+    ids[:, 0] = bos_id
+    return ids
+
+
+def in_fractions(model, share):
+    """The feed-forward network at one share, from its weights, without any rounding."""
+    first, last = model.feed_forward[0], model.feed_forward[2]
+    whole = lambda tensor: [Fraction(value) for value in tensor.tolist()]
+    hidden = [
+        max(weight * share + bias, Fraction(0))
+        for weight, bias in zip(whole(first.weight[:, 1]), whole(first.bias), strict=True)
+    ]
+    return sum(weight * unit for weight, unit in zip(whole(last.weight[2]), hidden, strict=True)) + Fraction(
+        last.bias[2].item()
+    )
+
+
+@given(st.integers(2, 60), st.integers(1, 100))
+def test_the_weights_count_exactly_and_stop_at_the_last(n_positions, t):
+    """By arithmetic, whatever float64 rounds."""
+    model = CountingTransformer(n_positions)
+    assert in_fractions(model, Fraction(1, t)) == min(t, n_positions)
+
+
+@given(st.integers(2, 40), st.integers(1, 38), st.fractions(0, 1))
+def test_between_the_shares_it_is_a_straight_line(n_positions, t, part):
+    t = min(t, n_positions - 1)
+    model = CountingTransformer(n_positions)
+    between = Fraction(1, t) * part + Fraction(1, t + 1) * (1 - part)
+    assert in_fractions(model, between) == t * part + (t + 1) * (1 - part)
+
+
+def test_every_weight_is_a_whole_number():
+    for parameter in CountingTransformer(50).parameters():
+        assert torch.equal(parameter, parameter.round()) and not parameter.requires_grad
+
+
+@pytest.mark.parametrize("n_positions", [2, 3, 10, 64, 1024])
+def test_the_module_counts_within_the_rounding_of_its_sums(n_positions):
+    """The T terms of the sum are as large as T^2 together."""
+    count = CountingTransformer(n_positions)(texts(n_positions))[0]
+    wanted = torch.arange(1, n_positions + 1)
+    assert count.dtype == torch.float64
+    assert (count - wanted).abs().max() <= n_positions**2 * EPSILON
+    assert torch.equal(count.round().long(), wanted)
+
+
+def test_beyond_the_last_position_it_says_the_last():
+    assert torch.equal(CountingTransformer(10)(texts(40))[0, 10:], torch.full((30,), 10.0).double())
+
+
+@given(st.integers(0, 6), st.integers(0, 100))
+def test_which_words_follow_changes_nothing(bos_id, seed):
+    model = CountingTransformer(12, vocab_size=7, bos_id=bos_id)
+    ids = texts(12, n=3, vocab_size=7, bos_id=bos_id, seed=seed)
+    torch.testing.assert_close(model(ids), torch.arange(1.0, 13).double().expand(3, -1), rtol=0, atol=1e-12)
+
+
+def test_the_steps_are_what_the_docstring_says():
+    n = 9
+    model, ids = CountingTransformer(n), texts(n, n=2)
+    steps, t = model.steps(ids), torch.arange(1, n + 1, dtype=torch.float64)
+    even = torch.ones(n, n, dtype=torch.float64).tril() / t[:, None]
+    units = (torch.arange(2, n + 1) / t[:, None] - 1).clamp(min=0)
+    for found, wanted in ((steps.attention, even), (steps.share, 1 / t), (steps.hidden, units), (steps.count, t)):
+        torch.testing.assert_close(found, wanted.expand_as(found), rtol=0, atol=1e-12)
+    assert torch.equal(steps.count, model(ids))
+
+
+def test_attention_that_sees_both_sides_cannot_count():
+    """The mask is what it counts with."""
+    model = CountingTransformer(6)
+    model.attention.causal = False
+    assert len(set(model(texts(6))[0].tolist())) == 1
+
+
+# What is refused.
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("options", "piece"),
+    [
+        ({"n_positions": 1}, "n_positions is 1"),
+        ({"n_positions": 2.0}, "n_positions is 2.0"),
+        ({"n_positions": True}, "n_positions is True"),
+        ({"n_positions": 4, "vocab_size": 1}, "vocab_size is 1"),
+        ({"n_positions": 4, "bos_id": 2}, "bos_id is 2"),
+        ({"n_positions": 4, "bos_id": -1}, "bos_id is -1"),
+        ({"n_positions": 4, "bos_id": None}, "bos_id is None"),
+    ],
+)
+def test_sizes_that_cannot_be_meant_are_refused(options, piece):
+    with pytest.raises(ModelConfigError) as caught:
+        CountingTransformer(**options)
+    assert piece in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("ids", "piece"),
+    [
+        ([0, 1], "ids are list"),
+        (torch.tensor([0, 1]), "ids are torch.int64 of (2,)"),
+        (torch.tensor([[0.0, 1.0]]), "ids are torch.float32"),
+        (torch.zeros(1, 0, dtype=torch.long), "ids are torch.int64 of (1, 0)"),
+        (torch.tensor([[0, 5]]), "id 5 is outside the vocabulary of 2"),
+        (torch.tensor([[0, -1]]), "id -1 is outside"),
+        (torch.tensor([[1, 1]]), "must begin with word 0"),
+        (torch.tensor([[0, 1, 0]]), "nowhere else"),
+        (torch.tensor([[0, 1], [1, 1]]), "must begin with word 0"),
+    ],
+)
+@pytest.mark.parametrize("method", ["forward", "steps"])
+def test_texts_without_their_mark_are_refused(ids, piece, method):
+    with pytest.raises(ModelConfigError) as caught:
+        getattr(CountingTransformer(4), method)(ids)
+    assert piece in str(caught.value) and "\n" not in str(caught.value)

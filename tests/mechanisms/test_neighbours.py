@@ -1,0 +1,122 @@
+"""How alike the states of two positions are."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given
+from hypothesis import strategies as st
+from small_models import build
+from untrained import random_texts, untrained, with_even_attention
+
+from posembed import properties_of_matrix
+from posembed.errors import NonFiniteError, ProbeInputError
+from posembed.mechanisms import running_mean_similarity, state_similarity
+
+
+@pytest.mark.parametrize("layer", [0, 1, 2])
+def test_each_entry_is_the_mean_cosine_of_two_states(layer):
+    model, ids = untrained("rope"), random_texts(5, 7)
+    found = state_similarity(model, ids, layer=layer)
+    states = model.hidden_states(ids)[layer].detach().double()
+    for i in range(7):
+        for j in range(7):
+            wanted = F.cosine_similarity(states[:, i], states[:, j], dim=-1).mean()
+            assert found[i, j].item() == pytest.approx(wanted.item(), abs=1e-9)
+
+
+def test_models_of_transformers_have_states_too():
+    model, ids = build("gpt2"), torch.randint(4, 30, (3, 6), generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        states = F.normalize(model(ids, output_hidden_states=True).hidden_states[1].double(), dim=-1)
+    torch.testing.assert_close(state_similarity(model, ids), (states @ states.mT).mean(0), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("layer", [1, 2])
+def test_attention_can_be_had_without_the_words(layer):
+    model, ids = untrained(), random_texts(4, 6)
+    block, states = model.layers[layer - 1], model.hidden_states(ids)[layer - 1]
+    out = F.normalize(block.attention(block.attention_norm(states)).detach().double(), dim=-1)
+    found = state_similarity(model, ids, layer=layer, part="attention")
+    torch.testing.assert_close(found, (out @ out.mT).mean(0), rtol=0, atol=1e-6)
+
+
+def test_before_training_attention_gives_running_means():
+    """GPT-2's initialisation is nearly even, and 256 channels of random words are nearly orthogonal."""
+    wanted = running_mean_similarity(24)
+    for model in (untrained(d_model=256), with_even_attention(untrained(d_model=256))):
+        found = state_similarity(model, random_texts(100, 24), part="attention")
+        assert (found - wanted).abs().max() < 0.03
+        assert properties_of_matrix(found).monotonicity > 0.999
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_states_of_a_wide_model_are_the_more_alike_the_nearer_they_stand(seed):
+    ids = random_texts(50, 16, seed=seed)
+    found = state_similarity(untrained(d_model=256, n_layers=1, seed=seed), ids)
+    assert properties_of_matrix(found).monotonicity > 0.95
+    offsets = [found.diagonal(k).mean().item() for k in range(1, 15)]
+    assert offsets == sorted(offsets, reverse=True)
+
+
+def test_in_a_model_that_sees_both_sides_distance_plays_no_part():
+    found = state_similarity(untrained(d_model=256, n_layers=1, causal=False), random_texts(200, 16))
+    assert properties_of_matrix(found).monotonicity == pytest.approx(0.5, abs=0.1)
+
+
+@given(st.integers(1, 12), st.integers(1, 12))
+def test_running_means_of_orthogonal_values(i, j):
+    """The rows of an identity are values of one size with no product."""
+    values = np.eye(12)
+    means = values[:i].mean(axis=0), values[:j].mean(axis=0)
+    cosine = means[0] @ means[1] / np.linalg.norm(means[0]) / np.linalg.norm(means[1])
+    assert running_mean_similarity(12)[i - 1, j - 1].item() == pytest.approx(cosine, abs=1e-12)
+
+
+def test_running_means_fall_with_distance_on_both_sides():
+    assert properties_of_matrix(running_mean_similarity(30)).monotonicity == 1.0
+
+
+# What is refused.
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("options", "piece"),
+    [
+        ({"layer": 3}, "layers=[3], but Transformer has layers 0 (embeddings) to 2"),
+        ({"layer": -1}, "layers=[-1]"),
+        ({"part": "mlp"}, "part is 'mlp'"),
+        ({"part": "attention", "layer": 0}, "layer is 0, but Transformer has the attention of layers 1 to 2"),
+        ({"part": "attention", "layer": 3}, "layer is 3, but Transformer has the attention of layers 1 to 2"),
+        ({"part": "attention", "layer": None}, "layer is None"),
+        ({"ids": "text"}, "ids are str"),
+        ({"ids": random_texts(0, 4)}, "0 texts of 4 tokens"),
+    ],
+)
+def test_bad_options_are_refused(options, piece):
+    with pytest.raises(ProbeInputError) as caught:
+        state_similarity(untrained(), **({"ids": random_texts(2, 4)} | options))
+    assert piece in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("length", [0, 2.0, True, None])
+def test_a_length_that_cannot_be_meant_is_refused(length):
+    with pytest.raises(ProbeInputError, match="length is"):
+        running_mean_similarity(length)
+
+
+@pytest.mark.bad_input
+def test_attention_of_another_kind_of_model_is_refused():
+    with pytest.raises(ProbeInputError, match="GPT2Model is not posembed's own"):
+        state_similarity(build("gpt2"), torch.randint(4, 30, (2, 4)), part="attention")
+
+
+def test_damaged_weights_are_named():
+    model = untrained()
+    torch.nn.init.constant_(model.layers[0].attention.value.weight, math.nan)
+    with pytest.raises(NonFiniteError, match="hidden states of layer 1"):
+        state_similarity(model, random_texts(2, 4))

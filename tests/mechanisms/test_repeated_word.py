@@ -1,0 +1,91 @@
+"""Whether attention can tell a word from its repetition."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small_models import build
+from untrained import language_model, untrained
+
+from posembed import with_position_table
+from posembed.errors import ProbeInputError
+from posembed.mechanisms import repeated_word_attention
+
+
+def large_weights(model, seed=0):
+    """Attention that is neither even nor all on one token."""
+    generator = torch.Generator().manual_seed(seed)
+    for parameter in model.parameters():
+        parameter.data = 0.2 * torch.randn(parameter.shape, generator=generator)
+    return model
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 1000), st.integers(0, 8), st.integers(10, 299))
+def test_without_positions_no_head_can_tell_them_apart(seed, bos, word):
+    """Whatever the parameters: both keys are the same sums, added up in the same order."""
+    found = repeated_word_attention(large_weights(untrained(n_layers=1), seed), bos=bos, word=word)
+    assert found.shape == (4, 3)
+    assert torch.equal(found[:, 1], found[:, 2])
+    torch.testing.assert_close(found.sum(1), torch.ones(4), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("scheme", ["sinusoidal", "learned", "rope", "alibi", "t5", "shaw", "kerple", "fire", "xpos"])
+def test_with_positions_heads_can(scheme):
+    found = repeated_word_attention(large_weights(untrained(scheme, n_layers=1)), bos=0, word=5)
+    # A hundred times the rounding of weights in float32; without positions there is not even that.
+    assert (found[:, 1] - found[:, 2]).abs().max() > 1e-5
+
+
+def test_in_the_second_layer_the_first_one_has_told_them_apart():
+    model = large_weights(untrained())
+    first, second = (repeated_word_attention(model, bos=0, word=5, layer=layer) for layer in (0, 1))
+    assert torch.equal(first[:, 1], first[:, 2])
+    assert (second[:, 1] - second[:, 2]).abs().max() > 1e-3
+
+
+def test_a_model_that_sees_both_sides_cannot_in_any_layer():
+    model = large_weights(untrained(causal=False))
+    for layer in (0, 1):
+        found = repeated_word_attention(model, bos=0, word=5, layer=layer)
+        torch.testing.assert_close(found[:, 1], found[:, 2], rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "gpt2-lm"])
+def test_models_of_transformers(kind):
+    model = build(kind)
+    with torch.no_grad():
+        model.base_model.wpe.weight.normal_(generator=torch.Generator().manual_seed(0))
+        wanted = model(torch.tensor([[4, 9, 9]]), output_attentions=True).attentions
+    found = repeated_word_attention(model, bos=4, word=9)
+    if wanted:
+        torch.testing.assert_close(found, wanted[0][0, :, -1], rtol=0, atol=1e-6)
+    assert (found[:, 1] - found[:, 2]).abs().max() > 1e-4
+    with with_position_table(model, "zeroed"):
+        zeroed = repeated_word_attention(model, bos=4, word=9)
+    torch.testing.assert_close(zeroed[:, 1], zeroed[:, 2], rtol=0, atol=1e-7)
+
+
+def test_a_language_model_is_left_as_it_was():
+    model = language_model("alibi", dropout=0.5).train()
+    found = repeated_word_attention(model, bos=0, word=5)
+    assert model.training and torch.equal(found, repeated_word_attention(model.transformer, bos=0, word=5))
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("options", "piece"),
+    [
+        ({"bos": 5}, "bos and word are both 5"),
+        ({"bos": -1}, "bos is -1"),
+        ({"bos": 0.0}, "bos is 0.0"),
+        ({"word": True}, "word is True"),
+        ({"word": 300}, "id 300 is not among the model's 300 words"),
+        ({"layer": 2}, "layer is 2, but Transformer has layers 0 to 1"),
+        ({"layer": "first"}, "layer is 'first'"),
+    ],
+)
+def test_bad_options_are_refused(options, piece):
+    with pytest.raises(ProbeInputError) as caught:
+        repeated_word_attention(untrained(), **({"bos": 0, "word": 5} | options))
+    assert piece in str(caught.value) and "\n" not in str(caught.value)

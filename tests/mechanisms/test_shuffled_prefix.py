@@ -1,0 +1,172 @@
+"""What a model loses when the tokens before the last one are shuffled."""
+
+import itertools
+import json
+
+import pytest
+import torch
+import torch.nn.functional as F
+from small_models import build
+from torch import nn
+from untrained import VOCABULARY, language_model, random_texts, untrained
+
+from posembed.errors import NonFiniteError, ProbeInputError
+from posembed.mechanisms import shuffled_prefix
+from posembed.mechanisms.shuffled_prefix import _shuffled
+
+WORDS = 6
+
+
+def last_word(ids):
+    """Guesses the word that it has just read."""
+    return 3.0 * F.one_hot(ids, WORDS)
+
+
+def words_so_far(ids):
+    """Guesses by frequency: order plays no part at the last token."""
+    return F.one_hot(ids, WORDS).double().cumsum(dim=1)
+
+
+def small_texts(n=20, length=8, seed=0):
+    return torch.randint(WORDS, (n, length), generator=torch.Generator().manual_seed(seed))
+
+
+def test_what_knows_no_order_loses_nothing():
+    found = shuffled_prefix(words_so_far, small_texts())
+    assert found.difference == 0 and (found.interval.low, found.interval.high) == (0, 0)
+
+
+@pytest.mark.parametrize("keep", [1, 2, 5])
+def test_what_looks_back_no_further_than_what_is_kept_loses_nothing(keep):
+    assert shuffled_prefix(last_word, small_texts(), keep=keep).difference == 0
+
+
+def test_the_losses_are_those_of_all_orders():
+    """With three tokens to shuffle, the mean over many shuffles is that over all six orders."""
+    ids, keep = small_texts(n=6, length=6), 2
+    model = lambda given: last_word(given) + words_so_far(given).roll(1, dims=-1) * given[:, :1, None]
+    loss = lambda prefix: F.cross_entropy(model(prefix)[:, -1].double(), ids[:, -1])
+    found = shuffled_prefix(model, ids, keep=keep, n_shuffles=400)
+    assert found.intact == pytest.approx(loss(ids[:, :-1]).item())
+    orders = [[*order, 3, 4] for order in itertools.permutations(range(3))]
+    everything = torch.stack([loss(ids[:, order]) for order in orders])
+    error = everything.std().item() / 400**0.5
+    assert found.shuffled == pytest.approx(everything.mean().item(), abs=5 * error)
+
+
+def test_shuffles_keep_the_words_and_the_last_places():
+    ids = torch.arange(12).repeat(200, 1)
+    moved = _shuffled(ids, 4, torch.Generator().manual_seed(0))
+    assert torch.equal(moved[:, 8:], ids[:, 8:])
+    assert torch.equal(moved.sort(dim=1).values, ids)
+    # Each word stands at each place about equally often, in 200 texts 25 times.
+    counts = torch.stack([torch.bincount(moved[:, place], minlength=8)[:8] for place in range(8)])
+    assert counts.min() > 5 and counts.max() < 50
+
+
+def test_a_language_model_of_ours_is_asked_for_the_last_token():
+    model, ids = language_model("learned", dropout=0.3).train(), random_texts(40, 10)
+    found = shuffled_prefix(model, ids, n_shuffles=2)
+    assert model.training
+    model.eval()
+    with torch.no_grad():
+        wanted = F.cross_entropy(model(ids)[:, -2], ids[:, -1])
+    assert found.intact == pytest.approx(wanted.item(), abs=1e-5)
+    assert found.interval.low <= found.difference <= found.interval.high
+
+
+def test_a_model_that_repeats_the_word_two_back_loses_by_shuffling():
+    texts = small_texts(n=100)
+    texts[:, -1] = texts[:, -3]
+    model = lambda ids: 5.0 * F.one_hot(ids.roll(1, dims=1), WORDS)
+    causal = lambda ids: torch.cat([torch.zeros(len(ids), 1, WORDS), model(ids)[:, 1:]], dim=1)
+    assert shuffled_prefix(causal, texts, keep=1).interval.low > 1
+    assert shuffled_prefix(causal, texts, keep=2).difference == 0
+
+
+def test_a_model_of_transformers():
+    model, ids = build("gpt2-lm"), torch.randint(4, 30, (3, 6), generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        wanted = F.cross_entropy(model(ids).logits[:, -2], ids[:, -1])
+    assert shuffled_prefix(model, ids).intact == pytest.approx(wanted.item(), abs=1e-5)
+
+
+def test_the_last_token_may_stand_behind_the_last_position():
+    """A model with 64 positions guesses a 65th token."""
+    assert shuffled_prefix(language_model("learned"), random_texts(2, 65), n_shuffles=1).length == 65
+
+
+def test_it_follows_its_seed_and_leaves_the_global_state_alone():
+    state, ids = torch.get_rng_state(), small_texts()
+    found, again, other = (shuffled_prefix(last_word, ids, seed=seed) for seed in (0, 0, 1))
+    assert found == again and found.shuffled != other.shuffled
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_it_can_be_stored_and_printed():
+    found = shuffled_prefix(last_word, small_texts(), keep=2)
+    stored = json.loads(json.dumps(found.to_dict()))
+    assert stored["difference"] == found.difference and stored["keep"] == 2
+    assert "of the last of 8 tokens" in str(found) and "shuffled but for the last 2" in str(found)
+
+
+# What is refused.
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("ids", "options", "piece"),
+    [
+        ("text", {}, "ids are str"),
+        (torch.zeros(2, 4), {}, "ids are torch.float32"),
+        (small_texts(0), {}, "0 texts of 8 tokens"),
+        (small_texts(2, 2), {}, "2 texts of 2 tokens are too few; give at least 1 of at least 3"),
+        (small_texts() - 5, {}, "must not be negative"),
+        (small_texts(2, 3), {"keep": 1}, "keep is 1; it must be a whole number from 0 to 0"),
+        (small_texts(), {"keep": 6}, "keep is 6; it must be a whole number from 0 to 5"),
+        (small_texts(), {"keep": -1}, "keep is -1"),
+        (small_texts(), {"keep": True}, "keep is True"),
+        (small_texts(), {"n_shuffles": 0}, "n_shuffles is 0"),
+        (small_texts(), {"n_shuffles": 1.5}, "n_shuffles is 1.5"),
+        (small_texts(), {"seed": "a"}, "seed is 'a'"),
+    ],
+)
+def test_bad_options_are_refused(ids, options, piece):
+    with pytest.raises(ProbeInputError) as caught:
+        shuffled_prefix(last_word, ids, **options)
+    assert piece in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("model", "piece"),
+    [
+        (untrained(), "no logits; give a LanguageModel"),
+        (language_model(causal=False), "LanguageModel sees tokens on both sides"),
+        (language_model("learned", causal=False, scale_embeddings=True), "sees tokens on both sides"),
+        (build("bert-lm"), "BertForMaskedLM sees tokens on both sides"),
+        (build("gpt2"), "returns BaseModelOutputWithPastAndCrossAttentions"),
+        (build("t5"), "T5Model has two stacks of layers"),
+        (lambda ids: ids, "the model returns (20, 1) for ids (20, 1)"),
+        (lambda ids: words_so_far(ids)[:, 1:], "logits (batch, seq, vocab) are needed"),
+        (lambda ids: words_so_far(ids)[..., :4], "id 5 has no logit; the model knows 4 words"),
+    ],
+)
+def test_models_that_cannot_be_asked_are_refused(model, piece):
+    ids = small_texts() if not isinstance(model, nn.Module) else small_texts() + 10
+    with pytest.raises(ProbeInputError) as caught:
+        shuffled_prefix(model, ids)
+    assert piece in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.bad_input
+def test_words_or_positions_that_a_model_does_not_have_are_refused():
+    with pytest.raises(ProbeInputError, match=f"id {VOCABULARY} is not among"):
+        shuffled_prefix(language_model(), torch.full((2, 5), VOCABULARY))
+    with pytest.raises(ProbeInputError, match="length is 65, but .* has 64"):
+        shuffled_prefix(language_model("learned"), random_texts(2, 66))
+
+
+def test_a_loss_that_is_not_a_number_is_named():
+    with pytest.raises(NonFiniteError, match="loss of a last token"):
+        shuffled_prefix(lambda ids: words_so_far(ids) * torch.nan, small_texts())

@@ -1,0 +1,141 @@
+"""The variance of what attention gives."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+from small_models import build
+from untrained import language_model, random_texts, untrained, with_even_attention
+
+from posembed.errors import NonFiniteError, ProbeInputError
+from posembed.mechanisms import attention_variance
+from posembed.mechanisms.variance import _resampled_slopes
+from posembed.probing._random import generator
+
+
+def by_hand(model, ids, layer=0):
+    """Position by position, from the layer's parts."""
+    states = model.hidden_states(ids)[layer]
+    block = model.layers[layer]
+    x = block.attention_norm(states) if block.pre_norm else states
+    out = block.attention(x, torch.arange(ids.shape[1])).detach().double().numpy()
+    return [np.mean([np.var(out[:, t, c]) for c in range(out.shape[2])]) for t in range(ids.shape[1])]
+
+
+@pytest.mark.parametrize("layer", [0, 1])
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_the_variance_is_over_texts_and_its_slope_that_of_a_line(layer, norm):
+    model, ids = untrained("alibi", norm=norm), random_texts(20, 12)
+    found, wanted = attention_variance(model, ids, layer=layer), by_hand(model, ids, layer)
+    np.testing.assert_allclose(found.variance, wanted, rtol=1e-6)
+    slope, _ = np.polyfit(np.log(np.arange(1, 13)), np.log(wanted), 1)
+    assert found.slope == pytest.approx(slope, abs=1e-6)
+    assert found.low < found.slope < found.high
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_law(seed):
+    """Even attention to independent words is a mean of t of them; GPT-2's initialisation is nearly even."""
+    ids = random_texts(300, 48, seed=seed)
+    even = attention_variance(with_even_attention(untrained(seed=seed)), ids)
+    # The interval holds the law in 95 of 100 cases; twice its width in nearly all.
+    width = even.high - even.low
+    assert abs(even.slope + 1) < width < 0.06
+    assert attention_variance(untrained(seed=seed), ids).slope == pytest.approx(even.slope, abs=0.02)
+
+
+def test_a_model_that_sees_both_sides_has_no_such_law():
+    found = attention_variance(untrained(causal=False), random_texts(100, 32))
+    assert abs(found.slope) < 1e-3
+    # Another mixture of the same tokens at every position would vary: this is the same one.
+    np.testing.assert_allclose(found.variance, found.variance[0], rtol=0.01)
+
+
+def test_the_interval_is_that_of_resampled_texts():
+    """Every resample computed again from its texts; of a thousand, the ends differ by chance alone."""
+    model, ids = with_even_attention(untrained(n_layers=1)), random_texts(60, 10)
+    found = attention_variance(model, ids)
+    at, random = np.log(np.arange(1, 11)), np.random.default_rng(1)
+    out = model.layers[0].attention(model.layers[0].attention_norm(model.words(ids))).detach().double().numpy()
+    slopes = [
+        np.polyfit(at, np.log(out[random.integers(60, size=60)].var(axis=0).mean(axis=1)), 1)[0] for _ in range(1000)
+    ]
+    low, high = np.quantile(slopes, [0.025, 0.975])
+    assert found.low == pytest.approx(low, abs=0.15 * (high - low))
+    assert found.high == pytest.approx(high, abs=0.15 * (high - low))
+
+
+def test_each_resample_has_the_variance_of_its_texts():
+    """Its own mean taken off, which few texts show."""
+    values, n = np.random.default_rng(0).normal(size=(8, 6, 3)), 8
+    counts = generator(0, "texts").multinomial(n, np.full(n, 1 / n), size=500)
+    found = _resampled_slopes(values - values.mean(axis=0), 0)
+    for k in range(40):
+        variance = np.repeat(values, counts[k], axis=0).var(axis=0).mean(axis=1)
+        assert found[k] == pytest.approx(np.polyfit(np.log(np.arange(1, 7)), np.log(variance), 1)[0])
+
+
+def test_a_model_that_looks_nearby_falls_more_slowly():
+    ids = random_texts(200, 48)
+    assert attention_variance(untrained("alibi"), ids).slope > attention_variance(untrained(), ids).slope + 0.1
+
+
+def test_it_is_the_same_again_and_leaves_the_model_alone():
+    model, ids, state = language_model(dropout=0.5).train(), random_texts(20, 8), torch.get_rng_state()
+    found = attention_variance(model, ids)
+    assert model.training and not any(layer.attention._forward_hooks for layer in model.transformer.layers)
+    assert attention_variance(model.eval(), ids).to_dict() == found.to_dict()
+    assert torch.equal(torch.get_rng_state(), state)
+    other = attention_variance(model, ids, seed=1)
+    assert other.slope == found.slope and (other.low, other.high) != (found.low, found.high)
+    assert attention_variance(model.transformer, ids).slope == found.slope
+
+
+def test_it_can_be_stored_and_printed():
+    found = attention_variance(untrained(), random_texts(20, 8), layer=1)
+    stored = json.loads(json.dumps(found.to_dict()))
+    assert stored["variance"] == pytest.approx(found.variance.tolist()) and stored["slope"] == found.slope
+    assert str(found).startswith(f"layer 1: variance ~ t^{found.slope:.3f} (") and "20 texts of 8" in str(found)
+
+
+# What is refused.
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("ids", "options", "piece"),
+    [
+        ([[1, 2]], {}, "ids are list"),
+        (torch.zeros(9, 4), {}, "ids are torch.float32 of (9, 4)"),
+        (torch.zeros(9, dtype=torch.long), {}, "of (9,)"),
+        (random_texts(7, 4), {}, "7 texts of 4 tokens are too few; give at least 8"),
+        (random_texts(9, 1), {}, "9 texts of 1 tokens"),
+        (random_texts(9, 4) + 300, {}, "is not among the model's 300 words"),
+        (random_texts(9, 4) - 300, {}, "must not be negative"),
+        (random_texts(7, 4).repeat(9, 1), {}, "only 7 of 63 texts differ; give at least 8 that do"),
+        (random_texts(9, 4) % torch.tensor([1, 300, 300, 300]), {}, "at position 1 is the same in all texts"),
+        (random_texts(9, 4), {"layer": 2}, "layer is 2, but Transformer has layers 0 to 1"),
+        (random_texts(9, 4), {"layer": -1}, "layer is -1"),
+        (random_texts(9, 4), {"layer": True}, "layer is True"),
+        (random_texts(9, 4), {"seed": -1}, "seed is -1"),
+    ],
+)
+def test_bad_options_are_refused(ids, options, piece):
+    with pytest.raises(ProbeInputError) as caught:
+        attention_variance(untrained(), ids, **options)
+    assert piece in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.bad_input
+def test_a_model_of_another_kind_is_refused():
+    with pytest.raises(ProbeInputError, match="GPT2Model is not posembed's own; give a Transformer"):
+        attention_variance(build("gpt2"), torch.randint(4, 30, (9, 4)))
+
+
+def test_damaged_weights_are_named():
+    model = untrained()
+    torch.nn.init.constant_(model.layers[1].attention.value.weight, math.nan)
+    with pytest.raises(NonFiniteError, match="attention outputs of layer 1"):
+        attention_variance(model, random_texts(9, 4), layer=1)

@@ -1,0 +1,295 @@
+"""Figure 6: its numbers are those of the studies, and its JavaScript counts and measures what it should."""
+
+import json
+import math
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from running_node import run_tests
+
+from posembed import sinusoidal
+from posembed.experiments import CONTROLS as STUDIED_CONTROLS
+from posembed.experiments import stored_studies, study_table
+from posembed.probing import SPLITS as ALL_SPLITS
+from posembed.probing import probe_table, split_rows
+from posembed.tables import load_table
+from posembed.widgets import ProbeFigure
+from posembed.widgets.probe import CONTROLS, DECIMALS, MOST_OF_A_STATE, SPLITS
+
+ROUNDING = 0.5 * 10**-DECIMALS + 1e-12
+MINILM = "sentence-transformers/all-MiniLM-L6-v2"
+FIELDS = {
+    "error": "test_mae",
+    "low": "low",
+    "high": "high",
+    "train": "train_mae",
+    "constant": "constant",
+    "permuted labels": "permuted_labels",
+    "random table": "random_table",
+}
+
+
+@pytest.fixture(scope="module")
+def studies():
+    return stored_studies()
+
+
+@pytest.fixture(scope="module")
+def default():
+    return ProbeFigure()
+
+
+@pytest.fixture(scope="module")
+def small():
+    """A table of random numbers that is measured now, as a tensor and as a study."""
+    rows = torch.randn(60, 8, generator=torch.Generator().manual_seed(0))
+    return rows, study_table(rows)
+
+
+def score_in(figure, name, split):
+    return next(table for table in figure.tables if table["name"] == name)["scores"][split]
+
+
+@pytest.mark.parametrize("probe", ["ols", "ridge"])
+def test_the_state_is_what_the_studies_hold(studies, probe):
+    figure = ProbeFigure(probe=probe)
+    assert [table["name"] for table in figure.tables] == list(studies)
+    for name, study in studies.items():
+        for split in ALL_SPLITS:
+            wanted, got = study.score(probe, split), score_in(figure, name, split)
+            for ours, its in FIELDS.items():
+                assert got[ours] == pytest.approx(getattr(wanted, its), abs=ROUNDING)
+            assert got["held_out"] is wanted.held_out is (split != "all")
+            for control in STUDIED_CONTROLS:
+                points = zip(got["positions"], got["predicted"][control], strict=True)
+                assert tuple(points) == wanted.points[control]
+
+
+def test_what_the_default_figure_holds(default, studies):
+    first = next(iter(studies))
+    assert (default.table, default.split, default.control) == (first, "even-odd", "table")
+    assert default.position == 3 * studies[first].n_positions // 8
+    assert default.probe == "least squares"
+    assert [split["key"] for split in default.splits] == list(SPLITS) == list(ALL_SPLITS)
+    assert [control["key"] for control in default.controls] == list(CONTROLS) == list(STUDIED_CONTROLS)
+    assert ProbeFigure(probe="ridge").probe == "ridge regression"
+
+
+def test_the_constant_guess_is_drawn_where_its_error_comes_from(default):
+    for table in default.tables:
+        positions = np.arange(table["n_positions"])
+        for split in ALL_SPLITS:
+            score, parts = table["scores"][split], split_rows(positions, split)
+            tested = np.concatenate([part.test for part in parts])
+            assert score["n_tested"] == len(tested)
+            error = np.abs(tested - score["guess"]).mean()
+            # Each of the five folds has a guess of its own, a few positions from their mean, where the line is.
+            exact = ROUNDING if split != "folds" else 0.01 * table["n_positions"]
+            assert error == pytest.approx(score["constant"], abs=exact), (table["name"], split)
+
+
+def test_the_fitted_stretch_is_named_where_there_is_one(default):
+    for table in default.tables:
+        fitted = {split: score["fitted"] for split, score in table["scores"].items()}
+        assert fitted.pop("half") == [0, (table["n_positions"] + 1) // 2 - 1]
+        assert set(map(tuple, fitted.values())) == {()}
+
+
+def test_the_points_are_those_that_the_error_is_the_mean_of(small):
+    """Where all tested rows are drawn, so that nothing but their rounding to tenths is between the two."""
+    figure = ProbeFigure({"noise": small[0]})
+    for split in ALL_SPLITS:
+        score = score_in(figure, "noise", split)
+        assert len(score["positions"]) == score["n_tested"]
+        result = probe_table(small[0], probe="ols", split=split)
+        assert score["positions"] == result.positions.tolist()
+        assert np.abs(np.subtract(score["predicted"]["table"], result.predictions)).max() <= 0.05 + 1e-9
+        off = np.abs(np.subtract(score["predicted"]["table"], score["positions"])).mean()
+        assert off == pytest.approx(score["error"], abs=0.05 + ROUNDING)
+
+
+def test_a_table_is_studied_and_a_study_is_taken_as_it_is(small):
+    rows, study = small
+    figure = ProbeFigure({"tensor": rows, "table": load_table(rows), "study": study})
+    tensor, table, given = (each["scores"] for each in figure.tables)
+    assert tensor == table == given
+    marked = replace(study, scores=tuple(replace(score, test_mae=1.25) for score in study.scores))
+    assert score_in(ProbeFigure({"marked": marked}), "marked", "half")["error"] == 1.25
+
+
+def test_it_says_what_was_measured_and_when(studies, small):
+    def about(**changes):
+        return ProbeFigure({"it": replace(studies[MINILM], **changes)}).tables[0]["about"]
+
+    study = studies[MINILM]
+    assert about() == (
+        f"{MINILM}, {study.revision}: {study.n_positions} rows of {study.d_model} numbers "
+        f"(stored: measured {study.measured})."
+    )
+    commit = "607a30d783dfa663caf39e06633721c8d4cfcd7e"
+    assert about(revision=commit).startswith(f"{MINILM}, revision {commit[:10]}: ")
+    assert about(untrained_rows=(511,)).endswith(
+        "numbers, of which row 511 looks untrained (stored: measured 2026-11-20)."
+    )
+    assert "numbers, of which 3 between 7 and 511 look untrained (" in about(untrained_rows=(7, 9, 511))
+    assert about(stored=False).endswith("(measured now, 2026-11-20).")
+    now = ProbeFigure({"it": small[0]}).tables[0]["about"]
+    assert now.endswith(f"60 rows of 8 numbers (measured now, {small[1].measured}).")
+
+
+def test_names_are_short_where_they_tell_enough(small):
+    names = ["gpt2", "owner/bert", "one/twin", "other/twin", "openai/whisper, decoder", "a/folder/here", "own/gpt2"]
+    short = {table["name"]: table["short"] for table in ProbeFigure(dict.fromkeys(names, small[1])).tables}
+    assert list(short) == names
+    assert list(short.values()) == [
+        *("gpt2", "bert", "one/twin", "other/twin", "whisper, decoder", "a/folder/here", "own/gpt2")
+    ]
+
+
+def test_eight_tables_fit_on_a_page(studies):
+    largest = max(studies.values(), key=lambda study: len(json.dumps(ProbeFigure({"it": study}).state())))
+    figure = ProbeFigure({f"owner/table-{number}": largest for number in range(8)})
+    assert len(json.dumps(figure.state())) < MOST_OF_A_STATE
+
+
+def test_no_number_is_longer_than_shown(default):
+    numbers = re.findall(r"-?\d+\.\d+(?:e-?\d+)?", json.dumps([table["scores"] for table in default.tables]))
+    assert numbers
+    assert max(len(number.partition(".")[2]) for number in numbers) == DECIMALS
+
+
+def test_without_javascript_it_is_a_table_of_the_same_numbers(default, studies):
+    header, *rows = (
+        re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in re.findall(r"<tr>(.*?)</tr>", default.fallback_html())
+    )
+    assert header == ["table", "split", "test error", "constant guess", "permuted labels", "random table"]
+    assert len(rows) == len(studies) * len(ALL_SPLITS)
+    wanted = [(name, study.score("ols", split)) for name, study in studies.items() for split in ALL_SPLITS]
+    for (name, score), (table, split, own, *baselines) in zip(wanted, rows, strict=True):
+        assert (table, split) == (name, SPLITS[score.split][0])
+        assert own.startswith("no test; ") == (score.split == "all")
+        numbers = [float(each) for each in re.findall(r"\d+\.\d+", " ".join([own, *baselines]))]
+        errors = [score.test_mae] if score.split == "all" else [score.test_mae, score.low, score.high]
+        wanted_numbers = [*errors, score.constant, score.permuted_labels, score.random_table]
+        assert numbers == pytest.approx(wanted_numbers, abs=0.005 + ROUNDING)
+
+
+def test_the_fallback_names_the_probe():
+    assert "ridge regression from the rows" in ProbeFigure(probe="ridge").fallback_html()
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("arguments", "pieces"),
+    [
+        ({"studies": {}}, ["there is no table to show", "study_table('gpt2')"]),
+        ({"studies": ["gpt2"]}, ["there is no table to show"]),
+        ({"studies": {1: "gpt2"}}, ["by name"]),
+        ({"probe": "mlp"}, ["probe is 'mlp'", "choose among ols, ridge"]),
+        ({"split": "odd-even"}, ["split is 'odd-even'", "choose among even-odd, all, folds, half"]),
+        ({"control": "none"}, ["control is 'none'", "choose among table, permuted labels, random table"]),
+        ({"table": "bert"}, ["table is 'bert'", f"choose among {', '.join(stored_studies())}"]),
+        ({"table": MINILM, "position": 512}, ["position is 512", f"the rows of {MINILM} are 0 to 511"]),
+        ({"position": -1}, ["position is -1", "0 to "]),
+    ],
+)
+def test_what_cannot_be_drawn_is_an_error_that_says_why(arguments, pieces):
+    with pytest.raises(ValueError) as caught:
+        ProbeFigure(**arguments)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert [piece for piece in pieces if piece not in message] == []
+
+
+def without(study, **wanted):
+    """A study whose scores lack those of a probe or split."""
+    left = [score for score in study.scores if any(getattr(score, name) != each for name, each in wanted.items())]
+    return replace(study, scores=tuple(left))
+
+
+def changed(study, **changes):
+    """A study of which every score is another."""
+    return replace(study, scores=tuple(replace(score, **changes) for score in study.scores))
+
+
+def points(positions, **predicted):
+    """The points of a score; a control that is not named predicts zero."""
+    of = {"table": 0.0, "permuted labels": 0.0, "random table": 0.0} | predicted
+    return {control: tuple((position, each) for position in positions) for control, each in of.items()}
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("change", "pieces"),
+    [
+        (lambda study: without(study, probe="ols"), ["was not studied with the probe ols and the split even-odd"]),
+        (lambda study: without(study, probe="ols", split="half"), ["probe ols and the split half", "study_table"]),
+        (lambda study: changed(study, test_mae=math.nan), ["the probe ols of it", "is not finite", "leave it out"]),
+        (lambda study: changed(study, permuted_labels=math.inf), ["is not finite"]),
+        (lambda study: changed(study, low=None), ["is not finite"]),
+        (lambda study: changed(study, points=points([1, 3], table=math.nan)), ["is not finite"]),
+        (lambda study: changed(study, points={}), ["points of it", "not of the same rows", "study it again"]),
+        (lambda study: changed(study, points=points([])), ["not of the same rows"]),
+        (lambda study: changed(study, points={"table": ((1, 0.0),)}), ["not of the same rows"]),
+        (
+            lambda study: changed(study, points=points([1]) | {"random table": ((3, 0.0),)}),
+            ["not of the same rows"],
+        ),
+    ],
+)
+def test_a_study_that_cannot_be_drawn_is_an_error_that_says_why(small, change, pieces):
+    with pytest.raises(ValueError) as caught:
+        ProbeFigure({"it": change(small[1])})
+    message = str(caught.value)
+    assert "\n" not in message
+    assert [piece for piece in ["it", *pieces] if piece not in message] == []
+
+
+@pytest.mark.bad_input
+def test_too_many_tables_are_an_error_that_says_so(studies):
+    with pytest.raises(ValueError, match=f"room for {MOST_OF_A_STATE}; show fewer tables"):
+        ProbeFigure({f"table {number}": studies[MINILM] for number in range(24)})
+
+
+@pytest.mark.bad_input
+def test_what_is_no_table_is_an_error_of_the_loader():
+    with pytest.raises(ValueError, match="Linear has no position table"):
+        ProbeFigure({"a linear map": torch.nn.Linear(4, 4)})
+
+
+def counted(figure):
+    """How many points are beyond the chart, an eighth of the table above or below it."""
+    for table in figure.tables:
+        n = table["n_positions"]
+        for split, score in table["scores"].items():
+            for control, predicted in score["predicted"].items():
+                values = np.array(predicted)
+                yield {
+                    "name": table["name"],
+                    "split": split,
+                    "control": control,
+                    "drawn": len(values),
+                    "above": int((values > n + n / 8).sum()),
+                    "below": int((values < -n / 8).sum()),
+                }
+
+
+def nearest_drawn(table):
+    """For each position of a table, the nearest one that has a point, by split."""
+    asked = np.arange(table["n_positions"])[:, None]
+    drawn = {split: np.array(score["positions"]) for split, score in table["scores"].items()}
+    return {split: at[np.abs(at - asked).argmin(axis=1)].tolist() for split, at in drawn.items()}
+
+
+def test_the_module(tmp_path):
+    figure = ProbeFigure({**stored_studies(), "sinusoidal": sinusoidal(64, 16)})
+    fixtures = {
+        "state": figure.state(),
+        "counts": list(counted(figure)),
+        "places": [{"name": table["name"], "nearest": nearest_drawn(table)} for table in figure.tables],
+    }
+    private = "shown, drawn, readout, headline, range, SHAPES, COLOURS"
+    run_tests("probe", tmp_path, figure.source(), fixtures, private=private)

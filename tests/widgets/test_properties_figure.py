@@ -1,0 +1,258 @@
+"""Figure 7: its numbers are the package's, and its JavaScript reads rows, diagonals and mirror cells as it does."""
+
+import itertools
+import json
+import math
+import re
+
+import numpy as np
+import pytest
+import torch
+from running_node import run_tests
+
+from posembed.encodings import ALiBi
+from posembed.similarity import properties_of_matrix
+from posembed.widgets import PropertiesFigure
+from posembed.widgets.properties_map import DECIMALS, LETTERS, MOST_OF_A_STATE, MOST_ROWS, PROPERTIES, _examples
+
+NAMES = list(_examples(0))
+AT = torch.arange(20)
+OFFSETS = AT - AT[:, None]
+BIAS = ALiBi(2).bias_by_offset(OFFSETS.flatten())[0].reshape(OFFSETS.shape)
+MASKED = BIAS.masked_fill(OFFSETS > 0, -math.inf)
+
+
+def drawn(n, seed=0, dtype=torch.float64):
+    return torch.randn(n, n, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).to(dtype)
+
+
+MATRICES = _examples(0) | {
+    "masked": MASKED,
+    "attention": MASKED.softmax(-1),
+    "drawn": drawn(33).numpy(),
+    "half precision": drawn(16, seed=1, dtype=torch.bfloat16),
+    "ties": drawn(24, seed=2).round(),
+    "one far larger": drawn(12, seed=3).index_fill(0, torch.tensor([4]), 900.0),
+    "tiny": 1e-200 * drawn(9, seed=4),
+    "huge": 1e300 * drawn(9, seed=5).numpy(),
+    "largest": drawn(MOST_ROWS, seed=6),
+    "two rows": drawn(2, seed=7),
+    "three rows": drawn(3, seed=8),
+    "all alike": torch.full((5, 5), 3.0),
+    "zeros": torch.zeros(4, 4),
+    "two masked rows": torch.tensor([[1.0, -math.inf], [2.0, 3.0]]),
+}
+
+
+def exact(matrix):
+    return np.asarray(matrix.double() if isinstance(matrix, torch.Tensor) else matrix, dtype=np.float64)
+
+
+def counted(line):
+    """The pairs of a row's side, from near to far, one by one: how many there are, and how many are in order."""
+    found = [(near > far) + (near == far) / 2 for near, far in itertools.combinations(line, 2)]
+    return {"inOrder": float(sum(found)), "all": len(found)}
+
+
+def case(name, matrix, max_offset):
+    """What the package says of a matrix, and what its definitions say of each row and diagonal."""
+    (packed,) = PropertiesFigure({name: matrix}, max_offset=max_offset).matrices
+    # In the unit of the state, a power of two: no digit changes, and squares of very large numbers are finite.
+    values = exact(matrix) / packed["unit"]
+    n = len(values)
+    reach = n if max_offset is None else max_offset
+    rows = [
+        {"left": counted(row[max(0, i - reach) : i][::-1]), "right": counted(row[i + 1 : i + 1 + reach])}
+        for i, row in enumerate(values)
+    ]
+    nullable = lambda line: [float(value) if np.isfinite(value) else None for value in line]
+    lines = [(offset, np.diagonal(values, offset)) for offset in range(1 - n, n)]
+    diagonals = [
+        {"offset": offset, "first": max(0, -offset), "values": nullable(line)}
+        | ({"mean": float(line.mean()), "deviation": float(line.std())} if np.isfinite(line).all() else {})
+        for offset, line in lines
+    ]
+    return {
+        "packed": packed,
+        "values": [nullable(row) for row in values],
+        "max_offset": max_offset,
+        "reach": reach,
+        "properties": properties_of_matrix(matrix, max_offset=max_offset).to_dict(),
+        "rows": rows,
+        "diagonals": diagonals,
+    }
+
+
+def unpacked(packed):
+    """The values that a state holds, and the place of each in its row's order, read as its module says."""
+    digits = np.array([LETTERS.index(letter) for letter in packed["values"]]).reshape(packed["n"], packed["n"], 3)
+    codes = digits @ [64**2, 64, 1]
+    order = np.array([LETTERS.index(letter) for letter in packed["order"]]).reshape(packed["n"], packed["n"])
+    return np.where(codes == 0, -np.inf, (codes - 2**17) / 2**16 * packed["unit"]), order
+
+
+def test_the_module(tmp_path):
+    cases = [case(name, matrix, max_offset) for name, matrix in MATRICES.items() for max_offset in (None, 1, 7)]
+    private = "bounds, valueAxis, placeAxis, sides, studied, account, range"
+    run_tests("properties", tmp_path, PropertiesFigure.source(), {"cases": cases}, private=private)
+
+
+@pytest.mark.parametrize("name", MATRICES)
+def test_the_state_holds_the_matrix_and_the_package_s_numbers(name):
+    values = exact(MATRICES[name])
+    for max_offset in (None, 5):
+        (packed,) = PropertiesFigure({name: MATRICES[name]}, max_offset=max_offset).matrices
+        got, order = unpacked(packed)
+        seen = np.isfinite(values)
+        assert np.array_equal(np.isfinite(got), seen)
+        largest = np.abs(values[seen]).max()
+        # A step is between 2^-17 and 2^-16 of the largest.
+        assert np.abs(got[seen] / (largest or 1) - values[seen] / (largest or 1)).max() <= 2.0**-16
+        for line, places in zip(values, order, strict=True):
+            assert np.array_equal(line[:, None] > line, places[:, None] > places)
+        measured = properties_of_matrix(MATRICES[name], max_offset=max_offset).to_dict()
+        assert packed["properties"] == pytest.approx({each: measured[each] for each in PROPERTIES}, abs=10**-DECIMALS)
+
+
+def test_multiples_of_a_half_stay_what_they_are():
+    packed = PropertiesFigure({"bias": BIAS}).matrices[0]
+    assert np.array_equal(unpacked(packed)[0], exact(BIAS))
+
+
+def test_what_the_examples_show():
+    """As the note says: the first keeps all three properties, each of the next three breaks one alone."""
+    figure = PropertiesFigure()
+    assert [each["name"] for each in figure.matrices] == NAMES
+    found = {each["name"]: each["properties"] for each in figure.matrices}
+    broken = [{name for name, value in found[each].items() if value < 0.95} for each in NAMES]
+    assert broken[:4] == [set(), {"monotonicity"}, {"translation_invariance"}, {"symmetry"}]
+    kept = [value for each in NAMES[:4] for value in found[each].values() if value >= 0.95]
+    assert kept == pytest.approx([1] * 9, abs=10**-DECIMALS)
+    assert broken[4] == set(PROPERTIES)
+    # A random table's products are symmetric too: of a table, symmetry says nothing.
+    assert found[NAMES[6]]["symmetry"] == 1
+    assert found[NAMES[6]]["monotonicity"] == pytest.approx(0.5, abs=0.05)
+    assert found[NAMES[6]]["translation_invariance"] < 0.1
+    assert [each["future"] for each in figure.matrices] == ["open"] * 5 + ["zeros", "open"]
+    assert figure.note.endswith("seed 0.")
+    assert (figure.matrix, figure.cell) == (NAMES[0], [16, 8])
+
+
+def test_the_figure_follows_its_seed():
+    first, same, other = (PropertiesFigure(seed=seed) for seed in (0, 0, 1))
+    assert first.state() == same.state()
+    changed = [a["name"] for a, b in zip(first.matrices, other.matrices, strict=True) if a != b]
+    assert changed == [NAMES[4], NAMES[6]]
+    assert "seed 1" in other.note
+
+
+def test_what_is_given_is_left_as_it_was():
+    matrix = drawn(6).requires_grad_()
+    before, state = matrix.detach().clone(), torch.get_rng_state()
+    array = before.numpy().copy()
+    PropertiesFigure({"tensor": matrix, "array": array})
+    PropertiesFigure()
+    assert torch.equal(matrix, before)
+    assert np.array_equal(array, before.numpy())
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_what_is_ahead():
+    future = lambda matrix: PropertiesFigure({"mine": matrix}).matrices[0]["future"]
+    assert [future(each) for each in (BIAS, MASKED, MASKED.softmax(-1))] == ["open", "absent", "zeros"]
+
+
+def test_a_few_large_cells_leave_the_others_their_colours():
+    full = lambda matrix: PropertiesFigure({"mine": matrix}).matrices[0]
+    matrix = drawn(20).clamp(-1, 1)
+    spiked = matrix.clone()
+    spiked[3, 9] = 900
+    plain, spiked = full(matrix), full(spiked)
+    assert plain["full"] * plain["unit"] == pytest.approx(1, abs=1e-5)
+    assert spiked["full"] * spiked["unit"] == pytest.approx(1, abs=1e-3)
+    # The main diagonal, which no property looks at, has no say.
+    assert full(matrix + 50 * torch.eye(20))["full"] * 32 == pytest.approx(1, abs=1e-4)
+    # Nor have zeros that stand for what is not seen: five cells are more than 2 % of the past, and less of all.
+    causal = torch.full((20, 20), 0.1).tril()
+    causal[10:15, 3] = 1.0
+    assert full(causal)["full"] == 1
+    causal[0, 1] = 0.01
+    assert full(causal)["full"] == pytest.approx(0.1)
+
+
+def test_the_cell_at_first_has_a_row_a_diagonal_and_a_mirror():
+    cell = lambda n: PropertiesFigure({"mine": drawn(n)}).cell
+    assert [cell(n) for n in (2, 3, 10, 64)] == [[1, 0], [1, 0], [3, 1], [21, 10]]
+    assert PropertiesFigure({"mine": drawn(4)}, cell=[3, 2]).cell == [3, 2]
+    chosen = PropertiesFigure({"small": drawn(3), "large": drawn(30)}, matrix="large")
+    assert (chosen.matrix, chosen.cell) == ("large", [10, 5])
+
+
+def test_eight_matrices_of_the_largest_size_fit():
+    figure = PropertiesFigure({f"matrix {k}": drawn(MOST_ROWS, seed=k) for k in range(8)}, note="Drawn.")
+    assert len(json.dumps(figure.state())) < MOST_OF_A_STATE
+
+
+def test_without_javascript_it_is_a_table_of_the_three_numbers():
+    matrices = {"masked <bias>": MASKED, "attention": MASKED.softmax(-1), "drawn": drawn(9)}
+    html = PropertiesFigure(matrices, max_offset=4).fallback_html()
+    header, *rows = (re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in re.findall(r"<tr>(.*?)</tr>", html))
+    assert header == ["matrix", "monotonicity", "translation invariance", "symmetry"]
+    assert [row[0] for row in rows] == ["masked &lt;bias&gt;", "attention", "drawn"]
+    for row, matrix in zip(rows, matrices.values(), strict=True):
+        found = properties_of_matrix(matrix, max_offset=4).to_dict()
+        assert row[1:] == ["undefined" if found[name] is None else f"{found[name]:.3f}" for name in PROPERTIES]
+    assert rows[0][3] == "undefined"
+    assert "offsets up to 4" in html
+    assert "offsets up to" not in PropertiesFigure(matrices).fallback_html()
+
+
+OK = {"mine": drawn(5)}
+WITH_NAN = drawn(5)
+WITH_NAN[2, 1] = math.nan
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("arguments", "pieces"),
+    [
+        ({"matrices": {}}, ["give matrices by name", "rows @ rows.T"]),
+        ({"matrices": [drawn(5)]}, ["give matrices by name"]),
+        ({"matrices": drawn(5)}, ["give matrices by name"]),
+        ({"matrices": {"": drawn(5)}}, ["a matrix is named ''", "give it a name"]),
+        ({"matrices": {3: drawn(5)}}, ["a matrix is named 3", "give it a name"]),
+        ({"matrices": {"mine": [[1.0, 2.0], [3.0, 4.0]]}}, ["mine: the matrix is a list", "give a tensor or an array"]),
+        ({"matrices": {"mine": torch.ones(5, 5, dtype=torch.long)}}, ["mine: the matrix is of torch.int64"]),
+        ({"matrices": {"mine": drawn(5)[:4]}}, ["mine: the matrix has shape (4, 5)", "must be square"]),
+        ({"matrices": {"mine": drawn(5)[None]}}, ["mine: the matrix has shape (1, 5, 5)"]),
+        ({"matrices": {"mine": torch.tensor(1.0)}}, ["mine: the matrix has shape ()"]),
+        ({"matrices": {"mine": torch.ones(0, 0)}}, ["mine: the matrix has shape (0, 0)", "not empty"]),
+        ({"matrices": {"mine": torch.ones(1, 1)}}, ["mine has one row", "give at least two"]),
+        (
+            {"matrices": {"mine": drawn(65)}},
+            ["mine has 65 rows", f"shows {MOST_ROWS}", "one of 2 each way, [::2, ::2]"],
+        ),
+        ({"matrices": {"mine": np.ones((512, 512))}}, ["mine has 512 rows", "[::8, ::8]"]),
+        ({"matrices": {"mine": WITH_NAN}}, ["mine: row 2 of the matrix holds NaN", "only the future may be"]),
+        ({"matrices": {"mine": -MASKED}}, ["mine: rows 0, 1", "NaN or infinity"]),
+        ({"matrices": {"mine": MASKED.T}}, ["mine: rows 1, 2", "only the future may be"]),
+        ({"matrices": OK, "max_offset": 0}, ["max_offset is 0", "at least 1"]),
+        ({"matrices": OK, "max_offset": 2.5}, ["max_offset is 2.5", "whole number"]),
+        ({"matrices": OK, "matrix": "other"}, ["matrix is 'other'", "choose among mine"]),
+        ({"matrices": OK, "cell": [5, 0]}, ["cell is [5, 0]", "from 0 to 4"]),
+        ({"matrices": OK, "cell": [0, -1]}, ["cell is [0, -1]", "from 0 to 4"]),
+        ({"matrices": OK, "cell": [1]}, ["cell is [1]", "a row and a column"]),
+        ({"matrices": OK, "cell": [1, 2, 3]}, ["cell is [1, 2, 3]", "a row and a column"]),
+        (
+            {"matrices": {f"{k}": drawn(64) for k in range(13)}},
+            ["characters", f"room for {MOST_OF_A_STATE}", "show fewer matrices"],
+        ),
+    ],
+)
+def test_what_cannot_be_drawn_is_an_error_that_says_why(arguments, pieces):
+    with pytest.raises(ValueError) as caught:
+        PropertiesFigure(**arguments)
+    message = str(caught.value)
+    assert type(caught.value).__name__ == "FigureInputError"
+    assert "\n" not in message
+    assert [piece for piece in pieces if piece not in message] == []
