@@ -12,12 +12,13 @@ from typing import Any, Literal
 import torch
 
 from ..errors import CorpusError
+from ._dataset_rows import DatasetRows
 from ._pieces import count_words
 from ._texts import PARTS, Speeches, TextFile, Texts
 from ._token_files import token_files
 from .byte_pairs import BytePairs
 from .characters import Characters
-from .dataset_text import PREFIX, DatasetRows, DatasetText
+from .dataset_text import PREFIX, DatasetText
 from .perplexity import Perplexities, perplexities
 
 # Texts by a name. In WikiText's raw variant no word is hidden behind <unk>.
