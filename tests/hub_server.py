@@ -265,6 +265,24 @@ class HubServer(ThreadingHTTPServer):
         return _refusal(asked, 404, "EntryNotFound")
 
 
+class HubOfSeveral(HubServer):
+    """A hub with several repositories: folders by their names."""
+
+    def __init__(self, folders: dict[str, Path]):
+        super().__init__(Path(), "")
+        self.hubs = {repo: HubServer(folder, repo) for repo, folder in folders.items()}
+
+    def reply(self, asked: Asked) -> Reply:
+        path = asked.path.partition("?")[0].removeprefix("/api/models")
+        asked_for = (hub for repo, hub in self.hubs.items() if path == f"/{repo}" or path.startswith(f"/{repo}/"))
+        return next(asked_for, super()).reply(asked)
+
+    def stop(self) -> None:
+        for hub in self.hubs.values():
+            hub.server_close()
+        super().stop()
+
+
 def _refusal(asked: Asked, status: int, code: str, **headers: str) -> Reply:
     return Reply(asked, status, {"X-Error-Code": code, "Content-Length": "0", **headers})
 

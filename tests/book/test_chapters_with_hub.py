@@ -11,7 +11,7 @@ from pathlib import Path
 import nbformat
 import pytest
 import torch
-from hub_server import HubServer
+from hub_server import HubOfSeveral
 from nbclient import NotebookClient
 from small_models import build
 
@@ -35,18 +35,6 @@ def library_of(encoder):
     }
 
 
-class Library(HubServer):
-    """A hub with several repositories."""
-
-    def __init__(self, folders):
-        super().__init__(Path(), "")
-        self.hubs = {name: HubServer(folder, name) for name, folder in folders.items()}
-
-    def reply(self, asked):
-        named = (hub for name, hub in self.hubs.items() if f"/{name}/" in asked.path or asked.path.endswith(f"/{name}"))
-        return next(named, super()).reply(asked)
-
-
 @pytest.fixture(scope="module")
 def library(encoder, tmp_path_factory):
     folders = {}
@@ -56,7 +44,7 @@ def library(encoder, tmp_path_factory):
         with torch.no_grad():
             find_position_rows(model).rows[:] = table
         model.save_pretrained(folders[name])
-    server = Library(folders)
+    server = HubOfSeveral(folders)
     server.start()
     yield server
     server.stop()

@@ -3,15 +3,14 @@
 import os
 import re
 import shutil
-import ssl
 import subprocess
 import sys
 from dataclasses import replace
 
-import huggingface_hub
 import pytest
 import torch
-from hub_server import COMMIT, TOKEN, HubServer, On, answers, says_nothing
+from hub_client import new_reader
+from hub_server import COMMIT, HubOfSeveral, On, answers, says_nothing
 from huggingface_hub import constants
 from safetensors.torch import load_file, save_file
 from small_models import build
@@ -34,20 +33,6 @@ SIZES = {
 ON_HUB = {"google-bert/bert-base-uncased": "bert", "FacebookAI/roberta-base": "roberta", "gpt2": "gpt2"}
 
 
-class HubOfSeveral(HubServer):
-    """A hub with several repositories."""
-
-    def __init__(self, repositories):
-        self.repositories = repositories
-        super().__init__(*next((folder, repo) for repo, folder in repositories.items()))
-
-    def reply(self, asked):
-        for repo, folder in self.repositories.items():
-            if asked.path.startswith(f"/{repo}/"):
-                self.repo, self.folders = repo, {COMMIT: folder}
-        return super().reply(asked)
-
-
 @pytest.fixture(scope="module")
 def checkpoints(tmp_path_factory):
     """Small checkpoints as `save_pretrained` leaves them, by their layouts."""
@@ -60,20 +45,9 @@ def checkpoints(tmp_path_factory):
 @pytest.fixture
 def waits(tmp_path, monkeypatch):
     """A reader with empty caches and no checkpoints; the seconds that the client would have waited are noted."""
-    waits = []
-    monkeypatch.setenv("POSEMBED_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("HF_TOKEN", TOKEN)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.delenv("POSEMBED_CHECKPOINTS", raising=False)
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    # Each new client reads all certificates of the web, which takes longer than a test; here nothing is encrypted.
-    monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", lambda *_, **__: None)
-    monkeypatch.setattr(_ranges, "pause", waits.append)
     monkeypatch.chdir(tmp_path)
-    huggingface_hub.close_session()
-    yield waits
-    huggingface_hub.close_session()
+    with new_reader(monkeypatch, tmp_path) as waits:
+        yield waits
 
 
 @pytest.fixture
@@ -169,7 +143,7 @@ def test_without_the_wheel_too_the_encoder_is_as_stored(hub, monkeypatch):
 
 def test_a_repository_that_the_hub_does_not_have_is_as_stored_or_left_out(hub):
     hub.start()
-    hub.repositories = {"google-bert/bert-base-uncased": hub.folders[COMMIT]}
+    del hub.hubs["gpt2"]
     studies = table_studies(["gpt2", "someone/unknown", "no name of a repository", "google-bert/bert-base-uncased"])
     assert [(name, study.stored) for name, study in studies.items()] == [
         ("gpt2", True),

@@ -1,19 +1,17 @@
 """A hub on this machine for the tests of tables that are read from one, and checkpoints to put there."""
 
-import ssl
 from dataclasses import dataclass
 from pathlib import Path
 
-import huggingface_hub
 import pytest
 import torch
-from hub_server import REPO, TOKEN, HubServer
+from hub_client import new_reader
+from hub_server import REPO, HubServer
 from huggingface_hub import constants
 from safetensors.torch import save_file
 from small_models import build
 
 import posembed.tables
-from posembed.tables import _ranges
 
 # A table of 131 kB in a file of ten times as much: who reads more than the table is found out.
 N_POSITIONS, D_MODEL, N_WORDS = 512, 64, 20_000
@@ -117,18 +115,6 @@ def point_at(monkeypatch):
 def serve(tmp_path, monkeypatch, point_at):
     """Serve a checkpoint: as a hub that the client believes to be the hub, or as the storage that one redirects to."""
     servers = []
-    monkeypatch.setenv("POSEMBED_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("HF_TOKEN", TOKEN)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.delenv("POSEMBED_CHECKPOINTS", raising=False)
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setattr(constants, "HF_HUB_DISABLE_IMPLICIT_TOKEN", False)
-    # Each new client reads all certificates of the web, which takes longer than a test; here nothing is encrypted.
-    monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", lambda *_, **__: None)
-    waits = []
-    monkeypatch.setattr(_ranges, "pause", waits.append)
-    huggingface_hub.close_session()
 
     def start(checkpoint: Checkpoint, *, as_hub: bool = True, started: bool = True) -> Hub:
         server = HubServer(checkpoint.folder, REPO)
@@ -139,10 +125,10 @@ def serve(tmp_path, monkeypatch, point_at):
             point_at(server.address)
         return Hub(server, checkpoint, tmp_path / "cache", waits)
 
-    yield start
+    with new_reader(monkeypatch, tmp_path) as waits:
+        yield start
     for server in servers:
         server.stop()
-    huggingface_hub.close_session()
 
 
 @pytest.fixture
