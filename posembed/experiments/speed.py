@@ -35,7 +35,7 @@ def flops_per_token(config: RunConfig, vocab_size: int) -> float:
     word vectors, which gives the logits of a share s of the tokens (1, or the masking rate). Each weight costs a
     multiplication and an addition forwards and twice that backwards; the second term is the products of attention. A
     causal model is counted as if it looked at all pairs, and schemes, norms and softmax are left out, as is usual
-    (Chowdhery et al. 2022, PaLM, appendix B).
+    (Chowdhery et al. 2022, PaLM).
 
     Example:
         >>> from posembed import RunConfig

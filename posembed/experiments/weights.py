@@ -76,8 +76,8 @@ def bundle_tables(tables: Mapping[str, Float[Tensor, "n_positions d_model"]]) ->
     Example:
         >>> import torch
         >>> from posembed.experiments import bundle_tables
-        >>> len(bundle_tables({"a": torch.zeros(2, 3)}))
-        76
+        >>> len(bundle_tables({"a": torch.zeros(2, 3)})) > 2 * 3 * 2
+        True
     """
     from safetensors.torch import save
 

@@ -196,7 +196,9 @@ def test_it_says_what_it_cost():
     assert result.minutes == result.wall_seconds / 60
     speed = result.speed
     assert 0 < speed["training_seconds"] < result.wall_seconds
-    assert speed["tokens_per_second"] == pytest.approx(result.metrics["tokens"] / speed["training_seconds"], rel=0.1)
+    # The seconds are rounded to hundredths, which is much of so short a training.
+    most, least = (result.metrics["tokens"] / (speed["training_seconds"] + by) for by in (-5.1e-3, 5.1e-3))
+    assert least <= speed["tokens_per_second"] <= most
     assert "flops_utilisation" not in speed  # no GPU
     assert RunResult.from_dict(result.to_dict()).speed == speed
 
@@ -238,7 +240,7 @@ def test_bfloat16_multiplies_and_float32_remembers():
 
 @pytest.mark.slow
 def test_a_compiled_step_is_the_same_step(fresh_environment):
-    script = Path(__file__).with_name("compiled.py")
+    script = Path(__file__).with_name("compiled_training.py")
     ran = subprocess.run([sys.executable, script], capture_output=True, text=True, env=fresh_environment)
     assert ran.returncode == 0, ran.stderr
     for plain, compiled in json.loads(ran.stdout).values():
