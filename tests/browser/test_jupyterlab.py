@@ -188,8 +188,18 @@ def drive(page):
         assert first_move(page) == ["do", "I", "like", "coding"]
     elif page.locator(".pe-pick").count():
         assert pick_next(page) == ["3 dog"]
+    elif page.locator(".pe-property-map").count():
+        step(page)
     else:
         slide(page)
+
+
+def step(page):
+    """Move the chosen cell of the page's heat map; the figure says something else then."""
+    figure = page.locator(".pe-properties").first
+    before = figure.get_by_role("status").inner_text()
+    figure.locator(".pe-property-map").press("ArrowRight")
+    expect(figure.get_by_role("status")).not_to_have_text(before)
 
 
 def slide(page):
