@@ -170,8 +170,11 @@ def test_rows_that_look_untrained_or_hold_nan_are_marked():
 
 def test_a_point_for_each_tested_row_and_the_line_of_an_exact_probe(result):
     axes = probe_scatter(result, alt="Points.").axes[0]
-    line, dots = axes.lines
+    line, guess, dots = axes.lines
     assert list(dots.get_xdata()) == list(result.positions)
+    assert set(guess.get_ydata()) == {np.median(result.train_positions)}
+    constant = f"constant guess {result.baselines.constant:.0f}"
+    assert axes.get_title() == f"ridge, even-odd: error {result.test_mae:.1f}, {constant}"
     assert list(dots.get_ydata()) == list(result.predictions)
     assert list(line.get_xdata()) == list(line.get_ydata()) == [0, N - 1]
 
@@ -180,11 +183,11 @@ def test_predictions_far_away_stand_at_the_edge_and_are_counted(result):
     predictions = result.predictions.copy()
     predictions[:3] = [1e6, -1e6, 2e6]
     axes = probe_scatter(dataclasses.replace(result, predictions=predictions), alt="Three far away.").axes[0]
-    _, dots, above, below = axes.lines
+    _, _, dots, above, below = axes.lines
     low, high = axes.get_ylim()
     assert list(dots.get_ydata()) == list(predictions[3:])
     assert (list(above.get_ydata()), list(below.get_ydata())) == ([high, high], [low])
-    assert axes.get_title() == "3 beyond the edge"
+    assert axes.get_title().endswith("\n3 beyond the edge")
 
 
 def test_each_region_has_its_error_and_the_constant_guess_a_line(result):
