@@ -127,6 +127,9 @@ def test_all_models_do_better_than_by_the_frequency_of_characters(runs, corpus):
     for run in runs.values():
         assert run.metrics["loss"] < by_frequency
         assert run.metrics["curve"][-1] < run.metrics["curve"][0]
+    late = [run.config for run in runs.values() if run.metrics["loss"] >= by_frequency - 0.3]
+    # Chapter 6 says of the masked models with long texts that one of the five has hardly begun.
+    assert [(config.objective, config.short_length) for config in late] == [("masked", None)]
 
 
 def test_a_run_says_what_it_cost(runs):
