@@ -15,10 +15,10 @@ OPENING = """\
 # Benchmarks
 
 Time and memory beside other libraries, measured in one run on {run}. A part that was measured by itself says so.
-Candidates take turns within a round, and every ratio is the median over the rounds of a candidate's time by posembed's
-in the same round: 2.0 is twice as slow. Memory is the peak of one call above its inputs. The error is the largest
-difference from float64, by the largest number there. Times on a shared machine are noisy; `make bench` repeats them on
-yours, and `results/benchmarks.json` has every round.
+Candidates take turns within a round. A ratio is a candidate's time divided by posembed's in the same round, the median
+over all rounds: 2.00 is twice as slow. Memory is the peak of one call beyond its inputs. The error is the largest
+difference from the same in float64, divided by the largest number there. Times on a shared machine are noisy;
+`make bench` repeats them on yours, and `results/benchmarks.json` has every round.
 """
 TITLES = {
     "sinusoidal": "Sinusoidal tables",
@@ -32,6 +32,14 @@ TITLES = {
 }
 CLOCKS = {"wall": "", "processor": ", in time of the processor, as other programs ran too"}
 NOTES = {
+    "rope": "Queries and keys are turned. `half` and `interleaved` are the two ways to pair columns. With new "
+    "positions the angles are computed in the call, as in a model's first layer; with angles at hand an earlier layer "
+    "has computed them. `forward+backward` adds the gradients.\n",
+    "bias": "A bias is one number for each offset and head, laid out as the matrix that is added to the logits; the "
+    "number in a title is that of queries and of keys.\n",
+    "attention": "`layer` is a whole attention layer with its projections, `function` the attention of queries, keys "
+    "and values alone; then come the scheme, causal or bidirectional, and whether gradients are computed. A bias is "
+    "made in each call, or at hand from an earlier one.\n",
     "probes": "The error is here the mean absolute error on rows left out, in positions. Each gradient descent takes "
     "the step size with the smallest training loss; the search for it is not timed. GPT-2's table is measured where "
     "`POSEMBED_CHECKPOINTS` has it.\n",
@@ -41,7 +49,7 @@ NOTES = {
     "and of the number of parameters. Speed is in tokens that are guessed a second.\n",
 }
 # A wide table: phones scroll it, and book/_ext/page_repairs.py lets a keyboard reach it.
-COLUMNS = ("who", "time, ratio", "memory", "error")
+COLUMNS = ("who", "time", "ratio", "memory", "error")
 SPEED = "tokens a second"
 
 
@@ -79,8 +87,7 @@ def case(name, rows):
 def row(each, n_columns):
     if each["failed"]:
         return table_row([each["candidate"], each["failed"].replace("|", "/"), *[""] * (n_columns - 2)])
-    time = f"{milliseconds(each['median'])}, {each['ratio']:.2f}"
-    cells = [each["candidate"], time, megabytes(each["memory"]), error(each)]
+    cells = [each["candidate"], duration(each["median"]), ratio(each), size(each["memory"]), error(each)]
     return table_row([*cells, speed(each)] if each.get("tokens") else cells)
 
 
@@ -107,20 +114,33 @@ def figure(figures):
     return f"```{{image}} assets/{FIGURE.name}\n:alt: {one['alt']}\n```\n"
 
 
+def ratio(each):
+    return f"{each['ratio']:,.0f}" if each["ratio"] >= 100 else f"{each['ratio']:.2f}"
+
+
 def error(each):
-    return f"{each['error']:.3g}" if each["work"] == "probes" else f"{each['error']:.0e}"
+    if each["work"] == "probes":
+        return f"{each['error']:.3g}"
+    digit, exponent = f"{each['error']:.0e}".split("e")
+    return f"{digit}×10<sup>{int(exponent)}</sup>".replace("-", "−") if each["error"] else "0"
 
 
 def speed(each):
     return f"{each['tokens'] / each['median']:,.0f}"
 
 
-def milliseconds(seconds):
-    return f"{seconds * 1000:.3g} ms"
+def duration(seconds):
+    return in_unit(seconds, {"s": 1, "ms": 1e-3, "µs": 1e-6})
 
 
-def megabytes(size):
-    return f"{size / 2**20:.3g} MiB"
+def size(n_bytes):
+    return in_unit(n_bytes, {"GiB": 2**30, "MiB": 2**20, "KiB": 2**10})
+
+
+def in_unit(number, units):
+    """Three digits in the largest unit of which there is one; a number and its unit stay on one line."""
+    unit = next((unit for unit, each in units.items() if number >= each), [*units][-1])
+    return f"{float(f'{number / units[unit]:.3g}'):g}\u00a0{unit}"
 
 
 def main():

@@ -1,8 +1,8 @@
 """Write what `results/` holds into the package, from where readers load it.
 
 The runs of a study become one file, its trained tables another; studies of published tables stay one file each. A few
-trained models of the NoPos study go with them, each with its card: their weights are taken from the folder of a grid
-that kept them.
+trained models of the NoPos study go with them, each with its card: their weights are those that ship already, or are
+taken from the folder of a grid that kept them.
 
 Usage: python tools/results.py [FOLDER WITH THE WEIGHTS OF THE NOPOS STUDY]
 """
@@ -20,7 +20,8 @@ from posembed.experiments import (
     write_study,
     write_whole,
 )
-from posembed.experiments.files.model_files import model_path
+from posembed.experiments.files.model_files import read_model
+from posembed.experiments.files.store import file_of
 from posembed.experiments.nopos import MODELS, model_card, run_of_model
 from posembed.experiments.nopos.models import MODEL_FOLDER
 
@@ -60,22 +61,23 @@ def store_tables(results=RESULTS, stored=STORED):
         path.unlink()
 
 
-def store_models(folder, results=RESULTS, stored=STORED):
-    """Copy the weights of the models that ship, where they are in a folder, and write their cards."""
-    runs = read_results(results / "nopos")
-    for name in MODELS:
-        path = model_path(run_of_model(name, runs).config, folder)
-        write_whole(stored / MODEL_FOLDER / path.name, path.read_bytes())
-    kept = {model_path(run_of_model(name, runs).config, stored / MODEL_FOLDER) for name in MODELS}
-    for path in set((stored / MODEL_FOLDER).glob("*.safetensors")) - kept:
+def store_models(folder=None, results=RESULTS, stored=STORED):
+    """Write the models that ship: the weights from a folder, those that ship already by default, and their cards."""
+    runs, target = read_results(results / "nopos"), stored / MODEL_FOLDER
+    source = target if folder is None else Path(folder)
+    configs = {name: run_of_model(name, runs).config for name in MODELS}
+    # All must be whole before the first is written.
+    for name, config in configs.items():
+        try:
+            read_model(config, source)
+        except ResultError as error:
+            raise ResultError(f"the model {name} in {source.name}: {error}") from None
+    paths = [file_of(config, source, "safetensors") for config in configs.values()]
+    written = {write_whole(target / path.name, path.read_bytes()) for path in paths}
+    for path in set(target.glob("*.safetensors")) - written:
         path.unlink()
-
-
-def store_cards(results=RESULTS, stored=STORED):
-    """Write what each model is."""
-    runs = read_results(results / "nopos")
     cards = "\n".join(model_card(name, runs) for name in MODELS)
-    write_whole(stored / MODEL_FOLDER / "README.md", cards.encode())
+    write_whole(target / "README.md", cards.encode())
 
 
 def main(weights=None):
@@ -83,9 +85,7 @@ def main(weights=None):
         for study in STUDIES:
             store_runs(study)
         store_tables()
-        if weights is not None:
-            store_models(Path(weights))
-        store_cards()
+        store_models(weights)
     except ResultError as error:
         sys.exit(f"results: {error}")
     for path in sorted(STORED.rglob("*.*")):

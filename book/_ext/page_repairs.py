@@ -1,6 +1,7 @@
 """Repairs of the theme's pages that no option offers."""
 
 import re
+from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 
 from docutils import nodes
@@ -22,6 +23,11 @@ NAMED_FOLD = UNNAMED_FOLD.replace(
 # On a phone it is scrolled, also by a keyboard, if it can have the focus.
 WIDE_TABLE = re.compile(r'<table (class="[^"]*\bwide\b[^"]*")')
 SIGNATURE = re.compile(r'<dt class="sig .*?</dt>', re.DOTALL)
+# A column is at least as wide as its longest word; names are long words, and
+# may go on in the next line between their parts.
+TABLE = re.compile(r'<table [^>]*class="[^"]*\btable\b.*?</table>', re.DOTALL)
+LONG_NAME = re.compile(r"[\w(]{12,}(?=[^<>]*<)")
+PARTS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[_(])(?=\w)")
 
 
 def drop_repeated_scripts(app, pagename, templatename, context, doctree):
@@ -64,6 +70,30 @@ def plain_lines(signature):
     return text
 
 
+def breakable(table):
+    """Let the long names of a table break between their parts."""
+    return LONG_NAME.sub(break_between_parts, table.group())
+
+
+def break_between_parts(name):
+    """Allow a line break between the parts of one name."""
+    return PARTS.sub("<wbr>", name.group())
+
+
+def show_made_defaults(app, what, name, obj, options, signature, returns):
+    """Show what makes a default that is made anew for each object.
+
+    Sphinx cannot read Python's own `<factory>`, nor then the whole signature.
+    """
+    if not (signature and is_dataclass(obj) and isinstance(obj, type)):
+        return None
+    for field in fields(obj):
+        if field.init and field.default_factory is not MISSING:
+            made = f"{field.default_factory.__name__}()"
+            signature = signature.replace("<factory>", made, 1)
+    return signature, returns
+
+
 def repair_pages(app, exception):
     """Mend the finished pages."""
     if exception:
@@ -73,6 +103,7 @@ def repair_pages(app, exception):
         text = FONT_PRELOAD.sub("", text)
         text = UNKNOWN_COLOURS.sub(r'\1data-theme="light"', text)
         text = SIGNATURE.sub(plain_lines, text)
+        text = TABLE.sub(breakable, text)
         text = WIDE_TABLE.sub(r'<table tabindex="0" \1', text)
         text = text.replace(UNNAMED_FOLD, NAMED_FOLD)
         # A role that has been withdrawn, and that no list may hold.
@@ -82,6 +113,7 @@ def repair_pages(app, exception):
 
 def setup(app):
     """Connect the repairs; Sphinx calls this."""
+    app.connect("autodoc-process-signature", show_made_defaults)
     app.connect("html-page-context", drop_idle_mathjax, priority=900)
     app.connect("build-finished", repair_pages)
     app.connect("html-page-context", drop_repeated_scripts, priority=900)

@@ -38,7 +38,7 @@ def grid(
     preset: Annotated[
         str,
         typer.Option(
-            help="smoke, in a minute; cpu, the plan of the study; of nopos also gpu (25 million parameters) and paper.",
+            help="smoke, in minutes; cpu, the plan of the study; of nopos also gpu (25 million parameters) and paper.",
             rich_help_panel=options.WHAT_DONE,
         ),
     ] = "cpu",

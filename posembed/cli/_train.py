@@ -71,6 +71,7 @@ def _run(config: RunConfig, out: Path | None, save_model: bool) -> RunResult:
 def _run_in(out: Path, config: RunConfig, save_model: bool, after_step: Any) -> RunResult:
     from ..errors import RunConfigError
     from ..experiments import missing, read_result
+    from ..experiments.files.store import file_of
     from ..experiments.grids.claims import claim
     from ..experiments.grids.engines import Settings
     from ..experiments.grids.grid import check_grid
@@ -83,7 +84,7 @@ def _run_in(out: Path, config: RunConfig, save_model: bool, after_step: Any) -> 
             raise RunConfigError(f"this run is under way in {out} already; wait for it, or choose another --out")
         if missing([config], out):
             return run_and_store(config, out, keeping=keeping, progress=after_step)
-    return read_result(out / f"{config.key}.json")
+    return read_result(file_of(config, out, "json"))
 
 
 def _as_facts(result: RunResult) -> dict[str, str]:

@@ -8,10 +8,12 @@ from typing import Any, Literal
 import numpy as np
 
 from ..errors import FigureInputError
+from ..experiments import interval
 from .style import DescribedFigure, new_figure, styled
 
 SOFT = "#57606a"
 LINE_STYLES = ("-", "--", "-.", ":")
+BEHIND_STYLES = ("-", "--", ":")
 # Of a legend, in characters: what fits above a figure of usual width, and what a line and the space around it take.
 LEGEND_WIDTH, HANDLE = 76, 9
 
@@ -30,12 +32,13 @@ def curves(
     log_y: bool = False,
     ylim: tuple[float | int, float | int] | None = None,
     size: tuple[float, float] = (6.6, 3.4),
+    band: Literal["range", "interval"] = "range",
+    behind: Mapping[str, tuple[Sequence[float | int], Sequence[float | int]]] | None = None,
 ) -> DescribedFigure:
-    """Draw one curve for each label, or the mean and the range of several.
+    """Draw one curve for each label, or the mean and the range or interval of several.
 
     Args:
-        series: for each label "points" numbers, or "runs points": then their mean is drawn, and a band from the least
-            to the largest.
+        series: for each label "points" numbers, or "runs points": then their mean is drawn with a band.
         alt: the description.
         x: the places of the points; by default 0, 1, 2, ...
         xlabel: what the horizontal axis is.
@@ -46,12 +49,14 @@ def curves(
         log_y: whether the vertical axis is.
         ylim: the ends of the vertical axis; what lies outside is cut off.
         size: width and height in inches.
+        band: what it shows: from the least run to the largest, or the 95 % interval of the mean at each place.
+        behind: thin grey curves for comparison, such as published ones: for each label its places and its points.
 
     Returns:
         The figure.
 
     Raises:
-        FigureInputError: no curve, or one with another number of points than there are places.
+        FigureInputError: no curve, one with another number of points than there are places, or an unknown band.
 
     Example:
         >>> from posembed.figures import curves
@@ -61,6 +66,8 @@ def curves(
     """
     if not series:
         raise FigureInputError("there is no curve to draw; give at least one")
+    if band not in ("range", "interval"):
+        raise FigureInputError(f"band is {band!r}; choose 'range' or 'interval'")
     figure, axes = new_figure(alt, size=size)
     for number, (label, values) in enumerate(series.items()):
         runs = np.atleast_2d(np.asarray(values, dtype=float))
@@ -71,18 +78,29 @@ def curves(
         style = LINE_STYLES[number // 6 % len(LINE_STYLES)]
         (line,) = axes.plot(places, runs.mean(axis=0), label=label, linestyle=style)
         if len(runs) > 1:
-            axes.fill_between(
-                places, runs.min(axis=0), runs.max(axis=0), color=line.get_color(), alpha=0.2, linewidth=0
-            )
+            axes.fill_between(places, *_band(runs, band), color=line.get_color(), alpha=0.2, linewidth=0)
+    for number, (label, (at, points)) in enumerate((behind or {}).items()):
+        if len(at) != len(points):
+            raise FigureInputError(f"{label!r} has {len(points)} points for {len(at)} places")
+        axes.plot(at, points, label=label, color=SOFT, linewidth=1.2, linestyle=BEHIND_STYLES[number % 3], zorder=1)
     axes.set(xlabel=xlabel, ylabel=ylabel)
     axes.set_xscale("log" if log_x else "linear")
     axes.set_yscale("log" if log_y else "linear")
     if ylim is not None:
         axes.set_ylim(*ylim)
     _mark(axes, marks or {}, marks_at)
-    if len(series) > 1:
-        figure.legend(loc="outside upper center", ncols=_columns(list(series)))
+    labels = [*series, *(behind or {})]
+    if len(labels) > 1:
+        figure.legend(loc="outside upper center", ncols=_columns(labels))
     return figure
+
+
+def _band(runs: np.ndarray, band: str) -> tuple[np.ndarray, np.ndarray]:
+    """The lower and the upper edge, place by place."""
+    if band == "range":
+        return runs.min(axis=0), runs.max(axis=0)
+    found = [interval(values.tolist()) for values in runs.T]
+    return np.array([each.low for each in found]), np.array([each.high for each in found])
 
 
 def _columns(labels: list[str]) -> int:

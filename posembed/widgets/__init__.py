@@ -3,6 +3,7 @@
 from .base import InteractiveFigure
 from .biases import BiasFigure
 from .counting import CountingFigure
+from .layer_errors import LayerErrorFigure
 from .lookup import LookupFigure
 from .probe import ProbeFigure
 from .properties_map import PropertiesFigure
@@ -14,6 +15,7 @@ __all__ = [
     "BiasFigure",
     "CountingFigure",
     "InteractiveFigure",
+    "LayerErrorFigure",
     "LookupFigure",
     "ProbeFigure",
     "PropertiesFigure",

@@ -1,5 +1,6 @@
 """The page on many runs: its Python runs, and its commands are ones that posembed has."""
 
+import json
 import re
 import shlex
 from functools import partial
@@ -9,6 +10,7 @@ import pytest
 import typer.main
 
 import posembed
+from posembed import RunConfig
 from posembed.cli._app import app
 
 PAGE = (Path(__file__).resolve().parents[2] / "book" / "practice" / "many-runs.md").read_text(encoding="utf-8")
@@ -19,9 +21,13 @@ def blocks(language):
     return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
 
+def lines_of_bash():
+    return [line for block in blocks("bash") for line in block.replace("\\\n", " ").splitlines()]
+
+
 def commands():
-    lines = [line.split("  #")[0] for block in blocks("bash") for line in block.splitlines()]
-    return [line[line.index("posembed ") :] for line in lines if re.search(r"(^|\s)posembed (train|grid) ", line)]
+    lines = [line for line in lines_of_bash() if re.search(r"(^|\s)posembed (train|grid) ", line)]
+    return [line[line.index("posembed ") :] for line in lines]
 
 
 def test_the_python_runs(tmp_path, monkeypatch):
@@ -45,11 +51,15 @@ def test_every_inspection_and_engine_is_told():
     from posembed.experiments.config import INSPECTION_NAMES
     from posembed.experiments.grids.grid import ENGINES
 
-    assert all(f'inspections=("{name}",)' in PAGE for name in INSPECTION_NAMES)
-    assert all(f"| `{engine}` |" in PAGE for engine in ENGINES)
+    told = re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE)
+    assert set(told) >= {*INSPECTION_NAMES, *ENGINES}
+    # Everything else there is a setting.
+    assert all(name in RunConfig.__dataclass_fields__ for name in set(told) - {*INSPECTION_NAMES, *ENGINES})
 
 
 def test_the_way_to_run_on_several_gpus_is_there():
-    (line,) = [line for block in blocks("bash") for line in block.splitlines() if line.startswith("torchrun")]
+    (line,) = [line for line in lines_of_bash() if line.startswith("torchrun")]
     module = re.search(r"-m (\S+)", line)[1]
     assert (Path(posembed.__file__).parents[1] / f"{module.replace('.', '/')}.py").is_file()
+    (config,) = re.findall(r"^echo '(\{.*?\})' > run\.json$", PAGE, re.MULTILINE | re.DOTALL)
+    assert RunConfig(**json.loads(config)).device == "cuda"

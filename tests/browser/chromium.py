@@ -143,6 +143,43 @@ STILL = """() => Promise.allSettled(document.getAnimations()
   .map((animation) => animation.finished))"""
 
 
+def into_view(locator, block="center"):
+    """Scroll at once until an element stands in the middle of the window, or at its "start" or "end"."""
+    locator.evaluate("(node, block) => node.scrollIntoView({ block, behavior: 'instant' })", block)
+
+
+def middle(locator):
+    """Return where on the page the middle of an element is."""
+    box = locator.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def styles(locator, name):
+    """List a style as the browser has computed it, of every element that is found."""
+    return locator.evaluate_all("(nodes, name) => nodes.map((node) => getComputedStyle(node)[name])", name)
+
+
+def on_top(locator):
+    """Whether the middle of an element is in the window, and nothing lies over it."""
+    return locator.evaluate(
+        """(node) => {
+          const { x, y, width, height } = node.getBoundingClientRect();
+          return node.contains(document.elementFromPoint(x + width / 2, y + height / 2));
+        }"""
+    )
+
+
+@contextlib.contextmanager
+def printed(page):
+    """A page as it is printed, inside the block."""
+    page.emulate_media(media="print")
+    wait_until_still(page)
+    try:
+        yield
+    finally:
+        page.emulate_media(media="screen")
+
+
 def outside(page, selector="body"):
     """Name the elements that stand out of a part of the page on the right and are not in something that scrolls."""
     return page.evaluate(OUTSIDE, selector)

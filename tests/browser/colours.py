@@ -3,8 +3,11 @@
 import re
 
 WHITE = "rgb(255, 255, 255)"
-# What WCAG 2 asks of text of ordinary size.
-READABLE = 4.5
+LIGHT_AND_DARK = ["light", "dark"]
+# A luminance: what is darker is a dark background, what is lighter is light text.
+DARK = 0.1
+# What WCAG 2 asks of text of ordinary size, and of lines and marks.
+READABLE, VISIBLE = 4.5, 3
 
 
 def luminance(colour):
@@ -28,5 +31,20 @@ def ink_and_paper(locator):
           let place = node;
           while (/, 0\\)$/.test(paper(place))) place = place.parentElement;
           return [getComputedStyle(node).color, paper(place)];
+        }"""
+    )
+
+
+def pixels(image):
+    """Return the red, green, blue and alpha of each pixel of a drawing's picture, row by row, in one list."""
+    return image.evaluate(
+        """async (node) => {
+          const image = new Image();
+          image.src = node.getAttribute("href");
+          await image.decode();
+          const canvas = Object.assign(document.createElement("canvas"), { width: image.width, height: image.height });
+          const context = canvas.getContext("2d");
+          context.drawImage(image, 0, 0);
+          return [...context.getImageData(0, 0, image.width, image.height).data];
         }"""
     )

@@ -1,13 +1,32 @@
 """What drives every figure: a page that holds it, opened once for each kind of window, and its parts."""
 
 import contextlib
+import json
+import re
 
 from playwright.sync_api import expect
 
-from .chromium import Record, outside, visit, wait_until_still
+from .chromium import Record, into_view, outside, visit, wait_until_still
 
 # A phone and a desktop.
 WIDTHS = [390, 1280]
+NUMBER = r"[-−]?\d+(?:\.\d+)?(?:e[-−]?\d+)?"
+
+
+def numbers(text):
+    """Read the numbers of a text, or of a path's coordinates."""
+    return [float(each.replace("−", "-")) for each in re.findall(NUMBER, text)]
+
+
+def number(text):
+    """Read the first of them."""
+    return numbers(text)[0]
+
+
+def shows(text, value, rounding):
+    """Whether the first number of a text agrees with a value, to the decimals that it has."""
+    decimals = len(re.search(r"\d+(?:\.(\d+))?", text)[1] or "")
+    return abs(number(text) - value) <= 0.5 * 10**-decimals + rounding
 
 
 class Figure:
@@ -15,6 +34,11 @@ class Figure:
 
     chapter: str
     label: str
+    # What stands in one line, and must not be longer than its place.
+    lines: str
+    # By how many pixels the boxes of two texts in a drawing may overlap, since they are a little higher than their
+    # digits; and by how many the number at the end of an axis may stand out of its drawing, which cuts nothing off.
+    overlap, overhang = 0, 1
 
     def __init__(self, page):
         self.page = page
@@ -23,8 +47,20 @@ class Figure:
         self.status = self.root.get_by_role("status")
         expect(self.root).to_have_count(1)
 
+    def given(self, *names):
+        """What the page gives to this figure: the state that has these names."""
+        found = re.findall(r"^const state = (.*);$", self.page.content(), re.MULTILINE)
+        (state,) = [state for state in map(json.loads, found) if state.keys() >= set(names)]
+        return state
+
+    def button(self, name):
+        return self.root.get_by_role("button", name=name, exact=True)
+
     def press(self, name):
-        self.root.get_by_role("button", name=name, exact=True).click()
+        self.button(name).click()
+
+    def choice(self, name):
+        return self.root.get_by_role("combobox", name=name, exact=True)
 
     def switch(self, name):
         self.root.get_by_role("switch", name=name).click()
@@ -37,12 +73,17 @@ class Figure:
         for name, place in places.items():
             self.slider(name.replace("_", " ")).fill(str(place))
 
+    def swipe(self, name, places):
+        """Move a finger along a slider, over these places in pixels from its left end."""
+        box = self.slider(name).bounding_box()
+        touch(self.page, [(box["x"] + place, box["y"] + box["height"] / 2) for place in places])
+
     def reset(self):
         """Bring a figure that another test has used back to where it begins."""
         self.page.mouse.up()
         for switch in self.root.get_by_role("switch", checked=True).all()[::-1]:
             switch.click()
-        self.root.evaluate("(node) => node.scrollIntoView({ block: 'center', behavior: 'instant' })")
+        into_view(self.root)
 
     def height(self):
         return self.root.bounding_box()["height"]
@@ -52,13 +93,17 @@ class Figure:
         wide, visible = self.root.evaluate("(node) => [node.scrollWidth, node.clientWidth]")
         return [*outside(self.page, self.selector), *([f"{wide - visible} px to scroll"] if wide > visible else [])]
 
+    def states(self):
+        """Bring the figure to states with the longest and the shortest words and numbers, one after the other."""
+        raise NotImplementedError
+
 
 @contextlib.contextmanager
 def opened_figures(browser, site):
     """Yield a function that opens a figure, once for each kind of window; what went wrong on a page is an error."""
     figures, records = {}, []
 
-    def opened(kind, width, **options):
+    def opened(kind, width=1280, **options):
         key = (kind, width, *sorted(options.items()))
         if key not in figures:
             page = browser.new_page(viewport={"width": width, "height": 900}, **options)
@@ -73,6 +118,28 @@ def opened_figures(browser, site):
     for figure in figures.values():
         figure.page.close()
     assert [fault for record in records for fault in record.faults()] == []
+
+
+def write_alone(kind, figure, folder):
+    """Write the page of a kind of figure with the figure alone, and return its path."""
+    path = folder / kind.chapter
+    path.write_text(ALONE.format(title=kind.label, figure=figure.page_html()), encoding="utf-8")
+    return path
+
+
+# It takes the colours of the window, as the book's pages do.
+ALONE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>
+<link rel="icon" href="data:,">
+<script>document.documentElement.dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+</script>
+<style>body {{ margin: 0 1rem; font: 16px/1.65 sans-serif; }}
+html[data-theme="dark"] {{ background: #121212; color: #ddd; }}</style>
+</head>
+<body><main>{figure}</main><p style="height: 60rem">Below it.</p></body>
+</html>"""
 
 
 def touch(page, places):

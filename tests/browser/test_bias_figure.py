@@ -1,7 +1,6 @@
 """Figure 5, relative biases, driven by mouse, touch and keyboard, and its numbers against the package and PyTorch."""
 
-import json
-import re
+import functools
 
 import pytest
 import torch
@@ -10,40 +9,37 @@ from playwright.sync_api import expect
 from posembed.encodings import T5, alibi_slopes
 from posembed.widgets import BiasFigure
 
-from .chromium import wait_until_still
-from .colours import contrast, ink_and_paper, luminance
-from .figures import Figure, touch
-from .test_pages import violations
+from . import figures
+from .checks import (
+    assert_accessible,
+    assert_announces,
+    assert_in_sight,
+    assert_keeps_its_height,
+    assert_nothing_is_clipped,
+    assert_tab_leads_to,
+    assert_texts_are_large_enough,
+    paper_in,
+)
+from .chromium import into_view, styles
+from .colours import LIGHT_AND_DARK, VISIBLE, contrast
+from .figures import Figure, number, numbers, touch
 
 NAMES = ["Shaw", "T5", "ALiBi", "KERPLE", "FIRE"]
 HEADS = range(1, 9)
-# A luminance: what is darker is a dark background, what is lighter is light text.
-DARK = 0.1
-# What WCAG 2 asks of lines.
-VISIBLE = 3
+STATES = [[], ["attention weights"], ["bidirectional"], ["bidirectional", "attention weights"]]
 # Half a unit of the tables' last decimal, and a little for the arithmetic.
 ROUNDING = 0.00005 + 1e-9
 
 
-def number(text):
-    return float(re.search(r"[-−]?\d+(?:\.\d+)?", text)[0].replace("−", "-"))
-
-
-def numbers(text):
-    return [float(each.replace("−", "-")) for each in re.findall(r"[-−]?\d+(?:\.\d+)?", text)]
-
-
 def shows(text, value, rounding=ROUNDING):
-    """Whether a number as it is written agrees with a value, to the decimals that it has."""
-    if text.startswith("<"):
-        return 0 < value < number(text)
-    digits = len(text.rstrip(" %").partition(".")[2])
-    return abs(number(text) - value) <= 0.5 * 10**-digits + rounding
+    """Whether a number as it is written agrees with a value; a weight can be "less than" a number."""
+    return 0 < value < number(text) if text.startswith("<") else figures.shows(text, value, rounding)
 
 
 class Biases(Figure):
     chapter = "encodings/relative-positions.html"
     label = "Relative biases by head and offset"
+    lines = ".pe-bias-title, .pe-bias-words"
 
     def reset(self):
         super().reset()
@@ -65,7 +61,7 @@ class Biases(Figure):
         """What stands below a chart."""
         return self.panel(name).locator(".pe-bias-words").last.inner_text()
 
-    def lines(self, name):
+    def curves(self, name):
         return (
             self.chart(name).locator(".pe-bias-line").evaluate_all("(nodes) => nodes.map((n) => n.getAttribute('d'))")
         )
@@ -111,6 +107,17 @@ class Biases(Figure):
         each_pixel = abs((high - low) / (high_y - low_y))
         return low + (y - low_y) / (high_y - low_y) * (high - low), 0.01 * each_pixel + 1e-9
 
+    def states(self):
+        for switches in STATES:
+            self.reset()
+            for name in switches:
+                self.switch(name)
+            for place, head in ((4, 0), (4, 7), (0, 0)):
+                self.slide(query_at=place, head=head)
+                for key in ("Home", "End", "ArrowLeft"):
+                    self.slider("offset").press(key)
+                    yield
+
 
 # The heights of the horizontal lines, with what is written beside them.
 GRID = """(node) => {
@@ -122,7 +129,7 @@ GRID = """(node) => {
 
 @pytest.fixture
 def open_biases(opened):
-    return lambda width=1280, **options: opened(Biases, width, **options)
+    return functools.partial(opened, Biases)
 
 
 @pytest.fixture(scope="module")
@@ -145,11 +152,8 @@ def table(state):
     return table
 
 
-def test_the_page_has_the_package_s_numbers(open_biases, site, state):
-    figure = open_biases()
-    html = figure.page.request.get(f"{site}/{Biases.chapter}").text()
-    states = [json.loads(line) for line in re.findall(r"^const state = (.*);$", html, re.MULTILINE)]
-    assert state in states
+def test_the_page_has_the_package_s_numbers(open_biases, state):
+    assert open_biases().given(*state) == state
 
 
 def test_each_head_has_its_own_numbers(open_biases, width, table):
@@ -207,7 +211,7 @@ def test_offsets_that_share_a_number_are_shaded(open_biases, width):
 @pytest.mark.parametrize("name", [*NAMES, "Together"])
 def test_the_mouse_reads_out_offsets(open_biases, width, name):
     figure = open_biases(width)
-    figure.chart(name).evaluate("(node) => node.scrollIntoView({ block: 'center', behavior: 'instant' })")
+    into_view(figure.chart(name))
     for offset in (-64, -41, -1, 0, -30):
         figure.page.mouse.move(*figure.point_at(name, offset, -64, 0))
         expect(figure.slider("offset")).to_have_value(str(offset))
@@ -229,14 +233,14 @@ def test_the_mouse_moves_the_sliders(open_biases, width):
 
 def test_a_finger_reads_out_offsets_and_can_still_scroll(open_biases):
     figure = open_biases(390, has_touch=True, is_mobile=True)
-    figure.chart("KERPLE").evaluate("(node) => node.scrollIntoView({ block: 'center', behavior: 'instant' })")
+    into_view(figure.chart("KERPLE"))
     scrolled = figure.page.evaluate("scrollY")
     path = [figure.point_at("KERPLE", offset, -64, 0) for offset in range(-60, -9, 5)]
     touch(figure.page, path)
     expect(figure.slider("offset")).to_have_value("-10")
     assert shows(figure.value("ALiBi"), -10 / 8)
     assert figure.page.evaluate("scrollY") == scrolled
-    assert figure.chart("KERPLE").evaluate("(node) => getComputedStyle(node).touchAction") == "pan-y"
+    assert styles(figure.chart("KERPLE"), "touchAction") == ["pan-y"]
     figure.page.touchscreen.tap(*figure.point_at("KERPLE", -33, -64, 0))
     expect(figure.slider("offset")).to_have_value("-33")
 
@@ -286,15 +290,15 @@ def test_bidirectional_buckets_are_others_and_fire_has_none(open_biases, width, 
         for name in NAMES[:-1]:
             assert shows(figure.value(name), table(name, 64, "bidirectional")[2, 64 + offset], rounding=1e-9), name
     assert figure.value("FIRE") == ""
-    assert figure.lines("FIRE") == []
+    assert figure.curves("FIRE") == []
     expect(figure.chart("FIRE")).to_contain_text("not defined")
     expect(figure.chart("FIRE")).to_have_accessible_name("FIRE is causal only")
     expect(figure.panel("FIRE")).to_contain_text("causal only")
     expect(figure.status).to_contain_text("FIRE is causal only")
-    assert len(figure.lines("Together")) == len(NAMES) - 1
+    assert len(figure.curves("Together")) == len(NAMES) - 1
     figure.switch("bidirectional")
     assert figure.line("T5") == causal
-    assert len(figure.lines("Together")) == len(NAMES)
+    assert len(figure.curves("Together")) == len(NAMES)
 
 
 @pytest.mark.parametrize("objective", ["causal", "bidirectional"])
@@ -328,7 +332,7 @@ def test_lines_are_the_numbers(open_biases, width, table, objective, weights):
     figure.slide(head=1, query_at=2)
     last = 0 if objective == "causal" else 32
     names = NAMES if objective == "causal" else NAMES[:-1]
-    together = figure.lines("Together")[::-1]
+    together = figure.curves("Together")[::-1]
     for place, name in enumerate(names):
         wanted = table(name, 32, objective)
         wanted = 100 * wanted.softmax(-1) if weights else wanted
@@ -336,7 +340,7 @@ def test_lines_are_the_numbers(open_biases, width, table, objective, weights):
         if name in ("Shaw", "T5"):  # steps, which have two ends
             wanted = wanted.repeat_interleave(2, dim=1)
             offsets = (offsets[:, None] + torch.tensor([-0.5, 0.5])).flatten()
-        lines = figure.lines(name)
+        lines = figure.curves(name)
         assert len(lines) == len(HEADS)
         # The chosen one is on top of the others.
         for line, row in zip(lines, wanted[[0, 2, 3, 4, 5, 6, 7, 1]], strict=True):
@@ -351,8 +355,6 @@ def test_lines_are_the_numbers(open_biases, width, table, objective, weights):
 
 def test_changes_are_announced(open_biases):
     figure = open_biases()
-    expect(figure.status).to_have_attribute("aria-live", "polite")
-    texts = {figure.status.inner_text()}
     changes = [
         lambda: figure.slider("head").press("ArrowRight"),
         lambda: figure.slider("offset").press("ArrowLeft"),
@@ -360,10 +362,7 @@ def test_changes_are_announced(open_biases):
         lambda: figure.switch("bidirectional"),
         lambda: figure.switch("attention weights"),
     ]
-    for change in changes:
-        change()
-        texts.add(figure.status.inner_text())
-    assert len(texts) == len(changes) + 1
+    assert_announces(figure, changes)
 
 
 def test_drawings_say_what_they_show(open_biases):
@@ -381,105 +380,46 @@ def test_tab_reaches_every_control_and_shows_where_it_is(open_biases):
     figure.slider("head").focus()
     controls = [figure.slider("query at"), figure.slider("offset")]
     controls += [figure.root.get_by_role("switch", name=name) for name in ("bidirectional", "attention weights")]
-    for control in controls:
-        figure.page.keyboard.press("Tab")
-        expect(control).to_be_focused()
-        assert control.evaluate("(node) => parseFloat(getComputedStyle(node).outlineWidth)") >= 2
+    assert_tab_leads_to(figure, controls)
     figure.page.keyboard.press("Space")
     expect(controls[-1]).to_be_checked()
 
 
 def test_the_controls_stay_in_sight_on_a_phone(open_biases):
     figure = open_biases(390)
-    figure.status.evaluate("(node) => node.scrollIntoView({ block: 'end', behavior: 'instant' })")
-    for control in (figure.slider("head"), figure.slider("offset"), figure.root.get_by_role("switch").last):
-        box = control.bounding_box()
-        centre = [box["x"] + box["width"] / 2, box["y"] + box["height"] / 2]
-        assert figure.page.evaluate("([x, y]) => document.elementFromPoint(x, y)?.matches('input')", centre)
-
-
-STATES = [[], ["attention weights"], ["bidirectional"], ["bidirectional", "attention weights"]]
-
-
-def all_states(figure):
-    """Bring the figure into each of its states, with the longest numbers."""
-    for switches in STATES:
-        figure.reset()
-        for name in switches:
-            figure.switch(name)
-        for place, head in ((4, 0), (4, 7), (0, 0)):
-            figure.slide(query_at=place, head=head)
-            for key in ("Home", "End", "ArrowLeft"):
-                figure.slider("offset").press(key)
-                yield
+    assert_in_sight(
+        figure.status, [figure.slider("head"), figure.slider("offset"), figure.root.get_by_role("switch").last]
+    )
 
 
 def test_nothing_is_clipped(open_biases, width):
-    figure = open_biases(width)
-    for _ in all_states(figure):
-        assert figure.too_wide() == []
-        assert figure.root.evaluate(OUT_OF_PLACE) == []
-
-
-# Texts that are longer than their place, or that stand out of their drawing or on each other.
-OUT_OF_PLACE = """(figure) => {
-  const all = (node, what) => [...node.querySelectorAll(what)];
-  const box = (node) => node.getBoundingClientRect();
-  const out = (a, b) => a.left < b.left - 1 || a.right > b.right + 1;
-  const apart = (a, b) => a.right <= b.left || b.right <= a.left || a.bottom <= b.top || b.bottom <= a.top;
-  const texts = all(figure, ".pe-drawing").flatMap((drawing) => all(drawing, "text").filter((text, k, texts) =>
-    out(box(text), box(drawing)) || texts.slice(k + 1).some((other) => !apart(box(text), box(other)))));
-  const long = all(figure, ".pe-bias-title, .pe-bias-words").filter((node) => node.scrollWidth > node.clientWidth);
-  return [...long, ...texts].map((node) => node.textContent);
-}"""
+    assert_nothing_is_clipped(open_biases(width))
 
 
 def test_texts_are_large_enough(open_biases, width):
-    figure = open_biases(width)
-    sizes = figure.root.evaluate(
-        """(figure) => [...figure.querySelectorAll("text, p, span, strong, label")]
-          .filter((node) => node.textContent.trim()).map((node) => parseFloat(getComputedStyle(node).fontSize))"""
-    )
-    assert min(sizes) >= 11
-    # A drawing is as wide as its place, so a unit of its text is a pixel.
-    assert figure.chart("T5").evaluate("(node) => node.viewBox.baseVal.width === node.clientWidth")
+    assert_texts_are_large_enough(open_biases(width))
 
 
 def test_the_figure_keeps_its_height(open_biases, width):
-    """What stands below must not jump while a reader tries things."""
-    figure = open_biases(width)
-    first = figure.height()
-    assert {round(figure.height() - first) for _ in all_states(figure)} == {0}
+    assert_keeps_its_height(open_biases(width))
 
 
-@pytest.mark.parametrize("colours", ["light", "dark"])
+@pytest.mark.parametrize("colours", LIGHT_AND_DARK)
 def test_accessible_after_use(open_biases, width, colours):
     figure = open_biases(width, color_scheme=colours)
     figure.switch("bidirectional")
     figure.switch("attention weights")
-    wait_until_still(figure.page)
-    assert violations(figure.page, figure.selector) == []
+    assert_accessible(figure)
 
 
-@pytest.mark.parametrize("colours", ["light", "dark"])
+@pytest.mark.parametrize("colours", LIGHT_AND_DARK)
 def test_lines_are_seen_and_told_apart(open_biases, colours):
     figure = open_biases(color_scheme=colours)
-    _, paper = ink_and_paper(figure.root)
-    assert (luminance(paper) < DARK) == (colours == "dark")
-    styles = (
-        figure.chart("Together")
-        .locator(".pe-bias-line")
-        .evaluate_all(
-            "(nodes) => nodes.map((node) => [getComputedStyle(node).stroke, getComputedStyle(node).strokeDasharray])"
-        )
-    )
-    assert [len(set(each)) for each in zip(*styles, strict=True)] == [len(NAMES)] * 2
-    assert min(contrast(stroke, paper) for stroke, _ in styles) >= VISIBLE
+    paper = paper_in(figure, colours)
+    look = lambda lines: [*zip(styles(lines, "stroke"), styles(lines, "strokeDasharray"), strict=True)]
+    looks = look(figure.chart("Together").locator(".pe-bias-line"))
+    assert [len(set(each)) for each in zip(*looks, strict=True)] == [len(NAMES)] * 2
+    assert min(contrast(stroke, paper) for stroke, _ in looks) >= VISIBLE
     # What stands beside a name is what its line looks like.
-    swatches = [
-        figure.panel(name)
-        .locator(".pe-bias-swatch line")
-        .evaluate("(node) => [getComputedStyle(node).stroke, getComputedStyle(node).strokeDasharray]")
-        for name in NAMES
-    ]
-    assert swatches == styles[::-1]
+    swatches = [each for name in NAMES for each in look(figure.panel(name).locator(".pe-bias-swatch line"))]
+    assert swatches == looks[::-1]

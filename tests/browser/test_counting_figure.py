@@ -1,5 +1,6 @@
 """Figure 10, counting, driven by mouse, touch and keyboard, and its numbers against the package's layer."""
 
+import functools
 import re
 
 import pytest
@@ -10,36 +11,30 @@ from posembed.mechanisms import CountingTransformer
 from posembed.widgets import CountingFigure
 from posembed.widgets.counting import N_TOKENS, VOCABULARY, WORDS
 
-from .chromium import serve_folder, wait_until_still
-from .colours import READABLE, contrast, ink_and_paper, luminance
-from .figures import Figure, touch
-from .test_pages import violations
+from .checks import (
+    assert_accessible,
+    assert_announces,
+    assert_drawings_follow_the_window,
+    assert_in_sight,
+    assert_keeps_its_height,
+    assert_nothing_is_clipped,
+    assert_tab_leads_to,
+    assert_texts_are_large_enough,
+    assert_texts_of_drawings_stand_out,
+    paper_in,
+)
+from .chromium import printed, serve_folder, styles, wait_until_still
+from .colours import LIGHT_AND_DARK, VISIBLE, contrast, ink_and_paper, luminance
+from .figures import Figure, numbers, write_alone
 
 PLACES = range(1, N_TOKENS + 1)
-# A luminance: what is darker is a dark background, what is lighter is light text.
-DARK = 0.1
-# What WCAG 2 asks of lines.
-VISIBLE = 3
-# A page with the figure alone, which takes the colours of the window as the book's pages do.
-PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Counting</title>
-<link rel="icon" href="data:,">
-<script>document.documentElement.dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
-</script>
-<style>body {{ margin: 0 1rem; font: 16px/1.65 sans-serif; }}
-html[data-theme="dark"] {{ background: #121212; color: #ddd; }}</style>
-</head>
-<body><main>{figure}</main><p style="height: 60rem">Below it.</p></body>
-</html>"""
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """The address of a folder with that page."""
+    """The address of a folder with a page that holds the figure alone."""
     folder = tmp_path_factory.mktemp("counting")
-    (folder / Counting.chapter).write_text(PAGE.format(figure=CountingFigure().page_html()), encoding="utf-8")
+    write_alone(Counting, CountingFigure(), folder)
     with serve_folder(folder) as address:
         yield address
 
@@ -47,6 +42,8 @@ def site(tmp_path_factory):
 class Counting(Figure):
     chapter = "counting.html"
     label = "Count the tokens with a causal mask"
+    lines = ".pe-count-row > *"
+    overlap = 2
 
     def reset(self):
         super().reset()
@@ -109,9 +106,18 @@ class Counting(Figure):
     def dots(self, look):
         return [self.place(dot) for dot in self.picture.locator(look).all()]
 
-
-def numbers(text):
-    return [float(number) for number in re.findall(r"[-−]?\d+(?:\.\d+)?", text.replace("−", "-"))]
+    def states(self):
+        for n_positions in (2, 3, 8, N_TOKENS):
+            for token in (1, 2, 5, 10, N_TOKENS):
+                self.choose(token=token, n_positions=n_positions)
+                yield
+        self.press("Shuffle the words")
+        wait_until_still(self.page)
+        yield
+        self.switch("causal mask")
+        for token in (1, 7, N_TOKENS):
+            self.choose(token=token)
+            yield
 
 
 def counted(words, n_positions, causal=True):
@@ -124,7 +130,7 @@ def counted(words, n_positions, causal=True):
 
 @pytest.fixture
 def open_counting(opened):
-    return lambda width=1280, **options: opened(Counting, width, **options)
+    return functools.partial(opened, Counting)
 
 
 @pytest.mark.parametrize("causal", [True, False], ids=["causal", "bidirectional"])
@@ -207,9 +213,8 @@ def test_a_click_and_a_tap_choose_a_token(open_counting, width):
     phone.chip(6).tap()
     expect(phone.status).to_contain_text("Token 6:")
     assert phone.token() == 6
-    box = phone.slider("token").bounding_box()
-    y = box["y"] + box["height"] / 2
-    touch(phone.page, [(box["x"] + box["width"] * part / 10, y) for part in range(5, 10)])
+    width = phone.slider("token").bounding_box()["width"]
+    phone.swipe("token", [width * part / 10 for part in range(5, 10)])
     assert phone.token() >= 9
 
 
@@ -259,26 +264,20 @@ def test_past_the_network_s_last_position_it_says_the_last(open_counting, width)
 
 def test_what_is_not_seen_is_told_apart_without_colour(open_counting):
     figure = open_counting()
-    looks = [chip.evaluate("(node) => getComputedStyle(node).borderStyle") for chip in figure.chips()]
-    assert looks == ["solid"] * 4 + ["dashed"] * (N_TOKENS - 4)
+    assert styles(figure.root.get_by_role("radio"), "borderStyle") == ["solid"] * 4 + ["dashed"] * (N_TOKENS - 4)
     expect(figure.chip(4)).to_have_accessible_name(f"{figure.words()[3]}, token 4 of {N_TOKENS}, seen")
     expect(figure.chip(5)).to_have_accessible_name(f"{figure.words()[4]}, token 5 of {N_TOKENS}")
 
 
 def test_changes_are_announced(open_counting):
     figure = open_counting()
-    expect(figure.status).to_have_attribute("aria-live", "polite")
-    texts = {figure.status.inner_text()}
     changes = [
         lambda: figure.press("next token"),
         lambda: figure.press("Shuffle the words"),
         lambda: figure.choose(n_positions=3),
         lambda: figure.switch("causal mask"),
     ]
-    for change in changes:
-        change()
-        texts.add(figure.status.inner_text())
-    assert len(texts) == len(changes) + 1
+    assert_announces(figure, changes)
 
 
 def test_drawings_say_what_they_show(open_counting):
@@ -289,17 +288,12 @@ def test_drawings_say_what_they_show(open_counting):
 
 def test_tab_reaches_every_control_and_shows_where_it_is(open_counting):
     figure = open_counting()
-    button = lambda name: figure.root.get_by_role("button", name=name, exact=True)
     figure.slider("token").focus()
     controls = [
-        *(button("previous token"), button("next token")),
-        *(figure.root.get_by_role("switch"), button("Shuffle the words"), figure.slider("network counts up to")),
-        figure.chip(4),
+        *(figure.button("previous token"), figure.button("next token"), figure.root.get_by_role("switch")),
+        *(figure.button("Shuffle the words"), figure.slider("network counts up to"), figure.chip(4)),
     ]
-    for control in controls:
-        figure.page.keyboard.press("Tab")
-        expect(control).to_be_focused()
-        assert control.evaluate("(node) => parseFloat(getComputedStyle(node).outlineWidth)") >= 2
+    assert_tab_leads_to(figure, controls)
     figure.page.keyboard.press("Tab")
     assert figure.root.locator(":focus").count() == 0
 
@@ -307,7 +301,7 @@ def test_tab_reaches_every_control_and_shows_where_it_is(open_counting):
 @pytest.mark.parametrize(("choice", "moving"), [("reduce", False), ("no-preference", True)])
 def test_reduced_motion_is_honoured(open_counting, choice, moving):
     figure = open_counting(reduced_motion=choice)
-    running = figure.root.get_by_role("button", name="Shuffle the words").evaluate(
+    running = figure.button("Shuffle the words").evaluate(
         """(button) => {
           button.click();
           return document.getAnimations().some((animation) => animation.effect.target.closest(".pe-figure"));
@@ -318,107 +312,49 @@ def test_reduced_motion_is_honoured(open_counting, choice, moving):
 
 def test_the_token_slider_stays_in_sight_on_a_phone(open_counting):
     figure = open_counting(390)
-    figure.status.evaluate("(node) => node.scrollIntoView({ block: 'end', behavior: 'instant' })")
-    box = figure.slider("token").bounding_box()
-    centre = [box["x"] + box["width"] / 2, box["y"] + box["height"] / 2]
-    assert figure.page.evaluate("([x, y]) => Boolean(document.elementFromPoint(x, y)?.matches('input'))", centre)
-
-
-def all_states(figure):
-    """Bring the figure to what has the shortest and the longest words, and drawings with the most in them."""
-    for n_positions in (2, 3, 8, N_TOKENS):
-        for token in (1, 2, 5, 10, N_TOKENS):
-            figure.choose(token=token, n_positions=n_positions)
-            yield
-    figure.press("Shuffle the words")
-    wait_until_still(figure.page)
-    yield
-    figure.switch("causal mask")
-    for token in (1, 7, N_TOKENS):
-        figure.choose(token=token)
-        yield
-
-
-# Texts that stand out of their place, or in a drawing on each other.
-OUT_OF_PLACE = """(figure) => {
-  const all = (node, what) => [...node.querySelectorAll(what)];
-  const box = (node) => node.getBoundingClientRect();
-  const out = (a, b) => a.left < b.left - 1 || a.right > b.right + 1;
-  // A text's box is a little higher than its digits.
-  const over = (a, b) => a.bottom <= b.top + 2;
-  const apart = (a, b) => a.right <= b.left || b.right <= a.left || over(a, b) || over(b, a);
-  const texts = all(figure, ".pe-drawing").flatMap((drawing) => all(drawing, "text").filter((text, k, texts) =>
-    out(box(text), box(drawing)) || texts.slice(k + 1).some((other) => !apart(box(text), box(other)))));
-  const words = all(figure, ".pe-count-row > *").filter((node) => node.scrollWidth > node.clientWidth + 1);
-  return [...words, ...texts].map((node) => node.textContent);
-}"""
+    assert_in_sight(figure.status, [figure.slider("token")])
 
 
 @pytest.mark.parametrize("size", [320, 390, 1280])
 def test_nothing_is_clipped(open_counting, size):
-    figure = open_counting(size)
-    for _ in all_states(figure):
-        assert figure.too_wide() == []
-        assert figure.root.evaluate(OUT_OF_PLACE) == []
-    assert figure.page.evaluate("document.documentElement.scrollWidth") <= size
+    assert_nothing_is_clipped(open_counting(size))
 
 
 @pytest.mark.parametrize("size", [320, 390, 430, 520, 1280])
 def test_the_figure_keeps_its_height(open_counting, size):
-    """What stands below must not jump while a reader tries things."""
-    figure = open_counting(size)
-    first = figure.height()
-    assert {round(figure.height() - first) for _ in all_states(figure)} == {0}
+    assert_keeps_its_height(open_counting(size))
 
 
 def test_drawings_follow_the_width_of_the_window(open_counting):
-    figure = open_counting()
-    for width in (500, 390, 1280):
-        figure.page.set_viewport_size({"width": width, "height": 900})
-        size = figure.picture.evaluate("(node) => `0 0 ${node.clientWidth} ${node.clientHeight}`")
-        expect(figure.picture).to_have_attribute("viewBox", size)
+    assert_drawings_follow_the_window(open_counting())
 
 
-@pytest.mark.parametrize("colours", ["light", "dark"])
+@pytest.mark.parametrize("colours", LIGHT_AND_DARK)
 def test_accessible_after_use(open_counting, width, colours):
     figure = open_counting(width, color_scheme=colours)
-    assert violations(figure.page, figure.selector) == []
+    assert_accessible(figure)
     figure.choose(token=10, n_positions=8)
     figure.switch("causal mask")
-    wait_until_still(figure.page)
-    assert violations(figure.page, figure.selector) == []
+    assert_accessible(figure)
 
 
-@pytest.mark.parametrize("colours", ["light", "dark"])
+@pytest.mark.parametrize("colours", LIGHT_AND_DARK)
 def test_drawings_can_be_read(open_counting, width, colours):
-    """Axe does not look into drawings: their texts are large enough, and texts and lines stand out."""
     figure = open_counting(width, color_scheme=colours)
     figure.choose(token=10, n_positions=8)
-    _, paper = ink_and_paper(figure.root)
-    assert (luminance(paper) < DARK) == (colours == "dark")
-    for text in figure.picture.locator("text").all():
-        size, ink = text.evaluate(
-            "(node) => [parseFloat(getComputedStyle(node).fontSize), getComputedStyle(node).fill]"
-        )
-        assert size >= 11
-        assert contrast(ink, paper) >= READABLE
+    paper = paper_in(figure, colours)
+    assert_texts_are_large_enough(figure)
+    assert_texts_of_drawings_stand_out(figure, paper)
     lines = ".pe-curve, .pe-count-way, .pe-count-gap, .pe-count-missed, .pe-count-point, rect"
-    strokes = figure.picture.locator(lines).evaluate_all("(nodes) => nodes.map((n) => getComputedStyle(n).stroke)")
-    assert min(contrast(stroke, paper) for stroke in strokes) >= VISIBLE
-    small = figure.root.locator(".pe-count-row > *, p").evaluate_all(
-        "(nodes) => nodes.map((node) => parseFloat(getComputedStyle(node).fontSize))"
-    )
-    assert min(small) >= 11
+    assert min(contrast(stroke, paper) for stroke in styles(figure.picture.locator(lines), "stroke")) >= VISIBLE
 
 
 def test_paper_has_no_controls_and_all_numbers(open_counting):
     figure = open_counting(color_scheme="dark")
-    figure.page.emulate_media(media="print")
-    wait_until_still(figure.page)
-    assert not figure.root.locator("input").first.is_visible()
-    assert all(node.is_visible() for node in [figure.picture, *figure.chips(), figure.status])
-    assert luminance(ink_and_paper(figure.root)[1]) == 1
-    figure.page.emulate_media(media="screen")
+    with printed(figure.page):
+        assert not figure.root.locator("input").first.is_visible()
+        assert all(node.is_visible() for node in [figure.picture, *figure.chips(), figure.status])
+        assert luminance(ink_and_paper(figure.root)[1]) == 1
 
 
 def test_readable_without_javascript(open_address, site):
@@ -429,7 +365,6 @@ def test_readable_without_javascript(open_address, site):
 
 
 def test_opens_from_a_file(open_address, tmp_path):
-    (tmp_path / "counting.html").write_text(PAGE.format(figure=CountingFigure().page_html()), encoding="utf-8")
-    figure = Counting(open_address((tmp_path / "counting.html").as_uri()))
+    figure = Counting(open_address(write_alone(Counting, CountingFigure(), tmp_path).as_uri()))
     figure.press("next token")
     expect(figure.status).to_have_text("Token 5: 1/5 arrives and 5 comes out, its position.")

@@ -1,5 +1,6 @@
 """The figures of the built pages, driven by mouse, touch and keyboard, and their numbers against PyTorch."""
 
+import functools
 import math
 import re
 
@@ -10,17 +11,15 @@ from torch import nn
 
 from posembed.widgets import LookupFigure, ShuffleFigure
 
-from .chromium import wait_until_still
-from .colours import ink_and_paper, luminance
+from .checks import assert_accessible, assert_tab_leads_to
+from .chromium import styles, wait_until_still
+from .colours import DARK, LIGHT_AND_DARK, ink_and_paper, luminance
 from .figures import Figure, touch
-from .test_pages import violations
 
 SENTENCE = "I do like coding"
 WORDS = SENTENCE.split()
 # Half of the last decimal that a figure shows, and a little for sums that end on it exactly.
 ROUNDING = 0.005 + 1e-6
-# A luminance: what is darker is a dark background, what is lighter is light text.
-DARK = 0.1
 
 
 def word(text):
@@ -47,11 +46,7 @@ class Shuffle(Figure):
 
     def cells(self, text):
         """The colours of a word's output."""
-        return (
-            self.column(text)
-            .locator(".pe-cell")
-            .evaluate_all("(cells) => cells.map((cell) => getComputedStyle(cell).backgroundColor)")
-        )
+        return styles(self.column(text).locator(".pe-cell"), "backgroundColor")
 
     def all_cells(self):
         return {text: self.cells(text) for text in WORDS}
@@ -92,7 +87,7 @@ class Lookup(Figure):
         return self.numbers(self.root.locator("tfoot tr"))
 
     def pick(self, text):
-        return self.root.get_by_role("button", name=text, exact=True)
+        return self.button(text)
 
     def picked(self):
         return self.root.locator(".pe-pick[aria-pressed=true]").all_inner_texts()
@@ -108,12 +103,12 @@ class Lookup(Figure):
 
 @pytest.fixture
 def open_shuffle(opened):
-    return lambda width=1280, **options: opened(Shuffle, width, **options)
+    return functools.partial(opened, Shuffle)
 
 
 @pytest.fixture
 def open_lookup(opened):
-    return lambda width=1280, **options: opened(Lookup, width, **options)
+    return functools.partial(opened, Lookup)
 
 
 # Figure 1.
@@ -198,10 +193,7 @@ def test_tab_reaches_every_word_in_the_order_shown(open_shuffle):
     figure = open_shuffle()
     figure.arrange(["coding", "I", "do", "like"])
     figure.root.get_by_role("button", name="First order").focus()
-    for text in ["coding", "I", "do", "like"]:
-        figure.page.keyboard.press("Tab")
-        expect(figure.word(text)).to_be_focused()
-        assert figure.word(text).evaluate("(node) => parseFloat(getComputedStyle(node).outlineWidth)") >= 2
+    assert_tab_leads_to(figure, map(figure.word, ["coding", "I", "do", "like"]))
 
 
 @pytest.mark.parametrize("breaker", ["add positions", "causal mask"])
@@ -406,11 +398,11 @@ def test_nothing_is_clipped(request, opener, width):
 
 
 @pytest.mark.parametrize("opener", ["open_shuffle", "open_lookup"])
-@pytest.mark.parametrize("colours", ["light", "dark"])
+@pytest.mark.parametrize("colours", LIGHT_AND_DARK)
 def test_accessible_after_use(request, opener, colours):
     figure = request.getfixturevalue(opener)(color_scheme=colours)
     fully_used(figure)
-    assert violations(figure.page, figure.selector) == []
+    assert_accessible(figure)
 
 
 @pytest.mark.parametrize("opener", ["open_shuffle", "open_lookup"])

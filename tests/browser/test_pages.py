@@ -3,21 +3,19 @@
 from pathlib import PurePosixPath
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 
+from .axe import violations
 from .built import HTML, figures, pages, soup
-from .chromium import Record, outside, visit, wait_until_still
-from .colours import READABLE, WHITE, contrast, ink_and_paper
+from .chromium import Record, outside, styles, visit, wait_until_still
+from .colours import LIGHT_AND_DARK, READABLE, WHITE, contrast, ink_and_paper
+from .figures import WIDTHS
 
 # Without a built book there is one case of each test, which fails and says so.
 PAGES = pages() or ["index.html"]
 FIGURES = [f"{name}.html" for name in figures()]
-STANDARDS = ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"]
 MOST_OF_A_PAGE = 1_000_000
 # What a first visit loads, before the host compresses it: MathJax is 1.2 MB of it, the theme 1.0 MB.
 MOST_OF_A_VISIT = 3_000_000
-WIDTHS = [390, 1280]
-LIGHT_AND_DARK = ["light", "dark"]
 
 
 def name_of(page):
@@ -78,22 +76,17 @@ def test_accessible(opened, width, colours):
     assert violations(page) == []
 
 
-def violations(page, part=None):
-    """List what axe finds serious or critical, with the place and the reason."""
-    # Without preload: axe would fetch the style sheets again, and those that they import from a wrong place.
-    options = {"runOnly": STANDARDS, "resultTypes": ["violations"], "preload": False}
-    found = Axe().run(page, context=part, options=options).response["violations"]
-    return [
-        f"{violation['id']} at {node['target']}: {node['failureSummary']}"
-        for violation in found
-        if violation["impact"] in {"serious", "critical"}
-        for node in violation["nodes"]
-    ]
-
-
 def test_one_heading_of_the_first_level(opened):
     # The theme has a second one that is shown in print only, in place of the first.
     assert opened.page.locator("h1:visible").count() == 1
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if name.startswith("api")])
+def test_signatures_are_those_of_python(name):
+    """What Sphinx cannot read it splits at every comma and shows as it is stored."""
+    signatures = [each.get_text() for each in soup(name).select("dt.sig")]
+    assert signatures
+    assert [each for each in signatures if "<factory>" in each or "~" in each] == []
 
 
 def test_pictures_have_texts(opened):
@@ -201,10 +194,8 @@ def test_colours_of_figures_are_printed(open_address, site, name):
     if cells.count() == 0:
         # Lines and areas of a drawing are printed as they are; backgrounds are not.
         shapes = page.locator(".pe-figure svg :is(path, line, rect, circle, polyline)")
-        strokes = "(nodes) => nodes.flatMap((n) => [getComputedStyle(n).stroke, getComputedStyle(n).fill])"
-        assert len(set(shapes.evaluate_all(strokes)) - {"none"}) > 3
+        assert len({*styles(shapes, "stroke"), *styles(shapes, "fill")} - {"none"}) > 3
         return
-    styles = "(nodes, name) => nodes.map((node) => getComputedStyle(node)[name])"
-    assert len(set(cells.evaluate_all(styles, "backgroundColor"))) > 8
+    assert len(set(styles(cells, "backgroundColor"))) > 8
     # Else a browser leaves them out with all other backgrounds.
-    assert set(cells.evaluate_all(styles, "printColorAdjust")) == {"exact"}
+    assert set(styles(cells, "printColorAdjust")) == {"exact"}

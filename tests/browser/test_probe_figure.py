@@ -1,7 +1,7 @@
 """Figure 6, predicted against true position, driven by mouse, touch and keyboard; its numbers against the package's."""
 
+import functools
 import itertools
-import json
 import re
 
 import numpy as np
@@ -12,42 +12,34 @@ from posembed.experiments import stored_studies
 from posembed.widgets import ProbeFigure
 from posembed.widgets.probe import CONTROLS, SPLITS
 
-from .chromium import wait_until_still
-from .colours import contrast, ink_and_paper, luminance
-from .figures import Figure, touch
-from .test_pages import violations
+from . import figures
+from .checks import (
+    assert_accessible,
+    assert_tab_leads_to,
+    assert_texts_are_large_enough,
+    out_of_place,
+    paper_in,
+)
+from .chromium import into_view, styles
+from .colours import LIGHT_AND_DARK, VISIBLE, contrast
+from .figures import Figure, number, touch
 
 ROWS = ["this table", "constant guess", "permuted labels", "random table"]
 KEYS = dict(zip(ROWS, ["error", "constant", "permuted labels", "random table"], strict=True))
-# A luminance: what is darker is a dark background, what is lighter is light text.
-DARK = 0.1
-# What WCAG 2 asks of lines and marks.
-VISIBLE = 3
 # The state has three decimals, the words two or fewer.
-ROUNDING = 0.0005 + 1e-9
-
-
-def number(text):
-    return float(re.search(r"[-−]?\d+(?:\.\d+)?", text)[0].replace("−", "-"))
-
-
-def shows(text, value):
-    """Whether a number as it is written agrees with a value, to the decimals that it has."""
-    digits = len(re.search(r"\d+(?:\.(\d+))?", text)[1] or "")
-    return abs(number(text) - value) <= 0.5 * 10**-digits + ROUNDING
+shows = functools.partial(figures.shows, rounding=0.0005 + 1e-9)
 
 
 class Probe(Figure):
     chapter = "probing/position-tables.html"
     label = "Predicted against true position"
+    lines = ".pe-probe-title, .pe-probe-errors :is(th, .pe-probe-number)"
+    overhang = 4
 
     def reset(self):
         super().reset()
         self.pick(table=0, split="even-odd", points="table")
         self.slide(position=64)
-
-    def choice(self, name):
-        return self.root.get_by_role("combobox", name=name, exact=True)
 
     def pick(self, **choices):
         """Choose a table by its place, a split and points by their names in the package."""
@@ -110,6 +102,15 @@ class Probe(Figure):
         box = self.chart.bounding_box()
         return box["x"] + (position - left) / across, box["y"] + box["height"] / 3
 
+    def states(self):
+        """Each table, split and control, and both ends of the rows."""
+        tables = range(len(self.given("splits", "controls")["tables"]))
+        for table, split, control in itertools.product(tables, SPLITS, CONTROLS):
+            self.pick(table=table, split=split, points=control)
+            for key in ("Home", "End"):
+                self.slider("position").press(key)
+                yield
+
 
 # Where the numbers below the chart and beside it stand, without its names.
 TICKS = """(chart) => [["middle", "x"], ["end", "y"]].map(([anchor, axis]) =>
@@ -122,16 +123,13 @@ POINTS = """(chart) => [...chart.querySelectorAll(".pe-probe-point")].map((point
 
 @pytest.fixture
 def open_probe(opened):
-    return lambda width=1280, **options: opened(Probe, width, **options)
+    return functools.partial(opened, Probe)
 
 
 @pytest.fixture(scope="module")
-def state(opened, site):
+def state(opened):
     """What the page's figure was given."""
-    html = opened(Probe, 1280).page.request.get(f"{site}/{Probe.chapter}").text()
-    states = [json.loads(line) for line in re.findall(r"^const state = (.*);$", html, re.MULTILINE)]
-    (found,) = (state for state in states if "splits" in state and "controls" in state)
-    return found
+    return opened(Probe).given("splits", "controls")
 
 
 @pytest.fixture(scope="module")
@@ -245,10 +243,11 @@ def test_a_control_has_points_of_its_own(open_probe, width):
         assert figure.chosen_row() == row
         point = figure.chart.locator(".pe-probe-point:not(.pe-probe-beyond)").first
         shapes.add(point.get_attribute("d"))
-        colours.add(point.evaluate("(node) => getComputedStyle(node).fill"))
+        fill = styles(point, "fill")
+        colours |= {*fill}
         # The mark beside the name is what the points look like.
         swatch = figure.error_row(row).locator(".pe-probe-swatch path")
-        assert swatch.evaluate("(node) => getComputedStyle(node).fill") in colours
+        assert styles(swatch, "fill") == fill
         axis = "position dealt out" if control == "permuted labels" else "true position"
         assert figure.chart.get_by_text(axis, exact=True).count() == 1
         assert CONTROLS[control][1] in figure.shown_notes()
@@ -263,19 +262,16 @@ def test_choices_by_keyboard(open_probe, width, tables):
     for name in names[1:]:
         figure.page.keyboard.press("ArrowDown")
         expect(figure.status).to_contain_text(f"{name}, even rows, test on odd. Test error ")
-    figure.page.keyboard.press("Tab")
-    expect(figure.choice("split")).to_be_focused()
-    outline = figure.choice("split").evaluate("(node) => getComputedStyle(node).outlineWidth")
-    assert outline == "3px"
+    assert_tab_leads_to(figure, [figure.choice("split")])
+    assert styles(figure.choice("split"), "outlineWidth") == ["3px"]
     for split in list(SPLITS)[1:]:
         figure.page.keyboard.press("ArrowDown")
         expect(figure.status).to_contain_text(f"{names[-1]}, {SPLITS[split][0]}. ")
-    figure.page.keyboard.press("Tab")
+    assert_tab_leads_to(figure, [figure.choice("points")])
     for control in list(CONTROLS)[1:]:
         figure.page.keyboard.press("ArrowDown")
         expect(figure.status).to_contain_text(f"Points: {CONTROLS[control][0]}. ")
-    figure.page.keyboard.press("Tab")
-    expect(figure.slider("position")).to_be_focused()
+    assert_tab_leads_to(figure, [figure.slider("position")])
 
 
 def read_out(figure, score, control, place):
@@ -336,13 +332,13 @@ def test_the_mouse_reads_out_points(open_probe, width, tables):
 
 def test_a_finger_reads_out_points_and_can_still_scroll(open_probe, tables):
     figure = open_probe(390, has_touch=True, is_mobile=True)
-    figure.chart.evaluate("(node) => node.scrollIntoView({ block: 'center', behavior: 'instant' })")
+    into_view(figure.chart)
     scrolled = figure.page.evaluate("scrollY")
     score = tables[0]["scores"]["even-odd"]
     touch(figure.page, [figure.point_at(score["positions"][place]) for place in range(5, 101, 5)])
     read_out(figure, score, "table", 100)
     assert figure.page.evaluate("scrollY") == scrolled
-    assert figure.chart.evaluate("(node) => getComputedStyle(node).touchAction") == "pan-y"
+    assert styles(figure.chart, "touchAction") == ["pan-y"]
     figure.page.touchscreen.tap(*figure.point_at(score["positions"][30]))
     read_out(figure, score, "table", 30)
 
@@ -359,72 +355,45 @@ def test_a_row_that_is_not_drawn_gives_way_to_the_nearest(open_probe, tables):
     expect(figure.slider("position")).to_have_value("20")
 
 
-def all_states(figure, tables):
-    """Yield in each table, split and control, and at both ends of the rows."""
-    for (place, split), control in itertools.product(every_choice(tables), CONTROLS):
-        figure.pick(table=place, split=split, points=control)
-        for key in ("Home", "End"):
-            figure.slider("position").press(key)
-            yield
-
-
 @pytest.mark.parametrize("width", [320, 390, 1280], ids=lambda width: f"{width}px")
-def test_nothing_is_clipped_and_the_figure_keeps_its_height(open_probe, width, tables):
+def test_nothing_is_clipped_and_the_figure_keeps_its_height(open_probe, width):
     figure = open_probe(width)
     heights = set()
-    for _ in all_states(figure, tables):
-        assert figure.too_wide() == []
-        assert figure.root.evaluate(OUT_OF_PLACE) == []
+    for _ in figure.states():
+        assert out_of_place(figure) == []
+        assert figure.root.evaluate(WRAPPED) == []
         heights.add(round(figure.height()))
     # What stands below must not jump while a reader tries things.
     assert len(heights) == 1
 
 
-# Texts that stand out of the chart or on each other there, and numbers that wrap.
-OUT_OF_PLACE = """(figure) => {
-  const box = (node) => node.getBoundingClientRect();
-  const part = box(figure);
-  const apart = (a, b) => a.right <= b.left || b.right <= a.left || a.bottom <= b.top || b.bottom <= a.top;
-  const texts = [...figure.querySelectorAll(".pe-drawing text")].filter((text, k, texts) =>
-    box(text).left < part.left || box(text).right > part.right ||
-    texts.slice(k + 1).some((other) => !apart(box(text), box(other))));
-  const wrapped = [...figure.querySelectorAll(".pe-probe-errors :is(th, .pe-probe-number), .pe-probe-title")]
-    .filter((node) => box(node).height > 1.9 * parseFloat(getComputedStyle(node).lineHeight));
-  return [...texts, ...wrapped].map((node) => node.textContent);
-}"""
+WRAPPED = """(figure) => [...figure.querySelectorAll(".pe-probe-errors :is(th, .pe-probe-number), .pe-probe-title")]
+  .filter((node) => node.getBoundingClientRect().height > 1.9 * parseFloat(getComputedStyle(node).lineHeight))
+  .map((node) => node.textContent)"""
 
 
 def test_texts_are_large_enough(open_probe, width):
-    figure = open_probe(width)
-    sizes = figure.root.evaluate(
-        """(figure) => [...figure.querySelectorAll("text, p, span, th, td, label, select, caption")]
-          .filter((node) => node.textContent.trim()).map((node) => parseFloat(getComputedStyle(node).fontSize))"""
-    )
-    assert min(sizes) >= 11
-    # A drawing is as wide as its place, so a unit of its text is a pixel.
-    assert figure.chart.evaluate("(node) => node.viewBox.baseVal.width === node.clientWidth")
+    assert_texts_are_large_enough(open_probe(width))
 
 
-@pytest.mark.parametrize("colours", ["light", "dark"])
+@pytest.mark.parametrize("colours", LIGHT_AND_DARK)
 def test_accessible_after_use(open_probe, width, colours):
     figure = open_probe(width, color_scheme=colours)
     figure.pick(split="all", points="permuted labels")
-    wait_until_still(figure.page)
-    assert violations(figure.page, figure.selector) == []
+    assert_accessible(figure)
 
 
-@pytest.mark.parametrize("colours", ["light", "dark"])
+@pytest.mark.parametrize("colours", LIGHT_AND_DARK)
 def test_points_and_lines_are_seen(open_probe, colours):
     figure = open_probe(color_scheme=colours)
-    _, paper = ink_and_paper(figure.root)
-    assert (luminance(paper) < DARK) == (colours == "dark")
+    paper = paper_in(figure, colours)
     seen = set()
     for control in CONTROLS:
         figure.pick(points=control)
-        point = figure.chart.locator(".pe-probe-point").first
-        seen.add(point.evaluate("(node) => getComputedStyle(node).fill"))
-    lines = [".pe-probe-exact", ".pe-probe-constant", ".pe-probe-off", ".pe-probe-chosen"]
-    seen |= {figure.chart.locator(line).evaluate("(node) => getComputedStyle(node).stroke") for line in lines}
+        seen |= {*styles(figure.chart.locator(".pe-probe-point"), "fill")}
+    for line in (".pe-probe-exact", ".pe-probe-constant", ".pe-probe-off", ".pe-probe-chosen"):
+        (stroke,) = styles(figure.chart.locator(line), "stroke")
+        seen.add(stroke)
     assert min(contrast(colour, paper) for colour in seen) >= VISIBLE
 
 

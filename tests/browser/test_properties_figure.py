@@ -1,6 +1,6 @@
 """Figure 7, three properties cell by cell, driven by mouse, touch and keyboard, and its numbers against the package."""
 
-import json
+import functools
 import re
 
 import numpy as np
@@ -10,27 +10,25 @@ from playwright.sync_api import expect
 from posembed.similarity import properties_of_matrix
 from posembed.widgets.properties_map import LETTERS, PROPERTIES
 
-from .chromium import wait_until_still
-from .colours import contrast, ink_and_paper, luminance
-from .figures import Figure, touch
-from .test_pages import violations
+from .checks import (
+    assert_accessible,
+    assert_announces,
+    assert_in_sight,
+    assert_keeps_its_height,
+    assert_nothing_is_clipped,
+    assert_tab_leads_to,
+    assert_texts_are_large_enough,
+    paper_in,
+)
+from .chromium import into_view, styles
+from .colours import LIGHT_AND_DARK, VISIBLE, contrast, pixels
+from .figures import Figure, number, numbers, touch
 
-CHAPTER = "probing/three-properties.html"
 CARDS = ["Monotonicity", "Translation invariance", "Symmetry"]
 STEPS = {"ArrowLeft": (0, -1), "ArrowUp": (-1, 0), "ArrowDown": (1, 0), "ArrowRight": (0, 1)}
 BUTTONS = {"one column left": (0, -1), "one row up": (-1, 0), "one row down": (1, 0), "one column right": (0, 1)}
-# A luminance: what is darker is a dark background, what is lighter is light text.
-DARK = 0.1
-# What WCAG 2 asks of lines.
-VISIBLE = 3
 # Half a step of the packed values, in their unit; twice at the end of the scale.
 PACKED = 2.0**-16
-
-
-def numbers(text):
-    return [
-        float(each.replace("−", "-")) for each in re.findall(r"(?<![\w.])[-−]?\d+(?:\.\d+)?(?:e[-−]?\d+)?", str(text))
-    ]
 
 
 def signed(number):
@@ -77,16 +75,17 @@ class Matrix:
 
 
 class Map(Figure):
-    chapter = CHAPTER
+    chapter = "probing/three-properties.html"
     label = "Three properties, cell by cell"
+    lines = ".pe-property-title, .pe-property-words"
+    overlap = 2
 
     def __init__(self, page):
         super().__init__(page)
-        states = [json.loads(line) for line in re.findall(r"^const state = (.*);$", page.content(), re.MULTILINE)]
-        (self.state,) = [state for state in states if "matrices" in state and "cell" in state]
+        self.state = self.given("matrices", "cell")
         self.matrices = [Matrix(each, self.state["max_offset"]) for each in self.state["matrices"]]
         self.map = self.root.get_by_role("application")
-        self.select = self.root.get_by_role("combobox", name="matrix", exact=True)
+        self.select = self.choice("matrix")
 
     def reset(self):
         super().reset()
@@ -104,7 +103,7 @@ class Map(Figure):
 
     def point(self, row, column):
         """The middle of a cell, on the page, which is scrolled so that the map is seen."""
-        self.map.evaluate("(node) => node.scrollIntoView({ block: 'center', behavior: 'instant' })")
+        into_view(self.map)
         box, n = self.map.locator(".pe-target").bounding_box(), self.matrix.n
         return box["x"] + (column + 0.5) / n * box["width"], box["y"] + (row + 0.5) / n * box["height"]
 
@@ -133,22 +132,22 @@ class Map(Figure):
 
     def along(self, name, place):
         """A point of a chart above one of the n places on its axis."""
-        self.chart(name).evaluate("(node) => node.scrollIntoView({ block: 'center', behavior: 'instant' })")
+        into_view(self.chart(name))
         box = self.chart(name).bounding_box()
-        left, _, _, right = numbers(
-            self.chart(name)
-            .locator(".pe-axis")
-            .get_attribute("d")
-            .replace("V", " ")
-            .replace("H", " ")
-            .replace("M", " ")
-        )[:4]
+        left, _, _, right = numbers(self.chart(name).locator(".pe-axis").get_attribute("d"))[:4]
         return box["x"] + left + (place + 0.5) / self.matrix.n * (right - left), box["y"] + box["height"] / 3
+
+    def states(self):
+        for matrix in self.matrices:
+            self.choose(matrix)
+            for row, column in matrix.cells():
+                self.keep(row, column)
+                yield
 
 
 @pytest.fixture
 def open_map(opened):
-    return lambda width=1280, **options: opened(Map, width, **options)
+    return functools.partial(opened, Map)
 
 
 def test_the_three_numbers_are_the_package_s(open_map, width):
@@ -343,27 +342,15 @@ def test_the_frames_are_where_the_cells_are(open_map, width):
             assert cell[:2] == pytest.approx([(column + 0.5) / n, (row + 0.5) / n], abs=0.001)
 
 
-PIXELS = """async (image) => {
-  const picture = new Image();
-  picture.src = image.getAttribute("href");
-  await picture.decode();
-  const canvas = document.createElement("canvas");
-  [canvas.width, canvas.height] = [picture.width, picture.height];
-  const context = canvas.getContext("2d");
-  context.drawImage(picture, 0, 0);
-  return [...context.getImageData(0, 0, canvas.width, canvas.height).data];
-}"""
-
-
 def test_colours_are_the_values(open_map):
     figure = open_map()
     for matrix in figure.matrices:
         figure.choose(matrix)
-        pixels = np.array(figure.map.locator(".pe-pixels").evaluate(PIXELS)).reshape(matrix.n, matrix.n, 4)
+        drawn = np.array(pixels(figure.map.locator(".pe-pixels"))).reshape(matrix.n, matrix.n, 4)
         shares = np.where(np.isfinite(matrix.values), matrix.values, 0) / matrix.unit / matrix.full
-        assert np.abs(pixels[..., 3] - 255 * np.abs(shares).clip(max=1)).max() <= 1
+        assert np.abs(drawn[..., 3] - 255 * np.abs(shares).clip(max=1)).max() <= 1
         strong = np.abs(shares) > 0.2
-        blue = pixels[..., 2] > pixels[..., 0]
+        blue = drawn[..., 2] > drawn[..., 0]
         assert np.array_equal(blue[strong], (shares < 0)[strong])
         assert (figure.map.locator(".pe-property-unseen").count() == 1) == (matrix.future != "open")
 
@@ -396,7 +383,7 @@ def sides(values, row):
 def assert_drawn(figure, name, look, wanted):
     """Compare lines with values, up to a scale: from the lowest to the highest, both have the same steps."""
     drawn = figure.chart(name).locator(look).evaluate_all("(nodes) => nodes.map((node) => node.getAttribute('d'))")
-    heights = [np.array(numbers(d.replace("L", " ").replace("M", " "))).reshape(-1, 2)[:, 1] for d in drawn]
+    heights = [np.array(numbers(d)).reshape(-1, 2)[:, 1] for d in drawn]
     assert [len(line) for line in heights] == [len(line) for line in wanted]
     got, values = np.concatenate(heights), np.concatenate(wanted)
     top, bottom = got.min(), got.max()
@@ -407,18 +394,13 @@ def assert_drawn(figure, name, look, wanted):
 
 def test_changes_are_announced(open_map):
     figure = open_map()
-    expect(figure.status).to_have_attribute("aria-live", "polite")
-    texts = {figure.status.inner_text()}
     changes = [
         lambda: figure.map.press("ArrowDown"),
         lambda: figure.press("mirror cell"),
         lambda: figure.press("one column left"),
         lambda: figure.keep(0, 1),
     ]
-    for change in changes:
-        change()
-        texts.add(figure.status.inner_text())
-    assert len(texts) == len(changes) + 1
+    assert_announces(figure, changes)
 
 
 def test_drawings_say_what_they_show(open_map):
@@ -430,11 +412,7 @@ def test_drawings_say_what_they_show(open_map):
 def test_tab_reaches_every_control_and_shows_where_it_is(open_map):
     figure = open_map()
     figure.select.focus()
-    controls = [figure.root.get_by_role("button", name=name, exact=True) for name in [*BUTTONS, "mirror cell"]]
-    for control in [*controls, figure.map]:
-        figure.page.keyboard.press("Tab")
-        expect(control).to_be_focused()
-        assert control.evaluate("(node) => parseFloat(getComputedStyle(node).outlineWidth)") >= 2
+    assert_tab_leads_to(figure, [*map(figure.button, [*BUTTONS, "mirror cell"]), figure.map])
     # A click focuses it too, so that the keys go on from the cell that was clicked.
     figure.select.focus()
     figure.page.mouse.click(*figure.point(1, 1))
@@ -443,90 +421,41 @@ def test_tab_reaches_every_control_and_shows_where_it_is(open_map):
 
 def test_the_controls_stay_in_sight_on_a_phone(open_map):
     figure = open_map(390)
-    figure.status.evaluate("(node) => node.scrollIntoView({ block: 'end', behavior: 'instant' })")
-    for control in (figure.select, *figure.root.get_by_role("button").all()):
-        box = control.bounding_box()
-        centre = [box["x"] + box["width"] / 2, box["y"] + box["height"] / 2]
-        assert figure.page.evaluate(
-            "([x, y]) => Boolean(document.elementFromPoint(x, y)?.closest('select, button'))", centre
-        )
-
-
-def all_states(figure):
-    """Bring the figure to its matrices' corners and middles."""
-    for matrix in figure.matrices:
-        figure.choose(matrix)
-        for row, column in matrix.cells():
-            figure.keep(row, column)
-            yield
+    assert_in_sight(figure.status, [figure.select, *figure.root.get_by_role("button").all()])
 
 
 @pytest.mark.parametrize("size", [320, 390, 1280])
 def test_nothing_is_clipped(open_map, size):
-    figure = open_map(size)
-    for _ in all_states(figure):
-        assert figure.too_wide() == []
-        assert figure.root.evaluate(OUT_OF_PLACE) == []
-    assert figure.page.evaluate("document.documentElement.scrollWidth") <= size
-
-
-# Texts that stand out of their drawing or on each other, and ways out of the figure.
-OUT_OF_PLACE = """(figure) => {
-  const all = (node, what) => [...node.querySelectorAll(what)];
-  const box = (node) => node.getBoundingClientRect();
-  const out = (a, b) => a.left < b.left - 1 || a.right > b.right + 1;
-  // A text's box is a little higher than its digits.
-  const over = (a, b) => a.bottom <= b.top + 2;
-  const apart = (a, b) => a.right <= b.left || b.right <= a.left || over(a, b) || over(b, a);
-  const texts = all(figure, ".pe-drawing").flatMap((drawing) => all(drawing, "text").filter((text, k, texts) =>
-    out(box(text), box(drawing)) || texts.slice(k + 1).some((other) => !apart(box(text), box(other)))));
-  const lines = all(figure, ".pe-property-title, .pe-property-words");
-  const long = lines.filter((node) => node.scrollWidth > node.clientWidth);
-  return [...long, ...texts].map((node) => node.textContent);
-}"""
+    assert_nothing_is_clipped(open_map(size))
 
 
 def test_texts_are_large_enough(open_map, width):
-    figure = open_map(width)
-    sizes = figure.root.evaluate(
-        """(figure) => [...figure.querySelectorAll("text, p, span, strong, label, button")]
-          .filter((node) => node.textContent.trim()).map((node) => parseFloat(getComputedStyle(node).fontSize))"""
-    )
-    assert min(sizes) >= 11
-    # A drawing is as wide as its place, so a unit of its text is a pixel.
-    for drawing in figure.root.locator(".pe-drawing").all():
-        assert drawing.evaluate("(node) => node.viewBox.baseVal.width === node.clientWidth")
+    assert_texts_are_large_enough(open_map(width))
 
 
 def test_the_figure_keeps_its_height(open_map, width):
-    """What stands below must not jump while a reader tries things."""
-    figure = open_map(width)
-    first = figure.height()
-    assert {round(figure.height() - first) for _ in all_states(figure)} == {0}
+    assert_keeps_its_height(open_map(width))
 
 
-@pytest.mark.parametrize("colours", ["light", "dark"])
+@pytest.mark.parametrize("colours", LIGHT_AND_DARK)
 def test_accessible_after_use(open_map, width, colours):
     figure = open_map(width, color_scheme=colours)
     figure.press("mirror cell")
-    wait_until_still(figure.page)
-    assert violations(figure.page, figure.selector) == []
+    assert_accessible(figure)
 
 
-@pytest.mark.parametrize("colours", ["light", "dark"])
+@pytest.mark.parametrize("colours", LIGHT_AND_DARK)
 def test_lines_are_seen(open_map, colours):
     figure = open_map(color_scheme=colours)
-    _, paper = ink_and_paper(figure.root)
-    assert (luminance(paper) < DARK) == (colours == "dark")
-    stroke = "(nodes) => nodes.map((node) => getComputedStyle(node).stroke)"
-    lines = figure.root.locator(".pe-curve, .pe-property .pe-outline, .pe-property-gap").evaluate_all(stroke)
+    paper = paper_in(figure, colours)
+    lines = styles(figure.root.locator(".pe-curve, .pe-property .pe-outline, .pe-property-gap"), "stroke")
     assert min(contrast(each, paper) for each in lines) >= VISIBLE
     # In the map a frame has a rim of the paper's colour, so that it is seen on every cell.
-    frames, rims = (set(figure.map.locator(look).evaluate_all(stroke)) for look in (".pe-outline", ".pe-halo"))
+    frames, rims = (set(styles(figure.map.locator(look), "stroke")) for look in (".pe-outline", ".pe-halo"))
     assert [contrast(frame, rim) >= VISIBLE for frame in frames for rim in rims] == [True]
     # What rises is told apart by its width too.
-    width = "(nodes) => nodes.map((node) => parseFloat(getComputedStyle(node).strokeWidth))"
-    rises = {each for _ in all_states(figure) for each in figure.root.locator(".pe-property-rise").evaluate_all(width)}
+    widths = lambda lines: [number(width) for width in styles(lines, "strokeWidth")]
+    rises = {each for _ in figure.states() for each in widths(figure.root.locator(".pe-property-rise"))}
     figure.reset()
-    plain = figure.chart("Monotonicity").locator(".pe-curve:not(.pe-property-rise)").evaluate_all(width)
+    plain = widths(figure.chart("Monotonicity").locator(".pe-curve:not(.pe-property-rise)"))
     assert not rises or min(rises) >= 2 * max(plain)

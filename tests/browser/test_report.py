@@ -6,8 +6,9 @@ import torch
 from posembed import sinusoidal
 from posembed.report import write_report
 
-from .colours import READABLE, WHITE, contrast, ink_and_paper
-from .test_pages import LIGHT_AND_DARK, violations
+from .axe import violations
+from .chromium import styles
+from .colours import LIGHT_AND_DARK, READABLE, WHITE, contrast, ink_and_paper
 
 LONG = "an/owner-with-a-name-that-does-not-end/" + "x" * 80
 
@@ -30,7 +31,7 @@ def test_fits_and_is_accessible(open_address, report, width, colours):
     for part in ("figcaption", ".kind svg text", ".refusal", "td .what"):
         ink, paper = ink_and_paper(page.locator(part).first)
         if part.endswith("text"):
-            ink = page.locator(part).first.evaluate("(node) => getComputedStyle(node).fill")
+            ink = styles(page.locator(part), "fill")[0]
         assert contrast(ink, paper) >= READABLE, part
 
 

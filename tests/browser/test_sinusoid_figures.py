@@ -1,5 +1,6 @@
 """Figures 3 and 4, sinusoids and rotation, driven by mouse, touch and keyboard, and their numbers against PyTorch."""
 
+import functools
 import math
 import re
 
@@ -11,13 +12,21 @@ from posembed import sinusoidal
 from posembed.encodings import RoPE
 from posembed.widgets import RotationFigure, SinusoidFigure
 
-from .chromium import wait_until_still
-from .colours import contrast, ink_and_paper, luminance
-from .figures import Figure, touch
-from .test_pages import violations
+from .checks import (
+    assert_accessible,
+    assert_drawings_follow_the_window,
+    assert_in_sight,
+    assert_keeps_its_height,
+    assert_nothing_is_clipped,
+    assert_tab_leads_to,
+    assert_texts_are_large_enough,
+    assert_texts_of_drawings_stand_out,
+    paper_in,
+)
+from .chromium import middle, printed, styles, wait_until_still
+from .colours import LIGHT_AND_DARK, READABLE, VISIBLE, contrast, ink_and_paper, luminance, pixels
+from .figures import Figure, numbers
 
-# A luminance: what is darker is a dark background, what is lighter is light text.
-DARK = 0.1
 # A line is drawn to the hundredth of a pixel.
 PIXEL = 0.01
 N_OFFSETS = 128
@@ -25,10 +34,6 @@ N_OFFSETS = 128
 
 def table(n_positions, d_model, base):
     return sinusoidal(n_positions, d_model, base=base, dtype=torch.float64)
-
-
-def numbers(text):
-    return [float(number) for number in re.findall(r"[-−]?\d+(?:\.\d+)?", text.replace("−", "-"))]
 
 
 class Chart:
@@ -59,6 +64,8 @@ class Chart:
 class Sinusoids(Figure):
     chapter = "encodings/sinusoidal-and-learned.html"
     label = "Explore the sinusoidal table"
+    lines = ".pe-title, .pe-note"
+    overlap, overhang = 2, 4
 
     def reset(self):
         super().reset()
@@ -79,10 +86,21 @@ class Sinusoids(Figure):
         state = SinusoidFigure().state()
         self.slide(width=state["widths"].index(width), base=state["bases"].index(base))
 
+    def states(self):
+        yield
+        self.choose(4, 10.0)
+        yield
+        self.choose(768, 1e6)
+        yield
+        self.slide(position=127)
+        yield
+
 
 class Rotation(Figure):
     chapter = "encodings/sinusoidal-and-learned.html"
     label = "Turn pairs of columns"
+    lines = ".pe-title, .pe-note"
+    overlap = 2
     sliders = ("position p", "offset k", "query at", "key at", "shift both")
     state = ("position", "offset", "query_position", "key_position", "shift")
 
@@ -96,7 +114,7 @@ class Rotation(Figure):
                     self.slider(name).fill(str(start[trait]))
 
     def view(self, name):
-        self.root.get_by_role("combobox", name="view", exact=True).select_option(RotationFigure().views[name])
+        self.choice("view").select_option(RotationFigure().views[name])
 
     def faces(self):
         return self.root.locator(".pe-face").all()
@@ -124,6 +142,16 @@ class Rotation(Figure):
     def product(self):
         return numbers(self.title())[-1]
 
+    def states(self):
+        yield
+        self.slide(position_p=0, offset_k=0)
+        yield
+        self.slide(position_p=40, offset_k=24)
+        yield
+        self.view("rope")
+        self.slide(query_at=0, key_at=32, shift_both=100)
+        yield
+
 
 class RotationOfRelativePositions(Rotation):
     chapter = "encodings/relative-positions.html"
@@ -134,12 +162,12 @@ PATHS = "(nodes) => nodes.map((node) => node.getAttribute('d'))"
 
 @pytest.fixture
 def open_sinusoids(opened):
-    return lambda width=1280, **options: opened(Sinusoids, width, **options)
+    return functools.partial(opened, Sinusoids)
 
 
 @pytest.fixture
 def open_rotation(opened):
-    return lambda width=1280, **options: opened(Rotation, width, **options)
+    return functools.partial(opened, Rotation)
 
 
 # Figure 3.
@@ -225,23 +253,12 @@ def test_the_end_of_monotony_is_marked(open_sinusoids, width, d_model, base):
 def test_the_picture_is_the_table(open_sinusoids):
     """Each pixel of it: blue below zero, orange above, as clear as the number is small."""
     figure = open_sinusoids()
-    pixels = figure.chart("The table").locator("image").first.evaluate(PIXELS)
+    drawn = pixels(figure.chart("The table").locator("image").first)
     wanted = table(128, 64, 10000.0)
-    red, _, blue, alpha = (torch.tensor(pixels, dtype=torch.float64).view(128, 64, 4)).unbind(-1)
+    red, _, blue, alpha = (torch.tensor(drawn, dtype=torch.float64).view(128, 64, 4)).unbind(-1)
     assert (alpha / 255 - wanted.abs()).abs().max() <= 0.5 / 255 + 1e-9
     seen = wanted.abs() > 0.1
     assert ((red > blue) == (wanted > 0))[seen].all()
-
-
-PIXELS = """async (node) => {
-  const image = new Image();
-  image.src = node.getAttribute("href");
-  await image.decode();
-  const canvas = Object.assign(document.createElement("canvas"), { width: image.width, height: image.height });
-  const context = canvas.getContext("2d");
-  context.drawImage(image, 0, 0);
-  return [...context.getImageData(0, 0, image.width, image.height).data];
-}"""
 
 
 def test_the_picture_changes_with_width_and_base(open_sinusoids):
@@ -261,14 +278,13 @@ def test_the_picture_changes_with_width_and_base(open_sinusoids):
 
 def test_the_mouse_moves_sliders_and_picks_rows(open_sinusoids, width):
     figure = open_sinusoids(width)
-    box = figure.slider("position").bounding_box()
-    y = box["y"] + box["height"] / 2
-    figure.page.mouse.move(box["x"] + box["width"] / 2, y)
+    x, y = middle(figure.slider("position"))
+    figure.page.mouse.move(x, y)
     figure.page.mouse.down()
-    middle = figure.titles()[1]
-    figure.page.mouse.move(box["x"] + box["width"] + 20, y, steps=5)
+    halfway = figure.titles()[1]
+    figure.page.mouse.move(x + figure.slider("position").bounding_box()["width"] / 2 + 20, y, steps=5)
     figure.page.mouse.up()
-    assert 50 < int(middle.removeprefix("Row ")) < 78
+    assert 50 < int(halfway.removeprefix("Row ")) < 78
     assert figure.titles()[1] == "Row 127"
     picture = figure.chart("The table").locator(".pe-target")
     height = picture.bounding_box()["height"]
@@ -282,10 +298,8 @@ def test_the_mouse_moves_sliders_and_picks_rows(open_sinusoids, width):
 
 def test_a_finger_moves_a_slider(open_sinusoids):
     figure = open_sinusoids(390, has_touch=True, is_mobile=True)
-    box = figure.slider("position").bounding_box()
-    y = box["y"] + box["height"] / 2
-    start = box["x"] + 8 + (box["width"] - 16) * 20 / 127
-    touch(figure.page, [(start + part * 10, y) for part in range(13)])
+    start = 8 + (figure.slider("position").bounding_box()["width"] - 16) * 20 / 127
+    figure.swipe("position", [start + part * 10 for part in range(13)])
     assert int(figure.titles()[1].removeprefix("Row ")) > 60
     figure.slider("width").tap(position={"x": 2, "y": 10})
     expect(figure.status).to_contain_text("Width 4, base 10\u202f000")
@@ -293,12 +307,7 @@ def test_a_finger_moves_a_slider(open_sinusoids):
 
 def test_the_sliders_stay_in_sight_on_a_phone(open_sinusoids):
     figure = open_sinusoids(390)
-    figure.chart("Wavelength").evaluate("(node) => node.scrollIntoView({ block: 'end', behavior: 'instant' })")
-    for name in ("width", "base", "position"):
-        box = figure.slider(name).bounding_box()
-        centre = [box["x"] + box["width"] / 2, box["y"] + box["height"] / 2]
-        on_top = figure.page.evaluate("([x, y]) => document.elementFromPoint(x, y).matches('input')", centre)
-        assert on_top, name
+    assert_in_sight(figure.chart("Wavelength"), map(figure.slider, ("width", "base", "position")))
 
 
 def test_drawings_say_what_they_show(open_sinusoids):
@@ -432,14 +441,12 @@ def test_each_view_has_its_sliders(open_rotation):
     figure = open_rotation()
     visible = lambda: [name for name in figure.sliders if figure.slider(name).is_visible()]
     assert visible() == ["position p", "offset k"]
-    choice = figure.root.get_by_role("combobox", name="view", exact=True)
+    choice = figure.choice("view")
     choice.focus()
     figure.page.keyboard.press("ArrowDown")
     assert visible() == ["query at", "key at", "shift both"]
     expect(figure.status).to_contain_text("Query at 9 times key at 3: the product is")
-    for name in visible():
-        figure.page.keyboard.press("Tab")
-        expect(figure.slider(name)).to_be_focused()
+    assert_tab_leads_to(figure, map(figure.slider, visible()))
     choice.focus()
     figure.page.keyboard.press("ArrowUp")
     assert visible() == ["position p", "offset k"]
@@ -449,15 +456,12 @@ def test_the_mouse_and_a_finger_shift_both(open_rotation):
     figure = open_rotation()
     figure.view("rope")
     product = figure.product()
-    box = figure.slider("shift both").bounding_box()
-    figure.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    figure.page.mouse.click(*middle(figure.slider("shift both")))
     assert 40 < int(figure.slider("shift both").input_value()) < 60
     assert figure.product() == product
     phone = open_rotation(390, has_touch=True, is_mobile=True)
     phone.view("rope")
-    box = phone.slider("shift both").bounding_box()
-    y = box["y"] + box["height"] / 2
-    touch(phone.page, [(box["x"] + 8 + part * 10, y) for part in range(10)])
+    phone.swipe("shift both", [8 + part * 10 for part in range(10)])
     assert int(phone.slider("shift both").input_value()) > 20
     assert phone.product() == product
 
@@ -468,101 +472,60 @@ BOTH = [Sinusoids, Rotation]
 
 
 def fully_used(figure):
-    """Bring a figure into the state with the most in it."""
-    if isinstance(figure, Sinusoids):
-        figure.choose(768, 1e6)
-        figure.slide(position=127)
-    else:
-        figure.slide(position_p=40, offset_k=24)
-        figure.view("rope")
-        figure.slide(query_at=0, key_at=32, shift_both=100)
+    """Bring a figure into the last of its states, which has the most in it."""
+    for _ in figure.states():
+        pass
     wait_until_still(figure.page)
 
 
 @pytest.mark.parametrize("kind", BOTH)
 def test_nothing_is_clipped(opened, width, kind):
-    figure = opened(kind, width)
-    assert figure.too_wide() == []
-    fully_used(figure)
-    assert figure.too_wide() == []
+    assert_nothing_is_clipped(opened(kind, width))
 
 
 @pytest.mark.parametrize("kind", BOTH)
-@pytest.mark.parametrize("colours", ["light", "dark"])
+@pytest.mark.parametrize("colours", LIGHT_AND_DARK)
 def test_accessible_after_use(opened, width, kind, colours):
     figure = opened(kind, width, color_scheme=colours)
     fully_used(figure)
-    assert violations(figure.page, figure.selector) == []
+    assert_accessible(figure)
 
 
 @pytest.mark.parametrize("kind", BOTH)
-@pytest.mark.parametrize("colours", ["light", "dark"])
+@pytest.mark.parametrize("colours", LIGHT_AND_DARK)
 def test_drawings_can_be_read(opened, kind, colours):
-    """Axe does not look into drawings: their texts are large enough, and texts and lines stand out."""
     figure = opened(kind, 390, color_scheme=colours)
-    _, paper = ink_and_paper(figure.root)
-    assert (luminance(paper) < DARK) == (colours == "dark")
-    for text in figure.root.locator(".pe-drawing text").all():
-        size, ink = text.evaluate(
-            "(node) => [parseFloat(getComputedStyle(node).fontSize), getComputedStyle(node).fill]"
-        )
-        assert size >= 11
-        assert contrast(ink, paper) >= 4.5
-    for line in figure.root.locator(".pe-curve, .pe-hand:not(.pe-faint) path, .pe-end").all():
-        assert contrast(line.evaluate("(node) => getComputedStyle(node).stroke"), paper) >= 3
+    paper = paper_in(figure, colours)
+    assert_texts_are_large_enough(figure)
+    assert_texts_of_drawings_stand_out(figure, paper)
+    lines = figure.root.locator(".pe-curve, .pe-hand:not(.pe-faint) path, .pe-end")
+    assert min(contrast(stroke, paper) for stroke in styles(lines, "stroke")) >= VISIBLE
 
 
 @pytest.mark.parametrize("width", [390, 430, 520, 1280])
 @pytest.mark.parametrize("kind", BOTH)
 def test_the_figure_keeps_its_height(opened, width, kind):
-    """What stands below must not jump while a reader tries things."""
-    figure = opened(kind, width)
-    heights = {figure.height()}
-    for use in (shortest_words, longest_words, fully_used):
-        use(figure)
-        heights.add(figure.height())
-    assert max(heights) - min(heights) < 1
-
-
-def shortest_words(figure):
-    if isinstance(figure, Sinusoids):
-        figure.choose(4, 10.0)
-    else:
-        figure.slide(position_p=0, offset_k=0)
-
-
-def longest_words(figure):
-    if isinstance(figure, Sinusoids):
-        figure.choose(768, 1e6)
-    else:
-        figure.slide(position_p=40, offset_k=24)
+    assert_keeps_its_height(opened(kind, width))
 
 
 @pytest.mark.parametrize("kind", BOTH)
 def test_drawings_follow_the_width_of_the_window(opened, kind):
-    figure = opened(kind, 1280)
-    for width in (500, 390, 1280):
-        figure.page.set_viewport_size({"width": width, "height": 900})
-        for drawing in figure.root.locator(".pe-drawing").all():
-            size = drawing.evaluate("(node) => `0 0 ${node.clientWidth} ${node.clientHeight}`")
-            expect(drawing).to_have_attribute("viewBox", size)
+    assert_drawings_follow_the_window(opened(kind))
 
 
 @pytest.mark.parametrize("kind", BOTH)
 def test_every_control_shows_its_focus(opened, kind):
-    figure = opened(kind, 1280)
+    figure = opened(kind)
     for control in figure.root.locator("input, select").all():
         if control.is_visible():
             control.focus()
             figure.page.keyboard.press("Shift+Tab")
-            figure.page.keyboard.press("Tab")
-            expect(control).to_be_focused()
-            assert control.evaluate("(node) => parseFloat(getComputedStyle(node).outlineWidth)") >= 2
+            assert_tab_leads_to(figure, [control])
 
 
 @pytest.mark.parametrize("kind", BOTH)
 def test_nothing_moves_by_itself(opened, kind):
-    figure = opened(kind, 1280, reduced_motion="reduce")
+    figure = opened(kind, reduced_motion="reduce")
     fully_used(figure)
     moving = "(node) => node.getAnimations({ subtree: true }).length"
     assert figure.root.evaluate(moving) == 0
@@ -573,7 +536,7 @@ def test_keys_in_a_control_stay_there(open_rotation):
     figure = open_rotation()
     figure.page.evaluate("() => { window.heard = []; document.addEventListener('keydown', (e) => heard.push(e.key)); }")
     figure.slider("position p").press("Home")
-    figure.root.get_by_role("combobox", name="view", exact=True).press("r")
+    figure.choice("view").press("r")
     assert figure.page.evaluate("() => heard") == []
 
 
@@ -590,14 +553,10 @@ def test_figures_of_one_page_do_not_move_each_other(open_sinusoids, opened):
 
 @pytest.mark.parametrize("kind", BOTH)
 def test_paper_has_no_controls_and_all_numbers(opened, kind):
-    figure = opened(kind, 1280, color_scheme="dark")
-    figure.page.emulate_media(media="print")
-    wait_until_still(figure.page)
-    assert not figure.root.locator("input, select").first.is_visible()
-    assert all(node.is_visible() for node in figure.root.get_by_role("img").all())
-    _, paper = ink_and_paper(figure.root)
-    assert luminance(paper) == 1
-    assert (
-        contrast(figure.root.locator(".pe-tick").first.evaluate("(node) => getComputedStyle(node).fill"), paper) >= 4.5
-    )
-    figure.page.emulate_media(media="screen")
+    figure = opened(kind, color_scheme="dark")
+    with printed(figure.page):
+        assert not figure.root.locator("input, select").first.is_visible()
+        assert all(node.is_visible() for node in figure.root.get_by_role("img").all())
+        _, paper = ink_and_paper(figure.root)
+        assert luminance(paper) == 1
+        assert contrast(styles(figure.root.locator(".pe-tick"), "fill")[0], paper) >= READABLE

@@ -60,7 +60,7 @@ ANGLES = LENGTH * UNIT
 
 def sinusoids(peer: str, layout: str, theirs: Callable, allowed: float, because: str) -> Agreement:
     run = lambda: (sinusoidal(LENGTH, WIDTH, layout=layout), theirs(LENGTH, WIDTH))
-    return Agreement("sinusoidal", peer, f"table of {LENGTH} x {WIDTH}, {layout}", run, allowed, because)
+    return Agreement("sinusoidal", peer, f"table of {LENGTH} × {WIDTH}, {layout}", run, allowed, because)
 
 
 def rope(peer: str, what: str, theirs: Callable[[Tensor], Tensor], allowed=ANGLES, because=FLOAT32_ANGLES, **options):
@@ -95,7 +95,7 @@ def t5_bias(peer: str, theirs: Callable, causal: bool) -> Agreement:
         q = torch.empty(1, HEADS, LENGTH, 1)
         return one.bias(q, q, POSITIONS, POSITIONS), theirs(one.weight.data, LENGTH, LENGTH, not causal)
 
-    what = f"bias of {LENGTH} x {LENGTH}, {'causal' if causal else 'bidirectional'}"
+    what = f"bias of {LENGTH} × {LENGTH}, {'causal' if causal else 'bidirectional'}"
     return Agreement("t5", peer, what, run, 0.0, SAME)
 
 

@@ -37,7 +37,7 @@ and then the tests ask for this page to be made anew.
 :::{table}
 :class: wide
 
-| scheme | where, and with what | theirs | posembed |
+| scheme | library: with what | theirs | posembed |
 | --- | --- | --- | --- |
 """
 WITHOUT = """\
@@ -55,7 +55,7 @@ def render(differences: list[float]) -> str:
     for scheme in schemes():
         rows = [row(each, found) for each, found in zip(AGREEMENTS, differences, strict=True) if each.scheme == scheme]
         if rows:
-            head = "| with, and what | difference | allowed, because |\n| --- | --- | --- |\n"
+            head = "| library: what is compared | difference | allowed: why |\n| --- | --- | --- |\n"
             parts.append(f"## {scheme}\n\n{WIDE}{head}" + "".join(rows) + ":::\n")
     parts.append(WITHOUT.format(names=" and ".join(WITHOUT_PEER)))
     parts.append(FAULTS_OPENING + "".join(fault_row(fault) for fault in FAULTS) + ":::\n")

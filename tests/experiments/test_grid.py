@@ -11,9 +11,9 @@ from posembed import RunConfig, run_grid
 from posembed.errors import ResultError, RunConfigError
 from posembed.experiments import make_model, missing, read_results, read_tables
 from posembed.experiments.files.model_files import read_model, write_model
+from posembed.experiments.files.store import file_of
 from posembed.experiments.grids import runs
 from posembed.experiments.grids.claims import claim
-from posembed.experiments.grids.runs import checkpoint_path
 from posembed.experiments.training.text import corpus_of
 
 TINY = {"n_layers": 1, "d_model": 8, "n_heads": 2, "length": 16, "batch_size": 2, "steps": 4, "warmup": 1}
@@ -105,7 +105,7 @@ def test_a_run_under_way_goes_on_from_its_checkpoint_and_leaves_none(tmp_path, m
     monkeypatch.setattr(runs, "train", stopped)
     with pytest.raises(KeyboardInterrupt):
         run_grid(GRID[:1], engine="serial", out=tmp_path)
-    assert checkpoint_path(GRID[0], tmp_path).exists()
+    assert file_of(GRID[0], tmp_path, "checkpoint").exists()
     (result,) = run_grid(GRID[:1], engine="serial", out=tmp_path)
     assert begun == [1, 2, 3, 3, 4]
     assert [each.name for each in tmp_path.iterdir()] == [f"{GRID[0].key}.json"]
@@ -114,7 +114,7 @@ def test_a_run_under_way_goes_on_from_its_checkpoint_and_leaves_none(tmp_path, m
 
 
 def test_a_damaged_checkpoint_costs_its_own_run_and_stays(tmp_path):
-    path = checkpoint_path(GRID[1], tmp_path)
+    path = file_of(GRID[1], tmp_path, "checkpoint")
     path.write_text("damaged")
     with pytest.raises(ResultError, match=rf"1 of 3 runs failed.*{path.name} is damaged; move it away"):
         run_grid(GRID, engine="serial", out=tmp_path)

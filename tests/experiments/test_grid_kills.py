@@ -13,7 +13,7 @@ import pytest
 from experiments.watched import KEPT_EVERY, KILLED_AT, SEEDS, STEPS, VICTIM, configs, events
 
 from posembed import train
-from posembed.experiments.grids.runs import checkpoint_path
+from posembed.experiments.files.store import file_of
 
 SCRIPT = Path(__file__).with_name("watched.py")
 # The step after the last one that was written down before the death.
@@ -90,7 +90,7 @@ def test_joblib_with_a_run_that_is_killed_every_time(tmp_path, grid, expected):
     assert f"{victim.key} (its process was killed 3 times; too little memory?)" in message
     assert sorted(seed for seed, _ in of("ends", tmp_path)) == [seed for seed in SEEDS if seed != VICTIM]
     assert len(of("dies", tmp_path)) == 3
-    assert checkpoint_path(victim, tmp_path / "results").exists()
+    assert file_of(victim, tmp_path / "results", "checkpoint").exists()
     assert grid("joblib", 0) == {"losses": expected}
     each_ended_once(tmp_path)
     only_results_are_left(tmp_path)

@@ -11,8 +11,9 @@ from posembed.experiments.grids import runs
 from posembed.experiments.grids.engines import Settings
 from posembed.experiments.grids.estimate import Estimate, estimate, time_a_step
 from posembed.experiments.grids.runs import Keeping
+from posembed.experiments.plans.gpu import GPU
 from posembed.experiments.plans.paper import PILE_SIZES
-from posembed.experiments.plans.presets import GPU, STUDIES, load_study
+from posembed.experiments.plans.presets import STUDIES, load_study
 from posembed.experiments.plans.studies import run_study, standing
 from posembed.experiments.plans.study import Part, Study
 from posembed.experiments.training.machine import machine_of

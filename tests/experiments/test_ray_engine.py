@@ -8,7 +8,7 @@ import pytest
 from posembed import RunConfig, run_grid
 from posembed.errors import ResultError, RunConfigError
 from posembed.experiments import read_results
-from posembed.experiments.files.model_files import model_path
+from posembed.experiments.files.store import file_of
 from posembed.experiments.grids.claims import claim_path
 from posembed.experiments.grids.ray_engine import on_a_worker
 from posembed.experiments.grids.runs import Keeping, Outcome, train
@@ -99,7 +99,7 @@ def test_a_machine_without_the_folder_sends_its_files(tmp_path, fake):
     fake(elsewhere=tmp_path / "not here")
     results = run_grid(GRID, engine="ray", out=tmp_path / "results", save_models=True)
     assert [each.config.seed for each in results] == [1, 2, 3]
-    assert all(model_path(config, tmp_path / "results").exists() for config in GRID)
+    assert all(file_of(config, tmp_path / "results", "safetensors").exists() for config in GRID)
     assert not (tmp_path / "not here").exists()
 
 

@@ -18,6 +18,38 @@ def test_one_run_is_a_line_and_several_are_a_mean_with_their_range():
     assert {tuple(point) for point in corners.tolist()} >= {(10, 1), (10, 3), (20, 1), (20, 2)}
 
 
+def test_a_band_can_be_the_interval_of_the_mean():
+    runs = [[1.0, 2.0], [3.0, 2.5], [2.0, 2.2]]
+    (axes,) = curves({"three": runs}, x=[10, 20], alt="A line.", band="interval").axes
+    corners = {tuple(point) for point in axes.collections[0].get_paths()[0].vertices.round(9).tolist()}
+    for place, values in zip((10.0, 20.0), zip(*runs, strict=True), strict=True):
+        found = interval(values)
+        assert {(place, round(found.low, 9)), (place, round(found.high, 9))} <= corners
+
+
+def test_curves_behind_stand_at_their_own_places_and_take_no_colour():
+    alone = curves({"ours": [3.0, 2.0]}, x=[0, 1], alt="A line.").axes[0].lines[0]
+    figure = curves({"ours": [3.0, 2.0]}, x=[0, 1], alt="Two lines.", behind={"theirs": ([0, 0.5, 1], [1, 2, 3])})
+    ours, theirs = figure.axes[0].lines
+    assert (list(theirs.get_xdata()), list(theirs.get_ydata())) == ([0, 0.5, 1], [1, 2, 3])
+    assert ours.get_color() == alone.get_color() != theirs.get_color()
+    assert theirs.get_zorder() < ours.get_zorder()
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["ours", "theirs"]
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"band": "deviation"}, "band is 'deviation'; choose 'range' or 'interval'"),
+        ({"behind": {"theirs": ([0, 1], [1])}}, "'theirs' has 1 points for 2 places"),
+    ],
+)
+def test_what_cannot_be_a_band_or_stand_behind(given, message):
+    with pytest.raises(FigureInputError, match=message):
+        curves({"a": [1, 2]}, alt="Nothing.", **given)
+
+
 def test_seven_curves_can_be_told_apart():
     figure = curves({str(n): [n, n] for n in range(8)}, alt="Eight lines.")
     looks = [(line.get_color(), line.get_linestyle()) for line in figure.axes[0].lines]

@@ -2,6 +2,8 @@
 
 import importlib.util
 import json
+import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ import torch
 from posembed import RunConfig, RunResult, sinusoidal
 from posembed.errors import ResultError
 from posembed.experiments import parse_result, read_studies, study_table, write_result, write_study, write_table
+from posembed.experiments.nopos import MODELS, model_card, run_of_model
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -107,3 +110,54 @@ def test_a_damaged_study_of_a_table_ends_it_before_anything_is_taken_away(tool, 
     with pytest.raises(SystemExit, match=f"results: {path.name}: it is no JSON; measure the table again"):
         tool.main()
     assert len(read_studies(stored / "tables")) == 1
+
+
+@pytest.fixture
+def kept(tool, tmp_path):
+    """A folder that holds the weights of the models that ship."""
+    return shutil.copytree(tool.STORED / "models", tmp_path / "kept", ignore=shutil.ignore_patterns("*.md"))
+
+
+def test_models_are_stored_with_their_cards(tool, kept, tmp_path):
+    stored = tmp_path / "stored"
+    target = stored / "models"
+    target.mkdir(parents=True)
+    (target / "0123456789abcdef.safetensors").write_bytes(b"of an earlier study")
+    tool.store_models(kept, tool.RESULTS, stored)
+    wanted = {path.name: path.read_bytes() for path in kept.iterdir()}
+    assert {path.name: path.read_bytes() for path in target.glob("*.safetensors")} == wanted
+    assert len(wanted) == len(MODELS)
+    cards = (target / "README.md").read_text(encoding="utf-8")
+    assert re.findall("^# (.*)$", cards, re.MULTILINE) == list(MODELS)
+    for name in MODELS:
+        assert model_card(name) in cards
+    assert {path.suffix for path in target.iterdir()} == {".safetensors", ".md"}
+
+
+def test_without_a_folder_the_weights_stay_and_the_cards_are_written_anew(tool, kept, tmp_path):
+    stored = tmp_path / "stored"
+    stored.mkdir()
+    kept = kept.rename(stored / "models")
+    before = {path.name: path.read_bytes() for path in kept.iterdir()}
+    tool.store_models(None, tool.RESULTS, stored)
+    assert {path.name: path.read_bytes() for path in kept.glob("*.safetensors")} == before
+    shipped = tool.STORED / "models" / "README.md"
+    assert (kept / "README.md").read_bytes() == shipped.read_bytes(), "run tools/results.py"
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("harm", "message"),
+    [
+        (Path.unlink, "there are no weights {}; run the config with save_models=True"),
+        (lambda path: path.write_bytes(b"{"), "{} is damaged; move it and its result away and run its config again"),
+    ],
+    ids=["missing", "damaged"],
+)
+def test_a_model_that_cannot_be_stored_is_one_line_and_nothing_is_written(tool, kept, tmp_path, harm, message):
+    path = kept / f"{run_of_model('masked-nopos').config.key}.safetensors"
+    harm(path)
+    with pytest.raises(ResultError) as caught:
+        tool.store_models(kept, tool.RESULTS, tmp_path / "stored")
+    assert str(caught.value) == f"the model masked-nopos in kept: {message.format(path.name)}"
+    assert not (tmp_path / "stored").exists()

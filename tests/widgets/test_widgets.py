@@ -20,6 +20,7 @@ FIGURES = {
     "biases": "BiasFigure()",
     "properties": "PropertiesFigure()",
     "probe": "ProbeFigure()",
+    "layer errors": "LayerErrorFigure()",
     "counting": "CountingFigure()",
 }
 

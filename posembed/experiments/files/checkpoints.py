@@ -30,7 +30,7 @@ NO_STATE = (KeyError, TypeError, ValueError, RuntimeError, IndexError, Attribute
 class Checkpoint:
     """Where a run keeps its state, and how often.
 
-    A run that finds the file goes on from there and gives the same numbers as one that was never stopped, bit by bit
+    A run that finds the file goes on from there and gives the same numbers as one that was never stopped, bit for bit
     (on a GPU as far as its kernels do). The file is one line of JSON with the format, the run and a checksum, then what
     torch.save writes.
 
@@ -56,7 +56,7 @@ class Checkpoint:
     path: Path
     steps: int | None = None
     seconds: float | None = 300.0
-    _last: float = field(default_factory=time.monotonic, repr=False, compare=False)
+    _last: float = field(default_factory=time.monotonic, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         self.path = Path(self.path)

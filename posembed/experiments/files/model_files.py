@@ -12,7 +12,7 @@ from ...models import LanguageModel, drop_positions
 from ..config import RunConfig
 from ..training.text import corpus_of
 from ..training.train import make_model
-from .store import write_whole
+from .store import file_of, write_whole
 
 # Weights of a later format are refused, as results are.
 FORMAT = 1
@@ -41,7 +41,7 @@ def write_model(model: LanguageModel, config: RunConfig, folder: Path | str) -> 
 
     tensors = {name: value.detach().cpu().contiguous() for name, value in _own_tensors(model).items()}
     said = {"format": str(FORMAT), "key": config.key, "config": json.dumps(config.to_dict())}
-    return write_whole(model_path(config, folder), save(tensors, metadata=said))
+    return write_whole(file_of(config, folder, "safetensors"), save(tensors, metadata=said))
 
 
 def read_model(config: RunConfig, folder: Path | str) -> LanguageModel:
@@ -66,7 +66,7 @@ def read_model(config: RunConfig, folder: Path | str) -> LanguageModel:
     """
     from dataclasses import replace
 
-    path = model_path(config, folder)
+    path = file_of(config, folder, "safetensors")
     tensors = _read(path, config)
     model = make_model(replace(config, device="cpu"), corpus_of(config)).eval()
     if config.drops_positions:
@@ -78,18 +78,6 @@ def read_model(config: RunConfig, folder: Path | str) -> LanguageModel:
         )
     model.load_state_dict(tensors, strict=False)
     return model
-
-
-def model_path(config: RunConfig, folder: Path | str) -> Path:
-    """Where the weights of a run are.
-
-    Example:
-        >>> from posembed import RunConfig
-        >>> from posembed.experiments.files.model_files import model_path
-        >>> model_path(RunConfig(), "results").suffix
-        '.safetensors'
-    """
-    return Path(folder) / f"{config.key}.safetensors"
 
 
 def _own_tensors(model: LanguageModel) -> dict[str, Tensor]:

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ...errors import ResultError
 from ..config import RunConfig
@@ -19,6 +19,24 @@ if TYPE_CHECKING:
 
 # A result of a later format is refused: guessing at its meaning could give a wrong number.
 FORMAT = 1
+
+
+def file_of(config: RunConfig, folder: Path | str, ending: Literal["json", "safetensors", "npy", "checkpoint"]) -> Path:
+    """Where a run has one of its files, all of which are named by its config.
+
+    Args:
+        config: of the run.
+        folder: of the results.
+        ending: "json" for its result, "safetensors" for the weights of its model, "npy" for its position table,
+            "checkpoint" for where it is while it is unfinished.
+
+    Example:
+        >>> from posembed import RunConfig
+        >>> from posembed.experiments.files.store import file_of
+        >>> file_of(RunConfig(), "results", "json").suffix
+        '.json'
+    """
+    return Path(folder) / f"{config.key}.{ending}"
 
 
 def write_result(result: RunResult, folder: Path | str) -> Path:
@@ -38,7 +56,7 @@ def write_result(result: RunResult, folder: Path | str) -> Path:
         True
     """
     text = json.dumps({"format": FORMAT, **result.to_dict()}, indent=1)
-    return write_whole(Path(folder) / f"{result.config.key}.json", f"{text}\n".encode())
+    return write_whole(file_of(result.config, folder, "json"), f"{text}\n".encode())
 
 
 def write_whole(path: Path, content: bytes) -> Path:
@@ -127,6 +145,22 @@ def read_results(folder: Path | str) -> list[RunResult]:
     return [read_result(path) for path in sorted(Path(folder).glob("*.json"))]
 
 
+def results_of(configs: Iterable[RunConfig], folder: Path | str) -> list[RunResult]:
+    """Read the results of those configs that have one in a folder.
+
+    Raises:
+        ResultError: a file that `read_result` refuses.
+
+    Example:
+        >>> from posembed import RunConfig
+        >>> from posembed.experiments.files.store import results_of
+        >>> results_of([RunConfig()], "no-such-folder")
+        []
+    """
+    paths = [file_of(config, folder, "json") for config in configs]
+    return [read_result(path) for path in paths if path.exists()]
+
+
 def missing(configs: Iterable[RunConfig], folder: Path | str) -> list[RunConfig]:
     """List the configs, each once, that have no readable result in a folder yet.
 
@@ -140,8 +174,7 @@ def missing(configs: Iterable[RunConfig], folder: Path | str) -> list[RunConfig]
         2
     """
     unique = {config.key: config for config in configs}
-    paths = {key: Path(folder) / f"{key}.json" for key in unique}
-    done = {read_result(path).config.key for path in paths.values() if path.exists()}
+    done = {result.config.key for result in results_of(unique.values(), folder)}
     return [config for key, config in unique.items() if key not in done]
 
 

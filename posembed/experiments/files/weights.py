@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ...errors import ResultError
 from ..config import RunConfig
-from .store import write_whole
+from .store import file_of, write_whole
 
 
 def write_table(weight: Float[Tensor, "n_positions d_model"], config: RunConfig, folder: Path | str) -> Path:
@@ -42,7 +42,7 @@ def write_table(weight: Float[Tensor, "n_positions d_model"], config: RunConfig,
     """
     content = io.BytesIO()
     np.save(content, weight.detach().cpu().numpy().astype(np.float16))
-    return write_whole(Path(folder) / f"{config.key}.npy", content.getvalue())
+    return write_whole(file_of(config, folder, "npy"), content.getvalue())
 
 
 def read_tables(folder: Path | str) -> dict[str, Float[Tensor, "n_positions d_model"]]:

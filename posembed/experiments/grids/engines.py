@@ -1,7 +1,7 @@
 """Where the runs of a grid run: in this process, or in several of this machine. A third engine is Ray's.
 
 An engine takes configs and yields an outcome of each as soon as there is one. Each run sets its number of threads
-itself, so on one machine all engines give the same numbers, bit by bit.
+itself, so on one machine all engines give the same numbers, bit for bit.
 """
 
 from __future__ import annotations

@@ -48,8 +48,8 @@ class Estimate:
     Attributes:
         seconds: all of them.
         stored: how many of them are like stored runs of such a machine.
-        timed: for how many steps were timed.
-        counted: how many have steps that are too large for this machine; their time is that of their arithmetic.
+        timed: for how many of them a few steps were timed.
+        counted: how many have steps that are too large to be tried here; their time is that of their arithmetic.
 
     Example:
         >>> from posembed.experiments.grids.estimate import Estimate

@@ -12,12 +12,11 @@ from typing import TypeAlias
 from ...errors import ResultError, RunConfigError
 from ..config import RunConfig
 from ..files.checkpoints import Checkpoint
-from ..files.model_files import model_path
-from ..files.store import missing, read_result, write_result
+from ..files.store import file_of, missing, read_result, write_result
 from ..result import RunResult
 from . import engines, ray_engine
 from .engines import Settings
-from .runs import Keeping, Outcome, checkpoint_path, run_and_store
+from .runs import Keeping, Outcome, run_and_store
 
 __all__ = ["ENGINES", "run_and_store", "run_grid"]
 
@@ -87,7 +86,7 @@ def run_grid(
     failed = run_all(configs, engine, settings, progress)
     if failed:
         raise ResultError(report(failed, len({config.key for config in configs})))
-    return [read_result(settings.out / f"{config.key}.json") for config in configs]
+    return [read_result(file_of(config, settings.out, "json")) for config in configs]
 
 
 def check_grid(configs: Sequence[RunConfig], engine: str, settings: Settings) -> None:
@@ -126,8 +125,8 @@ def _check_kept(configs: Sequence[RunConfig], settings: Settings) -> None:
     if not settings.keeping.models:
         return
     for config in configs:
-        result = settings.out / f"{config.key}.json"
-        if result.exists() and not model_path(config, settings.out).exists():
+        result = file_of(config, settings.out, "json")
+        if result.exists() and not file_of(config, settings.out, "safetensors").exists():
             raise ResultError(f"{result.name} has no weights beside it; move it away, and the grid trains it again")
 
 
@@ -164,9 +163,9 @@ def run_all(
 
 def _seen(outcome: Outcome, settings: Settings, looks: Counter[str]) -> Outcome:
     """Take a result that is not to be seen for one that is on its way, as on a shared disk, but not for ever."""
-    key = outcome.config.key
-    if outcome.state != "done" or (settings.out / f"{key}.json").exists():
+    if outcome.state != "done" or file_of(outcome.config, settings.out, "json").exists():
         return outcome
+    key = outcome.config.key
     looks[key] += 1
     if looks[key] < LOOKS:
         return replace(outcome, state="elsewhere")
@@ -175,7 +174,7 @@ def _seen(outcome: Outcome, settings: Settings, looks: Counter[str]) -> Outcome:
 
 def _result(outcome: Outcome, settings: Settings) -> RunResult | None:
     done = outcome.state == "done"
-    return read_result(settings.out / f"{outcome.config.key}.json") if done else outcome.unwritten
+    return read_result(file_of(outcome.config, settings.out, "json")) if done else outcome.unwritten
 
 
 def _written_after_all(outcome: Outcome, settings: Settings) -> bool:
@@ -186,7 +185,7 @@ def _written_after_all(outcome: Outcome, settings: Settings) -> bool:
         write_result(outcome.unwritten, settings.out)
     except OSError:
         return False
-    checkpoint_path(outcome.config, settings.out).unlink(missing_ok=True)
+    file_of(outcome.config, settings.out, "checkpoint").unlink(missing_ok=True)
     return True
 
 

@@ -12,7 +12,7 @@ from ...errors import PosembedError
 from ..config import RunConfig
 from ..files.checkpoints import Checkpoint
 from ..files.model_files import write_model
-from ..files.store import read_result, write_result
+from ..files.store import file_of, read_result, write_result
 from ..files.weights import write_table
 from ..result import RunResult
 from ..training.train import train
@@ -104,7 +104,7 @@ def run_and_store(
 
 
 def _train(config: RunConfig, out: Path | str, keeping: Keeping, progress: Any = None) -> RunResult:
-    kept = Checkpoint(checkpoint_path(config, out), seconds=keeping.checkpoint_seconds)
+    kept = Checkpoint(file_of(config, out, "checkpoint"), seconds=keeping.checkpoint_seconds)
     return train(config, checkpoint=kept, progress=progress)
 
 
@@ -117,19 +117,7 @@ def _write(result: RunResult, out: Path | str, keeping: Keeping) -> None:
         table: Any = result.model.transformer.position_scheme
         write_table(table.weight, result.config, out)
     write_result(result, out)
-    checkpoint_path(result.config, out).unlink(missing_ok=True)
-
-
-def checkpoint_path(config: RunConfig, out: Path | str) -> Path:
-    """Where an unfinished run is written down.
-
-    Example:
-        >>> from posembed import RunConfig
-        >>> from posembed.experiments.grids.runs import checkpoint_path
-        >>> checkpoint_path(RunConfig(), "results").suffix
-        '.checkpoint'
-    """
-    return Path(out) / f"{config.key}.checkpoint"
+    file_of(result.config, out, "checkpoint").unlink(missing_ok=True)
 
 
 def attempt(config: RunConfig, out: Path | str, keeping: Keeping) -> Outcome:
@@ -161,7 +149,7 @@ def run_claimed(config: RunConfig, out: Path | str, keeping: Keeping) -> Outcome
         'done'
     """
     try:
-        path = Path(out) / f"{config.key}.json"
+        path = file_of(config, out, "json")
         if path.exists():
             # It came while this run waited for its turn.
             read_result(path)

@@ -1,4 +1,4 @@
-"""The study of chapters 10 to 13: its plan, its runs, and what was to be compared."""
+"""The NoPos study: its plan, its runs, and what was to be compared."""
 
 from .contrasts import contrasts, frequency_loss, loss_past, lowest_error, reported
 from .models import MODELS, load_model, model_card, run_of_model

@@ -1,4 +1,4 @@
-"""The study of chapters 10 to 13: language models with and without positions, causal and masked.
+"""The NoPos study: language models with and without positions, causal and masked.
 
 All weights start with a standard deviation of 1 / sqrt(width), word vectors and position tables too, and word vectors
 are not scaled. A plan with GPT-2's 0.02 was given up before any reported run: these are narrow models, and with it the
@@ -55,9 +55,9 @@ SMALL = RunConfig(
     test_length=256,
     preset="cpu",
 )
-LARGER = replace(SMALL, length=128, n_layers=6, d_model=128, weight_std=128**-0.5, batch_size=16, steps=3000)
+LARGER = replace(SMALL, length=128, n_layers=6, d_model=128, weight_std=128**-0.5, batch_size=16, steps=2500)
 MASKED = replace(SMALL, objective="masked", masking_rate=0.15, steps=2000, test_length=None)
-# As long as a run must be for its learning rate to show; masked models take their time, see chapter 12.
+# As long as a run must be for its learning rate to show; masked models take their time.
 TUNING_STEPS = {SMALL.key: 500, MASKED.key: 1000, LARGER.key: 600}
 OTHER_RATES, OTHER_LENGTHS = (0.05, 0.4, 0.6), (32, 256)
 # SmolLM3 leaves positions out of every fourth layer, counted from the first; of four layers that is the last.

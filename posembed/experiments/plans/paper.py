@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ..config import RunConfig
+from .gpu import ON_A_GPU
 from .study import Part, Study
 
 PAPER_SCHEMES = ("nopos", "learned", "sinusoidal", "alibi")
 # Baevski and Auli's model and recipe (fairseq's transformer_lm_wiki103) in shorter pieces; the paper's table 5 and its
 # authors' scripts: 18 pieces on each of eight GPUs. Of the betas NAG takes the first, fairseq's momentum.
-WIKITEXT = RunConfig(
+WIKITEXT = replace(
+    ON_A_GPU,
     data="wikitext-103",
     tokens="bpe",
     vocab_size=32_768,
@@ -30,9 +31,6 @@ WIKITEXT = RunConfig(
     weight_decay=0.0,
     dropout=0.3,
     largest_gradient=0.1,
-    precision="bfloat16",
-    compile=True,
-    device="cuda",
     preset="paper",
 )
 # The paper's tables 5 and 6: GPT-3's sizes, GPT-2's number of tokens in the vocabulary, 256 thousand tokens a step; a

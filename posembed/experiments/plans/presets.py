@@ -1,4 +1,4 @@
-"""The studies that ``posembed grid`` knows, in sizes from seconds on one core to the paper's own.
+"""The studies that ``posembed grid`` knows, in sizes from minutes on one core to the paper's own.
 
 A study is parts; a part is runs that share one learning rate, and the tuning runs that choose it, where it is not
 given. Plans are those of `posembed.experiments.encodings`, `posembed.experiments.nopos` and
@@ -14,6 +14,7 @@ from typing import Any
 from ...errors import RunConfigError
 from .. import encodings, nopos, trained_tables
 from ..config import RunConfig
+from .gpu import gpu
 from .paper import paper
 from .study import Part, Study
 
@@ -23,7 +24,7 @@ def load_study(name: str, preset: str = "cpu") -> Study:
 
     Args:
         name: "nopos", "encodings" or "trained-tables".
-        preset: "smoke", seconds on one core; "cpu", the plan itself; of "nopos" also "gpu", tens of millions of
+        preset: "smoke", minutes on one core; "cpu", the plan itself; of "nopos" also "gpu", tens of millions of
             parameters on a text such as enwik8, and "paper", the sizes of Haviv et al. (2022).
 
     Raises:
@@ -63,7 +64,7 @@ def _trained_tables() -> Study:
 
 
 def miniature(study: Study) -> Study:
-    """The plan of a study in seconds: two small layers, an eighth of each length, one seed, two learning rates.
+    """The plan of a study in minutes: two small layers, an eighth of each length, one seed, two learning rates.
 
     Example:
         >>> from posembed.experiments.plans.presets import load_study, miniature
@@ -89,41 +90,8 @@ def _tiny(config: RunConfig) -> RunConfig:
     return replace(config, **sizes, **smaller, inspections=(), preset="smoke")
 
 
-# With a GPU: about 25 million parameters and 213 million characters read, 30 runs in half an hour on a fast one.
-GPU_SCHEMES = ("nopos", "learned", "sinusoidal", "alibi", "rope")
-GPU_RATES, GPU_SEEDS, GPU_TUNING_STEPS = (5e-4, 1e-3, 2e-3), (1, 2, 3), 500
-GPU = RunConfig(
-    data="enwik8",
-    length=512,
-    n_layers=8,
-    d_model=512,
-    n_heads=8,
-    batch_size=64,
-    steps=6500,
-    warmup=300,
-    betas=(0.9, 0.95),
-    precision="bfloat16",
-    compile=True,
-    device="cuda",
-    preset="gpu",
-)
-
-
-def _gpu() -> Study:
-    parts = [
-        Part(
-            scheme,
-            tuple(replace(GPU, scheme=scheme, seed=seed) for seed in GPU_SEEDS),
-            tuple(replace(GPU, scheme=scheme, steps=GPU_TUNING_STEPS, learning_rate=rate) for rate in GPU_RATES),
-        )
-        for scheme in GPU_SCHEMES
-    ]
-    remark = "the text is the file 'enwik8' in this folder: the first hundred million bytes of Wikipedia"
-    return Study("nopos", "gpu", tuple(parts), remark)
-
-
 STUDIES: dict[str, dict[str, Callable[[], Study]]] = {
-    "nopos": {"smoke": lambda: miniature(_nopos()), "cpu": _nopos, "gpu": _gpu, "paper": paper},
+    "nopos": {"smoke": lambda: miniature(_nopos()), "cpu": _nopos, "gpu": gpu, "paper": paper},
     "encodings": {"smoke": lambda: miniature(_encodings()), "cpu": _encodings},
     "trained-tables": {"smoke": lambda: miniature(_trained_tables()), "cpu": _trained_tables},
 }

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import ResultError
 from ..config import RunConfig
-from ..files.store import missing, read_result
+from ..files.store import missing, results_of
 from ..grids.engines import Settings
 from ..grids.grid import Progress, check_grid, report, run_all
 from ..result import RunResult
@@ -53,16 +52,11 @@ def standing(study: Study, out: Path | str) -> Standing:
     """
     left = missing(study.tuning, out)
     untuned = {config.key for config in left}
-    results = _results(study.tuning, out)
+    results = results_of(study.tuning, out)
     for part in study.parts:
         chosen = None if any(config.key in untuned for config in part.tuning) else part.chosen(results)
         left += list(part.runs) if chosen is None else missing(chosen, out)
     return Standing(study.n_runs, tuple(left))
-
-
-def _results(configs: Sequence[RunConfig], out: Path | str) -> list[RunResult]:
-    paths = [Path(out) / f"{config.key}.json" for config in configs]
-    return [read_result(path) for path in paths if path.exists()]
 
 
 def run_study(
@@ -95,7 +89,7 @@ def run_study(
     """
     check_grid([*study.tuning, *(config for part in study.parts for config in part.runs)], engine, settings)
     untuned = run_all(study.tuning, engine, settings, progress)
-    results = _results(study.tuning, settings.out)
+    results = results_of(study.tuning, settings.out)
     chosen = study.chosen(results)
     failed = run_all(chosen, engine, settings, progress)
     without = [part for part in study.parts if part.chosen(results) is None]
@@ -103,4 +97,4 @@ def run_study(
         lost = [*failed, *(each for each in untuned if any(each.config in part.tuning for part in without))]
         raise ResultError(report(lost, study.n_runs))
     remark = report(untuned, len(study.tuning)) if untuned else ""
-    return {part.name: _results(part.chosen(results) or (), settings.out) for part in study.parts}, remark
+    return {part.name: results_of(part.chosen(results) or (), settings.out) for part in study.parts}, remark

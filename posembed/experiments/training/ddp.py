@@ -26,8 +26,7 @@ from ...errors import PosembedError, RunConfigError
 from ..config import RunConfig
 from ..files.checkpoints import Checkpoint
 from ..files.model_files import write_model
-from ..files.store import missing, write_result
-from ..grids.runs import checkpoint_path
+from ..files.store import file_of, missing, write_result
 from .machine import check_device
 from .team import ALONE, Team
 from .train import train
@@ -120,7 +119,7 @@ def run(
     if not missing([config], out):
         return False
     with joined(config) as team:
-        kept = Checkpoint(checkpoint_path(config, out), seconds=checkpoint_seconds)
+        kept = Checkpoint(file_of(config, out, "checkpoint"), seconds=checkpoint_seconds)
         result = train(config, checkpoint=kept, team=team)
         if team.leads:
             if save_model and result.model is not None:

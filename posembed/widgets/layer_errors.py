@@ -1,0 +1,222 @@
+"""Figure 9: how far off a probe reads positions from each layer, by scheme, seed and step; the paper's beside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import traitlets
+
+from ..errors import FigureInputError, ResultError
+from ..experiments import RunResult, interval, load_runs
+from ..experiments.nopos import PUBLISHED_SCHEMES, published_probe, reported
+from ..experiments.nopos.published import PUBLISHED_LENGTH
+from .base import InteractiveFigure, html_table
+
+NAMES = {"nopos": "no positions", "learned": "learned", "sinusoidal": "sinusoidal", "alibi": "ALiBi", "rope": "RoPE"}
+# Those parts of the study whose models were probed at every layer: a name, that of the part, and the schemes.
+GROUPS = {
+    "causal": ("small causal", "causal, {}", tuple(NAMES)),
+    "watched": ("small causal, step by step", "causal, {}, watched", ("nopos", "learned", "alibi")),
+    "larger": ("larger causal", "larger, {}", ("nopos", "learned", "alibi")),
+    "masked": ("small masked", "masked, {}", ("nopos", "learned")),
+}
+DECIMALS = 4
+
+
+class LayerErrorFigure(InteractiveFigure):
+    """See which layers know positions: how far off a probe reads them, layer by layer.
+
+    Errors are shares of that of always guessing the middle, and layers shares of the depth: in these units models of 4
+    and 6 layers stand in one picture with the paper's, which have 24. Groups of models whose runs are not all there are
+    left out.
+
+    Args:
+        runs: of the study, those that chose the learning rates among them; those of the package by default.
+        group: of models, shown at first: "causal", "watched" (the same, probed on the way), "larger" or "masked". None:
+            the first that is complete.
+        schemes: switched on at first; all by default.
+        seeds: switched on at first; all by default.
+        step: how many steps the models were trained for; all by default. Only "watched" has others.
+        layer: that is read out at first, from 0 for what enters the first layer; by default in the middle.
+        **traits: paper, whether the paper's curves stand behind.
+
+    Raises:
+        FigureInputError: what are no runs, none of which a group is complete, or a group, scheme, seed, step or layer
+            that there is not.
+
+    Example:
+        >>> from posembed.widgets import LayerErrorFigure
+        >>> figure = LayerErrorFigure(group="masked", schemes=["nopos"])
+        >>> group = next(each for each in figure.groups if each["key"] == figure.group)
+        >>> group["name"], group["middle"], [scheme["key"] for scheme in group["schemes"]]
+        ('small masked: 4 layers, width 64', 16.0, ['nopos', 'learned'])
+    """
+
+    module = "layer_errors.js"
+
+    groups: traitlets.List = traitlets.List().tag(sync=True, figure=True)
+    known: traitlets.List = traitlets.List().tag(sync=True, figure=True)
+    published: traitlets.Dict = traitlets.Dict().tag(sync=True, figure=True)
+    group = traitlets.Unicode().tag(sync=True, figure=True)
+    schemes = traitlets.List(traitlets.Unicode()).tag(sync=True, figure=True)
+    seeds = traitlets.List(traitlets.Int()).tag(sync=True, figure=True)
+    step = traitlets.Int().tag(sync=True, figure=True)
+    depth = traitlets.Float().tag(sync=True, figure=True)
+    paper = traitlets.Bool(True).tag(sync=True, figure=True)
+
+    def __init__(
+        self,
+        runs: Sequence[RunResult] | None = None,
+        *,
+        group: str | None = None,
+        schemes: Sequence[str] | None = None,
+        seeds: Sequence[int] | None = None,
+        step: int | None = None,
+        layer: int | None = None,
+        **traits: Any,
+    ) -> None:
+        groups = _groups(load_runs("nopos") if runs is None else runs)
+        chosen = groups[_key(group, groups)]
+        n_layers, steps = chosen["n_layers"], chosen["steps"]
+        own_schemes = [scheme["key"] for scheme in chosen["schemes"]]
+        layer = _one("layer", n_layers // 2 if layer is None else layer, range(n_layers + 1))
+        super().__init__(
+            groups=list(groups.values()),
+            known=[{"key": key, "name": name} for key, name in NAMES.items()],
+            published=_published(),
+            group=chosen["key"],
+            schemes=list(NAMES) if schemes is None else _some("schemes", schemes, own_schemes),
+            seeds=_all_seeds(groups) if seeds is None else _some("seeds", seeds, chosen["seeds"]),
+            step=_one("step", steps[-1] if step is None else step, steps),
+            depth=layer / n_layers,
+            **traits,
+        )
+
+    def fallback_html(self) -> str:
+        """Show the mean error of the chosen models by layer and scheme, at each step where they were probed."""
+        group = next(group for group in self.groups if group["key"] == self.group)
+        return html_table(
+            "Interactive figure (needs JavaScript): how far off a probe reads positions from each layer, in positions, "
+            f"on the mean of {len(group['seeds'])} seeds with 95 % intervals. {group['about']} Always the middle: "
+            f"{_words(group['middle'])}; at random: {_words(group['random'])}.",
+            ["after steps", "layer", *(NAMES[scheme["key"]] for scheme in group["schemes"])],
+            [
+                [str(step), str(layer), *(_cell(scheme, k, layer) for scheme in group["schemes"])]
+                for k, step in enumerate(group["steps"])
+                for layer in range(group["n_layers"] + 1)
+            ],
+        )
+
+
+def _groups(runs: Any) -> dict[str, dict[str, Any]]:
+    """The groups of which all runs are there, by their keys."""
+    if not isinstance(runs, list | tuple) or not all(isinstance(run, RunResult) for run in runs):
+        raise FigureInputError(
+            f"runs is a {type(runs).__name__}; give a list of results, such as load_runs('nopos') or "
+            "read_results(folder) returns"
+        )
+    parts = {key: _parts(pattern, schemes, runs) for key, (_, pattern, schemes) in GROUPS.items()}
+    groups = {key: _group(key, its) for key, its in parts.items() if its is not None}
+    if not groups:
+        raise FigureInputError("no group of models is complete among these runs; run posembed grid nopos")
+    return groups
+
+
+def _parts(pattern: str, schemes: Sequence[str], runs: Sequence[RunResult]) -> dict[str, list[RunResult]] | None:
+    """The runs of each scheme; None where some are missing."""
+    # A part is found by the keys of all runs that it is looked for in, which take their time.
+    own = {scheme: [run for run in runs if run.config.scheme == scheme] for scheme in schemes}
+    try:
+        return {scheme: reported(pattern.format(scheme), its) for scheme, its in own.items()}
+    except ResultError:
+        return None
+
+
+def _group(key: str, parts: Mapping[str, list[RunResult]]) -> dict[str, Any]:
+    """What the module needs of a group."""
+    first = next(iter(parts.values()))
+    config, guesses = first[0].config, first[0].metrics["layers"]
+    probes = {scheme: [_probes(run) for run in runs] for scheme, runs in parts.items()}
+    steps = sorted(set.intersection(*(set(probe) for its in probes.values() for probe in its)))
+    size = f"{config.n_layers} layers, width {config.d_model}"
+    return {
+        "key": key,
+        "name": f"{GROUPS[key][0]}: {size}",
+        "about": f"{config.objective.capitalize()} models of {size}, trained for {config.steps} steps on texts of "
+        f"{config.length} characters.",
+        "n_layers": config.n_layers,
+        "steps": steps,
+        "seeds": [run.config.seed for run in first],
+        "middle": guesses["middle_guess"],
+        "random": guesses["random_guess"],
+        "schemes": [_scheme(scheme, its, steps) for scheme, its in probes.items()],
+    }
+
+
+def _probes(run: RunResult) -> dict[int, list[float]]:
+    """The errors by layer, by the number of steps before them."""
+    probed = {int(step): found for step, found in run.metrics.get("watched", {}).items()}
+    if "untrained" in run.metrics:
+        probed[0] = run.metrics["untrained"]
+    probed[run.config.steps] = run.metrics["layers"]
+    return {step: found["mae"] for step, found in probed.items()}
+
+
+def _scheme(key: str, probes: list[dict[int, list[float]]], steps: list[int]) -> dict[str, Any]:
+    """The errors "step seed layer" of a scheme, and their means and 95 % intervals "step layer"."""
+    errors = [[probe[step] for probe in probes] for step in steps]
+    return {
+        "key": key,
+        "errors": errors,
+        "intervals": [[_interval(layer) for layer in zip(*of_seeds, strict=True)] for of_seeds in errors],
+    }
+
+
+def _interval(errors: Sequence[float]) -> list[float]:
+    found = interval(errors)
+    return [round(each, DECIMALS) for each in (found.mean, found.low, found.high)]
+
+
+def _published() -> dict[str, Any]:
+    """The paper's curves, in shares of always guessing the middle."""
+    shares = {scheme: [round(each, DECIMALS) for each in published_probe(scheme)] for scheme in PUBLISHED_SCHEMES}
+    n_layers = len(shares["nopos"]) - 1
+    about = f"Haviv et al. (2022), causal models of {n_layers} layers, texts of {PUBLISHED_LENGTH} tokens"
+    return {"about": about, "shares": shares}
+
+
+def _all_seeds(groups: Mapping[str, dict[str, Any]]) -> list[int]:
+    return sorted({seed for group in groups.values() for seed in group["seeds"]})
+
+
+def _key(group: Any, groups: Mapping[str, dict[str, Any]]) -> str:
+    if group in list(GROUPS) and group not in groups:
+        raise FigureInputError(
+            f"group is {group!r}, of which some runs are missing; choose among {', '.join(groups)}, or run posembed "
+            "grid nopos"
+        )
+    return next(iter(groups)) if group is None else _one("group", group, list(groups))
+
+
+def _one(what: str, given: Any, known: Sequence[Any]) -> Any:
+    if type(given) is not type(known[0]) or given not in known:
+        raise FigureInputError(f"{what} is {given!r}; choose among {', '.join(map(str, known))}")
+    return given
+
+
+def _some(what: str, given: Any, known: Sequence[Any]) -> list[Any]:
+    if not isinstance(given, list | tuple) or any(each not in known for each in given):
+        raise FigureInputError(f"{what} is {given!r}; give a list of some of {', '.join(map(str, known))}")
+    return list(given)
+
+
+def _cell(scheme: Mapping[str, Any], step: int, layer: int) -> str:
+    mean, low, high = map(_words, scheme["intervals"][step][layer])
+    return f"{mean} ({low} to {high})"
+
+
+def _words(error: float) -> str:
+    """An error in positions, as exact as a few seeds can tell; never minus zero."""
+    decimals = 1 if abs(error) >= 0.995 else 2
+    return f"{round(error, decimals) + 0.0:.{decimals}f}".replace("-", "−")

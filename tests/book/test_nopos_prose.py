@@ -1,0 +1,305 @@
+"""Numbers that the sentences of the chapters on models without positions state, held against the stored runs."""
+
+import itertools
+import math
+import re
+
+import numpy as np
+import pytest
+from test_encodings_prose import said
+from test_prose import printed
+
+from posembed.data import load_corpus
+from posembed.experiments import difference, interval, load_runs
+from posembed.experiments.nopos import (
+    PUBLISHED_PERPLEXITY,
+    PUBLISHED_PROBE,
+    SCHEMES,
+    SEEDS,
+    SMALL,
+    frequency_loss,
+    lowest_error,
+    reported,
+)
+from posembed.experiments.nopos.published import PUBLISHED_LENGTH
+
+NONE, HOW, MASKED = (f"nopos/{name}" for name in ("no-positions", "how-it-knows", "masked-models"))
+
+
+@pytest.fixture(scope="module")
+def runs():
+    return load_runs("nopos")
+
+
+@pytest.fixture(scope="module")
+def causal(runs):
+    return {name: reported(f"causal, {name}", runs) for name in SCHEMES}
+
+
+@pytest.fixture(scope="module")
+def masked(runs):
+    return {name: reported(f"masked, {name}", runs) for name in SCHEMES}
+
+
+def losses(by_scheme, name):
+    return [run.metrics["loss"] for run in by_scheme[name]]
+
+
+def percent(gap):
+    return 100 * (math.exp(gap) - 1)
+
+
+def published(setting):
+    none, learned, sinusoidal, alibi = PUBLISHED_PERPLEXITY[setting]
+    return {"learned": none - learned, "sinusoidal": none - sinusoidal, "alibi": none - alibi, "none": none}
+
+
+# No positions at all.
+
+
+def test_how_far_none_is_behind(causal):
+    gap = {name: difference(losses(causal, "nopos"), losses(causal, name)) for name in SCHEMES[1:]}
+    said(
+        NONE, "Its perplexity is 9 % above that of a model with a learned table, and 20 % above that of one with RoPE."
+    )
+    said(NONE, "9 % of perplexity behind a learned table, 20 % behind RoPE, with intervals far from zero")
+    assert [round(percent(gap[name].mean)) for name in ("learned", "rope")] == [9, 20]
+    assert all(each.low > 0.03 for each in gap.values())
+    said(NONE, "it is 1.6 nats below the frequencies")
+    assert frequency_loss() - np.mean(losses(causal, "nopos")) == pytest.approx(1.6, abs=0.05)
+    said(NONE, "our table does better than our sinusoids")
+    assert difference(losses(causal, "learned"), losses(causal, "sinusoidal")).high < 0
+
+
+def test_the_model_and_its_training(causal):
+    said(NONE, "4 layers of width 64, and reads texts of 64 characters")
+    said(NONE, "A hundred steps of its training take some ten seconds; the stored runs took 1500.")
+    assert (SMALL.n_layers, SMALL.d_model, SMALL.length, SMALL.steps) == (4, 64, 64, 1500)
+    said(NONE, "then come five seeds")
+    assert {len(each) for each in causal.values()} == {len(SEEDS)} == {5}
+
+
+def test_no_two_schemes_overlap(causal):
+    found = sorted((interval(losses(causal, name)) for name in SCHEMES), key=lambda each: each.mean)
+    assert all(one.high < other.low for one, other in itertools.pairwise(found))
+
+
+def test_behind_by_as_much_in_all_parts(causal):
+    said(NONE, "It is behind from the first sixteen on, and by about as much in all four.")
+    by_part = {
+        name: np.array([run.metrics["loss_by_position"][:4] for run in causal[name]]) for name in ("nopos", "learned")
+    }
+    gaps = (by_part["nopos"] - by_part["learned"]).mean(axis=0)
+    assert gaps.min() > 0.07 and gaps.max() < 0.1
+    said(NONE, "In all schemes the loss at positions 0 to 15 is the highest.")
+    for name in SCHEMES:
+        parts = np.mean([run.metrics["loss_by_position"][:4] for run in causal[name]], axis=0)
+        assert parts.argmax() == 0, name
+
+
+def test_the_papers_gaps(causal):
+    said(NONE, "The paper's models are up to six thousand times as large")
+    assert 1.3e9 / causal["nopos"][0].metrics["parameters"] == pytest.approx(6000, rel=0.1)
+    said(NONE, "In the paper it is half a percent on the Pile or so, and under 3 % on WikiText-103.")
+    for setting in ("Pile, 125M", "Pile, 350M", "Pile, 760M", "Pile, 1.3B"):
+        gap = published(setting)
+        assert gap["learned"] / (gap["none"] - gap["learned"]) == pytest.approx(0.005, abs=0.004)
+    wikitext = published("WikiText-103")
+    assert wikitext["learned"] / (wikitext["none"] - wikitext["learned"]) < 0.03
+    said(NONE, "so there the gap of .55 is not much more than luck could make")
+    assert wikitext["learned"] == pytest.approx(0.55)
+    said(NONE, "is .11, .03, .08 and .05 in perplexity for four sizes")
+    said(NONE, "The gap to ALiBi does narrow: 2.21, 1.21, .76, .59.")
+    sizes = [published(f"Pile, {size}") for size in ("125M", "350M", "760M", "1.3B")]
+    assert [round(each["learned"], 2) for each in sizes] == [0.11, 0.03, 0.08, 0.05]
+    assert [round(each["alibi"], 2) for each in sizes] == [2.21, 1.21, 0.76, 0.59]
+
+
+def test_the_order_in_the_paper_and_ours(causal):
+    said(NONE, "of these four, none is last, ALiBi is first, and the other two lie between")
+    means = {name: np.mean(losses(causal, name)) for name in SCHEMES[:4]}
+    assert max(means, key=means.get) == "nopos" and min(means, key=means.get) == "alibi"
+    for setting, perplexities in PUBLISHED_PERPLEXITY.items():
+        if not setting.startswith("masked"):
+            assert (np.argmax(perplexities), np.argmin(perplexities)) == (0, 3), setting
+
+
+def test_characters_a_word(causal):
+    said(NONE, "The test text has 6.0 characters a word, the space included.")
+    metrics = causal["nopos"][0].metrics
+    words = math.log(metrics["perplexity_per_word"]) / math.log(metrics["perplexity_per_token"])
+    assert words == pytest.approx(6.0, abs=0.05)
+    said(NONE, "9 % a character is 64 % a word")
+    both = re.search(r"per character ([\d.]+), per word ([\d.]+)", printed(NONE)).groups()
+    assert [round(100 * (float(each) - 1)) for each in both] == [9, 64]
+
+
+def test_three_seeds_would_have_done(causal):
+    said(NONE, "Three would have done for each of these gaps.")
+    for name, n, told, of in re.findall(r"(\w+) +(\d) seeds: (\d+) of (\d+)", printed(NONE)):
+        assert (told == of) == (int(n) > 2 or name == "rope")
+    said(NONE, "with one degree of freedom an interval is thirteen times the standard error")
+    from scipy.stats import t
+
+    assert round(t.ppf(0.975, 1)) == 13
+
+
+# How does it know?
+
+
+def test_what_the_probe_reads(causal):
+    error = {name: np.mean([run.metrics["layers"]["mae"] for run in causal[name]], axis=0) for name in SCHEMES}
+    said(HOW, "at best they are off by 3.2 against 6.5")
+    assert [round(np.mean([lowest_error(run) for run in causal[name]]), 1) for name in ("nopos", "learned")] == [
+        3.2,
+        6.5,
+    ]
+    said(HOW, "from the second layer on, our models without positions know them *better*")
+    assert (error["nopos"][2:] < error["learned"][2:]).all() and error["nopos"][1] > error["learned"][1]
+    said(HOW, "to within 3 of 64 characters, where always guessing the middle is off by 16")
+    assert round(error["nopos"].min()) == 3 and causal["nopos"][0].metrics["layers"]["middle_guess"] == 16
+    said(HOW, "With ALiBi and RoPE no layer of ours gives the position away.")
+    assert min(error["alibi"].min(), error["rope"].min()) > 16
+    said(HOW, "(The paper's ALiBi model gives it away in its middle layers, if less than the others.)")
+    alibi, others = PUBLISHED_PROBE["alibi"], (PUBLISHED_PROBE["nopos"], PUBLISHED_PROBE["learned"])
+    assert min(alibi) < PUBLISHED_LENGTH / 4 / 4 and all(alibi[12] > 2 * other[12] for other in others)
+
+
+def test_on_the_way(runs):
+    said(HOW, "one layer of an untrained model is enough for half of it")
+    watched = {name: reported(f"causal, {name}, watched", runs) for name in ("nopos", "alibi")}
+    untrained = {
+        name: np.mean([run.metrics["untrained"]["mae"] for run in each], axis=0) for name, each in watched.items()
+    }
+    trained = {name: np.mean([run.metrics["layers"]["mae"] for run in each], axis=0) for name, each in watched.items()}
+    assert untrained["nopos"][1] / 16 == pytest.approx(0.55, abs=0.05)
+    said(HOW, "It starts with the leak of any causal model, and trains it away.")
+    assert untrained["alibi"][1] < 0.75 * 16 and trained["alibi"][1:].min() > 16
+
+
+def test_the_papers_curve():
+    none, learned = np.array(PUBLISHED_PROBE["nopos"]), np.array(PUBLISHED_PROBE["learned"])
+    said(HOW, "from 337 of 1024 positions to 16.5 in layer 6, and back to 133")
+    assert (round(none[0]), none.min(), none[6], round(none[-1])) == (337, 16.5, 16.5, 133)
+    said(HOW, "In the paper the table has the lower error in every layer, if only by a little in the second half.")
+    assert (learned < none).all() and (learned / none)[12:].min() > 0.8
+    said(HOW, "The paper's models have 24 layers and texts of 1024 tokens")
+    assert len(none) == 25
+
+
+def test_before_and_after_training(causal):
+    said(HOW, "The untrained causal model already leaks its positions: an error of about 9, where the middle has 16.")
+    untrained = np.mean([run.metrics["untrained"]["mae"] for run in causal["nopos"]], axis=0)
+    trained = np.mean([run.metrics["layers"]["mae"] for run in causal["nopos"]], axis=0)
+    assert np.allclose(untrained[1:], 9, atol=0.5)
+    said(HOW, "that one gives away about as much before as after; in the second the error falls to a third of it")
+    assert abs(trained[1] - untrained[1]) < 0.5 and trained[2] / trained[1] == pytest.approx(1 / 3, abs=0.05)
+
+
+def test_predictions_get_vaguer(causal):
+    said(HOW, "from the third layer of the model's first seed")
+    said(HOW, "The first few are right to the character")
+    predicted = causal["nopos"][0].metrics["layers"]["example_predictions"][3]
+    assert predicted[:5] == [0, 1, 2, 3, 4]
+    by_position = np.mean([run.metrics["layers"]["by_position"][3] for run in causal["nopos"]], axis=0)
+    parts = by_position.reshape(4, 16).mean(axis=1)
+    assert (np.diff(parts) > 0).all()
+    said(HOW, "About 650 times less.")
+    assert round((1 / 2 - 1 / 3) / (1 / 62 - 1 / 63)) == 651
+
+
+def test_how_much_the_order_matters(causal):
+    said(HOW, "the model without positions loses more than 4 nats")
+    prefixes = [run.metrics["prefix"] for run in causal["nopos"]]
+    lost = [each["shuffled"] - each["intact"] for each in prefixes]
+    assert min(lost) > 4
+    assert np.mean([each["shuffled"] for each in prefixes]) > frequency_loss() + 1
+    said(HOW, "With the last eight characters in place hardly anything is lost.")
+    assert max(each["shuffled but for the last 8"] - each["intact"] for each in prefixes) < 0.06
+
+
+def test_the_exercises_of_how(causal):
+    kept = re.findall(r"(causal-\w+), +(\d+) kept: ([+-][\d.]+) ± ([\d.]+)", printed(HOW))
+    assert len(kept) == 6
+    said(HOW, "Neither model is any worse off with the last seven characters alone")
+    assert all(float(change) < float(within) for *_, change, within in kept)
+    said(HOW, "The one without guesses even a little better")
+    assert all(float(change) < -float(within) for name, _, change, within in kept if name == "causal-nopos")
+    said(HOW, "so it fails beyond 64; float16 has eleven bits and fails beyond 512")
+    most = dict(re.findall(r"torch\.(\w+) +up to (\d+)", printed(HOW)))
+    assert (most["bfloat16"], most["float16"]) == ("64", "512")
+
+
+# And a masked model?
+
+
+def test_where_the_masked_model_ends(masked):
+    said(MASKED, ".08 nats below the frequencies")
+    gained = frequency_loss() - np.mean(losses(masked, "nopos"))
+    assert round(gained, 2) == 0.08
+    said(MASKED, "exactly where a regression on counts ends")
+    found = dict(re.findall(r"(from counts|the masked model) +([\d.]+)", printed(MASKED)))
+    assert abs(float(found["from counts"]) - float(found["the masked model"])) < 0.02
+
+
+def test_what_positions_bring(masked, causal):
+    said(
+        MASKED,
+        "A causal model of this size gained a tenth or two of a nat by positions; a masked one gains one or two nats.",
+    )
+    gain = {
+        kind: [np.mean(losses(runs, "nopos")) - np.mean(losses(runs, name)) for name in SCHEMES[1:]]
+        for kind, runs in (("causal", causal), ("masked", masked))
+    }
+    assert min(gain["causal"]) > 0.05 and max(gain["causal"]) < 0.2
+    assert min(gain["masked"]) > 0.4 and max(gain["masked"]) < 2
+    said(MASKED, "147.18 without positions, 4.06 learned, 4.07 sinusoidal, 4.00 ALiBi")
+    assert PUBLISHED_PERPLEXITY["masked, 15 % of 128"] == (147.18, 4.06, 4.07, 4.00)
+
+
+def test_the_tie(masked):
+    said(MASKED, "From step 100 to step 300 the two differ by less than a hundredth of a nat")
+    curve = {name: np.array([run.metrics["curve"] for run in masked[name]]) for name in ("nopos", "learned")}
+    assert masked["nopos"][0].config.steps / curve["nopos"].shape[1] == 50
+    between = (curve["learned"] - curve["nopos"]).mean(axis=0)
+    assert abs(between[1:6]).max() < 0.01 < abs(between[6])
+    said(MASKED, "has five seeds, an interval that includes zero, and is wrong")
+    assert not difference(curve["learned"][:, 4].tolist(), curve["nopos"][:, 4].tolist()).excludes_zero
+    said(MASKED, "they leave it after some 300 steps")
+    lower = curve["learned"].mean(axis=0) < frequency_loss() - 0.05
+    assert int(lower.argmax()) * 50 in (300, 350)
+
+
+def test_the_masking_rates(runs, masked):
+    said(MASKED, "It is largest at 15 % and smaller on both sides.")
+    said(
+        MASKED,
+        "In our runs positions lower the loss most at 15 % hidden, by 1.3 nats, and less at lower and higher rates.",
+    )
+    found = {
+        percent: [
+            [run.metrics["loss"] for run in reported(f"masked, {name}, {percent}% hidden", runs)]
+            for name in ("nopos", "learned")
+        ]
+        for percent in (5, 40, 60)
+    }
+    gaps = {percent: difference(*pair) for percent, pair in found.items()}
+    most = difference(losses(masked, "nopos"), losses(masked, "learned"))
+    assert round(most.mean, 1) == 1.3 and max(gap.high for gap in gaps.values()) < most.low
+    assert gaps[60].high < gaps[40].low
+    said(MASKED, "Without positions the rate hardly matters: 2.95 to 2.99")
+    means = [np.mean(found[percent][0]) for percent in (5, 40, 60)]
+    assert [round(means[0], 2), round(means[-1], 2)] == [2.95, 2.99] and means == sorted(means)
+    said(MASKED, "a loss of 2.11 with 5 % hidden and of 1.62 with 15 %")
+    assert [round(np.mean(each), 2) for each in (found[5][1], losses(masked, "learned"))] == [2.11, 1.62]
+    said(MASKED, "With 5 % hidden a step has 3 guesses a text instead of 10")
+    assert [round(share * 64) for share in (0.05, 0.15)] == [3, 10]
+    said(MASKED, "its loss was still falling")
+    curve = np.mean([run.metrics["curve"] for run in reported("masked, learned, 5% hidden", runs)], axis=0)
+    assert curve[-4:].mean() < curve[-8:-4].mean() - 0.02
+
+
+def test_how_many_characters_there_are():
+    said(MASKED, "ours are 83 characters")
+    said(HOW, "With only 83 different words")
+    assert len(load_corpus("sotu").vocabulary) == 83

@@ -1,0 +1,61 @@
+"""The repairs of finished pages: long names in tables break between their parts, and signatures can be read."""
+
+import ast
+import importlib.util
+import inspect
+from pathlib import Path
+
+import pytest
+
+from posembed import RunConfig
+from posembed.experiments.files.checkpoints import Checkpoint
+from posembed.experiments.grids.engines import Settings
+
+SOURCE = Path(__file__).resolve().parents[2] / "book" / "_ext" / "page_repairs.py"
+
+
+@pytest.fixture(scope="module")
+def repairs():
+    spec = importlib.util.spec_from_file_location("page_repairs", SOURCE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("text", "broken"),
+    [
+        ("layers_with_positions", "layers_<wbr>with_<wbr>positions"),
+        ("x-transformers RelativePositionBias: 3", "x-transformers Relative<wbr>Position<wbr>Bias: 3"),
+        ("bias_by_offset(offsets)", "bias_<wbr>by_<wbr>offset(<wbr>offsets)"),
+        ("d_model, PyTorch, 3 MiB, DistilBERT", "d_model, PyTorch, 3 MiB, DistilBERT"),
+        ('<code class="layers_with_positions">x</code>', '<code class="layers_with_positions">x</code>'),
+    ],
+)
+def test_long_names_of_a_table_break_between_their_parts(repairs, text, broken):
+    row = '<table class="wide table"><tr><td>{}</td></tr></table>'
+    assert repairs.TABLE.sub(repairs.breakable, row.format(text)) == row.format(broken)
+
+
+def test_other_text_is_left_alone(repairs):
+    html = '<p>layers_with_positions</p><table class="dataframe"><td>layers_with_positions</td></table>'
+    assert repairs.TABLE.sub(repairs.breakable, html) == html
+
+
+@pytest.mark.parametrize(
+    ("kind", "made"),
+    [(RunConfig, {"dict()"}), (Settings, {"Keeping()"}), (Checkpoint, set())],
+    ids=lambda each: str(each),
+)
+def test_defaults_that_are_made_anew_can_be_read(repairs, kind, made):
+    signature = str(inspect.signature(kind))
+    repaired, returns = repairs.show_made_defaults(None, "class", kind.__name__, kind, None, signature, "None")
+    # Types are names of modules there, which Python can read as well.
+    (function,) = ast.parse(f"def made{repaired.replace('~', '')}: ...").body
+    assert {ast.unparse(default) for default in function.args.defaults if isinstance(default, ast.Call)} == made
+    assert returns == "None"
+
+
+def test_signatures_of_all_else_stay(repairs):
+    assert repairs.show_made_defaults(None, "function", "f", len, None, "(obj, /)", "int") is None
+    assert repairs.show_made_defaults(None, "class", "RunConfig", RunConfig, None, None, None) is None
