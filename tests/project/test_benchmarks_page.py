@@ -32,8 +32,10 @@ def test_a_part_that_was_measured_by_itself_says_when_and_by_which_clock():
     run |= {"date": "2030-01-02T03:04", "settings": {"clock": "processor"}}
     before, part = page.render(document | {"refreshed": {"rope": run}}).split("## Rotary positions\n")
     assert "2030" not in before
-    assert part.splitlines()[1].startswith("Measured by itself on 2030-01-02: ")
-    assert part.splitlines()[1].endswith("in time of the processor, as other programs ran too.")
+    # Above the part's tables, after the note on what its words mean.
+    (line,) = (line for line in part.split("### ")[0].splitlines() if line.startswith("Measured by itself"))
+    assert line.startswith("Measured by itself on 2030-01-02: ")
+    assert line.endswith("in time of the processor, as other programs ran too.")
 
 
 def test_training_is_told_in_tokens_a_second():
@@ -41,6 +43,6 @@ def test_training_is_told_in_tokens_a_second():
     rows = [row for row in document["rows"] if row["work"] == "training"]
     assert rows
     for row in rows:
-        assert f"| {row['tokens'] / row['median']:,.0f} |" in page.row(row, 5)
+        assert f"| {row['tokens'] / row['median']:,.0f} |" in page.row(row, 6)
     failed = rows[0] | {"failed": "skipped: no room"}
-    assert page.row(failed, 5).count("|") == page.row(rows[0], 5).count("|") == 6
+    assert page.row(failed, 6).count("|") == page.row(rows[0], 6).count("|") == 7
