@@ -4,6 +4,8 @@ import json
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
@@ -46,3 +48,20 @@ def test_training_is_told_in_tokens_a_second():
         assert f"| {row['tokens'] / row['median']:,.0f} |" in page.row(row, 6)
     failed = rows[0] | {"failed": "skipped: no room"}
     assert page.row(failed, 6).count("|") == page.row(rows[0], 6).count("|") == 7
+
+
+@pytest.mark.parametrize(
+    ("row", "cells"),
+    [
+        ({}, ["2.25\u00a0ms", "1.00", "14.8\u00a0MiB", "3×10<sup>−8</sup>"]),
+        ({"median": 2.6342, "ratio": 1169.3}, ["2.63\u00a0s", "1,169", "14.8\u00a0MiB", "3×10<sup>−8</sup>"]),
+        ({"median": 12.16e-6, "ratio": 0.5}, ["12.2\u00a0µs", "0.50", "14.8\u00a0MiB", "3×10<sup>−8</sup>"]),
+        ({"memory": 1.25 * 2**30, "error": 0.0}, ["2.25\u00a0ms", "1.00", "1.25\u00a0GiB", "0"]),
+        ({"memory": 512, "error": 2.0}, ["2.25\u00a0ms", "1.00", "0.5\u00a0KiB", "2×10<sup>0</sup>"]),
+        ({"work": "probes", "error": 13.371}, ["2.25\u00a0ms", "1.00", "14.8\u00a0MiB", "13.4"]),
+    ],
+)
+def test_numbers_have_three_digits_and_their_unit_beside_them(row, cells):
+    whole = {"work": "rope", "candidate": "one", "failed": "", "median": 2.25e-3, "ratio": 1.0}
+    whole |= {"memory": 14.8 * 2**20, "error": 3.02e-8} | row
+    assert page.row(whole, len(page.COLUMNS)) == page.table_row(["one", *cells])
