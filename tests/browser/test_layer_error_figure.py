@@ -25,7 +25,7 @@ from .checks import (
 )
 from .chromium import into_view, printed, serve_folder, styles
 from .colours import LIGHT_AND_DARK, VISIBLE, contrast, ink_and_paper, luminance
-from .figures import Figure, number, numbers, touch
+from .figures import Figure, number, numbers, touch, write_alone
 
 SEEDS = [1, 2, 3, 4, 5]
 WATCHED = watched_steps()
@@ -33,19 +33,6 @@ N_LAYERS = {"causal": 4, "watched": 4, "larger": 6, "masked": 4}
 MIDDLE = {"causal": 16, "watched": 16, "larger": 32, "masked": 16}
 # The state has four decimals, and a drawing's paths have two decimals of a pixel, of which the chart has hundreds.
 ROUNDING, DRAWN = 0.5e-4 + 1e-9, 0.002
-# A page with the figure alone, which takes the colours of the window as the book's pages do.
-PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Layers</title>
-<link rel="icon" href="data:,">
-<script>document.documentElement.dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
-</script>
-<style>body {{ margin: 0 1rem; font: 16px/1.65 sans-serif; }}
-html[data-theme="dark"] {{ background: #121212; color: #ddd; }}</style>
-</head>
-<body><main>{figure}</main><p style="height: 60rem">Below it.</p></body>
-</html>"""
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +40,7 @@ def site(tmp_path_factory):
     """The address of a folder with two such pages: one with invented runs of all groups, one with the package's own."""
     folder = tmp_path_factory.mktemp("layers")
     for kind, figure in ((LayerErrors, LayerErrorFigure(invented_runs())), (Stored, LayerErrorFigure())):
-        (folder / kind.chapter).write_text(PAGE.format(figure=figure.page_html()), encoding="utf-8")
+        write_alone(kind, figure, folder)
     with serve_folder(folder) as address:
         yield address
 
@@ -507,9 +494,8 @@ def test_readable_without_javascript(open_address, site):
 
 
 def test_opens_from_a_file(open_address, tmp_path):
-    page = PAGE.format(figure=LayerErrorFigure(invented_runs(), group="masked").page_html())
-    (tmp_path / "layers.html").write_text(page, encoding="utf-8")
-    figure = LayerErrors(open_address((tmp_path / "layers.html").as_uri()))
+    page = write_alone(LayerErrors, LayerErrorFigure(invented_runs(), group="masked"), tmp_path)
+    figure = LayerErrors(open_address(page.as_uri()))
     figure.slide(layer=3)
     assert_numbers(figure, "masked", 3)
 

@@ -7,6 +7,7 @@ on. Each run is written down every five steps. The functions here stand in the m
 of joblib and of Ray by value.
 """
 
+import contextlib
 import json
 import os
 import signal
@@ -108,13 +109,23 @@ def wait_for_the_end():
     time.sleep(600)
 
 
+def tried(start):
+    """Start a machine of a cluster, again if need be: Ray gives up after half a minute, too early on a busy one."""
+    from posembed.experiments.grids.ray_engine import STARTS
+
+    for _ in range(STARTS - 1):
+        with contextlib.suppress(Exception):
+            return start()
+    return start()
+
+
 def with_a_cluster(folder, deaths):
     """A head without cores and two machines with one each; that of the victim is taken away."""
     import ray
     from ray.cluster_utils import Cluster
 
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
-    machines = [cluster.add_node(num_cpus=1, object_store_memory=80 * 2**20) for _ in range(2)]
+    cluster = tried(lambda: Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False}))
+    machines = [tried(lambda: cluster.add_node(num_cpus=1, object_store_memory=80 * 2**20)) for _ in range(2)]
     ray.init(address=cluster.address, log_to_driver=False)
 
     def take_away():
