@@ -136,7 +136,9 @@ def test_characters_a_word(causal):
 
 def test_three_seeds_would_have_done(causal):
     said(NONE, "Three would have done for each of these gaps.")
-    for name, n, told, of in re.findall(r"(\w+) +(\d) seeds: (\d+) of (\d+)", printed(NONE)):
+    rows = re.findall(r"(\w+) +(\d) seeds: (\d+) of (\d+)", printed(NONE))
+    assert len(rows) == 3 * 3
+    for name, n, told, of in rows:
         assert (told == of) == (int(n) > 2 or name == "rope")
     said(NONE, "with one degree of freedom an interval is thirteen times the standard error")
     from scipy.stats import t
