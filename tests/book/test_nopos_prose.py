@@ -6,24 +6,30 @@ import re
 
 import numpy as np
 import pytest
+import torch
 from test_encodings_prose import said
-from test_prose import printed
+from test_prose import cells, printed
 
 from posembed.data import load_corpus
+from posembed.encodings import T5, Shaw
 from posembed.experiments import difference, interval, load_runs
 from posembed.experiments.nopos import (
+    PARTS,
     PUBLISHED_PERPLEXITY,
     PUBLISHED_PROBE,
     SCHEMES,
     SEEDS,
     SMALL,
     frequency_loss,
+    loss_past,
     lowest_error,
     reported,
 )
 from posembed.experiments.nopos.published import PUBLISHED_LENGTH
 
-NONE, HOW, MASKED = (f"nopos/{name}" for name in ("no-positions", "how-it-knows", "masked-models"))
+NONE, HOW, MASKED, AFTER = (
+    f"nopos/{name}" for name in ("no-positions", "how-it-knows", "masked-models", "after-nopos")
+)
 
 
 @pytest.fixture(scope="module")
@@ -303,3 +309,144 @@ def test_how_many_characters_there_are():
     said(MASKED, "ours are 83 characters")
     said(HOW, "With only 83 different words")
     assert len(load_corpus("sotu").vocabulary) == 83
+
+
+# After NoPos.
+
+
+@pytest.fixture(scope="module")
+def all_schemes(runs):
+    """The runs of every scheme that was tested past its length, as the chapter collects them."""
+    parts = (*PARTS["causal"], *PARTS["longer"])
+    names = {part.runs[0].scheme: part.name for part in parts if part.name == f"causal, {part.runs[0].scheme}"}
+    return {scheme: reported(name, runs) for scheme, name in names.items()}
+
+
+def rise(of_scheme):
+    return difference([loss_past(run) for run in of_scheme], [loss_past(run, 48, 64) for run in of_scheme])
+
+
+def test_who_notices_the_end_of_the_training(all_schemes):
+    found = {name: rise(each) for name, each in all_schemes.items()}
+    said(AFTER, "Three schemes do not notice, or by two hundredths of a nat: ALiBi and KERPLE")
+    level = {name for name, each in found.items() if round(each.mean, 2) <= 0.02}
+    assert level == {"alibi", "kerple", "shaw"}
+    said(AFTER, "where all offsets from 16 on share one")
+    assert Shaw(16).max_distance == 16
+    said(AFTER, "FIRE and CoPE lose two or three tenths.")
+    assert [round(found[name].mean, 1) for name in ("fire", "cope")] == [0.2, 0.3]
+    said(AFTER, "T5's buckets do no better than no positions")
+    assert found["t5"].mean > found["nopos"].mean
+    said(AFTER, "Past the trained length the loss of ours rises by a nat")
+    assert round(found["nopos"].mean, 1) == 1.0
+    said(AFTER, "less than with a table, sinusoids or RoPE, more than with ALiBi, KERPLE or Shaw's vectors")
+    assert all(found["nopos"].high < found[name].low for name in ("learned", "sinusoidal", "rope"))
+    assert all(found[name].high < found["nopos"].low for name in level)
+
+
+def test_the_picture_of_longer_texts(all_schemes):
+    """Its description is read by those who do not see it."""
+    at = {
+        name: np.mean([run.metrics["loss_by_position"] for run in each], axis=0) for name, each in all_schemes.items()
+    }
+    picture = " ".join(cell["metadata"].get("mystnb", {}).get("image", {}).get("alt", "") for cell in cells(AFTER))
+    assert "ALiBi stays level at 1.3. No positions and T5 rise steadily to 3. " in picture
+    assert np.abs(at["alibi"][4:] - 1.3).max() < 0.05
+    for name in ("nopos", "t5"):
+        assert round(at[name][-1]) == 3 and (np.diff(at[name][3:]) > 0).all()
+    assert "RoPE holds to about 100 and then rises to 3.8. Learned jumps to 3.5 at once, " in picture
+    assert at["rope"][6] < 1.4 < 2 < at["rope"][7] and round(at["rope"][-1], 1) == 3.8
+    assert round(at["learned"][4], 1) == 3.5
+    assert "sinusoidal within two groups." in picture
+    assert at["sinusoidal"][4] < 3 < at["sinusoidal"][5]
+
+
+def test_buckets_that_the_training_reaches(runs, all_schemes):
+    said(AFTER, "T5's last five buckets are for offsets that no text of 64 has.")
+    said(AFTER, "three more seeds, with buckets that end at an offset of 32 instead of 128")
+    buckets = T5(4, causal=True)
+    assert buckets.max_distance == 128 and buckets.n_buckets - 1 - int(buckets.bucket(torch.tensor(-63))) == 5
+    shorter = reported("causal, t5 with buckets to 32", runs)
+    assert len(shorter) == 3 and shorter[0].config.scheme_options == {"t5": {"max_distance": 32}}
+    said(AFTER, "With buckets that end within the text T5 goes as far as ALiBi, at no cost before position 64.")
+    assert rise(shorter).mean < rise(all_schemes["alibi"]).high
+    cost = difference(losses({"": shorter}, ""), losses(all_schemes, "t5"))
+    assert abs(cost.mean) < 0.01 and not cost.excludes_zero
+
+
+def test_positions_taken_away(all_schemes):
+    said(AFTER, "None of them is better than guessing by frequency.")
+    for name in SCHEMES[1:]:
+        found = interval([run.metrics["dropped"]["loss"] for run in all_schemes[name]])
+        assert found.mean > frequency_loss()
+
+
+@pytest.fixture(scope="module")
+def further(runs):
+    names = ("nopos, further", *(f"{name}, further{more}" for name in ("learned", "rope") for more in ("", " without")))
+    return {name: reported(f"causal, {name}", runs) for name in names}
+
+
+def test_trained_further(further):
+    said(AFTER, "three hundred further steps, a fifth of the training")
+    config = further["nopos, further"][0].config
+    assert (config.further_steps, config.further_steps / config.steps) == (300, 1 / 5)
+    said(AFTER, "The models are .6 and .4 nats behind one that never had positions and was trained as long")
+    never = further["nopos, further"]
+    behind, past, gained = [], [], []
+    for name in ("learned", "rope"):
+        without, kept = further[f"{name}, further without"], further[f"{name}, further"]
+        behind.append(round(np.mean(losses({"": without}, "")) - np.mean(losses({"": never}, "")), 1))
+        past.append(difference([loss_past(run) for run in without], [loss_past(run) for run in never]))
+        gained.append(
+            round(np.mean([loss_past(run) for run in kept]) - np.mean([loss_past(run) for run in without]), 1)
+        )
+        curve = np.mean([run.metrics["curve"] for run in without], axis=0)
+        assert curve[-1] < curve[-2] - 0.05 < curve[-3] - 0.1
+    assert behind == [0.6, 0.4] and gained == [0.9, 0.5]
+    said(AFTER, "and their loss was still falling")
+    said(AFTER, "Past it they are about as good as that one")
+    assert all(abs(each.mean) < 0.05 for each in past)
+    said(AFTER, "better than the models that kept their positions, by .9 nats for the table and .5 for RoPE")
+    said(AFTER, "At 64 to 255 ALiBi has 1.3 nats, both of these about 2.3.")
+    for name in ("nopos, further", "learned, further without", "rope, further without"):
+        assert np.mean([loss_past(run) for run in further[name]]) == pytest.approx(2.3, abs=0.06)
+
+
+def test_alibi_past_its_length(all_schemes):
+    assert round(np.mean([loss_past(run) for run in all_schemes["alibi"]]), 1) == 1.3
+
+
+def test_layers_without_rope():
+    said(AFTER, "In our study RoPE acts in three layers of four, and the last has none.")
+    three = next(part for part in PARTS["longer"] if part.name == "causal, rope in three layers of four")
+    assert (three.runs[0].layers_with_positions, three.runs[0].n_layers) == ((0, 1, 2), 4)
+    said(AFTER, "All four leave RoPE out of every fourth layer, counted from the fourth.")
+    rows = re.findall(r"(\d+) of (\d+) without: \[3, 7, 11\]", printed(AFTER))
+    assert len(rows) == 4 and all(int(n) / int(of) == 1 / 4 for n, of in rows)
+
+
+def test_the_exercises_of_after():
+    said(AFTER, "It helps a little just beyond the trained length, costs a little within it")
+    rows = re.findall(r"factor [\d.]+: ([\d.]+) ([\d.]+) ([\d.]+)", printed(AFTER))
+    (within, just, far), (other_within, other_just, other_far) = ([float(each) for each in row] for row in rows)
+    assert 0 < other_within - within < 0.05 < just - other_just < 0.1 and abs(other_far - far) < 0.03
+    said(AFTER, "No positions and T5's buckets follow a group later, then RoPE, then xPos, FIRE and CoPE.")
+    groups = dict(re.findall(r"(\w+) +(64|80|96|112)$", printed(AFTER), re.M))
+    assert groups == {
+        **dict.fromkeys(("learned", "sinusoidal", "learnable_sinusoidal"), "64"),
+        **dict.fromkeys(("nopos", "t5"), "80"),
+        "rope": "96",
+        **dict.fromkeys(("xpos", "fire", "cope"), "112"),
+    }
+    said(AFTER, "Between 6 and 15.")
+    seeds = [int(each) for each in re.findall(r"seeds (\d+)", printed(AFTER))]
+    assert (min(seeds), max(seeds)) == (6, 15)
+
+
+def test_two_in_five_studies():
+    said(
+        AFTER,
+        "Of studies with ten independent comparisons and nothing behind any of them, two in five have at least one",
+    )
+    assert round(1 - 0.95**10, 1) == 0.4

@@ -10,7 +10,8 @@ masked one with learned positions stood at the loss of guessing by frequency for
 3. "larger": causal, 6 layers, width 128, length 128. None, learned and ALiBi, three seeds; none and learned at lengths
    32 and 256, with as many tokens a step, three seeds.
 4. "longer": past the trained length. The models of 1, and three seeds each of all other schemes; RoPE in three layers
-   of four; models trained further for a fifth of their steps, with their positions and without.
+   of four; models trained further for a fifth of their steps, with their positions and without. Added when the
+   results of d were known: T5 with buckets that end at an offset of 32, three seeds.
 5. "watched": none, learned and ALiBi as in 1, three seeds, with their layers probed on the way; for a picture.
 
 What is compared was fixed before the runs:
@@ -74,7 +75,7 @@ def run_of(base: RunConfig, scheme: str, **changes: Any) -> RunConfig:
         {'learned': {'std': 0.125}}
     """
     options = {"learned": {"std": base.weight_std}} if scheme == "learned" else {}
-    return replace(base, scheme=scheme, scheme_options=options, **changes)
+    return replace(base, scheme=scheme, **({"scheme_options": options} | changes))
 
 
 def tuning(base: RunConfig, scheme: str) -> tuple[RunConfig, ...]:
@@ -162,7 +163,10 @@ def _longer() -> list[Part]:
         for scheme in DROPPED
     ]
     three = part("causal, rope in three layers of four", SMALL, "rope", layers_with_positions=THREE_OF_FOUR)
-    return [*others, three, *further, *without]
+    # T5's own last bucket starts at an offset of 113; no text of 64 reaches it.
+    options = {"t5": {"max_distance": SMALL.length // 2}}
+    buckets = part("causal, t5 with buckets to 32", SMALL, "t5", scheme_options=options)
+    return [*others, three, buckets, *further, *without]
 
 
 def _watched() -> list[Part]:
