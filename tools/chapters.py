@@ -135,6 +135,7 @@ def execute(paths):
                 kernel_name="python3",
                 resources=resources,
                 store_widget_state=False,
+                coalesce_streams=True,
                 extra_arguments=["--log-level=40"],
             )
             client.execute(env=chapter_environment(empty))

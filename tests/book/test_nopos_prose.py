@@ -344,12 +344,17 @@ def test_who_notices_the_end_of_the_training(all_schemes):
     assert all(found[name].high < found["nopos"].low for name in level)
 
 
+def pictures(chapter):
+    """The descriptions of all pictures of a chapter."""
+    return " ".join(cell["metadata"].get("mystnb", {}).get("image", {}).get("alt", "") for cell in cells(chapter))
+
+
 def test_the_picture_of_longer_texts(all_schemes):
     """Its description is read by those who do not see it."""
     at = {
         name: np.mean([run.metrics["loss_by_position"] for run in each], axis=0) for name, each in all_schemes.items()
     }
-    picture = " ".join(cell["metadata"].get("mystnb", {}).get("image", {}).get("alt", "") for cell in cells(AFTER))
+    picture = pictures(AFTER)
     assert "ALiBi stays level at 1.3. No positions and T5 rise steadily to 3. " in picture
     assert np.abs(at["alibi"][4:] - 1.3).max() < 0.05
     for name in ("nopos", "t5"):
@@ -405,12 +410,29 @@ def test_trained_further(further):
         assert curve[-1] < curve[-2] - 0.05 < curve[-3] - 0.1
     assert behind == [0.6, 0.4] and gained == [0.9, 0.5]
     said(AFTER, "and their loss was still falling")
-    said(AFTER, "Past it they are about as good as that one")
+    said(AFTER, "Past it their loss rises more slowly; over all of 64 to 255 they are about as good as that one")
+    rises = {name: rise(further[name]) for name in further}
+    assert all(rises[f"{name}, further without"].high < rises["nopos, further"].low for name in ("learned", "rope"))
     assert all(abs(each.mean) < 0.05 for each in past)
     said(AFTER, "better than the models that kept their positions, by .9 nats for the table and .5 for RoPE")
     said(AFTER, "At 64 to 255 ALiBi has 1.3 nats, both of these about 2.3.")
     for name in ("nopos, further", "learned, further without", "rope, further without"):
         assert np.mean([loss_past(run) for run in further[name]]) == pytest.approx(2.3, abs=0.06)
+
+
+def test_the_picture_of_the_further_training(further):
+    picture = pictures(AFTER)
+    at = {name: np.mean([run.metrics["loss_by_position"] for run in each], axis=0) for name, each in further.items()}
+    without = [f"{name}, further without" for name in ("learned", "rope")]
+    assert "lie at 1.2 to 1.5, those whose positions were dropped at 1.8 to 2. " in picture
+    for name in further:
+        low, high = (1.8, 2.05) if name in without else (1.2, 1.55)
+        assert low - 0.05 < at[name][:4].min() and at[name][:4].max() <= high + 0.01, name
+    assert "the table kept jumps to 3.2, RoPE kept rises to 3.6 from about 110 on" in picture
+    assert round(at["learned, further"][4], 1) == 3.2 and round(at["rope, further"][-1], 1) == 3.6
+    assert at["rope, further"][6] < 1.4 < 2 < at["rope, further"][7]
+    assert "rise slowly to between 2.4 and 2.8." in picture
+    assert all(2.35 < at[name][-1] < 2.85 for name in (*without, "nopos, further"))
 
 
 def test_alibi_past_its_length(all_schemes):
