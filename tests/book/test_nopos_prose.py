@@ -10,6 +10,7 @@ import torch
 from test_encodings_prose import said
 from test_prose import cells, printed
 
+from posembed import schemes
 from posembed.data import load_corpus
 from posembed.encodings import T5, Shaw
 from posembed.experiments import difference, interval, load_runs
@@ -24,6 +25,7 @@ from posembed.experiments.nopos import (
     loss_past,
     lowest_error,
     reported,
+    rise_past,
 )
 from posembed.experiments.nopos.published import PUBLISHED_LENGTH
 
@@ -316,23 +318,16 @@ def test_how_many_characters_there_are():
 
 @pytest.fixture(scope="module")
 def all_schemes(runs):
-    """The runs of every scheme that was tested past its length, as the chapter collects them."""
-    parts = (*PARTS["causal"], *PARTS["longer"])
-    names = {part.runs[0].scheme: part.name for part in parts if part.name == f"causal, {part.runs[0].scheme}"}
-    return {scheme: reported(name, runs) for scheme, name in names.items()}
-
-
-def rise(of_scheme):
-    return difference([loss_past(run) for run in of_scheme], [loss_past(run, 48, 64) for run in of_scheme])
+    return {name: reported(f"causal, {name}", runs) for name in schemes()}
 
 
 def test_who_notices_the_end_of_the_training(all_schemes):
-    found = {name: rise(each) for name, each in all_schemes.items()}
+    found = {name: rise_past(each) for name, each in all_schemes.items()}
     said(AFTER, "Three schemes do not notice, or by two hundredths of a nat: ALiBi and KERPLE")
     level = {name for name, each in found.items() if round(each.mean, 2) <= 0.02}
     assert level == {"alibi", "kerple", "shaw"}
     said(AFTER, "where all offsets from 16 on share one")
-    assert Shaw(16).max_distance == 16
+    assert Shaw(8).max_distance == 16 and not all_schemes["shaw"][0].config.scheme_options
     said(AFTER, "FIRE and CoPE lose two or three tenths.")
     assert [round(found[name].mean, 1) for name in ("fire", "cope")] == [0.2, 0.3]
     said(AFTER, "T5's buckets do no better than no positions")
@@ -374,7 +369,7 @@ def test_buckets_that_the_training_reaches(runs, all_schemes):
     shorter = reported("causal, t5 with buckets to 32", runs)
     assert len(shorter) == 3 and shorter[0].config.scheme_options == {"t5": {"max_distance": 32}}
     said(AFTER, "With buckets that end within the text T5 goes as far as ALiBi, at no cost before position 64.")
-    assert rise(shorter).mean < rise(all_schemes["alibi"]).high
+    assert rise_past(shorter).mean < rise_past(all_schemes["alibi"]).high
     cost = difference(losses({"": shorter}, ""), losses(all_schemes, "t5"))
     assert abs(cost.mean) < 0.01 and not cost.excludes_zero
 
@@ -411,7 +406,7 @@ def test_trained_further(further):
     assert behind == [0.6, 0.4] and gained == [0.9, 0.5]
     said(AFTER, "and their loss was still falling")
     said(AFTER, "Past it their loss rises more slowly; over all of 64 to 255 they are about as good as that one")
-    rises = {name: rise(further[name]) for name in further}
+    rises = {name: rise_past(further[name]) for name in further}
     assert all(rises[f"{name}, further without"].high < rises["nopos, further"].low for name in ("learned", "rope"))
     assert all(abs(each.mean) < 0.05 for each in past)
     said(AFTER, "better than the models that kept their positions, by .9 nats for the table and .5 for RoPE")

@@ -4,10 +4,19 @@ from dataclasses import replace
 
 import pytest
 
-from posembed import RunResult
+from posembed import RunConfig, RunResult
 from posembed.data import load_corpus
 from posembed.errors import ResultError
-from posembed.experiments.nopos import PARTS, RATES, contrasts, frequency_loss, loss_past, lowest_error, reported
+from posembed.experiments.nopos import (
+    PARTS,
+    RATES,
+    contrasts,
+    frequency_loss,
+    loss_past,
+    lowest_error,
+    reported,
+    rise_past,
+)
 
 ALL = {part.name: part for parts in PARTS.values() for part in parts}
 # What each scheme gains, in nats; what a seed adds is the same for all schemes.
@@ -84,6 +93,10 @@ def test_what_is_not_there_is_named(runs):
         loss_past(runs[0], end=512)
     with pytest.raises(ResultError, match="has no loss at positions 60 to 255"):
         loss_past(runs[0], first=60)
+    with pytest.raises(ResultError, match="has no loss at positions 64 to 255"):
+        rise_past([RunResult(RunConfig(), {"loss_by_position": [1.0] * 4}, {}, "", 1.0)] * 2)
+    with pytest.raises(ResultError, match="at least two finite numbers, one for each seed"):
+        rise_past(runs[:1])
     with pytest.raises(ResultError, match="has no inspection 'watched'; choose one that has"):
         lowest_error(runs[0], "watched")
 

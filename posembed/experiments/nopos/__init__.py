@@ -1,6 +1,6 @@
 """The NoPos study: its plan, its runs, and what was to be compared."""
 
-from .contrasts import contrasts, frequency_loss, loss_past, lowest_error, reported
+from .contrasts import contrasts, frequency_loss, loss_past, lowest_error, reported, rise_past
 from .models import MODELS, load_model, model_card, run_of_model
 from .plan import (
     DROPPED,
@@ -51,6 +51,7 @@ __all__ = [
     "part",
     "published_probe",
     "reported",
+    "rise_past",
     "run_of",
     "run_of_model",
     "tuning",

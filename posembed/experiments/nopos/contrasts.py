@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from ...data import load_corpus
+from ...encodings import schemes
 from ...errors import ResultError
 from ..intervals import Interval, difference
 from ..result import RunResult
@@ -104,6 +105,24 @@ def loss_past(run: RunResult, first: int = 64, end: int = 256) -> float:
     return float(np.mean(groups))
 
 
+def rise_past(runs: Sequence[RunResult]) -> Interval:
+    """By how much the loss past the trained length is above that at the end of it, in nats; one number for each run.
+
+    The mean at positions 64 to 255 minus the mean at 48 to 63; 0 where a model does not notice the end.
+
+    Raises:
+        ResultError: a run that was not tested there, or fewer than two runs.
+
+    Example:
+        >>> from posembed import RunConfig, RunResult
+        >>> from posembed.experiments.nopos import rise_past
+        >>> metrics = [{"loss_by_position": [2.0] * 4 + [past] * 12} for past in (2.9, 3.1)]
+        >>> round(rise_past([RunResult(RunConfig(), each, {}, "", 1.0) for each in metrics]).mean, 6)
+        1.0
+    """
+    return difference([loss_past(run) for run in runs], [loss_past(run, 48, 64) for run in runs])
+
+
 def lowest_error(run: RunResult, inspection: str = "layers") -> float:
     """The lowest error of the probe over all layers that attend, in positions.
 
@@ -158,17 +177,7 @@ def _masked(parts: Parts) -> dict[str, Interval]:
 
 def _longer(parts: Parts) -> dict[str, Interval]:
     """D and e."""
-    tested = {
-        part.runs[0].scheme: parts[part.name]
-        for part in (*PARTS["causal"], *PARTS["longer"])
-        if part.name == f"causal, {part.runs[0].scheme}"
-    }
-    found = {
-        f"past the trained length: {scheme}": difference(
-            [loss_past(run) for run in runs], [loss_past(run, 48, 64) for run in runs]
-        )
-        for scheme, runs in tested.items()
-    }
+    found = {f"past the trained length: {scheme}": rise_past(parts[f"causal, {scheme}"]) for scheme in schemes()}
     few = {**parts, "causal, rope": parts["causal, rope"][: len(FEW_SEEDS)]}
     return found | _both("rope in three layers of four minus rope", few, THREE_LAYERS, "causal, rope")
 

@@ -75,7 +75,8 @@ def run_of(base: RunConfig, scheme: str, **changes: Any) -> RunConfig:
         {'learned': {'std': 0.125}}
     """
     options = {"learned": {"std": base.weight_std}} if scheme == "learned" else {}
-    return replace(base, scheme=scheme, **({"scheme_options": options} | changes))
+    options |= changes.pop("scheme_options", {})
+    return replace(base, scheme=scheme, scheme_options=options, **changes)
 
 
 def tuning(base: RunConfig, scheme: str) -> tuple[RunConfig, ...]:
@@ -163,7 +164,7 @@ def _longer() -> list[Part]:
         for scheme in DROPPED
     ]
     three = part("causal, rope in three layers of four", SMALL, "rope", layers_with_positions=THREE_OF_FOUR)
-    # T5's own last bucket starts at an offset of 113; no text of 64 reaches it.
+    # T5's own buckets end at an offset of 128; the last of them are for offsets that no text of 64 has.
     options = {"t5": {"max_distance": SMALL.length // 2}}
     buckets = part("causal, t5 with buckets to 32", SMALL, "t5", scheme_options=options)
     return [*others, three, buckets, *further, *without]
