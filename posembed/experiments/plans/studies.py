@@ -25,8 +25,8 @@ class Standing:
     Example:
         >>> from posembed.experiments.plans.presets import load_study
         >>> from posembed.experiments.plans.studies import standing
-        >>> len(standing(load_study("nopos", "smoke"), "no-such-folder").left)
-        79
+        >>> standing(load_study("nopos", "smoke"), "no-such-folder").n_done
+        0
     """
 
     n_runs: int
