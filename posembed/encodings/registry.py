@@ -123,6 +123,9 @@ def _check_options(options: Mapping[str, Mapping[str, Any]], names: list[str]) -
         raise EncodingInputError(f"options are {options!r}; give a mapping of schemes to mappings of their options")
     for each, its_options in options.items():
         if each not in names:
+            owner = next((name for name in names if each in _option_names(name)), None)
+            if owner is not None:
+                raise EncodingInputError(f"{each!r} is an option of {owner}; give {{{owner!r}: {{{each!r}: ...}}}}")
             there = ", ".join(names) or "an instance, which takes none"
             raise EncodingInputError(f"there are options for {each!r}, but the scheme is {there}; remove them")
         if not isinstance(its_options, Mapping):

@@ -187,6 +187,8 @@ def test_sizes_that_a_scheme_cannot_be_made_for(name, sizes, message):
         ("xpos", {"xpos": {"scaling": None}}, "xpos has no option 'scaling'; it has scale_base, origin, base, layout"),
         ("rope", {"t5": {}}, "there are options for 't5', but the scheme is rope; remove them"),
         ("rope+alibi", {"RoPE": {}}, "there are options for 'RoPE', but the scheme is rope, alibi; remove them"),
+        ("rope", {"base": 500.0}, "'base' is an option of rope; give {'rope': {'base': ...}}"),
+        ("nopos+t5", {"n_buckets": 8}, "'n_buckets' is an option of t5; give {'t5': {'n_buckets': ...}}"),
         ("t5", {"t5": 64}, "the options for 't5' are 64; give a mapping of names to values"),
         ("t5", {"t5": None}, "the options for 't5' are None; give a mapping"),
         (RoPE(8), {"rope": {}}, "there are options for 'rope', but the scheme is an instance, which takes none"),

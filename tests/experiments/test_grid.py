@@ -185,6 +185,29 @@ def test_what_cannot_be_meant_is_refused_before_anything_is_run(tmp_path, option
 
 
 @pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("configs", "message"),
+    [
+        (GRID[0], "configs is a RunConfig; give a list of RunConfig"),
+        (None, "configs is a NoneType; give a list of RunConfig"),
+        ([GRID[0], {"scheme": "rope"}], "{'scheme': 'rope'} among the configs is no RunConfig; give a list"),
+        ("rope", "'r' among the configs is no RunConfig"),
+    ],
+    ids=["one config", "nothing", "a mapping", "a name"],
+)
+def test_what_is_no_list_of_configs(tmp_path, configs, message):
+    with pytest.raises(RunConfigError) as caught:
+        run_grid(configs, engine="serial", out=tmp_path)
+    assert message in str(caught.value) and "\n" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_configs_that_can_be_gone_through_only_once(tmp_path):
+    results = run_grid((config for config in GRID[:2]), engine="serial", out=tmp_path)
+    assert [result.config for result in results] == GRID[:2]
+
+
+@pytest.mark.bad_input
 def test_ray_that_is_not_installed(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(RunConfigError) as caught:

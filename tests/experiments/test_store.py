@@ -6,7 +6,7 @@ import math
 import pytest
 
 from posembed import RunConfig, RunResult, load_results, run_grid
-from posembed.errors import ResultError, RunConfigError
+from posembed.errors import ResultError
 from posembed.experiments import bundle, missing, parse_result, read_result, read_results, write_result
 
 TINY = {"n_layers": 1, "d_model": 8, "n_heads": 2, "length": 16, "batch_size": 2, "steps": 2}
@@ -70,6 +70,12 @@ def test_a_result_under_another_name_is_an_error(tmp_path):
         read_result(other)
 
 
+def test_the_results_of_a_file_are_an_error(tmp_path):
+    path = write_result(result(), tmp_path)
+    with pytest.raises(ResultError, match=f"{path.name} is a file; give the folder of the results"):
+        read_results(path)
+
+
 def test_nan_is_kept(tmp_path):
     stored = RunResult(RunConfig(), {"loss": math.nan}, {}, "", 0.0)
     assert math.isnan(read_result(write_result(stored, tmp_path)).metrics["loss"])
@@ -96,11 +102,6 @@ def test_a_grid_goes_on_where_it_was(tmp_path):
     assert missing(GRID, tmp_path) == GRID[2:]
     assert run_grid(GRID, engine="serial", out=tmp_path)[:2] == first
     assert all(path.stat().st_mtime_ns == time for path, time in times.items())
-
-
-def test_an_unknown_engine(tmp_path):
-    with pytest.raises(RunConfigError, match="there is no engine 'spark'; choose among serial, joblib"):
-        run_grid(GRID, engine="spark", out=tmp_path)
 
 
 def test_a_bundle_comes_back():

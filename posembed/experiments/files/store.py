@@ -135,13 +135,15 @@ def read_results(folder: Path | str) -> list[RunResult]:
     """Read all results of a folder, in the order of their names.
 
     Raises:
-        ResultError: a file that `read_result` refuses.
+        ResultError: a file that `read_result` refuses, or something else than a folder.
 
     Example:
         >>> from posembed.experiments import read_results
         >>> read_results("no-such-folder")
         []
     """
+    if Path(folder).is_file():
+        raise ResultError(f"{Path(folder).name} is a file; give the folder of the results")
     return [read_result(path) for path in sorted(Path(folder).glob("*.json"))]
 
 

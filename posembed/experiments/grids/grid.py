@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
@@ -30,7 +30,7 @@ Progress: TypeAlias = Callable[[RunConfig, RunResult | None], None]
 
 
 def run_grid(
-    configs: Sequence[RunConfig],
+    configs: Iterable[RunConfig],
     *,
     engine: str = "joblib",
     out: Path | str,
@@ -66,7 +66,7 @@ def run_grid(
         The results in the order of the configs, without models.
 
     Raises:
-        RunConfigError: an unknown engine or one that is not installed, a number out of its range.
+        RunConfigError: an unknown engine or one that is not installed, a number out of its range, what is no config.
         ResultError: a stored result that is damaged, or has no weights where they are to be kept; nothing is run and
             nothing overwritten. Or some runs failed: the others are stored, and running the grid again tries these.
 
@@ -82,11 +82,23 @@ def run_grid(
     """
     keeping = Keeping(save_models, save_tables, checkpoint_seconds)
     settings = Settings(Path(out), n_workers, retries, gpus, keeping)
+    configs = _listed(configs)
     check_grid(configs, engine, settings)
     failed = run_all(configs, engine, settings, progress)
     if failed:
         raise ResultError(report(failed, len({config.key for config in configs})))
     return [read_result(file_of(config, settings.out, "json")) for config in configs]
+
+
+def _listed(configs: Iterable[RunConfig]) -> list[RunConfig]:
+    if not isinstance(configs, Iterable):
+        raise RunConfigError(f"configs is a {type(configs).__name__}; give a list of RunConfig")
+    # They are gone through more than once, which a generator does not allow.
+    configs = list(configs)
+    for config in configs:
+        if not isinstance(config, RunConfig):
+            raise RunConfigError(f"{config!r} among the configs is no RunConfig; give a list of RunConfig")
+    return configs
 
 
 def check_grid(configs: Sequence[RunConfig], engine: str, settings: Settings) -> None:
