@@ -85,12 +85,14 @@ def _states(model: nn.Module, ids: Int[Tensor, "batch length"]) -> Sequence[Floa
 def _chosen(model: nn.Module, layers: Sequence[int] | None, n_states: int) -> Sequence[int]:
     if layers is None:
         return range(n_states)
-    wrong = [each for each in layers if not isinstance(each, int) or isinstance(each, bool) or not 0 <= each < n_states]
-    if wrong or not len(layers) or len(set(layers)) < len(layers):
+    listed = layers if isinstance(layers, Sequence) else ()
+    wrong = [each for each in listed if not isinstance(each, int) or isinstance(each, bool) or not 0 <= each < n_states]
+    if wrong or not listed or len(set(listed)) < len(listed):
         raise ProbeInputError(
-            f"layers={layers!r}, but {type(model).__name__} has layers 0 (embeddings) to {n_states - 1}; name each once"
+            f"layers={layers!r}, but {type(model).__name__} has layers 0 (embeddings) to {n_states - 1}; "
+            "list some, each once"
         )
-    return sorted(layers)
+    return sorted(listed)
 
 
 def _finite(states: Tensor, layer: int) -> Tensor:

@@ -364,7 +364,11 @@ BAD = {
     "one other text": ({"test_ids": texts(1)}, "1 texts of 12 tokens"),
     "other lengths": ({"test_ids": texts(8, 5)}, "texts of 12 tokens cannot be tested by texts of 5"),
     "a layer too far": ({"layers": [3]}, "layers=[3], but Transformer has layers 0 (embeddings) to 2"),
-    "a layer twice": ({"layers": [1, 1]}, "name each once"),
+    "a layer twice": ({"layers": [1, 1]}, "list some, each once"),
+    "a layer in no list": (
+        {"layers": 1},
+        "layers=1, but Transformer has layers 0 (embeddings) to 2; list some",
+    ),
     "no layer": ({"layers": []}, "layers=[]"),
     "a layer by name": ({"layers": ["first"]}, "layers=['first']"),
     "no hidden units": ({"hidden": 0}, "hidden is 0"),
