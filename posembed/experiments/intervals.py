@@ -40,18 +40,18 @@ class Interval:
         return self.low > 0 or self.high < 0
 
 
-def interval(values: Sequence[float], *, level: float = 0.95) -> Interval:
+def interval(values: Sequence[float], *, level: float | int = 0.95) -> Interval:
     """The mean of independent values and Student's t interval.
 
     Args:
         values: at least two; one for each seed.
-        level: the share of experiments whose interval holds the true mean.
+        level: the share of experiments whose interval holds the true mean, between 0 and 1.
 
     Returns:
         The interval. It takes the values to be normally distributed, which a few seeds can neither show nor refute.
 
     Raises:
-        ResultError: fewer than two values, or one that is not finite.
+        ResultError: fewer than two values, one that is no finite number, or a level that is no share.
 
     Example:
         >>> from posembed.experiments import interval
@@ -60,17 +60,21 @@ def interval(values: Sequence[float], *, level: float = 0.95) -> Interval:
     """
     from scipy.stats import t
 
-    array = np.asarray(values, dtype=float)
+    if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
+        raise ResultError(f"level is {level!r}; it must lie between 0 and 1")
+    try:
+        array = np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        array = np.empty(0)
     if array.ndim != 1 or len(array) < 2 or not np.isfinite(array).all():
-        raise ResultError(
-            f"an interval needs at least two finite numbers, one for each seed; given were {list(values)}"
-        )
+        given = " ".join(repr(values).split())
+        raise ResultError(f"an interval needs at least two finite numbers, one for each seed; given were {given}")
     mean, error = float(array.mean()), float(array.std(ddof=1) / len(array) ** 0.5)
     reach = float(t.ppf((1 + level) / 2, len(array) - 1)) * error
     return Interval(mean, mean - reach, mean + reach, len(array))
 
 
-def difference(values: Sequence[float], others: Sequence[float], *, level: float = 0.95) -> Interval:
+def difference(values: Sequence[float], others: Sequence[float], *, level: float | int = 0.95) -> Interval:
     """The mean difference of values that belong together pair by pair: the same seed, hence the same batches.
 
     Args:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -168,9 +167,11 @@ def _check(model: Any, ids: Any, keep: Any, n_shuffles: Any) -> None:
     check_ids(ids, texts=1, tokens=3)
     if isinstance(model, LanguageModel) or hasattr(model, "main_input_name"):
         checked_texts(model, ids[:, :-1], at_least=1)
-    for name, value, least, most in (("keep", keep, 0, ids.shape[1] - 3), ("n_shuffles", n_shuffles, 1, math.inf)):
-        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-            raise ProbeInputError(f"{name} is {value!r}; it must be a whole number from {least} to {most}")
+    for name, value, least in (("keep", keep, 0), ("n_shuffles", n_shuffles, 1)):
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise ProbeInputError(f"{name} is {value!r}; it must be a whole number of at least {least}")
+    if keep > ids.shape[1] - 3:
+        raise ProbeInputError(f"keep is {keep}; texts of {ids.shape[1]} tokens have at most {ids.shape[1] - 3} to keep")
 
 
 def _check_causal(model: Any, ids: Int[Tensor, "batch 2"]) -> None:
