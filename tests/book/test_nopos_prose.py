@@ -154,6 +154,92 @@ def test_three_seeds_would_have_done(causal):
     assert round(t.ppf(0.975, 1)) == 13
 
 
+@pytest.fixture(scope="module")
+def to_table(runs):
+    """None minus learned, seed by seed: the larger models by their length, and the small ones."""
+    names = {32: "larger, {}, length 32", 128: "larger, {}", 256: "larger, {}, length 256", "small": "causal, {}"}
+    pairs = {
+        setting: [reported(name.format(scheme), runs) for scheme in ("nopos", "learned")]
+        for setting, name in names.items()
+    }
+    return {setting: loss_gaps(*pair) for setting, pair in pairs.items()}
+
+
+def loss_gaps(ones, others):
+    return [one.metrics["loss"] - other.metrics["loss"] for one, other in zip(ones, others, strict=True)]
+
+
+def test_the_larger_models_and_their_training(runs, causal):
+    larger, small = reported("larger, nopos", runs), causal["nopos"][0]
+    said(NONE, "six layers of width 128, which makes 1.2 million parameters, nearly six times as many")
+    assert (larger[0].config.n_layers, larger[0].config.d_model) == (6, 128)
+    assert round(larger[0].metrics["parameters"] / 1e6, 1) == 1.2
+    assert 5.7 < larger[0].metrics["parameters"] / small.metrics["parameters"] < 6
+    said(NONE, "They read 5.1 million characters, the small ones 3.1.")
+    assert [round(run.metrics["tokens"] / 1e6, 1) for run in (larger[0], small)] == [5.1, 3.1]
+    said(NONE, "on texts of 32 and of 256, with as many characters a step. Each has three seeds")
+    for length in (32, 256):
+        others = [
+            run for scheme in ("nopos", "learned") for run in reported(f"larger, {scheme}, length {length}", runs)
+        ]
+        assert {run.metrics["tokens"] for run in others} == {larger[0].metrics["tokens"]} and len(others) == 2 * 3
+        assert {run.config.length for run in others} == {length}
+    said(NONE, "A step has only eight texts there, and the learning rates were taken over from length 128")
+    assert {run.config.batch_size for run in others} == {8}
+    for scheme in ("nopos", "learned"):
+        rates = {
+            run.config.learning_rate
+            for name in ("", ", length 256")
+            for run in reported(f"larger, {scheme}{name}", runs)
+        }
+        assert len(rates) == 1
+
+
+def test_the_gap_of_the_larger_models(to_table, runs):
+    gaps = {setting: interval(each) for setting, each in to_table.items()}
+    said(
+        NONE,
+        "from 9 % of perplexity to about 1 %, at lengths 32 and 128, and there three seeds cannot tell it from zero",
+    )
+    said(NONE, "about 1 % at two lengths, which three seeds cannot tell from zero; behind ALiBi it stays")
+    assert [round(percent(gaps[setting].mean)) for setting in ("small", 32, 128)] == [9, 1, 1]
+    assert not any(gaps[length].excludes_zero for length in (32, 128, 256))
+    assert max(gaps[length].high for length in (32, 128)) < gaps["small"].low
+    said(NONE, "The gap to ALiBi shrinks too, but stays far from zero.")
+    small, larger = (
+        interval(loss_gaps(reported(f"{size}, nopos", runs), reported(f"{size}, alibi", runs)))
+        for size in ("causal", "larger")
+    )
+    assert larger.low > 0.05 and larger.high < small.low
+    said(NONE, "At length 128 the interval goes from -.020 to .035.")
+    assert (round(gaps[128].low, 3), round(gaps[128].high, 3)) == (-0.02, 0.035)
+    said(NONE, "or it may be 3.6 % of perplexity behind")
+    assert round(percent(gaps[128].high), 1) == 3.6
+    said(AFTER, "three seeds tell none from ALiBi, and not from a table")
+
+
+def test_nothing_can_be_told_at_length_256(runs):
+    said(NONE, "lie between 1.29 and 1.33 without positions, and between 1.26 and 1.39 with the table")
+    found = []
+    for scheme in ("nopos", "learned"):
+        of_seeds = [run.metrics["loss"] for run in reported(f"larger, {scheme}, length 256", runs)]
+        found += [round(min(of_seeds), 2), round(max(of_seeds), 2)]
+    assert found == [1.29, 1.33, 1.26, 1.39]
+    said(NONE, "In the paper's largest models the gap is .3 % at length 256 and 1.2 % at 2048")
+    for length, percents in ((256, 0.3), (2048, 1.2)):
+        none, learned = PUBLISHED_PERPLEXITY[f"Pile, 1.3B, length {length}"][:2]
+        assert round(100 * (none / learned - 1), 1) == percents
+
+
+def test_the_picture_of_the_larger_models(to_table):
+    picture = pictures(NONE)
+    assert "Small models: .085, far from zero. Larger ones at lengths 32 and 128: .01, with intervals" in picture
+    assert round(float(np.mean(to_table["small"])), 3) == 0.085
+    assert [round(float(np.mean(to_table[length])), 2) for length in (32, 128)] == [0.01, 0.01]
+    assert "At length 256: the seeds lie between -.07 and .02." in picture
+    assert [round(find(to_table[256]), 2) for find in (min, max)] == [-0.07, 0.02]
+
+
 # How does it know?
 
 
