@@ -201,7 +201,9 @@ def test_the_gap_of_the_larger_models(to_table, runs):
         NONE,
         "from 9 % of perplexity to about 1 %, at lengths 32 and 128, and there three seeds cannot tell it from zero",
     )
-    said(NONE, "about 1 % at two lengths, which three seeds cannot tell from zero; behind ALiBi it stays")
+    said(
+        NONE, "about 1 % at two lengths, which three seeds cannot tell from zero; the gap to ALiBi is smaller and stays"
+    )
     assert [round(percent(gaps[setting].mean)) for setting in ("small", 32, 128)] == [9, 1, 1]
     assert not any(gaps[length].excludes_zero for length in (32, 128, 256))
     assert max(gaps[length].high for length in (32, 128)) < gaps["small"].low
