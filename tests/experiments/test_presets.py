@@ -148,10 +148,22 @@ def test_a_rate_that_diverges_is_not_chosen(tmp_path):
 def test_a_part_without_any_rate_is_an_error_after_the_others_are_done(tmp_path):
     study = study_of((1e30,), **FAST)
     calm = Study("mine", "smoke", (study.parts[0], study_of().parts[1]))
-    with pytest.raises(ResultError, match=r"1 of 7 runs failed, the others are stored: learned, seed 0.*1e\+30"):
+    said = r"1 of 7 runs failed, 2 wait for a learning rate, the others are stored: learned, seed 0.*1e\+30"
+    with pytest.raises(ResultError, match=said):
         run_study(calm, "serial", Settings(tmp_path))
     assert {config.scheme for config in standing(calm, tmp_path).left} == {"learned"}
     assert standing(calm, tmp_path).n_done == 4
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_preset_for_another_machine_gives_its_reason_once(tmp_path):
+    study = study_of(device="cuda")
+    with pytest.raises(ResultError) as caught:
+        run_study(study, "serial", Settings(tmp_path))
+    named = f"learned, seed 0, learning rate 0.001, {study.tuning[0].key} and 3 more"
+    begins = f"4 of 8 runs failed, 4 wait for a learning rate: {named}"
+    assert str(caught.value).startswith(f"{begins} (device is 'cuda', which PyTorch has not here; ")
+    assert str(caught.value).count("PyTorch") == 1
 
 
 def test_trained_tables_are_kept(tmp_path):

@@ -201,8 +201,13 @@ def _written_after_all(outcome: Outcome, settings: Settings) -> bool:
     return True
 
 
-def report(failed: Sequence[Outcome], n_runs: int) -> str:
-    """Say in one line which runs failed and why.
+def report(failed: Sequence[Outcome], n_runs: int, n_waiting: int = 0) -> str:
+    """Say in one line which runs failed and why, a reason that several share once.
+
+    Args:
+        failed: at least one.
+        n_runs: how many there are in all.
+        n_waiting: how many of them were not run because the failed ones were to choose their learning rate.
 
     Example:
         >>> from posembed import RunConfig
@@ -211,12 +216,17 @@ def report(failed: Sequence[Outcome], n_runs: int) -> str:
         >>> print(report([Outcome(RunConfig(seed=3), "failed", "out of memory")], 10))
         1 of 10 runs failed, the others are stored: nopos, seed 3, learning rate 0.003, 1391dc1f10fa3343 (out of memory)
     """
+    by_reason: dict[str, list[RunConfig]] = {}
+    for each in failed:
+        by_reason.setdefault(each.message, []).append(each.config)
     said = [
-        f"{each.config.scheme}, seed {each.config.seed}, learning rate {each.config.learning_rate}, {each.config.key} "
-        f"({each.message})"
-        for each in failed
+        f"{first.scheme}, seed {first.seed}, learning rate {first.learning_rate}, {first.key}"
+        f"{f' and {len(more)} more' if more else ''} ({reason})"
+        for reason, (first, *more) in by_reason.items()
     ]
-    return f"{len(failed)} of {n_runs} runs failed, the others are stored: {'; '.join(said)}"
+    waiting = f", {n_waiting} wait for a learning rate" if n_waiting else ""
+    stored = ", the others are stored" if len(failed) + n_waiting < n_runs else ""
+    return f"{len(failed)} of {n_runs} runs failed{waiting}{stored}: {'; '.join(said)}"
 
 
 _ENGINES: dict[str, Callable[[Sequence[RunConfig], Settings], Iterator[Outcome]]] = {
