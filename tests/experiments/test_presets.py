@@ -6,7 +6,7 @@ import torch
 from posembed import RunConfig, RunResult
 from posembed.data import load_corpus
 from posembed.errors import ResultError, RunConfigError
-from posembed.experiments import encodings, make_model, nopos, read_tables, trained_tables, write_result
+from posembed.experiments import encodings, make_model, nopos, read_results, read_tables, trained_tables, write_result
 from posembed.experiments.grids import runs
 from posembed.experiments.grids.engines import Settings
 from posembed.experiments.grids.estimate import Estimate, estimate, time_a_step
@@ -153,6 +153,14 @@ def test_a_part_without_any_rate_is_an_error_after_the_others_are_done(tmp_path)
         run_study(calm, "serial", Settings(tmp_path))
     assert {config.scheme for config in standing(calm, tmp_path).left} == {"learned"}
     assert standing(calm, tmp_path).n_done == 4
+
+
+def test_a_rate_that_diverged_elsewhere_is_not_called_stored(tmp_path):
+    study = Study("mine", "smoke", (study_of((1e30,), **FAST).parts[0], study_of((1e-3, 1e30), **FAST).parts[1]))
+    said = "2 of 7 runs failed, 2 wait for a learning rate, the others are stored: learned, seed 0.*; nopos, seed 0"
+    with pytest.raises(ResultError, match=said):
+        run_study(study, "serial", Settings(tmp_path))
+    assert len(read_results(tmp_path)) == 7 - 2 - 2
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")

@@ -94,7 +94,7 @@ def run_study(
     failed = run_all(chosen, engine, settings, progress)
     without = [part for part in study.parts if part.chosen(results) is None]
     if failed or without:
-        lost = [*failed, *(each for each in untuned if any(each.config in part.tuning for part in without))]
-        raise ResultError(report(lost, study.n_runs, sum(len(part.runs) for part in without)))
+        waiting = sum(len(part.runs) for part in without)
+        raise ResultError(report([*untuned, *failed], study.n_runs, waiting))
     remark = report(untuned, len(study.tuning)) if untuned else ""
     return {part.name: results_of(part.chosen(results) or (), settings.out) for part in study.parts}, remark
