@@ -14,13 +14,7 @@ from jaxtyping import Int, Shaped
 from torch import Tensor, nn
 
 from ._evaluating import evaluating
-from .errors import (
-    EquivarianceInputError,
-    LengthChangedError,
-    NonDeterministicError,
-    NonFiniteError,
-    OutputError,
-)
+from .errors import EquivarianceInputError, NonDeterministicError
 
 Verdict = Literal["equivariant", "invariant", "neither"]
 
@@ -117,10 +111,10 @@ def check_equivariance(
 
     Raises:
         EquivarianceInputError: x is not a tensor, is empty, has one token, has only equal tokens, or lacks the axis.
-        NonFiniteError: x or an output holds NaN or infinity.
+        EquivarianceInputError: x or an output holds NaN or infinity.
         NonDeterministicError: fn gives two different outputs for the same x.
-        LengthChangedError: fn changes the length of the sequence.
-        OutputError: fn returns no tensor, and `output` does not say where one is.
+        EquivarianceInputError: fn changes the length of the sequence.
+        EquivarianceInputError: fn returns no tensor, and `output` does not say where one is.
 
     Example:
         >>> import torch
@@ -234,7 +228,9 @@ def _check_count(n_permutations: int) -> None:
 
 def _check_finite(tensor: Tensor, name: str) -> None:
     if not bool(torch.isfinite(tensor).all()):
-        raise NonFiniteError(f"{name} holds NaN or infinity, with which nothing can be compared; mend that first")
+        raise EquivarianceInputError(
+            f"{name} holds NaN or infinity, with which nothing can be compared; mend that first"
+        )
 
 
 def _has_sequence_axis(x: Tensor, out: Tensor, seq_dim: int) -> bool:
@@ -245,7 +241,9 @@ def _has_sequence_axis(x: Tensor, out: Tensor, seq_dim: int) -> bool:
     have one more.
     """
     if out.numel() == 0:
-        raise OutputError(f"fn returned an empty tensor of shape {tuple(out.shape)}, in which nothing can be compared")
+        raise EquivarianceInputError(
+            f"fn returned an empty tensor of shape {tuple(out.shape)}, in which nothing can be compared"
+        )
     if out.shape[: seq_dim + 1] == x.shape[: seq_dim + 1]:
         return True
     ids_embedded = not (x.is_floating_point() or x.is_complex()) and out.is_floating_point()
@@ -253,7 +251,7 @@ def _has_sequence_axis(x: Tensor, out: Tensor, seq_dim: int) -> bool:
     flattened = seq_dim > 0 and out.ndim > 0 and out.shape[0] == n_tokens != x.shape[0]
     if out.ndim < x.ndim + ids_embedded and not flattened:
         return False
-    raise LengthChangedError(
+    raise EquivarianceInputError(
         f"x has {x.shape[seq_dim]} tokens on axis {seq_dim}, but the output has shape {tuple(out.shape)}; "
         "take the part that belongs to the tokens with output=, for example output=lambda y: y[:, 1:]"
     )
@@ -264,7 +262,7 @@ def _check_no_sequence_elsewhere(x: Tensor, out: Tensor, seq_dim: int) -> None:
     # Leading axes that x has too, such as a batch as large as the sequence is long, are not meant.
     own = out.shape[seq_dim:] if out.shape[:seq_dim] == x.shape[:seq_dim] else out.shape[1:]
     if x.shape[seq_dim] in own:
-        raise LengthChangedError(
+        raise EquivarianceInputError(
             f"x has {x.shape[seq_dim]} tokens on axis {seq_dim}, and the output of shape {tuple(out.shape)} may have "
             "them on another; move them with output=, or choose a part with output= if that axis holds no tokens"
         )
@@ -381,11 +379,11 @@ def _pick(result: Any, output: Any) -> Tensor:
     try:
         chosen = _chosen(result, output)
     except (KeyError, IndexError, AttributeError, TypeError) as error:
-        raise OutputError(f"output={output!r} is not in what fn returned ({_contents(result)})") from error
+        raise EquivarianceInputError(f"output={output!r} is not in what fn returned ({_contents(result)})") from error
     if not isinstance(chosen, Tensor) and output is not None:
-        raise OutputError(f"output={output!r} gave {_contents(chosen)}, but a tensor is needed")
+        raise EquivarianceInputError(f"output={output!r} gave {_contents(chosen)}, but a tensor is needed")
     if not isinstance(chosen, Tensor):
-        raise OutputError(f"fn returned {_contents(result)}; say with output= which tensor is meant")
+        raise EquivarianceInputError(f"fn returned {_contents(result)}; say with output= which tensor is meant")
     return chosen
 
 

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
-from .errors import IdOutOfRangeError, LookupInputError
+from .errors import LookupInputError
 
 
 def one_hot_lookup(
@@ -35,7 +35,7 @@ def one_hot_lookup(
     Raises:
         LookupInputError: the table is not a floating-point matrix or holds NaN or infinity (0 times infinity is NaN, so
             one such row would spoil every product), or the ids are not integers.
-        IdOutOfRangeError: an id names no row. A negative id is not a row counted from the end.
+        LookupInputError: an id names no row. A negative id is not a row counted from the end.
 
     Example:
         >>> import torch
@@ -195,7 +195,7 @@ def _checked_ids(ids: Tensor, n_rows: int) -> Tensor:
     # As int64, because torch has no minimum of the unsigned formats.
     ids = ids.to(torch.int64)
     if ids.numel() and not 0 <= int(ids.min()) <= int(ids.max()) < n_rows:
-        raise IdOutOfRangeError(
+        raise LookupInputError(
             f"ids run from {int(ids.min())} to {int(ids.max())}, but the table has rows 0 to {n_rows - 1}"
         )
     return ids

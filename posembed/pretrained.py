@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from .errors import EncoderNotFoundError
+from .errors import CheckpointNotFoundError
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -37,7 +37,7 @@ def load_encoder() -> Encoder:
         The model, a ``BertModel`` in eval mode and float32, and its tokenizer.
 
     Raises:
-        EncoderNotFoundError: it is neither installed nor to be had from the hub, or the installed copy is damaged.
+        CheckpointNotFoundError: it is neither installed nor to be had from the hub, or the installed copy is damaged.
 
     Example:
         >>> from posembed import load_encoder
@@ -54,11 +54,11 @@ def load_encoder() -> Encoder:
         return _load(folder or HUB_NAME, local_files_only=True)
     except Exception as error:  # transformers, safetensors and the hub client each raise their own kinds
         if folder:
-            raise EncoderNotFoundError(_advice(folder, error)) from error
+            raise CheckpointNotFoundError(_advice(folder, error)) from error
     try:
         return _load(HUB_NAME, local_files_only=False)
     except Exception as error:
-        raise EncoderNotFoundError(_advice(folder, error)) from error
+        raise CheckpointNotFoundError(_advice(folder, error)) from error
 
 
 def installed_folder() -> Path | None:

@@ -48,11 +48,11 @@ def fresh_environment():
 def encoder():
     """The real encoder. Shared, so a test must leave it as it was."""
     import posembed
-    from posembed.errors import EncoderNotFoundError
+    from posembed.errors import CheckpointNotFoundError
 
     try:
         return posembed.load_encoder()
-    except EncoderNotFoundError as error:
+    except CheckpointNotFoundError as error:
         pytest.skip(f"needs the real encoder: {error}")
 
 

@@ -61,11 +61,11 @@ def _attempt(server):
 
 def _load():
     import posembed
-    from posembed.errors import EncoderNotFoundError
+    from posembed.errors import CheckpointNotFoundError
 
     try:
         model, tokenizer = posembed.load_encoder()
-    except EncoderNotFoundError as error:
+    except CheckpointNotFoundError as error:
         return {"error": str(error), "cause": type(error.__cause__).__name__}
     return {"weights": digest(model), "ids": tokenizer("I do like coding")["input_ids"], "training": model.training}
 

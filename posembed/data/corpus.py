@@ -121,7 +121,7 @@ def load_corpus(
     Raises:
         CorpusError: no such file, a file that is not UTF-8 text, or one of fewer than 40 characters; a dataset that
             cannot be loaded or is no text; unknown tokens; files of a newer version; a cache that cannot be written.
-        HubError: the hub cannot be reached.
+        CheckpointNotFoundError: the hub cannot be reached.
 
     Example:
         >>> from posembed.data import load_corpus

@@ -27,7 +27,7 @@ class DatasetText:
     Raises:
         CorpusError: a name without a dataset in it. Of `load_corpus`: the package datasets is not installed; no such
             dataset, variant, split or column; a column that holds no text; too few rows.
-        HubError: of `load_corpus`: the hub cannot be reached, refuses, or breaks off.
+        CheckpointNotFoundError: of `load_corpus`: the hub cannot be reached, refuses, or breaks off.
 
     Example:
         >>> from posembed.data import DatasetText

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import EncodingInputError, UnknownSchemeError
+from ..errors import EncodingInputError
 from .alibi import ALiBi
 from .composed import Composed, PerLayer
 from .cope import CoPE
@@ -78,7 +78,7 @@ def scheme(
         The scheme; a Transformer gives ``scheme.layer(i)`` to its layer i.
 
     Raises:
-        UnknownSchemeError: a name that is not in the list.
+        EncodingInputError: a name that is not in the list.
         EncodingInputError: a size that is missing, not positive or not divisible; options for a scheme that is not
             there, or that it does not have; a scheme that is not defined for the objective.
 
@@ -105,13 +105,13 @@ def scheme(
 
 def _names(name: Any) -> list[str]:
     if not isinstance(name, str):
-        raise UnknownSchemeError(f"{name!r} is no scheme; give a PositionScheme, or a name: {', '.join(SCHEMES)}")
+        raise EncodingInputError(f"{name!r} is no scheme; give a PositionScheme, or a name: {', '.join(SCHEMES)}")
     names = [part.strip() for part in name.split("+")]
     for part in names:
         if part not in SCHEMES:
             close = difflib.get_close_matches(part.lower(), SCHEMES, n=1, cutoff=0.5)
             hint = f"did you mean {close[0]!r}? " if close else ""
-            raise UnknownSchemeError(f"there is no scheme {part!r}; {hint}The schemes are {', '.join(SCHEMES)}")
+            raise EncodingInputError(f"there is no scheme {part!r}; {hint}The schemes are {', '.join(SCHEMES)}")
     repeated = next((part for part in names if names.count(part) > 1), None)
     if repeated:
         raise EncodingInputError(f"{repeated!r} stands twice in {name!r}; name it once")

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
-from ..errors import RunConfigError
+from ..errors import RunError
 
 # What may change without changing any number of a result.
 _NOT_HASHED = ("preset",)
@@ -68,7 +68,7 @@ class RunConfig:
         inspections: what else is measured after the training, by names of `posembed.experiments.training.inspections`.
 
     Raises:
-        RunConfigError: a number out of its range, an unknown objective or scaling.
+        RunError: a number out of its range, an unknown objective or scaling.
 
     Example:
         >>> from posembed import RunConfig
@@ -139,36 +139,36 @@ class RunConfig:
         _check_names("test_scalings", "scaling", self.test_scalings, SCALING_NAMES)
         _check_names("inspections", "inspection", self.inspections, INSPECTION_NAMES)
         if "prefix" in self.inspections and (self.objective != "causal" or self.length < 3 + KEPT):
-            raise RunConfigError(
+            raise RunError(
                 f"the inspection 'prefix' is of causal models with a length of at least {3 + KEPT}; leave it out"
             )
         if self.test_scalings and (self.scheme != "rope" or self.test_length is None):
-            raise RunConfigError("test_scalings need scheme='rope' and a test_length; leave them out otherwise")
+            raise RunError("test_scalings need scheme='rope' and a test_length; leave them out otherwise")
 
     def _check_text(self) -> None:
         if self.length < 2 and self.objective == "causal":
-            raise RunConfigError("length is 1; a causal model needs at least 2 characters, one to guess from one")
+            raise RunError("length is 1; a causal model needs at least 2 characters, one to guess from one")
         if self.tokens not in TOKENS:
-            raise RunConfigError(f"tokens is {self.tokens!r}; choose among {', '.join(TOKENS)}")
+            raise RunError(f"tokens is {self.tokens!r}; choose among {', '.join(TOKENS)}")
         if self.vocab_size is not None and self.tokens != "bpe":
-            raise RunConfigError("vocab_size is for tokens='bpe'; characters are as many as the text has")
+            raise RunError("vocab_size is for tokens='bpe'; characters are as many as the text has")
 
     def _check_objective(self) -> None:
         if self.objective not in ("causal", "masked"):
-            raise RunConfigError(f"objective is {self.objective!r}; choose among causal, masked")
+            raise RunError(f"objective is {self.objective!r}; choose among causal, masked")
         if (self.objective == "masked") != (self.masking_rate is not None):
-            raise RunConfigError(
+            raise RunError(
                 f"masking_rate is {self.masking_rate!r} with the objective {self.objective!r}; "
                 "a masked model needs one, a causal model has none"
             )
         if self.guessed_share is not None and self.objective != "causal":
-            raise RunConfigError("guessed_share is for causal models; a masked one has its masking_rate")
+            raise RunError("guessed_share is for causal models; a masked one has its masking_rate")
         for name in ("masking_rate", "guessed_share"):
             _check_share(name, getattr(self, name))
 
     def _check_short(self) -> None:
         if (self.short_length is None) != (self.short_share is None):
-            raise RunConfigError("short_length and short_share belong together; give both or none")
+            raise RunError("short_length and short_share belong together; give both or none")
         _check_share("short_share", self.short_share)
         if self.short_length is None:
             return
@@ -176,13 +176,13 @@ class RunConfig:
         wanted = f"a whole number from {least} to below the length, {self.length}, that divides it"
         _check("short_length", self.short_length, int, wanted, lambda value: least <= value < self.length)
         if self.length % self.short_length:
-            raise RunConfigError(f"short_length is {self.short_length}; it must be {wanted}")
+            raise RunError(f"short_length is {self.short_length}; it must be {wanted}")
 
     def _check_optimizer(self) -> None:
         if self.optimizer not in OPTIMIZERS:
-            raise RunConfigError(f"optimizer is {self.optimizer!r}; choose among {', '.join(OPTIMIZERS)}")
+            raise RunError(f"optimizer is {self.optimizer!r}; choose among {', '.join(OPTIMIZERS)}")
         if not isinstance(self.betas, tuple) or len(self.betas) != 2:
-            raise RunConfigError(f"betas are {self.betas!r}; they must be two numbers, such as (0.9, 0.98)")
+            raise RunError(f"betas are {self.betas!r}; they must be two numbers, such as (0.9, 0.98)")
         below_one = "a number of at least 0 and below 1"
         for name, value in (("dropout", self.dropout), *(("each of betas", beta) for beta in self.betas)):
             _check(name, value, int | float, below_one, lambda each: 0 <= each < 1)
@@ -192,11 +192,11 @@ class RunConfig:
 
     def _check_speed(self) -> None:
         if self.precision not in PRECISIONS:
-            raise RunConfigError(f"precision is {self.precision!r}; choose among {', '.join(PRECISIONS)}")
+            raise RunError(f"precision is {self.precision!r}; choose among {', '.join(PRECISIONS)}")
         if not isinstance(self.compile, bool):
-            raise RunConfigError(f"compile is {self.compile!r}; it must be True or False")
+            raise RunError(f"compile is {self.compile!r}; it must be True or False")
         if self.batch_size % self.accumulate:
-            raise RunConfigError(f"accumulate is {self.accumulate}; it must divide the batch_size, {self.batch_size}")
+            raise RunError(f"accumulate is {self.accumulate}; it must divide the batch_size, {self.batch_size}")
 
     def _check_positions(self) -> None:
         layers = self.layers_with_positions
@@ -204,11 +204,11 @@ class RunConfig:
             wanted = f"a tuple of different layers from 0 to {self.n_layers - 1}, such as (0, 2), in rising order"
             whole = isinstance(layers, tuple) and all(type(index) is int for index in layers)
             if not whole or list(layers) != sorted({*layers} & {*range(self.n_layers)}):
-                raise RunConfigError(f"layers_with_positions is {layers!r}; it must be {wanted}")
+                raise RunError(f"layers_with_positions is {layers!r}; it must be {wanted}")
         if not isinstance(self.drops_positions, bool):
-            raise RunConfigError(f"drops_positions is {self.drops_positions!r}; it must be True or False")
+            raise RunError(f"drops_positions is {self.drops_positions!r}; it must be True or False")
         if self.drops_positions and self.further_steps is None:
-            raise RunConfigError("drops_positions needs further_steps, the training without positions; give a number")
+            raise RunError("drops_positions needs further_steps, the training without positions; give a number")
 
     @property
     def all_steps(self) -> int:
@@ -236,7 +236,7 @@ class RunConfig:
         """Make the config that `to_dict` was called on."""
         unknown = sorted(set(values) - {each.name for each in fields(cls)})
         if unknown:
-            raise RunConfigError(f"this version of posembed has no setting {unknown[0]!r}; upgrade it")
+            raise RunError(f"this version of posembed has no setting {unknown[0]!r}; upgrade it")
         # JSON has lists alone.
         tuples = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
         return cls(**{**values, **tuples})
@@ -253,17 +253,17 @@ PRECISIONS = ("float32", "bfloat16")
 
 def _check_names(name: str, one: str, given: Any, known: tuple[str, ...]) -> None:
     if not isinstance(given, tuple):
-        raise RunConfigError(f"{name} are {given!r}; they must be a tuple of names")
+        raise RunError(f"{name} are {given!r}; they must be a tuple of names")
     unknown = [each for each in given if each not in known]
     if unknown:
-        raise RunConfigError(f"there is no {one} {unknown[0]!r}; choose among {', '.join(known)}")
+        raise RunError(f"there is no {one} {unknown[0]!r}; choose among {', '.join(known)}")
 
 
 def _check_share(name: str, value: Any) -> None:
     if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1):
-        raise RunConfigError(f"{name} is {value!r}; it must lie between 0 and 1")
+        raise RunError(f"{name} is {value!r}; it must lie between 0 and 1")
 
 
 def _check(name: str, value: Any, kind: Any, wanted: str, holds: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, kind) or not holds(value):
-        raise RunConfigError(f"{name} is {value!r}; it must be {wanted}")
+        raise RunError(f"{name} is {value!r}; it must be {wanted}")

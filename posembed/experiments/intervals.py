@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import ResultError
+from ..errors import RunError
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def interval(values: Sequence[float], *, level: float | int = 0.95) -> Interval:
         The interval. It takes the values to be normally distributed, which a few seeds can neither show nor refute.
 
     Raises:
-        ResultError: fewer than two values, one that is no finite number, or a level that is no share.
+        RunError: fewer than two values, one that is no finite number, or a level that is no share.
 
     Example:
         >>> from posembed.experiments import interval
@@ -61,14 +61,14 @@ def interval(values: Sequence[float], *, level: float | int = 0.95) -> Interval:
     from scipy.stats import t
 
     if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
-        raise ResultError(f"level is {level!r}; it must lie between 0 and 1")
+        raise RunError(f"level is {level!r}; it must lie between 0 and 1")
     try:
         array = np.asarray(values, dtype=float)
     except (TypeError, ValueError):
         array = np.empty(0)
     if array.ndim != 1 or len(array) < 2 or not np.isfinite(array).all():
         given = " ".join(repr(values).split())
-        raise ResultError(f"an interval needs at least two finite numbers, one for each seed; given were {given}")
+        raise RunError(f"an interval needs at least two finite numbers, one for each seed; given were {given}")
     mean, error = float(array.mean()), float(array.std(ddof=1) / len(array) ** 0.5)
     reach = float(t.ppf((1 + level) / 2, len(array) - 1)) * error
     return Interval(mean, mean - reach, mean + reach, len(array))
@@ -83,7 +83,7 @@ def difference(values: Sequence[float], others: Sequence[float], *, level: float
         level: as for `interval`.
 
     Raises:
-        ResultError: another number of values than of others, or what `interval` refuses.
+        RunError: another number of values than of others, or what `interval` refuses.
 
     Example:
         >>> from posembed.experiments import difference
@@ -91,5 +91,5 @@ def difference(values: Sequence[float], others: Sequence[float], *, level: float
         0.200 (-0.048 to 0.448, 3 seeds)
     """
     if len(values) != len(others):
-        raise ResultError(f"{len(values)} values cannot be paired with {len(others)}; give one of each for each seed")
+        raise RunError(f"{len(values)} values cannot be paired with {len(others)}; give one of each for each seed")
     return interval([a - b for a, b in zip(values, others, strict=True)], level=level)

@@ -33,7 +33,7 @@ def seed_scores(
 
     Raises:
         FigureInputError: nothing to draw.
-        ResultError: a label with fewer than two numbers.
+        RunError: a label with fewer than two numbers.
 
     Example:
         >>> from posembed.figures import seed_scores

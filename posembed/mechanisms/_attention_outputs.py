@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from .._evaluating import evaluating
-from ..errors import NonFiniteError, ProbeInputError
+from ..errors import ProbeInputError
 from ..probing._any_model import own_transformer
 from ..probing._layers_states import BATCH_SIZE
 
@@ -26,7 +26,7 @@ def attention_outputs(
 
     Raises:
         ProbeInputError: a model of another kind, or a layer that it does not have.
-        NonFiniteError: an output is NaN or infinite.
+        ProbeInputError: an output is NaN or infinite.
     """
     n = n_layers(model)
     if not isinstance(layer, int) or isinstance(layer, bool) or not 0 <= layer < n:
@@ -42,7 +42,7 @@ def attention_outputs(
         hook.remove()
     outputs = torch.cat(caught)
     if not bool(outputs.isfinite().all()):
-        raise NonFiniteError(f"attention outputs of layer {layer} are NaN or infinite; look at the model's weights")
+        raise ProbeInputError(f"attention outputs of layer {layer} are NaN or infinite; look at the model's weights")
     return outputs
 
 

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from ..errors import ModelConfigError
+from ..errors import ModelInputError
 from ..models import MultiHeadAttention, attend
 
 # What each of the three channels of a hidden state holds.
@@ -64,7 +64,7 @@ class CountingTransformer(nn.Module):
         bos_id: the word that every text begins with, and that stands nowhere else.
 
     Raises:
-        ModelConfigError: sizes that cannot be meant; ids that are no integers of shape (batch, seq), outside the
+        ModelInputError: sizes that cannot be meant; ids that are no integers of shape (batch, seq), outside the
             vocabulary, or with the first word missing or a second time.
 
     Example:
@@ -81,9 +81,9 @@ class CountingTransformer(nn.Module):
         super().__init__()
         for name, value in (("n_positions", n_positions), ("vocab_size", vocab_size)):
             if not isinstance(value, int) or isinstance(value, bool) or value < 2:
-                raise ModelConfigError(f"{name} is {value!r}; it must be a whole number of at least 2")
+                raise ModelInputError(f"{name} is {value!r}; it must be a whole number of at least 2")
         if not isinstance(bos_id, int) or isinstance(bos_id, bool) or not 0 <= bos_id < vocab_size:
-            raise ModelConfigError(f"bos_id is {bos_id!r}; it must be one of the words, 0 to {vocab_size - 1}")
+            raise ModelInputError(f"bos_id is {bos_id!r}; it must be one of the words, 0 to {vocab_size - 1}")
         self.bos_id = bos_id
         self.words = nn.Embedding(vocab_size, 3)
         self.attention = MultiHeadAttention(3, 1, "nopos", causal=True)
@@ -132,10 +132,10 @@ class CountingTransformer(nn.Module):
     def _check(self, ids: Any) -> None:
         if not isinstance(ids, Tensor) or ids.ndim != 2 or ids.is_floating_point() or ids.numel() == 0:
             given = f"{ids.dtype} of {tuple(ids.shape)}" if isinstance(ids, Tensor) else type(ids).__name__
-            raise ModelConfigError(f"ids are {given}; they must be integers of shape (batch, seq)")
+            raise ModelInputError(f"ids are {given}; they must be integers of shape (batch, seq)")
         least, most, size = int(ids.min()), int(ids.max()), len(self.words.weight)
         if least < 0 or most >= size:
-            raise ModelConfigError(f"id {least if least < 0 else most} is outside the vocabulary of {size} words")
+            raise ModelInputError(f"id {least if least < 0 else most} is outside the vocabulary of {size} words")
         first = ids == self.bos_id
         if not bool(first[:, 0].all()) or bool(first[:, 1:].any()):
-            raise ModelConfigError(f"a text must begin with word {self.bos_id}, its mark, and have it nowhere else")
+            raise ModelInputError(f"a text must begin with word {self.bos_id}, its mark, and have it nowhere else")

@@ -38,7 +38,7 @@ def state_similarity(
     Raises:
         ProbeInputError: ids that are no texts of one length, words or a layer that the model does not have, an unknown
             part, or attention asked of a model of another kind.
-        NonFiniteError: states are NaN or infinite.
+        ProbeInputError: states are NaN or infinite.
 
     Example:
         >>> import torch

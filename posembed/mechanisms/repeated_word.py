@@ -31,7 +31,7 @@ def repeated_word_attention(model: nn.Module, *, bos: int, word: int, layer: int
 
     Raises:
         ProbeInputError: words or a layer that the model does not have, equal words, or a model without weights.
-        NonFiniteError: attention weights are NaN, or do not sum to one.
+        ProbeInputError: attention weights are NaN, or do not sum to one.
 
     Example:
         >>> from posembed import Transformer, TransformerConfig

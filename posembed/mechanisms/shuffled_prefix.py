@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from .._evaluating import evaluating
 from .._plain import plain
-from ..errors import NonFiniteError, ProbeInputError
+from ..errors import ProbeInputError
 from ..models import LanguageModel, Transformer
 from ..probing import BootstrapInterval, mean_interval
 from ..probing._layers_network import torch_generator
@@ -96,7 +96,7 @@ def shuffled_prefix(
     Raises:
         ProbeInputError: ids that are no texts of one length, nothing to shuffle, an option that cannot be meant, a
             model that is not causal or has no logits, or logits that do not fit the ids.
-        NonFiniteError: a loss is NaN or infinite.
+        ProbeInputError: a loss is NaN or infinite.
 
     Example:
         >>> import torch
@@ -145,7 +145,7 @@ def _losses(model: Any, prefix: Int[Tensor, "texts seq"], wanted: Int[Tensor, " 
         parts.append(F.cross_entropy(logits, words.long().cpu(), reduction="none"))
     losses = torch.cat(parts)
     if not bool(losses.isfinite().all()):
-        raise NonFiniteError("the loss of a last token is NaN or infinite; look at the model's weights and its logits")
+        raise ProbeInputError("the loss of a last token is NaN or infinite; look at the model's weights and its logits")
     return losses
 
 

@@ -84,7 +84,7 @@ def attention_variance(
     Raises:
         ProbeInputError: ids that are no texts of one length, too few of them, words or a layer that the model does not
             have, a model of another kind, or an output that does not vary at some position.
-        NonFiniteError: attention outputs are NaN or infinite.
+        ProbeInputError: attention outputs are NaN or infinite.
 
     Example:
         >>> import torch

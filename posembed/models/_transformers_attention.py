@@ -12,7 +12,7 @@ from transformers.masking_utils import sdpa_mask
 
 from ..encodings import PositionScheme
 from ..encodings._positions import compute_dtype
-from ..errors import AttentionInputError
+from ..errors import ModelInputError
 from .attention import attend
 
 # The name of the functions below in transformers.
@@ -106,9 +106,9 @@ def _unscaled(query: Tensor, scaling: float | None, module: Any) -> tuple[Tensor
 def _check(module: nn.Module, call: Call | None, kwargs: dict[str, Any]) -> None:
     for name in UNSUPPORTED:
         if kwargs.get(name) is not None:
-            raise AttentionInputError(f"{type(module).__name__} asks for {name}=, which use_scheme does not support")
+            raise ModelInputError(f"{type(module).__name__} asks for {name}=, which use_scheme does not support")
     if hasattr(module, SCHEME) and call is None:
-        raise AttentionInputError("a layer was called by itself, without positions; call the whole model")
+        raise ModelInputError("a layer was called by itself, without positions; call the whole model")
 
 
 AttentionInterface.register(NAME, attention)

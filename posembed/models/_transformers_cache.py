@@ -8,7 +8,7 @@ from jaxtyping import Int
 from torch import Tensor
 from transformers.cache_utils import DynamicLayer, StaticLayer
 
-from ..errors import AttentionInputError
+from ..errors import ModelInputError
 
 
 def self_attention_cache(cache: Any) -> Any:
@@ -42,10 +42,10 @@ def key_positions(
 
 def _check_new(cache: Any, filled: bool) -> None:
     if not filled and cache.get_seq_length():
-        raise AttentionInputError(
+        raise ModelInputError(
             "the cache was filled without this scheme, so its keys' positions are not known; give a new one"
         )
     if cache.offloading:
-        raise AttentionInputError("an offloaded cache cannot keep positions; use another cache_implementation")
+        raise ModelInputError("an offloaded cache cannot keep positions; use another cache_implementation")
     if any(isinstance(layer, StaticLayer) and layer.is_sliding for layer in cache.layers):
-        raise AttentionInputError("a static cache with a sliding window moves its keys about; use a dynamic cache")
+        raise ModelInputError("a static cache with a sliding window moves its keys about; use a dynamic cache")

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from transformers.cache_utils import Cache
 
 from ..encodings import PositionScheme
-from ..errors import AttentionInputError
+from ..errors import ModelInputError
 from ._transformers_attention import NAME, Call
 from ._transformers_cache import key_positions, self_attention_cache
 from ._transformers_models import Anatomy
@@ -80,7 +80,7 @@ class Calls:
 
 def _check_attention(body: Any) -> None:
     if body.config._attn_implementation != NAME:
-        raise AttentionInputError("the model's attention was changed under its scheme; remove the scheme before that")
+        raise ModelInputError("the model's attention was changed under its scheme; remove the scheme before that")
 
 
 def _embeddings(body: Any, kwargs: dict[str, Any]) -> Float[Tensor, "batch seq d_model"] | None:
@@ -89,9 +89,7 @@ def _embeddings(body: Any, kwargs: dict[str, Any]) -> Float[Tensor, "batch seq d
         return None
     embeds = body.get_input_embeddings()(ids) if embeds is None else embeds
     if embeds.ndim != 3:
-        raise AttentionInputError(
-            f"the embeddings have shape {tuple(embeds.shape)}; a scheme needs (batch, seq, d_model)"
-        )
+        raise ModelInputError(f"the embeddings have shape {tuple(embeds.shape)}; a scheme needs (batch, seq, d_model)")
     return embeds
 
 

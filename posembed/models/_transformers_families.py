@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import ModelConfigError
+from ..errors import ModelInputError
 from .heads import MaskedLanguageModel
 from .transformer import LanguageModel, Transformer, TransformerConfig
 
@@ -39,14 +39,14 @@ class Family:
     left_out: str | None = None
 
     def config(self, theirs: Any) -> TransformerConfig:
-        """Make the config of ours, or raise ModelConfigError where it cannot say what theirs says."""
+        """Make the config of ours, or raise ModelInputError where it cannot say what theirs says."""
         for name, value in self.only.items():
             if getattr(theirs, name) != value:
-                raise ModelConfigError(f"its {name} is {getattr(theirs, name)!r}; only {value!r} can be taken over")
+                raise ModelInputError(f"its {name} is {getattr(theirs, name)!r}; only {value!r} can be taken over")
         rates = {name: float(getattr(theirs, name)) for name in self.dropouts}
         if len(set(rates.values())) > 1:
             given = ", ".join(f"{name}={rate}" for name, rate in rates.items())
-            raise ModelConfigError(f"it has several rates of dropout ({given}), a Transformer one; make them equal")
+            raise ModelInputError(f"it has several rates of dropout ({given}), a Transformer one; make them equal")
         return TransformerConfig(**self.settings(theirs), scheme="learned", dropout=rates[self.dropouts[0]])
 
     def ours(self, path: str) -> list[str]:
@@ -79,7 +79,7 @@ def _sizes(theirs: Any) -> dict[str, Any]:
 
 def _activation(name: Any) -> str:
     if name not in ACTIVATIONS:
-        raise ModelConfigError(f"its activation is {name!r}; those that can be taken over are {', '.join(ACTIVATIONS)}")
+        raise ModelInputError(f"its activation is {name!r}; those that can be taken over are {', '.join(ACTIVATIONS)}")
     return ACTIVATIONS[name]
 
 

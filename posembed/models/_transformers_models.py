@@ -9,7 +9,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from ..errors import AttentionInputError
+from ..errors import ModelInputError
 from .masks import positions_from_mask
 
 
@@ -98,19 +98,19 @@ class Anatomy:
 
 
 def anatomy(model: Any) -> Anatomy:
-    """Find the modules, or raise AttentionInputError for a model that is not supported."""
+    """Find the modules, or raise ModelInputError for a model that is not supported."""
     from transformers import PreTrainedModel
 
     kind = type(model).__name__
     if not isinstance(model, PreTrainedModel) or model.config.model_type not in FAMILIES:
-        raise AttentionInputError(
+        raise ModelInputError(
             f"{kind} cannot take a scheme; use_scheme knows models of transformers whose config has one of the "
             f"model_types {', '.join(FAMILIES)}"
         )
     family = FAMILIES[model.config.model_type]
     body = model.base_model.get_submodule(family.body)
     if getattr(body, "project_in", None) is not None:
-        raise AttentionInputError(
+        raise ModelInputError(
             f"{kind} widens its embeddings before it adds positions, and a scheme would add to the narrow ones; use an "
             "OPT whose word_embed_proj_dim is its hidden_size"
         )
@@ -129,7 +129,7 @@ def sizes(config: Any) -> dict[str, int]:
     d_model, n_heads, n_positions = config.hidden_size, config.num_attention_heads, config.max_position_embeddings
     d_head = getattr(config, "head_dim", None) or d_model // n_heads
     if d_head * n_heads != d_model:
-        raise AttentionInputError(
+        raise ModelInputError(
             f"the model is {d_model} wide and its {n_heads} heads {d_head} each, so a name does not say enough; make "
             f"the scheme yourself, such as RoPE({d_head}) or ALiBi({n_heads})"
         )

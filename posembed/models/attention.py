@@ -12,7 +12,7 @@ from torch import Tensor
 from ..encodings._checks import check_positions
 from ..encodings._positions import compute_dtype, offsets_between
 from ..encodings.interface import PositionScheme
-from ..errors import AttentionInputError, EncodingInputError
+from ..errors import EncodingInputError, ModelInputError
 from ._blocks import Bias, attend_in_blocks
 from ._diagonals import DiagonalBias
 from ._flex import flex_attend
@@ -56,7 +56,7 @@ def attend(
         dropout: the share of attention weights to drop.
 
     Raises:
-        AttentionInputError: shapes, heads, masks or a bias that do not fit together.
+        ModelInputError: shapes, heads, masks or a bias that do not fit together.
         EncodingInputError: positions that are missing, of a wrong dtype or shape.
 
     Example:
@@ -161,28 +161,26 @@ def _sdpa(q, k, v, mask, scale, dropout, *, causal=False) -> Tensor:
 
 def _check_shapes(q: Any, k: Any, v: Any, dropout: float) -> None:
     if any(not isinstance(each, Tensor) or each.ndim != 4 for each in (q, k, v)):
-        raise AttentionInputError("q, k and v must be tensors of shape (batch, heads, seq, d_head)")
+        raise ModelInputError("q, k and v must be tensors of shape (batch, heads, seq, d_head)")
     if q.shape[3] != k.shape[3]:
-        raise AttentionInputError(f"queries are {q.shape[3]} wide and keys {k.shape[3]}; they must agree")
+        raise ModelInputError(f"queries are {q.shape[3]} wide and keys {k.shape[3]}; they must agree")
     if k.shape[2] != v.shape[2] or k.shape[1] != v.shape[1]:
-        raise AttentionInputError(
+        raise ModelInputError(
             f"{k.shape[2]} keys and {v.shape[2]} values, of {k.shape[1]} and {v.shape[1]} heads; they must agree"
         )
     if not q.shape[0] == k.shape[0] == v.shape[0]:
-        raise AttentionInputError(
-            f"q, k and v have a batch of {q.shape[0]}, {k.shape[0]} and {v.shape[0]}; make them one"
-        )
+        raise ModelInputError(f"q, k and v have a batch of {q.shape[0]}, {k.shape[0]} and {v.shape[0]}; make them one")
     if q.shape[1] % k.shape[1]:
-        raise AttentionInputError(f"{q.shape[1]} query heads cannot share {k.shape[1]} key heads; choose a divisor")
+        raise ModelInputError(f"{q.shape[1]} query heads cannot share {k.shape[1]} key heads; choose a divisor")
     if not 0 <= dropout < 1:
-        raise AttentionInputError(f"dropout is {dropout!r}; it must be at least 0 and below 1")
+        raise ModelInputError(f"dropout is {dropout!r}; it must be at least 0 and below 1")
 
 
 def _check_mask(mask: AttentionMask, q: Tensor) -> None:
     if mask.given is not None and (
         mask.given.shape[0] not in (1, q.shape[0]) or mask.given.shape[1] not in (1, q.shape[1])
     ):
-        raise AttentionInputError(
+        raise ModelInputError(
             f"attention_mask is for a batch of {mask.given.shape[0]} and {mask.given.shape[1]} heads, but q has "
             f"{q.shape[0]} and {q.shape[1]}; they must agree"
         )
@@ -197,6 +195,6 @@ def _check_positions(scheme: PositionScheme, positions: Any, key_positions: Any,
 
 def _check_heads(n_heads: int, q: Tensor) -> None:
     if n_heads not in (1, q.shape[1]):
-        raise AttentionInputError(
+        raise ModelInputError(
             f"the scheme has a bias of {n_heads} heads, but there are {q.shape[1]} query heads; make it for as many"
         )

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from ..errors import AttentionInputError
+from ..errors import ModelInputError
 
 
 class KeyValueCache:
@@ -16,7 +16,7 @@ class KeyValueCache:
     the parts are joined instead, because what a gradient needs must not be written over.
 
     Raises:
-        AttentionInputError: keys of another batch, head count or width than those that are there.
+        ModelInputError: keys of another batch, head count or width than those that are there.
 
     Example:
         >>> import torch
@@ -87,13 +87,13 @@ class KeyValueCache:
             return
         for name, old, new in zip(("keys", "values"), self._room, (k, v), strict=False):
             if old.shape[:2] != new.shape[:2] or old.shape[3] != new.shape[3]:
-                raise AttentionInputError(
+                raise ModelInputError(
                     f"new {name} have shape {tuple(new.shape)} and those in the cache {tuple(old.shape)}; a cache "
                     "belongs to one batch and one layer"
                 )
         axis = self._axes[2]
         if _without(self._room[2].shape, axis) != _without(positions.shape, axis):
-            raise AttentionInputError("new positions have another batch than those in the cache; keep to one form")
+            raise ModelInputError("new positions have another batch than those in the cache; keep to one form")
 
 
 def _without(shape: torch.Size, axis: int) -> list[int]:

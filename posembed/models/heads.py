@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from ..errors import ModelConfigError
+from ..errors import ModelInputError
 from .transformer import ACTIVATIONS, LanguageModel, Transformer, TransformerConfig
 
 
@@ -49,7 +49,7 @@ class SequenceClassifier(nn.Module):
             state of its first token (BERT's [CLS]).
 
     Raises:
-        ModelConfigError: fewer than one class, an unknown pooling, or the first token of a causal model, which sees
+        ModelInputError: fewer than one class, an unknown pooling, or the first token of a causal model, which sees
             nothing of the text; a mask that is no padding mask, or hides a whole text.
 
     Example:
@@ -70,13 +70,13 @@ class SequenceClassifier(nn.Module):
     ):
         super().__init__()
         if not isinstance(n_classes, int) or isinstance(n_classes, bool) or n_classes < 1:
-            raise ModelConfigError(f"n_classes is {n_classes!r}; it must be a whole number of at least 1")
+            raise ModelInputError(f"n_classes is {n_classes!r}; it must be a whole number of at least 1")
         if pooling not in ("mean", "first"):
-            raise ModelConfigError(f"pooling is {pooling!r}; choose among mean, first")
+            raise ModelInputError(f"pooling is {pooling!r}; choose among mean, first")
         self.transformer = _transformer(body)
         config = self.transformer.config
         if pooling == "first" and config.causal:
-            raise ModelConfigError("the first token of a causal model sees nothing of the text; choose pooling='mean'")
+            raise ModelInputError("the first token of a causal model sees nothing of the text; choose pooling='mean'")
         self.pooling = pooling
         self.dropout = nn.Dropout(config.dropout)
         self.classes = _linear(config.d_model, n_classes, config)
@@ -123,7 +123,7 @@ class SpanPredictor(nn.Module):
             stands for that.
 
     Raises:
-        ModelConfigError: a mask that is no padding mask, or hides a whole text; an answer of no tokens.
+        ModelInputError: a mask that is no padding mask, or hides a whole text; an answer of no tokens.
 
     Example:
         >>> import torch
@@ -156,7 +156,7 @@ class SpanPredictor(nn.Module):
             longest: the most tokens that an answer may have; None for any number.
         """
         if longest is not None and longest < 1:
-            raise ModelConfigError(f"longest is {longest!r}; an answer has at least 1 token")
+            raise ModelInputError(f"longest is {longest!r}; an answer has at least 1 token")
         sums = logits.start[:, :, None] + logits.end[:, None, :]
         allowed = torch.ones(sums.shape[1:], dtype=torch.bool, device=sums.device).triu()
         if longest is not None:
@@ -169,7 +169,7 @@ class SpanPredictor(nn.Module):
 
 def _transformer(body: Any) -> Transformer:
     if not isinstance(body, Transformer | TransformerConfig):
-        raise ModelConfigError(f"body is {type(body).__name__}; give a Transformer or a TransformerConfig")
+        raise ModelInputError(f"body is {type(body).__name__}; give a Transformer or a TransformerConfig")
     return body if isinstance(body, Transformer) else Transformer(body)
 
 
@@ -186,8 +186,8 @@ def _tokens(mask: Any, ids: Any) -> Tensor:
         return torch.ones_like(ids, dtype=torch.bool)
     if not isinstance(mask, Tensor) or mask.shape != ids.shape:
         given = tuple(mask.shape) if isinstance(mask, Tensor) else type(mask).__name__
-        raise ModelConfigError(f"attention_mask is {given}; here it must mark padding, in the shape of the ids")
+        raise ModelInputError(f"attention_mask is {given}; here it must mark padding, in the shape of the ids")
     tokens = mask.bool()
     if not torch.compiler.is_compiling() and not bool(tokens.any(1).all()):
-        raise ModelConfigError("attention_mask hides a whole text; leave that text out of the batch")
+        raise ModelInputError("attention_mask hides a whole text; leave that text out of the batch")
     return tokens

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..encodings import PositionScheme
 from ..encodings import scheme as make_scheme
-from ..errors import AttentionInputError
+from ..errors import ModelInputError
 from ._transformers_models import Anatomy, anatomy, sizes
 
 
@@ -36,9 +36,9 @@ def use_scheme(
         A handle that takes the scheme out again, a context manager with a method ``remove``.
 
     Raises:
-        AttentionInputError: a model that is not supported or has a scheme already; a scheme of several coordinates.
+        ModelInputError: a model that is not supported or has a scheme already; a scheme of several coordinates.
         EncodingInputError: a scheme that is not defined for the model's objective, or that cannot be made.
-        UnknownSchemeError: a name that no scheme has.
+        EncodingInputError: a name that no scheme has.
 
     Example:
         >>> import torch
@@ -55,7 +55,7 @@ def use_scheme(
     else:
         made = make_scheme(scheme, causal=parts.causal, options=options)
     if made.n_axes is not None:
-        raise AttentionInputError(
+        raise ModelInputError(
             "the scheme's positions have several coordinates, but the model counts its tokens; use another"
         )
     return SchemeInModel(model, made.to(model.device), parts)
@@ -85,7 +85,7 @@ class SchemeInModel:
         from ._transformers_calls import Calls
 
         if any(hasattr(each, SCHEME) for each in parts.attentions):
-            raise AttentionInputError(f"{type(model).__name__} has a position scheme already; remove that first")
+            raise ModelInputError(f"{type(model).__name__} has a position scheme already; remove that first")
         of_layers = [scheme.layer(index) for index in range(len(parts.attentions))]
         self.model, self.scheme, self._parts = model, scheme, parts
         self._attention_before = _exchange_attention(model)
@@ -130,7 +130,5 @@ def _exchange_attention(model: Any) -> str:
     before = model.config._attn_implementation
     model.set_attn_implementation(NAME)
     if model.config._attn_implementation != NAME:  # transformers only warns
-        raise AttentionInputError(
-            f"{type(model).__name__} has attention that cannot be exchanged, so it takes no scheme"
-        )
+        raise ModelInputError(f"{type(model).__name__} has attention that cannot be exchanged, so it takes no scheme")
     return before

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from ..errors import AttentionInputError
+from ..errors import ModelInputError
 
 
 class AttentionMask:
@@ -26,7 +26,7 @@ class AttentionMask:
         device: of the queries.
 
     Raises:
-        AttentionInputError: a mask of another dtype or shape, or a causal model with more queries than keys.
+        ModelInputError: a mask of another dtype or shape, or a causal model with more queries than keys.
 
     Example:
         >>> from posembed.models import AttentionMask
@@ -45,7 +45,7 @@ class AttentionMask:
         device: torch.device | None = None,
     ):
         if causal and n_queries > n_keys:
-            raise AttentionInputError(
+            raise ModelInputError(
                 f"{n_queries} queries and {n_keys} keys: a query of a causal model has a key of its own; give all keys"
             )
         self.n_queries, self.n_keys, self.causal, self.device = n_queries, n_keys, causal, device
@@ -77,20 +77,16 @@ class AttentionMask:
     def _checked(self, given: Any) -> Bool[Tensor, "batch heads query key"]:
         if not isinstance(given, Tensor) or given.is_floating_point() or given.is_complex():
             what = given.dtype if isinstance(given, Tensor) else type(given).__name__
-            raise AttentionInputError(
-                f"attention_mask is {what}; give a tensor of True, or 1, where attention is allowed"
-            )
+            raise ModelInputError(f"attention_mask is {what}; give a tensor of True, or 1, where attention is allowed")
         if given.dtype != torch.bool and not bool(((given == 0) | (given == 1)).all()):
-            raise AttentionInputError(
-                "attention_mask holds numbers other than 0 and 1; give 1 where attention is allowed"
-            )
+            raise ModelInputError("attention_mask holds numbers other than 0 and 1; give 1 where attention is allowed")
         shape = tuple(given.shape)
         if given.ndim == 2:
             given = given[:, None, None, :]
         elif given.ndim == 3:
             given = given[:, None]
         if given.ndim != 4 or given.shape[2] not in (1, self.n_queries) or given.shape[3] != self.n_keys:
-            raise AttentionInputError(
+            raise ModelInputError(
                 f"attention_mask has shape {shape}; with {self.n_queries} queries and {self.n_keys} keys it must be "
                 "(batch, key), (batch, query, key) or (batch, heads, query, key)"
             )

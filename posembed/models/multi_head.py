@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ..encodings import PositionScheme, Sizes, scheme
-from ..errors import AttentionInputError, EncodingInputError
+from ..errors import EncodingInputError, ModelInputError
 from .attention import attend
 from .cache import KeyValueCache
 
@@ -34,8 +34,8 @@ class MultiHeadAttention(nn.Module):
 
     Raises:
         EncodingInputError: a width that the heads do not divide, a scheme that is not defined for the objective.
-        UnknownSchemeError: a name that no scheme has.
-        AttentionInputError: heads that the key heads do not divide; an input, mask or cache that does not fit.
+        EncodingInputError: a name that no scheme has.
+        ModelInputError: heads that the key heads do not divide; an input, mask or cache that does not fit.
 
     Example:
         >>> import torch
@@ -66,9 +66,9 @@ class MultiHeadAttention(nn.Module):
         Sizes(d_model=d_model, n_heads=n_heads)
         n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
         if n_kv_heads < 1 or n_heads % n_kv_heads:
-            raise AttentionInputError(f"{n_heads} query heads cannot share {n_kv_heads} key heads; choose a divisor")
+            raise ModelInputError(f"{n_heads} query heads cannot share {n_kv_heads} key heads; choose a divisor")
         if not 0 <= dropout < 1:
-            raise AttentionInputError(f"dropout is {dropout!r}; it must be at least 0 and below 1")
+            raise ModelInputError(f"dropout is {dropout!r}; it must be at least 0 and below 1")
         self.n_heads, self.n_kv_heads, self.d_head = n_heads, n_kv_heads, d_model // n_heads
         self.causal, self.dropout, self.logit_scale = causal, dropout, logit_scale
         self.position_scheme = scheme(position_scheme, d_model=d_model, n_heads=n_heads, causal=causal)
@@ -123,11 +123,11 @@ class MultiHeadAttention(nn.Module):
         if positions is not None:
             return positions
         if self.position_scheme.n_axes is not None:
-            raise AttentionInputError("this scheme's positions have several coordinates; pass positions")
+            raise ModelInputError("this scheme's positions have several coordinates; pass positions")
         start = 0 if cache is None else len(cache)
         return torch.arange(start, start + x.shape[1], device=x.device)
 
     def _check(self, x: Any) -> None:
         if not isinstance(x, Tensor) or x.ndim != 3 or x.shape[-1] != self.query.in_features:
             given = tuple(x.shape) if isinstance(x, Tensor) else type(x).__name__
-            raise AttentionInputError(f"x is {given}; it must be (batch, seq, {self.query.in_features})")
+            raise ModelInputError(f"x is {given}; it must be (batch, seq, {self.query.in_features})")

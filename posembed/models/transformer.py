@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ..encodings import NoPos, PositionScheme, Sizes, scheme
-from ..errors import ModelConfigError
+from ..errors import ModelInputError
 from .cache import KeyValueCache
 from .multi_head import MultiHeadAttention
 
@@ -72,14 +72,14 @@ class TransformerConfig:
             value, least = getattr(self, name), 0 if name == "n_token_types" else 1
             optional = name == "d_ff" and value is None
             if not optional and (not isinstance(value, int) or isinstance(value, bool) or value < least):
-                raise ModelConfigError(f"{name} is {value!r}; it must be a whole number of at least {least}")
+                raise ModelInputError(f"{name} is {value!r}; it must be a whole number of at least {least}")
         for name, choices in (("norm", ("pre", "post")), ("activation", tuple(ACTIVATIONS))):
             if getattr(self, name) not in choices:
-                raise ModelConfigError(f"{name} is {getattr(self, name)!r}; choose among {', '.join(choices)}")
+                raise ModelInputError(f"{name} is {getattr(self, name)!r}; choose among {', '.join(choices)}")
         if not 0 <= self.dropout < 1:
-            raise ModelConfigError(f"dropout is {self.dropout!r}; it must be at least 0 and below 1")
+            raise ModelInputError(f"dropout is {self.dropout!r}; it must be at least 0 and below 1")
         if isinstance(self.weight_std, bool) or not 0 <= self.weight_std < float("inf"):
-            raise ModelConfigError(f"weight_std is {self.weight_std!r}; it must be a finite number of at least 0")
+            raise ModelInputError(f"weight_std is {self.weight_std!r}; it must be a finite number of at least 0")
         Sizes(d_model=self.d_model, n_heads=self.n_heads)
 
 
@@ -90,7 +90,7 @@ class Transformer(nn.Module):
         config: the sizes and the scheme.
 
     Raises:
-        ModelConfigError: ids that are no integers of shape (batch, seq) or outside the vocabulary.
+        ModelInputError: ids that are no integers of shape (batch, seq) or outside the vocabulary.
         EncodingInputError: a scheme that lacks a size or is not defined for the objective.
 
     Example:
@@ -198,10 +198,10 @@ class Transformer(nn.Module):
         _check_ids("ids", "id", ids, self.config.vocab_size, "the vocabulary of {} tokens")
         if token_types is not None:
             if self.token_types is None:
-                raise ModelConfigError("this model has no token types; set n_token_types, or leave token_types out")
+                raise ModelInputError("this model has no token types; set n_token_types, or leave token_types out")
             _check_ids("token_types", "token type", token_types, self.config.n_token_types, "the {} of this model")
             if token_types.shape != ids.shape:
-                raise ModelConfigError(
+                raise ModelInputError(
                     f"token_types have shape {tuple(token_types.shape)}, ids {tuple(ids.shape)}; give one for each id"
                 )
 
@@ -209,11 +209,11 @@ class Transformer(nn.Module):
 def _check_ids(name: str, one: str, ids: Any, n: int, whole: str) -> None:
     if not isinstance(ids, Tensor) or ids.ndim != 2 or ids.is_floating_point() or ids.numel() == 0:
         given = f"{ids.dtype} of {tuple(ids.shape)}" if isinstance(ids, Tensor) else type(ids).__name__
-        raise ModelConfigError(f"{name} are {given}; they must be integers of shape (batch, seq)")
+        raise ModelInputError(f"{name} are {given}; they must be integers of shape (batch, seq)")
     if not torch.compiler.is_compiling() and ids.device.type == "cpu":
         least, most = (int(end) for end in ids.aminmax())
         if least < 0 or most >= n:
-            raise ModelConfigError(f"{one} {least if least < 0 else most} is outside {whole.format(n)}")
+            raise ModelInputError(f"{one} {least if least < 0 else most} is outside {whole.format(n)}")
 
 
 def drop_positions(model: Transformer) -> None:

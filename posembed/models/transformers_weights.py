@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..errors import ModelConfigError
+from ..errors import ModelInputError
 from ._transformers_families import KNOWN, Family
 from .transformer import LanguageModel, Transformer
 
@@ -25,7 +25,7 @@ def from_transformers(model: Any) -> Transformer | LanguageModel:
             `MaskedLanguageModel`.
 
     Raises:
-        ModelConfigError: another model; one with a scheme, an adapter or quantised weights in it, with logits of a
+        ModelInputError: another model; one with a scheme, an adapter or quantised weights in it, with logits of a
             matrix of their own, or with settings that ours does not have.
 
     Example:
@@ -79,20 +79,20 @@ def _fill(ours: Transformer | LanguageModel, weights: dict[str, Tensor]) -> None
         of, given = parameters.get(name), weights.get(name)
         if of is None or given is None or of.shape != given.shape:
             shapes = [None if each is None else tuple(each.shape) for each in (given, of)]
-            raise ModelConfigError(f"{name} has shape {shapes[0]}, by its config {shapes[1]}; mend the config")
+            raise ModelInputError(f"{name} has shape {shapes[0]}, by its config {shapes[1]}; mend the config")
         of.copy_(given)
 
 
 def _check_kind(model: Any) -> None:
     name = type(model).__name__
     if name not in KNOWN or not type(model).__module__.startswith("transformers."):
-        raise ModelConfigError(f"{name} cannot be taken over; give one of {', '.join(KNOWN)} of transformers")
+        raise ModelInputError(f"{name} cannot be taken over; give one of {', '.join(KNOWN)} of transformers")
     if hasattr(model, "position_scheme"):
-        raise ModelConfigError(f"there is a position scheme in this {name}; remove it first")
+        raise ModelInputError(f"there is a position scheme in this {name}; remove it first")
     for path, weight in model.named_parameters():
         if weight.is_meta or not weight.is_floating_point():
             what = "on the meta device" if weight.is_meta else f"{weight.dtype}"
-            raise ModelConfigError(f"{path} is {what}; load the model with its weights in memory, not quantised")
+            raise ModelInputError(f"{path} is {what}; load the model with its weights in memory, not quantised")
 
 
 def _check_left(left: dict[str, Tensor], found: dict[str, Tensor], family: Family) -> None:
@@ -100,6 +100,6 @@ def _check_left(left: dict[str, Tensor], found: dict[str, Tensor], family: Famil
     for name, value in left.items():
         if name in family.tied:
             if not torch.equal(value, found[family.tied[name]]):
-                raise ModelConfigError(f"{name} differs from {family.tied[name]}, which serves here for both")
+                raise ModelInputError(f"{name} differs from {family.tied[name]}, which serves here for both")
         elif family.left_out is None or not name.startswith(f"{family.left_out}."):
-            raise ModelConfigError(f"it has {name}, for which there is no place here; merge or remove it first")
+            raise ModelInputError(f"it has {name}, for which there is no place here; merge or remove it first")

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from ..errors import NonFiniteError, ProbeInputError
+from ..errors import ProbeInputError
 from ..models import Transformer, attend
 from ._any_model import own_transformer
 
@@ -26,7 +26,7 @@ def attention_maps(model: nn.Module, ids: Int[Tensor, "batch seq"], layer: int) 
     maps = _of_transformers(model, ids, layer) if own is None else _of_own(own, ids, layer)
     # Some kernels turn what is NaN into zeros.
     if not bool(((maps.sum(dim=-1) - 1).abs() <= SUM_TOLERANCE).all()):
-        raise NonFiniteError(
+        raise ProbeInputError(
             f"attention weights of layer {layer} are NaN or do not sum to one; look at the model's weights and format"
         )
     return maps

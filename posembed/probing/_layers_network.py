@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from ..errors import NonFiniteError
+from ..errors import ProbeInputError
 from ._random import generator
 
 # Tokens whose logits are held at a time when a fitted network is asked.
@@ -52,7 +52,7 @@ def fit_network(
     """Fit a network by Adam on the cross-entropy of tokens drawn with replacement.
 
     Raises:
-        NonFiniteError: the loss became NaN or infinite.
+        ProbeInputError: the loss became NaN or infinite.
     """
     random = torch_generator(settings.seed, "position network")
     network = _network(states.shape[1], settings.hidden, n_labels, random)
@@ -67,7 +67,7 @@ def fit_network(
             loss.backward()
             optimizer.step()
     if not bool(loss.isfinite()):
-        raise NonFiniteError(f"the loss of the probe is {loss.item()}; lower learning_rate={settings.learning_rate}")
+        raise ProbeInputError(f"the loss of the probe is {loss.item()}; lower learning_rate={settings.learning_rate}")
     return network
 
 

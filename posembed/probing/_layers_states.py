@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from .._evaluating import evaluating
-from ..errors import NonFiniteError, ProbeInputError
+from ..errors import ProbeInputError
 from ._any_model import check_length, own_transformer, vocabulary_of
 
 BATCH_SIZE = 32
@@ -60,7 +60,7 @@ def hidden_states(
 
     Raises:
         ProbeInputError: a layer that the model does not have, or a model that hands out no states.
-        NonFiniteError: a state is NaN or infinite.
+        ProbeInputError: a state is NaN or infinite.
     """
     kept: dict[int, list[Tensor]] = {}
     with evaluating(model):
@@ -97,5 +97,5 @@ def _chosen(model: nn.Module, layers: Sequence[int] | None, n_states: int) -> Se
 
 def _finite(states: Tensor, layer: int) -> Tensor:
     if not bool(states.isfinite().all()):
-        raise NonFiniteError(f"hidden states of layer {layer} are NaN or infinite; look at the model's weights")
+        raise ProbeInputError(f"hidden states of layer {layer} are NaN or infinite; look at the model's weights")
     return states

@@ -99,7 +99,7 @@ def description_length(table: Any, *, rows: RowChoice = None, seed: int = 0) -> 
 
     Raises:
         ProbeInputError: rows that the table does not have, fewer than 16, a bad seed.
-        NonFiniteError: a chosen row holds NaN or infinity.
+        ProbeInputError: a chosen row holds NaN or infinity.
         PositionTableError: there is no position table in `table`.
 
     Example:

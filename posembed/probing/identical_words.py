@@ -54,7 +54,7 @@ def identical_word_attention(
     Raises:
         ProbeInputError: a length the model has no positions for, words that it does not know or that pad, fewer words
             than asked for, a layer it does not have, a model with two stacks, without word ids or attention weights.
-        NonFiniteError: attention weights are NaN, or do not sum to one.
+        ProbeInputError: attention weights are NaN, or do not sum to one.
 
     Example:
         >>> from posembed import Transformer, TransformerConfig

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from .._evaluating import evaluating
 from .._plain import plain
-from ..errors import NonFiniteError, ProbeInputError
+from ..errors import ProbeInputError
 from ..models import LanguageModel
 from ..tables import find_position_rows, with_position_table
 from ._random import checked_seed
@@ -47,7 +47,7 @@ def position_subspace(
 
     Raises:
         ProbeInputError: fewer than two rows, rows that are all alike, or more components than the rows span.
-        NonFiniteError: a row holds NaN or infinity.
+        ProbeInputError: a row holds NaN or infinity.
 
     Example:
         >>> import torch
@@ -237,7 +237,7 @@ def intervene(
         ProbeInputError: no batches, an unknown kind, components that the table does not have, labels for a model
             without a loss, or only for some batches.
         PositionTableError: the model has no table, or several and `part` names none of them.
-        NonFiniteError: a row of the table, or the measure of the model as it is, is NaN or infinite.
+        ProbeInputError: a row of the table, or the measure of the model as it is, is NaN or infinite.
 
     Example:
         >>> from posembed import load_encoder
@@ -407,7 +407,7 @@ def _run(model: nn.Module, batch: Any) -> Any:
 
 def _checked_measure(value: float, name: str) -> float:
     if not math.isfinite(value):
-        raise NonFiniteError(f"the {name} of the model as it is comes out as {value}; look at its batches and labels")
+        raise ProbeInputError(f"the {name} of the model as it is comes out as {value}; look at its batches and labels")
     return value
 
 

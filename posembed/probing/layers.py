@@ -248,7 +248,7 @@ def probe_layers(
     Raises:
         ProbeInputError: ids that are no texts of one length, too few of them, words, positions or layers that the model
             does not have, or an option that cannot be meant.
-        NonFiniteError: hidden states, or the loss of a probe, are NaN or infinite.
+        ProbeInputError: hidden states, or the loss of a probe, are NaN or infinite.
 
     Example:
         >>> import torch

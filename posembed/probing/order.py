@@ -158,7 +158,7 @@ def probe_order(table: Any, *, split: Split = "even-odd", rows: RowChoice = None
 
     Raises:
         ProbeInputError: an unknown split, rows that the table does not have, too few of them, a bad seed.
-        NonFiniteError: a chosen row holds NaN or infinity.
+        ProbeInputError: a chosen row holds NaN or infinity.
         PositionTableError: there is no position table in `table`.
 
     Example:

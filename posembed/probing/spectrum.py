@@ -106,7 +106,7 @@ def spectrum(table: Any, *, rows: RowChoice = None, centred: bool = True) -> Spe
 
     Raises:
         ProbeInputError: rows that the table does not have.
-        NonFiniteError: a chosen row holds NaN or infinity.
+        ProbeInputError: a chosen row holds NaN or infinity.
         PositionTableError: there is no position table in `table`.
 
     Example:

@@ -63,7 +63,7 @@ def probe_table(
 
     Raises:
         ProbeInputError: an unknown probe or split, rows that the table does not have, too few of them, a bad seed.
-        NonFiniteError: a chosen row holds NaN or infinity.
+        ProbeInputError: a chosen row holds NaN or infinity.
         PositionTableError: there is no position table in `table`.
 
     Example:

@@ -81,7 +81,7 @@ def properties(
         The properties; locality is NaN.
 
     Raises:
-        NonFiniteError: a row holds NaN or infinity.
+        PositionTableError: a row holds NaN or infinity.
         PropertiesInputError: a table that is empty, not two-dimensional or not of floating-point numbers, an unknown
             similarity, a max_offset that is not a whole number of at least 1, or rows that the table does not have.
 
@@ -123,7 +123,7 @@ def properties_of_matrix(
         The properties.
 
     Raises:
-        NonFiniteError: a row holds NaN or infinity, other than minus infinity in the future of a causal bias.
+        PositionTableError: a row holds NaN or infinity, other than minus infinity in the future of a causal bias.
         PropertiesInputError: a matrix that is empty, not square or not of floating-point numbers, or a max_offset that
             is not a whole number of at least 1.
 

@@ -41,7 +41,7 @@ class ByteSource(Protocol):
         """Bytes moved so far."""
 
     def read(self, start: int, stop: int) -> bytes:
-        """Return exactly the bytes from start to stop, or raise CheckpointError or HubError."""
+        """Return exactly the bytes from start to stop, or raise CheckpointError or CheckpointNotFoundError."""
 
 
 @runtime_checkable

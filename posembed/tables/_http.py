@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from ..errors import HubError
+from ..errors import CheckpointNotFoundError
 
 # A renamed repository and the storage behind the hub are two.
 MOST_REDIRECTS = 8
@@ -164,10 +164,10 @@ def _users_token() -> str | None:
     try:
         token = None if constants.HF_HUB_DISABLE_IMPLICIT_TOKEN else get_token()
     except Exception as error:  # a file that cannot be read, a login that cannot be renewed
-        raise HubError(f"the token for the hub cannot be read: {one_line(error)}; {RENEW}") from error
+        raise CheckpointNotFoundError(f"the token for the hub cannot be read: {one_line(error)}; {RENEW}") from error
     if token is not None and not (token.isascii() and token.isprintable()):
         # Said here, because the client would quote it.
-        raise HubError(f"the token for the hub holds characters that no token has; {RENEW}")
+        raise CheckpointNotFoundError(f"the token for the hub holds characters that no token has; {RENEW}")
     return token
 
 

@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from ..errors import CheckpointNotFoundError, HubError, PosembedError
+from ..errors import CheckpointNotFoundError, PosembedError
 from . import _cache
 from ._bytes import WEIGHT_FILES, LocalFile, checked_filename, read_json
 from ._http import RENEW, Answer, HubClient, NoAnswerError, innermost, one_line, origin, site
@@ -39,7 +39,7 @@ class HubCheckpoint:
 
     Raises:
         CheckpointNotFoundError: no repository or revision can be called so.
-        HubError: HF_ENDPOINT is not the address of a hub.
+        CheckpointNotFoundError: HF_ENDPOINT is not the address of a hub.
     """
 
     def __init__(self, repo_id: str, *, revision: str | None = None, download: bool = False, refresh: bool = False):
@@ -81,7 +81,7 @@ class HubCheckpoint:
 
         Raises:
             CheckpointNotFoundError: there is no such repository or revision.
-            HubError: the hub cannot be reached, refuses, or breaks off.
+            CheckpointNotFoundError: the hub cannot be reached, refuses, or breaks off.
         """
         if checked_filename(filename) not in self._files:
             file = self._downloaded(filename) if self._download else self._found(filename)
@@ -137,7 +137,7 @@ class HubCheckpoint:
         try:
             return self._remote(filename).fetch(start, stop)
         except RefusedError as error:
-            gone = HubError(f"{filename} of {self.source} is no longer on the hub; try again")
+            gone = CheckpointNotFoundError(f"{filename} of {self.source} is no longer on the hub; try again")
             raise self._meaning(error, filename) or gone from error
 
     def _remote(self, filename: str) -> RemoteFile:
@@ -145,7 +145,9 @@ class HubCheckpoint:
 
         if constants.HF_HUB_OFFLINE:
             offline = "which is not in the local caches, and HF_HUB_OFFLINE forbids to ask the hub; unset it, or put"
-            raise HubError(f"{self.source} needs {filename}, {offline} the checkpoint in POSEMBED_CHECKPOINTS")
+            raise CheckpointNotFoundError(
+                f"{self.source} needs {filename}, {offline} the checkpoint in POSEMBED_CHECKPOINTS"
+            )
         url = hf_hub_url(self.source, filename, revision=self.revision or self._asked)
         if filename not in self._remotes:
             known = self._record.get(filename)
@@ -160,7 +162,7 @@ class HubCheckpoint:
         if not _cache.COMMIT.fullmatch(commit):  # a mirror that tells none
             return
         if self.revision not in (None, commit):
-            raise HubError(f"{self.source} changed while it was read; try again")
+            raise CheckpointNotFoundError(f"{self.source} changed while it was read; try again")
         self.revision = commit
 
     def _meaning(self, refused: RefusedError, filename: str) -> PosembedError | None:
@@ -173,13 +175,15 @@ class HubCheckpoint:
         if refused.code == "RevisionNotFound":
             return CheckpointNotFoundError(f"{self.source} has no branch, tag or commit {self._asked!r} on the hub")
         if refused.code == "GatedRepo":
-            return HubError(f"{self.source} is gated: accept its terms at {at}, then log in with: hf auth login")
+            return CheckpointNotFoundError(
+                f"{self.source} is gated: accept its terms at {at}, then log in with: hf auth login"
+            )
         if refused.status == 401 and "redentials" in refused.words:
-            return HubError(f"{at} is refused to everybody with this token; {RENEW}")
+            return CheckpointNotFoundError(f"{at} is refused to everybody with this token; {RENEW}")
         if refused.code == "RepoNotFound" or (refused.status, refused.from_hub) == (401, True):
             hint = "check the spelling, or log in with: hf auth login"
             return CheckpointNotFoundError(f"there is no checkpoint at {at}, or it is private; {hint}")
-        return HubError(f"the hub refuses {filename} of {self.source} ({refused}); see {at}")
+        return CheckpointNotFoundError(f"the hub refuses {filename} of {self.source} ({refused}); see {at}")
 
     def _downloaded(self, filename: str) -> LocalFile | None:
         """Fetch a whole file with huggingface_hub, unless its cache has it."""
@@ -202,10 +206,10 @@ class HubCheckpoint:
         self.revision = commit if _cache.COMMIT.fullmatch(commit) else self.revision
         return LocalFile(path)
 
-    def _not_downloaded(self, filename: str, error: Exception) -> HubError:
+    def _not_downloaded(self, filename: str, error: Exception) -> CheckpointNotFoundError:
         reason = one_line(innermost(error))
         check = "check the internet connection, and whether there is room on the disk"
-        return HubError(f"{filename} of {self.source} could not be downloaded: {reason}; {check}")
+        return CheckpointNotFoundError(f"{filename} of {self.source} could not be downloaded: {reason}; {check}")
 
 
 def is_repo_id(text: str) -> bool:
@@ -224,7 +228,7 @@ def why_unreachable(patience: float = 3.0) -> str | None:
     """
     try:
         check_endpoint()
-    except HubError as error:
+    except CheckpointNotFoundError as error:
         return str(error)
     from huggingface_hub import constants
 
@@ -248,7 +252,7 @@ def _ask(patience: float) -> str | None:
                 return LOGIN_PAGE
             # That it has no such model, or wants to know who asks, is an answer too.
             return None if answer.status < 400 or answer.status in (401, 403, 404) else f"it answers {answer.status}"
-    except (NoAnswerError, HubError) as error:
+    except (NoAnswerError, CheckpointNotFoundError) as error:
         return str(error)
 
 
@@ -256,7 +260,7 @@ def check_endpoint() -> None:
     """See whether the address of the hub is one; huggingface_hub meets one that is not with errors of many kinds.
 
     Raises:
-        HubError: it is none of the web.
+        CheckpointNotFoundError: it is none of the web.
     """
     try:
         from huggingface_hub import constants
@@ -266,7 +270,9 @@ def check_endpoint() -> None:
         scheme = host = ""
     if scheme not in ("http", "https") or not host:
         # Not quoted: there may be a password in it.
-        raise HubError("HF_ENDPOINT is not the address of a hub; unset it, or write it as https://huggingface.co")
+        raise CheckpointNotFoundError(
+            "HF_ENDPOINT is not the address of a hub; unset it, or write it as https://huggingface.co"
+        )
 
 
 def _checked_repo_id(repo_id: str) -> str:

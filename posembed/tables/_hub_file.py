@@ -34,7 +34,7 @@ class HubFile:
 
         Raises:
             CheckpointError: they are not inside the file, or far too many.
-            HubError: they could not be had.
+            CheckpointNotFoundError: they could not be had.
         """
         if not 0 <= start <= stop <= self.size:
             raise CheckpointError(f"{self.name} has {self.size:,} bytes; bytes {start:,} to {stop:,} were asked for")

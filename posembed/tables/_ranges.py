@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from ..errors import HubError
+from ..errors import CheckpointNotFoundError
 from ._http import Answer, HubClient, NoAnswerError, one_line, site
 
 # Seconds before the second and the third try.
@@ -79,7 +79,7 @@ class RemoteFile:
         """Return the bytes from start to stop, fewer only where the file ends before.
 
         Raises:
-            HubError: it could not be had, in one line.
+            CheckpointNotFoundError: it could not be had, in one line.
             RefusedError: the server says no; whoever knows the repository says what that means.
         """
         return self._fetch(_Part(start, stop))
@@ -187,11 +187,11 @@ class RemoteFile:
             raise self._changed()
         self.size = size
 
-    def _changed(self) -> HubError:
+    def _changed(self) -> CheckpointNotFoundError:
         return self._hub_error("the file changed between two requests; try again")
 
-    def _hub_error(self, reason: str) -> HubError:
-        return HubError(f"{self._what} could not be read from {site(self.url)}: {reason}")
+    def _hub_error(self, reason: str) -> CheckpointNotFoundError:
+        return CheckpointNotFoundError(f"{self._what} could not be read from {site(self.url)}: {reason}")
 
 
 def asked_wait(headers: Mapping[str, str]) -> float:

@@ -66,7 +66,7 @@ def load_table(
             shows the call to make. A model that marks positions otherwise is told what it has instead.
         CheckpointNotFoundError: there is no such checkpoint, or it has no weights.
         CheckpointError: its files are damaged, contradict themselves, are refused, or hold quantised numbers.
-        HubError: the hub cannot be reached, refuses, or breaks off.
+        CheckpointNotFoundError: the hub cannot be reached, refuses, or breaks off.
 
     Example:
         >>> import torch

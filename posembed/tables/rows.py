@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Int
 
-from ..errors import NonFiniteError
+from ..errors import PositionTableError
 
 # None means all rows, a number the first so many, a pair its start and stop.
 RowChoice = int | slice | range | tuple[int, int] | None
@@ -60,7 +60,7 @@ def check_finite_rows(bad: Bool[np.ndarray, " n"], positions: Any, name: str, ad
         advice: what to do.
 
     Raises:
-        NonFiniteError: any does.
+        PositionTableError: any does.
 
     Example:
         >>> import numpy as np
@@ -71,7 +71,7 @@ def check_finite_rows(bad: Bool[np.ndarray, " n"], positions: Any, name: str, ad
     if found:
         named = ", ".join(found[:NAMED]) + (f" and {len(found) - NAMED} more" if len(found) > NAMED else "")
         rows, hold = ("row", "holds") if len(found) == 1 else ("rows", "hold")
-        raise NonFiniteError(f"{rows} {named} of {name} {hold} NaN or infinity; {advice}")
+        raise PositionTableError(f"{rows} {named} of {name} {hold} NaN or infinity; {advice}")
 
 
 def _bounds(rows: RowChoice, n_rows: int) -> tuple[int, int, int] | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import traitlets
 
-from ..errors import FigureInputError, ResultError
+from ..errors import FigureInputError, RunError
 from ..experiments import RunResult, interval, load_runs
 from ..experiments.nopos import PUBLISHED_SCHEMES, published_probe, reported
 from ..experiments.nopos.published import PUBLISHED_LENGTH
@@ -129,7 +129,7 @@ def _parts(pattern: str, schemes: Sequence[str], runs: Sequence[RunResult]) -> d
     own = {scheme: [run for run in runs if run.config.scheme == scheme] for scheme in schemes}
     try:
         return {scheme: reported(pattern.format(scheme), its) for scheme, its in own.items()}
-    except ResultError:
+    except RunError:
         return None
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from posembed.cli._guard import guarded
 from posembed.cli._terminal import one_line
-from posembed.errors import HubError, PosembedError
+from posembed.errors import CheckpointNotFoundError, PosembedError
 
 # What makes a start slow; the help needs none of it.
 SLOW = {"torch", "numpy", "matplotlib", "sklearn", "scipy", "transformers", "huggingface_hub", "jinja2"}
@@ -103,7 +103,7 @@ def test_an_error_of_ours_that_is_an_oserror_too_is_one_line(capsys):
     import typer
 
     def unreachable():
-        raise HubError("the hub\nis away")
+        raise CheckpointNotFoundError("the hub\nis away")
 
     with pytest.raises(typer.Exit) as end:
         guarded(unreachable)()

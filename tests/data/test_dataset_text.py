@@ -10,7 +10,7 @@ from huggingface_hub.errors import HfHubHTTPError
 
 from posembed.data import DatasetText, load_corpus
 from posembed.data import corpus as corpus_module
-from posembed.errors import CorpusError, HubError
+from posembed.errors import CheckpointNotFoundError, CorpusError
 
 PARTS = ("train", "validation", "test")
 LINES = [f"{number} {prose(5, seed=number).split()}" for number in range(60)]
@@ -162,13 +162,13 @@ NO_SUCH = caused(
     [
         (
             ConnectionError("Couldn't reach 'Salesforce/wikitext' on the Hub\n(LocalEntryNotFoundError)."),
-            HubError,
+            CheckpointNotFoundError,
             "datasets:Salesforce/wikitext:wikitext-103-raw-v1 could not be had from the hub (Couldn't reach "
             "'Salesforce/wikitext' on the Hub (LocalEntryNotFoundError)); check the connection",
         ),
         (
             BROKEN_OFF,
-            HubError,
+            CheckpointNotFoundError,
             "datasets:Salesforce/wikitext:wikitext-103-raw-v1 could not be had from the hub (An err",
         ),
         (

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from posembed import RunConfig, train
-from posembed.errors import CheckpointError, RunConfigError
+from posembed.errors import CheckpointError, RunError
 from posembed.experiments.files.checkpoints import Checkpoint, read_state
 from posembed.experiments.training.team import Team
 
@@ -197,7 +197,7 @@ def test_a_full_disk_is_a_warning_and_the_run_goes_on(tmp_path, monkeypatch):
 @pytest.mark.bad_input
 @pytest.mark.parametrize("wrong", [{"steps": 0}, {"seconds": -1.0}, {"seconds": float("nan")}, {"steps": True}])
 def test_times_that_cannot_be_meant(wrong):
-    with pytest.raises(RunConfigError, match="it must be positive, or None for never"):
+    with pytest.raises(RunError, match="it must be positive, or None for never"):
         Checkpoint(Path("run.checkpoint"), **wrong)
 
 

@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from posembed import RunConfig
-from posembed.errors import ResultError
+from posembed.errors import RunError
 from posembed.experiments.grids.claims import claim, claim_path, left_behind
 
 CONFIG = RunConfig()
@@ -118,6 +118,6 @@ def test_where_the_system_has_no_such_locks_a_run_goes_on(tmp_path, monkeypatch)
 def test_a_folder_that_cannot_be_written(tmp_path):
     (tmp_path / "results").write_text("a file in its place")
     wanted = r"cannot write to the folder results \("
-    with pytest.raises(ResultError, match=wanted) as caught, claim(CONFIG, tmp_path / "results"):
+    with pytest.raises(RunError, match=wanted) as caught, claim(CONFIG, tmp_path / "results"):
         pass
     assert "\n" not in str(caught.value)

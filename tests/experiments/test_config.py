@@ -5,7 +5,7 @@ from dataclasses import fields
 import pytest
 
 from posembed import RunConfig
-from posembed.errors import RunConfigError
+from posembed.errors import RunError
 from posembed.experiments.encodings import ARMS, Arm
 
 OTHER = {
@@ -205,7 +205,7 @@ def test_a_config_comes_back_from_json(config):
     ],
 )
 def test_settings_that_cannot_be_meant(options, message):
-    with pytest.raises(RunConfigError) as caught:
+    with pytest.raises(RunError) as caught:
         RunConfig(**options)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -217,5 +217,5 @@ def test_a_masked_model_can_be_trained_on_single_characters():
 
 
 def test_a_setting_of_a_newer_version():
-    with pytest.raises(RunConfigError, match="has no setting 'flux'; upgrade it"):
+    with pytest.raises(RunError, match="has no setting 'flux'; upgrade it"):
         RunConfig.from_dict(RunConfig().to_dict() | {"flux": 1})

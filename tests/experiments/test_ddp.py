@@ -9,7 +9,7 @@ import torch
 
 from posembed import RunConfig, train
 from posembed.data import load_corpus
-from posembed.errors import RunConfigError
+from posembed.errors import RunError
 from posembed.experiments import read_results
 from posembed.experiments.files.model_files import read_model
 from posembed.experiments.training.batches import draw_batch
@@ -68,7 +68,7 @@ def test_the_parts_of_all_processes_are_the_step(more):
 @pytest.mark.parametrize(("size", "accumulate"), [(3, 1), (4, 4), (16, 1)])
 def test_a_step_that_cannot_be_shared_out(size, accumulate):
     config = RunConfig(**TINY, accumulate=accumulate)
-    with pytest.raises(RunConfigError, match=f"the batch_size is 8; {size} processes, each with {accumulate} parts"):
+    with pytest.raises(RunError, match=f"the batch_size is 8; {size} processes, each with {accumulate} parts"):
         train(config, team=Team(0, size))
 
 
@@ -87,7 +87,7 @@ def test_a_step_that_cannot_be_shared_out(size, accumulate):
 def test_a_file_that_is_no_config(tmp_path, text, message, capsys):
     path = tmp_path / "config.json"
     path.write_text(text)
-    with pytest.raises(RunConfigError) as caught:
+    with pytest.raises(RunError) as caught:
         read_config(path)
     assert message in str(caught.value) and "\n" not in str(caught.value)
     assert main([str(path), "--out", str(tmp_path / "results")]) == 1
@@ -98,7 +98,7 @@ def test_a_file_that_is_no_config(tmp_path, text, message, capsys):
 def test_a_gpu_with_a_number_among_several_processes(monkeypatch):
     monkeypatch.setenv("RANK", "0")
     wanted = "device is 'cuda:1'; with torchrun it must be 'cpu' or 'cuda'"
-    with pytest.raises(RunConfigError, match=wanted), joined(RunConfig(device="cuda:1")):
+    with pytest.raises(RunError, match=wanted), joined(RunConfig(device="cuda:1")):
         pass
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from posembed import RunConfig, run_grid
-from posembed.errors import ResultError, RunConfigError
+from posembed.errors import RunError
 from posembed.experiments import make_model, missing, read_results, read_tables
 from posembed.experiments.files.model_files import read_model, write_model
 from posembed.experiments.files.store import file_of
@@ -25,7 +25,7 @@ DIVERGES = RunConfig(scheme="learned", seed=2, learning_rate=1e30, optimizer="na
 @pytest.mark.parametrize("engine", ["serial", "joblib"])
 def test_a_run_that_diverges_does_not_keep_the_others_from_being_done(tmp_path, engine):
     told = []
-    with pytest.raises(ResultError) as caught:
+    with pytest.raises(RunError) as caught:
         run_grid(
             [GRID[0], DIVERGES, GRID[2]],
             engine=engine,
@@ -44,7 +44,7 @@ def test_a_run_that_diverges_does_not_keep_the_others_from_being_done(tmp_path, 
 def test_a_mistake_in_one_run_is_told_in_one_line_and_logged_in_full(tmp_path, monkeypatch, caplog):
     plain = runs.train
     monkeypatch.setattr(runs, "train", lambda config, **more: 1 / 0 if config.seed == 2 else plain(config, **more))
-    with caplog.at_level(logging.ERROR), pytest.raises(ResultError, match="ZeroDivisionError: division by zero"):
+    with caplog.at_level(logging.ERROR), pytest.raises(RunError, match="ZeroDivisionError: division by zero"):
         run_grid(GRID, engine="serial", out=tmp_path)
     assert len(read_results(tmp_path)) == 2
     assert caplog.records[-1].exc_info[0] is ZeroDivisionError
@@ -67,7 +67,7 @@ def full_disk(*_):
 def test_a_full_disk_loses_no_other_run_and_is_told(tmp_path, monkeypatch):
     run_grid(GRID[:1], engine="serial", out=tmp_path)
     monkeypatch.setattr("os.fsync", full_disk)
-    with pytest.raises(ResultError) as caught:
+    with pytest.raises(RunError) as caught:
         run_grid(GRID, engine="serial", out=tmp_path)
     monkeypatch.undo()
     told = str(caught.value)
@@ -118,7 +118,7 @@ def test_a_run_under_way_goes_on_from_its_checkpoint_and_leaves_none(tmp_path, m
 def test_a_damaged_checkpoint_costs_its_own_run_and_stays(tmp_path):
     path = file_of(GRID[1], tmp_path, "checkpoint")
     path.write_text("damaged")
-    with pytest.raises(ResultError, match=rf"1 of 3 runs failed.*{path.name} is damaged; move it away"):
+    with pytest.raises(RunError, match=rf"1 of 3 runs failed.*{path.name} is damaged; move it away"):
         run_grid(GRID, engine="serial", out=tmp_path)
     assert path.read_text() == "damaged" and len(read_results(tmp_path)) == 2
 
@@ -137,29 +137,29 @@ def test_weights_are_kept_and_come_back(tmp_path):
 
 @pytest.mark.bad_input
 def test_weights_that_cannot_be_used(tmp_path):
-    with pytest.raises(ResultError, match=r"there are no weights .*safetensors; run the config with save_models=True"):
+    with pytest.raises(RunError, match=r"there are no weights .*safetensors; run the config with save_models=True"):
         read_model(GRID[0], tmp_path)
     model = make_model(GRID[0], corpus_of(GRID[0]))
     path = write_model(model, GRID[0], tmp_path)
     path.rename(tmp_path / f"{GRID[1].key}.safetensors")
-    with pytest.raises(ResultError, match=f"holds the run {GRID[0].key}; give it that name"):
+    with pytest.raises(RunError, match=f"holds the run {GRID[0].key}; give it that name"):
         read_model(GRID[1], tmp_path)
     content = write_model(model, GRID[0], tmp_path).read_bytes()
     path.write_bytes(content.replace(b'"format":"1"', b'"format":"2"'))
-    with pytest.raises(ResultError, match="has format '2', this version of posembed reads 1; upgrade posembed"):
+    with pytest.raises(RunError, match="has format '2', this version of posembed reads 1; upgrade posembed"):
         read_model(GRID[0], tmp_path)
     path.write_bytes(content[: len(content) // 2])
-    with pytest.raises(ResultError, match="is damaged; move it and its result away"):
+    with pytest.raises(RunError, match="is damaged; move it and its result away"):
         read_model(GRID[0], tmp_path)
     write_model(make_model(RunConfig(**{**TINY, "d_model": 16}), corpus_of(GRID[0])), GRID[0], tmp_path)
-    with pytest.raises(ResultError, match="does not fit the model of its run"):
+    with pytest.raises(RunError, match="does not fit the model of its run"):
         read_model(GRID[0], tmp_path)
 
 
 @pytest.mark.bad_input
 def test_a_result_without_the_weights_that_are_asked_for_is_refused_before_anything_is_run(tmp_path):
     run_grid(GRID[:1], engine="serial", out=tmp_path)
-    with pytest.raises(ResultError, match=f"{GRID[0].key}.json has no weights beside it; move it away"):
+    with pytest.raises(RunError, match=f"{GRID[0].key}.json has no weights beside it; move it away"):
         run_grid(GRID, engine="serial", out=tmp_path, save_models=True)
     assert [each.name for each in tmp_path.iterdir()] == [f"{GRID[0].key}.json"]
 
@@ -180,7 +180,7 @@ def test_a_result_without_the_weights_that_are_asked_for_is_refused_before_anyth
     ],
 )
 def test_what_cannot_be_meant_is_refused_before_anything_is_run(tmp_path, options, message):
-    with pytest.raises(RunConfigError) as caught:
+    with pytest.raises(RunError) as caught:
         run_grid([RunConfig(scheme="rope", **TINY)], **{"engine": "serial", "out": tmp_path} | options)
     assert message in str(caught.value) and "\n" not in str(caught.value)
     assert list(tmp_path.iterdir()) == []
@@ -198,7 +198,7 @@ def test_what_cannot_be_meant_is_refused_before_anything_is_run(tmp_path, option
     ids=["one config", "nothing", "a mapping", "a name"],
 )
 def test_what_is_no_list_of_configs(tmp_path, configs, message):
-    with pytest.raises(RunConfigError) as caught:
+    with pytest.raises(RunError) as caught:
         run_grid(configs, engine="serial", out=tmp_path)
     assert message in str(caught.value) and "\n" not in str(caught.value)
     assert list(tmp_path.iterdir()) == []
@@ -212,7 +212,7 @@ def test_configs_that_can_be_gone_through_only_once(tmp_path):
 @pytest.mark.bad_input
 def test_ray_that_is_not_installed(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(RunConfigError) as caught:
+    with pytest.raises(RunError) as caught:
         run_grid(GRID, engine="ray", out=tmp_path)
     assert str(caught.value) == 'the engine "ray" needs Ray; pip install "posembed[ray]"'
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from posembed.errors import ResultError
+from posembed.errors import RunError
 from posembed.experiments import difference, interval
 
 
@@ -36,7 +36,7 @@ def test_a_difference_takes_what_seeds_share_away():
     "values", [[], [1.0], [1.0, float("nan")], [1.0, float("inf")], 1.0, "ab", [1.0, "b"], np.ones((2, 2))], ids=str
 )
 def test_what_has_no_interval(values):
-    with pytest.raises(ResultError, match="at least two finite numbers") as caught:
+    with pytest.raises(RunError, match="at least two finite numbers") as caught:
         interval(values)
     assert "\n" not in str(caught.value)
 
@@ -44,10 +44,10 @@ def test_what_has_no_interval(values):
 @pytest.mark.bad_input
 @pytest.mark.parametrize("level", [0, 1, 95, -0.95, float("nan"), "95 %", True])
 def test_a_level_that_is_no_share(level):
-    with pytest.raises(ResultError, match="level is .*; it must lie between 0 and 1"):
+    with pytest.raises(RunError, match="level is .*; it must lie between 0 and 1"):
         interval([1.0, 2.0], level=level)
 
 
 def test_pairs_need_partners():
-    with pytest.raises(ResultError, match="3 values cannot be paired with 2"):
+    with pytest.raises(RunError, match="3 values cannot be paired with 2"):
         difference([1.0, 2.0, 3.0], [1.0, 2.0])

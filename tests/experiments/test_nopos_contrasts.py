@@ -6,7 +6,7 @@ import pytest
 
 from posembed import RunConfig, RunResult
 from posembed.data import load_corpus
-from posembed.errors import ResultError
+from posembed.errors import RunError
 from posembed.experiments.nopos import (
     PARTS,
     RATES,
@@ -78,26 +78,26 @@ def test_the_runs_of_a_part_have_the_rate_that_was_chosen_for_it(runs):
     # The rate is chosen anew, and has no runs.
     best = [made(config) for config in ALL["causal, rope"].tuning]
     best[0].metrics["validation_loss"] = -1.0
-    with pytest.raises(ResultError, match="the part 'causal, rope' is not complete"):
+    with pytest.raises(RunError, match="the part 'causal, rope' is not complete"):
         reported("causal, rope", [*best, *(run for run in runs if run.config.seed)])
 
 
 @pytest.mark.bad_input
 def test_what_is_not_there_is_named(runs):
-    with pytest.raises(ResultError, match="there is no part 'causal, cape'; there are: causal, nopos; "):
+    with pytest.raises(RunError, match="there is no part 'causal, cape'; there are: causal, nopos; "):
         reported("causal, cape", runs)
     without = [run for run in runs if run.config.learning_rate != RATES[3]]
-    with pytest.raises(ResultError, match=r"the part 'causal, nopos' is not complete; run posembed grid nopos"):
+    with pytest.raises(RunError, match=r"the part 'causal, nopos' is not complete; run posembed grid nopos"):
         contrasts(without)
-    with pytest.raises(ResultError, match="has no loss at positions 64 to 511 in groups of 16; choose others"):
+    with pytest.raises(RunError, match="has no loss at positions 64 to 511 in groups of 16; choose others"):
         loss_past(runs[0], end=512)
-    with pytest.raises(ResultError, match="has no loss at positions 60 to 255"):
+    with pytest.raises(RunError, match="has no loss at positions 60 to 255"):
         loss_past(runs[0], first=60)
-    with pytest.raises(ResultError, match="has no loss at positions 64 to 255"):
+    with pytest.raises(RunError, match="has no loss at positions 64 to 255"):
         rise_past([RunResult(RunConfig(), {"loss_by_position": [1.0] * 4}, {}, "", 1.0)] * 2)
-    with pytest.raises(ResultError, match="at least two finite numbers, one for each seed"):
+    with pytest.raises(RunError, match="at least two finite numbers, one for each seed"):
         rise_past(runs[:1])
-    with pytest.raises(ResultError, match="has no inspection 'watched'; choose one that has"):
+    with pytest.raises(RunError, match="has no inspection 'watched'; choose one that has"):
         lowest_error(runs[0], "watched")
 
 

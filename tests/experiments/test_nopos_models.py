@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from posembed.data import load_corpus
-from posembed.errors import ResultError
+from posembed.errors import RunError
 from posembed.experiments import load_runs, loss_of
 from posembed.experiments.nopos import MODELS, load_model, lowest_error, model_card, run_of_model
 
@@ -51,7 +51,7 @@ def test_only_their_weights_ship_and_they_are_small():
 
 @pytest.mark.bad_input
 def test_another_name_is_an_error_that_lists_them():
-    with pytest.raises(ResultError) as caught:
+    with pytest.raises(RunError) as caught:
         load_model("causal-rope")
     assert str(caught.value) == f"there is no model 'causal-rope'; choose among {', '.join(MODELS)}"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from posembed.errors import ResultError
+from posembed.errors import RunError
 from posembed.experiments.nopos import PUBLISHED_PERPLEXITY, PUBLISHED_PROBE, PUBLISHED_SCHEMES, published_probe
 from posembed.probing import middle_guess_error, random_guess_error
 
@@ -27,5 +27,5 @@ def test_without_positions_the_first_layer_is_near_a_random_guess_and_the_sixth_
 
 @pytest.mark.bad_input
 def test_a_scheme_that_the_paper_has_not():
-    with pytest.raises(ResultError, match="the paper has no 'rope'; choose among nopos, learned, sinusoidal, alibi"):
+    with pytest.raises(RunError, match="the paper has no 'rope'; choose among nopos, learned, sinusoidal, alibi"):
         published_probe("rope")

@@ -5,7 +5,7 @@ import torch
 
 from posembed import RunConfig, RunResult
 from posembed.data import load_corpus
-from posembed.errors import ResultError, RunConfigError
+from posembed.errors import RunError
 from posembed.experiments import encodings, make_model, nopos, read_results, read_tables, trained_tables, write_result
 from posembed.experiments.grids import runs
 from posembed.experiments.grids.engines import Settings
@@ -86,7 +86,7 @@ def test_the_sizes_of_the_gpu_preset_and_of_the_paper():
     ],
 )
 def test_an_unknown_study_or_preset_names_those_there_are(name, preset, message):
-    with pytest.raises(RunConfigError) as caught:
+    with pytest.raises(RunError) as caught:
         load_study(name, preset)
     assert str(caught.value) == message
 
@@ -149,7 +149,7 @@ def test_a_part_without_any_rate_is_an_error_after_the_others_are_done(tmp_path)
     study = study_of((1e30,), **FAST)
     calm = Study("mine", "smoke", (study.parts[0], study_of().parts[1]))
     said = r"1 of 7 runs failed, 2 wait for a learning rate, the others are stored: learned, seed 0.*1e\+30"
-    with pytest.raises(ResultError, match=said):
+    with pytest.raises(RunError, match=said):
         run_study(calm, "serial", Settings(tmp_path))
     assert {config.scheme for config in standing(calm, tmp_path).left} == {"learned"}
     assert standing(calm, tmp_path).n_done == 4
@@ -158,7 +158,7 @@ def test_a_part_without_any_rate_is_an_error_after_the_others_are_done(tmp_path)
 def test_a_rate_that_diverged_elsewhere_is_not_called_stored(tmp_path):
     study = Study("mine", "smoke", (study_of((1e30,), **FAST).parts[0], study_of((1e-3, 1e30), **FAST).parts[1]))
     said = "2 of 7 runs failed, 2 wait for a learning rate, the others are stored: learned, seed 0.*; nopos, seed 0"
-    with pytest.raises(ResultError, match=said):
+    with pytest.raises(RunError, match=said):
         run_study(study, "serial", Settings(tmp_path))
     assert len(read_results(tmp_path)) == 7 - 2 - 2
 
@@ -166,7 +166,7 @@ def test_a_rate_that_diverged_elsewhere_is_not_called_stored(tmp_path):
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_preset_for_another_machine_gives_its_reason_once(tmp_path):
     study = study_of(device="cuda")
-    with pytest.raises(ResultError) as caught:
+    with pytest.raises(RunError) as caught:
         run_study(study, "serial", Settings(tmp_path))
     named = f"learned, seed 0, learning rate 0.001, {study.tuning[0].key} and 3 more"
     begins = f"4 of 8 runs failed, 4 wait for a learning rate: {named}"

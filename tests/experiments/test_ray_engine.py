@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from posembed import RunConfig, run_grid
-from posembed.errors import ResultError, RunConfigError
+from posembed.errors import RunError
 from posembed.experiments import read_results
 from posembed.experiments.files.store import file_of
 from posembed.experiments.grids.claims import claim_path
@@ -121,7 +121,7 @@ def test_a_task_that_begins_again_after_it_was_done_does_nothing(tmp_path, monke
 
 def test_a_run_that_ray_gives_up_does_not_keep_the_others_from_being_done(tmp_path, fake):
     fake(lost=(2,), elsewhere=tmp_path / "not here")
-    with pytest.raises(ResultError, match=r"1 of 3 runs failed.*nopos, seed 2.*Ray lost it 3 times .RayError."):
+    with pytest.raises(RunError, match=r"1 of 3 runs failed.*nopos, seed 2.*Ray lost it 3 times .RayError."):
         run_grid(GRID, engine="ray", out=tmp_path)
     assert {each.config.seed for each in read_results(tmp_path)} == {1, 3}
 
@@ -134,7 +134,7 @@ def test_files_that_find_no_room(tmp_path, fake, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("posembed.experiments.grids.ray_engine.write_whole", full)
-    with pytest.raises(ResultError, match=r"3 of 3 runs failed.*cannot be written .No space left on device."):
+    with pytest.raises(RunError, match=r"3 of 3 runs failed.*cannot be written .No space left on device."):
         run_grid(GRID, engine="ray", out=tmp_path / "results")
     assert read_results(tmp_path / "results") == []
 
@@ -154,7 +154,7 @@ def test_a_result_that_never_appears_is_a_failure(tmp_path, fake, monkeypatch):
     monkeypatch.setattr(
         "posembed.experiments.grids.ray_engine.on_a_worker", lambda config, *_: (Outcome(config, "done"), {})
     )
-    with pytest.raises(ResultError, match="it was done, but its result is not in the folder"):
+    with pytest.raises(RunError, match="it was done, but its result is not in the folder"):
         run_grid(GRID[:1], engine="ray", out=tmp_path)
     assert len(ray.asked) == 3
 
@@ -163,7 +163,7 @@ def test_a_start_that_a_busy_machine_makes_too_slow_is_tried_again(tmp_path, fak
     fake(starts=2)
     assert len(run_grid(GRID, engine="ray", out=tmp_path)) == 3
     fake(starts=9)
-    with pytest.raises(RunConfigError) as caught:
+    with pytest.raises(RunError) as caught:
         run_grid([RunConfig(seed=9, **TINY)], engine="ray", out=tmp_path)
     assert str(caught.value) == "Ray cannot be started on this machine (the node timed out during startup)"
 
@@ -172,6 +172,6 @@ def test_a_cluster_that_does_not_answer(tmp_path, fake, monkeypatch):
     ray = fake()
     monkeypatch.setenv("RAY_ADDRESS", "10.0.0.1:6379")
     ray.init = lambda **options: (_ for _ in ()).throw(ConnectionError("no answer"))
-    with pytest.raises(RunConfigError) as caught:
+    with pytest.raises(RunError) as caught:
         run_grid(GRID, engine="ray", out=tmp_path)
     assert str(caught.value) == "no Ray cluster answers at RAY_ADDRESS '10.0.0.1:6379' (no answer)"

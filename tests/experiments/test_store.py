@@ -6,7 +6,7 @@ import math
 import pytest
 
 from posembed import RunConfig, RunResult, load_results, run_grid
-from posembed.errors import ResultError
+from posembed.errors import RunError
 from posembed.experiments import bundle, missing, parse_result, read_result, read_results, write_result
 
 TINY = {"n_layers": 1, "d_model": 8, "n_heads": 2, "length": 16, "batch_size": 2, "steps": 2}
@@ -49,7 +49,7 @@ def test_a_damaged_result_is_an_error_and_stays(tmp_path, damage):
     path = write_result(result(), tmp_path)
     path.write_text(damage(path.read_text()))
     before = path.read_text()
-    with pytest.raises(ResultError) as caught:
+    with pytest.raises(RunError) as caught:
         run_grid([RunConfig()], engine="serial", out=tmp_path)
     assert f"{path.name} is damaged; move it away" in str(caught.value)
     assert path.read_text() == before
@@ -58,7 +58,7 @@ def test_a_damaged_result_is_an_error_and_stays(tmp_path, damage):
 def test_a_result_of_a_newer_version_is_an_error_and_stays(tmp_path):
     path = write_result(result(), tmp_path)
     path.write_text(path.read_text().replace('"format": 1', '"format": 2'))
-    with pytest.raises(ResultError, match="has format 2, this version of posembed reads 1; upgrade posembed"):
+    with pytest.raises(RunError, match="has format 2, this version of posembed reads 1; upgrade posembed"):
         missing([RunConfig()], tmp_path)
 
 
@@ -66,13 +66,13 @@ def test_a_result_under_another_name_is_an_error(tmp_path):
     path = write_result(result(), tmp_path)
     other = path.with_name(f"{RunConfig(seed=5).key}.json")
     path.rename(other)
-    with pytest.raises(ResultError, match=f"holds the run {RunConfig().key}; give it that name"):
+    with pytest.raises(RunError, match=f"holds the run {RunConfig().key}; give it that name"):
         read_result(other)
 
 
 def test_the_results_of_a_file_are_an_error(tmp_path):
     path = write_result(result(), tmp_path)
-    with pytest.raises(ResultError, match=f"{path.name} is a file; give the folder of the results"):
+    with pytest.raises(RunError, match=f"{path.name} is a file; give the folder of the results"):
         read_results(path)
 
 
@@ -112,5 +112,5 @@ def test_a_bundle_comes_back():
 
 
 def test_an_unknown_study_names_those_there_are():
-    with pytest.raises(ResultError, match="there are no stored results 'nothing'; there are: .*encodings"):
+    with pytest.raises(RunError, match="there are no stored results 'nothing'; there are: .*encodings"):
         load_results("nothing")

@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 from small_models import build
 
 from posembed import load_table
-from posembed.errors import CheckpointError, NonFiniteError, PositionTableError, ProbeInputError
+from posembed.errors import CheckpointError, PositionTableError, ProbeInputError
 from posembed.experiments import stored_studies, study_table, table_studies
 from posembed.experiments.tables import sources as table_sources
 from posembed.pretrained import HUB_NAME, installed_folder
@@ -226,7 +226,7 @@ def test_a_checkpoint_without_a_table(hub, put, checkpoints):
 @pytest.mark.bad_input
 @pytest.mark.parametrize(
     ("rows", "error"),
-    [(torch.full((40, 16), torch.nan), NonFiniteError), (torch.zeros(4, 16), ProbeInputError)],
+    [(torch.full((40, 16), torch.nan), PositionTableError), (torch.zeros(4, 16), ProbeInputError)],
     ids=["not finite", "too short"],
 )
 def test_a_checkpoint_whose_table_cannot_be_studied(hub, put, checkpoints, rows, error):

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from posembed import load_table, probe_table, properties, sinusoidal
-from posembed.errors import NonFiniteError, PositionTableError, ProbeInputError, ResultError
+from posembed.errors import PositionTableError, ProbeInputError, RunError
 from posembed.experiments import (
     CONTROLS,
     TableStudy,
@@ -170,7 +170,7 @@ def test_a_study_comes_back(study, tmp_path):
 
 
 def test_a_score_that_is_not_there(study):
-    with pytest.raises(ResultError) as caught:
+    with pytest.raises(RunError) as caught:
         study.score("mlp", "folds")
     assert "has no score of 'mlp' with the split 'folds'; there are: ols even-odd, ols all" in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -199,7 +199,7 @@ def test_a_damaged_study_is_an_error_and_stays(study, tmp_path, damage):
     text = damage(path.read_text())
     assert text != path.read_text()
     path.write_text(text, errors="surrogateescape")
-    with pytest.raises(ResultError) as caught:
+    with pytest.raises(RunError) as caught:
         read_studies(tmp_path)
     assert re.fullmatch(r"mine\.json: it is (damaged|no JSON); measure the table again", str(caught.value))
     assert path.read_text(errors="surrogateescape") == text
@@ -209,11 +209,11 @@ def test_a_damaged_study_is_an_error_and_stays(study, tmp_path, damage):
 def test_a_study_of_a_newer_version_is_an_error(study, tmp_path):
     path = write_study(replace(study, source="mine"), tmp_path)
     path.write_text(path.read_text().replace('"format":1', '"format":2'))
-    with pytest.raises(ResultError) as caught:
+    with pytest.raises(RunError) as caught:
         read_studies(tmp_path)
     wanted = "it has format 2, this version of posembed reads 1; upgrade posembed"
     assert str(caught.value) == f"mine.json: {wanted}"
-    with pytest.raises(ResultError, match=wanted):
+    with pytest.raises(RunError, match=wanted):
         TableStudy.from_dict(study.to_dict() | {"format": 2})
 
 
@@ -221,14 +221,14 @@ def test_a_study_of_a_newer_version_is_an_error(study, tmp_path):
 def test_a_study_under_another_name_is_an_error(study, tmp_path):
     path = write_study(replace(study, source="mine"), tmp_path)
     path.rename(path.with_name("yours.json"))
-    with pytest.raises(ResultError, match=r"yours\.json holds the study of mine; name it mine\.json"):
+    with pytest.raises(RunError, match=r"yours\.json holds the study of mine; name it mine\.json"):
         read_studies(tmp_path)
 
 
 @pytest.mark.bad_input
 def test_a_study_that_cannot_be_read_is_an_error(tmp_path):
     (tmp_path / "mine.json").mkdir()
-    with pytest.raises(ResultError, match=r"mine\.json cannot be read \("):
+    with pytest.raises(RunError, match=r"mine\.json cannot be read \("):
         read_studies(tmp_path)
 
 
@@ -237,7 +237,7 @@ def test_a_study_that_cannot_be_read_is_an_error(tmp_path):
     ("source", "error"),
     [
         (sinusoidal(4, 8), ProbeInputError),
-        (torch.full((20, 8), torch.nan), NonFiniteError),
+        (torch.full((20, 8), torch.nan), PositionTableError),
         (torch.nn.Linear(3, 3), PositionTableError),
     ],
     ids=["too short", "not finite", "no table"],
@@ -255,7 +255,7 @@ def test_the_package_ships_what_results_hold():
 
 
 def test_stored_tables_are_not_taken_for_runs():
-    with pytest.raises(ResultError) as caught:
+    with pytest.raises(RunError) as caught:
         load_runs("tables")
     assert "tables," not in str(caught.value).partition("there are:")[2].replace("trained-tables", "")
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from posembed import RunConfig
-from posembed.errors import ResultError
+from posembed.errors import RunError
 from posembed.experiments import bundle_tables, load_tables, read_results, read_tables, write_table
 
 
@@ -85,7 +85,7 @@ DAMAGED = {
 def test_a_file_that_is_no_table_is_an_error(tmp_path, table, damage, capsys):
     path = write_table(table, RunConfig(), tmp_path)
     damage(path)
-    with pytest.raises(ResultError) as caught:
+    with pytest.raises(RunError) as caught:
         read_tables(tmp_path)
     assert str(caught.value) == f"{path.name} is no table of finite numbers; move it away and run its config again"
     assert capsys.readouterr().out == ""
@@ -106,6 +106,6 @@ def test_a_bundle_comes_back_and_does_not_depend_on_the_order(tmp_path, table, m
 
 @pytest.mark.bad_input
 def test_an_unknown_study_has_no_tables():
-    with pytest.raises(ResultError) as caught:
+    with pytest.raises(RunError) as caught:
         load_tables("nothing")
     assert str(caught.value) == "there are no stored tables of a study 'nothing'; there are those of trained-tables"

@@ -151,13 +151,13 @@ def is_below(process, machine):
 
 
 def run(engine, folder, **options):
-    from posembed.errors import ResultError
+    from posembed.errors import RunError
     from posembed.experiments import run_grid
 
     try:
         results = run_grid(configs(), engine=engine, out=Path(folder) / "results", **options)
         return {"losses": [result.metrics for result in results]}
-    except ResultError as error:
+    except RunError as error:
         return {"error": str(error)}
 
 

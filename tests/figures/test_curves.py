@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from posembed.errors import FigureInputError, ResultError
+from posembed.errors import FigureInputError, RunError
 from posembed.experiments import interval
 from posembed.figures import curves, seed_scores
 
@@ -103,5 +103,5 @@ def test_scores_side_by_side_and_differences_with_their_zero():
 def test_scores_that_cannot_be_drawn():
     with pytest.raises(FigureInputError):
         seed_scores({}, alt="Nothing.")
-    with pytest.raises(ResultError):
+    with pytest.raises(RunError):
         seed_scores({"a": [1.0]}, alt="One seed.")

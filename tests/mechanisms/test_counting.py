@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posembed.errors import ModelConfigError
+from posembed.errors import ModelInputError
 from posembed.mechanisms import CountingTransformer
 
 EPSILON = torch.finfo(torch.float64).eps
@@ -111,7 +111,7 @@ def test_attention_that_sees_both_sides_cannot_count():
     ],
 )
 def test_sizes_that_cannot_be_meant_are_refused(options, piece):
-    with pytest.raises(ModelConfigError) as caught:
+    with pytest.raises(ModelInputError) as caught:
         CountingTransformer(**options)
     assert piece in str(caught.value) and "\n" not in str(caught.value)
 
@@ -133,6 +133,6 @@ def test_sizes_that_cannot_be_meant_are_refused(options, piece):
 )
 @pytest.mark.parametrize("method", ["forward", "steps"])
 def test_texts_without_their_mark_are_refused(ids, piece, method):
-    with pytest.raises(ModelConfigError) as caught:
+    with pytest.raises(ModelInputError) as caught:
         getattr(CountingTransformer(4), method)(ids)
     assert piece in str(caught.value) and "\n" not in str(caught.value)

@@ -12,7 +12,7 @@ from small_models import build
 from untrained import random_texts, untrained, with_even_attention
 
 from posembed import properties_of_matrix
-from posembed.errors import NonFiniteError, ProbeInputError
+from posembed.errors import ProbeInputError
 from posembed.mechanisms import running_mean_similarity, state_similarity
 
 
@@ -118,5 +118,5 @@ def test_attention_of_another_kind_of_model_is_refused():
 def test_damaged_weights_are_named():
     model = untrained()
     torch.nn.init.constant_(model.layers[0].attention.value.weight, math.nan)
-    with pytest.raises(NonFiniteError, match="hidden states of layer 1"):
+    with pytest.raises(ProbeInputError, match="hidden states of layer 1"):
         state_similarity(model, random_texts(2, 4))

@@ -10,7 +10,7 @@ from small_models import build
 from torch import nn
 from untrained import VOCABULARY, language_model, random_texts, untrained
 
-from posembed.errors import NonFiniteError, ProbeInputError
+from posembed.errors import ProbeInputError
 from posembed.mechanisms import shuffled_prefix
 from posembed.mechanisms.shuffled_prefix import _shuffled
 
@@ -168,5 +168,5 @@ def test_words_or_positions_that_a_model_does_not_have_are_refused():
 
 
 def test_a_loss_that_is_not_a_number_is_named():
-    with pytest.raises(NonFiniteError, match="loss of a last token"):
+    with pytest.raises(ProbeInputError, match="loss of a last token"):
         shuffled_prefix(lambda ids: words_so_far(ids) * torch.nan, small_texts())

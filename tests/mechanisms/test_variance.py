@@ -9,7 +9,7 @@ import torch
 from small_models import build
 from untrained import language_model, random_texts, untrained, with_even_attention
 
-from posembed.errors import NonFiniteError, ProbeInputError
+from posembed.errors import ProbeInputError
 from posembed.mechanisms import attention_variance
 from posembed.mechanisms.variance import _resampled_slopes
 from posembed.probing._random import generator
@@ -137,5 +137,5 @@ def test_a_model_of_another_kind_is_refused():
 def test_damaged_weights_are_named():
     model = untrained()
     torch.nn.init.constant_(model.layers[1].attention.value.weight, math.nan)
-    with pytest.raises(NonFiniteError, match="attention outputs of layer 1"):
+    with pytest.raises(ProbeInputError, match="attention outputs of layer 1"):
         attention_variance(model, random_texts(9, 4), layer=1)

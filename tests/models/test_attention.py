@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from models.reference import BIDIRECTIONAL, CASES, D_HEAD, N_HEADS, attention, made
 
 from posembed import PositionScheme
-from posembed.errors import AttentionInputError, EncodingInputError
+from posembed.errors import EncodingInputError, ModelInputError
 from posembed.models import attend
 
 # Sums of at most a few hundred products in float64, of numbers around one.
@@ -246,7 +246,7 @@ def test_a_named_error_in_one_line(change, message):
     q, k, v = inputs(5, dtype=torch.float32)
     one, positions = made("alibi", True, dtype=torch.float32), torch.arange(5)
     arguments = {"q": q, "k": k, "v": v, "positions": positions, "key_positions": positions} | change
-    with pytest.raises(AttentionInputError) as error:
+    with pytest.raises(ModelInputError) as error:
         attend(**arguments, scheme=one, causal=True)
     assert message in str(error.value) and "\n" not in str(error.value)
 
@@ -276,5 +276,5 @@ def test_a_bias_of_other_heads_is_refused():
     q, k, v = inputs(5, dtype=torch.float32)
     positions = torch.arange(5)
     other = made("alibi", True, n_heads=3, dtype=torch.float32)
-    with pytest.raises(AttentionInputError, match="bias of 3 heads, but there are 4"):
+    with pytest.raises(ModelInputError, match="bias of 3 heads, but there are 4"):
         attend(q, k, v, scheme=other, positions=positions, key_positions=positions, causal=True)

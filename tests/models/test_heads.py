@@ -7,7 +7,7 @@ import torch
 from transformers import BertConfig, BertForQuestionAnswering
 
 from posembed import Transformer, TransformerConfig
-from posembed.errors import ModelConfigError
+from posembed.errors import ModelInputError
 from posembed.models import (
     LanguageModel,
     MaskedLanguageModel,
@@ -169,7 +169,7 @@ def a_model(**options):
     ],
 )
 def test_bad_input(act, message):
-    with pytest.raises(ModelConfigError) as caught:
+    with pytest.raises(ModelInputError) as caught:
         act()
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)

@@ -14,7 +14,7 @@ from transformers import (
     LlamaModel,
 )
 
-from posembed.errors import ModelConfigError
+from posembed.errors import ModelInputError
 from posembed.models import (
     LanguageModel,
     MaskedLanguageModel,
@@ -241,7 +241,7 @@ KNOWN = "give one of BertForMaskedLM, BertModel, GPT2LMHeadModel, GPT2Model of t
     ],
 )
 def test_what_cannot_be_taken_over(make, message):
-    with pytest.raises(ModelConfigError) as caught:
+    with pytest.raises(ModelInputError) as caught:
         from_transformers(make())
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)

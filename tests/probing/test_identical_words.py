@@ -6,7 +6,7 @@ from small_models import build
 from transformers import AttentionInterface
 
 from posembed import Transformer, TransformerConfig, with_position_table
-from posembed.errors import NonFiniteError, ProbeInputError
+from posembed.errors import ProbeInputError
 from posembed.models import LanguageModel, use_scheme
 from posembed.probing.identical_words import identical_word_attention
 from posembed.similarity import properties_of_matrix
@@ -351,5 +351,5 @@ def test_damaged_weights_are_named(kind):
     model = own_model("rope") if kind == "own" else build(kind)
     with torch.no_grad():
         next(model.parameters())[WORDS[0]] = torch.nan
-    with pytest.raises(NonFiniteError, match="layer 0 are NaN"):
+    with pytest.raises(ProbeInputError, match="layer 0 are NaN"):
         attention(model)

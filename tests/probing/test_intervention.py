@@ -9,7 +9,7 @@ from small_models import IDS, TABLES, build
 from torch import nn
 
 from posembed import Transformer, TransformerConfig, check_equivariance
-from posembed.errors import NonFiniteError, PositionTableError, ProbeInputError
+from posembed.errors import PositionTableError, ProbeInputError
 from posembed.models import LanguageModel
 from posembed.probing.intervention import Control, intervene, position_subspace, with_position_subspace
 from posembed.tables import find_position_rows
@@ -435,7 +435,7 @@ def test_a_damaged_table_is_refused():
         lambda: intervene(model, batches_of("bert")),
         lambda: with_position_subspace(model, orthonormal(2, 16)).__enter__(),
     ):
-        with pytest.raises(NonFiniteError, match="row 3 of") as caught:
+        with pytest.raises(ProbeInputError, match="row 3 of") as caught:
             call()
         one_line(caught)
 
@@ -506,7 +506,7 @@ def test_bad_options_are_refused(name):
 @pytest.mark.bad_input
 def test_labels_that_are_all_left_out_are_refused():
     (batch,) = batches_of("bert-lm", labels=True)
-    with pytest.raises(NonFiniteError, match="the loss of the model as it is comes out as nan") as caught:
+    with pytest.raises(ProbeInputError, match="the loss of the model as it is comes out as nan") as caught:
         intervene(build("bert-lm"), [batch | {"labels": torch.full_like(batch["labels"], -100)}], n_components=2)
     one_line(caught)
 

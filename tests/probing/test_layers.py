@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from small_models import build
 
 from posembed import Transformer, TransformerConfig
-from posembed.errors import NonFiniteError, ProbeInputError
+from posembed.errors import ProbeInputError
 from posembed.experiments import interval
 from posembed.models import LanguageModel
 from posembed.probing import (
@@ -421,10 +421,10 @@ def test_damaged_weights_are_named():
     made = model()
     torch.nn.init.constant_(made.layers[1].feed_forward[0].weight, math.nan)
     assert list(hidden_states(made, texts(4), [0, 1])) == [0, 1]
-    with pytest.raises(NonFiniteError, match="hidden states of layer 2 are NaN"):
+    with pytest.raises(ProbeInputError, match="hidden states of layer 2 are NaN"):
         probe_layers(made, texts(), **QUICK)
 
 
 def test_a_probe_that_diverges_is_named():
-    with pytest.raises(NonFiniteError, match="lower learning_rate=1e\\+30"):
+    with pytest.raises(ProbeInputError, match="lower learning_rate=1e\\+30"):
         probe_layers(model(), texts(), **QUICK, learning_rate=1e30, decay=False)

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from posembed import RunConfig, RunResult, sinusoidal
-from posembed.errors import ResultError
+from posembed.errors import RunError
 from posembed.experiments import parse_result, read_studies, study_table, write_result, write_study, write_table
 from posembed.experiments.nopos import MODELS, model_card, run_of_model
 
@@ -84,7 +84,7 @@ def test_a_run_whose_table_is_lost_is_an_error_and_nothing_is_written(tool, fold
     results, stored = folders
     add_run(results / "mine", 1)
     key = add_run(results / "mine", 2, with_table=False)
-    with pytest.raises(ResultError) as caught:
+    with pytest.raises(RunError) as caught:
         tool.store_runs("mine", results, stored)
     assert str(caught.value) == f"the table {key}.npy is missing in mine; run its config again"
     assert not stored.exists()
@@ -157,7 +157,7 @@ def test_without_a_folder_the_weights_stay_and_the_cards_are_written_anew(tool, 
 def test_a_model_that_cannot_be_stored_is_one_line_and_nothing_is_written(tool, kept, tmp_path, harm, message):
     path = kept / f"{run_of_model('masked-nopos').config.key}.safetensors"
     harm(path)
-    with pytest.raises(ResultError) as caught:
+    with pytest.raises(RunError) as caught:
         tool.store_models(kept, tool.RESULTS, tmp_path / "stored")
     assert str(caught.value) == f"the model masked-nopos in kept: {message.format(path.name)}"
     assert not (tmp_path / "stored").exists()

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from posembed import sinusoidal
-from posembed.errors import CheckpointNotFoundError, NonFiniteError, PosembedError, ReportError
+from posembed.errors import CheckpointNotFoundError, PosembedError, PositionTableError, ReportError
 from posembed.report.findings import STEPS, Findings
 from posembed.report.gather import STEPS_OF_A_SOURCE, Refused, gather, labels
 
@@ -29,7 +29,7 @@ def test_what_is_told_is_counted(broken):
 
 def test_a_table_with_nan_keeps_what_can_be_said_of_it(broken):
     assert broken.table.non_finite_rows == [3]
-    assert isinstance(broken.between, NonFiniteError)
+    assert isinstance(broken.between, PositionTableError)
     assert len(broken.refusals()) == len(set(broken.refusals())) >= 1
     assert all("3" in line for line in broken.refusals())
 

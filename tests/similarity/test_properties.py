@@ -13,7 +13,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from posembed import scheme, sinusoidal
-from posembed.errors import NonFiniteError, PropertiesInputError
+from posembed.errors import PositionTableError, PropertiesInputError
 from posembed.similarity import Properties, _matrices, _pairs, properties, properties_of_matrix
 from posembed.tables import as_table
 
@@ -620,7 +620,7 @@ def test_an_unknown_similarity_is_refused():
 def test_rows_of_a_table_that_are_not_finite_are_named(value, bad, said):
     table = random(20, 4)
     table[list(bad), 1] = value
-    with pytest.raises(NonFiniteError, match="rows=") as caught:
+    with pytest.raises(PositionTableError, match="rows=") as caught:
         properties(table)
     assert said in one_line(caught)
 
@@ -628,7 +628,7 @@ def test_rows_of_a_table_that_are_not_finite_are_named(value, bad, said):
 def test_rows_are_named_by_their_number_in_the_table_and_count_only_if_taken():
     table = random(20, 4)
     table[7] = NAN
-    with pytest.raises(NonFiniteError, match="row 7 of the table"):
+    with pytest.raises(PositionTableError, match="row 7 of the table"):
         properties(table, rows=(5, 20))
     same(properties(table, rows=(8, 20)), properties(table[8:]))
 
@@ -638,7 +638,7 @@ def test_rows_are_named_by_their_number_in_the_table_and_count_only_if_taken():
 def test_rows_of_a_matrix_that_are_not_finite_are_named(value, place, _blocks):
     matrix = random(9, 9)
     matrix[place] = value
-    with pytest.raises(NonFiniteError, match="row 4 of the matrix holds NaN or infinity"):
+    with pytest.raises(PositionTableError, match="row 4 of the matrix holds NaN or infinity"):
         properties_of_matrix(matrix)
 
 
@@ -647,12 +647,12 @@ def test_zeros_among_minus_infinities_are_a_bias_and_no_mask(place, _blocks):
     """As in a prefix that every query sees, or in blocks: the future is open there, and its zeros count."""
     matrix = by_distance(9).masked_fill(torch.ones(9, 9).triu(1).bool(), -INF)
     matrix[place] = 0.0
-    with pytest.raises(NonFiniteError, match="minus infinity may only fill the whole future"):
+    with pytest.raises(PositionTableError, match="minus infinity may only fill the whole future"):
         properties_of_matrix(matrix)
 
 
 def test_a_causal_bias_may_hold_minus_infinity_in_the_future_only():
     masked = by_distance(9).masked_fill(torch.ones(9, 9).triu(1).bool(), -INF)
     masked[5, 5] = -INF
-    with pytest.raises(NonFiniteError, match="row 5 of the matrix"):
+    with pytest.raises(PositionTableError, match="row 5 of the matrix"):
         properties_of_matrix(masked)

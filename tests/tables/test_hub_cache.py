@@ -13,7 +13,7 @@ from huggingface_hub import constants, hf_hub_download
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posembed.errors import CheckpointNotFoundError, HubError
+from posembed.errors import CheckpointNotFoundError
 from posembed.tables import _cache
 from posembed.tables._cache import Pieces, cache_folder, keep, recall
 from posembed.tables._hub import HubCheckpoint
@@ -128,7 +128,7 @@ def test_a_damaged_record_is_read_anew(hub):
 
 def test_after_a_fault_the_next_load_begins_anew(hub):
     hub.server.faults = [On("safetensors", cuts_off(1000), after=1)]
-    with pytest.raises(HubError):
+    with pytest.raises(CheckpointNotFoundError):
         hub.load()
     assert hub.kept() == []
     hub.server.faults = []
@@ -215,7 +215,7 @@ def test_refresh_asks_again(hub, checkpoints):
 def test_refresh_without_a_hub_is_an_error_and_keeps_what_there_is(hub):
     hub.load()
     hub.server.faults = [answers(500)]
-    with pytest.raises(HubError):
+    with pytest.raises(CheckpointNotFoundError):
         hub.load(refresh=True)
     assert_found(hub, hub.load())
 
@@ -360,9 +360,9 @@ REFUSED = {
     "404, no repository": (answers(404, X_Error_Code="RepoNotFound"), CheckpointNotFoundError, "check the spelling"),
     "404, no revision": (answers(404, X_Error_Code="RevisionNotFound"), CheckpointNotFoundError, "no branch, tag"),
     "404, no weights": (On("model", answers(404, X_Error_Code="EntryNotFound")), CheckpointNotFoundError, REPO),
-    "403, gated": (answers(403, X_Error_Code="GatedRepo"), HubError, "accept its terms"),
-    "500": (On("safetensors", answers(500)), HubError, "could not be downloaded: "),
-    "cut off": (On("safetensors$", cuts_off(1000)), HubError, "could not be downloaded: "),
+    "403, gated": (answers(403, X_Error_Code="GatedRepo"), CheckpointNotFoundError, "accept its terms"),
+    "500": (On("safetensors", answers(500)), CheckpointNotFoundError, "could not be downloaded: "),
+    "cut off": (On("safetensors$", cuts_off(1000)), CheckpointNotFoundError, "could not be downloaded: "),
 }
 
 
@@ -380,7 +380,9 @@ def test_a_download_that_fails_is_one_line(hub, no_real_waits, name):
 
 def test_a_download_without_a_hub_is_one_line(serve, checkpoints, no_real_waits):
     hub = serve(checkpoints(), started=False)
-    with pytest.raises(HubError, match="could not be downloaded: .*; check the internet connection") as caught:
+    with pytest.raises(
+        CheckpointNotFoundError, match="could not be downloaded: .*; check the internet connection"
+    ) as caught:
         hub.load(download=True)
     assert "\n" not in str(caught.value)
 

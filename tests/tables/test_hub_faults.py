@@ -30,7 +30,7 @@ from hub_server import (
 from huggingface_hub import constants
 from huggingface_hub.utils import get_session
 
-from posembed.errors import CheckpointNotFoundError, HubError
+from posembed.errors import CheckpointNotFoundError
 from posembed.tables import _ranges
 from posembed.tables._http import NoAnswerError, redirected
 from posembed.tables._hub import HubCheckpoint, why_unreachable
@@ -40,7 +40,7 @@ OTHER = "fedcba9876543210fedcba9876543210fedcba98"
 WEIGHTS = "model.safetensors$"
 
 
-def refusal(hub, error=HubError, **options):
+def refusal(hub, error=CheckpointNotFoundError, **options):
     """The one line that loading ends with; nothing of it is left in the cache."""
     with pytest.raises(error) as caught:
         hub.load(**options)
@@ -228,14 +228,22 @@ REFUSED = {
     "401 in no words": ([answers(401)], CheckpointNotFoundError, ["check the spelling", "hf auth login"]),
     "401, a token that is not good": (
         [answers(401, X_Error_Message="Invalid credentials in Authorization header")],
-        HubError,
+        CheckpointNotFoundError,
         ["with this token; renew it", "HF_TOKEN", "hf auth login"],
     ),
-    "401, gated": ([not_found("GatedRepo", 401)], HubError, ["gated", "accept its terms at", REPO, "hf auth login"]),
-    "403, gated": ([not_found("GatedRepo", 403)], HubError, ["gated", "accept its terms at", REPO, "hf auth login"]),
+    "401, gated": (
+        [not_found("GatedRepo", 401)],
+        CheckpointNotFoundError,
+        ["gated", "accept its terms at", REPO, "hf auth login"],
+    ),
+    "403, gated": (
+        [not_found("GatedRepo", 403)],
+        CheckpointNotFoundError,
+        ["gated", "accept its terms at", REPO, "hf auth login"],
+    ),
     "403": (
         [answers(403, X_Error_Message="Access to this resource is disabled.")],
-        HubError,
+        CheckpointNotFoundError,
         ["refuses config.json", "403 Access to this resource is disabled"],
     ),
     "404, no repository": ([not_found("RepoNotFound")], CheckpointNotFoundError, ["check the spelling"]),
@@ -246,71 +254,107 @@ REFUSED = {
     ),
     "404, no weights": ([On("pytorch|safetensors", not_found("EntryNotFound"))], CheckpointNotFoundError, [REPO]),
     "404 for everything": ([answers(404)], CheckpointNotFoundError, [REPO]),
-    "404 for what was there": ([On(WEIGHTS, answers(404), after=1)], HubError, ["no longer on the hub"]),
-    "416": ([On(WEIGHTS, answers(416), after=1)], HubError, ["416"]),
-    "418": ([answers(418)], HubError, ["418"]),
-    "204": ([answers(204)], HubError, ["204"]),
-    "a redirect to nowhere": ([answers(302)], HubError, ["redirects to no address"]),
-    "a redirect to a file": ([redirects_to("file:///etc/passwd")], HubError, ["redirects", "file:"]),
-    "a redirect to another protocol": ([redirects_to("ftp://127.0.0.1/x")], HubError, ["redirects", "ftp:"]),
-    "a redirect to no host": ([redirects_to("http://")], HubError, ["redirects"]),
-    "a redirect to a broken address": ([redirects_to("http://[::1")], HubError, ["redirects to no address"]),
-    "a redirect to itself": ([redirects_to("{path}")], HubError, ["redirects more than 8 times"]),
-    "a redirect to an odd port": ([redirects_to("http://127.0.0.1:99999/x")], HubError, ["redirects to no address"]),
-    "a web page for the config": ([login_page], HubError, ["a web page came instead", "login page"]),
+    "404 for what was there": ([On(WEIGHTS, answers(404), after=1)], CheckpointNotFoundError, ["no longer on the hub"]),
+    "416": ([On(WEIGHTS, answers(416), after=1)], CheckpointNotFoundError, ["416"]),
+    "418": ([answers(418)], CheckpointNotFoundError, ["418"]),
+    "204": ([answers(204)], CheckpointNotFoundError, ["204"]),
+    "a redirect to nowhere": ([answers(302)], CheckpointNotFoundError, ["redirects to no address"]),
+    "a redirect to a file": ([redirects_to("file:///etc/passwd")], CheckpointNotFoundError, ["redirects", "file:"]),
+    "a redirect to another protocol": (
+        [redirects_to("ftp://127.0.0.1/x")],
+        CheckpointNotFoundError,
+        ["redirects", "ftp:"],
+    ),
+    "a redirect to no host": ([redirects_to("http://")], CheckpointNotFoundError, ["redirects"]),
+    "a redirect to a broken address": (
+        [redirects_to("http://[::1")],
+        CheckpointNotFoundError,
+        ["redirects to no address"],
+    ),
+    "a redirect to itself": ([redirects_to("{path}")], CheckpointNotFoundError, ["redirects more than 8 times"]),
+    "a redirect to an odd port": (
+        [redirects_to("http://127.0.0.1:99999/x")],
+        CheckpointNotFoundError,
+        ["redirects to no address"],
+    ),
+    "a web page for the config": ([login_page], CheckpointNotFoundError, ["a web page came instead", "login page"]),
     "a web page that does not say so": (
         [login_page, says(Content_Type=None)],
-        HubError,
+        CheckpointNotFoundError,
         ["a web page came instead", "login page"],
     ),
-    "a web page for the weights": ([On(WEIGHTS, login_page)], HubError, ["a web page came instead", "login page"]),
-    "a web page for the table": ([On(WEIGHTS, login_page, after=1)], HubError, ["a web page came instead"]),
+    "a web page for the weights": (
+        [On(WEIGHTS, login_page)],
+        CheckpointNotFoundError,
+        ["a web page came instead", "login page"],
+    ),
+    "a web page for the table": (
+        [On(WEIGHTS, login_page, after=1)],
+        CheckpointNotFoundError,
+        ["a web page came instead"],
+    ),
     "ignores Range, says no length": (
         [On(WEIGHTS, ignores_range), On(WEIGHTS, says(Content_Length=None))],
-        HubError,
+        CheckpointNotFoundError,
         ["does not say how long the file is", "download=True"],
     ),
-    "packed": ([On(WEIGHTS, says(Content_Encoding="gzip"))], HubError, ["packed", "download=True"]),
+    "packed": ([On(WEIGHTS, says(Content_Encoding="gzip"))], CheckpointNotFoundError, ["packed", "download=True"]),
     "length too long": (
         [On(WEIGHTS, says(Content_Length=lambda true: str(int(true) + 100)), after=1)],
-        HubError,
+        CheckpointNotFoundError,
         ["were asked for", "download=True"],
     ),
     "length too short": (
         [On(WEIGHTS, says(Content_Length=lambda true: str(int(true) - 100)), after=1)],
-        HubError,
+        CheckpointNotFoundError,
         ["were asked for", "download=True"],
     ),
-    "length below zero": ([On(WEIGHTS, says(Content_Length="-1"))], HubError, ["3 times"]),
-    "length of the whole file": ([On("config", says(Content_Length=str(2**40)))], HubError, ["too many"]),
+    "length below zero": ([On(WEIGHTS, says(Content_Length="-1"))], CheckpointNotFoundError, ["3 times"]),
+    "length of the whole file": (
+        [On("config", says(Content_Length=str(2**40)))],
+        CheckpointNotFoundError,
+        ["too many"],
+    ),
     "length of the config too long": (
         [On("config", says(Content_Length=lambda true: str(int(true) + 100))), On("config", cuts_off(10**6))],
-        HubError,
+        CheckpointNotFoundError,
         ["3 times"],
     ),
-    "another range": ([On(WEIGHTS, says(Content_Range=shifted), after=1)], HubError, ["were asked for"]),
-    "no range": ([On(WEIGHTS, says(Content_Range=None))], HubError, ["without saying which"]),
+    "another range": ([On(WEIGHTS, says(Content_Range=shifted), after=1)], CheckpointNotFoundError, ["were asked for"]),
+    "no range": ([On(WEIGHTS, says(Content_Range=None))], CheckpointNotFoundError, ["without saying which"]),
     "a range of nobody knows how much": (
         [On(WEIGHTS, says(Content_Range=lambda true: true.partition("/")[0] + "/*"))],
-        HubError,
+        CheckpointNotFoundError,
         ["without saying which"],
     ),
-    "a range in other units": ([On(WEIGHTS, says(Content_Range="rows 1-2/3"))], HubError, ["without saying which"]),
+    "a range in other units": (
+        [On(WEIGHTS, says(Content_Range="rows 1-2/3"))],
+        CheckpointNotFoundError,
+        ["without saying which"],
+    ),
     "another size": (
         [On(WEIGHTS, says(Content_Range=lambda true: true + "0"), after=1)],
-        HubError,
+        CheckpointNotFoundError,
         ["changed between two requests", "try again"],
     ),
-    "another tag": ([On(WEIGHTS, says(ETag='"other"'), after=1)], HubError, ["changed between two requests"]),
-    "another tag after a break": (
-        [On(WEIGHTS, cuts_off(999), times=1), On(WEIGHTS, says(ETag='"other"'), after=1)],
-        HubError,
+    "another tag": (
+        [On(WEIGHTS, says(ETag='"other"'), after=1)],
+        CheckpointNotFoundError,
         ["changed between two requests"],
     ),
-    "another commit": ([On(WEIGHTS, says(X_Repo_Commit=OTHER))], HubError, ["changed while it was read", "try again"]),
+    "another tag after a break": (
+        [On(WEIGHTS, cuts_off(999), times=1), On(WEIGHTS, says(ETag='"other"'), after=1)],
+        CheckpointNotFoundError,
+        ["changed between two requests"],
+    ),
+    "another commit": (
+        [On(WEIGHTS, says(X_Repo_Commit=OTHER))],
+        CheckpointNotFoundError,
+        ["changed while it was read", "try again"],
+    ),
     "words that draw on the terminal": (
         [answers(403, X_Error_Message="\x1b[2J" + "no " * 500)],
-        HubError,
+        CheckpointNotFoundError,
         ["no no no", "[...]"],
     ),
 }
@@ -390,7 +434,7 @@ def test_a_storage_whose_file_changes_is_noticed_by_the_hubs_own_tag(hub, serve)
     hub.load()  # storages have their own tags, which may differ between two of their machines
     hub.server.faults = [On(WEIGHTS, there), On(WEIGHTS, says(X_Linked_Etag='"other"'), after=1)]
     tags = iter(['"one"', '"one"'])
-    with pytest.raises(HubError, match="changed between two requests"):
+    with pytest.raises(CheckpointNotFoundError, match="changed between two requests"):
         hub.load(refresh=True)
 
 

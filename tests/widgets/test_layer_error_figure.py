@@ -8,7 +8,7 @@ import pytest
 from nopos_runs import ALL, invented_error, invented_runs, watched_steps
 from running_node import run_tests
 
-from posembed.errors import ResultError
+from posembed.errors import RunError
 from posembed.experiments import interval, load_results, load_runs
 from posembed.experiments.nopos import LARGER, MASKED, PUBLISHED_PROBE, SEEDS, SMALL, published_probe, reported
 from posembed.widgets import LayerErrorFigure
@@ -91,7 +91,7 @@ def test_the_package_s_own_runs_are_shown():
     assert {"causal", "masked"} <= set(complete)
     for key, (_, pattern, schemes) in GROUPS.items():
         if key not in complete:
-            with pytest.raises(ResultError, match="is not complete"):
+            with pytest.raises(RunError, match="is not complete"):
                 [reported(pattern.format(scheme), runs) for scheme in schemes]
             continue
         for scheme in group_in(figure, key)["schemes"]:

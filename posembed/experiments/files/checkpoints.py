@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from ...errors import CheckpointError, RunConfigError
+from ...errors import CheckpointError, RunError
 from .store import write_whole
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Checkpoint:
         seconds: or after how many seconds, whichever comes first; None for never.
 
     Raises:
-        RunConfigError: a number of steps or seconds that is not positive.
+        RunError: a number of steps or seconds that is not positive.
 
     Example:
         >>> from pathlib import Path
@@ -63,7 +63,7 @@ class Checkpoint:
         for name in ("steps", "seconds"):
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not value > 0):
-                raise RunConfigError(f"{name} of a checkpoint is {value!r}; it must be positive, or None for never")
+                raise RunError(f"{name} of a checkpoint is {value!r}; it must be positive, or None for never")
 
     def resume(self, training: Training) -> bool:
         """Go on from the file, where it is; say whether it was.

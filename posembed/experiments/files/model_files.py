@@ -7,7 +7,7 @@ from pathlib import Path
 
 from torch import Tensor
 
-from ...errors import ResultError
+from ...errors import RunError
 from ...models import LanguageModel, drop_positions
 from ..config import RunConfig
 from ..training.text import corpus_of
@@ -52,7 +52,7 @@ def read_model(config: RunConfig, folder: Path | str) -> LanguageModel:
         folder: of the results.
 
     Raises:
-        ResultError: weights that are not there, damaged, of a newer format or of another run.
+        RunError: weights that are not there, damaged, of a newer format or of another run.
 
     Example:
         >>> from tempfile import mkdtemp
@@ -73,9 +73,7 @@ def read_model(config: RunConfig, folder: Path | str) -> LanguageModel:
         drop_positions(model.transformer)
     wanted = _own_tensors(model)
     if {name: value.shape for name, value in tensors.items()} != {name: each.shape for name, each in wanted.items()}:
-        raise ResultError(
-            f"{path.name} does not fit the model of its run; move it and its result away and run it again"
-        )
+        raise RunError(f"{path.name} does not fit the model of its run; move it and its result away and run it again")
     model.load_state_dict(tensors, strict=False)
     return model
 
@@ -95,20 +93,20 @@ def _read(path: Path, config: RunConfig) -> dict[str, Tensor]:
     from safetensors import SafetensorError, safe_open
 
     if not path.is_file():
-        raise ResultError(f"there are no weights {path.name}; run the config with save_models=True")
+        raise RunError(f"there are no weights {path.name}; run the config with save_models=True")
     try:
         with safe_open(path, framework="pt") as file:
             said = file.metadata() or {}
             if said.get("format") != str(FORMAT):
-                raise ResultError(
+                raise RunError(
                     f"{path.name} has format {said.get('format')!r}, this version of posembed reads {FORMAT}; "
                     "upgrade posembed"
                 )
             if said.get("key") != config.key:
-                raise ResultError(f"{path.name} holds the run {said.get('key')}; give it that name or move it away")
+                raise RunError(f"{path.name} holds the run {said.get('key')}; give it that name or move it away")
             names = file.keys()
             return {name: file.get_tensor(name) for name in names}
     except (SafetensorError, OSError, ValueError) as error:
-        if isinstance(error, ResultError):
+        if isinstance(error, RunError):
             raise
-        raise ResultError(f"{path.name} is damaged; move it and its result away and run its config again") from None
+        raise RunError(f"{path.name} is damaged; move it and its result away and run its config again") from None

@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from ...errors import ResultError
+from ...errors import RunError
 from ..config import RunConfig
 from ..result import RunResult
 
@@ -91,26 +91,26 @@ def read_result(path: Path | str) -> RunResult:
     """Read one result.
 
     Raises:
-        ResultError: a file that is damaged, of a newer format, or under another config's name.
+        RunError: a file that is damaged, of a newer format, or under another config's name.
 
     Example:
         >>> from posembed.experiments import read_result
         >>> read_result("no-such-file.json")
         Traceback (most recent call last):
-        posembed.errors.ResultError: no-such-file.json cannot be read (No such file or directory)
+        posembed.errors.RunError: no-such-file.json cannot be read (No such file or directory)
     """
     path = Path(path)
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
         result = parse_result(values)
     except OSError as error:
-        raise ResultError(f"{path.name} cannot be read ({error.strerror})") from None
+        raise RunError(f"{path.name} cannot be read ({error.strerror})") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        if isinstance(error, ResultError):
-            raise ResultError(f"{path.name}: {error}") from None
-        raise ResultError(f"{path.name} is damaged; move it away and run its config again") from None
+        if isinstance(error, RunError):
+            raise RunError(f"{path.name}: {error}") from None
+        raise RunError(f"{path.name} is damaged; move it away and run its config again") from None
     if path.stem != result.config.key:
-        raise ResultError(f"{path.name} holds the run {result.config.key}; give it that name or move it away")
+        raise RunError(f"{path.name} holds the run {result.config.key}; give it that name or move it away")
     return result
 
 
@@ -127,7 +127,7 @@ def parse_result(values: Any) -> RunResult:
     values = dict(values)
     found = values.pop("format")
     if found != FORMAT:
-        raise ResultError(f"it has format {found!r}, this version of posembed reads {FORMAT}; upgrade posembed")
+        raise RunError(f"it has format {found!r}, this version of posembed reads {FORMAT}; upgrade posembed")
     return RunResult.from_dict(values)
 
 
@@ -135,7 +135,7 @@ def read_results(folder: Path | str) -> list[RunResult]:
     """Read all results of a folder, in the order of their names.
 
     Raises:
-        ResultError: a file that `read_result` refuses, or something else than a folder.
+        RunError: a file that `read_result` refuses, or something else than a folder.
 
     Example:
         >>> from posembed.experiments import read_results
@@ -143,7 +143,7 @@ def read_results(folder: Path | str) -> list[RunResult]:
         []
     """
     if Path(folder).is_file():
-        raise ResultError(f"{Path(folder).name} is a file; give the folder of the results")
+        raise RunError(f"{Path(folder).name} is a file; give the folder of the results")
     return [read_result(path) for path in sorted(Path(folder).glob("*.json"))]
 
 
@@ -151,7 +151,7 @@ def results_of(configs: Iterable[RunConfig], folder: Path | str) -> list[RunResu
     """Read the results of those configs that have one in a folder.
 
     Raises:
-        ResultError: a file that `read_result` refuses.
+        RunError: a file that `read_result` refuses.
 
     Example:
         >>> from posembed import RunConfig
@@ -167,7 +167,7 @@ def missing(configs: Iterable[RunConfig], folder: Path | str) -> list[RunConfig]
     """List the configs, each once, that have no readable result in a folder yet.
 
     Raises:
-        ResultError: a file that `read_result` refuses; it is left as it is.
+        RunError: a file that `read_result` refuses; it is left as it is.
 
     Example:
         >>> from posembed import RunConfig
@@ -187,7 +187,7 @@ def load_runs(study: str) -> list[RunResult]:
         study: its name; the error lists those there are.
 
     Raises:
-        ResultError: no such study.
+        RunError: no such study.
 
     Example:
         >>> from posembed.experiments import load_runs
@@ -197,7 +197,7 @@ def load_runs(study: str) -> list[RunResult]:
     stored = files("posembed.experiments") / "stored"
     names = sorted(each.name.removesuffix(".json") for each in stored.iterdir() if each.name.endswith(".json"))
     if study not in names:
-        raise ResultError(f"there are no stored results {study!r}; there are: {', '.join(names) or 'none'}")
+        raise RunError(f"there are no stored results {study!r}; there are: {', '.join(names) or 'none'}")
     return [parse_result(each) for each in json.loads((stored / f"{study}.json").read_text(encoding="utf-8"))]
 
 
@@ -213,7 +213,7 @@ def load_results(study: str) -> pandas.DataFrame:
         Losses are in nats a guessed character.
 
     Raises:
-        ResultError: no such study.
+        RunError: no such study.
 
     Example:
         >>> from posembed import load_results

@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ...errors import ResultError
+from ...errors import RunError
 from ..config import RunConfig
 from .store import file_of, write_whole
 
@@ -49,7 +49,7 @@ def read_tables(folder: Path | str) -> dict[str, Float[Tensor, "n_positions d_mo
     """Read the tables of a folder, by the keys of their configs.
 
     Raises:
-        ResultError: a file that is no table of finite numbers.
+        RunError: a file that is no table of finite numbers.
 
     Example:
         >>> from posembed.experiments import read_tables
@@ -66,7 +66,7 @@ def _read(path: Path) -> Float[Tensor, "n_positions d_model"]:
     except (OSError, ValueError, EOFError, AttributeError, BadZipFile):
         whole = False
     if not whole:
-        raise ResultError(f"{path.name} is no table of finite numbers; move it away and run its config again")
+        raise RunError(f"{path.name} is no table of finite numbers; move it away and run its config again")
     return torch.from_numpy(weight)
 
 
@@ -91,7 +91,7 @@ def load_tables(study: str) -> dict[str, Float[Tensor, "n_positions d_model"]]:
         study: its name.
 
     Raises:
-        ResultError: no tables of such a study.
+        RunError: no tables of such a study.
 
     Example:
         >>> from posembed.experiments import load_tables
@@ -102,5 +102,5 @@ def load_tables(study: str) -> dict[str, Float[Tensor, "n_positions d_model"]]:
 
     stored = files("posembed.experiments") / "stored" / f"{study}.safetensors"
     if not stored.is_file():
-        raise ResultError(f"there are no stored tables of a study {study!r}; there are those of trained-tables")
+        raise RunError(f"there are no stored tables of a study {study!r}; there are those of trained-tables")
     return {key: weight.float() for key, weight in load(stored.read_bytes()).items()}

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ...errors import ResultError
+from ...errors import RunError
 from ..config import RunConfig
 
 # Windows has none.
@@ -39,7 +39,7 @@ def claim(config: RunConfig, folder: Path | str) -> Iterator[bool]:
         Whether the run is this process's.
 
     Raises:
-        ResultError: a folder that cannot be written.
+        RunError: a folder that cannot be written.
 
     Example:
         >>> from tempfile import mkdtemp
@@ -58,7 +58,7 @@ def claim(config: RunConfig, folder: Path | str) -> Iterator[bool]:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle = _take(path)
     except OSError as error:
-        raise ResultError(f"cannot write to the folder {Path(folder).name} ({error.strerror})") from None
+        raise RunError(f"cannot write to the folder {Path(folder).name} ({error.strerror})") from None
     if handle is None:
         yield False
         return

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from ...data import Characters, Corpus
-from ...errors import RunConfigError
+from ...errors import RunError
 from ..config import RunConfig
 from ..result import RunResult
 from ..training.loop import Training
@@ -147,7 +147,7 @@ def _kind(config: RunConfig) -> str:
 def _is_here(config: RunConfig) -> bool:
     try:
         check_device(config)
-    except RunConfigError:
+    except RunError:
         return False
     return True
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
-from ...errors import ResultError, RunConfigError
+from ...errors import RunError
 from ..config import RunConfig
 from ..files.checkpoints import Checkpoint
 from ..files.store import file_of, missing, read_result, write_result
@@ -66,8 +66,8 @@ def run_grid(
         The results in the order of the configs, without models.
 
     Raises:
-        RunConfigError: an unknown engine or one that is not installed, a number out of its range, what is no config.
-        ResultError: a stored result that is damaged, or has no weights where they are to be kept; nothing is run and
+        RunError: an unknown engine or one that is not installed, a number out of its range, what is no config.
+        RunError: a stored result that is damaged, or has no weights where they are to be kept; nothing is run and
             nothing overwritten. Or some runs failed: the others are stored, and running the grid again tries these.
 
     Example:
@@ -86,18 +86,18 @@ def run_grid(
     check_grid(configs, engine, settings)
     failed = run_all(configs, engine, settings, progress)
     if failed:
-        raise ResultError(report(failed, len({config.key for config in configs})))
+        raise RunError(report(failed, len({config.key for config in configs})))
     return [read_result(file_of(config, settings.out, "json")) for config in configs]
 
 
 def _listed(configs: Iterable[RunConfig]) -> list[RunConfig]:
     if not isinstance(configs, Iterable):
-        raise RunConfigError(f"configs is a {type(configs).__name__}; give a list of RunConfig")
+        raise RunError(f"configs is a {type(configs).__name__}; give a list of RunConfig")
     # They are gone through more than once, which a generator does not allow.
     configs = list(configs)
     for config in configs:
         if not isinstance(config, RunConfig):
-            raise RunConfigError(f"{config!r} among the configs is no RunConfig; give a list of RunConfig")
+            raise RunError(f"{config!r} among the configs is no RunConfig; give a list of RunConfig")
     return configs
 
 
@@ -105,8 +105,8 @@ def check_grid(configs: Sequence[RunConfig], engine: str, settings: Settings) ->
     """Refuse, before anything is run, what cannot be meant.
 
     Raises:
-        RunConfigError: an unknown engine, a number out of its range.
-        ResultError: a result without the weights that are to be kept.
+        RunError: an unknown engine, a number out of its range.
+        RunError: a result without the weights that are to be kept.
 
     Example:
         >>> from pathlib import Path
@@ -114,17 +114,17 @@ def check_grid(configs: Sequence[RunConfig], engine: str, settings: Settings) ->
         >>> from posembed.experiments.grids.grid import check_grid
         >>> check_grid([], "spark", Settings(Path("results")))
         Traceback (most recent call last):
-        posembed.errors.RunConfigError: there is no engine 'spark'; choose among serial, joblib, ray
+        posembed.errors.RunError: there is no engine 'spark'; choose among serial, joblib, ray
     """
     if engine not in ENGINES:
-        raise RunConfigError(f"there is no engine {engine!r}; choose among {', '.join(ENGINES)}")
+        raise RunError(f"there is no engine {engine!r}; choose among {', '.join(ENGINES)}")
     n_workers, retries = settings.n_workers, settings.retries
     if isinstance(n_workers, bool) or not isinstance(n_workers, int) or (n_workers < 1 and n_workers != -1):
-        raise RunConfigError(f"n_workers is {n_workers!r}; it must be a whole number from 1 on, or -1 for all cores")
+        raise RunError(f"n_workers is {n_workers!r}; it must be a whole number from 1 on, or -1 for all cores")
     if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
-        raise RunConfigError(f"retries is {retries!r}; it must be a whole number from 0 on")
+        raise RunError(f"retries is {retries!r}; it must be a whole number from 0 on")
     if not 0 <= settings.gpus < float("inf"):
-        raise RunConfigError(f"gpus is {settings.gpus!r}; it must be a share of a GPU, such as 0.5")
+        raise RunError(f"gpus is {settings.gpus!r}; it must be a share of a GPU, such as 0.5")
     # It checks its own number of seconds.
     Checkpoint(settings.out, seconds=settings.keeping.checkpoint_seconds)
     _check_kept(configs, settings)
@@ -133,13 +133,13 @@ def check_grid(configs: Sequence[RunConfig], engine: str, settings: Settings) ->
 def _check_kept(configs: Sequence[RunConfig], settings: Settings) -> None:
     without = [config.scheme for config in configs if config.scheme != "learned"]
     if settings.keeping.tables and without:
-        raise RunConfigError(f"save_tables is for the scheme 'learned'; {without[0]!r} has no table")
+        raise RunError(f"save_tables is for the scheme 'learned'; {without[0]!r} has no table")
     if not settings.keeping.models:
         return
     for config in configs:
         result = file_of(config, settings.out, "json")
         if result.exists() and not file_of(config, settings.out, "safetensors").exists():
-            raise ResultError(f"{result.name} has no weights beside it; move it away, and the grid trains it again")
+            raise RunError(f"{result.name} has no weights beside it; move it away, and the grid trains it again")
 
 
 def run_all(

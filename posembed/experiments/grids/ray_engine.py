@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ...errors import RunConfigError
+from ...errors import RunError
 from ..config import RunConfig
 from ..files.store import write_whole
 from .claims import claim, claim_path
@@ -34,7 +34,7 @@ def ray(configs: Sequence[RunConfig], settings: Settings) -> Iterator[Outcome]:
     is a path must be there.
 
     Raises:
-        RunConfigError: Ray is not installed, or no cluster answers at RAY_ADDRESS.
+        RunError: Ray is not installed, or no cluster answers at RAY_ADDRESS.
 
     Example:
         >>> from pathlib import Path
@@ -67,7 +67,7 @@ def _library() -> Any:
     try:
         import ray as library
     except ImportError:
-        raise RunConfigError('the engine "ray" needs Ray; pip install "posembed[ray]"') from None
+        raise RunError('the engine "ray" needs Ray; pip install "posembed[ray]"') from None
     return library
 
 
@@ -90,7 +90,7 @@ def _connect(library: Any, cores: int) -> None:
         try:
             library.init(address=address, **quiet)
         except (ConnectionError, ValueError, RuntimeError) as error:
-            raise RunConfigError(f"no Ray cluster answers at RAY_ADDRESS {address!r} ({_line(error)})") from None
+            raise RunError(f"no Ray cluster answers at RAY_ADDRESS {address!r} ({_line(error)})") from None
         return
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     for left in reversed(range(STARTS)):
@@ -101,7 +101,7 @@ def _connect(library: Any, cores: int) -> None:
         except Exception as error:  # Ray raises a bare one where a busy machine starts it too slowly
             library.shutdown()
             if not left:
-                raise RunConfigError(f"Ray cannot be started on this machine ({_line(error)})") from None
+                raise RunError(f"Ray cannot be started on this machine ({_line(error)})") from None
 
 
 def _line(error: Exception) -> str:

@@ -10,7 +10,7 @@ import torch
 
 from ...data import load_corpus
 from ...encodings import schemes
-from ...errors import ResultError
+from ...errors import RunError
 from ..intervals import Interval, difference
 from ..result import RunResult
 from ..training.measure import GROUP
@@ -28,20 +28,20 @@ def reported(name: str, runs: Sequence[RunResult]) -> list[RunResult]:
         runs: of the study, those that chose the rate among them.
 
     Raises:
-        ResultError: no such part, or one whose runs are not all there.
+        RunError: no such part, or one whose runs are not all there.
 
     Example:
         >>> from posembed.experiments.nopos import reported
         >>> reported("causal, rope", [])
         Traceback (most recent call last):
-        posembed.errors.ResultError: the part 'causal, rope' is not complete; run posembed grid nopos
+        posembed.errors.RunError: the part 'causal, rope' is not complete; run posembed grid nopos
     """
     if name not in PART_NAMES:
-        raise ResultError(f"there is no part {name!r}; there are: {'; '.join(PART_NAMES)}")
+        raise RunError(f"there is no part {name!r}; there are: {'; '.join(PART_NAMES)}")
     part, by_key = PART_NAMES[name], {run.config.key: run for run in runs}
     chosen = part.chosen(runs) or ()
     if any(config.key not in by_key for config in (*part.tuning, *chosen)):
-        raise ResultError(f"the part {name!r} is not complete; run posembed grid nopos")
+        raise RunError(f"the part {name!r} is not complete; run posembed grid nopos")
     return [by_key[config.key] for config in chosen]
 
 
@@ -49,13 +49,13 @@ def contrasts(runs: Sequence[RunResult]) -> dict[str, Interval]:
     """Compute every planned contrast; losses in nats a character, errors of probes in positions.
 
     Raises:
-        ResultError: a part that is not complete.
+        RunError: a part that is not complete.
 
     Example:
         >>> from posembed.experiments.nopos import contrasts
         >>> contrasts([])
         Traceback (most recent call last):
-        posembed.errors.ResultError: the part 'causal, nopos' is not complete; run posembed grid nopos
+        posembed.errors.RunError: the part 'causal, nopos' is not complete; run posembed grid nopos
     """
     parts = {name: reported(name, runs) for name in PART_NAMES}
     return {**_schemes(parts), **_masked(parts), **_longer(parts), **_further(parts), **_layers(parts)}
@@ -88,7 +88,7 @@ def loss_past(run: RunResult, first: int = 64, end: int = 256) -> float:
     """The mean loss of a run at positions from ``first`` to before ``end``, both multiples of 16.
 
     Raises:
-        ResultError: the run was not tested there.
+        RunError: the run was not tested there.
 
     Example:
         >>> from posembed import RunConfig, RunResult
@@ -98,7 +98,7 @@ def loss_past(run: RunResult, first: int = 64, end: int = 256) -> float:
     """
     groups = run.metrics.get("loss_by_position", [])[first // GROUP : end // GROUP]
     if first % GROUP or end % GROUP or len(groups) < (end - first) // GROUP:
-        raise ResultError(
+        raise RunError(
             f"the run {run.config.key} has no loss at positions {first} to {end - 1} in groups of {GROUP}; "
             "choose others"
         )
@@ -111,7 +111,7 @@ def rise_past(runs: Sequence[RunResult]) -> Interval:
     The mean at positions 64 to 255 minus the mean at 48 to 63; 0 where a model does not notice the end.
 
     Raises:
-        ResultError: a run that was not tested there, or fewer than two runs.
+        RunError: a run that was not tested there, or fewer than two runs.
 
     Example:
         >>> from posembed import RunConfig, RunResult
@@ -127,7 +127,7 @@ def lowest_error(run: RunResult, inspection: str = "layers") -> float:
     """The lowest error of the probe over all layers that attend, in positions.
 
     Raises:
-        ResultError: the layers of the run were not probed.
+        RunError: the layers of the run were not probed.
 
     Example:
         >>> from posembed import RunConfig, RunResult
@@ -136,7 +136,7 @@ def lowest_error(run: RunResult, inspection: str = "layers") -> float:
         2.0
     """
     if inspection not in run.metrics:
-        raise ResultError(f"the run {run.config.key} has no inspection {inspection!r}; choose one that has")
+        raise RunError(f"the run {run.config.key} has no inspection {inspection!r}; choose one that has")
     return min(run.metrics[inspection]["mae"][1:])
 
 

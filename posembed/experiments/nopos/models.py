@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
-from ...errors import ResultError
+from ...errors import RunError
 from ...models import LanguageModel
 from ..files.model_files import read_model
 from ..files.store import load_runs
@@ -33,7 +33,7 @@ def load_model(name: str) -> LanguageModel:
         The model on the CPU, in evaluation mode.
 
     Raises:
-        ResultError: no such model.
+        RunError: no such model.
 
     Example:
         >>> from posembed.data import load_corpus
@@ -54,7 +54,7 @@ def run_of_model(name: str, runs: Sequence[RunResult] | None = None) -> RunResul
         runs: of the study; those of the package by default.
 
     Raises:
-        ResultError: no such model, or its run is not there.
+        RunError: no such model, or its run is not there.
 
     Example:
         >>> from posembed.experiments.nopos import run_of_model
@@ -62,7 +62,7 @@ def run_of_model(name: str, runs: Sequence[RunResult] | None = None) -> RunResul
         0.15
     """
     if name not in MODELS:
-        raise ResultError(f"there is no model {name!r}; choose among {', '.join(MODELS)}")
+        raise RunError(f"there is no model {name!r}; choose among {', '.join(MODELS)}")
     return reported(MODELS[name], load_runs("nopos") if runs is None else runs)[0]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from ...errors import RunConfigError
+from ...errors import RunError
 from .. import encodings, nopos, trained_tables
 from ..config import RunConfig
 from .gpu import gpu
@@ -28,7 +28,7 @@ def load_study(name: str, preset: str = "cpu") -> Study:
             parameters on a text such as enwik8, and "paper", the sizes of Haviv et al. (2022).
 
     Raises:
-        RunConfigError: no such study or preset.
+        RunError: no such study or preset.
 
     Example:
         >>> from posembed.experiments.plans.presets import load_study
@@ -36,10 +36,10 @@ def load_study(name: str, preset: str = "cpu") -> Study:
         72
     """
     if name not in STUDIES:
-        raise RunConfigError(f"there is no study {name!r}; choose among {', '.join(STUDIES)}")
+        raise RunError(f"there is no study {name!r}; choose among {', '.join(STUDIES)}")
     presets = STUDIES[name]
     if preset not in presets:
-        raise RunConfigError(f"the study {name!r} has no preset {preset!r}; choose among {', '.join(presets)}")
+        raise RunError(f"the study {name!r} has no preset {preset!r}; choose among {', '.join(presets)}")
     return presets[preset]()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...errors import ResultError
+from ...errors import RunError
 from ..config import RunConfig
 from ..files.store import missing, results_of
 from ..grids.engines import Settings
@@ -42,7 +42,7 @@ def standing(study: Study, out: Path | str) -> Standing:
     """Say which runs of a study have no result yet; nothing is run.
 
     Raises:
-        ResultError: a stored result that is damaged.
+        RunError: a stored result that is damaged.
 
     Example:
         >>> from posembed.experiments.plans.presets import load_study
@@ -76,8 +76,8 @@ def run_study(
         The results of the reported runs by part, and a line about tuning runs that failed, empty where none did.
 
     Raises:
-        RunConfigError: as for `posembed.run_grid`.
-        ResultError: reported runs failed, or all tuning runs of a part; the others are stored.
+        RunError: as for `posembed.run_grid`.
+        RunError: reported runs failed, or all tuning runs of a part; the others are stored.
 
     Example:
         >>> from pathlib import Path
@@ -95,6 +95,6 @@ def run_study(
     without = [part for part in study.parts if part.chosen(results) is None]
     if failed or without:
         waiting = sum(len(part.runs) for part in without)
-        raise ResultError(report([*untuned, *failed], study.n_runs, waiting))
+        raise RunError(report([*untuned, *failed], study.n_runs, waiting))
     remark = report(untuned, len(study.tuning)) if untuned else ""
     return {part.name: results_of(part.chosen(results) or (), settings.out) for part in study.parts}, remark

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 from ..._plain import plain
-from ...errors import ResultError
+from ...errors import RunError
 
 # A study of a later format is refused: guessing at its meaning could give a wrong number.
 FORMAT = 1
@@ -147,12 +147,12 @@ class TableStudy:
         """The score of a probe with a split.
 
         Raises:
-            ResultError: there is no such score; the message lists those there are.
+            RunError: there is no such score; the message lists those there are.
         """
         by_name = {(each.probe, each.split): each for each in self.scores}
         if (probe, split) not in by_name:
             there = ", ".join(map(" ".join, by_name)) or "none"
-            raise ResultError(f"{self.source} has no score of {probe!r} with the split {split!r}; there are: {there}")
+            raise RunError(f"{self.source} has no score of {probe!r} with the split {split!r}; there are: {there}")
         return by_name[probe, split]
 
     def to_dict(self) -> dict[str, Any]:
@@ -172,18 +172,18 @@ class TableStudy:
             stored: whether they were read from the package.
 
         Raises:
-            ResultError: damaged values, or a format that this version does not read.
+            RunError: damaged values, or a format that this version does not read.
         """
         try:
             if values["format"] != FORMAT:
-                raise ResultError(
+                raise RunError(
                     f"it has format {values['format']!r}, this version of posembed reads {FORMAT}; upgrade posembed"
                 )
             return cls(**_read(values), stored=stored)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            if isinstance(error, ResultError):
+            if isinstance(error, RunError):
                 raise
-            raise ResultError("it is damaged; measure the table again") from error
+            raise RunError("it is damaged; measure the table again") from error
 
 
 def _values(record: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from ...errors import CheckpointError, CheckpointNotFoundError, HubError
+from ...errors import CheckpointError, CheckpointNotFoundError
 from ...pretrained import HUB_NAME, WHEEL, installed_folder
 from ...tables import load_table
 from ...tables._hub import why_unreachable
@@ -36,7 +36,7 @@ def table_studies(sources: Iterable[str]) -> dict[str, TableStudy]:
         CheckpointError: a checkpoint is there but damaged or refused, and none is stored.
         PositionTableError: a checkpoint has no position table, or several.
         ProbeInputError: or another error of `study_table`, for a table that is too short or not finite.
-        ResultError: a stored study is damaged or of a newer format.
+        RunError: a stored study is damaged or of a newer format.
 
     Example:
         >>> from posembed.experiments import table_studies
@@ -69,7 +69,7 @@ def _studied(source: str) -> TableStudy | None:
     name, part = named.groups() if named else (source, None)
     try:
         table = load_table(name, part=part)
-    except (HubError, CheckpointNotFoundError):
+    except CheckpointNotFoundError:
         return None
     except CheckpointError:
         if source not in stored_studies():

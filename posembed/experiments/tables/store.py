@@ -7,7 +7,7 @@ import re
 from importlib.resources import files
 from pathlib import Path
 
-from ...errors import ResultError
+from ...errors import RunError
 from ..files.store import write_whole
 from .record import TableStudy
 
@@ -19,7 +19,7 @@ def stored_studies() -> dict[str, TableStudy]:
     """Read the studies that ship with the package, by the names of their checkpoints on the hub.
 
     Raises:
-        ResultError: one is damaged or of a newer format.
+        RunError: one is damaged or of a newer format.
 
     Example:
         >>> from posembed.experiments import stored_studies
@@ -37,7 +37,7 @@ def read_studies(folder: Path | str, *, stored: bool = False) -> dict[str, Table
         stored: what they shall say of themselves: whether they come from the package.
 
     Raises:
-        ResultError: one is damaged, of a newer format, or under another's name.
+        RunError: one is damaged, of a newer format, or under another's name.
 
     Example:
         >>> from posembed.experiments import read_studies
@@ -52,12 +52,12 @@ def _read(path: Path, stored: bool) -> TableStudy:
     try:
         study = TableStudy.from_dict(json.loads(path.read_text(encoding="utf-8")), stored=stored)
     except OSError as error:
-        raise ResultError(f"{path.name} cannot be read ({error.strerror})") from None
+        raise RunError(f"{path.name} cannot be read ({error.strerror})") from None
     except ValueError as error:
-        reason = str(error) if isinstance(error, ResultError) else "it is no JSON; measure the table again"
-        raise ResultError(f"{path.name}: {reason}") from None
+        reason = str(error) if isinstance(error, RunError) else "it is no JSON; measure the table again"
+        raise RunError(f"{path.name}: {reason}") from None
     if path.name != _file_name(study.source):
-        raise ResultError(f"{path.name} holds the study of {study.source}; name it {_file_name(study.source)}")
+        raise RunError(f"{path.name} holds the study of {study.source}; name it {_file_name(study.source)}")
     return study
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 import torch
 from torch import distributed
 
-from ...errors import PosembedError, RunConfigError
+from ...errors import PosembedError, RunError
 from ..config import RunConfig
 from ..files.checkpoints import Checkpoint
 from ..files.model_files import write_model
@@ -36,7 +36,7 @@ def read_config(path: Path | str) -> RunConfig:
     """Read a config from a JSON file that holds what differs from the defaults.
 
     Raises:
-        RunConfigError: a file that cannot be read or is no config.
+        RunError: a file that cannot be read or is no config.
 
     Example:
         >>> from pathlib import Path
@@ -51,11 +51,11 @@ def read_config(path: Path | str) -> RunConfig:
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise RunConfigError(f"cannot read {path.name} ({error.strerror})") from None
+        raise RunError(f"cannot read {path.name} ({error.strerror})") from None
     except ValueError:
-        raise RunConfigError(f'{path.name} is not JSON; write settings such as {{"scheme": "rope"}}') from None
+        raise RunError(f'{path.name} is not JSON; write settings such as {{"scheme": "rope"}}') from None
     if not isinstance(values, dict):
-        raise RunConfigError(f'{path.name} holds no settings; write them as {{"scheme": "rope"}}')
+        raise RunError(f'{path.name} holds no settings; write them as {{"scheme": "rope"}}')
     return RunConfig.from_dict(values)
 
 
@@ -70,7 +70,7 @@ def joined(config: RunConfig) -> Iterator[Team]:
         The team.
 
     Raises:
-        RunConfigError: a device with a number: each process has another one.
+        RunError: a device with a number: each process has another one.
 
     Example:
         >>> from posembed import RunConfig
@@ -83,7 +83,7 @@ def joined(config: RunConfig) -> Iterator[Team]:
         yield ALONE
         return
     if config.device not in ("cpu", "cuda"):
-        raise RunConfigError(f"device is {config.device!r}; with torchrun it must be 'cpu' or 'cuda', without a number")
+        raise RunError(f"device is {config.device!r}; with torchrun it must be 'cpu' or 'cuda', without a number")
     if config.device == "cuda":
         check_device(config)
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from ...data import Corpus
-from ...errors import TrainingDivergedError
+from ...errors import RunError
 from ...models import LanguageModel, drop_positions
 from ..config import RunConfig
 from .batches import Batch, Objective, draw_batch
@@ -66,7 +66,7 @@ class Training:
             after_step: called after each.
 
         Raises:
-            TrainingDivergedError: the loss became NaN or infinite.
+            RunError: the loss became NaN or infinite.
         """
         self.model.train()
         while len(self.losses) < self.config.all_steps:
@@ -142,7 +142,7 @@ class Training:
 
     def _check(self) -> None:
         if not math.isfinite(self.losses[-1]):
-            raise TrainingDivergedError(
+            raise RunError(
                 f"the loss of {self.config.scheme} is {self.losses[-1]} at step {len(self.losses)}; lower the learning "
                 f"rate ({self.config.learning_rate}) or lengthen the warm-up ({self.config.warmup} steps)"
             )

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import torch
 
-from ...errors import RunConfigError
+from ...errors import RunError
 from ..config import RunConfig
 
 
@@ -65,22 +65,20 @@ def check_device(config: RunConfig) -> None:
     """Refuse a device that is not there.
 
     Raises:
-        RunConfigError: no such device on this machine.
+        RunError: no such device on this machine.
 
     Example:
         >>> from posembed import RunConfig
         >>> from posembed.experiments.training.machine import check_device
         >>> check_device(RunConfig(device="warp drive"))
         Traceback (most recent call last):
-        posembed.errors.RunConfigError: device is 'warp drive', which PyTorch has not here; choose among cpu
+        posembed.errors.RunError: device is 'warp drive', which PyTorch has not here; choose among cpu
     """
     there = ["cpu"]
     there += ["cuda", *(f"cuda:{n}" for n in range(torch.cuda.device_count()))] if torch.cuda.is_available() else []
     there += ["mps"] if torch.backends.mps.is_available() else []
     if config.device not in there:
-        raise RunConfigError(
-            f"device is {config.device!r}, which PyTorch has not here; choose among {', '.join(there)}"
-        )
+        raise RunError(f"device is {config.device!r}, which PyTorch has not here; choose among {', '.join(there)}")
 
 
 def versions() -> dict[str, str]:

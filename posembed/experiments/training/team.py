@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ...errors import RunConfigError
+from ...errors import RunError
 from ..config import RunConfig
 from .batches import Batch
 
@@ -41,7 +41,7 @@ class Team:
     def check(self, config: RunConfig) -> None:
         """Refuse a step that cannot be shared out."""
         if config.batch_size % (self.size * config.accumulate):
-            raise RunConfigError(
+            raise RunError(
                 f"the batch_size is {config.batch_size}; {self.size} processes, each with {config.accumulate} parts, "
                 "must divide it"
             )

@@ -11,7 +11,7 @@ def corpus_of(config: RunConfig) -> Corpus:
 
     Raises:
         CorpusError: a text that cannot be read or is too short.
-        HubError: a text of the hub that cannot be had.
+        CheckpointNotFoundError: a text of the hub that cannot be had.
 
     Example:
         >>> from posembed import RunConfig

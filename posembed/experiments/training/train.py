@@ -58,8 +58,8 @@ def train(
         ``loss_by_position``. Its speed is in ``speed``.
 
     Raises:
-        RunConfigError: a device that is not there.
-        TrainingDivergedError: the loss became NaN or infinite.
+        RunError: a device that is not there.
+        RunError: the loss became NaN or infinite.
         CheckpointError: a checkpoint that is damaged, of a newer format or of another run; it is left as it is.
         CorpusError: a text that cannot be read or is too short.
         EncodingInputError: a scheme that is not defined for the objective.
