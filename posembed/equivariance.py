@@ -13,8 +13,8 @@ import torch
 from jaxtyping import Int, Shaped
 from torch import Tensor, nn
 
-from ._evaluating import evaluating
 from .errors import EquivarianceInputError, NonDeterministicError
+from .evaluating import evaluating
 
 Verdict = Literal["equivariant", "invariant", "neither"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from .._plain import plain
+from ..plain import plain
 
 
 def print_json(value: Any) -> None:

@@ -1,5 +1,6 @@
 """From a config to a result: training runs, grids of them, stored results and what they say."""
 
+from ..stats import Interval, difference, interval
 from .config import RunConfig
 from .files.store import (
     bundle,
@@ -14,7 +15,6 @@ from .files.store import (
 )
 from .files.weights import bundle_tables, load_tables, read_tables, write_table
 from .grids.grid import run_and_store, run_grid
-from .intervals import Interval, difference, interval
 from .tables.measure import study_table
 from .tables.record import CONTROLS, Products, SplitScore, TableStudy
 from .tables.sources import table_studies

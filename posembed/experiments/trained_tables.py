@@ -36,11 +36,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ..probing import probe_table
+from ..stats import Interval, difference
 from ..tables import as_table
 from .config import RunConfig
 from .files.store import load_runs, missing, write_result
 from .files.weights import load_tables, write_table
-from .intervals import Interval, difference
 from .training.train import RunResult, train
 
 STUDY = "trained-tables"

@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from ..checks import check_whole
 from ..errors import ModelInputError
 from ..models import MultiHeadAttention, attend
 
@@ -80,8 +81,7 @@ class CountingTransformer(nn.Module):
     def __init__(self, n_positions: int, *, vocab_size: int = 2, bos_id: int = 0):
         super().__init__()
         for name, value in (("n_positions", n_positions), ("vocab_size", vocab_size)):
-            if not isinstance(value, int) or isinstance(value, bool) or value < 2:
-                raise ModelInputError(f"{name} is {value!r}; it must be a whole number of at least 2")
+            check_whole(name, value, 2, ModelInputError)
         if not isinstance(bos_id, int) or isinstance(bos_id, bool) or not 0 <= bos_id < vocab_size:
             raise ModelInputError(f"bos_id is {bos_id!r}; it must be one of the words, 0 to {vocab_size - 1}")
         self.bos_id = bos_id

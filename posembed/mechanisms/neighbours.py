@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from ..checks import check_whole
 from ..errors import ProbeInputError
-from ..probing._layers_states import checked_texts, hidden_states
-from ._attention_outputs import attention_outputs, n_layers
+from ..probing.hidden_states import checked_texts, hidden_states
+from .attention_outputs import attention_outputs
 
 
 def state_similarity(
@@ -56,20 +57,13 @@ def state_similarity(
         raise ProbeInputError(f"part is {part!r}; choose 'state' or 'attention'")
     texts = checked_texts(model, ids, at_least=1)
     if part == "attention":
-        _check_layer(model, layer)
+        check_whole("layer", layer)  # the attention of layer 1 is the first; layer 0 is what enters it
         states = attention_outputs(model, texts, layer - 1)
     else:
         states = hidden_states(model, texts, [layer])[layer].double()
     units = F.normalize(states, dim=-1)
     # Row by row of one product: channels of all texts side by side.
     return torch.einsum("tid,tjd->ij", units, units) / len(texts)
-
-
-def _check_layer(model: nn.Module, layer: Any) -> None:
-    """Here layers count from 1, because 0 is what enters the first."""
-    n = n_layers(model)
-    if not isinstance(layer, int) or isinstance(layer, bool) or not 1 <= layer <= n:
-        raise ProbeInputError(f"layer is {layer!r}, but {type(model).__name__} has the attention of layers 1 to {n}")
 
 
 def running_mean_similarity(length: int) -> Float[Tensor, "length length"]:
@@ -92,7 +86,6 @@ def running_mean_similarity(length: int) -> Float[Tensor, "length length"]:
         >>> running_mean_similarity(4)[3]
         tensor([0.5000, 0.7071, 0.8660, 1.0000], dtype=torch.float64)
     """
-    if not isinstance(length, int) or isinstance(length, bool) or length < 1:
-        raise ProbeInputError(f"length is {length!r}; it must be a whole number of at least 1")
+    check_whole("length", length)
     at = torch.arange(1, length + 1, dtype=torch.float64)
     return (torch.minimum(at[:, None], at) / torch.maximum(at[:, None], at)).sqrt()

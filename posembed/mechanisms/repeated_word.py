@@ -6,10 +6,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from .._evaluating import evaluating
+from ..checks import check_whole
 from ..errors import ProbeInputError
-from ..probing._attention_maps import attention_maps, with_weights
-from ..probing._layers_states import checked_texts
+from ..evaluating import evaluating
+from ..probing.attention_maps import attention_maps, with_weights
+from ..probing.hidden_states import checked_texts
 
 
 def repeated_word_attention(model: nn.Module, *, bos: int, word: int, layer: int = 0) -> Float[Tensor, "heads 3"]:
@@ -45,9 +46,7 @@ def repeated_word_attention(model: nn.Module, *, bos: int, word: int, layer: int
     """
     if word == bos:
         raise ProbeInputError(f"bos and word are both {bos!r}; give two different words")
-    for name, value, least in (("bos", bos, 0), ("word", word, 0), ("layer", layer, 0)):
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise ProbeInputError(f"{name} is {value!r}; it must be a whole number of at least {least}")
+    check_whole("layer", layer, 0)
     ids = checked_texts(model, torch.tensor([[bos, word, word]]), at_least=1)
     with evaluating(model), with_weights(model):
         return attention_maps(model, ids, layer)[0, :, -1].float().cpu()

@@ -11,20 +11,23 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from .._evaluating import evaluating
-from .._plain import plain
+from ..checks import check_whole
 from ..errors import ProbeInputError
+from ..evaluating import evaluating
 from ..models import LanguageModel, Transformer
-from ..probing import BootstrapInterval, mean_interval
-from ..probing._layers_network import torch_generator
-from ..probing._layers_states import BATCH_SIZE, check_ids, checked_texts
+from ..plain import Record
+from ..probing.hidden_states import BATCH_SIZE, check_ids, checked_texts
+from ..seeds import torch_generator
+from ..stats import BootstrapInterval, mean_interval
 
+# Of each text, drawn anew; one that changes nothing may be among them.
+N_SHUFFLES = 4
 # What rounding may change in a logit, as a part of the largest one; the second where logits have half precision.
 CAUSAL_TOLERANCE, CAUSAL_TOLERANCE_IN_HALVES = 1e-4, 0.03
 
 
 @dataclass(frozen=True)
-class ShuffledPrefix:
+class ShuffledPrefix(Record):
     """The loss of the last token, with the tokens before it in their order and shuffled. In nats.
 
     Attributes:
@@ -32,14 +35,13 @@ class ShuffledPrefix:
         shuffled: the mean over texts and shuffles.
         interval: of the difference, over texts.
         keep: how many tokens right before the last one stayed in their places.
-        n_shuffles: of each text.
         n_texts: how many.
         length: of a text, in tokens, with the one that is guessed.
 
     Example:
         >>> from posembed.mechanisms import ShuffledPrefix
         >>> from posembed.probing import BootstrapInterval
-        >>> print(ShuffledPrefix(1.47, 4.18, BootstrapInterval(2.6, 2.8, 0.95, 8), 0, 4, 64, 128))
+        >>> print(ShuffledPrefix(1.47, 4.18, BootstrapInterval(2.6, 2.8, 0.95, 8), 0, 64, 128))
         loss of the last of 128 tokens: 1.470, with those before it shuffled 4.180 (more by 2.60 to 2.80)
     """
 
@@ -47,7 +49,6 @@ class ShuffledPrefix:
     shuffled: float
     interval: BootstrapInterval
     keep: int
-    n_shuffles: int
     n_texts: int
     length: int
 
@@ -55,10 +56,6 @@ class ShuffledPrefix:
     def difference(self) -> float:
         """How much larger the loss is after shuffling."""
         return self.shuffled - self.intact
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers, text, lists and dictionaries, ready for JSON."""
-        return plain(self) | {"difference": plain(self.difference)}
 
     def __str__(self) -> str:
         kept = f" but for the last {self.keep}" if self.keep else ""
@@ -73,21 +70,19 @@ def shuffled_prefix(
     ids: Int[Tensor, "texts length"],
     *,
     keep: int = 0,
-    n_shuffles: int = 4,
     seed: int = 0,
 ) -> ShuffledPrefix:
     """Measure the loss of each text's last token, before and after shuffling the tokens that it is guessed from.
 
     Haviv et al. (2022) ask in this way whether a causal model without positions makes use of the order of its prefix:
-    one that did not would lose nothing. With some of the last tokens kept in their places, it says how far back the
-    order matters.
+    one that did not would lose nothing. Each text is shuffled four times. With some of the last tokens kept in their
+    places, it says how far back the order matters.
 
     Args:
         model: a causal language model, posembed's or of transformers, or any function from ids "batch seq" to logits
             "batch seq vocab". A module is in eval mode meanwhile.
         ids: texts of one length; the last token of each is guessed from all others.
         keep: how many tokens right before the last one stay where they are; at least two must be left to shuffle.
-        n_shuffles: of each text, drawn anew; one that changes nothing may be among them.
         seed: of the shuffles and the interval.
 
     Returns:
@@ -110,21 +105,20 @@ def shuffled_prefix(
         >>> shuffled_prefix(repeats_the_last_word, texts, keep=1).difference
         0.0
     """
-    _check(model, ids, keep, n_shuffles)
+    _check(model, ids, keep)
     prefix, wanted = ids[:, :-1], ids[:, -1]
     random = torch_generator(seed, "shuffles")
     module = model if isinstance(model, nn.Module) else None
     with evaluating(module):
         _check_causal(model, prefix[:BATCH_SIZE, :2])
         intact = _losses(model, prefix, wanted)
-        shuffles = [_losses(model, _shuffled(prefix, keep, random), wanted) for _ in range(n_shuffles)]
+        shuffles = [_losses(model, _shuffled(prefix, keep, random), wanted) for _ in range(N_SHUFFLES)]
     shuffled = torch.stack(shuffles).mean(dim=0)
     return ShuffledPrefix(
         intact=float(intact.mean()),
         shuffled=float(shuffled.mean()),
         interval=mean_interval((shuffled - intact).numpy(), seed=seed),
         keep=keep,
-        n_shuffles=n_shuffles,
         n_texts=len(ids),
         length=ids.shape[1],
     )
@@ -161,15 +155,13 @@ def _logits(model: Any, ids: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch s
     return logits
 
 
-def _check(model: Any, ids: Any, keep: Any, n_shuffles: Any) -> None:
+def _check(model: Any, ids: Any, keep: Any) -> None:
     if isinstance(model, Transformer):
         raise ProbeInputError("Transformer gives hidden states and no logits; give a LanguageModel")
     check_ids(ids, texts=1, tokens=3)
     if isinstance(model, LanguageModel) or hasattr(model, "main_input_name"):
         checked_texts(model, ids[:, :-1], at_least=1)
-    for name, value, least in (("keep", keep, 0), ("n_shuffles", n_shuffles, 1)):
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise ProbeInputError(f"{name} is {value!r}; it must be a whole number of at least {least}")
+    check_whole("keep", keep, 0)
     if keep > ids.shape[1] - 3:
         raise ProbeInputError(f"keep is {keep}; texts of {ids.shape[1]} tokens have at most {ids.shape[1] - 3} to keep")
 

@@ -9,11 +9,11 @@ import numpy as np
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from .._plain import plain
 from ..errors import ProbeInputError
-from ..probing._layers_states import checked_texts
-from ..probing._random import generator
-from ._attention_outputs import attention_outputs
+from ..plain import Record
+from ..probing.hidden_states import checked_texts
+from ..seeds import generator
+from .attention_outputs import attention_outputs
 
 # Of fewer, some resamples would be one text and nothing else.
 LEAST_TEXTS = 8
@@ -22,7 +22,7 @@ LEVEL = 0.95
 
 
 @dataclass(frozen=True, eq=False)
-class VarianceLaw:
+class VarianceLaw(Record):
     """How the variance of the attention output depends on the position.
 
     Attributes:
@@ -46,10 +46,6 @@ class VarianceLaw:
     high: float
     layer: int
     n_texts: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers, text, lists and dictionaries, ready for JSON."""
-        return plain(self)
 
     def __str__(self) -> str:
         return (

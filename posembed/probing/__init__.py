@@ -1,28 +1,27 @@
 """Is the position readable from a table, by which probe, and against which controls?"""
 
-from .bootstrap import BootstrapInterval, block_length, mean_interval
+from ..stats import BootstrapInterval, block_length, mean_interval
 from .controls import constant_guess, permuted_labels, random_tables_like
-from .description_length import DescriptionLength, description_length, label_probabilities
+from .description_length import DescriptionLength, description_length
 from .gradient_descent import GradientDescent
-from .helix import Helix, find_helix
+from .helix import Helix
 from .identical_words import identical_word_attention
-from .intervention import Control, InterventionResult, intervene, position_subspace, with_position_subspace
+from .intervention import Control, InterventionResult, intervene, position_subspace
 from .layers import (
     LayerError,
     LayerProbeResult,
     PermutedLabels,
-    errors_over_seeds,
     middle_guess_error,
     probe_layers,
     random_guess_error,
 )
 from .least_squares import LeastSquares
 from .mlp import MLP
-from .order import DistanceRange, OrderBaselines, OrderResult, probe_order
+from .order import OrderResult, probe_order
 from .results import Baselines, ProbeResult, Region
 from .ridge import Ridge
+from .rows import SPLITS, Part, Split, split_rows
 from .spectrum import Spectrum, spectrum
-from .splits import SPLITS, Part, Split, split_rows
 from .table_probe import PROBES, Probe, probe_table
 
 __all__ = [
@@ -33,14 +32,12 @@ __all__ = [
     "BootstrapInterval",
     "Control",
     "DescriptionLength",
-    "DistanceRange",
     "GradientDescent",
     "Helix",
     "InterventionResult",
     "LayerError",
     "LayerProbeResult",
     "LeastSquares",
-    "OrderBaselines",
     "OrderResult",
     "Part",
     "PermutedLabels",
@@ -53,11 +50,8 @@ __all__ = [
     "block_length",
     "constant_guess",
     "description_length",
-    "errors_over_seeds",
-    "find_helix",
     "identical_word_attention",
     "intervene",
-    "label_probabilities",
     "mean_interval",
     "middle_guess_error",
     "permuted_labels",
@@ -69,5 +63,4 @@ __all__ = [
     "random_tables_like",
     "spectrum",
     "split_rows",
-    "with_position_subspace",
 ]

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Float, Int
 
-from ._random import generator
-from ._scaling import fitted_scaling
+from ..seeds import generator
+from .estimators import fitted_scaling
 
 
 def permuted_labels(labels: Float[np.ndarray, " n"], n_permutations: int, *, seed: int = 0) -> Float[np.ndarray, "n k"]:
@@ -56,7 +56,7 @@ def random_tables_like(
     """
     scaling, rng = fitted_scaling(x), generator(seed, "random tables")
     for _ in range(n_draws):
-        yield (rng.normal(size=x.shape) * (scaling.scale or 1.0) + scaling.centre) * scaling.unit
+        yield rng.normal(size=x.shape) * (scaling.scale or 1.0) + scaling.centre
 
 
 def constant_guess(train: Int[np.ndarray, " n_train"]) -> float:

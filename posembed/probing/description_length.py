@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from scipy.special import log_ndtr
+from threadpoolctl import threadpool_limits
 
-from .._plain import plain
-from ._random import generator
-from ._rows import RowChoice, chosen_rows
-from ._threads import one_thread
+from ..plain import Record
+from ..seeds import generator
+from ..tables import RowChoice
 from .controls import permuted_labels, random_tables_like
 from .ridge import Ridge
+from .rows import chosen_rows
 
 # The first block costs what no knowledge costs; each of the next is as long as all before it.
 FIRST_BLOCK = 8
@@ -26,7 +26,7 @@ ESCAPES = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
 
 
 @dataclass(frozen=True, eq=False)
-class DescriptionLength:
+class DescriptionLength(Record):
     """The online code length of positions given their rows.
 
     Attributes:
@@ -35,10 +35,6 @@ class DescriptionLength:
         compression: uniform_bits / bits; 1 means that the rows tell nothing.
         random_table_bits: of the same code for tables of normal numbers, the mean of its runs.
         permuted_labels_bits: of the same code for labels dealt out at random, the mean of its runs.
-        random_table_runs: each random table.
-        permuted_labels_runs: each permutation.
-        block_ends: how many rows had been coded after each block.
-        bits_by_block: of each block.
         n_rows: how many rows were used.
         d_model: the width of the table.
         source: where the table comes from.
@@ -56,17 +52,9 @@ class DescriptionLength:
     compression: float
     random_table_bits: float
     permuted_labels_bits: float
-    random_table_runs: tuple[float, ...]
-    permuted_labels_runs: tuple[float, ...]
-    block_ends: list[int]
-    bits_by_block: list[float]
     n_rows: int
     d_model: int
     source: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers, text, lists and dictionaries, ready for JSON."""
-        return plain(self)
 
     def __str__(self) -> str:
         lines = [
@@ -114,70 +102,38 @@ def description_length(table: Any, *, rows: RowChoice = None, seed: int = 0) -> 
     labels = np.arange(n, dtype=np.float64)
     order = generator(seed, "order of sending").permutation(n)
     controls = permuted_labels(labels, N_CONTROLS, seed=seed)
-    with one_thread():
-        blocks = _online_bits(chosen.x[order], np.column_stack([labels, controls])[order], seed)
-        random_runs = tuple(
-            float(_online_bits(drawn, labels[order, None], seed).sum())
+    with threadpool_limits(1):
+        bits, *of_permuted = _online_bits(chosen.x[order], np.column_stack([labels, controls])[order], seed)
+        of_random = [
+            _online_bits(drawn, labels[order, None], seed)[0]
             for drawn in random_tables_like(chosen.x, N_CONTROLS, seed=seed)
-        )
-    permuted_runs = tuple(blocks[:, 1:].sum(axis=0).tolist())
-    bits, uniform = float(blocks[:, 0].sum()), n * float(np.log2(n))
+        ]
+    uniform = n * float(np.log2(n))
     return DescriptionLength(
-        bits=bits,
+        bits=float(bits),
         uniform_bits=uniform,
-        compression=uniform / bits,
-        random_table_bits=float(np.mean(random_runs)),
-        permuted_labels_bits=float(np.mean(permuted_runs)),
-        random_table_runs=random_runs,
-        permuted_labels_runs=permuted_runs,
-        block_ends=_block_ends(n),
-        bits_by_block=blocks[:, 0].tolist(),
+        compression=uniform / float(bits),
+        random_table_bits=float(np.mean(of_random)),
+        permuted_labels_bits=float(np.mean(of_permuted)),
         n_rows=n,
         d_model=chosen.x.shape[1],
         source=chosen.source,
     )
 
 
-def label_probabilities(
-    predictions: Float[np.ndarray, " m"], width: float, escape: float, n_labels: int
-) -> Float[np.ndarray, "m n_labels"]:
-    """The probability that the code gives to each label 0 to n_labels - 1. Each row adds up to one.
-
-    Args:
-        predictions: the centre of each distribution; the nearest label where one lies outside of all.
-        width: their standard deviation, in labels.
-        escape: the part of the probability that is spread evenly.
-        n_labels: how many labels there are.
-
-    Example:
-        >>> import numpy as np
-        >>> from posembed.probing import label_probabilities
-        >>> label_probabilities(np.array([1.0, 99.0]), 0.5, 0.0, 3).round(2)
-        array([[0.16, 0.68, 0.16],
-               [0.  , 0.19, 0.81]])
-    """
-    labels = np.broadcast_to(np.arange(n_labels), (len(predictions), n_labels))
-    return np.exp2(-_bits(predictions[:, None], labels, width, escape, n_labels))
-
-
-def _online_bits(x: np.ndarray, labels: np.ndarray, seed: int) -> Float[np.ndarray, "n_blocks k"]:
-    """Bits of each block, for each column of labels, of rows in the order of sending."""
-    n, ends = len(x), _block_ends(len(x))
-    bits = [np.full(labels.shape[1], FIRST_BLOCK * np.log2(n))]
-    for start, stop in itertools.pairwise(ends):
+def _online_bits(x: np.ndarray, labels: np.ndarray, seed: int) -> Float[np.ndarray, " k"]:
+    """The bits of each column of labels, of rows in the order of sending."""
+    n, start = len(x), FIRST_BLOCK
+    bits = np.full(labels.shape[1], FIRST_BLOCK * np.log2(n))
+    while start < n:
+        stop = min(2 * start, n)
         ridge = Ridge(seed=seed).fit(x[:start], labels[:start])
         predictions, left_out = ridge.predict(x[start:stop]), labels[:start] - ridge.left_out_errors_
-        shapes = [_shape(guessed, known, n) for guessed, known in zip(left_out.T, labels[:start].T, strict=True)]
-        columns = zip(predictions.T, labels[start:stop].T, shapes, strict=True)
-        bits.append(np.array([_bits(guessed, true, *shape, n).sum() for guessed, true, shape in columns]))
-    return np.stack(bits)
-
-
-def _block_ends(n: int) -> list[int]:
-    ends = [FIRST_BLOCK]
-    while ends[-1] < n:
-        ends.append(min(2 * ends[-1], n))
-    return ends
+        for column in range(labels.shape[1]):
+            shape = _shape(left_out[:, column], labels[:start, column], n)
+            bits[column] += code_bits(predictions[:, column], labels[start:stop, column], *shape, n).sum()
+        start = stop
+    return bits
 
 
 def _shape(predictions: np.ndarray, labels: np.ndarray, n_labels: int) -> tuple[float, float]:
@@ -187,28 +143,18 @@ def _shape(predictions: np.ndarray, labels: np.ndarray, n_labels: int) -> tuple[
     # No less than what one row more, unlike all seen so far, would have asked for.
     escapes = np.array([*ESCAPES, 1 / (len(labels) + 1)])
     escapes = escapes[escapes >= 1 / (len(labels) + 1)]
-    normal = np.stack([_normal_log2(predictions, labels, width, n_labels) for width in widths])
-    kept, spread = np.log2(1 - escapes)[:, None, None], np.log2(escapes / n_labels)[:, None, None]
-    bits = -np.logaddexp2(kept + normal, spread).sum(axis=2)
+    bits = code_bits(predictions, labels, widths[:, None], escapes[:, None, None], n_labels).sum(axis=2)
     best_escape, best_width = np.unravel_index(np.argmin(bits), bits.shape)
     return float(widths[best_width]), float(escapes[best_escape])
 
 
-def _bits(predictions: np.ndarray, labels: np.ndarray, width: float, escape: float, n_labels: int) -> np.ndarray:
-    """What each label costs."""
-    normal = _normal_log2(predictions, labels, width, n_labels)
-    if escape == 0:
-        return -normal
-    return -np.logaddexp2(np.log2(1 - escape) + normal, np.log2(escape / n_labels))
-
-
-def _normal_log2(predictions: np.ndarray, labels: np.ndarray, width: float, n_labels: int) -> np.ndarray:
-    """The logarithm of the normal probability of the unit interval around a label, within the range of all."""
+def code_bits(predictions: np.ndarray, labels: np.ndarray, width: Any, escape: Any, n_labels: int) -> np.ndarray:
+    """What each label from 0 to n_labels - 1 costs: a normal around the prediction, and an even part, the escape."""
     # Far outside of all labels the masses are too small for their differences to be exact.
     predictions = predictions.clip(0, n_labels - 1)
     inside = _log_mass((labels - 0.5 - predictions) / width, (labels + 0.5 - predictions) / width)
     whole = _log_mass((-0.5 - predictions) / width, (n_labels - 0.5 - predictions) / width)
-    return (inside - whole) / np.log(2)
+    return -np.logaddexp2(np.log2(1 - escape) + (inside - whole) / np.log(2), np.log2(escape / n_labels))
 
 
 def _log_mass(low: np.ndarray, high: np.ndarray) -> np.ndarray:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -53,7 +54,7 @@ class Helix(NamedTuple):
     phase: float
 
 
-def find_helix(scores: Float[np.ndarray, "n k"], *, step: int = 1, total_variance: float | None = None) -> Helix | None:
+def find_helix(scores: Float[np.ndarray, "n k"], *, step: int, total_variance: float) -> Helix | None:
     """Find the pair of components that turn together, in one frequency, with the most variance.
 
     Each pair of the first eight columns is fitted by sinusoids of a common frequency, of free amplitude, phase and
@@ -75,36 +76,36 @@ def find_helix(scores: Float[np.ndarray, "n k"], *, step: int = 1, total_varianc
     Args:
         scores: of each row on each component, in the order of positions.
         step: positions from one row to the next.
-        total_variance: of the table, as the sum of squares of its centred rows; by default that of the given columns.
+        total_variance: of the table, as the sum of squares of its centred rows.
 
     Returns:
         The helix, or None where no pair passes or there are fewer than 32 rows.
-
-    Example:
-        >>> import numpy as np
-        >>> from posembed.probing import find_helix
-        >>> angle = 0.1 * np.arange(100)
-        >>> find_helix(np.column_stack([np.cos(angle), np.linspace(-1, 1, 100), np.sin(angle)])).components
-        (0, 2)
-        >>> find_helix(np.random.default_rng(0).normal(size=(100, 8))) is None
-        True
     """
     n = len(scores)
     if n < FEWEST_ROWS:
         return None
-    centred = scores - scores.mean(axis=0)
-    whole = float((centred**2).sum()) if total_variance is None else total_variance
-    leading = centred[:, :SEARCHED]
+    leading = (scores - scores.mean(axis=0))[:, :SEARCHED]
     variances = (leading**2).sum(axis=0)
-    pairs = [pair for pair in itertools.combinations(range(leading.shape[1]), 2) if _circle(variances, pair, whole)]
+    columns = range(leading.shape[1])
+    pairs = [pair for pair in itertools.combinations(columns, 2) if _circle(variances, pair, total_variance)]
     if not pairs:
         return None
-    fit = _Sinusoids(leading)
-    own = {column: fit.best([column]) for column in sorted(set(itertools.chain(*pairs)))}
+    # From half a turn to almost one turn in two rows.
+    size = OVERSAMPLING * n
+    grid = 2 * math.pi / size * np.arange(OVERSAMPLING // 2, size // 2 - OVERSAMPLING + 1)
+    explained = np.stack([_sinusoid(leading, each)[0] for each in grid])
+
+    def best(chosen: Sequence[int]) -> float:
+        """The frequency that explains most of some columns together, in radians a row."""
+        rough, spacing = grid[np.argmax(explained[:, chosen].sum(axis=1))], grid[1] - grid[0]
+        left_over = lambda tried: -float(_sinusoid(leading[:, chosen], tried)[0].sum())  # noqa: E731
+        bounds = (rough - spacing, rough + spacing)
+        return float(minimize_scalar(left_over, bounds=bounds, options={"xatol": 1e-12}).x)
+
+    own = [best([column]) for column in columns]
     reach = LARGEST_DIFFERENCE * 2 * math.pi / n
-    fitted = [_fitted(fit, pair, step) for pair in pairs if abs(own[pair[0]] - own[pair[1]]) <= reach]
-    helices = [(held, helix) for held, helix in fitted if helix is not None]
-    return max(helices)[1] if helices else None
+    fitted = [_fitted(leading, best(pair), pair, step) for pair in pairs if abs(own[pair[0]] - own[pair[1]]) <= reach]
+    return max((each for each in fitted if each is not None), default=(0.0, None))[1]
 
 
 def _circle(variances: Float[np.ndarray, " k"], pair: tuple[int, int], whole: float) -> bool:
@@ -113,77 +114,33 @@ def _circle(variances: Float[np.ndarray, " k"], pair: tuple[int, int], whole: fl
     return bool(two.sum() >= SMALLEST_PART * whole > 0 and two.min() >= SMALLEST_RATIO * two.max())
 
 
-def _fitted(fit: _Sinusoids, pair: tuple[int, int], step: int) -> tuple[float, Helix | None]:
-    """What one frequency explains of a pair, and the pair if that makes it a helix."""
-    y = fit.y[:, pair]
-    frequency = fit.best(list(pair))
-    held, total = _explained(y, frequency), (y**2).sum(axis=0)
-    share, phase = float(held.sum() / total.sum()), _phase(y, frequency)
+def _fitted(
+    leading: Float[np.ndarray, "n k"], frequency: float, pair: tuple[int, int], step: int
+) -> tuple[float, Helix] | None:
+    """What one frequency explains of a pair, and the pair, if that makes it a helix."""
+    y = leading[:, pair]
+    held, (cosines, sines) = _sinusoid(y, frequency)
+    total = (y**2).sum(axis=0)
+    share = float(held.sum() / total.sum())
+    # By how much the second column is behind the first, in degrees.
+    angles = np.arctan2(sines, cosines)
+    phase = math.degrees(math.remainder(angles[1] - angles[0], 2 * math.pi))
     is_helix = (
         share >= SMALLEST_SHARE
         and bool((held >= SMALLEST_SHARE_OF_EACH * total).all())
         and abs(abs(phase) - 90) <= LARGEST_TILT
         and frequency * len(y) >= 2 * math.pi
     )
-    return float(held.sum()), Helix(pair, 2 * math.pi / frequency * step, share, phase) if is_helix else None
+    return (float(held.sum()), Helix(pair, 2 * math.pi / frequency * step, share, phase)) if is_helix else None
 
 
-class _Sinusoids:
-    """What sinusoids of many frequencies explain of centred columns."""
-
-    def __init__(self, y: Float[np.ndarray, "n k"]):
-        self.y = y
-        self.frequencies, self.explained = _explained_on_grid(y)
-
-    def best(self, columns: list[int]) -> float:
-        """The frequency that explains most of some columns together, in radians a row."""
-        rough = self.frequencies[np.argmax(self.explained[:, columns].sum(axis=1))]
-        spacing = self.frequencies[1] - self.frequencies[0]
-        found: Any = minimize_scalar(
-            lambda tried: -float(_explained(self.y[:, columns], tried).sum()),
-            bounds=(rough - spacing, rough + spacing),
-            options={"xatol": 1e-12},
-        )
-        return float(found.x)
-
-
-def _explained_on_grid(y: Float[np.ndarray, "n k"]) -> tuple[Float[np.ndarray, " f"], Float[np.ndarray, "f k"]]:
-    """What a sinusoid explains of each column, for frequencies from half a turn to almost one turn in two rows.
-
-    The sums of squares that least squares gives, from two Fourier transforms: of the columns, and of ones, which has
-    the products of sines and cosines with each other.
-    """
-    n = len(y)
-    size = OVERSAMPLING * n
-    index = np.arange(OVERSAMPLING // 2, size // 2 - OVERSAMPLING + 1)
-    ones = np.fft.fft(np.ones(n), size)
-    with_y = np.fft.rfft(y, size, axis=0)[index]
-    return 2 * math.pi * index / size, _sum_of_squares(n, ones[index], ones[2 * index % size], with_y)
-
-
-def _explained(y: Float[np.ndarray, "n k"], frequency: float) -> Float[np.ndarray, " k"]:
-    """The same for one frequency."""
-    n = len(y)
-    wave = np.exp(-1j * frequency * np.arange(n))
-    once, twice = wave.sum(keepdims=True), (wave**2).sum(keepdims=True)
-    return _sum_of_squares(n, once, twice, (wave @ y)[None])[0]
-
-
-def _sum_of_squares(n: int, once: np.ndarray, twice: np.ndarray, with_y: np.ndarray) -> Float[np.ndarray, "f k"]:
-    """r^T G^-1 r, with G the products of centred cosine and sine, and r their products with centred columns."""
-    cosines, sines = once.real, -once.imag
-    g_cc = (n + twice.real) / 2 - cosines**2 / n
-    g_ss = (n - twice.real) / 2 - sines**2 / n
-    g_cs = -twice.imag / 2 - cosines * sines / n
-    r_c, r_s = with_y.real, -with_y.imag
-    top = g_ss[:, None] * r_c**2 - 2 * g_cs[:, None] * r_c * r_s + g_cc[:, None] * r_s**2
-    return top / (g_cc * g_ss - g_cs**2)[:, None]
-
-
-def _phase(y: Float[np.ndarray, "n 2"], frequency: float) -> float:
-    """By how much the second column is behind the first, in degrees."""
+def _sinusoid(
+    y: Float[np.ndarray, "n k"], frequency: float
+) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, "2 k"]]:
+    """The least-squares fit of a sinusoid of free mean to centred columns: what it explains, and its coefficients."""
     angles = frequency * np.arange(len(y))
-    basis = np.column_stack([np.cos(angles), np.sin(angles), np.ones(len(y))])
-    (cos_1, cos_2), (sin_1, sin_2) = np.linalg.lstsq(basis, y, rcond=None)[0][:2]
-    difference = math.atan2(sin_2, cos_2) - math.atan2(sin_1, cos_1)
-    return math.degrees(math.remainder(difference, 2 * math.pi))
+    waves = np.stack([np.cos(angles), np.sin(angles)])
+    waves -= waves.mean(axis=1, keepdims=True)
+    products = waves @ y
+    coefficients = np.linalg.solve(waves @ waves.T, products)
+    return (products * coefficients).sum(axis=0), coefficients

@@ -11,13 +11,14 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from .._plain import plain
+from ..checks import check_whole
 from ..errors import ProbeInputError
-from ._layers_network import Guesses, Settings, fit_network, guess, one_torch_thread, torch_generator
-from ._layers_states import checked_texts, hidden_states
-from ._random import checked_seed
-from ._scaling import fitted_scaling
-from .bootstrap import BootstrapInterval, mean_interval
+from ..plain import Record
+from ..seeds import checked_seed, torch_generator
+from ..stats import BootstrapInterval, mean_interval
+from .estimators import fitted_scaling
+from .hidden_states import checked_texts, hidden_states
+from .position_network import fit_network, guess, mean_distance, one_torch_thread
 
 
 def random_guess_error(length: int) -> float:
@@ -36,7 +37,7 @@ def random_guess_error(length: int) -> float:
         >>> round(random_guess_error(1024), 2)
         341.33
     """
-    _check_whole("length", length)
+    check_whole("length", length)
     return (length**2 - 1) / (3 * length)
 
 
@@ -56,7 +57,7 @@ def middle_guess_error(length: int) -> float:
         >>> middle_guess_error(1024)
         256.0
     """
-    _check_whole("length", length)
+    check_whole("length", length)
     return (length**2 // 4) / length
 
 
@@ -99,8 +100,6 @@ class LayerError:
         >>> error = LayerError(2, 1.0, interval, 0.8, 0.7, 0.25, (1.0, 1.0), control)
         >>> print(error)
         layer 2: 1.00 (0.50 to 1.50), by the median 0.70, permuted labels 1.20
-        >>> round(error.selectivity, 2)
-        0.2
     """
 
     layer: int
@@ -112,36 +111,27 @@ class LayerError:
     by_position: tuple[float, ...]
     permuted_labels: PermutedLabels | None
 
-    @property
-    def selectivity(self) -> float | None:
-        """How much the control errs beyond the probe, on held-out texts; None without a control."""
-        return None if self.permuted_labels is None else self.permuted_labels.mae - self.mae
-
     def __str__(self) -> str:
         control = "" if self.permuted_labels is None else f", permuted labels {self.permuted_labels.mae:.2f}"
         return f"layer {self.layer}: {self.mae:.2f} ({self.interval}), by the median {self.median_mae:.2f}{control}"
 
 
 @dataclass(frozen=True, eq=False)
-class LayerProbeResult:
+class LayerProbeResult(Record):
     """How well positions are readable from each layer of a model.
 
     Attributes:
         layers: the errors of each layer that was probed, in their order.
         random_guess: the error of a random guess, the published baseline.
         middle_guess: the error of always guessing the middle, the better one.
-        example_ids: one held-out text.
+        example_ids: the first of the held-out texts.
         example_predictions: the most probable position of each of its tokens, a row for each layer.
         source: the class of the model.
         length: of a text, in tokens.
         n_train: how many texts the probes were fitted to.
         n_test: how many were held out.
         d_model: the width of the states.
-        hidden: units of the probe's hidden layer.
         steps: of Adam.
-        batch_size: tokens a step.
-        learning_rate: of Adam, at the start.
-        decay: whether it falls to zero.
         seed: of the probes.
 
     Example:
@@ -165,21 +155,13 @@ class LayerProbeResult:
     n_train: int
     n_test: int
     d_model: int
-    hidden: int
     steps: int
-    batch_size: int
-    learning_rate: float
-    decay: bool
     seed: int
 
     @property
     def errors(self) -> tuple[float, ...]:
         """The error of each layer on held-out texts."""
         return tuple(each.mae for each in self.layers)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers, text, lists and dictionaries, ready for JSON."""
-        return plain(self)
 
     def __str__(self) -> str:
         lines = [
@@ -197,22 +179,17 @@ def probe_layers(
     *,
     test_ids: Int[Tensor, "tested length"] | None = None,
     layers: Sequence[int] | None = None,
-    hidden: int = 128,
     steps: int = 1000,
-    batch_size: int = 512,
-    learning_rate: float | int = 1e-2,
-    decay: bool = True,
     control: bool = True,
-    example: int = 0,
     seed: int = 0,
 ) -> LayerProbeResult:
     """Fit a network with one hidden layer of rectified units to tell each token's position, layer by layer.
 
     The probe is that of Haviv et al. (2022): for each layer of a frozen model a classifier with as many classes as
     positions, judged by the mean distance between the most probable position and the true one. Theirs took 10 000 steps
-    of Adam at 2e-3 (``steps=10_000, learning_rate=2e-3, decay=False``), with texts of 1024 tokens; the defaults here
-    are for texts of about 64 and take about a second a layer, and another one for its control. Hidden width and batch
-    were chosen here. Both kinds of guess are compared with: see `random_guess_error` and `middle_guess_error`.
+    of Adam at 2e-3, with texts of 1024 tokens; here it is 1000 steps from 1e-2 falling to zero, for texts of about 64,
+    which takes about a second a layer, and another one for its control. There are 128 hidden units, and 512 tokens a
+    step. Both kinds of guess are compared with: see `random_guess_error` and `middle_guess_error`.
 
     The states of each layer are centred and divided by one root mean square; without that an untrained model, whose
     states are small, could not be read in as few steps.
@@ -232,18 +209,13 @@ def probe_layers(
             held-out ones are the last quarter, so give pieces in the order of the corpus.
         test_ids: other texts of that length to test on, at least two; all of `ids` are for fitting then.
         layers: which: 0 is what enters the first layer, n what leaves the n-th. All by default.
-        hidden: units of the hidden layer.
         steps: of Adam.
-        batch_size: tokens a step, drawn with replacement.
-        learning_rate: of Adam.
-        decay: whether it falls to zero in a straight line.
         control: whether to run the control.
-        example: which of the held-out texts is to be kept with its predictions.
         seed: of the networks, the draws, the control and the interval.
 
     Returns:
         The errors by layer. Their intervals are over texts, by a bootstrap of blocks of neighbouring ones; for another
-        probe or another model, see `errors_over_seeds`.
+        probe or another model, probe several and give their errors to `posembed.experiments.interval`.
 
     Raises:
         ProbeInputError: ids that are no texts of one length, too few of them, words, positions or layers that the model
@@ -263,77 +235,49 @@ def probe_layers(
         True True
         False False
     """
-    for name, value in (("decay", decay), ("control", control)):
-        if not isinstance(value, bool):
-            raise ProbeInputError(f"{name} is {value!r}; it must be True or False")
-    settings = _settings(hidden, steps, batch_size, learning_rate, decay, seed)
+    if not isinstance(control, bool):
+        raise ProbeInputError(f"control is {control!r}; it must be True or False")
+    check_whole("steps", steps)
+    checked_seed(seed)
     train, test = _parts(model, ids, test_ids)
-    if not isinstance(example, int) or isinstance(example, bool) or not 0 <= example < len(test):
-        raise ProbeInputError(f"example is {example!r}; it must be a number from 0 to {len(test) - 1}, a held-out text")
     with one_torch_thread():
         states = hidden_states(model, torch.cat([train, test]), layers)
-        errors, predictions = [], []
-        for layer, of_layer in states.items():
-            probe = _Probe(of_layer[: len(train)], of_layer[len(train) :], settings)
-            errors.append(probe.error(layer, control))
-            predictions.append(probe.likeliest[example].numpy())
+        probes = {
+            layer: _Probe(of_layer[: len(train)], of_layer[len(train) :], steps, seed)
+            for layer, of_layer in states.items()
+        }
+        errors = tuple(probe.error(layer, control) for layer, probe in probes.items())
     return LayerProbeResult(
-        layers=tuple(errors),
+        layers=errors,
         random_guess=random_guess_error(train.shape[1]),
         middle_guess=middle_guess_error(train.shape[1]),
-        example_ids=test[example].numpy(),
-        example_predictions=np.stack(predictions),
+        example_ids=test[0].numpy(),
+        example_predictions=np.stack([probe.likeliest[0].numpy() for probe in probes.values()]),
         source=type(model).__name__,
         length=train.shape[1],
         n_train=len(train),
         n_test=len(test),
         d_model=next(iter(states.values())).shape[2],
-        **settings._asdict(),
+        steps=steps,
+        seed=seed,
     )
-
-
-def errors_over_seeds(results: Sequence[LayerProbeResult]) -> dict[int, list[float]]:
-    """Collect each layer's error from results of several seeds, for an interval over them.
-
-    Args:
-        results: at least one, of models that differ in their seed alone, or of one model with several seeds of the
-            probe.
-
-    Returns:
-        For each layer one number a result, in their order; give them to `posembed.experiments.interval`.
-
-    Raises:
-        ProbeInputError: no results, or results of other layers or another length.
-
-    Example:
-        >>> import torch
-        >>> from posembed import Transformer, TransformerConfig
-        >>> from posembed.experiments import interval
-        >>> from posembed.probing import errors_over_seeds, probe_layers
-        >>> model = Transformer(TransformerConfig(50, n_layers=1))
-        >>> texts = torch.arange(320).reshape(40, 8) % 50
-        >>> results = [probe_layers(model, texts, steps=20, control=False, seed=seed) for seed in (0, 1)]
-        >>> [interval(errors).n for errors in errors_over_seeds(results).values()]
-        [2, 2]
-    """
-    kinds = {(tuple(each.layer for each in result.layers), result.length) for result in results}
-    if len(kinds) != 1:
-        raise ProbeInputError(f"{len(results)} results of {len(kinds)} kinds; give some of the same layers and length")
-    ((layers, _),) = kinds
-    return {layer: [result.errors[row] for result in results] for row, layer in enumerate(layers)}
 
 
 class _Probe:
     """The probe of one layer, fitted and asked about the held-out texts."""
 
     def __init__(
-        self, train: Float[Tensor, "texts length d_model"], test: Float[Tensor, "tested length d_model"], settings
+        self,
+        train: Float[Tensor, "texts length d_model"],
+        test: Float[Tensor, "tested length d_model"],
+        steps: int,
+        seed: int,
     ):
         scaling = fitted_scaling(train.flatten(0, 1).numpy())
         self.train, self.test = (
             torch.from_numpy(scaling.apply(part.flatten(0, 1).numpy())).float() for part in (train, test)
         )
-        self.settings, self.length = settings, train.shape[1]
+        self.length, self.steps, self.seed = train.shape[1], steps, seed
         self.labels = torch.arange(self.length).repeat(len(train))
         network = self._fit(self.labels)
         self.train_guesses, self.test_guesses = guess(network, self.train), guess(network, self.test)
@@ -341,36 +285,31 @@ class _Probe:
 
     def error(self, layer: int, control: bool) -> LayerError:
         distances = (self.likeliest - torch.arange(self.length)).abs().double()
-        median = self.test_guesses.median.view(-1, self.length) - torch.arange(self.length)
         return LayerError(
             layer=layer,
             mae=float(distances.mean()),
-            interval=mean_interval(distances.mean(dim=1).numpy(), seed=self.settings.seed),
-            train_mae=_mae(self.train_guesses, self.labels),
-            median_mae=float(median.abs().double().mean()),
+            interval=mean_interval(distances.mean(dim=1).numpy(), seed=self.seed),
+            train_mae=mean_distance(self.train_guesses.likeliest, self.labels),
+            median_mae=mean_distance(self.test_guesses.median.view(-1, self.length), torch.arange(self.length)),
             accuracy=float((distances == 0).double().mean()),
             by_position=tuple(distances.mean(dim=0).tolist()),
             permuted_labels=self._control() if control else None,
         )
 
     def _control(self) -> PermutedLabels:
-        random = torch_generator(self.settings.seed, "permuted labels")
+        random = torch_generator(self.seed, "permuted labels")
         train, test = (
             torch.rand(len(part) // self.length, self.length, generator=random).argsort(dim=1).flatten()
             for part in (self.train, self.test)
         )
         network = self._fit(train)
-        return PermutedLabels(_mae(guess(network, self.test), test), _mae(guess(network, self.train), train))
+        return PermutedLabels(
+            mean_distance(guess(network, self.test).likeliest, test),
+            mean_distance(guess(network, self.train).likeliest, train),
+        )
 
     def _fit(self, labels: Int[Tensor, " tokens"]) -> nn.Sequential:
-        return fit_network(self.train, labels, self.length, self.settings)
-
-
-def _mae(guesses: Guesses, labels: Int[Tensor, " tokens"]) -> float:
-    return float((guesses.likeliest - labels).abs().double().mean())
-
-
-# What is asked for.
+        return fit_network(self.train, labels, self.length, self.steps, self.seed)
 
 
 def _parts(model: nn.Module, ids: Any, test_ids: Any) -> tuple[Tensor, Tensor]:
@@ -385,17 +324,3 @@ def _parts(model: nn.Module, ids: Any, test_ids: Any) -> tuple[Tensor, Tensor]:
             f"texts of {train.shape[1]} tokens cannot be tested by texts of {test.shape[1]}; cut them to one length"
         )
     return train, test
-
-
-def _settings(hidden: Any, steps: Any, batch_size: Any, learning_rate: Any, decay: bool, seed: Any) -> Settings:
-    for name, value in (("hidden", hidden), ("steps", steps), ("batch_size", batch_size)):
-        _check_whole(name, value)
-    numeric = isinstance(learning_rate, int | float) and not isinstance(learning_rate, bool)
-    if not numeric or not 0 < learning_rate < float("inf"):
-        raise ProbeInputError(f"learning_rate is {learning_rate!r}; it must be a positive number")
-    return Settings(hidden, steps, batch_size, float(learning_rate), decay, checked_seed(seed))
-
-
-def _check_whole(name: str, value: Any) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ProbeInputError(f"{name} is {value!r}; it must be a whole number of at least 1")

@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from ..errors import ProbeInputError
-from ._estimators import ScaledProbe
-from ._random import checked_seed
+from .estimators import ScaledProbe
 
 
 class MLP(ScaledProbe):
@@ -32,7 +30,7 @@ class MLP(ScaledProbe):
         n_features_in_: the width of the table.
 
     Raises:
-        ProbeInputError: on fitting: a size, a penalty or a seed that cannot be meant.
+        ValueError: on fitting, by scikit-learn: a size, a penalty or a seed that cannot be meant.
 
     Example:
         >>> import numpy as np
@@ -50,33 +48,19 @@ class MLP(ScaledProbe):
         self.seed = seed
 
     def _fit(self, x: Float[np.ndarray, "n d_model"], y: Float[np.ndarray, "n n_outputs"]) -> None:
-        self._check()
-        self._spread = y.std(axis=0)
-        self._networks = [self._network(x, target) for target in y.T]
-        self.n_iter_ = max(0 if network is None else network.n_iter_ for network in self._networks)
+        # Where targets or rows are all alike there is nothing to learn but the mean.
+        self._spread = y.std(axis=0) * x.any()
+        scaled = y / np.where(self._spread > 0, self._spread, 1)
+        self._networks = [self._network(x, target) for target in scaled.T]
+        self.n_iter_ = max(network.n_iter_ for network in self._networks)
 
     def _predict(self, x: Float[np.ndarray, "n d_model"]) -> Float[np.ndarray, "n n_outputs"]:
-        guessed = [np.zeros(len(x)) if network is None else network.predict(x) for network in self._networks]
-        return np.stack(guessed, axis=1) * self._spread
-
-    def _check(self) -> None:
-        checked_seed(self.seed)
-        for name in ("n_hidden", "max_iter"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < 1:
-                raise ProbeInputError(f"{name} is {value!r}; it must be a whole number of at least 1")
-        if not isinstance(self.penalty, int | float) or not 0 <= self.penalty < float("inf"):
-            raise ProbeInputError(f"penalty is {self.penalty!r}; it must be a number of at least 0")
+        return np.stack([network.predict(x) for network in self._networks], axis=1) * self._spread
 
     def _network(self, rows: np.ndarray, target: np.ndarray) -> Any:
-        """A fitted network; None where rows or targets are all alike, so that there is nothing but the mean."""
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.neural_network import MLPRegressor
 
-        target = target - target.mean()
-        spread = float(target.std())
-        if not rows.any() or spread == 0:
-            return None
         network = MLPRegressor(
             hidden_layer_sizes=(self.n_hidden,),
             solver="lbfgs",
@@ -87,4 +71,4 @@ class MLP(ScaledProbe):
         with warnings.catch_warnings():
             # Said by `n_iter_`.
             warnings.simplefilter("ignore", ConvergenceWarning)
-            return network.fit(rows, target / spread)
+            return network.fit(rows, target)

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
+from threadpoolctl import threadpool_limits
 
-from .._plain import plain
 from ..errors import ProbeInputError
-from ._random import checked_seed, generator
-from ._rows import RowChoice, chosen_rows
-from ._scaling import fitted_scaling
-from ._threads import one_thread
-from .bootstrap import BootstrapInterval, mean_interval
+from ..plain import Record
+from ..seeds import checked_seed, generator
+from ..stats import BootstrapInterval, mean_interval
+from ..tables import RowChoice
 from .controls import permuted_labels, random_tables_like
+from .estimators import fitted_scaling
 from .results import mean_and_runs
-from .splits import Part, Split, split_rows
+from .rows import Part, Split, chosen_rows, split_rows
 
 # Each row that is fitted to is compared with so many others, drawn at random.
 PARTNERS = 4
@@ -29,66 +28,18 @@ INVERSE_PENALTY = 0.01
 N_CONTROLS = 5
 
 
-class DistanceRange(NamedTuple):
-    """Accuracy for pairs some distance apart.
-
-    Attributes:
-        start: the smallest distance, in positions.
-        stop: the first distance beyond.
-        accuracy: the share of pairs put in the right order.
-        n_pairs: how many there are.
-
-    Example:
-        >>> from posembed.probing import DistanceRange
-        >>> print(DistanceRange(4, 8, 0.9571, 70))
-        4-7: 0.957
-    """
-
-    start: int
-    stop: int
-    accuracy: float
-    n_pairs: int
-
-    def __str__(self) -> str:
-        return f"{self.start}-{self.stop - 1}: {self.accuracy:.3f}"
-
-
-@dataclass(frozen=True)
-class OrderBaselines:
-    """Accuracies of what knows nothing of the table.
-
-    Attributes:
-        chance: one half.
-        permuted_labels: of the same probe on rows whose order was dealt out at random; the mean of its runs.
-        random_table: of the same probe on tables of normal numbers; the mean of its runs.
-        permuted_labels_runs: each permutation. With five folds, each is tested on one of them.
-        random_table_runs: each random table, likewise.
-
-    Example:
-        >>> from posembed.probing import OrderBaselines
-        >>> OrderBaselines(0.5, 0.49, 0.51, (0.48, 0.5), (0.51,)).chance
-        0.5
-    """
-
-    chance: float
-    permuted_labels: float
-    random_table: float
-    permuted_labels_runs: tuple[float, ...]
-    random_table_runs: tuple[float, ...]
-
-
 @dataclass(frozen=True, eq=False)
-class OrderResult:
-    """How often a linear score puts two rows in the right order.
+class OrderResult(Record):
+    """How often a linear score puts two rows in the right order; one that knows nothing is right half of the time.
 
     Attributes:
         split: "even-odd", "all", "folds" or "half".
         source: where the table comes from.
         accuracy: the share of pairs of tested rows put in the right order; a tie counts one half.
-        train_accuracy: the same of pairs of rows it was fitted to.
-        baselines: what knows nothing of the table.
         interval: of the accuracy, by a bootstrap of blocks of neighbouring rows.
-        by_distance: the accuracy for distances from 1, 2, 4, 8, ... positions.
+        permuted_labels: the accuracies of the same probe on rows whose order was dealt out at random. With five folds,
+            each is tested on one of them.
+        random_table: those of the same probe on tables of normal numbers, likewise.
         n_rows: how many rows were used.
         d_model: the width of the table.
         held_out: whether no tested row had been seen.
@@ -97,36 +48,30 @@ class OrderResult:
         >>> from posembed import sinusoidal
         >>> from posembed.probing import probe_order
         >>> result = probe_order(sinusoidal(128, 64), split="folds")
-        >>> result.accuracy > 0.95, 0.3 < result.baselines.random_table < 0.7
+        >>> result.accuracy > 0.95, 0.2 < min(result.random_table) < max(result.random_table) < 0.8
         (True, True)
     """
 
     split: str
     source: str
     accuracy: float
-    train_accuracy: float
-    baselines: OrderBaselines
     interval: BootstrapInterval
-    by_distance: list[DistanceRange]
+    permuted_labels: tuple[float, ...]
+    random_table: tuple[float, ...]
     n_rows: int
     d_model: int
     held_out: bool
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers, text, lists and dictionaries, ready for JSON."""
-        return plain(self)
-
     def __str__(self) -> str:
-        known = self.baselines
         test = "accuracy" if self.held_out else "no test: accuracy on the rows it was fitted to"
+        permuted, random = (
+            mean_and_runs(sum(runs) / len(runs), runs) for runs in (self.permuted_labels, self.random_table)
+        )
         lines = [
             f"order, {self.split}: {self.n_rows} rows x {self.d_model} of {self.source}",
-            f"  {test} {self.accuracy:.4f} ({self.interval.low:.4f} to {self.interval.high:.4f}), "
-            f"training accuracy {self.train_accuracy:.4f}",
-            f"  chance {known.chance}",
-            f"  permuted labels {mean_and_runs(known.permuted_labels, known.permuted_labels_runs)}",
-            f"  random table {mean_and_runs(known.random_table, known.random_table_runs)}",
-            f"  by distance {', '.join(map(str, self.by_distance))}",
+            f"  {test} {self.accuracy:.4f} ({self.interval.low:.4f} to {self.interval.high:.4f})",
+            f"  permuted labels {permuted}",
+            f"  random table {random}",
         ]
         return "\n".join(lines)
 
@@ -164,9 +109,8 @@ def probe_order(table: Any, *, split: Split = "even-odd", rows: RowChoice = None
     Example:
         >>> import torch
         >>> from posembed.probing import probe_order
-        >>> result = probe_order(torch.arange(60.0)[:, None] * torch.ones(4))
-        >>> result.accuracy, result.by_distance[0]
-        (1.0, DistanceRange(start=2, stop=4, accuracy=1.0, n_pairs=29))
+        >>> probe_order(torch.arange(60.0)[:, None] * torch.ones(4)).accuracy
+        1.0
     """
     chosen = chosen_rows(table, rows, at_least=4, purpose="a probe of order")
     parts = split_rows(chosen.positions, split, seed=checked_seed(seed))
@@ -174,45 +118,39 @@ def probe_order(table: Any, *, split: Split = "even-odd", rows: RowChoice = None
         raise ProbeInputError(
             f"the split {split} leaves fewer than two of {len(chosen.x)} rows to compare; take more rows"
         )
-    ranks = np.arange(len(chosen.x))
-    with one_thread():
-        scores = [_scores(chosen.x, ranks, part, seed) for part in parts]
-        baselines = _baselines(chosen.x, ranks, parts, seed)
-    tested = [_Pairs(score, ranks, part.test) for score, part in zip(scores, parts, strict=True)]
-    trained = [_Pairs(score, ranks, part.train) for score, part in zip(scores, parts, strict=True)]
+    ranks = np.arange(len(chosen.x), dtype=np.float64)
+    # Rows without an order are all alike, so one of the parts says as much of a control as the others.
+    used = [parts[run % len(parts)] for run in range(N_CONTROLS)]
+    orders = permuted_labels(ranks, N_CONTROLS, seed=seed).T
+    tables = random_tables_like(chosen.x, N_CONTROLS, seed=seed)
+    with threadpool_limits(1):
+        right = [_right(chosen.x, ranks, part, seed) for part in parts]
+        permuted = [_right(chosen.x, order, part, seed).mean() for order, part in zip(orders, used, strict=True)]
+        random = [_right(drawn, ranks, part, seed).mean() for drawn, part in zip(tables, used, strict=True)]
+    n_others = np.concatenate([np.full(len(some), len(some) - 1) for some in right])
+    by_row = np.concatenate(right)
+    accuracy = float(np.average(by_row, weights=n_others))
+    # Twice the spread of a mean over rows, because a pair has two.
+    once = mean_interval(by_row[np.argsort(np.concatenate([part.test for part in parts]))], seed=seed)
+    low, high = (accuracy + 2 * (end - float(by_row.mean())) for end in (once.low, once.high))
     return OrderResult(
         split=split,
         source=chosen.source,
-        accuracy=_accuracy(tested),
-        train_accuracy=_accuracy(trained),
-        baselines=baselines,
-        interval=_interval(tested, seed),
-        by_distance=_by_distance(tested, chosen.positions),
+        accuracy=accuracy,
+        interval=BootstrapInterval(max(low, 0.0), min(high, 1.0), once.level, once.block),
+        permuted_labels=tuple(map(float, permuted)),
+        random_table=tuple(map(float, random)),
         n_rows=len(chosen.x),
         d_model=chosen.x.shape[1],
         held_out=split != "all",
     )
 
 
-class _Pairs:
-    """All pairs of some rows, and whether each is in the right order."""
-
-    def __init__(self, scores: Float[np.ndarray, " n"], order: Int[np.ndarray, " n"], rows: Int[np.ndarray, " m"]):
-        self.rows = rows
-        later: Bool[np.ndarray, "m m"] = order[rows][:, None] > order[rows]
-        difference = scores[rows][:, None] - scores[rows]
-        self.counted = later.astype(np.float64)
-        self.right = np.where(later, (difference > 0) + 0.5 * (difference == 0), 0.0)
-
-    def by_row(self) -> Float[np.ndarray, " m"]:
-        """The accuracy of the pairs that each row is in."""
-        return (self.right + self.right.T).sum(axis=1) / (self.counted + self.counted.T).sum(axis=1)
-
-
-def _accuracy(pairs: Sequence[_Pairs]) -> float:
-    """The share of all pairs in the right order; NaN without any."""
-    counted = sum(float(some.counted.sum()) for some in pairs)
-    return sum(float(some.right.sum()) for some in pairs) / counted if counted else float("nan")
+def _right(x: np.ndarray, order: Float[np.ndarray, " n"], part: Part, seed: int) -> Float[np.ndarray, " n_test"]:
+    """Of each tested row, the share of its pairs with other tested rows that a score puts in the right order."""
+    scores, ranks = _scores(x, order, part, seed)[part.test], order[part.test]
+    agree = np.sign(scores[:, None] - scores) * np.sign(ranks[:, None] - ranks)
+    return (1 + agree.sum(axis=1) / (len(ranks) - 1)) / 2
 
 
 def _scores(x: np.ndarray, order: np.ndarray, part: Part, seed: int) -> Float[np.ndarray, " n"]:
@@ -221,7 +159,10 @@ def _scores(x: np.ndarray, order: np.ndarray, part: Part, seed: int) -> Float[np
     from sklearn.linear_model import LogisticRegression
 
     scaled = fitted_scaling(x[part.train]).apply(x)
-    first, second = _pairs_to_fit(part.train, seed)
+    n = len(part.train)
+    first = np.repeat(np.arange(n), PARTNERS)
+    second = (first + generator(seed, "pairs").integers(1, n, size=len(first))) % n
+    first, second = part.train[first], part.train[second]
     # Turned over where needed so that both answers occur; to a score without an intercept it is all one.
     answers = np.arange(len(first)) % 2 == 0
     turned = np.where(answers == (order[first] > order[second]), 1.0, -1.0)
@@ -234,49 +175,3 @@ def _scores(x: np.ndarray, order: np.ndarray, part: Part, seed: int) -> Float[np
         warnings.simplefilter("ignore", ConvergenceWarning)
         probe.fit(differences, answers)
     return scaled @ probe.coef_[0]
-
-
-def _pairs_to_fit(rows: Int[np.ndarray, " n"], seed: int) -> tuple[Int[np.ndarray, " p"], Int[np.ndarray, " p"]]:
-    """Each row with some others."""
-    n = len(rows)
-    first = np.repeat(np.arange(n), PARTNERS)
-    second = (first + generator(seed, "pairs").integers(1, max(n, 2), size=len(first))) % n
-    return rows[first], rows[second]
-
-
-def _baselines(x: np.ndarray, ranks: np.ndarray, parts: Sequence[Part], seed: int) -> OrderBaselines:
-    """Each run on one of the parts: rows without an order are all alike, so one says as much as the others."""
-    used = [parts[run % len(parts)] for run in range(N_CONTROLS)]
-    orders = permuted_labels(ranks.astype(np.float64), N_CONTROLS, seed=seed).T.astype(int)
-    tables = random_tables_like(x, N_CONTROLS, seed=seed)
-    permuted = tuple(_run(x, order, part, seed) for order, part in zip(orders, used, strict=True))
-    random = tuple(_run(table, ranks, part, seed) for table, part in zip(tables, used, strict=True))
-    return OrderBaselines(0.5, float(np.mean(permuted)), float(np.mean(random)), permuted, random)
-
-
-def _run(x: np.ndarray, order: np.ndarray, part: Part, seed: int) -> float:
-    return _accuracy([_Pairs(_scores(x, order, part, seed), order, part.test)])
-
-
-def _interval(pairs: Sequence[_Pairs], seed: int) -> BootstrapInterval:
-    rows = np.concatenate([some.rows for some in pairs])
-    by_row = np.concatenate([some.by_row() for some in pairs])[np.argsort(rows)]
-    once, accuracy = mean_interval(by_row, seed=seed), _accuracy(pairs)
-    low, high = (accuracy + 2 * (end - float(by_row.mean())) for end in (once.low, once.high))
-    return BootstrapInterval(max(low, 0.0), min(high, 1.0), once.level, once.block)
-
-
-def _by_distance(pairs: Sequence[_Pairs], positions: Int[np.ndarray, " n"]) -> list[DistanceRange]:
-    """Distances from a power of two to the next, those that occur."""
-    distances, right = [], []
-    for some in pairs:
-        later, earlier = np.nonzero(some.counted)
-        distances.append(positions[some.rows[later]] - positions[some.rows[earlier]])
-        right.append(some.right[later, earlier])
-    distance, share = np.concatenate(distances), np.concatenate(right)
-    octave = np.log2(distance).astype(int)
-    ranges = []
-    for power in np.unique(octave).tolist():
-        inside = octave == power
-        ranges.append(DistanceRange(2**power, 2 ** (power + 1), float(share[inside].mean()), int(inside.sum())))
-    return ranges

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from .._plain import plain
-from .bootstrap import BootstrapInterval
+from ..plain import Record
+from ..stats import BootstrapInterval
 
 
 class Region(NamedTuple):
@@ -53,8 +53,8 @@ class Baselines:
     Example:
         >>> from posembed.probing import Baselines
         >>> found = Baselines(256.0, 500.0, 300.0, (490.0, 510.0), (300.0,))
-        >>> found.permuted_labels_spread, found.random_table_spread
-        (10.0, 0.0)
+        >>> found.random_table
+        300.0
     """
 
     constant: float
@@ -63,19 +63,9 @@ class Baselines:
     permuted_labels_runs: tuple[float, ...]
     random_table_runs: tuple[float, ...]
 
-    @property
-    def permuted_labels_spread(self) -> float:
-        """The standard deviation over the permutations."""
-        return float(np.std(self.permuted_labels_runs))
-
-    @property
-    def random_table_spread(self) -> float:
-        """The standard deviation over the random tables."""
-        return float(np.std(self.random_table_runs))
-
 
 @dataclass(frozen=True, eq=False)
-class ProbeResult:
+class ProbeResult(Record):
     """How well a probe reads positions off the rows of a table. Errors are in positions.
 
     Attributes:
@@ -120,10 +110,6 @@ class ProbeResult:
     d_model: int
     held_out: bool
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers, text, lists and dictionaries, ready for JSON (NaN becomes None)."""
-        return plain(self)
-
     def __str__(self) -> str:
         test = f"test error {self.test_mae:.2f} positions ({self.interval})"
         if not self.held_out:
@@ -140,11 +126,5 @@ class ProbeResult:
 
 
 def mean_and_runs(mean: float, runs: Sequence[float]) -> str:
-    """A mean over runs, with the smallest and the largest of them.
-
-    Example:
-        >>> from posembed.probing.results import mean_and_runs
-        >>> mean_and_runs(2.0, [1.0, 3.0])
-        '2.00 (1.00 to 3.00 in 2)'
-    """
+    """A mean over runs, with the smallest and the largest of them."""
     return f"{mean:.2f} ({min(runs):.2f} to {max(runs):.2f} in {len(runs)})"

@@ -7,33 +7,31 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
+from threadpoolctl import threadpool_limits
 
-from .._plain import plain
 from ..errors import ProbeInputError
-from ._rows import RowChoice, chosen_rows
-from ._scaling import power_of_two
-from ._threads import one_thread
+from ..plain import Record
+from ..tables import RowChoice
 from .helix import Helix, find_helix
+from .rows import chosen_rows
 
 # Scores of so many components are kept.
 KEPT = 16
 
 
 @dataclass(frozen=True, eq=False)
-class Spectrum:
+class Spectrum(Record):
     """The principal components of a table.
 
     Attributes:
-        explained_variance_ratio: of each component, in falling order; zeros where all rows are equal. Where the rows
-            are not centred it is the share of the sum of squares.
+        explained_variance_ratio: of each component, in falling order; zeros where all rows are equal.
         effective_rank: the exponential of the entropy of the singular values, scaled to add up to one (Roy and Vetterli
             2007); from 1 to the number of components, 0 where all are zero.
         participation_ratio: the squared sum of the variances over the sum of their squares; likewise.
         components: the scores of each row on the first 16 components, "n_positions k", in the table's units. Each has
             the sign that makes the largest entry of its direction positive.
         positions: of the rows.
-        helix: two components that turn together, where `find_helix` finds such among the first eight; else None.
-        centred: whether the mean row was taken off.
+        helix: two components that turn together, where such are found among the first eight; else None.
         n_rows: how many rows were used.
         d_model: the width of the table.
         source: where the table comes from.
@@ -41,10 +39,10 @@ class Spectrum:
     Example:
         >>> import torch
         >>> from posembed.probing import spectrum
-        >>> found = spectrum(torch.diag(torch.tensor([3.0, 1.0, 1.0])), centred=False)
+        >>> found = spectrum(torch.tensor([[3.0, 0.0], [-3.0, 0.0], [0.0, 1.0], [0.0, -1.0]]))
         >>> [round(share, 3) for share in found.explained_variance_ratio]
-        [0.818, 0.091, 0.091]
-        >>> found.n_components_for(0.9)
+        [0.9, 0.1]
+        >>> found.n_components_for(0.95)
         2
     """
 
@@ -54,7 +52,6 @@ class Spectrum:
     components: Float[np.ndarray, "n_positions k"]
     positions: Int[np.ndarray, " n_positions"]
     helix: Helix | None
-    centred: bool
     n_rows: int
     d_model: int
     source: str
@@ -71,10 +68,6 @@ class Spectrum:
         # Sums of many shares may end a little below one.
         return int(np.searchsorted(held, share - 1e-12)) + 1 if held[-1] > 0 else 0
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers, text, lists and dictionaries, ready for JSON."""
-        return plain(self)
-
     def __str__(self) -> str:
         first = ", ".join(f"{share:.4f}" for share in self.explained_variance_ratio[:6])
         turning = "none"
@@ -85,7 +78,7 @@ class Spectrum:
                 f"{self.helix.share:.1%} of their variance, {self.helix.phase:.0f} degrees apart"
             )
         lines = [
-            f"spectrum: {self.n_rows} rows x {self.d_model} of {self.source}, {'' if self.centred else 'not '}centred",
+            f"spectrum: {self.n_rows} rows x {self.d_model} of {self.source}, centred",
             f"  {self.n_components_for(0.9)} components hold 90 % of the variance: {first}",
             f"  effective rank {self.effective_rank:.1f}, participation ratio {self.participation_ratio:.1f}",
             f"  helix: {turning}",
@@ -93,21 +86,19 @@ class Spectrum:
         return "\n".join(lines)
 
 
-def spectrum(table: Any, *, rows: RowChoice = None, centred: bool = True) -> Spectrum:
-    """Take a table apart into principal components, by its singular values.
+def spectrum(table: Any, *, rows: RowChoice = None) -> Spectrum:
+    """Take a table apart into principal components: the singular values of its rows less their mean.
 
     Args:
         table: what `posembed.load_table` takes, or a `PositionTable`.
         rows: which rows: a number (the first so many), a (start, stop), a slice or a range; all by default.
-        centred: whether to take the mean row off first, as principal components do.
 
     Returns:
         The shares of the variance, the scores, and the helix.
 
     Raises:
         ProbeInputError: rows that the table does not have.
-        ProbeInputError: a chosen row holds NaN or infinity.
-        PositionTableError: there is no position table in `table`.
+        PositionTableError: there is no position table in `table`, or a chosen row holds NaN or infinity.
 
     Example:
         >>> from posembed import sinusoidal
@@ -116,30 +107,23 @@ def spectrum(table: Any, *, rows: RowChoice = None, centred: bool = True) -> Spe
         (0, 1)
     """
     chosen = chosen_rows(table, rows, at_least=1, purpose="a spectrum")
-    unit = power_of_two(chosen.x)
-    x = chosen.x / unit
-    if centred:
-        # The first row before the mean: equal rows then give zeros, not the rounding of a mean.
-        x = x - x[0]
-        x -= x.mean(axis=0)
-    with one_thread():
-        left, values, right = np.linalg.svd(x, full_matrices=False)
+    # The first row before the mean: equal rows then give zeros, not the rounding of a mean.
+    x = chosen.x - chosen.x[0]
+    with threadpool_limits(1):
+        left, values, right = np.linalg.svd(x - x.mean(axis=0), full_matrices=False)
     largest = np.argmax(np.abs(right), axis=1)
     left *= np.where(right[np.arange(len(right)), largest] < 0, -1.0, 1.0)
     scores = left[:, :KEPT] * values[:KEPT]
-    # Of the centred rows in any case: a helix has nothing to do with the mean.
-    spread = float(((x - x.mean(axis=0)) ** 2).sum())
     variances = values**2
-    some = float(values[0]) > 0
+    total = float(variances.sum())
     step = int(chosen.positions[1] - chosen.positions[0]) if len(chosen.positions) > 1 else 1
     return Spectrum(
-        explained_variance_ratio=(variances / variances.sum() if some else variances).tolist(),
-        effective_rank=_effective_rank(values) if some else 0.0,
-        participation_ratio=float(variances.sum() ** 2 / (variances**2).sum()) if some else 0.0,
-        components=scores * unit,
+        explained_variance_ratio=(variances / (total or 1.0)).tolist(),
+        effective_rank=_effective_rank(values) if total else 0.0,
+        participation_ratio=total**2 / float((variances**2).sum()) if total else 0.0,
+        components=scores,
         positions=chosen.positions,
-        helix=find_helix(scores, step=step, total_variance=spread),
-        centred=centred,
+        helix=find_helix(scores, step=step, total_variance=total),
         n_rows=len(x),
         d_model=x.shape[1],
         source=chosen.source,

@@ -8,19 +8,19 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from jaxtyping import Float
+from threadpoolctl import threadpool_limits
 
 from ..errors import ProbeInputError
-from ._random import checked_seed
-from ._rows import RowChoice, chosen_rows
-from ._threads import one_thread
-from .bootstrap import mean_interval
+from ..seeds import checked_seed
+from ..stats import mean_interval
+from ..tables import RowChoice
 from .controls import constant_guess, permuted_labels, random_tables_like
 from .gradient_descent import GradientDescent
 from .least_squares import LeastSquares
 from .mlp import MLP
 from .results import Baselines, ProbeResult, Region
 from .ridge import Ridge
-from .splits import Part, Split, split_rows
+from .rows import Part, Split, chosen_rows, split_rows
 
 Probe = Literal["ols", "ridge", "gd", "mlp"]
 PROBES: tuple[Probe, ...] = get_args(Probe)
@@ -77,7 +77,7 @@ def probe_table(
         raise ProbeInputError(f"probe is {probe!r}; choose among {', '.join(PROBES)}")
     chosen = chosen_rows(table, rows, at_least=2, purpose="a probe")
     parts = split_rows(chosen.positions, split, seed=checked_seed(seed))
-    with one_thread():
+    with threadpool_limits(1):  # so that the last digits do not depend on how many there are
         fits = _fits(probe, chosen.x, chosen.positions, parts, split, seed)
         baselines = _baselines(probe, chosen.x, chosen.positions, parts, fits, seed)
     tested = np.concatenate([part.test for part in parts])
@@ -112,13 +112,7 @@ class _Fit(NamedTuple):
 
 
 def make_probe(probe: Probe, seed: int) -> Any:
-    """The estimator behind a name, with the settings that `probe_table` gives it.
-
-    Example:
-        >>> from posembed.probing.table_probe import make_probe
-        >>> make_probe("ols", seed=0)
-        LeastSquares()
-    """
+    """The estimator behind a name, with the settings that `probe_table` gives it."""
     makers: dict[str, Callable[[], Any]] = {
         "ols": LeastSquares,
         "ridge": lambda: Ridge(seed=seed),

@@ -7,24 +7,29 @@ could not be read, so the numbers here are our own; `Properties` defines them.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from numbers import Integral
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
+from scipy.stats import kendalltau
 from torch import Tensor
 
+from ..checks import check_whole
 from ..errors import PropertiesInputError
+from ..plain import Record
 from ..tables import RowChoice, as_table, check_finite_rows, row_positions
-from ._diagonals import Diagonals
-from ._matrices import Matrix, MatrixInBlocks, Similarities, blocks
-from ._pairs import Pairs
+
+# Two similarities of a row count as tied up to this part of the largest that its norm allows. A dot product of a
+# thousand numbers in float64 is off by 1e-14 of that, and numbers stored in float32 mean nothing below 1e-8 of it.
+TIED = 1e-12
+# The rows of an attention map sum to one within the larger of this and eight roundings of its format.
+SUM_TOLERANCE, ROUNDINGS = 1e-5, 8
 
 
 @dataclass(frozen=True)
-class Properties:
+class Properties(Record):
     """What a matrix A of similarities, biases or attention weights says about positions; NaN where it says nothing.
 
     Attributes:
@@ -48,10 +53,6 @@ class Properties:
     translation_invariance: float
     symmetry: float
     locality: float
-
-    def to_dict(self) -> dict[str, float | None]:
-        """Return the numbers by name, with None for what is undefined, because JSON has no NaN."""
-        return {name: None if math.isnan(value) else value for name, value in asdict(self).items()}
 
     def __str__(self) -> str:
         shown = {name: "undefined" if value is None else f"{value:.3f}" for name, value in self.to_dict().items()}
@@ -94,12 +95,17 @@ def properties(
     """
     if similarity not in ("dot", "cosine"):
         raise PropertiesInputError(f"similarity is {similarity!r}; choose 'dot' or 'cosine'")
-    max_offset = _checked_offset(max_offset)
+    _check_offset(max_offset)
     weight = _weight_of(table)
     positions = row_positions(rows, len(weight), PropertiesInputError)
-    weight = weight[torch.from_numpy(positions)].detach().cpu().double()
-    check_finite_rows(~torch.isfinite(weight).all(dim=1).numpy(), positions, "the table", "leave them out with rows=")
-    return _measured(Similarities(weight, cosine=similarity == "cosine"), max_offset)
+    x = weight[torch.from_numpy(positions)].detach().cpu().double().numpy()
+    check_finite_rows(~np.isfinite(x).all(axis=1), positions, "the table", "leave them out with rows=")
+    x = _scaled(x)
+    norms = np.linalg.norm(x, axis=1)
+    if similarity == "cosine":
+        x, norms = x / np.where(norms > 0, norms, 1.0)[:, None], np.sign(norms)
+    tied = TIED * norms * norms.max()
+    return _measured(x @ x.T, tied, noise=float(tied.max()), max_offset=max_offset)
 
 
 def properties_of_matrix(
@@ -134,20 +140,115 @@ def properties_of_matrix(
         >>> print(properties_of_matrix(at - at[:, None]))
         monotonicity 0.500, translation invariance 1.000, symmetry 0.000, locality undefined
     """
-    max_offset = _checked_offset(max_offset)
-    values = _floating(matrix, "matrix")
-    if values.ndim != 2 or values.shape[0] != values.shape[1] or not len(values):
-        raise PropertiesInputError(f"the matrix has shape {tuple(values.shape)}; it must be square and not empty")
-    return _measured(Matrix(values), max_offset)
+    _check_offset(max_offset)
+    given = _floating(matrix, "matrix")
+    if given.ndim != 2 or given.shape[0] != given.shape[1] or not len(given):
+        raise PropertiesInputError(f"the matrix has shape {tuple(given.shape)}; it must be square and not empty")
+    if isinstance(given, Tensor):
+        rounding, values = torch.finfo(given.dtype).eps, given.detach().cpu().double().numpy()
+    else:
+        rounding, values = float(np.finfo(given.dtype).eps), given.astype(np.float64)
+    n = len(values)
+    future = np.triu(np.ones((n, n), bool), 1)
+    absent = np.isneginf(values) & future
+    numbers = np.where(absent, 0.0, values)
+    advice = "only the future may be minus infinity"
+    check_finite_rows(~np.isfinite(numbers).all(axis=1), range(n), "the matrix", advice)
+    masked = bool(absent.any())
+    # A zero among minus infinities is a bias, not what a mask left out.
+    if masked and not (absent == future).all():
+        advice = "minus infinity may only fill the whole future, above the diagonal"
+        check_finite_rows(absent.any(axis=1), range(n), "the matrix", advice)
+    uneven, scaled = np.abs(numbers.sum(axis=1) - 1).max(), _scaled(numbers)
+    found = _measured(
+        scaled,
+        np.zeros(n),
+        noise=rounding * float(np.abs(scaled).max()),
+        max_offset=max_offset,
+        causal=not numbers[future].any(),
+        masked=masked,
+    )
+    if masked or numbers.min() < 0 or uneven > max(SUM_TOLERANCE, ROUNDINGS * rounding):
+        return found
+    at = np.arange(n)
+    return replace(found, locality=float((numbers * np.exp2(-np.abs(at - at[:, None]))).sum() / n))
 
 
-def _measured(source: MatrixInBlocks, max_offset: int | None) -> Properties:
-    diagonals, pairs = Diagonals(source), Pairs(source, max_offset)
-    for start, stop in blocks(source.n):
-        block = source.block(start, stop)
-        diagonals.add(block, start)
-        pairs.add(block, start)
-    return Properties(pairs.monotonicity(), diagonals.invariance(), diagonals.symmetry(), diagonals.locality())
+def _measured(
+    matrix: Float[np.ndarray, "n n"],
+    tied: Float[np.ndarray, " n"],
+    *,
+    noise: float,
+    max_offset: int | None,
+    causal: bool = False,
+    masked: bool = False,
+) -> Properties:
+    """All but locality.
+
+    Args:
+        matrix: of numbers whose squares do not overflow; zero where the future is masked.
+        tied: the difference up to which two entries of each row count as tied.
+        noise: the standard deviation up to which nothing varies.
+        max_offset: as the caller asked.
+        causal: whether monotonicity looks at the past alone.
+        masked: whether the future holds nothing, rather than numbers.
+    """
+    n = len(matrix)
+    diagonals = [np.diagonal(matrix, offset) for offset in range(1 - n, 0 if masked else n) if offset]
+    within = sum(float(((each - each.mean()) ** 2).sum()) for each in diagonals)
+    apart = _variation(np.concatenate(diagonals), noise) if n > 1 else math.nan
+    total = math.nan if masked else _variation(matrix, noise)
+    return Properties(
+        monotonicity=_monotonicity(matrix, tied, min(max_offset or n, n - 1), causal),
+        translation_invariance=_not_negative(1 - within / apart),
+        symmetry=_not_negative(1 - float(((matrix - matrix.T) ** 2).sum()) / (4 * total)),
+        locality=math.nan,
+    )
+
+
+def _not_negative(value: float) -> float:
+    """What rounding puts below zero is zero; NaN stays."""
+    return float(np.maximum(value, 0.0))
+
+
+def _variation(values: Float[np.ndarray, "..."], noise: float) -> float:
+    """The sum of the squared deviations from the mean; NaN where it is no more than noise."""
+    total = float(((values - values.mean()) ** 2).sum())
+    return total if total > noise**2 * values.size else math.nan
+
+
+def _monotonicity(matrix: Float[np.ndarray, "n n"], tied: Float[np.ndarray, " n"], reach: int, causal: bool) -> float:
+    """By Kendall's rank correlation of nearness and size, of all sides of all rows at once."""
+    sides = []
+    for i, row in enumerate(matrix):
+        sides.append(_ranks(row[max(i - reach, 0) : i][::-1], tied[i]))
+        if not causal:
+            sides.append(_ranks(row[i + 1 : i + 1 + reach], tied[i]))
+    pairs = sum(len(side) * (len(side) - 1) // 2 for side in sides)
+    if not pairs:
+        return math.nan
+    # One sequence, each side above all before: any two of different sides rise, and what else does is of one side.
+    values = np.concatenate([side + number * len(matrix) for number, side in enumerate(sides)])
+    n_all, groups = len(values) * (len(values) - 1) // 2, np.unique(values, return_counts=True)[1]
+    n_untied = n_all - int((groups * (groups - 1) // 2).sum())
+    if n_untied == 0:
+        return 0.5
+    tau = kendalltau(np.arange(len(values)), values).statistic
+    rising_less_falling = round(tau * math.sqrt(n_all) * math.sqrt(n_untied)) - (n_all - pairs)
+    return (1 - rising_less_falling / pairs) / 2
+
+
+def _ranks(side: Float[np.ndarray, " k"], tied: float) -> Int[np.ndarray, " k"]:
+    """Ranks from 0; those that follow each other by no more than `tied` share one."""
+    order = np.argsort(side)
+    ranks = np.zeros(len(side), dtype=int)
+    ranks[order[1:]] = np.cumsum(np.diff(side[order]) > tied)
+    return ranks
+
+
+def _scaled(values: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+    """Divide by a power of two, which changes no digit, so that no square overflows."""
+    return np.ldexp(values, -np.frexp(np.abs(values).max())[1])
 
 
 def _weight_of(table: Any) -> Tensor:
@@ -176,9 +277,6 @@ def _floating(values: Any, name: str) -> Tensor | np.ndarray:
     return values
 
 
-def _checked_offset(max_offset: Any) -> int | None:
-    if max_offset is None:
-        return None
-    if not isinstance(max_offset, Integral) or isinstance(max_offset, bool) or max_offset < 1:
-        raise PropertiesInputError(f"max_offset is {max_offset!r}; it must be a whole number of at least 1")
-    return int(max_offset)
+def _check_offset(max_offset: Any) -> None:
+    if max_offset is not None:
+        check_whole("max_offset", max_offset, error=PropertiesInputError)

@@ -11,72 +11,58 @@ from probing_tables import linear_table, random_table
 from scipy.stats import norm
 
 from posembed import sinusoidal
-from posembed.probing import description_length, label_probabilities
-from posembed.probing._random import generator
-from posembed.probing.description_length import FIRST_BLOCK, _block_ends, _shape
+from posembed.probing import Ridge, description_length
+from posembed.probing.description_length import _shape, code_bits
+from posembed.seeds import generator
 
 centres = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=5).map(np.array)
 widths = st.floats(-2, 6).map(lambda power: 10.0**power)
 
 
-@given(centres, widths, st.sampled_from([0.0, 1e-3, 0.5]), st.integers(2, 200))
+def probabilities(predictions, width, escape, n_labels):
+    """That the code gives to each label."""
+    return np.exp2(-code_bits(predictions[:, None], np.arange(n_labels)[None], width, escape, n_labels))
+
+
+@given(centres, widths, st.sampled_from([1e-9, 1e-3, 0.5]), st.integers(2, 200))
 def test_the_probabilities_of_all_labels_add_up_to_one(predictions, width, escape, n_labels):
     """Otherwise it would be no code."""
-    found = label_probabilities(predictions, width, escape, n_labels)
-    assert found.shape == (len(predictions), n_labels)
+    found = probabilities(predictions, width, escape, n_labels)
     assert (found >= escape / n_labels * (1 - 1e-12)).all()
     # Logarithms of up to (n_labels / width)^2 have an error of so many times 1e-16; wide ones are close to each other.
     np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-10 + 1e-15 * max(n_labels / width, width) ** 2)
 
 
 @given(st.lists(st.floats(0, 19), min_size=1, max_size=5).map(np.array), st.floats(0.5, 50))
-def test_they_are_those_of_the_normal_distribution(predictions, width):
+def test_they_are_those_of_the_normal_distribution_and_of_an_even_one(predictions, width):
     edges = norm.cdf((np.arange(21) - 0.5 - predictions[:, None]) / width)
-    expected = np.diff(edges, axis=1) / (edges[:, -1:] - edges[:, :1])
-    np.testing.assert_allclose(label_probabilities(predictions, width, 0.0, 20), expected, rtol=1e-6, atol=1e-12)
+    expected = 0.75 * np.diff(edges, axis=1) / (edges[:, -1:] - edges[:, :1]) + 0.25 / 20
+    np.testing.assert_allclose(probabilities(predictions, width, 0.25, 20), expected, rtol=1e-6)
 
 
-def test_a_wide_normal_is_the_uniform_code():
-    np.testing.assert_allclose(label_probabilities(np.array([3.0]), 1e5, 0.0, 16), 1 / 16, rtol=1e-6)
-
-
-@pytest.mark.parametrize("n", [16, 17, 31, 64, 100])
-def test_blocks_double_what_was_sent(n):
-    ends = _block_ends(n)
-    assert ends[0] == FIRST_BLOCK and ends[-1] == n
-    assert all(later == min(2 * earlier, n) for earlier, later in itertools.pairwise(ends))
-
-
-def test_the_parts_add_up():
-    found = description_length(linear_table(100, noise=5.0))
-    assert found.bits == pytest.approx(sum(found.bits_by_block))
-    assert found.uniform_bits == pytest.approx(100 * np.log2(100))
+@pytest.mark.parametrize("n", [16, 17, 40])
+def test_the_bits_are_those_of_blocks_that_double_each_coded_by_what_was_sent_before(n):
+    table = linear_table(n, noise=5.0)
+    order = generator(3, "order of sending").permutation(n)
+    x, labels, ends = table[order], order.astype(float), [*(end for end in (8, 16, 32) if end < n), n]
+    expected = 8 * np.log2(n)
+    for start, stop in itertools.pairwise(ends):
+        ridge = Ridge(seed=3).fit(x[:start], labels[:start])
+        shape = _shape(labels[:start] - ridge.left_out_errors_[:, 0], labels[:start], n)
+        expected += code_bits(ridge.predict(x[start:stop]), labels[start:stop], *shape, n).sum()
+    found = description_length(table, seed=3)
+    assert found.bits == pytest.approx(expected)
+    assert found.uniform_bits == pytest.approx(n * np.log2(n))
     assert found.compression == pytest.approx(found.uniform_bits / found.bits)
-    assert found.bits_by_block[0] == pytest.approx(FIRST_BLOCK * np.log2(100))
-    assert found.random_table_bits == pytest.approx(np.mean(found.random_table_runs))
-    assert found.permuted_labels_bits == pytest.approx(np.mean(found.permuted_labels_runs))
-
-
-def test_a_block_costs_what_the_rows_before_it_tell():
-    """The receiver decodes with what was sent before: rows that come later play no part."""
-    table = linear_table(100, noise=5.0)
-    before = description_length(table)
-    order = generator(0, "order of sending").permutation(100)
-    table[order[before.block_ends[2] :]] += 100.0
-    after = description_length(table)
-    assert after.bits_by_block[:3] == before.bits_by_block[:3]
-    assert after.bits_by_block[3] != before.bits_by_block[3]
 
 
 def test_a_line_costs_next_to_nothing_once_it_is_known():
     found = description_length(linear_table(256))
-    assert sum(found.bits_by_block[1:]) < 0.3 * 256
-    assert found.compression > 10
+    assert found.bits - 8 * 8 < 0.3 * 256 and found.compression > 10
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_a_random_table_costs_what_the_uniform_code_costs(seed):
-    found = description_length(random_table(256, 64, seed=seed))
+def test_a_random_table_costs_what_the_uniform_code_costs():
+    found = description_length(random_table(256, 64))
     for bits in (found.bits, found.random_table_bits, found.permuted_labels_bits):
         assert bits / found.uniform_bits == pytest.approx(1, abs=0.02)
 
@@ -84,7 +70,7 @@ def test_a_random_table_costs_what_the_uniform_code_costs(seed):
 def test_controls_of_a_table_that_knows_are_still_no_better():
     found = description_length(sinusoidal(256, 64))
     assert found.compression > 3
-    assert min(*found.random_table_runs, *found.permuted_labels_runs) > 0.97 * found.uniform_bits
+    assert min(found.random_table_bits, found.permuted_labels_bits) > 0.97 * found.uniform_bits
 
 
 def test_less_noise_is_fewer_bits():

@@ -8,35 +8,30 @@ from hypothesis import strategies as st
 from probing_tables import random_table, with_spectrum
 
 from posembed.probing import GradientDescent, LeastSquares
-from posembed.probing._scaling import fitted_scaling
+from posembed.probing.estimators import fitted_scaling
 
-# Kept as residuals and kept as weights.
+# More columns, more rows, as many.
 shapes = pytest.mark.parametrize(("n", "d_model"), [(10, 30), (30, 10), (20, 20)])
 
 
 def start_of(d_model, seed):
     """Where it starts from: what it is after no steps, in units of the scaled table."""
-    x = np.eye(d_model)
-    fitted = GradientDescent(n_steps=0, seed=seed).fit(x, np.zeros(d_model))
-    return fitted.coef_ * fitted_scaling(x).scale
+    x = np.vstack([np.zeros(d_model), np.eye(d_model)])
+    at_zero, *along = GradientDescent(n_steps=0, seed=seed).fit(x, np.zeros(d_model + 1)).predict(x)
+    return (np.array(along) - at_zero) * fitted_scaling(x).scale
 
 
 @shapes
 def test_it_is_the_loop_that_people_write(n, d_model):
     x, y = random_table(n, d_model), np.arange(float(n))
     rows, targets = torch.tensor(fitted_scaling(x).apply(x)), torch.tensor(y - y.mean())
-    layer = torch.nn.Linear(d_model, 1, dtype=torch.float64)
-    with torch.no_grad():
-        layer.weight.copy_(torch.tensor(start_of(d_model, 5)))
-        layer.bias.zero_()
+    weight = torch.tensor(start_of(d_model, 5), requires_grad=True)
     # mse_loss has the gradient 2 X^T (X w - y) / n.
     step = n / (2 * float(torch.linalg.matrix_norm(rows, 2)) ** 2)
-    optimizer = torch.optim.SGD(layer.parameters(), lr=step)
     for _ in range(50):
-        optimizer.zero_grad()
-        torch.nn.functional.mse_loss(layer(rows)[:, 0], targets).backward()
-        optimizer.step()
-    expected = layer(rows)[:, 0].detach().numpy() + y.mean()
+        (gradient,) = torch.autograd.grad(torch.nn.functional.mse_loss(rows @ weight, targets), weight)
+        weight = (weight - step * gradient).detach().requires_grad_()
+    expected = (rows @ weight).detach().numpy() + y.mean()
     np.testing.assert_allclose(GradientDescent(n_steps=50, seed=5).fit(x, y).predict(x), expected, rtol=1e-9)
 
 

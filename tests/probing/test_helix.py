@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from probing_tables import random_table, rotation
 
-from posembed.probing import find_helix, helix, spectrum
-from posembed.probing.helix import _explained, _explained_on_grid
+from posembed.probing import helix, spectrum
+from posembed.probing.helix import _sinusoid
 
 
 def circle(n, period, phase=90.0, start=0.3):
@@ -15,28 +15,32 @@ def circle(n, period, phase=90.0, start=0.3):
     return np.column_stack([np.cos(angle), np.cos(angle - np.radians(phase))])
 
 
-@given(st.integers(8, 40), st.integers(1, 4), st.integers(0, 1000))
-def test_what_a_frequency_explains_is_what_least_squares_says(n, k, seed):
-    y = random_table(n, k, seed)
+def find_helix(scores, total_variance=None, step=1):
+    whole = float(((scores - scores.mean(axis=0)) ** 2).sum()) if total_variance is None else total_variance
+    return helix.find_helix(scores, step=step, total_variance=whole)
+
+
+@given(st.integers(8, 40), st.floats(0.3, 2.8), st.integers(0, 1000))
+def test_what_a_frequency_explains_is_what_least_squares_says(n, frequency, seed):
+    y = random_table(n, 3, seed)
     y -= y.mean(axis=0)
-    frequencies, explained = _explained_on_grid(y)
-    for frequency, found in list(zip(frequencies, explained, strict=True))[:: max(1, len(frequencies) // 5)]:
-        angles = frequency * np.arange(n)
-        basis = np.column_stack([np.cos(angles), np.sin(angles), np.ones(n)])
-        fitted = basis @ np.linalg.lstsq(basis, y, rcond=None)[0]
-        expected = (y**2).sum(axis=0) - ((y - fitted) ** 2).sum(axis=0)
-        np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-7)
-        np.testing.assert_allclose(_explained(y, frequency), expected, rtol=1e-7, atol=1e-7)
+    angles = frequency * np.arange(n)
+    basis = np.column_stack([np.cos(angles), np.sin(angles), np.ones(n)])
+    fitted, *_ = np.linalg.lstsq(basis, y, rcond=None)
+    explained, coefficients = _sinusoid(y, frequency)
+    np.testing.assert_allclose(explained, ((basis @ fitted) ** 2).sum(axis=0), rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(coefficients, fitted[:2], rtol=1e-6, atol=1e-7)
 
 
-@given(st.integers(64, 300), st.floats(3.0, 50.0), st.sampled_from([-90.0, 90.0]), st.floats(0, 6))
+@settings(max_examples=25)
+@given(st.integers(64, 200), st.floats(3.0, 50.0), st.sampled_from([-90.0, 90.0]), st.floats(0, 6))
 def test_a_circle_is_found_with_its_own_period(n, period, phase, start):
     """Which is no whole number, and does not divide the length."""
-    helix = find_helix(circle(n, period, phase, start))
-    assert helix.components == (0, 1)
-    assert helix.period == pytest.approx(period, rel=1e-6)
-    assert helix.share == pytest.approx(1, abs=1e-9)
-    assert helix.phase == pytest.approx(phase, abs=1e-3)
+    found = find_helix(circle(n, period, phase, start), step=3)
+    assert found.components == (0, 1)
+    assert found.period == pytest.approx(3 * period, rel=1e-6)
+    assert found.share == pytest.approx(1, abs=1e-9)
+    assert found.phase == pytest.approx(phase, abs=1e-3)
 
 
 @pytest.mark.parametrize("phase", [60.0, -60.0, 120.0, -120.0])
@@ -56,10 +60,10 @@ def test_less_than_a_turn_is_no_helix():
 
 def test_noise_leaves_a_share_unexplained():
     scores = circle(400, 37.3) + 0.5 * random_table(400, 2)
-    helix = find_helix(scores)
-    assert helix.period == pytest.approx(37.3, rel=0.01)
+    found = find_helix(scores)
+    assert found.period == pytest.approx(37.3, rel=0.01)
     # A circle has the variance 1/2 in each direction, the noise 1/4.
-    assert helix.share == pytest.approx(2 / 3, abs=0.05)
+    assert found.share == pytest.approx(2 / 3, abs=0.05)
 
 
 def test_two_frequencies_are_no_circle():
@@ -88,31 +92,23 @@ def test_a_helix_is_found_in_a_rotated_table():
     """A circle, a line along its axis, a little noise, in a space of 40 columns."""
     line = np.linspace(-1, 1, 500)
     table = np.column_stack([circle(500, 131.0), line, 0.05 * random_table(500, 37)]) @ rotation(40)
-    helix = spectrum(table).helix
-    assert helix.period == pytest.approx(131.0, rel=0.01)
-    assert helix.share > 0.95
+    found = spectrum(table).helix
+    assert found.period == pytest.approx(131.0, rel=0.01)
+    assert found.share > 0.95
 
 
-@pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("n", [32, 100])
-def test_random_tables_have_none(n, seed):
-    assert spectrum(random_table(n, 20, seed=seed)).helix is None
+def test_random_tables_have_none(n):
+    assert all(spectrum(random_table(n, 20, seed=seed)).helix is None for seed in range(5))
 
 
 def test_random_walks_hardly_ever_have_one(monkeypatch):
     """Their components look like waves: were the same size and the same frequency of both not asked for, most would."""
-    walks = [np.cumsum(random_table(200, 60, seed=seed), axis=0) for seed in range(80)]
-    assert sum(spectrum(walk).helix is not None for walk in walks) <= 5
+    walks = [np.cumsum(random_table(120, 60, seed=seed), axis=0) for seed in range(40)]
+    assert sum(spectrum(walk).helix is not None for walk in walks) <= 4
     monkeypatch.setattr(helix, "LARGEST_DIFFERENCE", 1.0)
     monkeypatch.setattr(helix, "SMALLEST_RATIO", 0.4)
-    assert sum(spectrum(walk).helix is not None for walk in walks) > 40
-
-
-def test_smoothed_noise_often_has_one():
-    weights = np.exp(-0.5 * (np.arange(-40, 41) / 10) ** 2)
-    noise = [random_table(336, 384, seed=seed) for seed in range(8)]
-    tables = [np.apply_along_axis(np.convolve, 0, some, weights, "valid") for some in noise]
-    assert sum(spectrum(table).helix is not None for table in tables) >= 2
+    assert sum(spectrum(walk).helix is not None for walk in walks) > 20
 
 
 @pytest.mark.parametrize(("turns_off", "found"), [(0.05, True), (0.5, False)])

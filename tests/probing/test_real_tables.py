@@ -1,9 +1,8 @@
 """What is known of real tables. GPT-2's is not part of the project: these run where POSEMBED_CHECKPOINTS has it."""
 
-import numpy as np
 import pytest
 
-from posembed.probing import MLP, description_length, probe_order, probe_table, spectrum
+from posembed.probing import description_length, probe_order, probe_table, spectrum
 from posembed.tables import as_table
 
 
@@ -42,7 +41,6 @@ def test_three_centred_components_hold_nine_tenths_of_gpt2(gpt2_table):
     found = spectrum(gpt2_table)
     assert found.n_components_for(0.9) == 3
     assert sum(found.explained_variance_ratio[:3]) == pytest.approx(0.9039, abs=5e-5)
-    assert sum(spectrum(gpt2_table, centred=False).explained_variance_ratio[:3]) == pytest.approx(0.877, abs=5e-4)
 
 
 def test_two_components_of_gpt2_are_a_helix_of_about_two_turns(gpt2_table):
@@ -64,10 +62,7 @@ def test_the_order_of_gpt2s_rows_is_read_and_beyond_them_read_backwards(gpt2_tab
     assert probe_order(gpt2_table, rows=512, split="half").accuracy < 0.05
 
 
-def test_minilms_table_is_read_with_more_error_and_better_by_a_network(minilm):
+def test_minilms_table_is_read_with_more_error(minilm):
     ridge = probe_table(minilm, probe="ridge")
     assert ridge.interval.high < 0.2 * ridge.baselines.constant
-    rows, positions = minilm.weight.numpy(), np.arange(512)
-    network = MLP().fit(rows[::2], positions[::2])
-    assert np.abs(network.predict(rows[1::2]) - positions[1::2]).mean() < 0.5 * ridge.test_mae
     assert description_length(minilm).compression > 1.2

@@ -11,7 +11,7 @@ import torch
 from ...data import load_corpus
 from ...encodings import schemes
 from ...errors import RunError
-from ..intervals import Interval, difference
+from ...stats import Interval, difference
 from ..result import RunResult
 from ..training.measure import GROUP
 from .plan import DROPPED, FEW_SEEDS, OTHER_LENGTHS, OTHER_RATES, PARTS, SCHEMES, SMALL

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
+from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from ...probing import SPLITS, Probe, Split, permuted_labels, probe_table, random_tables_like, spectrum, split_rows
-from ...probing._threads import one_thread
 from ...probing.table_probe import make_probe
 from ...similarity import properties
 from ...tables import PositionTable, load_table
@@ -144,7 +144,7 @@ def _predicted(x: Float[np.ndarray, "n d"], probe: Probe, split: Split) -> Float
     labels = np.arange(float(len(x)))[:, None]
     parts = split_rows(np.arange(len(x)), split, seed=SEED)
     predictions = np.full(len(x), np.nan)
-    with one_thread():
+    with threadpool_limits(1):
         for part in parts:
             predictions[part.test] = (
                 make_probe(probe, SEED).fit(x[part.train], labels[part.train]).predict(x[part.test])[:, 0]

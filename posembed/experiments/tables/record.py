@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
-from ..._plain import plain
 from ...errors import RunError
+from ...plain import plain
 
 # A study of a later format is refused: guessing at its meaning could give a wrong number.
 FORMAT = 1

@@ -1,4 +1,4 @@
-"""Hidden states of a model of text, layer by layer: one of transformers, or posembed's own."""
+"""Texts for any model of text, posembed's or of transformers, and its hidden states, layer by layer."""
 
 from __future__ import annotations
 
@@ -9,21 +9,51 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from .._evaluating import evaluating
-from ..errors import ProbeInputError
-from ._any_model import check_length, own_transformer, vocabulary_of
+from ..errors import PositionTableError, ProbeInputError
+from ..evaluating import evaluating
+from ..models import LanguageModel, Transformer
+from ..tables import find_position_rows
 
 BATCH_SIZE = 32
 
 
-def checked_texts(model: nn.Module, ids: Any, *, at_least: int) -> Int[Tensor, "texts length"]:
-    """Refuse ids that are no texts of one length, or that the model has no words or positions for.
+def own_transformer(model: nn.Module) -> Transformer | None:
+    """The `Transformer` in a model of posembed's own; None for any other."""
+    model = model.transformer if isinstance(model, LanguageModel) else model
+    return model if isinstance(model, Transformer) else None
 
-    Args:
-        model: a model of transformers, or posembed's own.
-        ids: the texts.
-        at_least: how many texts are needed.
-    """
+
+def vocabulary_of(model: nn.Module) -> tuple[int, set[int], int | None]:
+    """How many words there are, which of them are special, and which one pads."""
+    own = own_transformer(model)
+    if own is not None:
+        return own.config.vocab_size, set(), None
+    module: Any = model
+    reads = getattr(module, "main_input_name", None)
+    if reads != "input_ids":
+        reason = f"reads {reads}" if reads else "is no model of transformers or of posembed"
+        raise ProbeInputError(f"{type(model).__name__} {reason}, and has no words to repeat; give a model of text")
+    parts = {name.rpartition(".")[2] for name, _ in module.named_modules()}
+    if module.config.is_encoder_decoder and {"encoder", "decoder"} <= parts:
+        raise ProbeInputError(f"{type(model).__name__} has two stacks of layers; give one, such as model.get_encoder()")
+    settings = module.config.get_text_config().to_dict()
+    named = [ids for name, ids in settings.items() if name.endswith("_token_id") and ids is not None]
+    special = {each for ids in named for each in (ids if isinstance(ids, list) else [ids])}
+    return module.get_input_embeddings().weight.shape[0], special, settings.get("pad_token_id")
+
+
+def check_length(model: nn.Module, length: int) -> None:
+    """Refuse texts that are longer than the model's position table, where it has one."""
+    try:
+        found = find_position_rows(model)
+    except PositionTableError:
+        return
+    if length > len(found.rows):
+        raise ProbeInputError(f"length is {length}, but {found.name} has {len(found.rows)} positions")
+
+
+def checked_texts(model: nn.Module, ids: Any, *, at_least: int) -> Int[Tensor, "texts length"]:
+    """Refuse ids that are not so many texts of one length, or that the model has no words or positions for."""
     n_words, _, padding = vocabulary_of(model)
     check_ids(ids, texts=at_least, tokens=2)
     most = int(ids.max())
@@ -59,15 +89,18 @@ def hidden_states(
         layers: which: 0 is what enters the first layer, n what leaves the n-th. All by default.
 
     Raises:
-        ProbeInputError: a layer that the model does not have, or a model that hands out no states.
-        ProbeInputError: a state is NaN or infinite.
+        ProbeInputError: a layer that the model does not have, a model that hands out no states, or one that is NaN.
     """
     kept: dict[int, list[Tensor]] = {}
     with evaluating(model):
         for some in ids.split(BATCH_SIZE):
             states = _states(model, some)
             for layer in _chosen(model, layers, len(states)):
-                kept.setdefault(layer, []).append(_finite(states[layer], layer).float().cpu())
+                if not bool(states[layer].isfinite().all()):
+                    raise ProbeInputError(
+                        f"hidden states of layer {layer} are NaN or infinite; look at the model's weights"
+                    )
+                kept.setdefault(layer, []).append(states[layer].float().cpu())
     return {layer: torch.cat(parts) for layer, parts in kept.items()}
 
 
@@ -85,17 +118,10 @@ def _states(model: nn.Module, ids: Int[Tensor, "batch length"]) -> Sequence[Floa
 def _chosen(model: nn.Module, layers: Sequence[int] | None, n_states: int) -> Sequence[int]:
     if layers is None:
         return range(n_states)
-    listed = layers if isinstance(layers, Sequence) else ()
-    wrong = [each for each in listed if not isinstance(each, int) or isinstance(each, bool) or not 0 <= each < n_states]
-    if wrong or not listed or len(set(listed)) < len(listed):
+    known = [each for each in layers if isinstance(each, int) and not isinstance(each, bool) and 0 <= each < n_states]
+    if not known or len(set(known)) < len(layers):
         raise ProbeInputError(
             f"layers={layers!r}, but {type(model).__name__} has layers 0 (embeddings) to {n_states - 1}; "
             "list some, each once"
         )
-    return sorted(listed)
-
-
-def _finite(states: Tensor, layer: int) -> Tensor:
-    if not bool(states.isfinite().all()):
-        raise ProbeInputError(f"hidden states of layer {layer} are NaN or infinite; look at the model's weights")
-    return states
+    return sorted(known)

@@ -6,13 +6,19 @@ import zlib
 from numbers import Integral
 
 import numpy as np
+import torch
 
-from ..errors import ProbeInputError
+from .errors import ProbeInputError
 
 
 def generator(seed: int, purpose: str) -> np.random.Generator:
     """A stream that depends on both: folds drawn like the labels that are to be permuted would not be independent."""
     return np.random.default_rng([checked_seed(seed), zlib.crc32(purpose.encode())])
+
+
+def torch_generator(seed: int, purpose: str) -> torch.Generator:
+    """The same for torch's numbers."""
+    return torch.Generator().manual_seed(int(generator(seed, purpose).integers(2**63)))
 
 
 def checked_seed(seed: int) -> int:

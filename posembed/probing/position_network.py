@@ -12,24 +12,15 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ..errors import ProbeInputError
-from ._random import generator
+from ..seeds import torch_generator
 
+HIDDEN = 128
+# Tokens a step.
+BATCH_SIZE = 512
+# Of Adam, falling to zero in a straight line.
+LEARNING_RATE = 1e-2
 # Tokens whose logits are held at a time when a fitted network is asked.
 BLOCK = 4096
-
-
-class Settings(NamedTuple):
-    """How a network is fitted.
-
-    `batch_size` counts tokens; the learning rate is Adam's, and falls to zero in a straight line where it decays.
-    """
-
-    hidden: int
-    steps: int
-    batch_size: int
-    learning_rate: float
-    decay: bool
-    seed: int
 
 
 class Guesses(NamedTuple):
@@ -44,30 +35,22 @@ class Guesses(NamedTuple):
 
 
 def fit_network(
-    states: Float[Tensor, "tokens d_model"],
-    labels: Int[Tensor, " tokens"],
-    n_labels: int,
-    settings: Settings,
+    states: Float[Tensor, "tokens d_model"], labels: Int[Tensor, " tokens"], n_labels: int, steps: int, seed: int
 ) -> nn.Sequential:
-    """Fit a network by Adam on the cross-entropy of tokens drawn with replacement.
-
-    Raises:
-        ProbeInputError: the loss became NaN or infinite.
-    """
-    random = torch_generator(settings.seed, "position network")
-    network = _network(states.shape[1], settings.hidden, n_labels, random)
-    optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate)
+    """Fit a network by Adam on the cross-entropy of tokens drawn with replacement."""
+    random = torch_generator(seed, "position network")
+    network = _network(states.shape[1], n_labels, random)
+    optimizer = torch.optim.Adam(network.parameters(), lr=LEARNING_RATE)
     with torch.enable_grad():
-        for step in range(settings.steps):
-            if settings.decay:
-                optimizer.param_groups[0]["lr"] = settings.learning_rate * (1 - step / settings.steps)
-            drawn = torch.randint(len(states), (settings.batch_size,), generator=random)
+        for step in range(steps):
+            optimizer.param_groups[0]["lr"] = LEARNING_RATE * (1 - step / steps)
+            drawn = torch.randint(len(states), (BATCH_SIZE,), generator=random)
             loss = F.cross_entropy(network(states[drawn]), labels[drawn])
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
     if not bool(loss.isfinite()):
-        raise ProbeInputError(f"the loss of the probe is {loss.item()}; lower learning_rate={settings.learning_rate}")
+        raise ProbeInputError(f"the loss of the probe is {loss.item()}; look at the model's hidden states")
     return network
 
 
@@ -83,22 +66,22 @@ def _guess(logits: Float[Tensor, "tokens labels"]) -> Guesses:
     return Guesses(logits.argmax(dim=1), below_half.sum(dim=1))
 
 
-def _network(d_model: int, hidden: int, n_labels: int, random: torch.Generator) -> nn.Sequential:
+def mean_distance(guesses: Int[Tensor, "..."], labels: Int[Tensor, "..."]) -> float:
+    """Between guesses and labels, in positions."""
+    return float((guesses - labels).abs().double().mean())
+
+
+def _network(d_model: int, n_labels: int, random: torch.Generator) -> nn.Sequential:
     # Built empty, then filled from a generator of its own: the global state of torch stays as it was.
     with torch.device("meta"):
-        network = nn.Sequential(nn.Linear(d_model, hidden), nn.ReLU(), nn.Linear(hidden, n_labels))
+        network = nn.Sequential(nn.Linear(d_model, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, n_labels))
     network.to_empty(device="cpu")
     with torch.no_grad():
-        for layer, n_inputs in ((network[0], d_model), (network[2], hidden)):
+        for layer, n_inputs in ((network[0], d_model), (network[2], HIDDEN)):
             reach = n_inputs**-0.5  # as `torch.nn.Linear` starts
             for parameter in layer.parameters():
                 parameter.uniform_(-reach, reach, generator=random)
     return network
-
-
-def torch_generator(seed: int, purpose: str) -> torch.Generator:
-    """A stream of torch's numbers for each purpose."""
-    return torch.Generator().manual_seed(int(generator(seed, purpose).integers(2**63)))
 
 
 @contextmanager

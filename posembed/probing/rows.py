@@ -1,19 +1,43 @@
-"""Which rows a probe is fitted to, and which it is tested on."""
+"""Which rows of a table are probed, which of them a probe is fitted to, and which it is tested on."""
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, get_args
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
-from jaxtyping import Int
+import torch
+from jaxtyping import Float, Int
 
 from ..errors import ProbeInputError
-from .ridge import shuffled_folds
+from ..seeds import generator
+from ..tables import RowChoice, as_table, check_finite_rows, row_positions
 
 Split = Literal["even-odd", "all", "folds", "half"]
 SPLITS: tuple[Split, ...] = get_args(Split)
 
 N_FOLDS = 5
+
+
+class Rows(NamedTuple):
+    """Chosen rows of a table in float64, their positions, rising, and where the table comes from."""
+
+    x: Float[np.ndarray, "n d_model"]
+    positions: Int[np.ndarray, " n"]
+    source: str
+
+
+def chosen_rows(table: Any, rows: RowChoice, *, at_least: int, purpose: str) -> Rows:
+    """Take rows of what `load_table` takes, refusing NaN and fewer rows than the purpose needs."""
+    found = as_table(table)
+    positions = row_positions(rows, len(found.weight), ProbeInputError)
+    if len(positions) < at_least:
+        raise ProbeInputError(
+            f"{purpose} needs at least {at_least} rows, but rows={rows!r} of {found.source} has {len(positions)}"
+        )
+    x = found.weight[torch.from_numpy(positions)].double().numpy()
+    check_finite_rows(~np.isfinite(x).all(axis=1), positions, found.source, "leave them out with rows=")
+    return Rows(x, positions, found.source)
 
 
 class Part(NamedTuple):
@@ -77,3 +101,10 @@ def split_rows(positions: Int[np.ndarray, " n"], split: Split, *, seed: int = 0)
             "take rows with a step of 1, or another split"
         )
     return [Part(indices[~odd], indices[odd])]
+
+
+def shuffled_folds(n: int, n_folds: int, seed: int) -> Iterator[Int[np.ndarray, " m"]]:
+    """Yield the rows of each fold in rising order; folds differ by one row at most."""
+    order = generator(seed, "folds").permutation(n)
+    for fold in np.array_split(order, min(n_folds, n)):
+        yield np.sort(fold)

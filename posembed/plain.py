@@ -16,7 +16,7 @@ def plain(value: Any) -> Any:
 
     Example:
         >>> import numpy as np
-        >>> from posembed._plain import plain
+        >>> from posembed.plain import plain
         >>> plain({1: np.array([1.0, np.inf]), "rows": range(2)})
         {'1': [1.0, None], 'rows': [0, 1]}
     """
@@ -33,3 +33,11 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple | range):
         return [plain(each) for each in value]
     return value
+
+
+class Record:
+    """What results have in common: a dataclass that can be written as JSON."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers, text, lists and dictionaries, ready for JSON (NaN becomes None)."""
+        return plain(self)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from ..errors import ProbeInputError
 from ..models import Transformer, attend
-from ._any_model import own_transformer
+from .hidden_states import own_transformer
 
 # Attention functions of transformers that compute the same as "eager" and keep no weights.
 WITHOUT_WEIGHTS = frozenset({"sdpa", "flash_attention_2", "flash_attention_3", "flex_attention"})
@@ -22,20 +22,34 @@ SUM_TOLERANCE = 0.02
 
 
 def attention_maps(model: nn.Module, ids: Int[Tensor, "batch seq"], layer: int) -> Float[Tensor, "batch heads seq seq"]:
-    own = own_transformer(model)
-    maps = _of_transformers(model, ids, layer) if own is None else _of_own(own, ids, layer)
+    """How each head of a layer attends. Row i of a map holds the weights of query i; every row sums to one."""
+    own: Any = own_transformer(model)
+    maps = [] if own is not None else _of_transformers(model, ids)
+    n_layers = len(maps) if own is None else len(own.layers)
+    if not n_layers:
+        raise ProbeInputError(
+            f"{type(model).__name__} gives no attention weights, with attn_implementation='eager' either"
+        )
+    if layer >= n_layers:
+        raise ProbeInputError(f"layer is {layer}, but {type(model).__name__} has layers 0 to {n_layers - 1}")
+    found = maps[layer] if own is None else _of_own(own, ids, layer)
     # Some kernels turn what is NaN into zeros.
-    if not bool(((maps.sum(dim=-1) - 1).abs() <= SUM_TOLERANCE).all()):
+    if not bool(((found.sum(dim=-1) - 1).abs() <= SUM_TOLERANCE).all()):
         raise ProbeInputError(
             f"attention weights of layer {layer} are NaN or do not sum to one; look at the model's weights and format"
         )
-    return maps
+    return found
+
+
+def _of_transformers(model: Any, ids: Int[Tensor, "batch seq"]) -> list[Float[Tensor, "batch heads seq seq"]]:
+    body = getattr(model, "base_model", model)
+    maps = getattr(body(input_ids=ids.to(model.device), output_attentions=True), "attentions", None)
+    return [each for each in maps or () if each is not None]
 
 
 def _of_own(model: Transformer, ids: Int[Tensor, "batch seq"], layer: int) -> Float[Tensor, "batch heads seq seq"]:
     """Attend to values that are the rows of the identity: what comes out are the weights."""
     layers: Any = model.layers
-    _check_layer(model, layer, len(layers))
     ids = ids.to(model.words.weight.device)
     positions = torch.arange(ids.shape[1], device=ids.device)
     x = model.embed(ids, positions)
@@ -57,55 +71,6 @@ def _of_own(model: Transformer, ids: Int[Tensor, "batch seq"], layer: int) -> Fl
     return torch.cat(slices, dim=-1)[..., :length]
 
 
-class _ReachedError(Exception):
-    """The layer has been reached, and nothing behind it needs to run."""
-
-
-def _of_transformers(model: Any, ids: Int[Tensor, "batch seq"], layer: int) -> Float[Tensor, "batch heads seq seq"]:
-    """Catch the weights where the layer's attention returns them, and stop there."""
-    ids, seen, last = ids.to(model.device), 0, None
-
-    def look(module: nn.Module, given: Any, output: Any) -> None:
-        nonlocal seen, last
-        for part in output if isinstance(output, tuple | list) else ():
-            # Attention may be a module inside a module, and both return the same weights.
-            if part is not last and _are_weights(part, ids):
-                seen, last = seen + 1, part
-                if seen > layer:
-                    raise _ReachedError
-
-    hooks = [module.register_forward_hook(look) for module in model.modules()]
-    try:
-        output = model(input_ids=ids, output_attentions=True)
-    except _ReachedError:
-        assert last is not None
-        return last
-    finally:
-        for hook in hooks:
-            hook.remove()
-    # XLNet brings its weights into this shape at the very end.
-    attentions = () if seen else getattr(output, "attentions", None) or ()
-    _check_layer(model, layer, seen or len(attentions))
-    return attentions[layer]
-
-
-def _are_weights(part: Any, ids: Tensor) -> bool:
-    batch, length = ids.shape
-    if not isinstance(part, Tensor) or part.ndim != 4 or (part.shape[0], *part.shape[2:]) != (batch, length, length):
-        return False
-    # NaN is refused later, where it can be named.
-    return bool(((part >= 0) | part.isnan()).all()) and not bool(((part.sum(-1) - 1).abs() > SUM_TOLERANCE).any())
-
-
-def _check_layer(model: nn.Module, layer: int, n_layers: int) -> None:
-    if not n_layers:
-        raise ProbeInputError(
-            f"{type(model).__name__} gives no attention weights, with attn_implementation='eager' either"
-        )
-    if layer >= n_layers:
-        raise ProbeInputError(f"layer is {layer}, but {type(model).__name__} has layers 0 to {n_layers - 1}")
-
-
 @contextmanager
 def with_weights(model: Any) -> Iterator[None]:
     """Let a model of transformers compute its weights, if it has an attention function that keeps none.
@@ -113,7 +78,7 @@ def with_weights(model: Any) -> Iterator[None]:
     A function that somebody registered under a name of their own stays: it may compute something else.
     """
     before = None if own_transformer(model) is not None else model.config._attn_implementation
-    if before not in WITHOUT_WEIGHTS or not model._can_set_attn_implementation():
+    if before not in WITHOUT_WEIGHTS:
         yield
         return
     model.set_attn_implementation("eager")

@@ -1,0 +1,96 @@
+"""Means with their intervals: of seeds, and of positions whose neighbours are alike."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from posembed import experiments, probing
+from posembed.errors import ProbeInputError, RunError
+from posembed.seeds import generator
+from posembed.stats import N_RESAMPLES, Interval, block_length, difference, interval, mean_interval
+
+
+def test_the_interval_is_students():
+    """t with 4 degrees of freedom is 2.776 at 97.5 %: any table of it says so."""
+    values = [2.0, 4.0, 4.0, 5.0, 5.0]
+    found = interval(values)
+    reach = 2.776445 * np.std(values, ddof=1) / np.sqrt(5)
+    assert (found.mean, found.n) == (4.0, 5)
+    assert (found.low, found.high) == pytest.approx((4 - reach, 4 + reach), abs=1e-5)
+    assert str(found) == "4.000 (2.479 to 5.521, 5 seeds)"
+
+
+def test_nineteen_of_twenty_intervals_hold_the_mean():
+    draws = np.random.default_rng(0).normal(3.0, 2.0, size=(1000, 5))
+    held = np.mean([found.low <= 3.0 <= found.high for found in map(interval, draws.tolist())])
+    assert held == pytest.approx(0.95, abs=0.02)  # three standard errors
+
+
+def test_a_difference_takes_what_seeds_share_away():
+    values = [1.0, 2.0, 3.0, 4.0]
+    found = difference([value + 0.1 for value in values], values)
+    assert (found.mean, found.low, found.high) == pytest.approx((0.1, 0.1, 0.1))
+    assert found.excludes_zero and difference(values, [value + 0.1 for value in values]).excludes_zero
+    assert not interval(values[:2]).excludes_zero
+    assert not Interval(1.0, 0.0, 2.0, 2).excludes_zero and not Interval(-1.0, -2.0, 0.0, 2).excludes_zero
+    wide = difference(values, values[::-1], level=0.99)
+    assert (wide.mean, wide.high) == pytest.approx((0, interval([-3.0, -1.0, 1.0, 3.0], level=0.99).high))
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    "values", [[], [1.0], [1.0, float("nan")], [1.0, float("inf")], 1.0, [1.0, "b"], np.ones((2, 2))], ids=str
+)
+def test_what_has_no_interval(values):
+    with pytest.raises(RunError, match="at least two finite numbers") as caught:
+        interval(values)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("level", [0, 1, 95, float("nan"), "95 %", True])
+def test_a_level_that_is_no_share(level):
+    with pytest.raises(RunError, match="level is .*; it must lie between 0 and 1"):
+        interval([1.0, 2.0], level=level)
+
+
+def test_pairs_need_partners():
+    with pytest.raises(RunError, match="3 values cannot be paired with 2"):
+        difference([1.0, 2.0, 3.0], [1.0, 2.0])
+
+
+@pytest.mark.parametrize(("n", "block", "level"), [(1, 1, 0.95), (2, 2, 0.9), (10, 4, 0.95), (16, 4, 0.5)])
+def test_the_bootstrap_draws_blocks_of_neighbours_and_the_first_follows_the_last(n, block, level):
+    values, blocks = np.random.default_rng(n).normal(size=n), -(-n // block)
+    starts = generator(3, "bootstrap").integers(n, size=(N_RESAMPLES, blocks))
+    means = [np.mean([values[(at + k) % n] for at in row for k in range(block)][:n]) for row in starts]
+    found = mean_interval(values, level=level, seed=3)
+    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
+    assert (found.low, found.high) == pytest.approx((low, high), abs=1e-12)
+    assert (found.level, found.block) == (level, block) == (level, block_length(n))
+
+
+def test_of_independent_values_it_is_about_that_of_students():
+    values = np.random.default_rng(0).normal(size=2000)
+    found = mean_interval(values)
+    assert (found.high - found.low) / (2 * 1.96 * values.std() / 2000**0.5) == pytest.approx(1, abs=0.15)
+    assert mean_interval(values) == found != mean_interval(values, seed=1)
+
+
+@given(st.integers(1, 200))
+def test_a_constant_has_no_spread(n):
+    found = mean_interval(np.full(n, 3.0))
+    assert (found.low, found.high) == pytest.approx((3.0, 3.0))
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(("values", "level"), [([], 0.95), ([1.0], 0.0), ([1.0], 1.0), ([1.0], float("nan"))])
+def test_what_has_no_bootstrap(values, level):
+    with pytest.raises(ProbeInputError, match="is not defined; give values and a level"):
+        mean_interval(np.array(values), level=level)
+
+
+def test_the_names_are_also_where_readers_look_for_them():
+    assert experiments.interval is interval and experiments.difference is difference
+    assert probing.mean_interval is mean_interval and probing.block_length is block_length
