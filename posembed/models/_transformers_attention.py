@@ -11,7 +11,7 @@ from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.masking_utils import sdpa_mask
 
 from ..encodings import PositionScheme
-from ..encodings._positions import compute_dtype
+from ..encodings.positions import compute_dtype
 from ..errors import ModelInputError
 from .attention import attend
 

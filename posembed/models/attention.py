@@ -9,9 +9,8 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from ..encodings._checks import check_positions
-from ..encodings._positions import compute_dtype, offsets_between
 from ..encodings.interface import PositionScheme
+from ..encodings.positions import check_positions, compute_dtype, offsets_between
 from ..errors import EncodingInputError, ModelInputError
 from ._blocks import Bias, attend_in_blocks
 from ._diagonals import DiagonalBias
