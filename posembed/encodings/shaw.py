@@ -74,41 +74,28 @@ class Shaw(PositionScheme):
         """Return q_i . a_(j - i) / sqrt(d_head) for every query and key."""
         check_positions(positions, q, width=self.d_head)
         check_positions(key_positions, k, name="key_positions")
-        offsets = self._clipped(offsets_between(positions, key_positions))
-        there, index = self._listed(offsets)
+        offsets = offsets_between(positions, key_positions)
+        if self.max_distance is None:  # each offset that there is, and where
+            there, index = offsets.unique(return_inverse=True)
+        else:
+            offsets = offsets.clamp(-self.max_distance, self.max_distance)
+            first, last = -self.max_distance, self.max_distance
+            if not torch.compiler.is_compiling() and offsets.numel():
+                first, last = (int(end) for end in offsets.aminmax())
+            there, index = torch.arange(first, last + 1, device=offsets.device), offsets - first
         by_offset = q @ self.relative_vectors(there).to(q.dtype).T / math.sqrt(self.d_head)
         return by_offset.gather(-1, (index[:, None] if index.ndim > 2 else index).expand(*q.shape[:-1], -1))
 
     def relative_vectors(self, offsets: Integer[Tensor, " offsets"]) -> Float[Tensor, "offsets d_head"]:
         """Return the vector of each offset, key position minus query position."""
-        offsets = self._clipped(offsets)
+        if self.max_distance is not None:
+            offsets = offsets.clamp(-self.max_distance, self.max_distance)
         if self.vectors == "learned" and self.max_distance is not None:
             return F.embedding(offsets + self.max_distance, self.weight)
         if isinstance(self.sinusoids, LearnableSinusoidal):
             return self.sinusoids.rows(offsets)
         zeros = torch.zeros(len(offsets), self.d_head, device=offsets.device, dtype=torch.float64)
         return self.sinusoids.add(zeros, offsets)
-
-    def _listed(self, offsets: Tensor) -> tuple[Tensor, Tensor]:
-        """List the offsets that there are, and say for each pair which of the list is its own."""
-        first, last = self._range(offsets)
-        if last - first >= 4 * sum(offsets.shape[-2:]):  # far apart, with gaps
-            return offsets.unique(return_inverse=True)
-        return torch.arange(first, last + 1, device=offsets.device), offsets - first
-
-    def _range(self, offsets: Tensor) -> tuple[int, int]:
-        """The first and the last offset that there is, or, where values cannot be read, that there may be."""
-        if offsets.numel() == 0:
-            return 0, 0
-        if not torch.compiler.is_compiling():
-            first, last = offsets.aminmax()
-            return int(first), int(last)
-        if self.max_distance is None:
-            raise EncodingInputError("a Shaw scheme without a max_distance cannot be compiled; give it one")
-        return -self.max_distance, self.max_distance
-
-    def _clipped(self, offsets: Tensor) -> Tensor:
-        return offsets if self.max_distance is None else offsets.clamp(-self.max_distance, self.max_distance)
 
     def extra_repr(self) -> str:
         return f"{self.d_head}, max_distance={self.max_distance}, vectors={self.vectors!r}"

@@ -14,7 +14,7 @@ from ..errors import EncodingInputError
 from .angles import arrange, cos_sin, frequencies
 from .interface import PositionScheme
 from .positions import add_rows, check_positions, compute_dtype
-from .sizes import check_choice, check_positive
+from .sizes import check_choice, check_positive, check_whole
 
 Layout = Literal["interleaved", "concat", "tensor2tensor"]
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
@@ -193,8 +193,7 @@ def _columns(d_model: int, layout: Layout) -> tuple[slice, slice]:
 
 def _check(n_positions: int, d_model: int, base: float, layout: str, dtype: torch.dtype) -> None:
     check_choice("layout", layout, LAYOUTS)
-    if not isinstance(n_positions, int) or n_positions < 0:
-        raise EncodingInputError(f"n_positions is {n_positions!r}; it must be a whole number of at least 0")
+    check_whole("n_positions", n_positions, least=0)
     narrowest = 2 if layout == "tensor2tensor" else 1
     if not isinstance(d_model, int) or d_model < narrowest:
         raise EncodingInputError(

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import EncodingInputError
+from ..errors import EncodingInputError, PosembedError
 
 
-def check_whole(name: str, value: Any) -> None:
-    """Raise EncodingInputError unless the value is a whole number of at least 1."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise EncodingInputError(f"{name} is {value!r}; it must be a whole number of at least 1")
+def check_whole(name: str, value: Any, error: type[PosembedError] = EncodingInputError, *, least: int = 1) -> None:
+    """Raise the error unless the value is a whole number of at least `least`."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise error(f"{name} is {value!r}; it must be a whole number of at least {least}")
 
 
 def check_positive(name: str, value: Any) -> float:
@@ -22,10 +23,12 @@ def check_positive(name: str, value: Any) -> float:
     return float(value)
 
 
-def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    """Raise EncodingInputError unless the value is one of the choices."""
+def check_choice(
+    name: str, value: Any, choices: Iterable[str], error: type[PosembedError] = EncodingInputError
+) -> None:
+    """Raise the error unless the value is one of the choices."""
     if value not in choices:
-        raise EncodingInputError(f"{name} is {value!r}; choose among {', '.join(choices)}")
+        raise error(f"{name} is {value!r}; choose among {', '.join(choices)}")
 
 
 @dataclass(frozen=True)
@@ -58,4 +61,5 @@ class Sizes:
         missing = [name for name in needed if getattr(self, name) is None]
         if missing:
             raise EncodingInputError(f"{scheme} needs {' and '.join(f'{name}=' for name in missing)}")
-        return {name: self.d_model // self.n_heads if name == "d_head" else getattr(self, name) for name in names}
+        values = {name: getattr(self, name) for name in needed}
+        return {name: values["d_model"] // values["n_heads"] if name == "d_head" else values[name] for name in names}
