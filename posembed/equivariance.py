@@ -31,8 +31,8 @@ class Counterexample:
 
     permutation: tuple[int, ...]
     index: tuple[int, ...]
-    expected: complex | float | int
-    actual: complex | float | int
+    expected: float | int
+    actual: float | int
 
     def __str__(self) -> str:
         return (
@@ -128,12 +128,12 @@ def check_equivariance(
         'neither'
     """
     seq_dim = _checked_axis(x, seq_dim)
-    _check_count(n_permutations)
+    _check_numbers(n_permutations, tolerance)
     run = _runner(fn, output)
     with evaluating(_module_of(fn)):
         first = run(x)
         has_sequence = _has_sequence_axis(x, first, seq_dim)
-        tolerance = _default_tolerance(fn, x, first) if tolerance is None else _checked_tolerance(tolerance)
+        tolerance = _default_tolerance(fn, x, first) if tolerance is None else float(tolerance)
         reference = _numbers(first)
         _check_finite(reference, "fn(x)")
         _check_repeatable(run, x, reference, tolerance)
@@ -169,21 +169,16 @@ class _Comparison:
             )
         self.count += 1
         self.scale = max(self.scale, _largest(permuted))
-        self._note("invariant", permutation, self.reference, permuted)
-        if self.seq_dim is not None:
-            expected = self.reference.index_select(self.seq_dim, permutation.to(self.reference.device))
-            self._note("equivariant", permutation, expected, permuted)
-
-    def _note(self, relation: str, permutation: Tensor, expected: Tensor, actual: Tensor) -> None:
-        difference = _distance(actual, expected)
-        flat = int(difference.argmax())
-        error = float(difference.flatten()[flat])
-        if error > self.worst[relation][0]:
-            index = tuple(int(i) for i in torch.unravel_index(torch.tensor(flat), difference.shape))
-            example = Counterexample(
-                tuple(permutation.tolist()), index, expected.flatten()[flat].item(), actual.flatten()[flat].item()
-            )
-            self.worst[relation] = (error, example)
+        for relation in self.worst:
+            expected = self.reference
+            if relation == "equivariant":
+                expected = expected.index_select(cast(int, self.seq_dim), permutation)
+            difference = _distance(permuted, expected)
+            error, flat = float(difference.max()), int(difference.argmax())
+            if error > self.worst[relation][0]:
+                index = tuple(int(i) for i in torch.unravel_index(torch.tensor(flat), difference.shape))
+                values = expected[index].item(), permuted[index].item()
+                self.worst[relation] = error, Counterexample(tuple(permutation.tolist()), index, *values)
 
     def report(self, tolerance: float) -> EquivarianceReport:
         errors = {relation: error / (self.scale or 1.0) for relation, (error, _) in self.worst.items()}
@@ -221,9 +216,11 @@ def _checked_axis(x: Any, seq_dim: int) -> int:
     return seq_dim
 
 
-def _check_count(n_permutations: int) -> None:
+def _check_numbers(n_permutations: int, tolerance: float | None) -> None:
     if not isinstance(n_permutations, int) or n_permutations < 1:
         raise EquivarianceInputError(f"n_permutations is {n_permutations!r}; it must be a whole number of at least 1")
+    if tolerance is not None and not 0 <= tolerance < math.inf:
+        raise EquivarianceInputError(f"tolerance is {tolerance}; it must be zero or a positive number")
 
 
 def _check_finite(tensor: Tensor, name: str) -> None:
@@ -268,29 +265,15 @@ def _check_no_sequence_elsewhere(x: Tensor, out: Tensor, seq_dim: int) -> None:
         )
 
 
-def _checked_tolerance(tolerance: float) -> float:
-    if not 0 <= tolerance < math.inf:
-        raise EquivarianceInputError(f"tolerance is {tolerance}; it must be zero or a positive number")
-    return float(tolerance)
-
-
 def _default_tolerance(fn: Any, x: Tensor, out: Tensor) -> float:
     """That of the coarsest format on the way: a bfloat16 model may well hand out float32."""
-    dtypes = {x.dtype, out.dtype}
     module = _module_of(fn)
-    if module is not None:
-        dtypes |= {parameter.dtype for parameter in module.parameters()}
+    dtypes = {x.dtype, out.dtype, *(parameter.dtype for parameter in (module.parameters() if module else ()))}
     if torch.is_autocast_enabled(x.device.type):
         dtypes.add(torch.get_autocast_dtype(x.device.type))
-    return max(_rounding(dtype) for dtype in dtypes)
-
-
-def _rounding(dtype: torch.dtype) -> float:
-    if not (dtype.is_floating_point or dtype.is_complex):
-        return 0.0
-    real = dtype.to_real()
+    real = [dtype.to_real() for dtype in dtypes if dtype.is_floating_point or dtype.is_complex]
     # Formats of eight bits and less have no measured entry: twice their resolution.
-    return TOLERANCES.get(real, 2 * torch.finfo(real).eps)
+    return max((TOLERANCES.get(dtype, 2 * torch.finfo(dtype).eps) for dtype in real), default=0.0)
 
 
 def _check_repeatable(run: Callable[[Tensor], Tensor], x: Tensor, reference: Tensor, tolerance: float) -> None:
@@ -303,7 +286,7 @@ def _check_repeatable(run: Callable[[Tensor], Tensor], x: Tensor, reference: Ten
 
 
 def _largest(tensor: Tensor) -> float:
-    return float(tensor.abs().max()) if tensor.is_complex() else float(tensor.double().abs().max())
+    return float(tensor.double().abs().max())
 
 
 def _permutations(x: Tensor, seq_dim: int, count: int, seed: int) -> Iterator[Int[Tensor, " seq"]]:
@@ -346,16 +329,13 @@ def _runner(fn: Callable[..., Any], output: Any) -> Callable[[Tensor], Tensor]:
 
 
 def _numbers(tensor: Tensor) -> Tensor:
-    """The same values in the widest format of their kind, on the CPU."""
-    if tensor.is_complex():
-        return tensor.cpu().to(torch.complex128)
-    return tensor.cpu().to(torch.float64 if tensor.is_floating_point() else torch.int64)
+    """The same values in the widest format of their kind, on the CPU; of complex ones both parts, on a last axis."""
+    tensor = (torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor).cpu()
+    return tensor.to(torch.float64 if tensor.is_floating_point() else torch.int64)
 
 
 def _distance(actual: Tensor, expected: Tensor) -> Tensor:
     """How far apart, entry by entry. Large integers that round to one number are still one apart."""
-    if actual.is_complex():
-        return (actual - expected).abs()
     rounded = (actual.double() - expected.double()).abs()
     return torch.where(rounded.eq(0) & actual.ne(expected), 1.0, rounded)
 
@@ -380,31 +360,25 @@ def _pick(result: Any, output: Any) -> Tensor:
         chosen = _chosen(result, output)
     except (KeyError, IndexError, AttributeError, TypeError) as error:
         raise EquivarianceInputError(f"output={output!r} is not in what fn returned ({_contents(result)})") from error
-    if not isinstance(chosen, Tensor) and output is not None:
-        raise EquivarianceInputError(f"output={output!r} gave {_contents(chosen)}, but a tensor is needed")
     if not isinstance(chosen, Tensor):
-        raise EquivarianceInputError(f"fn returned {_contents(result)}; say with output= which tensor is meant")
+        said = f"fn returned {_contents(result)}" if output is None else f"output={output!r} gave {_contents(chosen)}"
+        raise EquivarianceInputError(f"{said}; say with output= which tensor is meant")
     return chosen
 
 
 def _chosen(result: Any, output: Any) -> Any:
     if callable(output):
         return output(result)
-    if isinstance(output, str):
-        return result[output] if isinstance(result, Mapping) else getattr(result, output)
-    if output is not None:
-        return result[output]
-    if isinstance(result, Mapping):
+    if isinstance(result, Mapping) and output is None:
         return next((result[name] for name in ("last_hidden_state", "logits") if name in result), None)
-    return result
+    if isinstance(output, str) and not isinstance(result, Mapping):
+        return getattr(result, output)
+    return result if output is None else result[output]
 
 
 def _contents(result: Any) -> str:
-    if isinstance(result, Mapping):
-        return f"a {type(result).__name__} with {', '.join(map(str, result))}"
-    if isinstance(result, tuple | list):
-        return f"a {type(result).__name__} of {len(result)}"
-    return f"a {type(result).__name__}"
+    parts = f" with {', '.join(map(str, result))}" if isinstance(result, Mapping) else ""
+    return f"a {type(result).__name__}{f' of {len(result)}' if isinstance(result, tuple | list) else parts}"
 
 
 def _module_of(fn: Any) -> nn.Module | None:

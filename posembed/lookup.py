@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -73,9 +71,7 @@ def rows_with_gradient(embedding: nn.Embedding) -> list[int]:
         >>> rows_with_gradient(embedding)
         [1, 4]
     """
-    gradient = embedding.weight.grad
-    if gradient is None:
-        raise LookupInputError("the embedding has no gradient; call backward() on a loss that used it first")
+    gradient = _gradient(embedding)
     if gradient.is_sparse:
         return sorted(set(gradient.coalesce().indices()[0].tolist()))
     return torch.nonzero(gradient.ne(0).any(dim=1)).flatten().tolist()
@@ -96,11 +92,16 @@ def gradient_bytes(embedding: nn.Embedding) -> int:
         >>> gradient_bytes(dense), gradient_bytes(sparse)
         (32000, 80)
     """
-    gradient = embedding.weight.grad
-    if gradient is None:
-        raise LookupInputError("the embedding has no gradient; call backward() on a loss that used it first")
+    gradient = _gradient(embedding)
+    # Not coalesced: an id that was looked up twice has two rows.
     parts = (gradient._indices(), gradient._values()) if gradient.is_sparse else (gradient,)
-    return sum(part.numel() * part.element_size() for part in parts)
+    return sum(part.nbytes for part in parts)
+
+
+def _gradient(embedding: nn.Embedding) -> Tensor:
+    if embedding.weight.grad is None:
+        raise LookupInputError("the embedding has no gradient; call backward() on a loss that used it first")
+    return embedding.weight.grad
 
 
 @dataclass(frozen=True)
@@ -155,36 +156,29 @@ def lookup_costs(
     costs = []
     for way in ("one-hot", "dense", "sparse"):
         embedding = nn.Embedding(n_rows, d_model, sparse=way == "sparse", _weight=weight.clone())
-        seconds = _median_seconds(partial(_forward_backward, embedding, ids, way), repeats)
+        seconds = _median_seconds(embedding, ids, way, repeats)
         one_hot_bytes = n_ids * n_rows * weight.element_size() if way == "one-hot" else 0
         costs.append(LookupCost(way, n_rows, seconds, gradient_bytes(embedding) + one_hot_bytes))
     return costs
 
 
-def _forward_backward(embedding: nn.Embedding, ids: Tensor, way: str) -> None:
-    embedding.weight.grad = None
-    out = one_hot_lookup(embedding.weight, ids) if way == "one-hot" else embedding(ids)
-    out.sum().backward()
-
-
-def _median_seconds(run: Callable[[], None], repeats: int) -> float:
-    run()
+def _median_seconds(embedding: nn.Embedding, ids: Tensor, way: str, repeats: int) -> float:
     times = []
-    for _ in range(repeats):
+    for _ in range(repeats + 1):
+        embedding.weight.grad = None
         start = time.perf_counter()
-        run()
+        out = one_hot_lookup(embedding.weight, ids) if way == "one-hot" else embedding(ids)
+        out.sum().backward()
         times.append(time.perf_counter() - start)
-    return statistics.median(times)
+    return statistics.median(times[1:])
 
 
 def _check_table(table: Tensor) -> None:
-    if table.ndim != 2 or not table.is_floating_point():
+    if table.ndim != 2 or not table.is_floating_point() or table.shape[0] == 0:
         raise LookupInputError(
-            f"the table must be a floating-point matrix of n_rows by d_model, but it is {table.dtype} of shape "
-            f"{tuple(table.shape)}"
+            f"the table must be a floating-point matrix of n_rows by d_model, with at least one row, but it is "
+            f"{table.dtype} of shape {tuple(table.shape)}"
         )
-    if table.shape[0] == 0:
-        raise LookupInputError("the table has no rows; it needs at least one")
     if not bool(torch.isfinite(table).all()):
         raise LookupInputError("the table holds NaN or infinity, which a product with zeros spreads to every row")
 

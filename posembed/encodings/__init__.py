@@ -4,7 +4,7 @@ from .alibi import ALiBi, alibi_slopes
 from .composed import Composed, OnLayers, PerLayer
 from .cope import CoPE
 from .fire import FIRE
-from .interface import PositionScheme, Sizes
+from .interface import PositionScheme
 from .kerple import KERPLE
 from .learnable_sinusoids import LearnableSinusoidal
 from .learned import Learned
@@ -14,6 +14,7 @@ from .rope import RoPE, convert_rope_layout
 from .rope_scaling import LinearScaling, Llama3Scaling, NTKScaling, YaRNScaling
 from .shaw import Shaw
 from .sinusoids import Sinusoidal, convert_layout, sinusoidal
+from .sizes import Sizes
 from .t5 import T5
 from .xpos import XPos
 

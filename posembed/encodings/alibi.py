@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from jaxtyping import Float, Integer
 from torch import Tensor
 
-from ._checks import check_whole
-from .interface import DerivedBuffers, ScoreMod, Sizes
+from .interface import PositionScheme, ScoreMod
+from .sizes import check_whole
 
 
-class ALiBi(DerivedBuffers):
+class ALiBi(PositionScheme):
     """Attention with linear biases (Press et al. 2022, Train Short, Test Long, section 3).
 
     Head h adds minus m_h times the distance to its logits. A causal model sees only the past side of it; for a
@@ -33,32 +31,20 @@ class ALiBi(DerivedBuffers):
                 [-0.0078, -0.0039, -0.0000]])
     """
 
-    slopes: Tensor
+    sizes = ("n_heads",)
 
     def __init__(self, n_heads: int):
         super().__init__()
-        self.n_heads = n_heads
-        alibi_slopes(n_heads)
-        self._derive(torch.get_default_device())
-
-    @classmethod
-    def build(cls, sizes: Sizes, **options: Any) -> ALiBi:
-        (n_heads,) = sizes.need("alibi", "n_heads")
-        return cls(n_heads, **options)
-
-    def derived(self) -> dict[str, Tensor]:
-        return {"slopes": alibi_slopes(self.n_heads)}
+        self.n_heads, self.slopes = n_heads, alibi_slopes(n_heads)
 
     def bias_by_offset(self, offsets: Integer[Tensor, " offsets"]) -> Float[Tensor, "heads offsets"]:
         """Return -m_h abs(offset) in float32, also in a bfloat16 model, where far keys would fall together."""
-        slopes = self.slopes.to(torch.float32).to(offsets.device)
+        slopes = self.slopes.to(offsets.device, torch.float32)
         return -slopes[:, None] * offsets.abs()
 
     def score_mod(self) -> ScoreMod:
-        slopes = self.slopes.to(torch.float32)
-
         def hook(score, batch, head, query, key):
-            return score - slopes[head] * (key - query).abs()
+            return score - _slope(head, self.n_heads) * (key - query).abs()
 
         return hook
 
@@ -84,10 +70,11 @@ def alibi_slopes(n_heads: int) -> Float[Tensor, " heads"]:
         tensor([0.0625, 0.0039, 0.2500], dtype=torch.float64)
     """
     check_whole("n_heads", n_heads)
+    # On the CPU also inside `with torch.device("meta")`: no weights replace them.
+    return _slope(torch.arange(n_heads, dtype=torch.float64, device="cpu"), n_heads)
+
+
+def _slope(head: Tensor, n_heads: int) -> Tensor:
+    """The slope of a head, computed from its index: so a hook needs no tensor on the device of the scores."""
     power = 1 << (n_heads.bit_length() - 1)
-    regular, finer = _geometric(power), _geometric(2 * power)
-    return torch.cat([regular, finer[::2][: n_heads - power]])
-
-
-def _geometric(n_heads: int) -> Tensor:
-    return 2.0 ** (-8.0 * torch.arange(1, n_heads + 1, dtype=torch.float64) / n_heads)
+    return 2.0 ** torch.where(head < power, -8 * (head + 1) / power, -4 * (2 * (head - power) + 1) / power)

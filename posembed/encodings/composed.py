@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import cast
+from typing import Any, cast
 
 from torch import Tensor, nn
 
@@ -107,17 +107,10 @@ class Composed(PositionScheme):
 class _ByLayer(PositionScheme):
     """A scheme that acts on queries, keys and logits through its layers only."""
 
-    def rotate(self, x: Tensor, positions: Tensor) -> Tensor:
-        raise self._misused()
+    def _misused(self, *args: Any, **options: Any) -> Any:
+        raise EncodingInputError("each layer has its own scheme here; give attention scheme.layer(i)")
 
-    def bias(self, q: Tensor, k: Tensor, positions: Tensor, key_positions: Tensor, visible=None) -> Tensor:
-        raise self._misused()
-
-    def bias_by_offset(self, offsets: Tensor) -> Tensor:
-        raise self._misused()
-
-    def _misused(self) -> EncodingInputError:
-        return EncodingInputError("each layer has its own scheme here; give attention scheme.layer(i)")
+    rotate = bias = bias_by_offset = _misused
 
 
 class PerLayer(_ByLayer):

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Integer
 from torch import Tensor, nn
 
 from ..errors import EncodingInputError
-from ._positions import compute_dtype
-from .interface import CAUSAL, PositionScheme, Sizes
+from .interface import CAUSAL, PositionScheme
+from .positions import compute_dtype
+from .sizes import check_whole
 
 
 class CoPE(PositionScheme):
@@ -39,20 +39,18 @@ class CoPE(PositionScheme):
                 [3., 2., 1.]])
     """
 
+    sizes = ("d_head",)
     objectives = frozenset({CAUSAL})
     shared = False
     reads_mask = True
 
     def __init__(self, d_head: int, *, n_positions: int = 64):
         super().__init__()
-        Sizes(d_model=d_head, n_positions=n_positions)
+        check_whole("d_head", d_head)
+        check_whole("n_positions", n_positions)
         self.d_head, self.n_positions = d_head, n_positions
         # Zero, as in the authors' code: at first all positions are alike.
         self.weight = nn.Parameter(torch.zeros(n_positions, d_head))
-
-    @classmethod
-    def build(cls, sizes: Sizes, **options: Any) -> CoPE:
-        return cls(sizes.d_head("cope"), **options)
 
     def bias(
         self,
@@ -64,7 +62,7 @@ class CoPE(PositionScheme):
     ) -> Float[Tensor, "batch heads query key"]:
         """Return q_i . e[p_ij] for every query and key, interpolated between whole positions."""
         if q.shape[-1] != self.d_head:
-            raise EncodingInputError(f"heads are {q.shape[-1]} wide, but this scheme was made for {self.d_head}")
+            raise EncodingInputError(f"the vectors are {q.shape[-1]} wide, but this scheme was made for {self.d_head}")
         if visible is None or visible.dtype != torch.bool:
             raise EncodingInputError("cope counts the keys that a query may see; pass visible=, True where it may")
         counted = self.counted(q, k, visible).clamp(max=self.n_positions - 1)

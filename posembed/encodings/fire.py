@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
 from ..errors import EncodingInputError
-from ._checks import check_positions, check_positive, check_whole
-from ._positions import compute_dtype, offsets_between
-from .interface import CAUSAL, PositionScheme, Sizes
+from .interface import CAUSAL, PositionScheme
+from .positions import check_positions, compute_dtype, offsets_between
+from .sizes import check_positive, check_whole
 
 # Added to the divisor, as in the authors' code.
 EPSILON = 1e-6
@@ -40,6 +38,7 @@ class FIRE(PositionScheme):
         (2, 3, 3)
     """
 
+    sizes = ("n_heads",)
     objectives = frozenset({CAUSAL})
     shared = False
 
@@ -54,11 +53,6 @@ class FIRE(PositionScheme):
         # L is learned as a multiple of where it starts: a step of the optimiser is small beside 512.
         self.start = float(threshold)
         self.multiplier = nn.Parameter(torch.tensor(1.0))
-
-    @classmethod
-    def build(cls, sizes: Sizes, **options: Any) -> FIRE:
-        (n_heads,) = sizes.need("fire", "n_heads")
-        return cls(n_heads, **options)
 
     def bias(
         self,

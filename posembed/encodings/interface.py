@@ -3,53 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
-import torch
 from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
 from ..errors import EncodingInputError
-from ._angles import LastValues
-from ._checks import check_positions, check_whole
-from ._positions import offsets_between
+from .positions import check_positions, offsets_between
+from .sizes import Sizes
 
 CAUSAL, BIDIRECTIONAL = "causal", "bidirectional"
 # score, batch, head, position of the query, position of the key -> score
 ScoreMod = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """The sizes of the model that a scheme is made for; None where nobody said."""
-
-    d_model: int | None = None
-    n_heads: int | None = None
-    n_layers: int | None = None
-    n_positions: int | None = None
-    causal: bool | None = None
-
-    def __post_init__(self):
-        for name in ("d_model", "n_heads", "n_layers", "n_positions"):
-            if getattr(self, name) is not None:
-                check_whole(name, getattr(self, name))
-        if self.causal not in (None, True, False):
-            raise EncodingInputError(f"causal is {self.causal!r}; it must be True or False")
-        if self.d_model is not None and self.n_heads is not None and self.d_model % self.n_heads:
-            raise EncodingInputError(f"d_model is {self.d_model}, which {self.n_heads} heads do not divide")
-
-    def need(self, scheme: str, *names: str) -> list[Any]:
-        """Return the values of these sizes, or say which one the scheme cannot do without."""
-        missing = [name for name in names if getattr(self, name) is None]
-        if missing:
-            raise EncodingInputError(f"{scheme} needs {' and '.join(f'{name}=' for name in missing)}")
-        return [getattr(self, name) for name in names]
-
-    def d_head(self, scheme: str) -> int:
-        """The width of a head."""
-        d_model, n_heads = self.need(scheme, "d_model", "n_heads")
-        return d_model // n_heads
 
 
 class PositionScheme(nn.Module):
@@ -62,6 +27,7 @@ class PositionScheme(nn.Module):
     Shapes: ``positions`` is "seq" or "batch seq" of integers ("... seq axes" where `n_axes` is set).
 
     Attributes:
+        sizes: the names of the arguments that are sizes of the model, as in `Sizes`, or "d_head".
         objectives: which of "causal" and "bidirectional" the scheme is defined for.
         shared: whether all layers use the same parameters; if not, `scheme` makes one part for each layer.
         reads_mask: whether `bias` also wants ``visible=``, "... query key", True where a query may see a key.
@@ -80,15 +46,16 @@ class PositionScheme(nn.Module):
                  [-2., -1., -0.]]])
     """
 
+    sizes: tuple[str, ...] = ()
     objectives: frozenset[str] = frozenset({CAUSAL, BIDIRECTIONAL})
     shared: bool = True
     reads_mask: bool = False
     n_axes: int | None = None
 
     @classmethod
-    def build(cls, sizes: Sizes, **options: Any) -> PositionScheme:
-        """Make the scheme for a model of these sizes."""
-        return cls(**options)
+    def build(cls, name: str, sizes: Sizes, **options: Any) -> PositionScheme:
+        """Make the scheme for a model of these sizes; the name is for messages."""
+        return cls(**sizes.of(name, cls.sizes), **options)
 
     def add(self, x: Float[Tensor, "*batch seq d_model"], positions: Integer[Tensor, "..."]) -> Tensor:
         """Add to the embeddings, once, before the first layer; shape and dtype are kept."""
@@ -156,49 +123,3 @@ class PositionScheme(nn.Module):
         from .composed import Composed
 
         return Composed(self, other) if isinstance(other, PositionScheme) else NotImplemented
-
-
-class DerivedBuffers(PositionScheme):
-    """A scheme with tensors that follow from its numbers, such as frequencies.
-
-    They are derived anew after ``.to(...)``, so that ``.to(bfloat16)`` never rounds them, and they are not saved.
-
-    Example:
-        >>> import torch
-        >>> from posembed.encodings import ALiBi
-        >>> ALiBi(2).to(torch.bfloat16).slopes.dtype
-        torch.float64
-    """
-
-    def derived(self) -> dict[str, Tensor]:
-        """Return the tensors by name, computed on the CPU."""
-        raise NotImplementedError
-
-    def _remember(self, positions: Tensor, dtype: torch.dtype, compute: Callable[[], Any]) -> Any:
-        """Return what `compute()` gives, or gave for the same positions, format and derived tensors the last time."""
-        if torch.compiler.is_compiling():
-            return compute()
-        tensors = [self.get_buffer(name) for name in self._derived]
-        key = (dtype, *((id(each), None if each.is_inference() else each._version) for each in tensors))
-        return self._last.get(positions, key, compute)
-
-    def _derive(self, device: torch.device) -> None:
-        # Some devices have no float64; there the CPU keeps the tensors and does the arithmetic.
-        device = torch.device("cpu") if device.type == "mps" else device
-        # Real numbers also inside `with torch.device("meta")` and after `torch.set_default_device`.
-        with torch.device("cpu"):
-            derived = self.derived()
-        for name, tensor in derived.items():
-            self.register_buffer(name, tensor.to(device), persistent=False)
-        self._derived, self._last = tuple(derived), LastValues()
-
-    def _apply(self, fn, recurse=True):
-        here = self.get_buffer(self._derived[0]).device
-        kept = {name: self._buffers.pop(name) for name in self._derived}
-        try:
-            result = super()._apply(fn, recurse)
-        finally:
-            self._buffers.update(kept)
-        # Where a tensor goes that is where the derived ones are.
-        self._derive(fn(torch.empty(0, device=here)).device)
-        return result

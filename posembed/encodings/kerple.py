@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal, get_args
 
 import torch
 from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
-from ..errors import EncodingInputError
-from ._positions import compute_dtype
-from .interface import PositionScheme, ScoreMod, Sizes
+from .interface import PositionScheme, ScoreMod
+from .positions import compute_dtype
+from .sizes import check_choice, check_whole
 
 Kernel = Literal["log", "power"]
 # Parameters are kept at or above this, as in the authors' code: the kernels are defined for positive ones.
@@ -40,20 +40,16 @@ class KERPLE(PositionScheme):
         [[-2.0, -0.0]]
     """
 
+    sizes = ("n_heads",)
+
     def __init__(self, n_heads: int, *, kernel: Kernel = "log"):
         super().__init__()
-        if kernel not in ("log", "power"):
-            raise EncodingInputError(f"kernel is {kernel!r}; choose among log, power")
-        Sizes(n_heads=n_heads)
+        check_choice("kernel", kernel, get_args(Kernel))
+        check_whole("n_heads", n_heads)
         self.n_heads, self.kernel = n_heads, kernel
         # Where the authors' code draws them: uniform up to 2 and 1 for the logarithm, 1 and 2 for the power.
         self.scale = nn.Parameter(torch.rand(n_heads) * (2 if kernel == "log" else 1))
         self.shape = nn.Parameter(torch.rand(n_heads) * (1 if kernel == "log" else 2))
-
-    @classmethod
-    def build(cls, sizes: Sizes, **options: Any) -> KERPLE:
-        (n_heads,) = sizes.need("kerple", "n_heads")
-        return cls(n_heads, **options)
 
     def bias_by_offset(self, offsets: Integer[Tensor, " offsets"]) -> Float[Tensor, "heads offsets"]:
         """Return the kernel of each distance for each head, in float32 at least."""

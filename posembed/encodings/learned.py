@@ -10,9 +10,9 @@ from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
 from ..errors import EncodingInputError, PositionOutOfRangeError
-from ._checks import check_positions
-from ._positions import compute_dtype, for_heads
-from .interface import PositionScheme, Sizes
+from .interface import PositionScheme
+from .positions import add_rows, check_positions
+from .sizes import Sizes, check_whole
 
 
 class Learned(PositionScheme):
@@ -45,27 +45,26 @@ class Learned(PositionScheme):
         if table is None:
             if n_positions is None or d_model is None:
                 raise EncodingInputError("learned needs n_positions and d_model, or a table")
-            Sizes(d_model=d_model, n_positions=n_positions)
+            check_whole("n_positions", n_positions)
+            check_whole("d_model", d_model)
             self.weight = nn.Parameter(torch.empty(n_positions, d_model))
             nn.init.normal_(self.weight, std=std)
         else:
             self.weight = nn.Parameter(_checked_table(table, n_positions, d_model).detach().clone())
 
     @classmethod
-    def build(cls, sizes: Sizes, **options: Any) -> Learned:
+    def build(cls, name: str, sizes: Sizes, **options: Any) -> Learned:
         if options.get("table") is None:
-            sizes.need("learned", "n_positions", "d_model")
+            sizes.of(name, ("n_positions", "d_model"))
         return cls(sizes.n_positions, sizes.d_model, **options)
 
     def add(self, x: Float[Tensor, "*batch seq d_model"], positions: Integer[Tensor, "..."]) -> Tensor:
         """Add each position's row. The sum is taken in float32 at least and rounded once."""
-        if x.shape[-1] != self.weight.shape[1]:
-            raise EncodingInputError(f"x is {x.shape[-1]} wide and the table {self.weight.shape[1]}; they must agree")
-        check_positions(positions, x)
-        positions, dtype = positions.long(), compute_dtype(x)
+        check_positions(positions, x, width=self.weight.shape[1])
+        positions = positions.long()
         if not torch.compiler.is_compiling():
             self._check_range(positions)
-        return (x.to(dtype) + for_heads(F.embedding(positions, self.weight), x).to(dtype)).to(x.dtype)
+        return add_rows(x, F.embedding(positions, self.weight))
 
     def _check_range(self, positions: Tensor) -> None:
         if positions.numel() == 0:

@@ -12,7 +12,7 @@ from .alibi import ALiBi
 from .composed import Composed, PerLayer
 from .cope import CoPE
 from .fire import FIRE
-from .interface import PositionScheme, Sizes
+from .interface import PositionScheme
 from .kerple import KERPLE
 from .learnable_sinusoids import LearnableSinusoidal
 from .learned import Learned
@@ -20,6 +20,7 @@ from .nopos import NoPos
 from .rope import RoPE
 from .shaw import Shaw
 from .sinusoids import Sinusoidal
+from .sizes import Sizes
 from .t5 import T5
 from .xpos import XPos
 
@@ -139,11 +140,11 @@ def _check_options(options: Mapping[str, Mapping[str, Any]], names: list[str]) -
 def _option_names(name: str) -> list[str]:
     """List the options of a scheme: its keyword arguments, without the sizes of the model."""
     parameters = inspect.signature(SCHEMES[name].__init__).parameters.values()
-    return [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and (name, p.name) != ("t5", "causal")]
+    return [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in SCHEMES[name].sizes]
 
 
 def _made(name: str, sizes: Sizes, options: Mapping[str, Any]) -> PositionScheme:
     kind = SCHEMES[name]
     if kind.shared or sizes.n_layers is None:
-        return kind.build(sizes, **options)
-    return PerLayer([kind.build(sizes, **options) for _ in range(sizes.n_layers)])
+        return kind.build(name, sizes, **options)
+    return PerLayer([kind.build(name, sizes, **options) for _ in range(sizes.n_layers)])

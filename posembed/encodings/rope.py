@@ -10,18 +10,17 @@ from jaxtyping import Float, Integer
 from torch import Tensor
 
 from ..errors import EncodingInputError
-from ._angles import cos_sin, frequencies
-from ._checks import check_positions, check_positive
-from ._positions import compute_dtype, for_heads
-from ._rotation import rotate_pairs
-from .interface import DerivedBuffers, Sizes
+from .angles import cos_sin, frequencies, rotate_pairs
+from .interface import PositionScheme
+from .positions import check_positions, compute_dtype, for_heads
 from .rope_scaling import Scaling, as_scaling
+from .sizes import check_choice, check_positive
 
 RotaryLayout = Literal["half", "interleaved"]
 LAYOUTS: tuple[RotaryLayout, ...] = get_args(RotaryLayout)
 
 
-class RoPE(DerivedBuffers):
+class RoPE(PositionScheme):
     """Rotary position embedding (Su et al. 2021, RoFormer, section 3.2.2, equation 15).
 
     The pair i of a query or key at position p turns by the angle p base^(-2i / width). The product of a query and a key
@@ -51,7 +50,7 @@ class RoPE(DerivedBuffers):
         True
     """
 
-    frequencies: Tensor
+    sizes = ("d_head",)
 
     def __init__(
         self,
@@ -64,39 +63,22 @@ class RoPE(DerivedBuffers):
         scaling: Scaling | Mapping[str, Any] | None = None,
     ):
         super().__init__()
-        _check_layout(layout)
+        check_choice("layout", layout, LAYOUTS)
         self.d_head, self.base, self.layout = d_head, check_positive("base", base), layout
         self.width = _rotated_width(d_head, fraction)
         self.axes = None if axes is None else _checked_axes(axes, self.width)
         self.n_axes = None if axes is None else len(axes)
         self.scaling = as_scaling(scaling)
-        self._derive(torch.get_default_device())
-
-    @classmethod
-    def build(cls, sizes: Sizes, **options: Any) -> RoPE:
-        return cls(sizes.d_head("rope"), **options)
-
-    def derived(self) -> dict[str, Tensor]:
-        widths = self.axes or (self.width,)
-        if self.scaling is None:
-            return {"frequencies": torch.cat([frequencies(width, self.base) for width in widths])}
-        return {"frequencies": torch.cat([self.scaling.frequencies(width, self.base) for width in widths])}
+        make = frequencies if self.scaling is None else self.scaling.frequencies
+        self.frequencies = torch.cat([make(width, base) for width in self.axes or (self.width,)])
 
     def rotate(self, x: Float[Tensor, "*batch seq d_head"], positions: Integer[Tensor, "..."]) -> Tensor:
         """Turn the pairs of x by the angles of its positions. The arithmetic is float32 at least, rounded once."""
-        self._check(x, positions)
-        cos, sin = self._remember(positions, compute_dtype(x), lambda: self._cos_sin(positions, x))
-        return rotate_pairs(x, for_heads(cos, x), for_heads(sin, x), self.layout)
-
-    def _cos_sin(self, positions: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+        check_positions(positions, x, width=self.d_head, n_axes=self.n_axes)
         cos, sin = _axial_cos_sin(positions, self.frequencies, self.axes, compute_dtype(x))
-        factor = 1.0 if self.scaling is None else self.scaling.attention_factor
-        return (cos, sin) if factor == 1.0 else (cos * factor, sin * factor)
-
-    def _check(self, x: Tensor, positions: Tensor) -> None:
-        if x.shape[-1] != self.d_head:
-            raise EncodingInputError(f"heads are {x.shape[-1]} wide, but this scheme was made for {self.d_head}")
-        check_positions(positions, x, n_axes=self.n_axes)
+        if self.scaling is not None:
+            cos, sin = cos * self.scaling.attention_factor, sin * self.scaling.attention_factor
+        return rotate_pairs(x, for_heads(cos, x), for_heads(sin, x), self.layout)
 
     def extra_repr(self) -> str:
         return f"{self.d_head}, layout={self.layout!r}"
@@ -146,8 +128,8 @@ def convert_rope_layout(
         >>> convert_rope_layout(torch.arange(8.0), n_heads=2, source="half", target="interleaved")
         tensor([0., 2., 1., 3., 4., 6., 5., 7.])
     """
-    _check_layout(source)
-    _check_layout(target)
+    check_choice("layout", source, LAYOUTS)
+    check_choice("layout", target, LAYOUTS)
     if n_heads < 1 or weight.shape[0] % n_heads:
         raise EncodingInputError(f"a projection of {weight.shape[0]} rows has no {n_heads} equal heads")
     heads = weight.unflatten(0, (n_heads, -1))
@@ -172,12 +154,6 @@ def _rotated_width(d_head: int, fraction: float) -> int:
         )
         raise EncodingInputError(f"{what}; rope turns pairs of columns, so it must be even and at least 2")
     return width
-
-
-def _check_layout(layout: str) -> None:
-    """Raise EncodingInputError for a layout that rope does not have."""
-    if layout not in LAYOUTS:
-        raise EncodingInputError(f"layout is {layout!r}; choose among {', '.join(LAYOUTS)}")
 
 
 def _checked_axes(axes: Sequence[int], width: int) -> tuple[int, ...]:

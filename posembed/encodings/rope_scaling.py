@@ -13,8 +13,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ..errors import EncodingInputError
-from ._angles import frequencies
-from ._checks import check_positive
+from .angles import frequencies
+from .sizes import check_positive
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import torch
 import torch.nn.functional as F
@@ -11,11 +11,11 @@ from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
 from ..errors import EncodingInputError
-from ._checks import check_positions
-from ._positions import offsets_between
-from .interface import PositionScheme, Sizes
+from .interface import PositionScheme
 from .learnable_sinusoids import LearnableSinusoidal
+from .positions import check_positions, offsets_between
 from .sinusoids import Sinusoidal
+from .sizes import check_choice, check_whole
 
 Vectors = Literal["learned", "sinusoidal", "learnable_sinusoidal"]
 
@@ -45,17 +45,17 @@ class Shaw(PositionScheme):
         (1, 2, 5, 5)
     """
 
+    sizes = ("d_head",)
     shared = False
 
     def __init__(self, d_head: int, *, max_distance: int | None = 16, vectors: Vectors = "learned", std: float = 0.02):
         super().__init__()
-        if vectors not in get_args(Vectors):
-            raise EncodingInputError(f"vectors is {vectors!r}; choose among {', '.join(get_args(Vectors))}")
+        check_choice("vectors", vectors, get_args(Vectors))
         if max_distance is None and vectors == "learned":
             raise EncodingInputError("learned vectors need a max_distance; beyond it offsets share one")
-        if max_distance is not None and (not isinstance(max_distance, int) or max_distance < 1):
-            raise EncodingInputError(f"max_distance is {max_distance!r}; it must be a whole number of at least 1")
-        Sizes(d_model=d_head)
+        if max_distance is not None:
+            check_whole("max_distance", max_distance)
+        check_whole("d_head", d_head)
         self.d_head, self.max_distance = d_head, max_distance
         if vectors == "learned" and max_distance is not None:
             self.weight = nn.Parameter(torch.empty(2 * max_distance + 1, d_head))
@@ -63,10 +63,6 @@ class Shaw(PositionScheme):
         else:
             self.sinusoids = (Sinusoidal if vectors == "sinusoidal" else LearnableSinusoidal)(d_head)
         self.vectors = vectors
-
-    @classmethod
-    def build(cls, sizes: Sizes, **options: Any) -> Shaw:
-        return cls(sizes.d_head("shaw"), **options)
 
     def bias(
         self,
@@ -76,48 +72,30 @@ class Shaw(PositionScheme):
         key_positions: Integer[Tensor, "..."],
     ) -> Float[Tensor, "batch heads query key"]:
         """Return q_i . a_(j - i) / sqrt(d_head) for every query and key."""
-        self._check(q, k, positions, key_positions)
-        offsets = self._clipped(offsets_between(positions, key_positions))
-        there, index = self._listed(offsets)
+        check_positions(positions, q, width=self.d_head)
+        check_positions(key_positions, k, name="key_positions")
+        offsets = offsets_between(positions, key_positions)
+        if self.max_distance is None:  # each offset that there is, and where
+            there, index = offsets.unique(return_inverse=True)
+        else:
+            offsets = offsets.clamp(-self.max_distance, self.max_distance)
+            first, last = -self.max_distance, self.max_distance
+            if not torch.compiler.is_compiling() and offsets.numel():
+                first, last = (int(end) for end in offsets.aminmax())
+            there, index = torch.arange(first, last + 1, device=offsets.device), offsets - first
         by_offset = q @ self.relative_vectors(there).to(q.dtype).T / math.sqrt(self.d_head)
         return by_offset.gather(-1, (index[:, None] if index.ndim > 2 else index).expand(*q.shape[:-1], -1))
 
     def relative_vectors(self, offsets: Integer[Tensor, " offsets"]) -> Float[Tensor, "offsets d_head"]:
         """Return the vector of each offset, key position minus query position."""
-        offsets = self._clipped(offsets)
+        if self.max_distance is not None:
+            offsets = offsets.clamp(-self.max_distance, self.max_distance)
         if self.vectors == "learned" and self.max_distance is not None:
             return F.embedding(offsets + self.max_distance, self.weight)
         if isinstance(self.sinusoids, LearnableSinusoidal):
             return self.sinusoids.rows(offsets)
         zeros = torch.zeros(len(offsets), self.d_head, device=offsets.device, dtype=torch.float64)
         return self.sinusoids.add(zeros, offsets)
-
-    def _listed(self, offsets: Tensor) -> tuple[Tensor, Tensor]:
-        """List the offsets that there are, and say for each pair which of the list is its own."""
-        first, last = self._range(offsets)
-        if last - first >= 4 * sum(offsets.shape[-2:]):  # far apart, with gaps
-            return offsets.unique(return_inverse=True)
-        return torch.arange(first, last + 1, device=offsets.device), offsets - first
-
-    def _range(self, offsets: Tensor) -> tuple[int, int]:
-        """The first and the last offset that there is, or, where values cannot be read, that there may be."""
-        if offsets.numel() == 0:
-            return 0, 0
-        if not torch.compiler.is_compiling():
-            first, last = offsets.aminmax()
-            return int(first), int(last)
-        if self.max_distance is None:
-            raise EncodingInputError("a Shaw scheme without a max_distance cannot be compiled; give it one")
-        return -self.max_distance, self.max_distance
-
-    def _clipped(self, offsets: Tensor) -> Tensor:
-        return offsets if self.max_distance is None else offsets.clamp(-self.max_distance, self.max_distance)
-
-    def _check(self, q: Tensor, k: Tensor, positions: Tensor, key_positions: Tensor) -> None:
-        if q.shape[-1] != self.d_head:
-            raise EncodingInputError(f"heads are {q.shape[-1]} wide, but this scheme was made for {self.d_head}")
-        check_positions(positions, q)
-        check_positions(key_positions, k, name="key_positions")
 
     def extra_repr(self) -> str:
         return f"{self.d_head}, max_distance={self.max_distance}, vectors={self.vectors!r}"

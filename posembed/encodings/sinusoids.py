@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import torch
 from jaxtyping import Complex, Float, Integer
 from torch import Tensor
 
 from ..errors import EncodingInputError
-from ._angles import arrange, cos_sin
-from ._checks import check_positions, check_positive
-from ._positions import compute_dtype, for_heads
-from .interface import DerivedBuffers, Sizes
+from .angles import arrange, cos_sin, frequencies
+from .interface import PositionScheme
+from .positions import add_rows, check_positions, compute_dtype
+from .sizes import check_choice, check_positive, check_whole
 
 Layout = Literal["interleaved", "concat", "tensor2tensor"]
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
@@ -68,7 +68,7 @@ def sinusoidal(
     return table.to(device)
 
 
-class Sinusoidal(DerivedBuffers):
+class Sinusoidal(PositionScheme):
     """The row of `sinusoidal` for each position, added to the embeddings (Vaswani et al. 2017, section 3.5).
 
     Nothing is stored, so any position works, also one beyond a million.
@@ -90,34 +90,19 @@ class Sinusoidal(DerivedBuffers):
         True
     """
 
-    frequencies: Tensor
+    sizes = ("d_model",)
 
     def __init__(self, d_model: int, *, base: float = 10000.0, layout: Layout = "interleaved"):
         super().__init__()
         _check(0, d_model, base, layout, torch.float32)
         self.d_model, self.base, self.layout = d_model, base, layout
-        self._derive(torch.get_default_device())
-
-    @classmethod
-    def build(cls, sizes: Sizes, **options: Any) -> Sinusoidal:
-        (d_model,) = sizes.need("sinusoidal", "d_model")
-        return cls(d_model, **options)
-
-    def derived(self) -> dict[str, Tensor]:
-        return {"frequencies": _frequencies(self.d_model, self.base, self.layout)}
+        self.frequencies = _frequencies(d_model, base, layout)
 
     def add(self, x: Float[Tensor, "*batch seq d_model"], positions: Integer[Tensor, "..."]) -> Tensor:
         """Add each position's row. The sum is taken in float32 at least and rounded once."""
-        if x.shape[-1] != self.d_model:
-            raise EncodingInputError(f"x is {x.shape[-1]} wide, but this scheme was made for {self.d_model}")
-        check_positions(positions, x)
-        dtype = compute_dtype(x)
-        rows = self._remember(positions, dtype, lambda: self._rows(positions, dtype))
-        return (x.to(dtype) + for_heads(rows, x)).to(x.dtype)
-
-    def _rows(self, positions: Tensor, dtype: torch.dtype) -> Tensor:
-        cos, sin = cos_sin(positions, self.frequencies, dtype)
-        return arrange(sin, cos, self.d_model, self.layout)
+        check_positions(positions, x, width=self.d_model)
+        cos, sin = cos_sin(positions, self.frequencies, compute_dtype(x))
+        return add_rows(x, arrange(sin, cos, self.d_model, self.layout))
 
     def extra_repr(self) -> str:
         return f"{self.d_model}, layout={self.layout!r}"
@@ -149,7 +134,7 @@ def convert_layout(
         True
     """
     for layout in (source, target):
-        _check_layout(layout)
+        check_choice("layout", layout, LAYOUTS)
     if source == target:
         return table.clone()
     if "tensor2tensor" in (source, target):
@@ -192,12 +177,10 @@ def _write(rows: Float[Tensor, "rows d_model"], block: Complex[Tensor, "rows n_f
 
 
 def _frequencies(d_model: int, base: float, layout: Layout) -> Float[Tensor, " n_frequencies"]:
-    if layout == "tensor2tensor":
-        n_frequencies = d_model // 2
-        exponents = torch.arange(n_frequencies, dtype=torch.float64) / max(n_frequencies - 1, 1)
-    else:
-        exponents = torch.arange(0, d_model, 2, dtype=torch.float64) / d_model
-    return torch.exp(-math.log(base) * exponents)
+    if layout != "tensor2tensor":
+        return frequencies(d_model, base)
+    number = torch.arange(d_model // 2, dtype=torch.float64, device="cpu")
+    return torch.exp(-math.log(base) * number / max(d_model // 2 - 1, 1))
 
 
 def _columns(d_model: int, layout: Layout) -> tuple[slice, slice]:
@@ -209,9 +192,8 @@ def _columns(d_model: int, layout: Layout) -> tuple[slice, slice]:
 
 
 def _check(n_positions: int, d_model: int, base: float, layout: str, dtype: torch.dtype) -> None:
-    _check_layout(layout)
-    if not isinstance(n_positions, int) or n_positions < 0:
-        raise EncodingInputError(f"n_positions is {n_positions!r}; it must be a whole number of at least 0")
+    check_choice("layout", layout, LAYOUTS)
+    check_whole("n_positions", n_positions, least=0)
     narrowest = 2 if layout == "tensor2tensor" else 1
     if not isinstance(d_model, int) or d_model < narrowest:
         raise EncodingInputError(
@@ -220,8 +202,3 @@ def _check(n_positions: int, d_model: int, base: float, layout: str, dtype: torc
     check_positive("base", base)
     if not dtype.is_floating_point:
         raise EncodingInputError(f"dtype is {dtype}; sines need a floating-point format")
-
-
-def _check_layout(layout: str) -> None:
-    if layout not in LAYOUTS:
-        raise EncodingInputError(f"layout is {layout!r}; choose among {', '.join(LAYOUTS)}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bisect
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -11,11 +10,11 @@ from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
 from ..errors import EncodingInputError
-from ._checks import check_whole
-from .interface import DerivedBuffers, ScoreMod, Sizes
+from .interface import CAUSAL, PositionScheme, ScoreMod
+from .sizes import check_whole
 
 
-class T5(DerivedBuffers):
+class T5(PositionScheme):
     """Relative position buckets (Raffel et al. 2020, section 2.1, and the authors' code).
 
     Offsets share a bucket: half of the buckets hold one distance each, the others ever wider ranges up to
@@ -41,7 +40,7 @@ class T5(DerivedBuffers):
         tensor([ 0,  1, 15, 16, 31, 31])
     """
 
-    first_distances: Tensor
+    sizes = ("n_heads", "causal")
 
     def __init__(self, n_heads: int, *, causal: bool, n_buckets: int = 32, max_distance: int = 128):
         super().__init__()
@@ -52,18 +51,11 @@ class T5(DerivedBuffers):
         self.side = n_buckets if causal else n_buckets // 2
         self._check()
         if causal:
-            self.objectives = frozenset({"causal"})
+            self.objectives = frozenset({CAUSAL})
         self.weight = nn.Parameter(torch.empty(n_buckets, n_heads))
         nn.init.normal_(self.weight, std=0.02)
-        self._derive(torch.get_default_device())
-
-    @classmethod
-    def build(cls, sizes: Sizes, **options: Any) -> T5:
-        n_heads, causal = sizes.need("t5", "n_heads", "causal")
-        return cls(n_heads, causal=causal, **options)
-
-    def derived(self) -> dict[str, Tensor]:
-        return {"first_distances": torch.tensor(_first_distances(self.side, self.max_distance))}
+        # On the CPU also inside `with torch.device("meta")`: no weights replace it.
+        self.first_distances = torch.tensor(_first_distances(self.side, max_distance), device="cpu")
 
     def bucket(self, offsets: Integer[Tensor, "*shape"]) -> Integer[Tensor, "*shape"]:
         """Return the bucket of each offset, key position minus query position."""

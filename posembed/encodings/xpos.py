@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from jaxtyping import Float, Integer
 from torch import Tensor
 
 from ..errors import EncodingInputError, PositionOutOfRangeError
-from ._angles import cos_sin
-from ._checks import check_positive
-from ._positions import compute_dtype, for_heads
-from ._rotation import rotate_pairs
-from .interface import CAUSAL, Sizes
+from .angles import angles, cos_sin, rotate_pairs
+from .interface import CAUSAL
+from .positions import check_positions, compute_dtype, for_heads
 from .rope import RoPE, RotaryLayout
+from .sizes import check_positive
 
 # The slowest pair's decay over scale_base positions: gamma / (1 + gamma) with the paper's gamma of 0.4.
 GAMMA = 0.4
@@ -52,7 +49,6 @@ class XPos(RoPE):
     """
 
     objectives = frozenset({CAUSAL})
-    decay: Tensor
 
     def __init__(
         self,
@@ -65,17 +61,10 @@ class XPos(RoPE):
     ):
         if not isinstance(origin, int):
             raise EncodingInputError(f"origin is {origin!r}; it must be a whole number, a position")
-        self.scale_base, self.origin = check_positive("scale_base", scale_base), origin
         super().__init__(d_head, base=base, layout=layout)
-
-    @classmethod
-    def build(cls, sizes: Sizes, **options: Any) -> XPos:
-        return cls(sizes.d_head("xpos"), **options)
-
-    def derived(self) -> dict[str, Tensor]:
-        share = torch.arange(0, self.width, 2, dtype=torch.float64) / self.width
-        decay = torch.log((share + GAMMA) / (1 + GAMMA)) / self.scale_base
-        return super().derived() | {"decay": decay}
+        self.scale_base, self.origin = check_positive("scale_base", scale_base), origin
+        share = torch.arange(0, self.width, 2, dtype=torch.float64, device="cpu") / self.width
+        self.decay = torch.log((share + GAMMA) / (1 + GAMMA)) / self.scale_base
 
     def rotate(self, x: Float[Tensor, "*batch seq d_head"], positions: Integer[Tensor, "..."]) -> Tensor:
         """Turn and damp queries."""
@@ -86,14 +75,13 @@ class XPos(RoPE):
         return self._scaled_rotation(x, positions, -1)
 
     def _scaled_rotation(self, x: Tensor, positions: Tensor, sign: int) -> Tensor:
-        self._check(x, positions)
+        check_positions(positions, x, width=self.d_head)
         positions = positions.long()
         if not torch.compiler.is_compiling():
             self._check_range(positions, x.dtype)
         dtype = compute_dtype(x)
         cos, sin = cos_sin(positions, self.frequencies, torch.float64)
-        exponent = sign * (positions.to(self.decay.device) - self.origin).double()[..., None] * self.decay
-        scale = exponent.exp().to(cos.device)
+        scale = (sign * angles(positions - self.origin, self.decay)).exp().to(cos.device)
         return rotate_pairs(
             x, for_heads((cos * scale).to(dtype), x), for_heads((sin * scale).to(dtype), x), self.layout
         )

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from ..encodings.sizes import check_choice, check_whole
 from ..errors import ModelInputError
 from .transformer import ACTIVATIONS, LanguageModel, Transformer, TransformerConfig
 
@@ -69,10 +70,8 @@ class SequenceClassifier(nn.Module):
         pooling: Literal["mean", "first"] = "mean",
     ):
         super().__init__()
-        if not isinstance(n_classes, int) or isinstance(n_classes, bool) or n_classes < 1:
-            raise ModelInputError(f"n_classes is {n_classes!r}; it must be a whole number of at least 1")
-        if pooling not in ("mean", "first"):
-            raise ModelInputError(f"pooling is {pooling!r}; choose among mean, first")
+        check_whole("n_classes", n_classes, ModelInputError)
+        check_choice("pooling", pooling, ("mean", "first"), ModelInputError)
         self.transformer = _transformer(body)
         config = self.transformer.config
         if pooling == "first" and config.causal:
@@ -87,13 +86,11 @@ class SequenceClassifier(nn.Module):
         """Return the logits of the classes; the arguments are those of `Transformer`, with a padding mask if any."""
         tokens = _tokens(attention_mask, ids)
         states = self.transformer(ids, *args, attention_mask=attention_mask, **options)
-        return self.classes(self.dropout(self._pooled(states, tokens)))
-
-    def _pooled(self, states: Tensor, tokens: Tensor) -> Float[Tensor, "batch d_model"]:
         if self.pooling == "mean":
-            return (states * tokens[..., None]).sum(1) / tokens.sum(1, keepdim=True)
-        first = tokens.int().argmax(1)
-        return states[torch.arange(len(states), device=states.device), first]
+            pooled = (states * tokens[..., None]).sum(1) / tokens.sum(1, keepdim=True)
+        else:
+            pooled = states[torch.arange(len(states), device=states.device), tokens.int().argmax(1)]
+        return self.classes(self.dropout(pooled))
 
 
 class SpanLogits(NamedTuple):
@@ -155,8 +152,8 @@ class SpanPredictor(nn.Module):
             logits: as from `forward`.
             longest: the most tokens that an answer may have; None for any number.
         """
-        if longest is not None and longest < 1:
-            raise ModelInputError(f"longest is {longest!r}; an answer has at least 1 token")
+        if longest is not None:
+            check_whole("longest", longest, ModelInputError)
         sums = logits.start[:, :, None] + logits.end[:, None, :]
         allowed = torch.ones(sums.shape[1:], dtype=torch.bool, device=sums.device).triu()
         if longest is not None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from typing import Any
 
 from ..encodings import PositionScheme
 from ..encodings import scheme as make_scheme
 from ..errors import ModelInputError
-from ._transformers_models import Anatomy, anatomy, sizes
+from .transformers_families import NAME, SCHEME, Anatomy, anatomy, sizes
 
 
 def use_scheme(
@@ -81,54 +82,39 @@ class SchemeInModel:
     """
 
     def __init__(self, model: Any, scheme: PositionScheme, parts: Anatomy):
-        from ._transformers_attention import SCHEME
-        from ._transformers_calls import Calls
+        from .transformers_calls import hooks
 
         if any(hasattr(each, SCHEME) for each in parts.attentions):
             raise ModelInputError(f"{type(model).__name__} has a position scheme already; remove that first")
         of_layers = [scheme.layer(index) for index in range(len(parts.attentions))]
-        self.model, self.scheme, self._parts = model, scheme, parts
-        self._attention_before = _exchange_attention(model)
-        for module, of_layer in zip(parts.attentions, of_layers, strict=True):
-            # Not as a submodule: it would be saved once more with each layer.
-            module.__dict__[SCHEME] = of_layer
-        model.position_scheme = scheme
-        # A silent table gets no gradient, and distributed training would wait for one.
-        self._frozen = [each for each in parts.own.parameters() if each.requires_grad]
-        self._train_own(False)
-        self._calls: Calls | None = Calls(parts, scheme)
+        self.model, self.scheme = model, scheme
+        with ExitStack() as undo:
+            undo.callback(model.set_attn_implementation, model.config._attn_implementation)
+            model.set_attn_implementation(NAME)
+            if model.config._attn_implementation != NAME:  # transformers only warns
+                raise ModelInputError(
+                    f"{type(model).__name__} has attention that cannot be exchanged, so it takes no scheme"
+                )
+            for module, of_layer in zip(parts.attentions, of_layers, strict=True):
+                # Not as a submodule: it would be saved once more with each layer.
+                module.__dict__[SCHEME] = of_layer
+                undo.callback(module.__dict__.pop, SCHEME)
+            model.position_scheme = scheme
+            undo.callback(delattr, model, "position_scheme")
+            # A silent table gets no gradient, and distributed training would wait for one.
+            for parameter in parts.own.parameters():
+                undo.callback(parameter.requires_grad_, parameter.requires_grad)
+                parameter.requires_grad_(False)
+            for hook in hooks(parts, scheme):
+                undo.callback(hook.remove)
+            self._undo = undo.pop_all()
 
     def remove(self) -> None:
         """Give the model its own positions back; a second time this does nothing."""
-        from ._transformers_attention import SCHEME
-
-        if self._calls is None:
-            return
-        self._calls.remove()
-        self._calls = None
-        for module in self._parts.attentions:
-            del module.__dict__[SCHEME]
-        self._train_own(True)
-        del self.model.position_scheme
-        self.model.set_attn_implementation(self._attention_before)
-
-    def _train_own(self, train: bool) -> None:
-        for parameter in self._frozen:
-            parameter.requires_grad_(train)
+        self._undo.close()
 
     def __enter__(self) -> SchemeInModel:
         return self
 
     def __exit__(self, *error: object) -> None:
         self.remove()
-
-
-def _exchange_attention(model: Any) -> str:
-    """Make the model call our attention function, and return the name of the one it called."""
-    from ._transformers_attention import NAME
-
-    before = model.config._attn_implementation
-    model.set_attn_implementation(NAME)
-    if model.config._attn_implementation != NAME:  # transformers only warns
-        raise ModelInputError(f"{type(model).__name__} has attention that cannot be exchanged, so it takes no scheme")
-    return before

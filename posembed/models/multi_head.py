@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ..encodings import PositionScheme, Sizes, scheme
 from ..errors import EncodingInputError, ModelInputError
-from .attention import attend
+from .attention import attend, check_dropout
 from .cache import KeyValueCache
 
 
@@ -67,8 +67,7 @@ class MultiHeadAttention(nn.Module):
         n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
         if n_kv_heads < 1 or n_heads % n_kv_heads:
             raise ModelInputError(f"{n_heads} query heads cannot share {n_kv_heads} key heads; choose a divisor")
-        if not 0 <= dropout < 1:
-            raise ModelInputError(f"dropout is {dropout!r}; it must be at least 0 and below 1")
+        check_dropout(dropout)
         self.n_heads, self.n_kv_heads, self.d_head = n_heads, n_kv_heads, d_model // n_heads
         self.causal, self.dropout, self.logit_scale = causal, dropout, logit_scale
         self.position_scheme = scheme(position_scheme, d_model=d_model, n_heads=n_heads, causal=causal)

@@ -11,7 +11,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ..encodings import NoPos, PositionScheme, Sizes, scheme
+from ..encodings.sizes import check_choice, check_whole
 from ..errors import ModelInputError
+from .attention import check_dropout
 from .cache import KeyValueCache
 from .multi_head import MultiHeadAttention
 
@@ -68,16 +70,13 @@ class TransformerConfig:
     weight_std: float = 0.02
 
     def __post_init__(self) -> None:
-        for name in ("vocab_size", "n_layers", "d_model", "n_heads", "d_ff", "n_token_types"):
-            value, least = getattr(self, name), 0 if name == "n_token_types" else 1
-            optional = name == "d_ff" and value is None
-            if not optional and (not isinstance(value, int) or isinstance(value, bool) or value < least):
-                raise ModelInputError(f"{name} is {value!r}; it must be a whole number of at least {least}")
-        for name, choices in (("norm", ("pre", "post")), ("activation", tuple(ACTIVATIONS))):
-            if getattr(self, name) not in choices:
-                raise ModelInputError(f"{name} is {getattr(self, name)!r}; choose among {', '.join(choices)}")
-        if not 0 <= self.dropout < 1:
-            raise ModelInputError(f"dropout is {self.dropout!r}; it must be at least 0 and below 1")
+        for name in ("vocab_size", "n_layers", "d_model", "n_heads"):
+            check_whole(name, getattr(self, name), ModelInputError)
+        check_whole("d_ff", 1 if self.d_ff is None else self.d_ff, ModelInputError)
+        check_whole("n_token_types", self.n_token_types, ModelInputError, least=0)
+        check_choice("norm", self.norm, ("pre", "post"), ModelInputError)
+        check_choice("activation", self.activation, ACTIVATIONS, ModelInputError)
+        check_dropout(self.dropout)
         if isinstance(self.weight_std, bool) or not 0 <= self.weight_std < float("inf"):
             raise ModelInputError(f"weight_std is {self.weight_std!r}; it must be a finite number of at least 0")
         Sizes(d_model=self.d_model, n_heads=self.n_heads)
@@ -200,10 +199,6 @@ class Transformer(nn.Module):
             if self.token_types is None:
                 raise ModelInputError("this model has no token types; set n_token_types, or leave token_types out")
             _check_ids("token_types", "token type", token_types, self.config.n_token_types, "the {} of this model")
-            if token_types.shape != ids.shape:
-                raise ModelInputError(
-                    f"token_types have shape {tuple(token_types.shape)}, ids {tuple(ids.shape)}; give one for each id"
-                )
 
 
 def _check_ids(name: str, one: str, ids: Any, n: int, whole: str) -> None:
@@ -277,18 +272,12 @@ class TransformerLayer(nn.Module):
         cache: KeyValueCache | None = None,
     ) -> Float[Tensor, "batch seq d_model"]:
         """Return the tokens after this layer."""
-
-        def attend(y: Tensor) -> Tensor:
-            return self.dropout(self.attention(y, positions, attention_mask=attention_mask, cache=cache))
-
-        def feed_forward(y: Tensor) -> Tensor:
-            return self.dropout(self.feed_forward(y))
-
+        given = self.attention_norm(x) if self.pre_norm else x
+        x = x + self.dropout(self.attention(given, positions, attention_mask=attention_mask, cache=cache))
         if self.pre_norm:
-            x = x + attend(self.attention_norm(x))
-            return x + feed_forward(self.feed_forward_norm(x))
-        x = self.attention_norm(x + attend(x))
-        return self.feed_forward_norm(x + feed_forward(x))
+            return x + self.dropout(self.feed_forward(self.feed_forward_norm(x)))
+        x = self.attention_norm(x)
+        return self.feed_forward_norm(x + self.dropout(self.feed_forward(x)))
 
 
 class LanguageModel(nn.Module):

@@ -14,7 +14,7 @@ from models.reference import D_HEAD, N_HEADS, attention, made
 
 from posembed.encodings import Composed
 from posembed.models import AttentionMask
-from posembed.models._flex import flex_attend
+from posembed.models.flex import flex_attend
 
 HOOKED = [(name, causal) for name in ("alibi", "t5", "kerple", "alibi+t5") for causal in (True, False)]
 # Without a compiler between the hook and the numbers; forward only, which is all that is asked here.

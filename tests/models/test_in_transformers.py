@@ -34,7 +34,7 @@ from posembed import PositionScheme, schemes, with_position_table
 from posembed.encodings import T5, ALiBi, OnLayers, RoPE, scheme
 from posembed.errors import EncodingInputError, ModelInputError
 from posembed.models import use_scheme
-from posembed.models._transformers_models import FAMILIES
+from posembed.models.transformers_families import FAMILIES
 
 # Shares of the largest logit: float32 sums of a few hundred products, in another order.
 CLOSE = 1e-5

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -11,6 +10,9 @@ from torch import Tensor, nn
 
 from ..errors import ModelInputError
 from .masks import positions_from_mask
+
+# The name of our attention in transformers, and where an attention module has the scheme of its layer.
+NAME, SCHEME = "posembed", "_posembed_scheme"
 
 
 @dataclass(frozen=True)
@@ -114,14 +116,12 @@ def anatomy(model: Any) -> Anatomy:
             f"{kind} widens its embeddings before it adds positions, and a scheme would add to the narrow ones; use an "
             "OPT whose word_embed_proj_dim is its hidden_size"
         )
-    return Anatomy(family, body, body.get_submodule(family.own), list(_self_attentions(body)))
-
-
-def _self_attentions(body: nn.Module) -> Iterator[nn.Module]:
-    for module in body.modules():
-        crossed = getattr(module, "is_cross_attention", "Cross" in type(module).__name__)
-        if hasattr(module, "is_causal") and not crossed:
-            yield module
+    attentions = [
+        module
+        for module in body.modules()
+        if hasattr(module, "is_causal") and not getattr(module, "is_cross_attention", "Cross" in type(module).__name__)
+    ]
+    return Anatomy(family, body, body.get_submodule(family.own), attentions)
 
 
 def sizes(config: Any) -> dict[str, int]:

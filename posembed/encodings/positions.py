@@ -1,0 +1,69 @@
+"""Positions: what they may be, and how they meet the tokens and each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from jaxtyping import Integer
+from torch import Tensor
+
+from ..errors import EncodingInputError
+
+
+def check_positions(
+    positions: Any, x: Tensor, *, width: int | None = None, n_axes: int | None = None, name: str = "positions"
+) -> None:
+    """Raise EncodingInputError unless there is one integer position (or `n_axes` of them) for each of x's tokens.
+
+    Args:
+        positions: "seq" or "batch seq", with "axes" behind it where they have several.
+        x: "... seq width".
+        width: what x must have, if anything.
+        n_axes: the number of coordinates of a position; None where it is one number.
+        name: of the positions, in messages.
+    """
+    if width is not None and x.shape[-1] != width:
+        raise EncodingInputError(f"the vectors are {x.shape[-1]} wide, but this scheme was made for {width}")
+    if not isinstance(positions, Tensor):
+        raise EncodingInputError(f"{name} are a {type(positions).__name__}; give a tensor, such as torch.arange(seq)")
+    if positions.is_floating_point() or positions.is_complex() or positions.dtype == torch.bool:
+        raise EncodingInputError(f"{name} are {positions.dtype}; they must be integers, such as torch.arange(seq)")
+    if n_axes is not None and (positions.ndim == 0 or positions.shape[-1] != n_axes):
+        raise EncodingInputError(
+            f"{name} have shape {tuple(positions.shape)}; the last axis must be {n_axes}, one for each coordinate"
+        )
+    shape = tuple(positions.shape[:-1] if n_axes is not None else positions.shape)
+    seq = x.shape[-2]
+    allowed = {(seq,)} | ({(x.shape[0], seq), (1, seq)} if x.ndim > 2 else set())
+    if shape not in allowed:
+        raise EncodingInputError(
+            f"{name} have shape {shape}, and the tokens {tuple(x.shape)}; positions must be "
+            + " or ".join(str(list(each)) for each in sorted(allowed, key=len))
+        )
+
+
+def offsets_between(
+    positions: Integer[Tensor, "*#batch query"], key_positions: Integer[Tensor, "*#batch key"]
+) -> Integer[Tensor, "... query key"]:
+    """Key position minus query position, for every pair."""
+    # In int64: unsigned or short integers would wrap around.
+    return key_positions.long()[..., None, :] - positions.long()[..., :, None]
+
+
+def for_heads(values: Tensor, x: Tensor) -> Tensor:
+    """Put axes for the heads between the batch of `values`, "batch seq ...", and its sequence, as in x."""
+    if values.ndim > 2:
+        return values.reshape(values.shape[0], *[1] * (x.ndim - 3), *values.shape[1:])
+    return values
+
+
+def compute_dtype(x: Tensor) -> torch.dtype:
+    """The format to do a scheme's arithmetic in: float32, or float64 where x is that."""
+    return torch.float64 if x.dtype == torch.float64 else torch.float32
+
+
+def add_rows(x: Tensor, rows: Tensor) -> Tensor:
+    """Add the rows of positions to embeddings: in float32 at least, and rounded once to the format of x."""
+    dtype = compute_dtype(x)
+    return (x.to(dtype) + for_heads(rows, x).to(dtype)).to(x.dtype)
