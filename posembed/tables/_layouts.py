@@ -124,7 +124,7 @@ def _none(tensors: Tensors, config: Mapping[str, Any], source: str) -> PositionT
 
 def is_table_shape(shape: tuple[int, ...]) -> bool:
     """Whether this is positions x width, or 1 x positions x width, and not empty."""
-    return (len(shape) == 2 or (len(shape) == 3 and shape[0] == 1)) and math.prod(shape) > 0
+    return min(shape, default=0) > 0 and (len(shape) == 2 or (len(shape) == 3 and shape[0] == 1))
 
 
 def _left_out_by(entry: Entry, config: Mapping[str, Any]) -> str | None:

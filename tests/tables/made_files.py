@@ -10,7 +10,6 @@ from safetensors.torch import save_file
 
 from posembed.tables._formats import Entry, Tensors
 
-
 # A table of 131 kB between tensors of ten times as much: who reads more than the table is found out.
 WEIGHT = torch.randn(514, 64, generator=torch.Generator().manual_seed(0))
 STATE = {"a": torch.zeros(5000, 64), "embeddings.position_embeddings.weight": WEIGHT, "z": torch.zeros(5000, 64)}
