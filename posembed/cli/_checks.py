@@ -146,7 +146,7 @@ def check_cache() -> Check:
         >>> check_cache().name
         "posembed's cache"
     """
-    from ..tables._cache import cache_folder
+    from ..tables.hub import cache_folder
 
     return _check_folder("posembed's cache", cache_folder(), "tables from the hub are read anew each time")
 
@@ -218,16 +218,13 @@ def check_hub(patience: float = PATIENCE) -> Check:
         >>> check_hub(patience=0.01).name
         'the hub'
     """
-    from ..tables._http import site
-    from ..tables._hub import why_unreachable
+    from ..tables.hub import hub_address, why_unreachable
 
     instead = "sources come from local folders, POSEMBED_CHECKPOINTS and the caches"
     reason = why_unreachable(patience)
     if reason is not None:
         return Check("the hub", "missing", reason, instead)
-    from huggingface_hub import constants
-
-    return Check("the hub", "ok", f"{site(constants.ENDPOINT)} answers")
+    return Check("the hub", "ok", f"{hub_address()} answers")
 
 
 def _reason(error: Exception) -> str:

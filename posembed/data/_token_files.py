@@ -81,7 +81,7 @@ def token_files(texts: Texts, tokens: str, vocab_size: int | None, make: Callabl
 
 def corpora_folder() -> Path:
     """Where corpora are kept: beside the tables, in POSEMBED_CACHE or in posembed's part of the user's cache."""
-    from ..tables._cache import cache_folder
+    from ..tables.hub import cache_folder
 
     return cache_folder().parent / "corpora"
 

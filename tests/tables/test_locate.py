@@ -1,20 +1,18 @@
 import pytest
 import torch
+from made_files import one_line
 from small_models import IDS, TABLES, build
 from torch import nn
 from transformers import LxmertConfig, LxmertModel
 
-from posembed.encodings import Learned
 from posembed.errors import PositionTableError
 from posembed.tables import find_position_rows
 
-table = pytest.mark.parametrize("table", TABLES, ids=str)
 
-
-@table
-def test_the_table_and_its_real_positions_are_found(table):
-    found = find_position_rows(build(table.kind), part=table.part)
-    assert (found.name, found.offset, len(found.rows)) == (table.name, table.offset, table.n_positions)
+def refused(model, **wanted):
+    with pytest.raises(PositionTableError) as caught:
+        find_position_rows(model, **wanted)
+    return one_line(caught)
 
 
 def rows_that_change_the_output(model, parameter, run, n_tokens):
@@ -32,19 +30,14 @@ def rows_that_change_the_output(model, parameter, run, n_tokens):
     return rows
 
 
-@pytest.mark.parametrize(("table", "n_tokens"), [pytest.param(t, n, id=f"{t}-{n}") for t in TABLES for n in t.lengths])
-def test_the_model_reads_row_offset_plus_p_for_position_p(table, n_tokens):
-    model = build(table.kind)
+@pytest.mark.parametrize("table", TABLES, ids=str)
+def test_the_model_reads_row_offset_plus_p_for_position_p(table):
+    model, n_tokens = build(table.kind), table.lengths[0]
     found = find_position_rows(model, part=table.part)
+    assert (found.name, found.offset, len(found.rows)) == (table.name, table.offset, table.n_positions)
     read = rows_that_change_the_output(model, found.parameter, table.run, n_tokens)
-    positions = range(table.n_positions if n_tokens is None else n_tokens)
-    assert read == [found.offset + position for position in positions]
-
-
-@table
-def test_rows_are_the_models_own_memory(table):
-    model = build(table.kind)
-    found = find_position_rows(model, part=table.part)
+    assert read == [found.offset + position for position in range(n_tokens or table.n_positions)]
+    # A view of the model's own memory.
     assert any(found.parameter is parameter for parameter in model.parameters())
     with torch.no_grad():
         found.rows[0] = 7.0
@@ -59,16 +52,14 @@ def holder(**attributes):
     return module
 
 
-def test_a_table_in_a_module_of_ones_own_is_found():
-    module = nn.ModuleDict({"stem": holder(pos_emb=nn.Embedding(7, 4)), "head": nn.Linear(4, 4)})
-    found = find_position_rows(module)
-    assert (found.name, found.offset, tuple(found.rows.shape)) == ("stem.pos_emb", 0, (7, 4))
-
-
-def test_a_table_that_two_parts_share_is_one_table():
+def test_a_table_in_a_module_of_ones_own_is_found_once():
     shared = nn.Embedding(7, 4)
-    model = nn.ModuleDict({"encoder": holder(pos_emb=shared), "decoder": holder(pos_emb=shared)})
-    assert find_position_rows(model).parameter is shared.weight
+    model = nn.ModuleDict({"encoder": holder(pos_emb=shared), "decoder": holder(pos_emb=shared, rotary=nn.Linear(2, 2))})
+    found = find_position_rows(model)
+    assert (found.name, found.offset, found.parameter) == ("encoder.pos_emb", 0, shared.weight)
+    frequencies = holder(shared_image_embedding=holder(positional_embedding=nn.Parameter(torch.zeros(2, 8))))  # SAM's
+    assert "has no position table" in refused(frequencies)
+    assert "has no position table" in refused(holder(pos_embed=nn.Parameter(torch.zeros(2, 7, 4))))
 
 
 def test_lxmert_reads_its_padding_row_for_position_0():
@@ -81,91 +72,41 @@ def test_lxmert_reads_its_padding_row_for_position_0():
     assert (found.name, found.offset) == ("embeddings.position_embeddings", 0)
 
 
-def test_a_learned_scheme_of_this_package_is_a_table_itself():
-    learned = Learned(8, 4)
-    assert find_position_rows(learned).parameter is learned.weight
-    found = find_position_rows(nn.ModuleDict({"words": nn.Embedding(9, 4), "positions": learned}))
-    assert (found.name, found.offset, found.parameter is learned.weight) == ("positions.weight", 0, True)
-
-
-def test_sams_random_frequencies_are_no_table():
-    model = holder(shared_image_embedding=holder(positional_embedding=nn.Parameter(torch.zeros(2, 8))))
-    with pytest.raises(PositionTableError, match="has no position table"):
-        find_position_rows(model)
+def test_the_offset_is_the_tables_own_or_where_the_owners_positions_begin():
+    table = nn.Embedding(9, 4, padding_idx=1)
+    table.offset = 3
+    assert find_position_rows(holder(pos_emb=table)).offset == 3
+    assert find_position_rows(holder(pos_emb=nn.Embedding(9, 4), position_ids=torch.arange(2, 9)[None])).offset == 2
 
 
 def test_a_model_without_numbers_says_so_where_they_are_needed():
     with torch.device("meta"):
-        model = build("bert")
-    with pytest.raises(PositionTableError) as caught:
-        find_position_rows(model)
-    assert "is on the meta device, which holds no numbers" in one_line(caught)
+        assert "is on the meta device, which holds no numbers" in refused(build("bert"))
 
 
-@pytest.mark.parametrize("shape", [(4,), (2, 7, 4), (1, 1, 7, 4)], ids=str)
-def test_a_parameter_of_another_shape_is_no_table(shape):
-    with pytest.raises(PositionTableError, match="has no position table"):
-        find_position_rows(holder(pos_embed=nn.Parameter(torch.zeros(shape))))
+INSTEAD = {
+    "t5": "T5's kind",
+    "llama": "RoPE",
+    "roformer": "RoPE",
+    "gptj": "RoPE",
+    "xlnet": "Transformer-XL's kind",
+    "bloom": "ALiBi",
+    "falcon-alibi": "ALiBi",
+    "falcon": "RoPE",
+    "mpt": "ALiBi",
+    "m2m100": "a sinusoid that it computes",
+    "xglm": "a sinusoid that it computes",
+}
 
 
-@pytest.mark.parametrize("pattern", ["attn.relative_attention_bias", "rotary"])
-def test_a_table_comes_before_what_else_a_model_has(pattern):
-    """A model with both a table and relative positions has a table."""
-    model = nn.Module()
-    model.pos_emb = nn.Embedding(7, 4)
-    model.add_module(pattern.replace(".", "_"), nn.Linear(2, 2))
-    assert find_position_rows(model).name == "pos_emb"
+@pytest.mark.parametrize("kind", INSTEAD)
+def test_a_model_without_a_table_says_what_it_has_instead(kind):
+    assert INSTEAD[kind] in refused(build(kind)).partition(" has no position table; it has ")[2]
 
 
-@pytest.mark.parametrize(
-    ("kind", "instead"),
-    [
-        ("t5", "T5's kind"),
-        ("llama", "RoPE"),
-        ("roformer", "RoPE"),
-        ("gptj", "RoPE"),
-        ("xlnet", "Transformer-XL's kind"),
-        ("bloom", "ALiBi"),
-        ("falcon-alibi", "ALiBi"),
-        ("falcon", "RoPE"),
-        ("mpt", "ALiBi"),
-        ("m2m100", "a sinusoid that it computes"),
-        ("xglm", "a sinusoid that it computes"),
-    ],
-)
-def test_a_model_without_a_table_says_what_it_has_instead(kind, instead):
-    model = build(kind)
-    with pytest.raises(PositionTableError) as caught:
-        find_position_rows(model)
-    assert one_line(caught).startswith(f"{type(model).__name__} has no position table; ")
-    assert instead in str(caught.value)
-
-
-def one_line(caught):
-    message = str(caught.value)
-    assert "\n" not in message
-    return message
-
-
-def test_a_module_with_nothing_of_the_kind_hears_which_names_were_looked_for():
-    with pytest.raises(PositionTableError) as caught:
-        find_position_rows(nn.Linear(2, 2))
-    assert "position_embeddings" in one_line(caught)
-    assert "wpe" in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("kind", "part", "pieces"),
-    [
-        ("bart", None, ["several", "part=", "encoder.embed_positions", "decoder.embed_positions"]),
-        ("clip", None, ["several", "part=", "text_model", "vision_model"]),
-        ("bart", "vision", ["part='vision'", "fits 0", "encoder.embed_positions"]),
-        ("bart", "coder", ["part='coder'", "fits 2", "decoder.embed_positions"]),
-        ("bert", "decoder", ["part='decoder'", "fits 0", "embeddings.position_embeddings"]),
-    ],
-)
-def test_a_part_that_singles_out_no_table_is_an_error_that_lists_them(kind, part, pieces):
-    with pytest.raises(PositionTableError) as caught:
-        find_position_rows(build(kind), part=part)
-    message = one_line(caught)
-    assert [piece for piece in pieces if piece not in message] == []
+def test_what_singles_out_no_table_is_an_error_that_lists_them():
+    assert "choose with part= or name= among: encoder.embed_positions.weight (22 x 16), dec" in refused(build("bart"))
+    assert "part='vision' fits none" in refused(build("bart"), part="vision")
+    assert "has 2 position tables that part='coder' fits" in refused(build("bart"), part="coder")
+    assert "part='decoder' fits none of the position tables of BertModel: emb" in refused(build("bert"), part="decoder")
+    assert "none of its 2 tensors has a name like one's" in refused(nn.Linear(2, 2))

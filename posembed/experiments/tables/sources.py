@@ -10,7 +10,7 @@ from dataclasses import replace
 from ...errors import CheckpointError, CheckpointNotFoundError
 from ...pretrained import HUB_NAME, WHEEL, installed_folder
 from ...tables import load_table
-from ...tables._hub import why_unreachable
+from ...tables.hub import why_unreachable
 from .measure import study_table
 from .record import TableStudy
 from .store import stored_studies
