@@ -116,5 +116,13 @@ def _mark(axes: Any, marks: Mapping[str, float | int], place: str) -> None:
     height = 0.97 if place == "top" else 0.03
     for text, x in marks.items():
         axes.axvline(x, color=SOFT, linewidth=1.2, linestyle=":")
-        at = {"xy": (x, height), "xycoords": ("data", "axes fraction"), "va": place}
-        axes.annotate(text, xytext=(5, 0), textcoords="offset points", color=SOFT, fontsize=10.5, **at)
+        axes.annotate(
+            text,
+            xy=(x, height),
+            xycoords=("data", "axes fraction"),
+            xytext=(5, 0),
+            textcoords="offset points",
+            va=place,
+            color=SOFT,
+            fontsize=10.5,
+        )

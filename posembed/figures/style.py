@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
-from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 import matplotlib
-from cycler import cycler
 from matplotlib.figure import Figure
 from PIL import Image
 
 from ..errors import FigureInputError
 
-P = ParamSpec("P")
-T = TypeVar("T")
+Draw = TypeVar("Draw", bound=Callable[..., Any])
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
@@ -26,7 +23,7 @@ STYLE: Any = {
     "axes.grid": True,
     "axes.labelcolor": "#24292f",
     "axes.edgecolor": "#8c959f",
-    "axes.prop_cycle": cycler(color=COLOURS),
+    "axes.prop_cycle": matplotlib.cycler(color=COLOURS),
     "axes.spines.right": False,
     "axes.spines.top": False,
     "axes.titlesize": 12.5,
@@ -81,12 +78,11 @@ class DescribedFigure(Figure):
 def _in_few_colours(png: io.BytesIO) -> bytes:
     """The same picture in 256 colours, as many as a colour map has: a third of the bytes that a page has to carry."""
     smaller = io.BytesIO()
-    picture = Image.open(png).convert("RGB").quantize(256, dither=Image.Dither.NONE)
-    picture.save(smaller, "png", optimize=True)
+    Image.open(png).convert("RGB").quantize(256, dither=Image.Dither.NONE).save(smaller, "png", optimize=True)
     return smaller.getvalue()
 
 
-def styled(draw: Callable[P, T]) -> Callable[P, T]:
+def styled(draw: Draw) -> Draw:
     """Run a drawing function in the style of the book.
 
     Example:
@@ -99,13 +95,7 @@ def styled(draw: Callable[P, T]) -> Callable[P, T]:
         >>> line([1, 2, 3]).alt
         'A line through the values.'
     """
-
-    @wraps(draw)
-    def wrapper(*args: P.args, **kwargs: P.kwargs) -> T:
-        with matplotlib.rc_context(STYLE):
-            return draw(*args, **kwargs)
-
-    return wrapper
+    return matplotlib.rc_context(STYLE)(draw)
 
 
 def new_figure(alt: str, n_columns: int = 1, *, size: tuple[float, float] = (6.6, 3.1), **options: Any) -> Any:
