@@ -9,10 +9,9 @@ import numpy as np
 
 from ..errors import FigureInputError
 from ..experiments import interval
-from .style import DescribedFigure, new_figure, styled
+from .style import LINE_STYLES, DescribedFigure, new_figure, styled
 
 SOFT = "#57606a"
-LINE_STYLES = ("-", "--", "-.", ":")
 BEHIND_STYLES = ("-", "--", ":")
 # Of a legend, in characters: what fits above a figure of usual width, and what a line and the space around it take.
 LEGEND_WIDTH, HANDLE = 76, 9

@@ -161,7 +161,7 @@ def dot_product_map(
     return _heat(products, limit, ends, alt=alt, clip=clip, xlabel="position", size=size, aspect="equal")
 
 
-def _paint(axes: Any, matrix: Tensor, limit: float, n_ticks: int | str, *, nothing: str, **options: Any) -> Any:
+def _paint(axes: Any, matrix: Tensor, limit: float, n_ticks: Any, *, nothing: str, **options: Any) -> Any:
     """Draw a matrix on a scale around zero, in a colour of its own where it holds no number."""
     # PuOr: purple and orange, which colour-blind readers can tell apart.
     colours = matplotlib.colormaps["PuOr_r"].with_extremes(bad=nothing)

@@ -10,9 +10,8 @@ from matplotlib.colors import ListedColormap
 
 from ..errors import FigureInputError
 from ..probing import Spectrum
-from .style import COLOURS, DescribedFigure, new_figure, styled
+from .style import COLOURS, LINE_STYLES, DescribedFigure, new_figure, styled
 
-DASHES = ("-", "--", "-.", ":")
 # The part of viridis that stands out from white paper and from a dark screen.
 POSITIONS = ListedColormap(matplotlib.colormaps["viridis"](np.linspace(0.28, 0.88, 256)))
 
@@ -81,7 +80,7 @@ def component_curves(
     """
     scores = np.asarray(found.components, dtype=float)[:, :n_components]
     figure, axes = new_figure(alt, size=size)
-    for number, (curve, colour, dashes) in enumerate(zip(scores.T, COLOURS, DASHES, strict=False), start=1):
+    for number, (curve, colour, dashes) in enumerate(zip(scores.T, COLOURS, LINE_STYLES, strict=False), start=1):
         axes.plot(found.positions, curve, color=colour, linestyle=dashes, linewidth=1.6, label=str(number))
     axes.set(xlabel="position", ylabel="score")
     figure.legend(loc="outside upper center", ncols=4, title="component")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import matplotlib
+from cycler import cycler
 from matplotlib.figure import Figure
 from PIL import Image
 
@@ -16,6 +17,7 @@ Draw = TypeVar("Draw", bound=Callable[..., Any])
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+LINE_STYLES = ("-", "--", "-.", ":")
 MARKERS = ("o", "s", "^", "D", "v", "P")
 
 STYLE: Any = {
@@ -23,7 +25,7 @@ STYLE: Any = {
     "axes.grid": True,
     "axes.labelcolor": "#24292f",
     "axes.edgecolor": "#8c959f",
-    "axes.prop_cycle": matplotlib.cycler(color=COLOURS),
+    "axes.prop_cycle": cycler(color=COLOURS),
     "axes.spines.right": False,
     "axes.spines.top": False,
     "axes.titlesize": 12.5,
