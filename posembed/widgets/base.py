@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import itertools
 import json
@@ -76,7 +77,9 @@ class InteractiveFigure(anywidget.AnyWidget):
         super().__init_subclass__(**kwargs)
 
     def __init__(self, **state: Any) -> None:
-        self.add_traits(**{name: traitlets.Any(value).tag(sync=True, figure=True) for name, value in state.items()})
+        self.add_traits(
+            **{name: traitlets.Any(copy.deepcopy(value)).tag(sync=True, figure=True) for name, value in state.items()}
+        )
         super().__init__()
         n_characters = len(json.dumps(self.state()))
         if n_characters >= MOST_OF_A_STATE:
