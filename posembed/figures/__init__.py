@@ -1,21 +1,16 @@
 """Static figures in one style. Each is a matplotlib figure that carries its description for those who cannot see it."""
 
-from .components import component_curves
 from .costs import lookup_cost_curves
 from .curves import curves
 from .differences import token_differences
-from .dot_products import dot_product_map
-from .helix import helix_portrait
-from .maps import similarity_maps, table_maps
+from .maps import dot_product_map, similarity_maps, table_heat, table_maps
 from .offsets import offset_profile
-from .probe_scatter import probe_scatter
-from .regions import error_by_region
+from .probes import error_by_region, probe_scatter
 from .rows import row_health
 from .schemes import added_maps, bias_curves, counted_map, damping_curves, frequency_curves, logit_maps, weight_maps
 from .scores import seed_scores
-from .spectrum import explained_variance
+from .spectrum import component_curves, explained_variance, helix_portrait
 from .style import COLOURS, DescribedFigure, new_figure, styled
-from .table_heat import table_heat
 
 __all__ = [
     "COLOURS",

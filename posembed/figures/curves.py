@@ -9,10 +9,9 @@ import numpy as np
 
 from ..errors import FigureInputError
 from ..experiments import interval
-from .style import DescribedFigure, new_figure, styled
+from .style import LINE_STYLES, DescribedFigure, new_figure, styled
 
 SOFT = "#57606a"
-LINE_STYLES = ("-", "--", "-.", ":")
 BEHIND_STYLES = ("-", "--", ":")
 # Of a legend, in characters: what fits above a figure of usual width, and what a line and the space around it take.
 LEGEND_WIDTH, HANDLE = 76, 9
@@ -116,5 +115,13 @@ def _mark(axes: Any, marks: Mapping[str, float | int], place: str) -> None:
     height = 0.97 if place == "top" else 0.03
     for text, x in marks.items():
         axes.axvline(x, color=SOFT, linewidth=1.2, linestyle=":")
-        at = {"xy": (x, height), "xycoords": ("data", "axes fraction"), "va": place}
-        axes.annotate(text, xytext=(5, 0), textcoords="offset points", color=SOFT, fontsize=10.5, **at)
+        axes.annotate(
+            text,
+            xy=(x, height),
+            xycoords=("data", "axes fraction"),
+            xytext=(5, 0),
+            textcoords="offset points",
+            va=place,
+            color=SOFT,
+            fontsize=10.5,
+        )

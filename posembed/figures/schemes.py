@@ -9,7 +9,6 @@ from typing import Any
 import matplotlib
 import torch
 from jaxtyping import Float, Integer
-from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
 from ..encodings import CoPE, PositionScheme, RoPE
@@ -20,7 +19,6 @@ from .curves import curves
 from .maps import table_maps
 from .style import DescribedFigure, new_figure, styled
 
-Schemes = PositionScheme | Mapping[str, PositionScheme]
 OFFSET = "offset, key minus query"
 KEY, QUERY = "position of the key", "position of the query"
 # The logit of a gate that is open, or with the other sign shut, to twelve digits.
@@ -92,7 +90,7 @@ def frequency_curves(
 
 
 def bias_curves(
-    schemes: Schemes,
+    schemes: PositionScheme | Mapping[str, PositionScheme],
     *,
     offsets: Integer[Tensor, " offsets"],
     heads: Sequence[int] = (1,),
@@ -122,8 +120,9 @@ def bias_curves(
         >>> figure.axes[0].lines[0].get_ydata().tolist()
         [-1.0, -0.75, -0.5, -0.25, 0.0]
     """
+    labelled = {"": schemes} if isinstance(schemes, PositionScheme) else schemes
     series = {}
-    for label, each in _labelled(schemes).items():
+    for label, each in labelled.items():
         bias = each.bias_by_offset(offsets)
         if bias is None:
             raise FigureInputError(f"the bias of {type(each).__name__} is no function of the offset; use logit_maps")
@@ -212,7 +211,8 @@ def weight_maps(
             positions=at,
             key_positions=at,
         )
-        _draw_numbers(axes, _behind(weights[0, 0].detach(), objective == CAUSAL), _decimals, most=1.0)
+        seen = _behind(weights[0, 0].detach(), objective == CAUSAL)
+        _draw_numbers(axes, seen, lambda weight: "1" if weight > 0.995 else f"{weight:.2f}".lstrip("0"), most=1.0)
         axes.set(title=objective, xlabel=KEY, ylabel=QUERY)
     return figure
 
@@ -298,9 +298,8 @@ def counted_map(
     """
     if len(tokens) != len(counting):
         raise FigureInputError(f"{len(tokens)} tokens have {len(counting)} gates; give one for each")
-    signs = 2 * torch.tensor(counting, dtype=torch.float32) - 1
     q = torch.ones(1, 1, len(tokens), scheme.d_head)
-    k = q * signs[:, None] * OPEN / math.sqrt(scheme.d_head)
+    k = q * (2.0 * torch.tensor(counting) - 1)[:, None] * OPEN / math.sqrt(scheme.d_head)
     visible = torch.ones(len(tokens), len(tokens)).tril().bool()
     counted = scheme.counted(q, k, visible)[0, 0].round()
     figure, axes = new_figure(alt, size=size)
@@ -309,10 +308,6 @@ def counted_map(
     axes.set_xticks(range(len(tokens)), list(tokens), rotation=90 if max(map(len, tokens)) > 4 else 0)
     axes.set_yticks(range(len(tokens)), list(tokens))
     return figure
-
-
-def _labelled(schemes: Schemes) -> Mapping[str, PositionScheme]:
-    return {"": schemes} if isinstance(schemes, PositionScheme) else schemes
 
 
 def _frequencies(scheme: PositionScheme) -> Tensor:
@@ -357,15 +352,10 @@ def _behind(values: Tensor, causal: bool) -> Tensor:
 
 def _with_few_ticks(figure: DescribedFigure) -> DescribedFigure:
     """Fewer ticks than matplotlib would draw: panels are narrow on a phone."""
-    for axes in figure.axes:
-        if axes.images:
-            axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
-            axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
+    for axes in figure.axes[:-1]:  # the last is the scale of colours
+        axes.locator_params("x", nbins=4)
+        axes.locator_params("y", nbins=5)
     return figure
-
-
-def _decimals(value: float) -> str:
-    return "1" if value > 0.995 else f"{value:.2f}".lstrip("0")
 
 
 def _draw_numbers(

@@ -45,8 +45,8 @@ def seed_scores(
         raise FigureInputError("there is no score to draw; give at least one")
     nested = isinstance(next(iter(scores.values())), Mapping)
     panels: dict[str, Any] = dict(scores) if nested else {"": scores}
-    n_rows = max(map(len, panels.values()))
-    figure, row = new_figure(alt, len(panels), size=size or (6.6, 0.9 + 0.42 * n_rows), squeeze=False)
+    size = size or (6.6, 0.9 + 0.42 * max(map(len, panels.values())))
+    figure, row = new_figure(alt, len(panels), size=size, squeeze=False)
     for axes, (title, panel) in zip(row[0], panels.items(), strict=True):
         for place, values in enumerate(panel.values()):
             summary = interval(values)

@@ -1,14 +1,19 @@
-"""How many directions a position table uses."""
+"""The principal components of a position table: how many it uses, and what they look like."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+import matplotlib
 import numpy as np
+from matplotlib.colors import ListedColormap
 
 from ..errors import FigureInputError
 from ..probing import Spectrum
-from .style import DescribedFigure, new_figure, styled
+from .style import COLOURS, LINE_STYLES, DescribedFigure, new_figure, styled
+
+# The part of viridis that stands out from white paper and from a dark screen.
+POSITIONS = ListedColormap(matplotlib.colormaps["viridis"](np.linspace(0.28, 0.88, 256)))
 
 
 @styled
@@ -47,4 +52,77 @@ def explained_variance(
     axes.set(xlabel="principal components", ylabel="share of the variance", ylim=(0, 1.03))
     if len(spectra) > 1:
         figure.legend(loc="outside upper center", ncols=3)
+    return figure
+
+
+@styled
+def component_curves(
+    found: Spectrum, *, alt: str, n_components: int = 4, size: tuple[float, float] = (4.8, 3.4)
+) -> DescribedFigure:
+    """Draw where each position lies along the first principal components.
+
+    Args:
+        found: from `posembed.probing.spectrum`.
+        alt: the description.
+        n_components: how many, at most 4.
+        size: width and height in inches.
+
+    Returns:
+        The figure, with a curve for each component, against the position.
+
+    Example:
+        >>> from posembed import sinusoidal
+        >>> from posembed.figures import component_curves
+        >>> from posembed.probing import spectrum
+        >>> figure = component_curves(spectrum(sinusoidal(64, 16)), n_components=2, alt="Two waves.")
+        >>> len(figure.axes[0].lines)
+        2
+    """
+    scores = np.asarray(found.components, dtype=float)[:, :n_components]
+    figure, axes = new_figure(alt, size=size)
+    for number, (curve, colour, dashes) in enumerate(zip(scores.T, COLOURS, LINE_STYLES, strict=False), start=1):
+        axes.plot(found.positions, curve, color=colour, linestyle=dashes, linewidth=1.6, label=str(number))
+    axes.set(xlabel="position", ylabel="score")
+    figure.legend(loc="outside upper center", ncols=4, title="component")
+    return figure
+
+
+@styled
+def helix_portrait(found: Spectrum, *, alt: str, size: tuple[float, float] = (4.8, 3.8)) -> DescribedFigure:
+    """Draw two components of a table against each other, the position as colour.
+
+    They are the two that turn together with one frequency, where there are such; else the first two.
+
+    Args:
+        found: from `posembed.probing.spectrum`, of a table with at least two components.
+        alt: the description.
+        size: width and height in inches.
+
+    Returns:
+        The figure, with a point for each position, dark for the first, light for the last.
+
+    Raises:
+        FigureInputError: there is one component alone.
+
+    Example:
+        >>> from posembed import sinusoidal
+        >>> from posembed.figures import helix_portrait
+        >>> from posembed.probing import spectrum
+        >>> figure = helix_portrait(spectrum(sinusoidal(64, 16)), alt="A closed curve.")
+        >>> figure.axes[0].collections[0].get_offsets().shape
+        (64, 2)
+    """
+    scores = np.asarray(found.components, dtype=float)
+    if scores.shape[1] < 2:
+        raise FigureInputError("a table with one principal component has no two to draw against each other")
+    first, second = (0, 1) if found.helix is None else found.helix.components
+    figure, axes = new_figure(alt, size=size)
+    axes.plot(scores[:, first], scores[:, second], color="#8c959f", linewidth=0.8)
+    dots = axes.scatter(scores[:, first], scores[:, second], c=found.positions, cmap=POSITIONS, s=9, zorder=3)
+    # As one picture: a thousand points of a thousand colours are too much for a page.
+    dots.set_rasterized(True)
+    axes.set_aspect("equal", adjustable="datalim")
+    axes.set(xlabel=f"component {first + 1}", ylabel=f"component {second + 1}")
+    bar = figure.colorbar(dots, ax=axes, label="position")
+    bar.solids.set_rasterized(True)
     return figure

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
-from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 import matplotlib
 from cycler import cycler
@@ -14,11 +13,11 @@ from PIL import Image
 
 from ..errors import FigureInputError
 
-P = ParamSpec("P")
-T = TypeVar("T")
+Draw = TypeVar("Draw", bound=Callable[..., Any])
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+LINE_STYLES = ("-", "--", "-.", ":")
 MARKERS = ("o", "s", "^", "D", "v", "P")
 
 STYLE: Any = {
@@ -81,12 +80,11 @@ class DescribedFigure(Figure):
 def _in_few_colours(png: io.BytesIO) -> bytes:
     """The same picture in 256 colours, as many as a colour map has: a third of the bytes that a page has to carry."""
     smaller = io.BytesIO()
-    picture = Image.open(png).convert("RGB").quantize(256, dither=Image.Dither.NONE)
-    picture.save(smaller, "png", optimize=True)
+    Image.open(png).convert("RGB").quantize(256, dither=Image.Dither.NONE).save(smaller, "png", optimize=True)
     return smaller.getvalue()
 
 
-def styled(draw: Callable[P, T]) -> Callable[P, T]:
+def styled(draw: Draw) -> Draw:
     """Run a drawing function in the style of the book.
 
     Example:
@@ -99,13 +97,7 @@ def styled(draw: Callable[P, T]) -> Callable[P, T]:
         >>> line([1, 2, 3]).alt
         'A line through the values.'
     """
-
-    @wraps(draw)
-    def wrapper(*args: P.args, **kwargs: P.kwargs) -> T:
-        with matplotlib.rc_context(STYLE):
-            return draw(*args, **kwargs)
-
-    return wrapper
+    return matplotlib.rc_context(STYLE)(draw)
 
 
 def new_figure(alt: str, n_columns: int = 1, *, size: tuple[float, float] = (6.6, 3.1), **options: Any) -> Any:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any, ClassVar
 
 import anywidget
+import traitlets
+
+from ..errors import FigureInputError
 
 STATIC = Path(__file__).parent / "static"
+# In characters: a page of the book has to carry it.
+MOST_OF_A_STATE = 200_000
 
 # A model with the part of anywidget's interface that the figures use. `started` marks the element, because JupyterLab
 # may show one output twice.
@@ -43,9 +49,12 @@ figure.default.render({{ model, el }});
 class InteractiveFigure(anywidget.AnyWidget):
     """A figure from one ES module, wherever it is shown.
 
-    A subclass names its module in ``module``, tags what the module reads with ``sync=True, figure=True`` and draws
-    ``fallback_html`` for readers without JavaScript. With a kernel it is an ordinary widget, without one the
-    ``text/html`` form in its output runs in the page: the same module, with its state as JSON.
+    A subclass names its module in ``module``, hands what the module reads to ``super().__init__`` by name, and draws
+    ``fallback_html`` for readers without JavaScript. With a kernel it is an ordinary widget with these names as traits,
+    without one the ``text/html`` form in its output runs in the page: the same module, with its state as JSON.
+
+    Raises:
+        FigureInputError: more numbers than a page has room for.
 
     Example:
         >>> from posembed.widgets import LookupFigure
@@ -54,6 +63,8 @@ class InteractiveFigure(anywidget.AnyWidget):
     """
 
     module: ClassVar[str]
+    # What to do where its numbers are too many for a page.
+    remedy: ClassVar[str] = "show less"
     # ipywidgets 7, which Colab has, would display a widget by itself, without the page form.
     _ipython_display_ = None
     _numbers: ClassVar[dict[str, Iterator[int]]] = {}
@@ -64,6 +75,18 @@ class InteractiveFigure(anywidget.AnyWidget):
             cls._esm, cls._css = cls.source(), cls.stylesheet()
             cls._numbers[cls.__name__] = itertools.count()
         super().__init_subclass__(**kwargs)
+
+    def __init__(self, **state: Any) -> None:
+        self.add_traits(
+            **{name: traitlets.Any(copy.deepcopy(value)).tag(sync=True, figure=True) for name, value in state.items()}
+        )
+        super().__init__()
+        n_characters = len(json.dumps(self.state()))
+        if n_characters >= MOST_OF_A_STATE:
+            raise FigureInputError(
+                f"the numbers of this figure take {n_characters} characters, and a page has room for "
+                f"{MOST_OF_A_STATE}; {self.remedy}"
+            )
 
     @classmethod
     def source(cls) -> str:
@@ -106,16 +129,30 @@ class InteractiveFigure(anywidget.AnyWidget):
 
 
 def html_table(caption: str, header: list[str], rows: list[list[str]]) -> str:
-    """Make a plain HTML table, the usual fallback of a figure. Texts are escaped.
-
-    Example:
-        >>> from posembed.widgets.base import html_table
-        >>> html_table("a < b", ["x"], [["1"]])[:37]
-        '<table><caption>a &lt; b</caption><th'
-    """
+    """Make a plain HTML table, the fallback of a figure, which says that it is one. Texts are escaped."""
+    caption = f"Interactive figure (needs JavaScript): {caption}"
     head = "".join(f'<th scope="col">{escape(text)}</th>' for text in header)
     body = "".join("<tr>" + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>" for row in rows)
     return f"<table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def choose(what: str, given: Any, known: Sequence[Any]) -> Any:
+    """Return what is given, which must be one of those that are known."""
+    if type(given) not in map(type, known) or given not in known:
+        raise FigureInputError(f"{what} is {given!r}; choose among {', '.join(map(str, known))}")
+    return given
+
+
+def rounded(numbers: Any, decimals: int) -> Any:
+    """Round a number, or lists of them: each machine writes the same text then."""
+    if isinstance(numbers, list):
+        return [rounded(each, decimals) for each in numbers]
+    return round(numbers, decimals)
+
+
+def signed(number: Any) -> str:
+    """Write a number with a real minus sign."""
+    return str(number).replace("-", "\u2212")
 
 
 def _script_safe(value: Any) -> str:

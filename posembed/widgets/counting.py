@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-import traitlets
 
-from ..errors import FigureInputError
 from ..mechanisms import CountingTransformer
 from ..mechanisms.counting import COUNT, MARK, SHARE
-from .base import InteractiveFigure, html_table
+from .base import InteractiveFigure, choose, html_table
 
 # Some words come again: which one stands at a place does not matter. They are few and short, for a phone.
 WORDS = ["bos", "the", "cat", "bit", "the", "dog", "and", "the", "dog", "bit", "it"]
 N_TOKENS = len(WORDS)
 VOCABULARY = list(dict.fromkeys(WORDS))
+LENGTHS = range(2, N_TOKENS + 1)
 
 
 class CountingFigure(InteractiveFigure):
@@ -27,11 +26,9 @@ class CountingFigure(InteractiveFigure):
 
     Args:
         n_positions: up to where the network counts at first, 2 to 11; by default as far as the text goes.
-        **traits: what else holds at first: token (1 to 11), causal, and order, which says which word of the text stands
-            at each place. The first word carries the mark and stays.
 
     Raises:
-        FigureInputError: numbers outside these, or an order that leaves out a word or moves the first.
+        FigureInputError: another number.
 
     Example:
         >>> from posembed.widgets import CountingFigure
@@ -42,18 +39,19 @@ class CountingFigure(InteractiveFigure):
 
     module = "counting.js"
 
-    words = traitlets.List(traitlets.Unicode(), WORDS).tag(sync=True, figure=True)
-    marks = traitlets.List(traitlets.Float()).tag(sync=True, figure=True)
-    networks: traitlets.List = traitlets.List().tag(sync=True, figure=True)
-    order = traitlets.List(traitlets.Int(), list(range(N_TOKENS))).tag(sync=True, figure=True)
-    token = traitlets.Int(4).tag(sync=True, figure=True)
-    n_positions = traitlets.Int().tag(sync=True, figure=True)
-    causal = traitlets.Bool(True).tag(sync=True, figure=True)
-
-    def __init__(self, n_positions: int = N_TOKENS, **traits: Any) -> None:
-        _check(traits | {"n_positions": n_positions})
-        networks = [_network(length) for length in range(2, N_TOKENS + 1)]
-        super().__init__(n_positions=n_positions, marks=_marks(), networks=networks, **traits)
+    def __init__(self, n_positions: int = N_TOKENS) -> None:
+        choose("n_positions", n_positions, LENGTHS)
+        # What each word carries of the mark, which no length changes.
+        marks = _model(2).words(_ids(WORDS))[0, :, MARK].tolist()
+        super().__init__(
+            words=WORDS,
+            marks=marks,
+            networks=[_network(length) for length in LENGTHS],
+            order=list(range(N_TOKENS)),
+            token=4,
+            n_positions=n_positions,
+            causal=True,
+        )
 
     def fallback_html(self) -> str:
         """Show for each token how many it sees, what arrives, and what comes out with the mask and without."""
@@ -64,8 +62,7 @@ class CountingFigure(InteractiveFigure):
         model.attention.causal = False
         columns = (words, steps.attention[0].count_nonzero(-1), steps.share[0], steps.count[0], model(ids)[0])
         return html_table(
-            "Interactive figure (needs JavaScript): a causal layer without positions counts its tokens, up to "
-            f"{self.n_positions}. Token by token:",
+            f"a causal layer without positions counts its tokens, up to {self.n_positions}. Token by token:",
             ["place", "word", "sees", "arrives of the mark", "comes out", "comes out without the mask"],
             [
                 [str(place), word, str(int(seen)), f"{share:.3f}", f"{count:.6g}", f"{unmasked:.6g}"]
@@ -84,11 +81,6 @@ def _ids(words: list[str]) -> torch.Tensor:
     return torch.tensor([[VOCABULARY.index(word) for word in words]])
 
 
-def _marks() -> list[float]:
-    """What each word carries of the mark."""
-    return _model(2).words(_ids(WORDS))[0, :, MARK].tolist()
-
-
 def _network(n_positions: int) -> dict[str, Any]:
     """Read the weights between the share that arrives and the position that comes out; all others are zero."""
     layers: Any = _model(n_positions).feed_forward
@@ -100,14 +92,3 @@ def _network(n_positions: int) -> dict[str, Any]:
         "weights": last.weight[COUNT].tolist(),
         "bias": last.bias[COUNT].item(),
     }
-
-
-def _check(given: dict[str, Any]) -> None:
-    for name, least in (("n_positions", 2), ("token", 1)):
-        number = given.get(name, least)
-        if not isinstance(number, int) or isinstance(number, bool) or not least <= number <= N_TOKENS:
-            raise FigureInputError(f"{name} is {number!r}; give a whole number from {least} to {N_TOKENS}")
-    places = list(range(N_TOKENS))
-    order = given.get("order", places)
-    if not isinstance(order, list) or len(order) != N_TOKENS or any(place not in order for place in places) or order[0]:
-        raise FigureInputError(f"order is {order!r}; give a list of 0 to {N_TOKENS - 1}, each once, and 0 first")

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import traitlets
-
 from ..errors import FigureInputError, RunError
 from ..experiments import RunResult, interval, load_runs
 from ..experiments.nopos import PUBLISHED_SCHEMES, published_probe, reported
 from ..experiments.nopos.published import PUBLISHED_LENGTH
-from .base import InteractiveFigure, html_table
+from .base import InteractiveFigure, choose, html_table, rounded, signed
 
 NAMES = {"nopos": "no positions", "learned": "learned", "sinusoidal": "sinusoidal", "alibi": "ALiBi", "rope": "RoPE"}
 # Those parts of the study whose models were probed at every layer: a name, that of the part, and the schemes.
@@ -35,19 +33,13 @@ class LayerErrorFigure(InteractiveFigure):
         runs: of the study, those that chose the learning rates among them; those of the package by default.
         group: of models, shown at first: "causal", "watched" (the same, probed on the way), "larger" or "masked". None:
             the first that is complete.
-        schemes: switched on at first; all by default.
-        seeds: switched on at first; all by default.
-        step: how many steps the models were trained for; all by default. Only "watched" has others.
-        layer: that is read out at first, from 0 for what enters the first layer; by default in the middle.
-        **traits: paper, whether the paper's curves stand behind.
 
     Raises:
-        FigureInputError: what are no runs, none of which a group is complete, or a group, scheme, seed, step or layer
-            that there is not.
+        FigureInputError: what are no runs, none of which a group is complete, or a group that there is not.
 
     Example:
         >>> from posembed.widgets import LayerErrorFigure
-        >>> figure = LayerErrorFigure(group="masked", schemes=["nopos"])
+        >>> figure = LayerErrorFigure(group="masked")
         >>> group = next(each for each in figure.groups if each["key"] == figure.group)
         >>> group["name"], group["middle"], [scheme["key"] for scheme in group["schemes"]]
         ('small masked: 4 layers, width 64', 16.0, ['nopos', 'learned'])
@@ -55,49 +47,33 @@ class LayerErrorFigure(InteractiveFigure):
 
     module = "layer_errors.js"
 
-    groups: traitlets.List = traitlets.List().tag(sync=True, figure=True)
-    known: traitlets.List = traitlets.List().tag(sync=True, figure=True)
-    published: traitlets.Dict = traitlets.Dict().tag(sync=True, figure=True)
-    group = traitlets.Unicode().tag(sync=True, figure=True)
-    schemes = traitlets.List(traitlets.Unicode()).tag(sync=True, figure=True)
-    seeds = traitlets.List(traitlets.Int()).tag(sync=True, figure=True)
-    step = traitlets.Int().tag(sync=True, figure=True)
-    depth = traitlets.Float().tag(sync=True, figure=True)
-    paper = traitlets.Bool(True).tag(sync=True, figure=True)
-
-    def __init__(
-        self,
-        runs: Sequence[RunResult] | None = None,
-        *,
-        group: str | None = None,
-        schemes: Sequence[str] | None = None,
-        seeds: Sequence[int] | None = None,
-        step: int | None = None,
-        layer: int | None = None,
-        **traits: Any,
-    ) -> None:
+    def __init__(self, runs: Sequence[RunResult] | None = None, *, group: str | None = None) -> None:
         groups = _groups(load_runs("nopos") if runs is None else runs)
-        chosen = groups[_key(group, groups)]
-        n_layers, steps = chosen["n_layers"], chosen["steps"]
-        own_schemes = [scheme["key"] for scheme in chosen["schemes"]]
-        layer = _one("layer", n_layers // 2 if layer is None else layer, range(n_layers + 1))
+        if group in list(GROUPS) and group not in groups:
+            raise FigureInputError(
+                f"group is {group!r}, of which some runs are missing; choose among {', '.join(groups)}, or run "
+                "posembed grid nopos"
+            )
+        chosen = groups[next(iter(groups)) if group is None else choose("group", group, list(groups))]
+        n_layers = chosen["n_layers"]
         super().__init__(
             groups=list(groups.values()),
             known=[{"key": key, "name": name} for key, name in NAMES.items()],
             published=_published(),
             group=chosen["key"],
-            schemes=list(NAMES) if schemes is None else _some("schemes", schemes, own_schemes),
-            seeds=_all_seeds(groups) if seeds is None else _some("seeds", seeds, chosen["seeds"]),
-            step=_one("step", steps[-1] if step is None else step, steps),
-            depth=layer / n_layers,
-            **traits,
+            schemes=list(NAMES),
+            seeds=sorted({seed for each in groups.values() for seed in each["seeds"]}),
+            step=chosen["steps"][-1],
+            # The layer in the middle, as a share of the depth.
+            depth=n_layers // 2 / n_layers,
+            paper=True,
         )
 
     def fallback_html(self) -> str:
         """Show the mean error of the chosen models by layer and scheme, at each step where they were probed."""
         group = next(group for group in self.groups if group["key"] == self.group)
         return html_table(
-            "Interactive figure (needs JavaScript): how far off a probe reads positions from each layer, in positions, "
+            "how far off a probe reads positions from each layer, in positions, "
             f"on the mean of {len(group['seeds'])} seeds with 95 % intervals. {group['about']} Always the middle: "
             f"{_words(group['middle'])}; at random: {_words(group['random'])}.",
             ["after steps", "layer", *(NAMES[scheme["key"]] for scheme in group["schemes"])],
@@ -175,40 +151,15 @@ def _scheme(key: str, probes: list[dict[int, list[float]]], steps: list[int]) ->
 
 def _interval(errors: Sequence[float]) -> list[float]:
     found = interval(errors)
-    return [round(each, DECIMALS) for each in (found.mean, found.low, found.high)]
+    return rounded([found.mean, found.low, found.high], DECIMALS)
 
 
 def _published() -> dict[str, Any]:
     """The paper's curves, in shares of always guessing the middle."""
-    shares = {scheme: [round(each, DECIMALS) for each in published_probe(scheme)] for scheme in PUBLISHED_SCHEMES}
+    shares = {scheme: rounded(list(published_probe(scheme)), DECIMALS) for scheme in PUBLISHED_SCHEMES}
     n_layers = len(shares["nopos"]) - 1
     about = f"Haviv et al. (2022), causal models of {n_layers} layers, texts of {PUBLISHED_LENGTH} tokens"
     return {"about": about, "shares": shares}
-
-
-def _all_seeds(groups: Mapping[str, dict[str, Any]]) -> list[int]:
-    return sorted({seed for group in groups.values() for seed in group["seeds"]})
-
-
-def _key(group: Any, groups: Mapping[str, dict[str, Any]]) -> str:
-    if group in list(GROUPS) and group not in groups:
-        raise FigureInputError(
-            f"group is {group!r}, of which some runs are missing; choose among {', '.join(groups)}, or run posembed "
-            "grid nopos"
-        )
-    return next(iter(groups)) if group is None else _one("group", group, list(groups))
-
-
-def _one(what: str, given: Any, known: Sequence[Any]) -> Any:
-    if type(given) is not type(known[0]) or given not in known:
-        raise FigureInputError(f"{what} is {given!r}; choose among {', '.join(map(str, known))}")
-    return given
-
-
-def _some(what: str, given: Any, known: Sequence[Any]) -> list[Any]:
-    if not isinstance(given, list | tuple) or any(each not in known for each in given):
-        raise FigureInputError(f"{what} is {given!r}; give a list of some of {', '.join(map(str, known))}")
-    return list(given)
 
 
 def _cell(scheme: Mapping[str, Any], step: int, layer: int) -> str:
@@ -219,4 +170,4 @@ def _cell(scheme: Mapping[str, Any], step: int, layer: int) -> str:
 def _words(error: float) -> str:
     """An error in positions, as exact as a few seeds can tell; never minus zero."""
     decimals = 1 if abs(error) >= 0.995 else 2
-    return f"{round(error, decimals) + 0.0:.{decimals}f}".replace("-", "−")
+    return signed(f"{round(error, decimals) + 0.0:.{decimals}f}")

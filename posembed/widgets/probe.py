@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
-import traitlets
+import numpy as np
 
 from ..errors import FigureInputError
-from .base import InteractiveFigure, html_table
-
-if TYPE_CHECKING:
-    from ..experiments import SplitScore, TableStudy
-    from ..probing import Split
+from ..experiments import SplitScore, TableStudy, stored_studies, study_table
+from ..probing import constant_guess, split_rows
+from .base import InteractiveFigure, choose, html_table, rounded
 
 PROBES = {"ols": "least squares", "ridge": "ridge regression"}
 SPLITS = {
@@ -49,7 +46,6 @@ CONTROLS = {
     ),
 }
 DECIMALS = 3
-MOST_OF_A_STATE = 200_000
 
 
 class ProbeFigure(InteractiveFigure):
@@ -62,58 +58,49 @@ class ProbeFigure(InteractiveFigure):
         studies: by name, a `TableStudy` or what `posembed.load_table` takes, which is measured now. None: the studies
             that the package holds.
         probe: "ols" or "ridge".
-        **traits: what is chosen at first: table (a name), split ("even-odd", "all", "folds" or "half"), control
-            ("table", "permuted labels" or "random table") and position (of the row that is read out).
 
     Raises:
         FigureInputError: no studies, an unknown probe, one that a study lacks or that is not finite, points of other
-            rows than the study's, a table, split, control or position that there is not, or more than fits on a page.
+            rows than the study's, or more than fits on a page.
 
     Example:
         >>> from posembed import sinusoidal
         >>> from posembed.widgets import ProbeFigure
-        >>> figure = ProbeFigure({"sinusoidal": sinusoidal(64, 16)}, split="half")
+        >>> figure = ProbeFigure({"sinusoidal": sinusoidal(64, 16)})
         >>> score = figure.tables[0]["scores"]["half"]
         >>> score["guess"], score["fitted"], score["constant"]
         (15.5, [0, 31], 32.0)
     """
 
     module = "probe.js"
+    remedy = "show fewer tables"
 
-    tables: traitlets.List = traitlets.List().tag(sync=True, figure=True)
-    splits: traitlets.List = traitlets.List().tag(sync=True, figure=True)
-    controls: traitlets.List = traitlets.List().tag(sync=True, figure=True)
-    probe = traitlets.Unicode().tag(sync=True, figure=True)
-    table = traitlets.Unicode().tag(sync=True, figure=True)
-    split = traitlets.Unicode("even-odd").tag(sync=True, figure=True)
-    control = traitlets.Unicode("table").tag(sync=True, figure=True)
-    position = traitlets.Int().tag(sync=True, figure=True)
-
-    def __init__(self, studies: Mapping[str, Any] | None = None, *, probe: str = "ols", **traits: Any) -> None:
-        if probe not in PROBES:
-            raise FigureInputError(f"probe is {probe!r}; choose among {', '.join(PROBES)}")
-        studied = _studied(studies)
+    def __init__(self, studies: Mapping[str, Any] | None = None, *, probe: str = "ols") -> None:
+        choose("probe", probe, list(PROBES))
+        given = stored_studies() if studies is None else studies
+        if not isinstance(given, Mapping) or not given or not all(isinstance(name, str) for name in given):
+            raise FigureInputError(
+                "there is no table to show; give some by name, such as {'gpt2': study_table('gpt2')}"
+            )
+        studied = {name: each if isinstance(each, TableStudy) else study_table(each) for name, each in given.items()}
         short = _short(studied)
         tables = [_panel(name, study, probe) | {"short": short[name]} for name, study in studied.items()]
-        traits.setdefault("table", tables[0]["name"])
-        _check_choices(tables, traits)
-        chosen = next(each for each in tables if each["name"] == traits["table"])
-        # Away from the middle, where the exact line and the constant guess cross.
-        traits.setdefault("position", 3 * chosen["n_positions"] // 8)
         super().__init__(
-            tables=tables, splits=_choices(SPLITS), controls=_choices(CONTROLS), probe=PROBES[probe], **traits
+            tables=tables,
+            splits=_choices(SPLITS),
+            controls=_choices(CONTROLS),
+            probe=PROBES[probe],
+            table=tables[0]["name"],
+            split="even-odd",
+            control="table",
+            # Away from the middle, where the exact line and the constant guess cross.
+            position=3 * tables[0]["n_positions"] // 8,
         )
-        if not 0 <= self.position < chosen["n_positions"]:
-            raise FigureInputError(
-                f"position is {self.position}; the rows of {self.table} are 0 to {chosen['n_positions'] - 1}"
-            )
-        _check_size(self.state())
 
     def fallback_html(self) -> str:
         """Show the test error of each table and split, beside what knows nothing of the table."""
         return html_table(
-            f"Interactive figure (needs JavaScript): {self.probe} from the rows of each table to their "
-            "positions. Errors in positions, with 95 % intervals:",
+            f"{self.probe} from the rows of each table to their positions. Errors in positions, with 95 % intervals:",
             ["table", "split", "test error", "constant guess", "permuted labels", "random table"],
             [
                 [table["name"], split["name"], *_in_words(table["scores"][split["key"]])]
@@ -123,24 +110,14 @@ class ProbeFigure(InteractiveFigure):
         )
 
 
-def _studied(studies: Any) -> dict[str, TableStudy]:
-    """Measure what is not a study yet."""
-    from ..experiments import TableStudy, stored_studies, study_table
-
-    given = stored_studies() if studies is None else studies
-    if not isinstance(given, Mapping) or not given or not all(isinstance(name, str) for name in given):
-        raise FigureInputError("there is no table to show; give some by name, such as {'gpt2': study_table('gpt2')}")
-    return {name: each if isinstance(each, TableStudy) else study_table(each) for name, each in given.items()}
-
-
 def _panel(name: str, study: TableStudy, probe: str) -> dict[str, Any]:
     """What the module needs of a study."""
     scores = {score.split: score for score in study.scores if score.probe == probe}
-    for split in SPLITS:
-        if split not in scores:
-            raise FigureInputError(
-                f"{name} was not studied with the probe {probe} and the split {split}; study it with study_table"
-            )
+    missing = next((split for split in SPLITS if split not in scores), None)
+    if missing is not None:
+        raise FigureInputError(
+            f"{name} was not studied with the probe {probe} and the split {missing}; study it with study_table"
+        )
     return {
         "name": name,
         "about": _about(study),
@@ -160,16 +137,12 @@ def _about(study: TableStudy) -> str:
     is_commit = re.fullmatch(r"[0-9a-f]{40}", study.revision)
     origin = f"revision {study.revision[:10]}" if is_commit else study.revision
     when = f"stored: measured {study.measured}" if study.stored else f"measured now, {study.measured}"
-    rows = f"{study.n_positions} rows of {study.d_model} numbers{_untrained(study.untrained_rows)}"
-    return f"{study.source}, {origin}: {rows} ({when})."
-
-
-def _untrained(rows: tuple[int, ...]) -> str:
-    if not rows:
-        return ""
-    if len(rows) == 1:
-        return f", of which row {rows[0]} looks untrained"
-    return f", of which {len(rows)} between {rows[0]} and {rows[-1]} look untrained"
+    untrained, which = study.untrained_rows, ""
+    if len(untrained) == 1:
+        which = f", of which row {untrained[0]} looks untrained"
+    elif untrained:
+        which = f", of which {len(untrained)} between {untrained[0]} and {untrained[-1]} look untrained"
+    return f"{study.source}, {origin}: {study.n_positions} rows of {study.d_model} numbers{which} ({when})."
 
 
 def _score(name: str, study: TableStudy, score: SplitScore) -> dict[str, Any]:
@@ -183,41 +156,28 @@ def _score(name: str, study: TableStudy, score: SplitScore) -> dict[str, Any]:
         "permuted labels": score.permuted_labels,
         "random table": score.random_table,
     }
-    positions, predicted = _points(score)
-    numbers = [*errors.values(), *(each for row in predicted.values() for each in row)]
+    places = {control: [position for position, _ in points] for control, points in score.points.items()}
+    predicted = {control: [value for _, value in points] for control, points in score.points.items()}
     # Where a stored number was not finite, there is None.
+    numbers = [*errors.values(), *(value for values in predicted.values() for value in values)]
     if not all(each is not None and math.isfinite(each) for each in numbers):
         raise FigureInputError(
             f"the probe {score.probe} of {name} with the split {score.split} is not finite; leave it out"
         )
-    if predicted.keys() != CONTROLS.keys() or not positions:
+    positions = places.get("table")
+    if not positions or places != dict.fromkeys(CONTROLS, positions):
         raise FigureInputError(
             f"the points of {name} with the split {score.split} are not of the same rows for the table, permuted "
             "labels and a random table; study it again with study_table"
         )
-    rounded = {key: round(value, DECIMALS) for key, value in errors.items()}
     its = {"held_out": score.held_out, "positions": positions, "predicted": predicted}
-    return rounded | its | _rows(study, score.split)
+    return {key: rounded(value, DECIMALS) for key, value in errors.items()} | its | _rows(study, score.split)
 
 
-def _points(score: SplitScore) -> tuple[list[int], dict[str, list[float]]]:
-    """The positions, and the predictions of each control that has points at exactly these."""
-    positions = [position for position, _ in score.points.get("table", ())]
-    return positions, {
-        control: [predicted for _, predicted in points]
-        for control, points in score.points.items()
-        if [position for position, _ in points] == positions
-    }
-
-
-def _rows(study: TableStudy, split: str) -> dict[str, Any]:
+def _rows(study: TableStudy, split: Any) -> dict[str, Any]:
     """How many rows are tested, where the constant guess lies, and the stretch that was fitted where there is one."""
-    import numpy as np
-
-    from ..probing import constant_guess, split_rows
-
     positions = np.arange(*study.rows)
-    parts = split_rows(positions, cast("Split", split))
+    parts = split_rows(positions, split)
     # Five folds have a guess each, a few positions apart: one line for all stands at their mean.
     guess = float(np.mean([constant_guess(positions[part.train]) for part in parts]))
     fitted = [int(positions[index]) for index in parts[0].train[[0, -1]]] if split == "half" else []
@@ -234,19 +194,3 @@ def _in_words(score: dict[str, Any]) -> list[str]:
     if not score["held_out"]:
         own = f"no test; {score['error']:.2f} on the rows it was fitted to"
     return [own, *(f"{score[key]:.2f}" for key in ("constant", "permuted labels", "random table"))]
-
-
-def _check_choices(tables: list[dict[str, Any]], traits: dict[str, Any]) -> None:
-    names = [table["name"] for table in tables]
-    for trait, known in (("table", names), ("split", list(SPLITS)), ("control", list(CONTROLS))):
-        if trait in traits and traits[trait] not in known:
-            raise FigureInputError(f"{trait} is {traits[trait]!r}; choose among {', '.join(known)}")
-
-
-def _check_size(state: dict[str, Any]) -> None:
-    n_characters = len(json.dumps(state))
-    if n_characters >= MOST_OF_A_STATE:
-        raise FigureInputError(
-            f"the numbers of this figure take {n_characters} characters, and a page has room for {MOST_OF_A_STATE}; "
-            "show fewer tables"
-        )

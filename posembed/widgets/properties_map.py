@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import string
 from collections.abc import Mapping
@@ -10,18 +9,16 @@ from typing import Any
 
 import numpy as np
 import torch
-import traitlets
 from torch import Tensor
 
 from ..encodings import alibi_slopes, sinusoidal
 from ..errors import FigureInputError, PosembedError
 from ..similarity import Properties, properties_of_matrix
-from .base import InteractiveFigure, html_table
+from .base import InteractiveFigure, html_table, rounded
 
 PROPERTIES = ("monotonicity", "translation_invariance", "symmetry")
 # More cells than this a side are too small to point at.
 MOST_ROWS = 64
-MOST_OF_A_STATE = 200_000
 LETTERS = string.ascii_uppercase + string.ascii_lowercase + string.digits + "+/"
 # Three letters make a number below 2^18: the middle for zero, and 0 for what is not seen. A value's unit, 2^16 steps,
 # is the power of two below the largest, so that multiples of a half, a quarter and so on stay what they are.
@@ -30,13 +27,15 @@ MIDDLE, STEPS = 2**17, 2**16
 # larger: one row of a table may be.
 COLOURED, FAR = 0.98, 1.25
 
+SEED = 0
 N_POSITIONS = 48
 D_MODEL = 64
 D_HEAD = 16
 # The same text on every machine, whatever the order of its sums.
 DECIMALS = 6
 NOTE = (
-    "The first matrix has all three properties; each of the next three breaks one of them. Random numbers: seed {seed}."
+    "The first matrix has all three properties; each of the next three breaks one of them. "
+    f"Random numbers: seed {SEED}."
 )
 
 Given = Tensor | np.ndarray
@@ -54,80 +53,51 @@ class PropertiesFigure(InteractiveFigure):
             attention map. Where a matrix is causal, the cells above its diagonal hold zero or minus infinity. None:
             examples of 48 positions that keep or break single properties, drawn in double precision.
         max_offset: the largest offset that monotonicity compares; None: all.
-        seed: of the examples.
         note: what the reader must know of the matrices, such as which checkpoint they are from.
-        **traits: what is chosen at first: matrix, a name, and cell, a row and a column.
 
     Raises:
         FigureInputError: no matrices, one that is not square, is too large, or is not finite (but for minus infinity
-            above the diagonal), more of them than a page has room for, a max_offset below 1, an unknown matrix or cell.
+            above the diagonal), more of them than a page has room for, a max_offset below 1.
 
     Example:
         >>> import torch
         >>> from posembed.widgets import PropertiesFigure
         >>> at = torch.arange(6.0)
-        >>> figure = PropertiesFigure({"signed distance": at - at[:, None]}, cell=[2, 0])
+        >>> figure = PropertiesFigure({"signed distance": at - at[:, None]})
         >>> figure.matrices[0]["properties"]
         {'monotonicity': 0.5, 'translation_invariance': 1.0, 'symmetry': 0.0}
     """
 
     module = "properties.js"
-
-    matrices: traitlets.List = traitlets.List().tag(sync=True, figure=True)
-    max_offset = traitlets.Int(None, allow_none=True).tag(sync=True, figure=True)
-    note = traitlets.Unicode().tag(sync=True, figure=True)
-    matrix = traitlets.Unicode().tag(sync=True, figure=True)
-    cell = traitlets.List(traitlets.Int()).tag(sync=True, figure=True)
+    remedy = "show fewer matrices, or fewer rows of each"
 
     def __init__(
-        self,
-        matrices: Mapping[str, Given] | None = None,
-        *,
-        max_offset: int | None = None,
-        seed: int = 0,
-        note: str = "",
-        **traits: Any,
+        self, matrices: Mapping[str, Given] | None = None, *, max_offset: int | None = None, note: str = ""
     ) -> None:
         if matrices is None:
-            matrices, note = _examples(seed), note or NOTE.format(seed=seed)
+            matrices, note = _examples(), note or NOTE
         if not isinstance(matrices, Mapping) or not matrices:
             raise FigureInputError("give matrices by name, such as {'my table': rows @ rows.T}")
         packed = [_packed(name, given, max_offset) for name, given in matrices.items()]
-        traits = {"matrix": packed[0]["name"]} | traits
-        n = next((each["n"] for each in packed if each["name"] == traits["matrix"]), 0)
-        traits.setdefault("cell", [max(1, n // 3), n // 6])
-        super().__init__(matrices=packed, max_offset=max_offset, note=note, **traits)
-        self._check(n)
+        name, n = packed[0]["name"], packed[0]["n"]
+        cell = [max(1, n // 3), n // 6]
+        super().__init__(matrices=packed, max_offset=max_offset, note=note, matrix=name, cell=cell)
 
     def fallback_html(self) -> str:
         """Show the three numbers of each matrix."""
         reach = "" if self.max_offset is None else f" Monotonicity compares offsets up to {self.max_offset}."
         return html_table(
-            f"Interactive figure (needs JavaScript): three properties of matrices of positions, cell by cell.{reach} "
-            "Of the whole matrices:",
+            f"three properties of matrices of positions, cell by cell.{reach} Of the whole matrices:",
             ["matrix", *(name.replace("_", " ") for name in PROPERTIES)],
             [[each["name"], *(_shown(each["properties"][name]) for name in PROPERTIES)] for each in self.matrices],
         )
-
-    def _check(self, n: int) -> None:
-        names = [each["name"] for each in self.matrices]
-        if self.matrix not in names:
-            raise FigureInputError(f"matrix is {self.matrix!r}; choose among {', '.join(names)}")
-        if len(self.cell) != 2 or not all(0 <= place < n for place in self.cell):
-            raise FigureInputError(f"cell is {self.cell}; give a row and a column from 0 to {n - 1}")
-        n_characters = len(json.dumps(self.state()))
-        if n_characters >= MOST_OF_A_STATE:
-            raise FigureInputError(
-                f"the numbers of this figure take {n_characters} characters, and a page has room for "
-                f"{MOST_OF_A_STATE}; show fewer matrices, or fewer rows of each"
-            )
 
 
 def _packed(name: Any, given: Any, max_offset: int | None) -> dict[str, Any]:
     """Pack a matrix: three letters a cell for its value, one for its place in its row's order, which rounding loses."""
     if not isinstance(name, str) or not name.strip():
         raise FigureInputError(f"a matrix is named {name!r}; give it a name to choose it by")
-    found = _measured(name, given, max_offset)
+    found = _measured(name, given, max_offset).to_dict()
     values = _array(given)
     seen = np.isfinite(values)
     future = _future(values)
@@ -142,13 +112,8 @@ def _packed(name: Any, given: Any, max_offset: int | None) -> dict[str, Any]:
         "future": future,
         "values": _letters(np.where(seen, codes, 0), 3),
         "order": _letters(np.stack([np.unique(row, return_inverse=True)[1] for row in values]), 1),
-        "properties": _rounded(found),
+        "properties": {each: None if found[each] is None else rounded(found[each], DECIMALS) for each in PROPERTIES},
     }
-
-
-def _rounded(found: Properties) -> dict[str, float | None]:
-    numbers = found.to_dict()
-    return {name: None if (value := numbers[name]) is None else round(value, DECIMALS) for name in PROPERTIES}
 
 
 def _measured(name: str, given: Any, max_offset: int | None) -> Properties:
@@ -197,9 +162,9 @@ def _shown(value: float | None) -> str:
     return "undefined" if value is None else f"{value:.3f}"
 
 
-def _examples(seed: int) -> dict[str, Given]:
+def _examples() -> dict[str, Given]:
     """Matrices that keep or break single properties."""
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(SEED)
     at = torch.arange(N_POSITIONS, dtype=torch.float64)
     offsets = at - at[:, None]
     gentle, steep = alibi_slopes(8)[[2, 1]]

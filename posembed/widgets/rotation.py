@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
 import torch
-import traitlets
 from torch import Tensor
 
 from ..encodings import RoPE, sinusoidal
-from ..errors import FigureInputError
-from .base import InteractiveFigure, html_table
+from .base import InteractiveFigure, choose, html_table, rounded
+from .sinusoids import check_waves
 
 VIEWS = {"offset": "sinusoids: an offset is a rotation", "rope": "RoPE: a query and a key"}
 # More clock faces than eight are too small to read.
@@ -31,12 +27,9 @@ class RotationFigure(InteractiveFigure):
         view: "offset" or "rope", the view at first.
         d_model: the width of the rows and vectors: even, and at most 16. Each pair of columns is a clock face.
         base: as for `posembed.sinusoidal`, above 1. The default lets four pairs turn visibly.
-        seed: of the query and the key.
-        **traits: where the sliders stand at first: position (0 to 40), offset (0 to 24), query_position and
-            key_position (0 to 32), shift (0 to 100).
 
     Raises:
-        FigureInputError: a view, width, base or place of a slider outside these.
+        FigureInputError: a view, width or base outside these.
 
     Example:
         >>> from posembed.widgets import RotationFigure
@@ -47,25 +40,24 @@ class RotationFigure(InteractiveFigure):
 
     module = "rotation.js"
 
-    view = traitlets.Unicode().tag(sync=True, figure=True)
-    views: traitlets.Dict = traitlets.Dict(VIEWS).tag(sync=True, figure=True)
-    farthest: traitlets.Dict = traitlets.Dict(FARTHEST).tag(sync=True, figure=True)
-    base = traitlets.Float().tag(sync=True, figure=True)
-    query = traitlets.List(traitlets.Float()).tag(sync=True, figure=True)
-    key = traitlets.List(traitlets.Float()).tag(sync=True, figure=True)
-    position = traitlets.Int(3).tag(sync=True, figure=True)
-    offset = traitlets.Int(5).tag(sync=True, figure=True)
-    query_position = traitlets.Int(9).tag(sync=True, figure=True)
-    key_position = traitlets.Int(3).tag(sync=True, figure=True)
-    shift = traitlets.Int(0).tag(sync=True, figure=True)
-
-    def __init__(
-        self, *, view: str = "offset", d_model: int = 8, base: float = 100.0, seed: int = SEED, **traits: Any
-    ) -> None:
-        _check(view, d_model, base, traits)
-        generator = torch.Generator().manual_seed(seed)
-        query, key = (_random_vector(d_model, generator) for _ in range(2))
-        super().__init__(view=view, base=base, query=query, key=key, **traits)
+    def __init__(self, *, view: str = "offset", d_model: int = 8, base: float = 100.0) -> None:
+        choose("view", view, list(VIEWS))
+        check_waves(d_model, base, WIDEST)
+        generator = torch.Generator().manual_seed(SEED)
+        query, key = (rounded(torch.randn(d_model, generator=generator).tolist(), 2) for _ in range(2))
+        super().__init__(
+            view=view,
+            views=VIEWS,
+            farthest=FARTHEST,
+            base=float(base),
+            query=query,
+            key=key,
+            position=3,
+            offset=5,
+            query_position=9,
+            key_position=3,
+            shift=0,
+        )
 
     def fallback_html(self) -> str:
         """Show the turned pairs of two rows, or the product of the query and the key at several places."""
@@ -77,8 +69,7 @@ class RotationFigure(InteractiveFigure):
         rows = sinusoidal(second + 1, width, base=self.base, dtype=torch.float64)
         turns = [self.offset * self.base ** (-2 * pair / width) for pair in range(width // 2)]
         return html_table(
-            "Interactive figure (needs JavaScript): an offset turns each pair (sin, cos) by an angle of its own, "
-            "wherever it starts. Here:",
+            "an offset turns each pair (sin, cos) by an angle of its own, wherever it starts. Here:",
             ["pair", f"row {first}", f"turned by, at offset {self.offset}", f"row {second}"],
             [
                 [str(pair), _words(rows[first], pair), f"{turn:.3f} rad", _words(rows[second], pair)]
@@ -90,8 +81,7 @@ class RotationFigure(InteractiveFigure):
         m, n = self.query_position + self.shift, self.key_position + self.shift
         places = [(m, n), (m + 1, n + 1), (m + 10, n + 10), (m + 1, n), (m, n + 1)]
         return html_table(
-            "Interactive figure (needs JavaScript): the product of a query and a key that RoPE turns by their "
-            "positions depends on the offset alone:",
+            "the product of a query and a key that RoPE turns by their positions depends on the offset alone:",
             ["query at", "key at", "offset", "product"],
             [[str(m), str(n), str(m - n), f"{self._product(m, n):.3f}"] for m, n in places],
         )
@@ -103,23 +93,6 @@ class RotationFigure(InteractiveFigure):
         return float(query @ key)
 
 
-def _random_vector(width: int, generator: torch.Generator) -> list[float]:
-    # Two decimals: the same text on every machine.
-    return [round(value, 2) for value in torch.randn(width, generator=generator).tolist()]
-
-
 def _words(row: Tensor, pair: int) -> str:
     sine, cosine = row[2 * pair : 2 * pair + 2].tolist()
     return f"({sine:.3f}, {cosine:.3f})"
-
-
-def _check(view: str, d_model: int, base: float, places: dict[str, Any]) -> None:
-    if view not in VIEWS:
-        raise FigureInputError(f"view is {view!r}; choose among {', '.join(VIEWS)}")
-    if d_model % 2 or not 2 <= d_model <= WIDEST:
-        raise FigureInputError(f"d_model is {d_model}; the figure draws pairs: give an even width up to {WIDEST}")
-    if not 1 < base < math.inf:
-        raise FigureInputError(f"base is {base}; give a number above 1, such as 100")
-    for name, place in places.items():
-        if name in FARTHEST and not 0 <= place <= FARTHEST[name]:
-            raise FigureInputError(f"{name} is {place}; its slider goes from 0 to {FARTHEST[name]}")

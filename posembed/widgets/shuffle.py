@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 import torch.nn.functional as F
-import traitlets
 from torch import Tensor
 
 from ..errors import FigureInputError
-from .base import InteractiveFigure, html_table
-
-if TYPE_CHECKING:
-    from ..pretrained import Encoder
+from ..pretrained import Encoder
+from .base import InteractiveFigure, html_table, rounded
 
 # Of the layer's 384 output channels the first sixteen are drawn: enough to recognise a vector by eye.
 N_CHANNELS = 16
@@ -42,24 +39,17 @@ class ShuffleFigure(InteractiveFigure):
 
     module = "shuffle.js"
 
-    words = traitlets.List(traitlets.Unicode()).tag(sync=True, figure=True)
-    layer = traitlets.Dict().tag(sync=True, figure=True)
-    order = traitlets.List(traitlets.Int()).tag(sync=True, figure=True)
-    positions = traitlets.Bool(False).tag(sync=True, figure=True)
-    causal = traitlets.Bool(False).tag(sync=True, figure=True)
-
-    def __init__(self, encoder: Encoder, sentence: str, **traits: Any) -> None:
+    def __init__(self, encoder: Encoder, sentence: str) -> None:
         words = sentence.split()
         if not 3 <= len(words) <= 6:
             raise FigureInputError(f"the figure shows three to six words, but {sentence!r} has {len(words)}")
-        ids = _ids(encoder, words)
-        layer = _layer_tables(encoder.model, ids)
-        super().__init__(words=words, layer=layer, order=list(range(len(words))), **traits)
+        layer = _layer_tables(encoder.model, _ids(encoder, words))
+        super().__init__(words=words, layer=layer, order=list(range(len(words))), positions=False, causal=False)
 
     def fallback_html(self) -> str:
         """Say in a table what moving the words shows."""
         return html_table(
-            "Interactive figure (needs JavaScript): shuffle the words of a sentence. What it shows:",
+            "shuffle the words of a sentence. What it shows:",
             ["", "each word's output", "the mean of all outputs"],
             [
                 ["no positions, words shuffled", "moves with its word, unchanged", "unchanged"],
@@ -103,7 +93,7 @@ def _layer_tables(model: Any, ids: Tensor, n_channels: int = N_CHANNELS) -> dict
         # The output matrix acts on the heads side by side: its columns are split among them.
         mixing = output.weight.double()[:n_channels].reshape(n_channels, *value.shape[::2]).permute(1, 2, 0)
         tables = {"logits": logits, "values": value @ mixing, "bias": output.bias.double()[:n_channels]}
-    return {name: _rounded(table.tolist()) for name, table in tables.items()}
+    return {name: rounded(table.tolist(), DECIMALS) for name, table in tables.items()}
 
 
 def _layer_inputs(embeddings: Any, ids: Tensor) -> Tensor:
@@ -124,7 +114,3 @@ def _affine(inputs: Tensor, layer: Any) -> Tensor:
 
 def _heads(rows: Tensor, n_heads: int) -> Tensor:
     return rows.unflatten(-1, (n_heads, -1)).transpose(0, 1)
-
-
-def _rounded(value: Any) -> Any:
-    return [_rounded(item) for item in value] if isinstance(value, list) else round(value, DECIMALS)

@@ -1,9 +1,12 @@
-"""What the static figures draw is what they were given, and each describes itself."""
+"""What holds for every static figure, and what the small ones draw."""
+
+import math
 
 import matplotlib
 import pytest
 import torch
 
+from posembed import figures, probe_table, scheme, sinusoidal
 from posembed.figures import (
     DescribedFigure,
     lookup_cost_curves,
@@ -14,43 +17,76 @@ from posembed.figures import (
     token_differences,
 )
 from posembed.lookup import LookupCost
+from posembed.probing import spectrum
+from posembed.tables import as_table
 
+TABLE, OFFSETS = sinusoidal(48, 16), torch.arange(-20, 1)
+
+
+def made(name):
+    return scheme(name, d_model=16, n_heads=1, n_positions=32, causal=True)
+
+
+# Each by its name in the package: what it is given beside the alt text.
 FIGURES = {
-    "differences": lambda alt: token_differences(["a", "b"], {"x": torch.tensor([0.1, 0.2])}, alt=alt),
-    "maps": lambda alt: table_maps({"x": torch.eye(3)}, alt=alt),
-    "similarity": lambda alt: similarity_maps({"x": torch.eye(3)}, alt=alt),
-    "costs": lambda alt: lookup_cost_curves([LookupCost("dense", 10, 1e-3, 100)], alt=alt),
+    "added_maps": lambda: ({"x": made("learned")}, {"n_positions": 4, "d_model": 16}),
+    "bias_curves": lambda: (made("t5"), {"offsets": OFFSETS}),
+    "component_curves": lambda: (spectrum(TABLE),),
+    "counted_map": lambda: (made("cope"), ["a", "b"], [True, False]),
+    "curves": lambda: ({"x": [1, 2], "y": [[1, 2], [2, 3]]},),
+    "damping_curves": lambda: (made("xpos"), {"distances": -OFFSETS, "pairs": [0, 3]}),
+    "dot_product_map": lambda: (TABLE,),
+    "error_by_region": lambda: ({"x": probe_table(TABLE)},),
+    "explained_variance": lambda: ({"x": spectrum(TABLE)},),
+    "frequency_curves": lambda: ({"x": made("rope")},),
+    "helix_portrait": lambda: (spectrum(TABLE),),
+    "logit_maps": lambda: ({"x": made("fire")}, {"n_positions": 4}),
+    "lookup_cost_curves": lambda: ([LookupCost("dense", 10, 1e-3, 100)],),
+    "offset_profile": lambda: (TABLE,),
+    "probe_scatter": lambda: (probe_table(TABLE),),
+    "row_health": lambda: (as_table(TABLE),),
+    "seed_scores": lambda: ({"x": [1.0, 2.0]},),
+    "similarity_maps": lambda: ({"x": TABLE},),
+    "table_heat": lambda: (TABLE,),
+    "table_maps": lambda: ({"x": TABLE},),
+    "token_differences": lambda: (["a", "b"], {"x": torch.tensor([0.1, 0.2])}),
+    "weight_maps": lambda: (made("nopos"), {"n_positions": 4}),
 }
+KEYWORDS = ("added_maps", "bias_curves", "damping_curves", "logit_maps", "weight_maps")
 
 
-@pytest.fixture(params=FIGURES.values(), ids=FIGURES)
-def draw(request):
-    return request.param
+def test_every_figure_is_here():
+    assert FIGURES.keys() == set(figures.__all__) - {"COLOURS", "DescribedFigure", "new_figure", "styled"}
 
 
-def test_the_alt_text_travels_with_the_png(draw):
-    data, metadata = draw("What it shows.")._repr_mimebundle_()
+@pytest.mark.parametrize("name", FIGURES)
+def test_each_describes_itself_warns_of_nothing_and_leaves_the_readers_style_alone(name, recwarn):
+    before = dict(matplotlib.rcParams)
+    torch.manual_seed(0)
+    given = FIGURES[name]()
+    *given, options = given if name in KEYWORDS else (*given, {})
+    draw = lambda alt: getattr(figures, name)(*given, alt=alt, **options)
+    recwarn.clear()
+    torch.set_warn_always(True)  # also of what torch warns of once in a process
+    try:
+        data, metadata = draw("What it shows.")._repr_mimebundle_()
+    finally:
+        torch.set_warn_always(False)
+    assert [str(warning.message) for warning in recwarn] == []
     assert metadata["image/png"]["alt"] == "What it shows."
     assert data["image/png"].startswith(b"\x89PNG")
-    assert "What it shows." in data["text/plain"]
-
-
-def test_the_same_figure_gives_the_same_bytes(draw):
-    first, second = (draw("Twice.")._repr_mimebundle_()[0]["image/png"] for _ in range(2))
-    assert first == second
-
-
-def test_drawing_leaves_the_readers_style_alone(draw):
-    before = dict(matplotlib.rcParams)
-    draw("Quiet.")._repr_mimebundle_()
+    assert data["text/plain"] == "<figure: What it shows.>"
     assert dict(matplotlib.rcParams) == before
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize("alt", ["", "  \n"])
-def test_a_figure_without_alt_text_is_refused(draw, alt):
     with pytest.raises(ValueError, match="needs an alt text"):
-        draw(alt)
+        draw(" \n")
+
+
+def test_the_same_figure_gives_the_same_bytes():
+    draw = lambda: table_maps({"x": torch.eye(3)}, alt="Twice.", size=(2.5, 1.25))._repr_mimebundle_()
+    (data, metadata), (again, _) = draw(), draw()
+    assert data == again
+    assert (metadata["image/png"]["width"], metadata["image/png"]["height"]) == (250, 125)
+    assert data["image/png"][16:24] == (400).to_bytes(4) + (200).to_bytes(4)  # at 160 dots an inch
 
 
 def test_differences_are_drawn_as_given_and_rounding_at_its_resolution():
@@ -59,6 +95,7 @@ def test_differences_are_drawn_as_given_and_rounding_at_its_resolution():
     resolution = torch.finfo(torch.float32).eps
     assert axes.lines[0].get_ydata() == pytest.approx([0.25, resolution, resolution], rel=1e-6)
     assert [label.get_text() for label in axes.get_xticklabels()] == ["a", "b", "c"]
+    assert axes.get_yscale() == "log"
 
 
 @pytest.mark.bad_input
@@ -69,7 +106,7 @@ def test_differences_that_fit_no_axis_are_refused(values):
 
 
 def test_maps_share_one_scale_that_is_white_at_zero():
-    small, large = torch.full((2, 2), 0.5), torch.full((2, 2), -4.0)
+    small, large = torch.full((2, 2), 0.5), torch.tensor([[-4.0, math.nan], [0.0, 0.0]])
     figure = table_maps({"small": small, "large": large}, alt="Two tables.")
     images = [axes.images[0] for axes in figure.axes[:2]]
     assert [image.get_clim() for image in images] == [(-4.0, 4.0)] * 2
@@ -92,10 +129,6 @@ def test_costs_are_drawn_in_milliseconds_and_megabytes():
 
 
 def test_a_figure_of_ones_own_takes_the_style():
-    @styled
-    def draw():
-        return new_figure("Mine.")
-
-    figure, axes = draw()
+    figure, axes = styled(lambda: new_figure("Mine."))()
     assert isinstance(figure, DescribedFigure)
     assert not axes.spines["top"].get_visible()
