@@ -16,6 +16,7 @@ from .results import (
     write_result,
     write_whole,
 )
+from .runs import make_model, train
 from .table_record import (
     CONTROLS,
     Products,
@@ -26,7 +27,6 @@ from .table_record import (
     write_study,
 )
 from .table_study import study_table, table_studies
-from .runs import make_model, train
 from .training import batch_loss, learning_rate_factor
 from .weights import bundle_tables, load_tables, read_model, read_tables, write_model, write_table
 

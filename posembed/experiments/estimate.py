@@ -16,7 +16,7 @@ from .runs import make_model
 from .training import Training
 
 # Runs that differ in these alone take as long for each step.
-FREE = "seed learning_rate weight_decay warmup steps further_steps drops_positions preset".split()
+FREE = ["seed", "learning_rate", "weight_decay", "warmup", "steps", "further_steps", "drops_positions", "preset"]
 TIMED_STEPS = 3
 
 

@@ -15,8 +15,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from ..probing import SPLITS, Probe, Split, permuted_labels, probe_table, random_tables_like, spectrum, split_rows
 from ..pretrained import HUB_NAME, WHEEL, installed_folder
+from ..probing import SPLITS, Probe, Split, permuted_labels, probe_table, random_tables_like, spectrum, split_rows
 from ..probing._threads import one_thread
 from ..probing.table_probe import make_probe
 from ..similarity import properties

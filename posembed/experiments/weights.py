@@ -171,7 +171,8 @@ def read_model(config: RunConfig, folder: Path | str) -> LanguageModel:
     try:
         with safe_open(path, framework="pt") as opened:
             file: Any = opened
-            said, tensors = file.metadata() or {}, {name: file.get_tensor(name) for name in file.keys()}
+            said, names = file.metadata() or {}, file.keys()
+            tensors = {name: file.get_tensor(name) for name in names}
     except (SafetensorError, OSError):
         said, tensors = {}, {}
     whole = (said.get("format"), said.get("key")) == (str(FORMAT), config.key)
