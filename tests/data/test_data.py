@@ -1,10 +1,11 @@
-"""Characters, corpora and windows."""
+"""Characters, corpora, windows and perplexities."""
+
+import math
 
 import pytest
 import torch
 
-from posembed.data import Characters, load_corpus, masked, random_windows, windows_in_order
-from posembed.data._texts import TextFile
+from posembed.data import Characters, Corpus, load_corpus, masked, perplexities, random_windows, windows_in_order
 from posembed.errors import CorpusError
 
 
@@ -80,21 +81,11 @@ def test_a_file_is_split_in_order(tmp_path):
         (b"fine at first " * 10_000 + b"\xe9", "text.txt is not UTF-8 text; convert it first"),
     ],
 )
-@pytest.mark.parametrize("tokens", ["characters", "bpe"])
-def test_a_file_that_is_no_corpus(tmp_path, content, message, tokens):
+def test_a_file_that_is_no_corpus(tmp_path, content, message):
     path = tmp_path / "text.txt"
     path.write_bytes(content)
     with pytest.raises(CorpusError, match=message):
-        load_corpus(str(path), tokens=tokens)
-
-
-def test_a_file_that_becomes_shorter_while_it_is_read(tmp_path, monkeypatch):
-    path = tmp_path / "text.txt"
-    path.write_text("abcdefghij" * 10, encoding="utf-8")
-    texts = TextFile(path)
-    path.write_text("abc", encoding="utf-8")
-    with pytest.raises(CorpusError, match="text.txt became shorter while it was read; leave it alone and try again"):
-        list(texts.pieces("test"))
+        load_corpus(str(path))
 
 
 def test_a_file_is_read_again_where_it_has_changed(tmp_path):
@@ -116,21 +107,19 @@ def test_a_context_longer_than_a_part(tmp_path):
         corpus.check(6)
 
 
-def test_a_folder(tmp_path):
-    with pytest.raises(CorpusError, match=r"\(Is a directory\); give 'sotu', 'wikitext-103', the path of a text file"):
-        load_corpus(tmp_path)
-
-
-@pytest.mark.parametrize("letters", [Characters("naïve — 東京 🙂\n"), Characters("a")])
-def test_a_vocabulary_comes_back(letters):
-    assert Characters.from_json(letters.to_json()).characters == letters.characters
-
-
 @pytest.mark.bad_input
-@pytest.mark.parametrize("told", ["no json", '"abc"', '["ab"]', "[1]", "{}"])
-def test_a_vocabulary_that_is_none(told):
-    with pytest.raises(CorpusError, match="these are no characters of a vocabulary"):
-        Characters.from_json(told)
+def test_what_is_no_text(tmp_path):
+    with pytest.raises(CorpusError, match=r"\(Is a directory\); give 'sotu' or the path of a text file$"):
+        load_corpus(tmp_path)
+    with pytest.raises(CorpusError, match="^source is int; give 'sotu' or the path of a text file$"):
+        load_corpus(7)
+
+
+def test_rare_characters_share_an_id_in_a_long_text_alone(tmp_path):
+    path = tmp_path / "text.txt"
+    for length, known in ((1_200_000, False), (1_000_000, True)):  # of which nine tenths are for training
+        path.write_text("b" * 99 + "a" * (length - 99), encoding="utf-8")
+        assert ("b" in load_corpus(path).vocabulary.characters) is known
 
 
 @pytest.mark.bad_input
@@ -197,3 +186,47 @@ def test_masking_hides_at_least_one_in_each_piece():
 def test_a_masking_rate_outside_its_range(rate):
     with pytest.raises(CorpusError, match="it must lie between 0 and 1"):
         masked(torch.zeros(1, 3, dtype=torch.long), rate, 1, generator())
+
+
+# Perplexity, by hand.
+
+
+def test_perplexity_by_hand():
+    """Nine characters, three words: a model that finds each of two characters as likely has lost 9 log 2 on them."""
+    found = perplexities(math.log(2), n_tokens=9, n_words=3)
+    assert found.tokens_per_word == 3 and found.per_token == pytest.approx(2)
+    # Each word is one of eight, with the white space that follows it.
+    assert found.per_word == pytest.approx(8)
+    assert perplexities(11.0, n_tokens=1000, n_words=1).per_word == math.inf
+    assert perplexities(0.0, n_tokens=1, n_words=1).per_token == 1.0
+
+
+def test_perplexity_of_a_corpus(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text("one two three four\n" * 100, encoding="utf-8")
+    corpus = load_corpus(path)
+    for part in ("train", "validation", "test"):
+        text = corpus.vocabulary.decode(getattr(corpus, part))
+        assert corpus.n_words[part] == len(text.split())
+        assert corpus.perplexities(1.5, part) == perplexities(1.5, n_tokens=len(text), n_words=len(text.split()))
+    assert corpus.perplexities(1.5) == corpus.perplexities(1.5, "test")
+
+
+EMPTY = Corpus("empty", Characters("a"), *(torch.zeros(5, dtype=torch.long) for _ in range(3)))
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("act", "message"),
+    [
+        (lambda: perplexities(math.nan, n_tokens=1, n_words=1), "the loss is nan; it must be a number of nats"),
+        (lambda: perplexities(-0.1, n_tokens=1, n_words=1), "the loss is -0.1; it must be a number of nats of at"),
+        (lambda: perplexities(1.0, n_tokens=5, n_words=0), "the text has 5 tokens and 0 words; a perplexity needs"),
+        (lambda: load_corpus().perplexities(1.0, "dev"), "the words of 'dev' were not counted; those of train, "),
+        (lambda: EMPTY.perplexities(1.0), "the words of 'test' were not counted; those of no part were"),
+    ],
+)
+def test_what_has_no_perplexity(act, message):
+    with pytest.raises(CorpusError) as caught:
+        act()
+    assert str(caught.value).startswith(message) and "\n" not in str(caught.value)

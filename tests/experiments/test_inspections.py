@@ -7,29 +7,15 @@ import pytest
 import torch
 
 from posembed import RunConfig, train
-from posembed.data import load_corpus, windows_in_order
-from posembed.experiments import loss_of, make_model
-from posembed.experiments.files.checkpoints import Checkpoint
-from posembed.experiments.training import inspections
-from posembed.experiments.training.inspections import inspect_model
-from posembed.experiments.training.loop import Training
+from posembed.data import windows_in_order
+from posembed.experiments import inspections, loss_of, make_model
+from posembed.experiments.inspections import inspect_model
+from posembed.experiments.training import Training
 from posembed.mechanisms import shuffled_prefix
 from posembed.models import drop_positions
 from posembed.probing import probe_layers
 
 SMALL = {"n_layers": 2, "d_model": 16, "n_heads": 2, "length": 16, "batch_size": 8, "steps": 30, "warmup": 5}
-
-
-@pytest.fixture(autouse=True)
-def few_texts(monkeypatch):
-    monkeypatch.setattr(inspections, "FITTED", 2**11)
-    monkeypatch.setattr(inspections, "TESTED", 2**10)
-    monkeypatch.setattr(inspections, "PROBE_STEPS", 150)
-
-
-@pytest.fixture
-def corpus():
-    return load_corpus()
 
 
 def found(model, config, corpus):
@@ -103,18 +89,6 @@ def test_layers_are_watched_on_the_way_and_the_training_is_as_it_was(corpus):
     model = make_model(config, corpus)
     model.load_state_dict(states[3])
     assert watched["4"] == found(model, RunConfig(**{**WATCHED, "inspections": ("layers",)}), corpus)["layers"]
-
-
-def test_what_was_watched_is_kept_when_a_run_is_stopped(tmp_path):
-    config = RunConfig(**WATCHED)
-
-    def stop(step, _):
-        if step == 20:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        train(config, checkpoint=Checkpoint(tmp_path / "run.checkpoint", steps=8), progress=stop)
-    assert train(config, checkpoint=tmp_path / "run.checkpoint").metrics == train(config).metrics
 
 
 def test_a_run_stores_what_was_found(corpus):

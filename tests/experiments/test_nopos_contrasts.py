@@ -87,7 +87,7 @@ def test_what_is_not_there_is_named(runs):
     with pytest.raises(RunError, match="there is no part 'causal, cape'; there are: causal, nopos; "):
         reported("causal, cape", runs)
     without = [run for run in runs if run.config.learning_rate != RATES[3]]
-    with pytest.raises(RunError, match=r"the part 'causal, nopos' is not complete; run posembed grid nopos"):
+    with pytest.raises(RunError, match=r"the part 'causal, nopos' is not complete; run its study, with posembed grid"):
         contrasts(without)
     with pytest.raises(RunError, match="has no loss at positions 64 to 511 in groups of 16; choose others"):
         loss_past(runs[0], end=512)

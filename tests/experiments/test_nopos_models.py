@@ -12,6 +12,11 @@ from posembed.experiments.nopos import MODELS, load_model, lowest_error, model_c
 STORED = Path(__file__).resolve().parents[2] / "posembed" / "experiments" / "stored" / "models"
 
 
+@pytest.fixture
+def few_tokens():
+    """Stored runs are measured on all texts."""
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_a_model_has_the_loss_of_its_run(name):
     run = run_of_model(name)

@@ -18,7 +18,7 @@ from small_models import build
 from posembed import load_table
 from posembed.errors import CheckpointError, PositionTableError, ProbeInputError
 from posembed.experiments import stored_studies, study_table, table_studies
-from posembed.experiments.tables import sources as table_sources
+from posembed.experiments import table_study as table_sources
 from posembed.pretrained import HUB_NAME, installed_folder
 from posembed.tables import _ranges
 

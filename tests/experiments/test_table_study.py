@@ -5,8 +5,6 @@ import json
 import math
 import re
 import struct
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,8 +23,7 @@ from posembed.experiments import (
     study_table,
     write_study,
 )
-from posembed.experiments.tables import study as table_study
-from posembed.experiments.tables.measure import N_DOTS, N_POINTS, STUDIED, _shuffled
+from posembed.experiments.table_study import N_DOTS, N_POINTS, STUDIED, _shuffled
 from posembed.probing import SPLITS, random_tables_like, spectrum
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -318,37 +315,3 @@ def test_numbers_of_another_table_are_not_the_same(encoder):
     first, *others = stored.scores
     with pytest.raises(AssertionError):
         assert_same_numbers(replace(stored, scores=(replace(first, test_mae=first.test_mae * 1.0001), *others)), stored)
-
-
-@pytest.fixture
-def command(monkeypatch):
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["table_study", *map(str, words)])
-        table_study._main()
-
-    return call
-
-
-def test_the_command_measures_a_table_under_the_name_it_is_told(tmp_path, command, capsys, weight):
-    torch.save({"wpe.weight": weight}, tmp_path / "weights.bin")
-    command("gpt-mine", "--from", tmp_path / "weights.bin", "--revision", "by hand", "--out", tmp_path / "out")
-    (study,) = read_studies(tmp_path / "out").values()
-    assert (study.source, study.revision) == ("gpt-mine", "by hand")
-    assert study.sha256 == study_table(weight).sha256
-    assert str(tmp_path) not in (tmp_path / "out" / "gpt-mine.json").read_text()
-    assert capsys.readouterr().out.strip().endswith("gpt-mine.json")
-
-
-def test_the_command_says_in_one_line_what_it_cannot_read(tmp_path, command, capsys):
-    with pytest.raises(SystemExit) as end:
-        command("nothing", "--from", tmp_path, "--out", tmp_path / "out")
-    printed = capsys.readouterr()
-    assert end.value.code == 1 and printed.out == ""
-    assert printed.err.startswith("table_study: ") and printed.err.count("\n") == 1
-    assert not (tmp_path / "out").exists()
-
-
-def test_the_command_starts_without_a_word_too_many(fresh_environment):
-    words = [sys.executable, "-W", "error::RuntimeWarning", "-m", "posembed.experiments.tables.study", "--help"]
-    told = subprocess.run(words, capture_output=True, text=True, env=fresh_environment)
-    assert (told.returncode, told.stderr) == (0, "")

@@ -1,0 +1,107 @@
+"""What is asked of a trained model beyond its loss: how well its layers know positions, and how much it needs them."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+from jaxtyping import Int
+from torch import Tensor
+
+from ..data import Corpus, windows_in_order
+from ..mechanisms import shuffled_prefix
+from ..models import LanguageModel, drop_positions
+from ..probing import probe_layers
+from .config import KEPT, RunConfig
+from .measure import loss_by_position, loss_of
+
+# The probes are fitted to so many tokens of the validation text, and tested on so many of the test text.
+FITTED, TESTED = 2**16, 2**14
+PROBE_STEPS = 2000
+# The shares of a run's steps after which its layers are watched.
+WATCHED = (1 / 32, 1 / 8, 1 / 2)
+# Texts whose last token is guessed with its prefix shuffled.
+PREFIXES = 256
+
+
+def inspect_model(
+    model: LanguageModel, untrained: Callable[[], LanguageModel], config: RunConfig, corpus: Corpus
+) -> dict[str, Any]:
+    """Inspect a trained model as its config says.
+
+    Args:
+        model: the trained model, in evaluation mode.
+        untrained: makes the model that the training began with.
+        config: of its run.
+        corpus: its text.
+
+    Returns:
+        For each name of ``config.inspections`` what was found, ready for JSON.
+
+        "layers": how far off a two-layer network reads each token's position from each layer (`probe_layers`).
+
+        "untrained": the same for the model before its training.
+
+        "watched" is not among them: it is found on the way, see `steps_watched`.
+
+        "prefix": the loss of the last token, with those before it in order and shuffled (`shuffled_prefix`): all of
+        them, and all but the last eight.
+
+        "dropped": the loss, and that by position, when the positions are taken away without any further training.
+    """
+    by_name: dict[str, Callable[[], dict[str, Any]]] = {
+        "layers": lambda: probed_layers(model, config, corpus),
+        "untrained": lambda: probed_layers(untrained().eval(), config, corpus),
+        "prefix": lambda: _prefix(model, config, corpus),
+        "dropped": lambda: _dropped(model, config, corpus),
+    }
+    return {name: measured() for name, measured in by_name.items() if name in config.inspections}
+
+
+def _texts(text: Tensor, n_tokens: int, length: int) -> Int[Tensor, "texts length"]:
+    return windows_in_order(text, length, max(2, n_tokens // length))
+
+
+def steps_watched(config: RunConfig) -> tuple[int, ...]:
+    """After how many steps the layers of a run are probed on the way; after none where that is not asked for."""
+    if "watched" not in config.inspections:
+        return ()
+    return tuple(sorted({round(share * config.steps) for share in WATCHED} - {0}))
+
+
+def probed_layers(model: LanguageModel, config: RunConfig, corpus: Corpus) -> dict[str, Any]:
+    """How far off a two-layer network reads each token's position from each layer, ready for JSON."""
+    found = probe_layers(
+        model,
+        _texts(corpus.validation, FITTED, config.length),
+        test_ids=_texts(corpus.test, TESTED, config.length),
+        steps=PROBE_STEPS,
+        control=False,
+        seed=config.seed,
+    )
+    # A column for each number of a layer, with digits that say something.
+    columns = ("mae", "median_mae", "train_mae", "accuracy")
+    return {name: [float(f"{getattr(layer, name):.5g}") for layer in found.layers] for name in columns} | {
+        "by_position": [[round(value, 3) for value in layer.by_position] for layer in found.layers],
+        "random_guess": found.random_guess,
+        "middle_guess": found.middle_guess,
+        "example_predictions": found.example_predictions.tolist(),
+    }
+
+
+def _prefix(model: LanguageModel, config: RunConfig, corpus: Corpus) -> dict[str, Any]:
+    texts = _texts(corpus.test, PREFIXES * config.length, config.length)
+    whole = shuffled_prefix(model, texts, seed=config.seed)
+    kept = shuffled_prefix(model, texts, keep=KEPT, seed=config.seed)
+    found = {"intact": whole.intact, "shuffled": whole.shuffled, f"shuffled but for the last {KEPT}": kept.shuffled}
+    return {name: round(loss, 5) for name, loss in found.items()}
+
+
+def _dropped(model: LanguageModel, config: RunConfig, corpus: Corpus) -> dict[str, Any]:
+    without = copy.deepcopy(model)
+    drop_positions(without.transformer)
+    return {
+        "loss": loss_of(without, corpus.test, config),
+        "loss_by_position": loss_by_position(without, corpus.test, config),
+    }

@@ -1,0 +1,159 @@
+"""What is measured on a trained model: its loss, its loss at each position, what its scheme has learned."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ..data import Characters, Tokens, masked, windows_in_order
+from ..encodings import Learned, LinearScaling, Llama3Scaling, NTKScaling, PositionScheme, RoPE, YaRNScaling
+from ..encodings.rope_scaling import Scaling
+from ..models import LanguageModel
+from .config import RunConfig
+
+# About 130 000 tokens for the loss, 260 000 for the loss by position.
+TOKENS, TOKENS_BY_POSITION = 2**17, 2**18
+# Positions are joined in groups of this many: single ones are too noisy to be drawn.
+GROUP = 16
+# Hidden tokens of a text are the same for every run.
+MASK_SEED = 12345
+# A scheme's own numbers are stored where they are fewer.
+FEW = 1024
+BATCH_TOKENS = 2**14
+
+
+def loss_of(model: LanguageModel, ids: Tokens, config: RunConfig) -> float:
+    """The mean loss on a text in pieces of the trained length, in nats a guessed token.
+
+    Args:
+        model: in evaluation mode, on the device of the config.
+        ids: of the text.
+        config: says what is guessed.
+
+    Example:
+        >>> from posembed import RunConfig
+        >>> from posembed.data import load_corpus
+        >>> from posembed.experiments import loss_of, make_model
+        >>> config, corpus = RunConfig(n_layers=1, d_model=8, n_heads=2), load_corpus()
+        >>> 3 < loss_of(make_model(config, corpus).eval(), corpus.test, config) < 6
+        True
+    """
+    total, count = 0.0, 0
+    for losses in _losses(model, ids, config, config.length, TOKENS):
+        total, count = total + float(losses.double().nansum()), count + int(losses.isfinite().sum())
+    return round(total / count, 6)
+
+
+def loss_by_position(model: LanguageModel, ids: Tokens, config: RunConfig) -> list[float]:
+    """The mean loss of a text's tokens at positions 0 to 15, 16 to 31, ... of pieces of the test length.
+
+    Args:
+        model: in evaluation mode, on the device of the config.
+        ids: of the text.
+        config: says what is guessed, and how long the pieces are.
+
+    Returns:
+        One number for each group of 16 positions; the last one may be smaller. In nats a guessed token.
+
+    Example:
+        >>> from posembed import RunConfig
+        >>> from posembed.data import load_corpus
+        >>> from posembed.experiments import loss_by_position, make_model
+        >>> config, corpus = RunConfig(n_layers=1, d_model=8, n_heads=2, test_length=64), load_corpus()
+        >>> len(loss_by_position(make_model(config, corpus).eval(), corpus.test, config))
+        4
+    """
+    length = config.test_length or config.length
+    batches = list(_losses(model, ids, config, length, TOKENS_BY_POSITION))
+    groups = torch.cat(batches).double().split(GROUP, dim=1)
+    return [round(float(group.nanmean()), 5) for group in groups]
+
+
+def scaled_losses(model: LanguageModel, ids: Tokens, config: RunConfig) -> dict[str, list[float]]:
+    """The loss by position of a model with RoPE under each of the config's scalings, without any training.
+
+    Args:
+        model: in evaluation mode, on the device of the config.
+        ids: of the text.
+        config: names the scalings.
+
+    Example:
+        >>> from posembed import RunConfig
+        >>> from posembed.data import load_corpus
+        >>> from posembed.experiments import make_model, scaled_losses
+        >>> sizes = {"n_layers": 1, "d_model": 8, "n_heads": 2, "length": 32, "test_length": 64}
+        >>> config, corpus = RunConfig(scheme="rope", test_scalings=("linear",), **sizes), load_corpus()
+        >>> list(scaled_losses(make_model(config, corpus).eval(), corpus.test, config))
+        ['linear']
+    """
+    losses = {}
+    for name in config.test_scalings:
+        scaled = copy.deepcopy(model)
+        options = {**config.scheme_options.get("rope", {}), "scaling": _scaling(name, config)}
+        rope = RoPE(config.d_model // config.n_heads, **options).to(config.device)
+        for layer in scaled.transformer.layers:
+            # RoPE has nothing learned that could be lost.
+            cast(Any, layer).attention.position_scheme = rope
+        losses[name] = loss_by_position(scaled, ids, config)
+    return losses
+
+
+def _scaling(name: str, config: RunConfig) -> Scaling:
+    trained, factor = config.length, (config.test_length or config.length) / config.length
+    make: dict[str, Callable[[], Scaling]] = {
+        "linear": lambda: LinearScaling(factor=factor),
+        "ntk": lambda: NTKScaling(factor=factor),
+        "yarn": lambda: YaRNScaling(factor=factor, original_max_position_embeddings=trained),
+        "llama3": lambda: Llama3Scaling(factor=factor, original_max_position_embeddings=trained),
+    }
+    return make[name]()
+
+
+def parameters_of_scheme(module: PositionScheme) -> dict[str, list[float]]:
+    """What a scheme has learned: its parameters by name, flat, where they are few; of a table the norm of each row.
+
+    Args:
+        module: the scheme.
+
+    Example:
+        >>> from posembed import scheme
+        >>> from posembed.experiments import parameters_of_scheme
+        >>> parameters_of_scheme(scheme("learnable_sinusoidal", d_model=4))
+        {'frequencies': [1.0, 0.01]}
+    """
+    if isinstance(module, Learned):
+        return {"row_norms": _rounded(module.weight.detach().norm(dim=1))}
+    return {
+        name: _rounded(value.detach().flatten()) for name, value in module.named_parameters() if value.numel() < FEW
+    }
+
+
+def _rounded(values: Tensor) -> list[float]:
+    return [float(f"{value:.6g}") for value in values.tolist()]
+
+
+def _losses(model: LanguageModel, text: Tokens, config: RunConfig, length: int, n_tokens: int) -> Iterator[Tensor]:
+    """Yield "windows length" of losses, NaN where nothing was to be guessed."""
+    windows = windows_in_order(text, length, n_tokens // length)
+    generator = torch.Generator().manual_seed(MASK_SEED)
+    for ids in windows.split(max(1, BATCH_TOKENS // length)):
+        with torch.inference_mode():
+            yield _batch_losses(model, ids, config, generator)
+
+
+def _batch_losses(model: LanguageModel, ids: Tensor, config: RunConfig, generator: torch.Generator) -> Tensor:
+    if config.objective == "causal":
+        # The first token is given, not guessed.
+        logits = F.pad(model(ids[:, :-1].to(config.device)), (0, 0, 1, 0))
+        wanted = torch.ones_like(ids, dtype=torch.bool)
+        wanted[:, 0] = False
+    else:
+        seen, wanted = masked(ids, config.masking_rate or 0.0, Characters.mask_id, generator)
+        logits = model(seen.to(config.device))
+    losses = F.cross_entropy(logits.mT.float(), ids.to(config.device), reduction="none").cpu()
+    return losses.masked_fill(~wanted, torch.nan)

@@ -1,0 +1,288 @@
+"""What a run gave, and results as files: one JSON a run, named by its config, written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from ..errors import RunError
+from ..models import LanguageModel
+from .config import RunConfig
+
+if TYPE_CHECKING:
+    import pandas
+
+# A result of a later format is refused: guessing at its meaning could give a wrong number.
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a run gave.
+
+    Attributes:
+        config: the run.
+        metrics: what was measured; losses are in nats a guessed token.
+        versions: of the packages that matter.
+        machine: kind and number of threads, or the GPU.
+        wall_seconds: how long it took.
+        model: the trained model, where it was trained in this process; it is not stored with the result.
+        speed: what depends on the machine: ``tokens_per_second`` and ``training_seconds`` of the training alone.
+
+    Example:
+        >>> from posembed import RunConfig, RunResult
+        >>> RunResult(RunConfig(), {"loss": 2.0}, {}, "a machine", 90.0).minutes
+        1.5
+    """
+
+    config: RunConfig
+    metrics: dict[str, Any]
+    versions: dict[str, str]
+    machine: str
+    wall_seconds: float
+    model: LanguageModel | None = field(default=None, compare=False, repr=False)
+    speed: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def minutes(self) -> float:
+        """How long it took."""
+        return self.wall_seconds / 60
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what a JSON file holds."""
+        stored = {
+            "config": self.config.to_dict(),
+            "metrics": self.metrics,
+            "versions": self.versions,
+            "machine": self.machine,
+            "wall_seconds": round(self.wall_seconds, 1),
+        }
+        # Results of earlier versions have none, and stay as they are.
+        return stored | ({"speed": self.speed} if self.speed else {})
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> RunResult:
+        """Make the result that `to_dict` was called on, without the model."""
+        return cls(**{**values, "config": RunConfig.from_dict(values["config"])})
+
+
+def file_of(config: RunConfig, folder: Path | str, ending: Literal["json", "safetensors", "npy", "checkpoint"]) -> Path:
+    """Where a run has its result (json), its model's weights, its position table (npy), its state while unfinished."""
+    return Path(folder) / f"{config.key}.{ending}"
+
+
+def write_result(result: RunResult, folder: Path | str) -> Path:
+    """Write a result under the name of its config; who reads at the same time sees the whole file or none.
+
+    Args:
+        result: its model is not written.
+        folder: is made if need be.
+
+    Returns:
+        The path of the file.
+
+    Raises:
+        OSError: the folder cannot be written, or the disk is full; nothing half-written stays.
+
+    Example:
+        >>> from tempfile import mkdtemp
+        >>> from posembed import RunConfig, RunResult
+        >>> from posembed.experiments import read_results, write_result
+        >>> folder = mkdtemp()
+        >>> result = RunResult(RunConfig(), {"loss": 2.0}, {}, "a machine", 1.0)
+        >>> _ = write_result(result, folder)
+        >>> read_results(folder) == [result]
+        True
+    """
+    text = json.dumps({"format": FORMAT, **result.to_dict()}, indent=1)
+    return write_whole(file_of(result.config, folder, "json"), f"{text}\n".encode())
+
+
+def write_whole(path: Path, content: bytes) -> Path:
+    """Write a file, and its folder if need be; who reads at the same time sees the whole file or none.
+
+    Args:
+        path: of the file; what stands there is replaced.
+        content: of the file.
+
+    Returns:
+        The path.
+
+    Raises:
+        OSError: the folder cannot be written, or the disk is full; nothing half-written stays.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from tempfile import mkdtemp
+        >>> from posembed.experiments import write_whole
+        >>> write_whole(Path(mkdtemp()) / "folder" / "file.txt", b"content").read_text()
+        'content'
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=".tmp", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    return path
+
+
+def read_result(path: Path | str) -> RunResult:
+    """Read one result.
+
+    Args:
+        path: of its JSON file.
+
+    Raises:
+        RunError: a file that is damaged, of a newer format, or under another config's name.
+
+    Example:
+        >>> from posembed.experiments import read_result
+        >>> read_result("no-such-file.json")
+        Traceback (most recent call last):
+        posembed.errors.RunError: no-such-file.json cannot be read (No such file or directory)
+    """
+    path = Path(path)
+    try:
+        result = parse_result(json.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise RunError(f"{path.name} cannot be read ({error.strerror})") from None
+    except RunError as error:
+        raise RunError(f"{path.name}: {error}") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise RunError(f"{path.name} is damaged; move it away and run its config again") from None
+    if path.stem != result.config.key:
+        raise RunError(f"{path.name} holds the run {result.config.key}; give it that name or move it away")
+    return result
+
+
+def parse_result(values: dict[str, Any]) -> RunResult:
+    """Make a result of what a file holds.
+
+    Args:
+        values: of the JSON.
+
+    Raises:
+        RunError: a newer format, or settings that this version has not.
+
+    Example:
+        >>> from posembed import RunConfig, RunResult
+        >>> from posembed.experiments import parse_result
+        >>> result = RunResult(RunConfig(), {"loss": 2.0}, {}, "a machine", 1.0)
+        >>> parse_result({"format": 1, **result.to_dict()}) == result
+        True
+    """
+    kept = dict(values)
+    if (found := kept.pop("format")) != FORMAT:
+        raise RunError(f"it has format {found!r}, this version of posembed reads {FORMAT}; upgrade posembed")
+    return RunResult.from_dict(kept)
+
+
+def read_results(folder: Path | str) -> list[RunResult]:
+    """Read all results of a folder, in the order of their names.
+
+    Args:
+        folder: of `write_result`; one that is not there has none.
+
+    Raises:
+        RunError: a file that `read_result` refuses, or something else than a folder.
+
+    Example:
+        >>> from posembed.experiments import read_results
+        >>> read_results("no-such-folder")
+        []
+    """
+    if Path(folder).is_file():
+        raise RunError(f"{Path(folder).name} is a file; give the folder of the results")
+    return [read_result(path) for path in sorted(Path(folder).glob("*.json"))]
+
+
+def results_of(configs: Iterable[RunConfig], folder: Path | str) -> list[RunResult]:
+    """Read the results of those configs that have one in a folder."""
+    paths = [file_of(config, folder, "json") for config in configs]
+    return [read_result(path) for path in paths if path.exists()]
+
+
+def missing(configs: Iterable[RunConfig], folder: Path | str) -> list[RunConfig]:
+    """List the configs, each once, that have no result in a folder yet.
+
+    Args:
+        configs: the runs.
+        folder: of the results.
+
+    Raises:
+        RunError: a file that `read_result` refuses; it is left as it is.
+
+    Example:
+        >>> from posembed import RunConfig
+        >>> from posembed.experiments import missing
+        >>> len(missing([RunConfig(), RunConfig(), RunConfig(seed=1)], "no-such-folder"))
+        2
+    """
+    unique = {config.key: config for config in configs}
+    done = {result.config.key for result in results_of(unique.values(), folder)}
+    return [config for key, config in unique.items() if key not in done]
+
+
+def load_runs(study: str) -> list[RunResult]:
+    """Load the stored runs of a study from the package.
+
+    Args:
+        study: its name; the error lists those there are.
+
+    Raises:
+        RunError: no such study.
+
+    Example:
+        >>> from posembed.experiments import load_runs
+        >>> load_runs("encodings")[0].config.data
+        'sotu'
+    """
+    stored = files("posembed.experiments") / "stored"
+    names = sorted(each.name.removesuffix(".json") for each in stored.iterdir() if each.name.endswith(".json"))
+    if study not in names:
+        raise RunError(f"there are no stored results {study!r}; there are: {', '.join(names) or 'none'}")
+    return [parse_result(each) for each in json.loads((stored / f"{study}.json").read_text(encoding="utf-8"))]
+
+
+def load_results(study: str) -> pandas.DataFrame:
+    """Load the stored runs of a study from the package as a table, one row a run.
+
+    Args:
+        study: its name; the error lists those there are.
+
+    Returns:
+        A DataFrame with a column for each setting of the config, each metric and each speed, and ``machine`` and
+        ``wall_seconds``.
+        Losses are in nats a guessed character.
+
+    Raises:
+        RunError: no such study.
+
+    Example:
+        >>> from posembed import load_results
+        >>> {"scheme", "objective", "seed", "loss"} <= set(load_results("encodings").columns)
+        True
+    """
+    import pandas
+
+    return pandas.DataFrame([_row(run) for run in load_runs(study)])
+
+
+def _row(run: RunResult) -> dict[str, Any]:
+    own = {"machine": run.machine, "wall_seconds": run.wall_seconds} | run.speed
+    # What a scheme has learned must not hide the setting that is its name.
+    metrics = {("learned" if name == "scheme" else name): value for name, value in run.metrics.items()}
+    return run.config.to_dict() | metrics | own

@@ -1,0 +1,161 @@
+"""Train one model as a config says, measure it, and give a result that can be stored."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..data import Corpus, load_corpus
+from ..encodings import OnLayers, scheme
+from ..models import LanguageModel, TransformerConfig
+from .checkpoints import kept
+from .config import RunConfig
+from .inspections import inspect_model, probed_layers, steps_watched
+from .machine import check_device, machine_of, seeded, torch_threads, versions
+from .measure import loss_by_position, loss_of, parameters_of_scheme, scaled_losses
+from .results import RunResult
+from .training import Training
+
+# The training loss is noted as the mean over so many pieces of the run.
+CURVE_POINTS = 40
+
+
+def train(
+    config: RunConfig,
+    *,
+    progress: Callable[[int, float], None] | None = None,
+    checkpoint: Path | str | None = None,
+) -> RunResult:
+    """Train a small language model on one device, and measure it on texts that it has not seen.
+
+    AdamW with a warm-up and a cosine; gradients are cut to a norm of 1.
+
+    Args:
+        config: the run.
+        progress: called after every step with the number of steps done and the loss.
+        checkpoint: the path of a file that the state is written to every five minutes, and when the run is interrupted
+            (Ctrl-C, SIGTERM). If the file is there, the run goes on from it, with the same numbers as if it had never
+            been stopped, bit for bit (on a GPU as far as its kernels do).
+
+    Returns:
+        The result with the trained model. Its metrics are ``loss`` (test text, pieces of the trained length),
+        ``validation_loss``, ``curve`` (training loss over the run), ``parameters`` and ``scheme_parameters`` (how
+        many), ``scheme`` (the scheme's own numbers where they are few), ``tokens`` (read in training); of a causal
+        model ``perplexity_per_token`` and ``perplexity_per_word`` (of the test text); with a test length
+        ``loss_by_position``. Its speed is in ``speed``.
+
+    Raises:
+        RunError: a device that is not there.
+        RunError: the loss became NaN or infinite.
+        CheckpointError: a checkpoint that is damaged, of another version or of another run; it is left as it is.
+        CorpusError: a text that cannot be read or is too short.
+        EncodingInputError: a scheme that is not defined for the objective.
+
+    Example:
+        >>> from posembed import RunConfig, train
+        >>> result = train(RunConfig(scheme="alibi", n_layers=1, d_model=8, n_heads=2, steps=3, batch_size=2))
+        >>> result.metrics["parameters"]
+        1552
+    """
+    start = time.perf_counter()
+    check_device(config)
+    with torch_threads(config.threads), seeded(config):
+        corpus = load_corpus(config.data)
+        # Before the training, not after it.
+        corpus.check(max(config.length, config.test_length or 0))
+        training = Training(make_model(config, corpus), config, corpus)
+        with nullcontext(lambda: None) if checkpoint is None else kept(training, Path(checkpoint)) as keep:
+            earlier = training.seconds
+            training.run(lambda: _after_step(training, keep, progress))
+        metrics = _measure(training.model.eval(), config, corpus)
+        metrics |= inspect_model(training.model, lambda: make_model(config, corpus), config, corpus)
+    if training.watched:
+        metrics["watched"] = training.watched
+    n_tokens, seconds = config.all_steps * config.batch_size * config.length, training.seconds
+    return RunResult(
+        config=config,
+        metrics=metrics | {"tokens": n_tokens, "curve": _means(training.losses, CURVE_POINTS)},
+        versions=versions(),
+        machine=machine_of(config),
+        wall_seconds=time.perf_counter() - start + earlier,
+        model=training.model,
+        speed={"tokens_per_second": round(n_tokens / max(seconds, 1e-9), 1), "training_seconds": round(seconds, 2)},
+    )
+
+
+def _after_step(training: Training, keep: Callable[[], None], progress: Any) -> None:
+    done = len(training.losses)
+    if done in steps_watched(training.config):
+        training.watched[str(done)] = probed_layers(training.model, training.config, training.corpus)
+    keep()
+    if progress:
+        progress(done, training.losses[-1])
+
+
+def make_model(config: RunConfig, corpus: Corpus) -> LanguageModel:
+    """Make the untrained model of a run.
+
+    Args:
+        config: the run.
+        corpus: its text, whose vocabulary the model has.
+
+    Raises:
+        EncodingInputError: a scheme that is not defined for the objective.
+
+    Example:
+        >>> from posembed import RunConfig
+        >>> from posembed.data import load_corpus
+        >>> from posembed.experiments import make_model
+        >>> make_model(RunConfig(scheme="rope"), load_corpus()).transformer.position_scheme
+        RoPE(16, layout='half')
+    """
+    # A table has rows for every position that the model will be asked about, trained or not.
+    n_positions, causal = max(config.length, config.test_length or 0), config.objective == "causal"
+    sizes = {"d_model": config.d_model, "n_heads": config.n_heads, "n_layers": config.n_layers}
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(config.seed)
+        its_scheme: Any = config.scheme
+        if config.layers_with_positions is not None:
+            made = scheme(config.scheme, **sizes, n_positions=n_positions, causal=causal, options=config.scheme_options)
+            its_scheme = OnLayers(made, config.layers_with_positions, n_layers=config.n_layers)
+        model_config = TransformerConfig(
+            vocab_size=len(corpus.vocabulary),
+            **sizes,
+            scheme=its_scheme,
+            scheme_options=config.scheme_options if config.layers_with_positions is None else {},
+            n_positions=n_positions,
+            causal=causal,
+            dropout=config.dropout,
+            scale_embeddings=config.scale_embeddings,
+            weight_std=config.weight_std,
+        )
+        return LanguageModel(model_config).to(config.device)
+
+
+def _measure(model: LanguageModel, config: RunConfig, corpus: Corpus) -> dict[str, Any]:
+    scheme_module = model.transformer.position_scheme
+    metrics: dict[str, Any] = {
+        "loss": loss_of(model, corpus.test, config),
+        "validation_loss": loss_of(model, corpus.validation, config),
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "scheme_parameters": sum(parameter.numel() for parameter in scheme_module.parameters()),
+        "scheme": parameters_of_scheme(scheme_module),
+    }
+    if config.objective == "causal":
+        found = corpus.perplexities(metrics["loss"])
+        metrics |= {"perplexity_per_token": round(found.per_token, 4), "perplexity_per_word": round(found.per_word, 2)}
+    if config.test_length is not None:
+        metrics["loss_by_position"] = loss_by_position(model, corpus.test, config)
+        if config.test_scalings:
+            metrics["loss_by_position_scaled"] = scaled_losses(model, corpus.test, config)
+    return metrics
+
+
+def _means(values: list[float], n_points: int) -> list[float]:
+    pieces = torch.tensor(values).tensor_split(min(n_points, len(values)))
+    return [round(float(piece.mean()), 4) for piece in pieces]
