@@ -36,7 +36,7 @@ _HOME = {
     "with_position_table": "tables",
 }
 
-__all__ = list(_HOME)  # noqa: PLE0604
+__all__ = list(_HOME)
 
 
 def __getattr__(name: str) -> Any:

@@ -1,13 +1,9 @@
 """The command line: ``posembed table``, ``probe``, ``properties``, ``report``, ``train``, ``grid`` and ``doctor``."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-
 __all__ = ["main"]
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main(arguments: list[str] | None = None) -> None:
     """Run the command line and end the process with its exit code.
 
     The code is 0 when all went well, 1 for an error of ours in one line on stderr, 2 for a call that is not

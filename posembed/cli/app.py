@@ -1,10 +1,7 @@
 """The command ``posembed``: its commands, its version, and how an error ends it."""
 
-from __future__ import annotations
-
 import sys
 import warnings
-from collections.abc import Sequence
 from importlib.metadata import version as installed_version
 from typing import Annotated
 
@@ -12,11 +9,13 @@ import typer
 
 from ..errors import PosembedError
 from .doctor import doctor
-from .grid import grid
 from .output import complain
 from .report import report
 from .tables import probe, properties, table
-from .train import train
+from .training import grid, train
+
+# What a shell reports for SIGINT and SIGTERM.
+INTERRUPTED = (130, 143)
 
 app = typer.Typer(
     name="posembed",
@@ -34,18 +33,8 @@ app.command(no_args_is_help=True)(grid)
 app.command()(doctor)
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"posembed {installed_version('posembed')}")
-        raise typer.Exit
-
-
-@app.callback()
-def _posembed(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and stop.")
-    ] = False,
-) -> None:
+@app.callback(invoke_without_command=True)
+def _posembed(version: Annotated[bool, typer.Option("--version", help="Show the version and stop.")] = False) -> None:
     """What has a position table learned? Ask any checkpoint, for a few megabytes.
 
     SOURCE is a hub id (gpt2, facebook/opt-125m), a local checkpoint folder, or a file of weights. A name is looked up
@@ -53,18 +42,25 @@ def _posembed(
 
     $ posembed report gpt2 roberta-base -o two.html
     """
+    if version:
+        typer.echo(f"posembed {installed_version('posembed')}")
+        raise typer.Exit
 
 
-def run(arguments: Sequence[str] | None = None) -> None:
+def run(arguments: list[str] | None = None) -> None:
     """Run a command; what a user can cause ends in one line on stderr and an exit code, never in a traceback."""
     for stream in (sys.stdout, sys.stderr):
         # A file name may hold what the terminal cannot show; a mark in its place is better than no result.
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+            stream.reconfigure(errors="replace")
     try:
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *_: complain(f"warning: {message}")
             app(arguments, prog_name="posembed")
+    except SystemExit as end:
+        if end.code in INTERRUPTED:
+            complain("stopped; `posembed train --out` and `posembed grid` go on where they were when called again")
+        raise
     except PosembedError as error:
         complain(str(error))
     except ImportError as error:

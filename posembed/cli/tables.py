@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from statistics import median
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from rich.bar import Bar
-from rich.table import Table
 
-from .output import facts, listed, one_line, print_json, progress, show, strip
+from .output import bars, facts, listed, one_line, print_json, progress, show, strip
 
 if TYPE_CHECKING:
-    from ..probing import ProbeResult
+    from ..probing import Spectrum
     from ..tables import PositionTable
 
 HOW_FOUND = "How the table is found"
 # Of the spectrum, in JSON.
 MOST_COMPONENTS = 20
-BAR = 20
-CAVEAT = (
-    "A low error shows that a simple function of a row gives its position. It does not show that the model computes "
-    "that function, nor that it uses positions at all."
+READ = (
+    "Read the error beside the three controls. A low one shows that a simple function of a row gives its position, not "
+    "that the model computes that function, nor that it uses positions at all."
 )
 MEANINGS = {
     "monotonicity": "of two rows on the same side of a row, how often the nearer one is the more alike",
@@ -76,87 +74,74 @@ def table(
     $ posembed table openai/whisper-tiny --part decoder
     """
     with progress(f"reading the table of {source}"):
+        from ..probing import spectrum
         from ..tables import load_table
 
         found = load_table(
             source, part=part, revision=revision, name=name, offset=offset, download=download, refresh=refresh
         )
-        spread = _spectrum(found)
+        # A table with NaN is shown all the same.
+        spread = None if found.non_finite_rows else spectrum(found)
     if as_json:
         print_json(_table_json(found, spread))
         return
-    show(facts(_table_facts(found, spread)))
-    norms, nearest = found.norms.tolist(), found.nearest.tolist()
-    highest = max((norm for norm in norms if norm < float("inf")), default=0.0)
-    show("\nnorm of each row, from 0", style="dim")
-    show(strip(norms, highest))
-    show("cosine of each row with its nearest other row, from 0 to 1", style="dim")
-    show(strip(nearest, 1.0, min))
-
-
-def _spectrum(found: PositionTable) -> Any:
-    """The spectrum, or None where rows hold NaN or infinity; the table is shown all the same."""
-    from ..probing import spectrum
-
-    return None if found.non_finite_rows else spectrum(found)
-
-
-def _table_facts(found: PositionTable, spread: Any) -> dict[str, object]:
-    norms = found.norms[found.norms.isfinite()]
-    rows: dict[str, object] = {
-        "table": f"{found.name} of {found.source}",
-        "shape": f"{found.n_positions} positions x {found.d_model}, stored as {found.stored_dtype}",
-        "file": found.file,
-        "part": found.part,
-        "revision": found.revision,
-        "offset": f"{found.offset} rows before position 0, left out here" if found.offset else "none",
-        "class tokens": f"the first {found.n_class_tokens} rows" if found.n_class_tokens else None,
-        "grid": found.grid and "{} x {} patches".format(*found.grid),
-        "bytes read": f"{found.bytes_read:,}",
-        "norms": f"median {norms.median():.4g}, from {norms.min():.4g} to {norms.max():.4g}" if len(norms) else "none",
-        "untrained rows": listed(found.untrained_rows),
-        "NaN or infinity": f"in row {listed(found.non_finite_rows)}" if found.non_finite_rows else None,
-    }
-    if spread is not None:
-        # Its own words, without the first line, which says the shape again.
-        lines = str(spread).splitlines()[1:]
-        rows |= {"spectrum": "; ".join(line.strip() for line in lines[:2]), "helix": lines[2].partition(": ")[2]}
-    return {name: value for name, value in rows.items() if value is not None}
-
-
-def _table_json(found: PositionTable, spread: Any) -> dict[str, Any]:
-    names = (
-        "source name file part revision stored_dtype offset n_class_tokens grid bytes_read untrained_rows "
-        "non_finite_rows"
+    norms = found.norms[found.norms.isfinite()].tolist() or [0.0]
+    show(
+        facts(
+            {
+                "table": f"{found.name} of {found.source}",
+                "shape": f"{found.n_positions} positions x {found.d_model}, stored as {found.stored_dtype}",
+                "file": found.file,
+                "part": found.part,
+                "revision": found.revision,
+                "offset": f"{found.offset} rows before position 0, left out here" if found.offset else None,
+                "class tokens": f"the first {found.n_class_tokens} rows" if found.n_class_tokens else None,
+                "grid": found.grid and "{} x {} patches".format(*found.grid),
+                "bytes read": f"{found.bytes_read:,}",
+                "norms": f"median {median(norms):.4g}, from {min(norms):.4g} to {max(norms):.4g}",
+                "untrained rows": listed(found.untrained_rows),
+                "NaN or infinity": f"rows {listed(found.non_finite_rows)}" if found.non_finite_rows else None,
+            }
+        )
     )
+    show("", spread or "rows with NaN or infinity have no spectrum", "\nnorm of each row, from 0")
+    show(strip(found.norms.tolist(), max(norms)), "cosine of each row with its nearest other row, from 0 to 1")
+    show(strip(found.nearest.tolist(), 1.0, min))
+
+
+def _table_json(found: PositionTable, spread: Spectrum | None) -> dict[str, Any]:
+    names = "source name file part revision stored_dtype offset n_class_tokens grid bytes_read"
+    told = {name: getattr(found, name) for name in (*names.split(), "untrained_rows", "non_finite_rows")}
     norms = found.norms[found.norms.isfinite()]
     ends = {"median": norms.quantile(0.5), "min": norms.min(), "max": norms.max()} if len(norms) else None
     shape = [found.n_positions, found.d_model]
-    told = {name: getattr(found, name) for name in names.split()}
     return told | {"shape": shape, "norms": ends, "spectrum": spread and _spectrum_json(spread)}
 
 
-def _spectrum_json(spread: Any) -> dict[str, Any]:
-    helix = spread.helix
-    turning = helix and {
-        "components": [number + 1 for number in helix.components],
-        "period": helix.period,
-        "share": helix.share,
+def _spectrum_json(spread: Spectrum) -> dict[str, Any]:
+    helix = spread.helix and {
+        "components": [number + 1 for number in spread.helix.components],
+        "period": spread.helix.period,
+        "share": spread.helix.share,
     }
     return {
         "components_for_90_percent": spread.n_components_for(0.9),
         "explained_variance_ratio": spread.explained_variance_ratio[:MOST_COMPONENTS],
         "effective_rank": spread.effective_rank,
         "participation_ratio": spread.participation_ratio,
-        "helix": turning,
+        "helix": helix,
     }
 
 
 def probe(
     source: Source,
-    kind: Annotated[str, typer.Option("--probe", help="ols, ridge, gd (gradient descent) or mlp.")] = "ridge",
+    kind: Annotated[
+        Literal["ols", "ridge", "gd", "mlp"],
+        typer.Option("--probe", help="Least squares, ridge, gradient descent, or a two-layer network."),
+    ] = "ridge",
     split: Annotated[
-        str, typer.Option(help="even-odd, folds (five), half (first to second), or all, which has no test.")
+        Literal["even-odd", "all", "folds", "half"],
+        typer.Option(help="Test on rows between, on those trained on, on each of five folds, or on the second half."),
     ] = "even-odd",
     rows: Rows = None,
     seed: Seed = 0,
@@ -183,8 +168,7 @@ def probe(
             source, part=part, revision=revision, name=name, offset=offset, download=download, refresh=refresh
         )
         tell("probing the rows")
-        choice: Any = {"probe": kind, "split": split}
-        result = probe_table(found, rows=rows, seed=seed, **choice)
+        result = probe_table(found, probe=kind, split=split, rows=rows, seed=seed)
         tell("the description length")
         try:
             length = description_length(found, rows=rows, seed=seed)
@@ -194,47 +178,28 @@ def probe(
     if as_json:
         print_json(result.to_dict() | {"description_length": length})
         return
+    controls, regions = result.baselines, {f"{each.start} to {each.stop - 1}": each.mae for each in result.by_region}
     show(one_line(f"{result.probe}, {result.split}: {result.n_rows} rows of {result.source}"), style="bold")
     show("mean absolute error, in positions", style="dim")
-    show(facts(_errors(result)))
-    show("\nerror by region of the table", style="dim")
-    show(_with_bars({f"{part.start} to {part.stop - 1}": part.mae for part in result.by_region}))
-    if length is not None:
-        bits = f"{length.bits:,.0f} bits, {length.compression:.3g} times shorter than without the rows"
-        show("", facts({"description length": f"{bits}; with a random table {length.random_table_bits:,.0f} bits"}))
-    show(f"\n{verdict(result)}")
-    show(CAVEAT, style="dim")
-
-
-def _errors(result: ProbeResult) -> dict[str, object]:
-    controls = result.baselines
-    return {
-        "this table": f"{result.test_mae:.4g}  (95 % interval {result.interval.low:.4g} to {result.interval.high:.4g})",
-        "constant guess": f"{controls.constant:.4g}",
-        "permuted labels": f"{controls.permuted_labels:.4g}",
-        "a random table": f"{controls.random_table:.4g}",
-        "this table, rows trained on": f"{result.train_mae:.4g}",
-    }
-
-
-def verdict(result: ProbeResult) -> str:
-    """Say in one sentence what a probe's error means beside its controls."""
-    if not result.held_out:
-        return "Rows that a probe was trained on show how well it fits, not what the table holds."
-    controls = result.baselines
-    best = min(controls.constant, controls.permuted_labels, controls.random_table)
-    rows = "rows beyond those it was trained on" if result.split == "half" else "rows that the probe has not seen"
-    if result.interval.high < best:
-        return f"The position can be read from {rows}: the error is {result.test_mae / best:.2%} of the best control's."
-    if result.interval.low > best:
-        return f"What the probe learned does not hold for {rows}: a control errs less."
-    return f"From {rows} the probe reads no more than a control does."
+    show(
+        facts(
+            {
+                "this table": f"{result.test_mae:.4g} (95 % interval {result.interval})",
+                "constant guess": f"{controls.constant:.4g}",
+                "permuted labels": f"{controls.permuted_labels:.4g}",
+                "a random table": f"{controls.random_table:.4g}",
+                "this table, rows trained on": f"{result.train_mae:.4g}",
+            }
+        )
+    )
+    show("\nby region of the table", style="dim")
+    show(bars(regions, max(regions.values())), "", length or "", READ)
 
 
 def properties(
     source: Source,
     max_offset: Annotated[int | None, typer.Option(help="The largest offset that monotonicity compares.")] = None,
-    similarity: Annotated[str, typer.Option(help="What makes two rows alike: dot or cosine.")] = "dot",
+    similarity: Annotated[Literal["dot", "cosine"], typer.Option(help="What makes two rows alike.")] = "dot",
     rows: Rows = None,
     part: Part = None,
     revision: Revision = None,
@@ -258,21 +223,10 @@ def properties(
             source, part=part, revision=revision, name=name, offset=offset, download=download, refresh=refresh
         )
         tell("comparing the rows")
-        alike: Any = similarity
-        measured = measure(found, similarity=alike, max_offset=max_offset, rows=rows).to_dict()
+        measured = measure(found, similarity=similarity, max_offset=max_offset, rows=rows).to_dict()
     if as_json:
         print_json({"source": found.source, "similarity": similarity, "max_offset": max_offset} | measured)
         return
     show(one_line(f"{similarity} similarity of the rows of {found.source}"), style="bold")
-    show(_with_bars({name.replace("_", " "): measured[name] for name in MEANINGS}, full=1.0))
-    show("", facts({name.replace("_", " "): meaning for name, meaning in MEANINGS.items()}))
-
-
-def _with_bars(numbers: dict[str, Any], full: float | None = None) -> Table:
-    """Lay out numbers with a bar for each, the longest for the largest or for ``full``."""
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    longest = full or max(numbers.values()) or 1.0
-    for name, value in numbers.items():
-        bar = Bar(longest, 0, value or 0.0, width=BAR)
-        grid.add_row(name, "undefined" if value is None else f"{value:.3g}", bar)
-    return grid
+    show(bars({name.replace("_", " "): measured[name] for name in MEANINGS}, full=1.0), "")
+    show(facts({name.replace("_", " "): meaning for name, meaning in MEANINGS.items()}))
