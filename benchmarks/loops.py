@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
@@ -14,7 +14,7 @@ from transformers import GPT2LMHeadModel
 from posembed import RunConfig
 from posembed.data import Characters, Corpus
 from posembed.experiments import make_model
-from posembed.experiments.training.loop import Training
+from posembed.experiments.training import BETAS, LARGEST_GRADIENT, Training
 from posembed.models import from_transformers
 
 # Some steps of training, and their losses.
@@ -45,38 +45,28 @@ def posembed_loop(given: Start) -> tuple[nn.Module, Steps]:
     model = make_model(given.config, corpus)
     model.load_state_dict(from_transformers(given.model).state_dict())
     training = Training(model, given.config, corpus)
-
-    def steps(n_steps: int) -> list[float]:
-        training.config = replace(training.config, steps=len(training.losses) + n_steps)
-        training.run()
-        return training.losses[-n_steps:]
-
-    return model, steps
+    return model, lambda n_steps: [training.step() for _ in range(n_steps)]
 
 
-def plain_loop(
-    model: nn.Module, given: Start, *, logits: Callable[[Tensor], Tensor] | None = None, precision: str | None = None
-) -> Steps:
+def plain_loop(model: nn.Module, given: Start, *, logits: Callable[[Tensor], Tensor] | None = None) -> Steps:
     """A loop with nothing in it but the work.
 
     Args:
         model: its weights change.
         given: the text and the config.
         logits: from ids to the logits of the model, where a call of the model returns more than these.
-        precision: by default that of the config.
     """
     config = given.config
     predict, model = logits or model, model.to(config.device).train()
-    optimizer, mixed = _adamw(model, config), (precision or config.precision) == "bfloat16"
+    optimizer = _adamw(model, config)
     pieces = _pieces(given)
 
     def step() -> Tensor:
         ids = next(pieces)
-        with torch.autocast(config.device, torch.bfloat16, enabled=mixed):
-            loss = F.cross_entropy(predict(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
+        loss = F.cross_entropy(predict(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), config.largest_gradient)
+        nn.utils.clip_grad_norm_(model.parameters(), LARGEST_GRADIENT)
         optimizer.step()
         return loss.detach()
 
@@ -91,7 +81,7 @@ def _adamw(model: nn.Module, config: RunConfig) -> torch.optim.Optimizer:
         (decayed if each.ndim == 2 and id(each) not in embeddings else others).append(each)
     groups = [{"params": decayed, "weight_decay": config.weight_decay}, {"params": others, "weight_decay": 0.0}]
     fused = True if config.device == "cuda" else None
-    return torch.optim.AdamW(groups, lr=config.learning_rate, betas=config.betas, fused=fused)
+    return torch.optim.AdamW(groups, lr=config.learning_rate, betas=BETAS, fused=fused)
 
 
 def _pieces(given: Start) -> Iterator[Tensor]:

@@ -32,8 +32,8 @@ QUICK = {"n_layers": 2, "d_model": 16, "n_heads": 2, "length": 16, "batch_size":
 SMALL = {"n_layers": 4, "d_model": 64, "n_heads": 4, "length": 64, "batch_size": 32}
 LARGER = {"n_layers": 6, "d_model": 128, "n_heads": 4, "length": 128, "batch_size": 16}
 ON_GPU = {"n_layers": 8, "d_model": 512, "n_heads": 8, "length": 512, "batch_size": 64}
-# Losses of three steps in float32; and with products of bfloat16, which has 8 bits.
-BOUNDS = {"float32": 2e-6, "bfloat16": 2e-3}
+# Of the losses of three steps.
+BOUND = 2e-6
 
 # The number of parameters, and the losses of some steps.
 Answer = tuple[Tensor, Tensor]
@@ -45,18 +45,18 @@ def cases(quick: bool) -> list[Case]:
         return [case(settings(QUICK))]
     found = [case(settings(SMALL)), case(settings(LARGER))]
     if torch.cuda.is_available():
-        found.append(case(settings(ON_GPU, device="cuda", precision="bfloat16")))
+        found.append(case(settings(ON_GPU, device="cuda")))
     return found
 
 
 def settings(sizes: Mapping[str, int], **others: Any) -> RunConfig:
-    """Make the config of a run. Its rate stays as it is: plain loops have no schedule."""
+    """Make the config of a run. So long a run is timed at its beginning, where its rate is still the highest one."""
     return RunConfig(
         scheme="learned",
         scale_embeddings=False,
         learning_rate=1e-3,
         warmup=0,
-        lowest_rate=1.0,
+        steps=10**9,
         **sizes,
         **others,
     )
@@ -67,7 +67,7 @@ def case(config: RunConfig) -> Case:
     return Case(
         "training",
         f"{config.n_layers} layers, width {config.d_model}, {config.n_heads} heads, length {config.length}, "
-        f"batch {config.batch_size}, {config.precision} on {'the CPU' if config.device == 'cpu' else 'a GPU'}",
+        f"batch {config.batch_size}, float32 on {'the CPU' if config.device == 'cpu' else 'a GPU'}",
         partial(start, config),
         [
             Candidate("posembed train", _posembed, "the loop of posembed.train"),
@@ -77,7 +77,7 @@ def case(config: RunConfig) -> Case:
             Candidate("by hand, as nanoGPT", _nano, "in the same loop; queries, keys and values are one product"),
         ],
         reference,
-        BOUNDS[config.precision],
+        BOUND,
         [no_slower(), no_more_memory()],
         tokens=STEPS * config.batch_size * (config.length - 1),
         seconds=SECONDS,
@@ -102,7 +102,7 @@ def reference(given: Start) -> Answer:
     """Count by the formula, and train the model by hand in float64."""
     config, width = given.config, given.config.d_model
     count = (VOCAB_SIZE + config.length + config.n_layers * (12 * width + 13) + 2) * width
-    losses = plain_loop(nano_gpt(given.model).double(), given, precision="float64")(STEPS)
+    losses = plain_loop(nano_gpt(given.model).double(), given)(STEPS)
     return torch.tensor([count], dtype=torch.float64), torch.tensor(losses, dtype=torch.float64)
 
 

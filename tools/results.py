@@ -7,23 +7,23 @@ taken from the folder of a grid that kept them.
 Usage: python tools/results.py [FOLDER WITH THE WEIGHTS OF THE NOPOS STUDY]
 """
 
+import json
 import sys
 from pathlib import Path
 
 from posembed.errors import RunError
 from posembed.experiments import (
-    bundle,
     bundle_tables,
+    read_model,
     read_results,
     read_studies,
     read_tables,
     write_study,
     write_whole,
 )
-from posembed.experiments.files.model_files import read_model
-from posembed.experiments.files.store import file_of
 from posembed.experiments.nopos import MODELS, model_card, run_of_model
 from posembed.experiments.nopos.models import MODEL_FOLDER
+from posembed.experiments.results import file_of
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "results"
@@ -35,14 +35,17 @@ TABLES = "tables"
 
 def runs_of(folder):
     """The file of a study's runs, and that of their trained tables; None where they have none."""
-    results, tables = read_results(folder), read_tables(folder)
+    # In the order of their files' names, which are their keys.
+    keys, tables = [result.config.key for result in read_results(folder)], read_tables(folder)
+    # As they stand in their files, one line a run: a setting that has been retired since is not lost.
+    runs = [json.loads((folder / f"{key}.json").read_text(encoding="utf-8")) for key in keys]
+    bundle = "[\n" + ",\n".join(json.dumps(run, separators=(",", ":")) for run in runs) + "\n]\n"
     if not tables:
-        return bundle(results).encode(), None
+        return bundle.encode(), None
     # A table without its result is one of a run that was stopped between the two.
-    keys = [result.config.key for result in results]
     if lost := [key for key in keys if key not in tables]:
         raise RunError(f"the table {lost[0]}.npy is missing in {folder.name}; run its config again")
-    return bundle(results).encode(), bundle_tables({key: tables[key] for key in keys})
+    return bundle.encode(), bundle_tables({key: tables[key] for key in keys})
 
 
 def store_runs(study, results=RESULTS, stored=STORED):

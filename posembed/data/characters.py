@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable
 
 import numpy as np
 import torch
-from jaxtyping import Int
+from jaxtyping import Integer
 from torch import Tensor
 
 from ..errors import CorpusError
-from ._ids import Tokens, checked
+
+# The ids of a text.
+Tokens = Integer[Tensor, " tokens"]
 
 # What stands for a character outside the vocabulary: Unicode's own sign for that.
 UNKNOWN = "\N{REPLACEMENT CHARACTER}"
@@ -46,7 +47,7 @@ class Characters:
             raise CorpusError("a vocabulary needs at least one character; the text is empty")
         self.characters = (UNKNOWN, MASK, *known)
         # One entry for each code point: a whole corpus is encoded by one look-up.
-        self._ids = np.zeros(0x110000, dtype=np.uint8 if len(self) <= 256 else np.int32)
+        self._ids = np.zeros(0x110000, dtype=np.int32)
         self._ids[[ord(character) for character in known]] = np.arange(2, len(self))
 
     @classmethod
@@ -63,42 +64,19 @@ class Characters:
     def __len__(self) -> int:
         return len(self.characters)
 
-    def encode(self, text: str) -> Int[Tensor, " characters"]:
+    def encode(self, text: str) -> Tokens:
         """Return the id of each character."""
         # Half a character, which no UTF-8 holds, is an unknown one.
         points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
         return torch.from_numpy(self._ids[points].astype(np.int64))
 
     def decode(self, ids: Iterable[int] | Tokens) -> str:
-        """Return the text of some ids."""
-        return "".join(self.characters[each] for each in checked(ids, len(self)))
-
-    def to_json(self) -> str:
-        """Return all there is to know of the vocabulary.
-
-        Example:
-            >>> from posembed.data import Characters
-            >>> Characters("ab").to_json()
-            '["a", "b"]'
-        """
-        return json.dumps(self.characters[2:], ensure_ascii=False)
-
-    @classmethod
-    def from_json(cls, characters: str) -> Characters:
-        """Make the vocabulary that `to_json` told.
+        """Return the text of some ids.
 
         Raises:
-            CorpusError: what it never told.
-
-        Example:
-            >>> from posembed.data import Characters
-            >>> len(Characters.from_json('["a", "b"]'))
-            4
+            CorpusError: an id that no character has.
         """
-        try:
-            found = json.loads(characters)
-        except ValueError:
-            found = None
-        if not isinstance(found, list) or not all(isinstance(each, str) and len(each) == 1 for each in found):
-            raise CorpusError("these are no characters of a vocabulary; they are a JSON list of them")
-        return cls(found)
+        numbers = [int(each) for each in ids]
+        if outside := [each for each in numbers if not 0 <= each < len(self)]:
+            raise CorpusError(f"id {outside[0]} is outside the vocabulary of {len(self)} tokens")
+        return "".join(self.characters[each] for each in numbers)

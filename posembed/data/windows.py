@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 from jaxtyping import Bool, Int, Int64
 from torch import Tensor
 
 from ..errors import CorpusError
-from ._ids import Tokens
+from .characters import Tokens
 
 
 def random_windows(
@@ -17,7 +16,7 @@ def random_windows(
     """Draw pieces that start anywhere.
 
     Args:
-        ids: the corpus: a tensor or an array, a ``np.memmap`` too, of which no more than the pieces is read.
+        ids: the corpus.
         length: of each piece.
         n_windows: how many.
         generator: of the random numbers.
@@ -40,7 +39,7 @@ def windows_in_order(ids: Tokens, length: int, n_windows: int) -> Int64[Tensor, 
     """Cut pieces at equal distances over the whole corpus; they overlap only where it is too short for them.
 
     Args:
-        ids: the corpus: a tensor or an array, a ``np.memmap`` too, of which no more than the pieces is read.
+        ids: the corpus.
         length: of each piece.
         n_windows: how many at most.
 
@@ -93,10 +92,7 @@ def masked(
 
 
 def _pieces(ids: Tokens, starts: Tensor, length: int) -> Int64[Tensor, "windows length"]:
-    places = starts[:, None] + torch.arange(length)
-    if isinstance(ids, np.ndarray):
-        return torch.from_numpy(ids[places.numpy()].astype(np.int64))
-    return ids[places].long()
+    return ids[starts[:, None] + torch.arange(length)].long()
 
 
 def _check(ids: Tokens, length: int) -> None:

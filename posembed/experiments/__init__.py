@@ -1,8 +1,12 @@
 """From a config to a result: training runs, grids of them, stored results and what they say."""
 
 from .config import RunConfig
-from .files.store import (
-    bundle,
+from .grid import run_and_store, run_grid
+from .intervals import Interval, difference, interval
+from .machine import torch_threads
+from .measure import loss_by_position, loss_of, parameters_of_scheme, scaled_losses
+from .results import (
+    RunResult,
     load_results,
     load_runs,
     missing,
@@ -12,15 +16,19 @@ from .files.store import (
     write_result,
     write_whole,
 )
-from .files.weights import bundle_tables, load_tables, read_tables, write_table
-from .grids.grid import run_and_store, run_grid
-from .intervals import Interval, difference, interval
-from .tables.measure import study_table
-from .tables.record import CONTROLS, Products, SplitScore, TableStudy
-from .tables.sources import table_studies
-from .tables.store import read_studies, stored_studies, write_study
-from .training.measure import loss_by_position, loss_of, parameters_of_scheme, scaled_losses
-from .training.train import RunResult, batch_loss, learning_rate_factor, make_model, torch_threads, train
+from .table_record import (
+    CONTROLS,
+    Products,
+    SplitScore,
+    TableStudy,
+    read_studies,
+    stored_studies,
+    write_study,
+)
+from .table_study import study_table, table_studies
+from .train import make_model, train
+from .training import batch_loss, learning_rate_factor
+from .weights import bundle_tables, load_tables, read_model, read_tables, write_model, write_table
 
 __all__ = [
     "CONTROLS",
@@ -31,7 +39,6 @@ __all__ = [
     "SplitScore",
     "TableStudy",
     "batch_loss",
-    "bundle",
     "bundle_tables",
     "difference",
     "interval",
@@ -45,6 +52,7 @@ __all__ = [
     "missing",
     "parameters_of_scheme",
     "parse_result",
+    "read_model",
     "read_result",
     "read_results",
     "read_studies",
@@ -57,6 +65,7 @@ __all__ = [
     "table_studies",
     "torch_threads",
     "train",
+    "write_model",
     "write_result",
     "write_study",
     "write_table",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
@@ -23,7 +23,7 @@ class RunConfig:
         scheme_options: more arguments for the schemes, by their names.
         objective: "causal", the next token; or "masked", the hidden ones, with a model that sees both sides.
         masking_rate: the share of hidden tokens, where the objective is "masked".
-        data: the text, by a name that `posembed.data.load_corpus` reads: "sotu", "wikitext-103", a path, a dataset.
+        data: the text: "sotu", or the path of a text file (see `posembed.data.load_corpus`).
         length: of the training pieces, in tokens.
         short_length: of the pieces of the first steps, as BERT was trained; None for pieces of one length. A step reads
             as many tokens as any other, in more pieces.
@@ -35,8 +35,8 @@ class RunConfig:
         n_heads: the number of heads of each layer.
         scale_embeddings: whether word vectors are multiplied by sqrt(d_model).
         batch_size: pieces a step.
-        steps: of the optimizer.
-        learning_rate: the highest, after the warm-up; it falls as a cosine, to a tenth or the lowest rate.
+        steps: of AdamW.
+        learning_rate: the highest, after the warm-up; it falls as a cosine, to a tenth.
         warmup: steps in which it rises from zero.
         weight_decay: of matrices in linear layers.
         seed: of the weights and the batches.
@@ -46,26 +46,14 @@ class RunConfig:
         threads: of torch. The sum of many numbers depends on how it is split, so it belongs to the config.
         device: where the run takes place.
         preset: a name for a set of runs; it is stored and changes nothing.
-        d_ff: the width between the two layers of the feed-forward network; None for four times d_model.
         dropout: of the embeddings, the attention weights and each part's output, in training.
-        optimizer: "adamw"; or "nag", gradient descent with Nesterov's momentum.
-        betas: of AdamW; "nag" takes the first one for its momentum.
-        largest_gradient: the norm that a step's gradient is cut to.
-        lowest_rate: where the cosine ends, as a share of the learning rate.
-        precision: "float32"; or "bfloat16", in which a training step multiplies its matrices (autocast). Weights, the
-            optimizer and everything measured stay float32.
-        compile: whether torch.compile makes one program of the training step, which pays on a GPU.
-        tokens: what the text is made of: "characters", or "bpe", byte pairs that are trained on it.
-        vocab_size: the number of byte pairs; None for 4096.
-        accumulate: in how many parts a step's pieces are taken, one after the other; their gradients are added. Memory
-            falls with it; the result stays the same but for rounding (and for dropout).
         layers_with_positions: the layers, counted from 0, whose attention uses the scheme; the others see no positions,
             as in models that interleave both kinds. None for all.
-        further_steps: of the optimizer, after the others; the learning rate rises and falls anew. None for none.
+        further_steps: of AdamW, after the others; the learning rate rises and falls anew. None for none.
         drops_positions: whether the model loses its positions before the further steps, and has none from then on.
         weight_std: the standard deviation of the weights at the start: those of linear layers, and word vectors that
             are not scaled.
-        inspections: what else is measured after the training, by names of `posembed.experiments.training.inspections`.
+        inspections: what else is measured after the training, by names of `posembed.experiments.inspections`.
 
     Raises:
         RunError: a number out of its range, an unknown objective or scaling.
@@ -100,17 +88,7 @@ class RunConfig:
     threads: int = 1
     device: str = "cpu"
     preset: str = ""
-    d_ff: int | None = None
     dropout: float = 0.0
-    optimizer: Literal["adamw", "nag"] = "adamw"
-    betas: tuple[float, float] = (0.9, 0.98)
-    largest_gradient: float = 1.0
-    lowest_rate: float = 0.1
-    precision: Literal["float32", "bfloat16"] = "float32"
-    compile: bool = False
-    tokens: Literal["characters", "bpe"] = "characters"
-    vocab_size: int | None = None
-    accumulate: int = 1
     layers_with_positions: tuple[int, ...] | None = None
     further_steps: int | None = None
     drops_positions: bool = False
@@ -118,42 +96,11 @@ class RunConfig:
     inspections: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        whole = ("length", "n_layers", "d_model", "n_heads", "batch_size", "steps", "threads", "accumulate")
-        given = tuple(
-            name for name in ("test_length", "d_ff", "vocab_size", "further_steps") if getattr(self, name) is not None
-        )
-        for name in (*whole, *given):
-            _check(name, getattr(self, name), int, "a whole number of at least 1", lambda value: value >= 1)
-        for name in ("warmup", "seed"):
-            _check(name, getattr(self, name), int, "a whole number of at least 0", lambda value: value >= 0)
-        positive = "a positive number"
-        _check("learning_rate", self.learning_rate, int | float, positive, lambda value: 0 < value < float("inf"))
-        _check("weight_decay", self.weight_decay, int | float, "a number of at least 0", lambda value: value >= 0)
-        _check("weight_std", self.weight_std, int | float, positive, lambda value: 0 < value < float("inf"))
-        self._check_text()
-        self._check_objective()
-        self._check_short()
-        self._check_optimizer()
-        self._check_speed()
-        self._check_positions()
-        _check_names("test_scalings", "scaling", self.test_scalings, SCALING_NAMES)
-        _check_names("inspections", "inspection", self.inspections, INSPECTION_NAMES)
-        if "prefix" in self.inspections and (self.objective != "causal" or self.length < 3 + KEPT):
-            raise RunError(
-                f"the inspection 'prefix' is of causal models with a length of at least {3 + KEPT}; leave it out"
-            )
-        if self.test_scalings and (self.scheme != "rope" or self.test_length is None):
-            raise RunError("test_scalings need scheme='rope' and a test_length; leave them out otherwise")
-
-    def _check_text(self) -> None:
-        if self.length < 2 and self.objective == "causal":
-            raise RunError("length is 1; a causal model needs at least 2 characters, one to guess from one")
-        if self.tokens not in TOKENS:
-            raise RunError(f"tokens is {self.tokens!r}; choose among {', '.join(TOKENS)}")
-        if self.vocab_size is not None and self.tokens != "bpe":
-            raise RunError("vocab_size is for tokens='bpe'; characters are as many as the text has")
-
-    def _check_objective(self) -> None:
+        for names, holds, wanted in NUMBERS:
+            for name in names.split():
+                # What None says by default it may say.
+                if getattr(self, name) is not None or getattr(RunConfig, name) is not None:
+                    _check(name, getattr(self, name), holds, wanted)
         if self.objective not in ("causal", "masked"):
             raise RunError(f"objective is {self.objective!r}; choose among causal, masked")
         if (self.objective == "masked") != (self.masking_rate is not None):
@@ -163,40 +110,26 @@ class RunConfig:
             )
         if self.guessed_share is not None and self.objective != "causal":
             raise RunError("guessed_share is for causal models; a masked one has its masking_rate")
-        for name in ("masking_rate", "guessed_share"):
-            _check_share(name, getattr(self, name))
+        self._check_lengths()
+        self._check_positions()
+        _check_names("test_scalings", "scaling", self.test_scalings, SCALING_NAMES)
+        if self.test_scalings and (self.scheme != "rope" or self.test_length is None):
+            raise RunError("test_scalings need scheme='rope' and a test_length; leave them out otherwise")
+        _check_names("inspections", "inspection", self.inspections, INSPECTION_NAMES)
+        if "prefix" in self.inspections and (self.objective != "causal" or self.length < 3 + KEPT):
+            raise RunError(
+                f"the inspection 'prefix' is of causal models with a length of at least {3 + KEPT}; leave it out"
+            )
 
-    def _check_short(self) -> None:
+    def _check_lengths(self) -> None:
+        # A causal model guesses one token from one at least.
+        least = 2 if self.objective == "causal" else 1
+        _check("length", self.length, lambda n: n >= least, f"at least {least} for a {self.objective} model")
         if (self.short_length is None) != (self.short_share is None):
             raise RunError("short_length and short_share belong together; give both or none")
-        _check_share("short_share", self.short_share)
-        if self.short_length is None:
-            return
-        least = 2 if self.objective == "causal" else 1
-        wanted = f"a whole number from {least} to below the length, {self.length}, that divides it"
-        _check("short_length", self.short_length, int, wanted, lambda value: least <= value < self.length)
-        if self.length % self.short_length:
-            raise RunError(f"short_length is {self.short_length}; it must be {wanted}")
-
-    def _check_optimizer(self) -> None:
-        if self.optimizer not in OPTIMIZERS:
-            raise RunError(f"optimizer is {self.optimizer!r}; choose among {', '.join(OPTIMIZERS)}")
-        if not isinstance(self.betas, tuple) or len(self.betas) != 2:
-            raise RunError(f"betas are {self.betas!r}; they must be two numbers, such as (0.9, 0.98)")
-        below_one = "a number of at least 0 and below 1"
-        for name, value in (("dropout", self.dropout), *(("each of betas", beta) for beta in self.betas)):
-            _check(name, value, int | float, below_one, lambda each: 0 <= each < 1)
-        positive, up_to_one = "a positive number", "a number of at least 0 and at most 1"
-        _check("largest_gradient", self.largest_gradient, int | float, positive, lambda norm: 0 < norm < float("inf"))
-        _check("lowest_rate", self.lowest_rate, int | float, up_to_one, lambda share: 0 <= share <= 1)
-
-    def _check_speed(self) -> None:
-        if self.precision not in PRECISIONS:
-            raise RunError(f"precision is {self.precision!r}; choose among {', '.join(PRECISIONS)}")
-        if not isinstance(self.compile, bool):
-            raise RunError(f"compile is {self.compile!r}; it must be True or False")
-        if self.batch_size % self.accumulate:
-            raise RunError(f"accumulate is {self.accumulate}; it must divide the batch_size, {self.batch_size}")
+        if self.short_length is not None:
+            wanted = f"a whole number from {least} to below the length, {self.length}, that divides it"
+            _check("short_length", self.short_length, lambda n: least <= n < self.length and not self.length % n, wanted)
 
     def _check_positions(self) -> None:
         layers = self.layers_with_positions
@@ -205,8 +138,6 @@ class RunConfig:
             whole = isinstance(layers, tuple) and all(type(index) is int for index in layers)
             if not whole or list(layers) != sorted({*layers} & {*range(self.n_layers)}):
                 raise RunError(f"layers_with_positions is {layers!r}; it must be {wanted}")
-        if not isinstance(self.drops_positions, bool):
-            raise RunError(f"drops_positions is {self.drops_positions!r}; it must be True or False")
         if self.drops_positions and self.further_steps is None:
             raise RunError("drops_positions needs further_steps, the training without positions; give a number")
 
@@ -233,7 +164,15 @@ class RunConfig:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> RunConfig:
-        """Make the config that `to_dict` was called on."""
+        """Make the config that `to_dict` was called on, here or in an earlier version.
+
+        Raises:
+            RunError: a setting of a newer version, or one that this version has no more and that was not left alone.
+        """
+        values = dict(values)
+        for name, default in RETIRED.items():
+            if (value := values.pop(name, default)) != default:
+                raise RunError(f"{name} is {value!r}; posembed has no {name} any more, an earlier version does")
         unknown = sorted(set(values) - {each.name for each in fields(cls)})
         if unknown:
             raise RunError(f"this version of posembed has no setting {unknown[0]!r}; upgrade it")
@@ -246,9 +185,24 @@ SCALING_NAMES = ("linear", "ntk", "yarn", "llama3")
 INSPECTION_NAMES = ("layers", "untrained", "watched", "prefix", "dropped")
 # How many tokens before the last one the inspection "prefix" leaves in place, the second time.
 KEPT = 8
-TOKENS = ("characters", "bpe")
-OPTIMIZERS = ("adamw", "nag")
-PRECISIONS = ("float32", "bfloat16")
+# Settings that earlier versions had and wrote down, with the only value that a stored result has.
+RETIRED = {
+    "d_ff": None,
+    "optimizer": "adamw",
+    "betas": [0.9, 0.98],
+    "largest_gradient": 1.0,
+    "lowest_rate": 0.1,
+    "precision": "float32",
+    "compile": False,
+    "tokens": "characters",
+    "vocab_size": None,
+    "accumulate": 1,
+}
+
+
+def _check(name: str, value: Any, holds: Callable[[Any], bool], wanted: str) -> None:
+    if not holds(value):
+        raise RunError(f"{name} is {value!r}; it must be {wanted}")
 
 
 def _check_names(name: str, one: str, given: Any, known: tuple[str, ...]) -> None:
@@ -259,11 +213,29 @@ def _check_names(name: str, one: str, given: Any, known: tuple[str, ...]) -> Non
         raise RunError(f"there is no {one} {unknown[0]!r}; choose among {', '.join(known)}")
 
 
-def _check_share(name: str, value: Any) -> None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1):
-        raise RunError(f"{name} is {value!r}; it must lie between 0 and 1")
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _check(name: str, value: Any, kind: Any, wanted: str, holds: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, kind) or not holds(value):
-        raise RunError(f"{name} is {value!r}; it must be {wanted}")
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value < float("inf")
+
+
+# Settings that are numbers, what must hold for them, and how that is said.
+NUMBERS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
+    (
+        "length n_layers d_model n_heads batch_size steps threads short_length test_length further_steps",
+        lambda value: _whole(value) and value >= 1,
+        "a whole number of at least 1",
+    ),
+    ("warmup seed", lambda value: _whole(value) and value >= 0, "a whole number of at least 0"),
+    ("learning_rate weight_std", lambda value: _number(value) and value > 0, "a positive number"),
+    ("weight_decay", lambda value: _number(value) and value >= 0, "a number of at least 0"),
+    ("dropout", lambda value: _number(value) and 0 <= value < 1, "a number of at least 0 and below 1"),
+    (
+        "masking_rate short_share guessed_share",
+        lambda value: _number(value) and 0 < value < 1,
+        "a number between 0 and 1",
+    ),
+    ("scale_embeddings drops_positions", lambda value: type(value) is bool, "True or False"),
+)

@@ -18,13 +18,12 @@ sqrt(d_model).
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .config import SCALING_NAMES, RunConfig
-from .grids.grid import run_grid
-from .training.train import RunResult
+from .plans import Part
+from .results import RunResult
 
 ABSOLUTE = ("nopos", "sinusoidal", "learned", "learnable_sinusoidal")
 RELATIVE = ("shaw", "t5", "alibi", "rope")
@@ -58,29 +57,25 @@ class Arm:
             preset="cpu",
         )
 
-    def tuning(self) -> list[RunConfig]:
-        """The runs that choose the learning rate."""
-        return [self.config(rate, TUNING_SEED) for rate in RATES]
+    @property
+    def part(self) -> Part:
+        """The runs, one for each seed, and those that choose their learning rate."""
+        runs = tuple(self.config(RATES[0], seed) for seed in SEEDS)
+        return Part(self.scheme, runs, tuple(self.config(rate, TUNING_SEED) for rate in RATES))
 
 
 ARMS = tuple(Arm(scheme) for scheme in (*ABSOLUTE, *RELATIVE))
 
 
-def best_rate(arm: Arm, results: Iterable[RunResult]) -> float:
-    """The learning rate with the lowest validation loss among an arm's tuning runs.
+def reported(arm: Arm, runs: Sequence[RunResult]) -> list[RunResult]:
+    """An arm's runs with the learning rate that was chosen for it, one for each seed, in order.
 
-    Example:
-        >>> from posembed.experiments import load_runs
-        >>> from posembed.experiments.encodings import RATES, Arm, best_rate
-        >>> best_rate(Arm("rope"), load_runs("encodings")) in RATES
-        True
-    """
-    losses = {result.config.key: result.metrics["validation_loss"] for result in results}
-    return min(arm.tuning(), key=lambda config: losses[config.key]).learning_rate
+    Args:
+        arm: of `ARMS`.
+        runs: of the study, those that chose the rate among them.
 
-
-def reported(arm: Arm, results: Sequence[RunResult]) -> list[RunResult]:
-    """An arm's runs with its learning rate, one for each seed, in order.
+    Raises:
+        RunError: not all runs are there.
 
     Example:
         >>> from posembed.experiments import load_runs
@@ -88,35 +83,4 @@ def reported(arm: Arm, results: Sequence[RunResult]) -> list[RunResult]:
         >>> [run.config.seed for run in reported(Arm("rope"), load_runs("encodings"))]
         [1, 2, 3, 4, 5]
     """
-    by_key = {result.config.key: result for result in results}
-    rate = best_rate(arm, results)
-    return [by_key[arm.config(rate, seed).key] for seed in SEEDS]
-
-
-def run(out: str, *, engine: str = "joblib", n_workers: int = -1, arms: Sequence[Arm] = ARMS) -> Iterator[Arm]:
-    """Run the study arm by arm, tuning first; yield each arm when it is complete.
-
-    Example:
-        >>> from posembed.experiments.encodings import run
-        >>> list(run("results/encodings", arms=[]))
-        []
-    """
-    for arm in arms:
-        rate = best_rate(arm, run_grid(arm.tuning(), engine=engine, out=out, n_workers=n_workers))
-        run_grid([arm.config(rate, seed) for seed in SEEDS], engine=engine, out=out, n_workers=n_workers)
-        yield arm
-
-
-def _main() -> None:
-    """Run the study from the command line: python -m posembed.experiments.encodings --out results/encodings."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--out", default="results/encodings", help="the folder of the results")
-    parser.add_argument("--engine", default="joblib", help="serial or joblib")
-    parser.add_argument("--workers", type=int, default=-1, help="worker processes; -1 for one a core")
-    options = parser.parse_args()
-    for number, arm in enumerate(run(options.out, engine=options.engine, n_workers=options.workers), 1):
-        print(f"{number} of {len(ARMS)}: {arm.scheme} is complete", flush=True)
-
-
-if __name__ == "__main__":
-    _main()
+    return arm.part.reported(runs)

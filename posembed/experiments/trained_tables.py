@@ -25,10 +25,8 @@ steps. No table of theirs was looked at.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -36,12 +34,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ..probing import probe_table
-from ..tables import as_table
 from .config import RunConfig
-from .files.store import load_runs, missing, write_result
-from .files.weights import load_tables, write_table
 from .intervals import Interval, difference
-from .training.train import RunResult, train
+from .results import RunResult, load_runs
+from .weights import load_tables
 
 STUDY = "trained-tables"
 
@@ -162,39 +158,3 @@ def contrasts(found: Mapping[str, Float[np.ndarray, "seeds positions"]]) -> dict
         "masked minus causal": difference(whole["masked, long"], whole["causal, long"]),
         "masked minus causal, as many guesses": difference(whole["masked, long"], whole["causal, long, few guesses"]),
     }
-
-
-def run_one(config: RunConfig, out: Path | str) -> None:
-    """Train a model, keep its table, then its result: who finds the result finds the table too.
-
-    Example:
-        >>> from tempfile import mkdtemp
-        >>> from posembed import RunConfig
-        >>> from posembed.experiments import read_tables
-        >>> from posembed.experiments.trained_tables import run_one
-        >>> folder = mkdtemp()
-        >>> run_one(RunConfig(scheme="learned", n_layers=1, d_model=8, n_heads=2, steps=2, batch_size=2), folder)
-        >>> [table.shape for table in read_tables(folder).values()]
-        [torch.Size([64, 8])]
-    """
-    result = train(config)
-    assert result.model is not None
-    write_table(as_table(result.model.transformer.position_scheme).weight, config, out)
-    write_result(result, out)
-
-
-def _main() -> None:
-    """Run the study: python -m posembed.experiments.trained_tables --out results/trained-tables."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--out", default=f"results/{STUDY}", help="the folder of the results")
-    parser.add_argument("--seeds", type=int, nargs="+", default=SEEDS, help="which of them")
-    options = parser.parse_args()
-    for seed in options.seeds:
-        for name, arm in ARMS.items():
-            for config in missing([arm.config(seed)], options.out):
-                run_one(config, options.out)
-                print(f"{name}, seed {seed}", flush=True)
-
-
-if __name__ == "__main__":
-    _main()

@@ -12,12 +12,38 @@ from ...data import load_corpus
 from ...encodings import schemes
 from ...errors import RunError
 from ..intervals import Interval, difference
-from ..result import RunResult
-from ..training.measure import GROUP
+from ..measure import GROUP
+from ..results import RunResult
 from .plan import DROPPED, FEW_SEEDS, OTHER_LENGTHS, OTHER_RATES, PARTS, SCHEMES, SMALL
 
 PART_NAMES = {part.name: part for parts in PARTS.values() for part in parts}
-THREE_LAYERS = "causal, rope in three layers of four"
+# E and f: compared at the trained length, and past it.
+PAST = {"rope in three layers of four minus rope": ("causal, rope in three layers of four", "few, rope")}
+for _scheme in DROPPED:
+    _without = f"causal, {_scheme}, further without"
+    PAST[f"{_scheme}, further: without minus with"] = (_without, f"causal, {_scheme}, further")
+    PAST[f"{_scheme}, further without, minus nopos"] = (_without, "causal, nopos, further")
+# A, b and c, and those: each one part minus another.
+LOSSES = {
+    **{f"causal: {each} minus nopos": (f"causal, {each}", "causal, nopos") for each in SCHEMES[1:]},
+    **{f"larger: {each} minus nopos": (f"larger, {each}", "larger, nopos") for each in ("learned", "alibi")},
+    **{
+        f"larger, length {length}: learned minus nopos": (
+            f"larger, learned, length {length}",
+            f"larger, nopos, length {length}",
+        )
+        for length in OTHER_LENGTHS
+    },
+    "masked: learned minus nopos": ("masked, learned", "masked, nopos"),
+    **{
+        f"masked, {rate:.0%} hidden: learned minus nopos": (
+            f"masked, learned, {rate:.0%} hidden",
+            f"masked, nopos, {rate:.0%} hidden",
+        )
+        for rate in OTHER_RATES
+    },
+    **PAST,
+}
 
 
 def reported(name: str, runs: Sequence[RunResult]) -> list[RunResult]:
@@ -34,15 +60,11 @@ def reported(name: str, runs: Sequence[RunResult]) -> list[RunResult]:
         >>> from posembed.experiments.nopos import reported
         >>> reported("causal, rope", [])
         Traceback (most recent call last):
-        posembed.errors.RunError: the part 'causal, rope' is not complete; run posembed grid nopos
+        posembed.errors.RunError: the part 'causal, rope' is not complete; run its study, with posembed grid
     """
     if name not in PART_NAMES:
         raise RunError(f"there is no part {name!r}; there are: {'; '.join(PART_NAMES)}")
-    part, by_key = PART_NAMES[name], {run.config.key: run for run in runs}
-    chosen = part.chosen(runs) or ()
-    if any(config.key not in by_key for config in (*part.tuning, *chosen)):
-        raise RunError(f"the part {name!r} is not complete; run posembed grid nopos")
-    return [by_key[config.key] for config in chosen]
+    return PART_NAMES[name].reported(runs)
 
 
 def contrasts(runs: Sequence[RunResult]) -> dict[str, Interval]:
@@ -55,10 +77,22 @@ def contrasts(runs: Sequence[RunResult]) -> dict[str, Interval]:
         >>> from posembed.experiments.nopos import contrasts
         >>> contrasts([])
         Traceback (most recent call last):
-        posembed.errors.RunError: the part 'causal, nopos' is not complete; run posembed grid nopos
+        posembed.errors.RunError: the part 'causal, nopos' is not complete; run its study, with posembed grid
     """
     parts = {name: reported(name, runs) for name in PART_NAMES}
-    return {**_schemes(parts), **_masked(parts), **_longer(parts), **_further(parts), **_layers(parts)}
+    # E compares as many seeds as both have.
+    parts["few, rope"] = parts["causal, rope"][: len(FEW_SEEDS)]
+    nopos = [run.metrics["loss"] for run in parts["masked, nopos"]]
+    return {
+        **{name: difference(*(_losses(parts[part]) for part in pair)) for name, pair in LOSSES.items()},
+        "masked: nopos minus frequency": difference(nopos, [frequency_loss()] * len(nopos)),
+        **{f"past the trained length: {each}": rise_past(parts[f"causal, {each}"]) for each in schemes()},
+        **{
+            f"{name}, past the trained length": difference(*([loss_past(run) for run in parts[part]] for part in pair))
+            for name, pair in PAST.items()
+        },
+        **_layers(parts),
+    }
 
 
 def frequency_loss() -> float:
@@ -145,57 +179,6 @@ Parts = dict[str, list[RunResult]]
 
 def _losses(runs: Sequence[RunResult]) -> list[float]:
     return [run.metrics["loss"] for run in runs]
-
-
-def _schemes(parts: Parts) -> dict[str, Interval]:
-    """A and b."""
-    found = {
-        f"causal: {scheme} minus nopos": _loss(parts, f"causal, {scheme}", "causal, nopos") for scheme in SCHEMES[1:]
-    }
-    for scheme in ("learned", "alibi"):
-        found[f"larger: {scheme} minus nopos"] = _loss(parts, f"larger, {scheme}", "larger, nopos")
-    for length in OTHER_LENGTHS:
-        names = [f"larger, {scheme}, length {length}" for scheme in ("learned", "nopos")]
-        found[f"larger, length {length}: learned minus nopos"] = _loss(parts, *names)
-    return found
-
-
-def _loss(parts: Parts, one: str, other: str) -> Interval:
-    return difference(_losses(parts[one]), _losses(parts[other]))
-
-
-def _masked(parts: Parts) -> dict[str, Interval]:
-    """C."""
-    nopos = _losses(parts["masked, nopos"])
-    found = {"masked: nopos minus frequency": difference(nopos, [frequency_loss()] * len(nopos))}
-    found["masked: learned minus nopos"] = _loss(parts, "masked, learned", "masked, nopos")
-    for rate in OTHER_RATES:
-        names = [f"masked, {scheme}, {rate:.0%} hidden" for scheme in ("learned", "nopos")]
-        found[f"masked, {rate:.0%} hidden: learned minus nopos"] = _loss(parts, *names)
-    return found
-
-
-def _longer(parts: Parts) -> dict[str, Interval]:
-    """D and e."""
-    found = {f"past the trained length: {scheme}": rise_past(parts[f"causal, {scheme}"]) for scheme in schemes()}
-    few = {**parts, "causal, rope": parts["causal, rope"][: len(FEW_SEEDS)]}
-    return found | _both("rope in three layers of four minus rope", few, THREE_LAYERS, "causal, rope")
-
-
-def _further(parts: Parts) -> dict[str, Interval]:
-    """F."""
-    found: dict[str, Interval] = {}
-    for scheme in DROPPED:
-        without = f"causal, {scheme}, further without"
-        found |= _both(f"{scheme}, further: without minus with", parts, without, f"causal, {scheme}, further")
-        found |= _both(f"{scheme}, further without, minus nopos", parts, without, "causal, nopos, further")
-    return found
-
-
-def _both(name: str, parts: Parts, one: str, other: str) -> dict[str, Interval]:
-    """A difference at the trained length, and past it."""
-    past = difference([loss_past(run) for run in parts[one]], [loss_past(run) for run in parts[other]])
-    return {name: _loss(parts, one, other), f"{name}, past the trained length": past}
 
 
 def _layers(parts: Parts) -> dict[str, Interval]:

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from ...errors import RunError
 from ...models import LanguageModel
-from ..files.model_files import read_model
-from ..files.store import load_runs
-from ..result import RunResult
+from ..results import RunResult, load_runs
+from ..weights import read_model
 from .contrasts import frequency_loss, lowest_error, reported
 
 # The first seed of these parts.

@@ -40,7 +40,7 @@ from typing import Any
 
 from ...encodings import schemes
 from ..config import RunConfig
-from ..plans.study import Part
+from ..plans import Part
 
 RATES = (1e-3, 3e-3, 1e-2, 3e-2)
 TUNING_SEED, SEEDS, FEW_SEEDS = 0, (1, 2, 3, 4, 5), (1, 2, 3)

@@ -1,8 +1,5 @@
-"""The studies that ``posembed grid`` knows, in sizes from minutes on one core to the paper's own.
-
-A study is parts; a part is runs that share one learning rate, and the tuning runs that choose it, where it is not
-given. Plans are those of `posembed.experiments.encodings`, `posembed.experiments.nopos` and
-`posembed.experiments.trained_tables`; "smoke" is the plan in miniature.
+"""The studies that ``posembed grid`` knows, whole and in miniature. Plans are those of `posembed.experiments.encodings`,
+`posembed.experiments.nopos` and `posembed.experiments.trained_tables`.
 """
 
 from __future__ import annotations
@@ -14,9 +11,7 @@ from typing import Any
 from ...errors import RunError
 from .. import encodings, nopos, trained_tables
 from ..config import RunConfig
-from .gpu import gpu
-from .paper import paper
-from .study import Part, Study
+from . import Part, Study
 
 
 def load_study(name: str, preset: str = "cpu") -> Study:
@@ -24,8 +19,7 @@ def load_study(name: str, preset: str = "cpu") -> Study:
 
     Args:
         name: "nopos", "encodings" or "trained-tables".
-        preset: "smoke", minutes on one core; "cpu", the plan itself; of "nopos" also "gpu", tens of millions of
-            parameters on a text such as enwik8, and "paper", the sizes of Haviv et al. (2022).
+        preset: "smoke", minutes on one core; or "cpu", the plan itself.
 
     Raises:
         RunError: no such study or preset.
@@ -37,18 +31,14 @@ def load_study(name: str, preset: str = "cpu") -> Study:
     """
     if name not in STUDIES:
         raise RunError(f"there is no study {name!r}; choose among {', '.join(STUDIES)}")
-    presets = STUDIES[name]
-    if preset not in presets:
-        raise RunError(f"the study {name!r} has no preset {preset!r}; choose among {', '.join(presets)}")
-    return presets[preset]()
+    if preset not in PRESETS:
+        raise RunError(f"the study {name!r} has no preset {preset!r}; choose among {', '.join(PRESETS)}")
+    study = STUDIES[name]()
+    return miniature(study) if preset == "smoke" else study
 
 
 def _encodings() -> Study:
-    parts = [
-        Part(arm.scheme, tuple(arm.config(encodings.RATES[0], seed) for seed in encodings.SEEDS), tuple(arm.tuning()))
-        for arm in encodings.ARMS
-    ]
-    return Study("encodings", "cpu", tuple(parts))
+    return Study("encodings", "cpu", tuple(arm.part for arm in encodings.ARMS))
 
 
 def _nopos() -> Study:
@@ -64,13 +54,7 @@ def _trained_tables() -> Study:
 
 
 def miniature(study: Study) -> Study:
-    """The plan of a study in minutes: two small layers, an eighth of each length, one seed, two learning rates.
-
-    Example:
-        >>> from posembed.experiments.plans.presets import load_study, miniature
-        >>> miniature(load_study("trained-tables")).n_runs
-        5
-    """
+    """The plan of a study in minutes: two small layers, an eighth of each length, one seed, two learning rates."""
     parts = tuple(
         Part(part.name, (_tiny(part.runs[0]),), tuple(_tiny(config) for config in part.tuning[1:3]))
         for part in study.parts
@@ -90,8 +74,9 @@ def _tiny(config: RunConfig) -> RunConfig:
     return replace(config, **sizes, **smaller, inspections=(), preset="smoke")
 
 
-STUDIES: dict[str, dict[str, Callable[[], Study]]] = {
-    "nopos": {"smoke": lambda: miniature(_nopos()), "cpu": _nopos, "gpu": gpu, "paper": paper},
-    "encodings": {"smoke": lambda: miniature(_encodings()), "cpu": _encodings},
-    "trained-tables": {"smoke": lambda: miniature(_trained_tables()), "cpu": _trained_tables},
+PRESETS = ("smoke", "cpu")
+STUDIES: dict[str, Callable[[], Study]] = {
+    "nopos": _nopos,
+    "encodings": _encodings,
+    trained_tables.STUDY: _trained_tables,
 }

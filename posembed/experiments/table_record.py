@@ -1,13 +1,18 @@
-"""What was found in the position table of one checkpoint, in a form that a file can keep."""
+"""What was found in the position table of one checkpoint, and files that keep it: those of the package among them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from importlib.resources import files
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..._plain import plain
-from ...errors import RunError
+from .._plain import plain
+from ..errors import RunError
+from .results import write_whole
 
 # A study of a later format is refused: guessing at its meaning could give a wrong number.
 FORMAT = 1
@@ -165,32 +170,104 @@ class TableStudy:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], *, stored: bool = False) -> TableStudy:
-        """Make the study that `to_dict` was called on.
-
-        Args:
-            values: what it gave.
-            stored: whether they were read from the package.
+        """Make the study that `to_dict` was called on; ``stored`` where it was read from the package.
 
         Raises:
             RunError: damaged values, or a format that this version does not read.
         """
+        if isinstance(values, Mapping) and values.get("format", FORMAT) != FORMAT:
+            raise RunError(
+                f"it has format {values['format']!r}, this version of posembed reads {FORMAT}; upgrade posembed"
+            )
         try:
-            if values["format"] != FORMAT:
-                raise RunError(
-                    f"it has format {values['format']!r}, this version of posembed reads {FORMAT}; upgrade posembed"
-                )
-            return cls(**_read(values), stored=stored)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            if isinstance(error, RunError):
-                raise
+            return cls(**_read_values(values), stored=stored)
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             raise RunError("it is damaged; measure the table again") from error
+
+
+def stored_studies() -> dict[str, TableStudy]:
+    """Read the studies that ship with the package, by the names of their checkpoints on the hub.
+
+    Raises:
+        RunError: one is damaged or of a newer format.
+
+    Example:
+        >>> from posembed.experiments import stored_studies
+        >>> stored_studies()["gpt2"].stored
+        True
+    """
+    # In a folder of its own: the files beside it hold runs.
+    return read_studies(Path(str(files("posembed.experiments"))) / "stored" / "tables", stored=True)
+
+
+def read_studies(folder: Path | str, *, stored: bool = False) -> dict[str, TableStudy]:
+    """Read the studies of a folder, by their sources, in the order of the files' names.
+
+    Args:
+        folder: of `write_study`.
+        stored: what they shall say of themselves: whether they come from the package.
+
+    Raises:
+        RunError: one is damaged, of a newer format, or under another's name.
+
+    Example:
+        >>> from posembed.experiments import read_studies
+        >>> read_studies("no-such-folder")
+        {}
+    """
+    studies = [_read(path, stored) for path in sorted(Path(folder).glob("*.json"))]
+    return {study.source: study for study in studies}
+
+
+def write_study(study: TableStudy, folder: Path | str) -> Path:
+    """Write a study under the name of its source; who reads at the same time sees the whole file or none.
+
+    Args:
+        study: what was found.
+        folder: is made if need be.
+
+    Returns:
+        The path of the file.
+
+    Raises:
+        OSError: the folder cannot be written, or the disk is full; nothing half-written stays.
+
+    Example:
+        >>> from tempfile import mkdtemp
+        >>> from posembed.experiments import read_studies, stored_studies, write_study
+        >>> folder, study = mkdtemp(), stored_studies()["gpt2"]
+        >>> write_study(study, folder).name
+        'gpt2.json'
+        >>> read_studies(folder, stored=True) == {"gpt2": study}
+        True
+    """
+    text = json.dumps(study.to_dict(), separators=(",", ":"))
+    return write_whole(Path(folder) / _file_name(study.source), f"{text}\n".encode())
+
+
+def _file_name(source: str) -> str:
+    return re.sub(r"[^\w.-]+", "--", source) + ".json"
+
+
+def _read(path: Path, stored: bool) -> TableStudy:
+    try:
+        study = TableStudy.from_dict(json.loads(path.read_text(encoding="utf-8")), stored=stored)
+    except OSError as error:
+        raise RunError(f"{path.name} cannot be read ({error.strerror})") from None
+    except RunError as error:
+        raise RunError(f"{path.name}: {error}") from None
+    except ValueError:
+        raise RunError(f"{path.name}: it is no JSON; measure the table again") from None
+    if path.name != _file_name(study.source):
+        raise RunError(f"{path.name} holds the study of {study.source}; name it {_file_name(study.source)}")
+    return study
 
 
 def _values(record: Any) -> dict[str, Any]:
     return {each.name: getattr(record, each.name) for each in fields(record)}
 
 
-def _read(values: Mapping[str, Any]) -> dict[str, Any]:
+def _read_values(values: Mapping[str, Any]) -> dict[str, Any]:
     kept = {name: value for name, value in values.items() if name != "format"}
     for name in ("untrained_rows", "rows", "explained_variance"):
         kept[name] = tuple(kept[name])
@@ -213,14 +290,8 @@ def _half(products: Products) -> dict[str, Any]:
 
 
 def _whole(kept: Mapping[str, Any]) -> Products:
-    rows: list[list[float]] = kept["rows"]
-    if [len(row) for row in rows] != list(range(1, len(kept["positions"]) + 1)):
+    rows, n = kept["rows"], len(kept["positions"])
+    if [len(row) for row in rows] != list(range(1, n + 1)):
         raise ValueError("rows of another length")
-    n = len(rows)
-    dots = tuple(_row(rows, number, n) for number in range(n))
+    dots = tuple(tuple(rows[max(i, j)][min(i, j)] for j in range(n)) for i in range(n))
     return Products(tuple(kept["positions"]), dots)
-
-
-def _row(rows: list[list[float]], number: int, n: int) -> tuple[float, ...]:
-    below: Iterable[float] = (rows[other][number] for other in range(number + 1, n))
-    return (*rows[number], *below)

@@ -1,18 +1,19 @@
-"""Results as files: one JSON a run, named by its config, written whole or not at all."""
+"""What a run gave, and results as files: one JSON a run, named by its config, written whole or not at all."""
 
 from __future__ import annotations
 
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from ...errors import RunError
-from ..config import RunConfig
-from ..result import RunResult
+from ..errors import RunError
+from ..models import LanguageModel
+from .config import RunConfig
 
 if TYPE_CHECKING:
     import pandas
@@ -21,26 +22,70 @@ if TYPE_CHECKING:
 FORMAT = 1
 
 
-def file_of(config: RunConfig, folder: Path | str, ending: Literal["json", "safetensors", "npy", "checkpoint"]) -> Path:
-    """Where a run has one of its files, all of which are named by its config.
+@dataclass(frozen=True)
+class RunResult:
+    """What a run gave.
 
-    Args:
-        config: of the run.
-        folder: of the results.
-        ending: "json" for its result, "safetensors" for the weights of its model, "npy" for its position table,
-            "checkpoint" for where it is while it is unfinished.
+    Attributes:
+        config: the run.
+        metrics: what was measured; losses are in nats a guessed token.
+        versions: of the packages that matter.
+        machine: kind and number of threads, or the GPU.
+        wall_seconds: how long it took.
+        model: the trained model, where it was trained in this process; it is not stored with the result.
+        speed: what depends on the machine: ``tokens_per_second`` and ``training_seconds`` of the training alone.
 
     Example:
-        >>> from posembed import RunConfig
-        >>> from posembed.experiments.files.store import file_of
-        >>> file_of(RunConfig(), "results", "json").suffix
-        '.json'
+        >>> from posembed import RunConfig, RunResult
+        >>> RunResult(RunConfig(), {"loss": 2.0}, {}, "a machine", 90.0).minutes
+        1.5
     """
+
+    config: RunConfig
+    metrics: dict[str, Any]
+    versions: dict[str, str]
+    machine: str
+    wall_seconds: float
+    model: LanguageModel | None = field(default=None, compare=False, repr=False)
+    speed: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def minutes(self) -> float:
+        """How long it took."""
+        return self.wall_seconds / 60
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what a JSON file holds."""
+        stored = {
+            "config": self.config.to_dict(),
+            "metrics": self.metrics,
+            "versions": self.versions,
+            "machine": self.machine,
+            "wall_seconds": round(self.wall_seconds, 1),
+        }
+        # Results of earlier versions have none, and stay as they are.
+        return stored | ({"speed": self.speed} if self.speed else {})
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> RunResult:
+        """Make the result that `to_dict` was called on, without the model."""
+        return cls(**{**values, "config": RunConfig.from_dict(values["config"])})
+
+
+def file_of(config: RunConfig, folder: Path | str, ending: Literal["json", "safetensors", "npy", "checkpoint"]) -> Path:
+    """Where a run has its result (json), its model's weights, its position table (npy), its state while unfinished."""
     return Path(folder) / f"{config.key}.{ending}"
 
 
 def write_result(result: RunResult, folder: Path | str) -> Path:
     """Write a result under the name of its config; who reads at the same time sees the whole file or none.
+
+    Args:
+        result: its model is not written.
+        folder: is made if need be.
+
+    Returns:
+        The path of the file.
 
     Raises:
         OSError: the folder cannot be written, or the disk is full; nothing half-written stays.
@@ -61,6 +106,13 @@ def write_result(result: RunResult, folder: Path | str) -> Path:
 
 def write_whole(path: Path, content: bytes) -> Path:
     """Write a file, and its folder if need be; who reads at the same time sees the whole file or none.
+
+    Args:
+        path: of the file; what stands there is replaced.
+        content: of the file.
+
+    Returns:
+        The path.
 
     Raises:
         OSError: the folder cannot be written, or the disk is full; nothing half-written stays.
@@ -90,6 +142,9 @@ def write_whole(path: Path, content: bytes) -> Path:
 def read_result(path: Path | str) -> RunResult:
     """Read one result.
 
+    Args:
+        path: of its JSON file.
+
     Raises:
         RunError: a file that is damaged, of a newer format, or under another config's name.
 
@@ -101,21 +156,26 @@ def read_result(path: Path | str) -> RunResult:
     """
     path = Path(path)
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-        result = parse_result(values)
+        result = parse_result(json.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise RunError(f"{path.name} cannot be read ({error.strerror})") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        if isinstance(error, RunError):
-            raise RunError(f"{path.name}: {error}") from None
+    except RunError as error:
+        raise RunError(f"{path.name}: {error}") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise RunError(f"{path.name} is damaged; move it away and run its config again") from None
     if path.stem != result.config.key:
         raise RunError(f"{path.name} holds the run {result.config.key}; give it that name or move it away")
     return result
 
 
-def parse_result(values: Any) -> RunResult:
+def parse_result(values: dict[str, Any]) -> RunResult:
     """Make a result of what a file holds.
+
+    Args:
+        values: of the JSON.
+
+    Raises:
+        RunError: a newer format, or settings that this version has not.
 
     Example:
         >>> from posembed import RunConfig, RunResult
@@ -124,15 +184,17 @@ def parse_result(values: Any) -> RunResult:
         >>> parse_result({"format": 1, **result.to_dict()}) == result
         True
     """
-    values = dict(values)
-    found = values.pop("format")
-    if found != FORMAT:
+    kept = dict(values)
+    if (found := kept.pop("format")) != FORMAT:
         raise RunError(f"it has format {found!r}, this version of posembed reads {FORMAT}; upgrade posembed")
-    return RunResult.from_dict(values)
+    return RunResult.from_dict(kept)
 
 
 def read_results(folder: Path | str) -> list[RunResult]:
     """Read all results of a folder, in the order of their names.
+
+    Args:
+        folder: of `write_result`; one that is not there has none.
 
     Raises:
         RunError: a file that `read_result` refuses, or something else than a folder.
@@ -148,23 +210,17 @@ def read_results(folder: Path | str) -> list[RunResult]:
 
 
 def results_of(configs: Iterable[RunConfig], folder: Path | str) -> list[RunResult]:
-    """Read the results of those configs that have one in a folder.
-
-    Raises:
-        RunError: a file that `read_result` refuses.
-
-    Example:
-        >>> from posembed import RunConfig
-        >>> from posembed.experiments.files.store import results_of
-        >>> results_of([RunConfig()], "no-such-folder")
-        []
-    """
+    """Read the results of those configs that have one in a folder."""
     paths = [file_of(config, folder, "json") for config in configs]
     return [read_result(path) for path in paths if path.exists()]
 
 
 def missing(configs: Iterable[RunConfig], folder: Path | str) -> list[RunConfig]:
-    """List the configs, each once, that have no readable result in a folder yet.
+    """List the configs, each once, that have no result in a folder yet.
+
+    Args:
+        configs: the runs.
+        folder: of the results.
 
     Raises:
         RunError: a file that `read_result` refuses; it is left as it is.
@@ -230,17 +286,3 @@ def _row(run: RunResult) -> dict[str, Any]:
     # What a scheme has learned must not hide the setting that is its name.
     metrics = {("learned" if name == "scheme" else name): value for name, value in run.metrics.items()}
     return run.config.to_dict() | metrics | own
-
-
-def bundle(results: Sequence[RunResult]) -> str:
-    """The text of the file that ships in the package, one line a run.
-
-    Example:
-        >>> from posembed import RunConfig, RunResult
-        >>> from posembed.experiments import bundle
-        >>> len(bundle([RunResult(RunConfig(), {}, {}, "a machine", 1.0)]).splitlines())
-        3
-    """
-    runs = sorted(results, key=lambda result: result.config.key)
-    lines = [json.dumps({"format": FORMAT, **run.to_dict()}, separators=(",", ":")) for run in runs]
-    return "[\n" + ",\n".join(lines) + "\n]\n"

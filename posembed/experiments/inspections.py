@@ -9,11 +9,11 @@ from typing import Any
 from jaxtyping import Int
 from torch import Tensor
 
-from ...data import Corpus, windows_in_order
-from ...mechanisms import shuffled_prefix
-from ...models import LanguageModel, drop_positions
-from ...probing import LayerProbeResult, probe_layers
-from ..config import KEPT, RunConfig
+from ..data import Corpus, windows_in_order
+from ..mechanisms import shuffled_prefix
+from ..models import LanguageModel, drop_positions
+from ..probing import probe_layers
+from .config import KEPT, RunConfig
 from .measure import loss_by_position, loss_of
 
 # The probes are fitted to so many tokens of the validation text, and tested on so many of the test text.
@@ -49,16 +49,6 @@ def inspect_model(
         them, and all but the last eight.
 
         "dropped": the loss, and that by position, when the positions are taken away without any further training.
-
-    Example:
-        >>> from posembed import RunConfig
-        >>> from posembed.data import load_corpus
-        >>> from posembed.experiments import make_model
-        >>> from posembed.experiments.training.inspections import inspect_model
-        >>> config = RunConfig(scheme="rope", n_layers=1, d_model=8, n_heads=2, inspections=("dropped",))
-        >>> model, corpus = make_model(config, load_corpus()).eval(), load_corpus()
-        >>> list(inspect_model(model, lambda: make_model(config, corpus), config, corpus)["dropped"])
-        ['loss', 'loss_by_position']
     """
     by_name: dict[str, Callable[[], dict[str, Any]]] = {
         "layers": lambda: probed_layers(model, config, corpus),
@@ -74,32 +64,14 @@ def _texts(text: Tensor, n_tokens: int, length: int) -> Int[Tensor, "texts lengt
 
 
 def steps_watched(config: RunConfig) -> tuple[int, ...]:
-    """After how many steps the layers of a run are probed on the way; after none where that is not asked for.
-
-    Example:
-        >>> from posembed import RunConfig
-        >>> from posembed.experiments.training.inspections import steps_watched
-        >>> steps_watched(RunConfig(steps=1600, inspections=("watched",)))
-        (50, 200, 800)
-    """
+    """After how many steps the layers of a run are probed on the way; after none where that is not asked for."""
     if "watched" not in config.inspections:
         return ()
     return tuple(sorted({round(share * config.steps) for share in WATCHED} - {0}))
 
 
 def probed_layers(model: LanguageModel, config: RunConfig, corpus: Corpus) -> dict[str, Any]:
-    """How far off a two-layer network reads each token's position from each layer, ready for JSON.
-
-    Example:
-        >>> from posembed import RunConfig
-        >>> from posembed.data import load_corpus
-        >>> from posembed.experiments import make_model
-        >>> from posembed.experiments.training.inspections import probed_layers
-        >>> config = RunConfig(n_layers=1, d_model=8, n_heads=2, length=4)
-        >>> found = probed_layers(make_model(config, load_corpus()), config, load_corpus())
-        >>> len(found["mae"]), found["middle_guess"]
-        (2, 1.0)
-    """
+    """How far off a two-layer network reads each token's position from each layer, ready for JSON."""
     found = probe_layers(
         model,
         _texts(corpus.validation, FITTED, config.length),
@@ -108,16 +80,9 @@ def probed_layers(model: LanguageModel, config: RunConfig, corpus: Corpus) -> di
         control=False,
         seed=config.seed,
     )
-    return _stored(found)
-
-
-def _stored(found: LayerProbeResult) -> dict[str, Any]:
-    """A column for each number of a layer, with digits that say something."""
+    # A column for each number of a layer, with digits that say something.
     columns = ("mae", "median_mae", "train_mae", "accuracy")
-    stored: dict[str, Any] = {
-        name: [float(f"{getattr(layer, name):.5g}") for layer in found.layers] for name in columns
-    }
-    return stored | {
+    return {name: [float(f"{getattr(layer, name):.5g}") for layer in found.layers] for name in columns} | {
         "by_position": [[round(value, 3) for value in layer.by_position] for layer in found.layers],
         "random_guess": found.random_guess,
         "middle_guess": found.middle_guess,

@@ -1,0 +1,126 @@
+"""Runs that go on where they were stopped: the state of a training, written whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..errors import CheckpointError
+from .config import RunConfig
+from .results import write_whole
+from .training import Training
+
+FORMAT = 2
+# How often a state is written.
+SECONDS = 300.0
+
+
+@contextmanager
+def kept(training: Training, path: Path) -> Iterator[Callable[[], None]]:
+    """Take a run up from its checkpoint where there is one, and keep one on the way.
+
+    Yields:
+        What is to be called after each step. The state is written every five minutes, after the last step, and where
+        Ctrl-C or SIGTERM asks for an end: these are held back until a step is whole, so that no number is lost.
+
+    Raises:
+        CheckpointError: a checkpoint that is damaged, of another version or of another run; it is left as it is.
+    """
+    if path.exists():
+        _take_up(training, path)
+    last = time.monotonic()
+    with held_back() as held:
+
+        def after_step() -> None:
+            nonlocal last
+            if len(training.losses) == training.config.all_steps or time.monotonic() - last >= SECONDS:
+                _write(training, path)
+                last = time.monotonic()
+            held.end()
+
+        try:
+            yield after_step
+        except (KeyboardInterrupt, SystemExit):
+            _write(training, path)
+            raise
+
+
+class Held:
+    """A signal that asks the process to end, noted but not obeyed yet.
+
+    Attributes:
+        number: of the signal that has come; None where none has.
+    """
+
+    number: int | None = None
+
+    def end(self) -> None:
+        """Obey it now, if one has come."""
+        if self.number is not None:
+            raise KeyboardInterrupt if self.number == signal.SIGINT else SystemExit(128 + self.number)
+
+
+@contextmanager
+def held_back(tell: Callable[[], None] = lambda: None) -> Iterator[Held]:
+    """Note Ctrl-C and SIGTERM inside the block, with a call as soon as one comes; obey them at its end."""
+    held = Held()
+
+    def note(number: int, _: Any) -> None:
+        held.number = number
+        tell()
+
+    # Only the main thread of a process may be asked.
+    mine = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
+    before = {number: signal.signal(number, note) for number in mine}
+    try:
+        yield held
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    held.end()
+
+
+def _write(training: Training, path: Path) -> None:
+    """Write the state; a disk that is full is a warning, for the run itself is well."""
+    content = io.BytesIO()
+    torch.save(training.state(), content)
+    body = content.getvalue()
+    try:
+        write_whole(path, _head(training.config, body) + body)
+    except OSError as error:
+        warnings.warn(
+            f"{path.name} cannot be written ({error.strerror}); the run goes on, and if it is stopped it begins again "
+            "where the file before was written",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
+def _take_up(training: Training, path: Path) -> None:
+    content = path.read_bytes()
+    body = content[content.find(b"\n") + 1 :]
+    if content != _head(training.config, body) + body:
+        raise CheckpointError(
+            f"{path.name} is damaged, or of another run than {training.config.key} or another version of posembed; "
+            "move it away, and the run begins anew"
+        )
+    try:
+        training.restore(torch.load(io.BytesIO(body), map_location="cpu", weights_only=True))
+    except Exception as error:  # of torch: a model of other parts
+        reason = " ".join(str(error).split())[:200]
+        raise CheckpointError(f"{path.name} does not fit this version's model ({reason}); move it away") from None
+
+
+def _head(config: RunConfig, body: bytes) -> bytes:
+    """The first line of a file, which no other run, content or format has."""
+    return f"posembed checkpoint {FORMAT}, run {config.key}, {hashlib.sha256(body).hexdigest()}\n".encode()

@@ -1,1 +1,0 @@
-"""Results, weights and checkpoints as files, written whole or not at all."""

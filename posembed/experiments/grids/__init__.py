@@ -1,1 +1,0 @@
-"""Many runs: engines, claims, and how long they will take."""
