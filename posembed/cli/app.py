@@ -28,7 +28,7 @@ app = typer.Typer(
 for command in (table, probe, properties, report):
     app.command(no_args_is_help=True)(command)
 # The options of a run are those of RunConfig, which takes a second to import; so they are read by an app of its own.
-app.command(add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(train)
+app.command(add_help_option=False, context_settings={"ignore_unknown_options": True})(train)
 app.command(no_args_is_help=True)(grid)
 app.command()(doctor)
 

@@ -50,7 +50,7 @@ def report(
         "download": download,
         "refresh": refresh,
     }
-    given = {option: value for option, value in options.items() if value not in (None, False)}
+    given = {option: value for option, value in options.items() if value is not None and value is not False}
     named = labels(sources)
     try:
         # Before the work, so that a folder that cannot be written is refused before it.

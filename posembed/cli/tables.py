@@ -29,8 +29,8 @@ MEANINGS = {
 
 def parse_rows(text: str) -> int | slice:
     """Read a choice of rows: 512 for the first so many, 2:512 for those from the one up to the other."""
-    ends = [int(end) if end else None for end in text.split(":")]
-    return slice(*ends) if ":" in text else int(text)
+    start, colon, stop = text.partition(":")
+    return slice(int(start or 0), int(stop) if stop else None) if colon else int(text)
 
 
 Source = Annotated[str, typer.Argument(metavar="SOURCE", help="A hub id, a checkpoint folder, or a file of weights.")]
@@ -104,7 +104,7 @@ def table(
             }
         )
     )
-    show("", spread or "rows with NaN or infinity have no spectrum", "\nnorm of each row, from 0")
+    show("", str(spread or "rows with NaN or infinity have no spectrum"), "\nnorm of each row, from 0")
     show(strip(found.norms.tolist(), max(norms)), "cosine of each row with its nearest other row, from 0 to 1")
     show(strip(found.nearest.tolist(), 1.0, min))
 
@@ -193,7 +193,7 @@ def probe(
         )
     )
     show("\nby region of the table", style="dim")
-    show(bars(regions, max(regions.values())), "", length or "", READ)
+    show(bars(regions, max(regions.values())), "", str(length or "too few rows for a description length"), READ)
 
 
 def properties(

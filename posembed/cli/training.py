@@ -37,7 +37,7 @@ KINDS: dict[str, Any] = {
 }
 
 
-def train(context: typer.Context) -> None:
+def train(words: Annotated[list[str] | None, typer.Argument(metavar="[OPTIONS]")] = None) -> None:
     """Train a small language model with a position scheme, and measure it on texts that it has not seen.
 
     $ posembed train --scheme rope --steps 500
@@ -47,16 +47,16 @@ def train(context: typer.Context) -> None:
     with progress("starting"):
         command = training_app()
     # Without standalone_mode an interruption comes back as its exit code.
-    raise typer.Exit(command(context.args, prog_name="posembed train", standalone_mode=False) or 0)
+    raise typer.Exit(command(words or [], prog_name="posembed train", standalone_mode=False) or 0)
 
 
 def training_app() -> typer.Typer:
     """Make the app that reads the options of a run: the settings of RunConfig, which takes a second to import."""
     from ..experiments import RunConfig
 
-    def run(out: Path | None, save_model: bool, as_json: bool, **settings: Any) -> None:
+    def run(out: Path | None, save_model: bool | None, as_json: bool | None, **settings: Any) -> None:
         given = {name: value for name, value in settings.items() if value not in (None, [])}
-        result = _trained(RunConfig.from_dict(given), out, save_model)
+        result = _trained(RunConfig.from_dict(given), out, bool(save_model))
         if as_json:
             print_json({"key": result.config.key} | result.to_dict())
         else:
