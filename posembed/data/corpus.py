@@ -7,8 +7,11 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from jaxtyping import Integer
+from torch import Tensor
+
 from ..errors import CorpusError
-from .characters import Characters, Tokens
+from .characters import Characters
 from .perplexity import Perplexities, perplexities
 
 PARTS = ("train", "validation", "test")
@@ -25,9 +28,9 @@ class Corpus:
     Attributes:
         name: where it comes from.
         vocabulary: made from the training part alone.
-        train: "tokens", int64: what models are trained on.
-        validation: "tokens": what learning rates are chosen on.
-        test: "tokens": what results are measured on, and nothing is chosen on.
+        train: what models are trained on.
+        validation: what learning rates are chosen on.
+        test: what results are measured on, and nothing is chosen on.
         n_words: of each part by its name: what stands between white space.
 
     Example:
@@ -39,9 +42,9 @@ class Corpus:
 
     name: str
     vocabulary: Characters
-    train: Tokens
-    validation: Tokens
-    test: Tokens
+    train: Integer[Tensor, " train"]
+    validation: Integer[Tensor, " validation"]
+    test: Integer[Tensor, " test"]
     n_words: Mapping[str, int] = field(default_factory=dict)
 
     def perplexities(self, loss_per_token: float | int, part: str = "test") -> Perplexities:

@@ -26,7 +26,7 @@ from .table_record import (
     write_study,
 )
 from .table_study import study_table, table_studies
-from .train import make_model, train
+from .runs import make_model, train
 from .training import batch_loss, learning_rate_factor
 from .weights import bundle_tables, load_tables, read_model, read_tables, write_model, write_table
 

@@ -129,7 +129,9 @@ class RunConfig:
             raise RunError("short_length and short_share belong together; give both or none")
         if self.short_length is not None:
             wanted = f"a whole number from {least} to below the length, {self.length}, that divides it"
-            _check("short_length", self.short_length, lambda n: least <= n < self.length and not self.length % n, wanted)
+            _check(
+                "short_length", self.short_length, lambda n: least <= n < self.length and not self.length % n, wanted
+            )
 
     def _check_positions(self) -> None:
         layers = self.layers_with_positions
@@ -200,7 +202,7 @@ RETIRED = {
 }
 
 
-def _check(name: str, value: Any, holds: Callable[[Any], bool], wanted: str) -> None:
+def _check(name: str, value: Any, holds: Callable[[Any], Any], wanted: str) -> None:
     if not holds(value):
         raise RunError(f"{name} is {value!r}; it must be {wanted}")
 
@@ -218,11 +220,11 @@ def _whole(value: Any) -> bool:
 
 
 def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value < float("inf")
+    return isinstance(value, int | float) and not isinstance(value, bool) and bool(value < float("inf"))
 
 
 # Settings that are numbers, what must hold for them, and how that is said.
-NUMBERS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
+NUMBERS: tuple[tuple[str, Callable[[Any], Any], str], ...] = (
     (
         "length n_layers d_model n_heads batch_size steps threads short_length test_length further_steps",
         lambda value: _whole(value) and value >= 1,

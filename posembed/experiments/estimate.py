@@ -12,7 +12,7 @@ from .config import RunConfig
 from .machine import check_device, machine_of, seeded, torch_threads
 from .measure import TOKENS, TOKENS_BY_POSITION
 from .results import RunResult
-from .train import make_model
+from .runs import make_model
 from .training import Training
 
 # Runs that differ in these alone take as long for each step.

@@ -21,7 +21,7 @@ from ..errors import PosembedError, RunError
 from .checkpoints import held_back
 from .config import RunConfig
 from .results import RunResult, file_of, missing, read_result, write_result, write_whole
-from .train import train
+from .runs import train
 from .weights import write_model, write_table
 
 LOG = logging.getLogger(__name__)
@@ -240,9 +240,7 @@ def _joblib(configs: Sequence[RunConfig], settings: Settings) -> Iterator[Outcom
     from joblib import Parallel, delayed
 
     with TemporaryDirectory() as desk, held_back(tell=(stop := Path(desk) / "stop").touch) as held:
-        tasks = (
-            delayed(_in_worker)(config, settings, os.getpid(), stop) for config in configs if held.number is None
-        )
+        tasks = (delayed(_in_worker)(config, settings, os.getpid(), stop) for config in configs if held.number is None)
         pool = Parallel(n_jobs=settings.n_workers, batch_size=1, pre_dispatch="n_jobs", return_as="generator_unordered")
         try:
             for outcome in pool(tasks):

@@ -175,14 +175,13 @@ class TableStudy:
         Raises:
             RunError: damaged values, or a format that this version does not read.
         """
-        if isinstance(values, Mapping) and values.get("format", FORMAT) != FORMAT:
-            raise RunError(
-                f"it has format {values['format']!r}, this version of posembed reads {FORMAT}; upgrade posembed"
-            )
         try:
-            return cls(**_read_values(values), stored=stored)
+            found = values["format"]
+            if found == FORMAT:
+                return cls(**_read_values(values), stored=stored)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             raise RunError("it is damaged; measure the table again") from error
+        raise RunError(f"it has format {found!r}, this version of posembed reads {FORMAT}; upgrade posembed")
 
 
 def stored_studies() -> dict[str, TableStudy]:

@@ -20,7 +20,7 @@ from ..errors import RunError
 from ..models import LanguageModel, drop_positions
 from .config import RunConfig
 from .results import file_of, write_whole
-from .train import make_model
+from .runs import make_model
 
 FORMAT = 1
 

