@@ -10,7 +10,7 @@ import pytest
 from hub_server import TOKEN
 from huggingface_hub import constants
 
-from posembed.tables import _ranges
+from posembed.tables import hub
 
 
 @contextmanager
@@ -26,7 +26,7 @@ def new_reader(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[list[f
     monkeypatch.setattr(constants, "HF_HUB_DISABLE_IMPLICIT_TOKEN", False)
     # Each new client reads all certificates of the web, which takes longer than a test; here nothing is encrypted.
     monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", lambda *_, **__: None)
-    monkeypatch.setattr(_ranges, "pause", waits.append)
+    monkeypatch.setattr(hub, "sleep", waits.append)
     huggingface_hub.close_session()
     yield waits
     huggingface_hub.close_session()

@@ -46,7 +46,7 @@ class Asked:
 class Reply:
     """What is about to be sent. After ``send`` bytes of the body the server breaks off: it closes, or falls silent.
 
-    ``mute`` is silent from the first header on; ``pause`` are seconds between two bytes.
+    ``mute`` is silent from the first header on.
     """
 
     asked: Asked
@@ -57,7 +57,6 @@ class Reply:
     send: int | None = None
     silent: bool = False
     mute: bool = False
-    pause: float = 0.0
 
     def become(self, status: int, headers: dict[str, str] | None = None, body: bytes = b"") -> None:
         self.status, self.body = status, body
@@ -113,18 +112,6 @@ def cuts_off(after: int) -> Fault:
     return lambda reply: setattr(reply, "send", after)
 
 
-def sends_only(length: int) -> Fault:
-    """A shorter range than was asked for, and says so."""
-
-    def fault(reply: Reply) -> None:
-        start, _, size = re.fullmatch(r"bytes (\d+)-(\d+)/(\d+)", reply.headers["Content-Range"]).groups()
-        reply.body = reply.body[:length]
-        last = int(start) + len(reply.body) - 1
-        reply.headers |= {"Content-Length": str(len(reply.body)), "Content-Range": f"bytes {start}-{last}/{size}"}
-
-    return fault
-
-
 def stalls(after: int = 0) -> Fault:
     """Sends so many bytes of the body, and then nothing for as long as the server runs."""
     return lambda reply: vars(reply).update(send=after, silent=True)
@@ -135,26 +122,9 @@ def says_nothing(reply: Reply) -> None:
     reply.mute = True
 
 
-def drips(reply: Reply) -> None:
-    """Sends a byte now and then."""
-    reply.pause = 0.02
-
-
-def says(**headers: str | Callable[[str], str] | None) -> Fault:
-    """Other headers than the true ones: a text, None for no such header, a function of the true one."""
-
-    def fault(reply: Reply) -> None:
-        for name, told in headers.items():
-            name = name.replace("_", "-")
-            reply.headers[name] = told(reply.headers.get(name) or "") if callable(told) else told
-
-    return fault
-
-
-def chunked(reply: Reply) -> None:
-    """In chunks, without a length (RFC 9112, section 7.1)."""
-    reply.headers |= {"Content-Length": None, "Transfer-Encoding": "chunked"}
-    reply.body = b"%x\r\n%s\r\n0\r\n\r\n" % (len(reply.body), reply.body)
+def says(**headers: str | None) -> Fault:
+    """Other headers than the true ones, None for no such header."""
+    return lambda reply: reply.headers.update({name.replace("_", "-"): told for name, told in headers.items()})
 
 
 def login_page(reply: Reply) -> None:
@@ -207,11 +177,6 @@ class HubServer(ThreadingHTTPServer):
     @property
     def requests(self) -> list[str]:
         return [f"{asked.method} {asked.path}" for asked in self.asked]
-
-    @property
-    def n_answered(self) -> int:
-        """Requests that were not only redirected."""
-        return sum(not 300 <= asked.status < 400 for asked in self.asked)
 
     def forget(self) -> None:
         self.asked: list[Asked] = []
@@ -351,7 +316,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.closing.wait(60)
             return
         self.send_response(reply.status)
-        if reply.headers.get("Content-Length") is None and "Transfer-Encoding" not in reply.headers:
+        if reply.headers.get("Content-Length") is None:
             # The end of the connection is the end of the body; the header makes http.server close it.
             reply.headers["Connection"] = "close"
         for name, value in {"X-Repo-Commit": COMMIT, **reply.headers}.items():
@@ -362,13 +327,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._send_body(reply)
 
     def _send_body(self, reply: Reply) -> None:
-        body = reply.body if reply.send is None else reply.body[: reply.send]
-        step = 1 if reply.pause else CHUNK
-        for start in range(0, len(body), step):
-            self.wfile.write(body[start : start + step])
-            self.server.sent += len(body[start : start + step])
-            if reply.pause and self.server.closing.wait(reply.pause):
-                return
+        body = reply.body[: reply.send]
+        for start in range(0, len(body), CHUNK):
+            self.wfile.write(body[start : start + CHUNK])
+            self.server.sent += len(body[start : start + CHUNK])
         if reply.send is not None:
             self.close_connection = True
             if reply.silent:

@@ -102,7 +102,7 @@ def checkpoints() -> str:
 
 def cache() -> str:
     """See whether tables from the hub can be kept."""
-    from ..tables._cache import cache_folder
+    from ..tables.hub import cache_folder
 
     folder = cache_folder()
     existing = next(place for place in (folder, *folder.parents) if place.exists())
@@ -123,9 +123,9 @@ def encoder() -> str:
 
 def hub() -> str:
     """See whether the hub answers: the one that HF_ENDPOINT names, or huggingface.co."""
-    from ..tables._hub import why_unreachable
+    from ..tables.hub import hub_address, why_unreachable
 
     reason = why_unreachable()
     if reason:
         raise MissingError(reason)
-    return "it answers"
+    return f"{hub_address()} answers"

@@ -21,7 +21,7 @@ from ..probing._threads import one_thread
 from ..probing.table_probe import make_probe
 from ..similarity import properties
 from ..tables import PositionTable, load_table
-from ..tables._hub import why_unreachable
+from ..tables.hub import why_unreachable
 from .table_record import CONTROLS, Points, Products, SplitScore, TableStudy, stored_studies
 
 STUDIED: tuple[Probe, ...] = ("ols", "ridge")

@@ -4,121 +4,97 @@ from __future__ import annotations
 
 import difflib
 import math
-import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from itertools import islice
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from ..errors import PositionTableError
-from ._instead import instead_by_config, instead_by_name
-from ._names import is_likely_name, is_of_part, is_table_name, part_of, printable, stem
-from ._offsets import model_type, offset_of, settings_for
-from ._weights import Entry
+from ._formats import Entry, Tensors
+from ._names import (
+    instead_by_config,
+    instead_by_name,
+    is_likely_name,
+    is_of_part,
+    is_table_name,
+    model_type,
+    offset_of,
+    part_of,
+    printable,
+    settings_for,
+    stem,
+)
 
 # How many candidates an error lists, and how many names are compared with a misspelt one, which takes time.
 MOST_LISTED, MOST_COMPARED = 8, 2000
 # A table that the model holds and does not add: ESM-2 and old BERTs with relative keys.
 _NOT_ADDED = frozenset({"alibi", "relative_key", "relative_key_query", "rope", "rotary"})
-# What configs call the number of positions, and the width.
-_LENGTHS = re.compile(r"max.*(position|seq|len|context)|n_positions|n_ctx|block_size|context_length")
-_WIDTHS = ("hidden_size", "d_model", "n_embd", "dim", "embedding_size")
 
 
-@runtime_checkable
-class Tensors(Protocol):
-    """The tensors of a checkpoint or of a live model, of which none was read yet."""
-
-    @property
-    def names(self) -> Iterable[str]:
-        """Every tensor's name."""
-
-    def entry(self, name: str) -> Entry:
-        """What is known of one tensor."""
-
-    def seen(self) -> Mapping[str, Entry]:
-        """Those of which the shape is known already."""
-
-
-@dataclass(frozen=True)
-class Layout:
-    """A position table in a checkpoint.
-
-    Attributes:
-        entry: the tensor.
-        part: of the model, as its name tells.
-        offset: rows before position 0.
-        n_class_tokens: rows in front of the patches.
-        grid: rows and columns of the patches, where there are patches and their grid is known.
-    """
-
-    entry: Entry
-    part: str | None
-    offset: int
-    n_class_tokens: int = 0
-    grid: tuple[int, int] | None = None
-
-
-def find_layout(
-    tensors: Tensors,
-    config: Mapping[str, Any] | None,
-    *,
-    source: str,
-    part: str | None = None,
-    name: str | None = None,
-    offset: int | None = None,
-) -> Layout:
-    """Find the one position table of a checkpoint.
+def find_entry(
+    tensors: Tensors, config: Mapping[str, Any], *, source: str, part: str | None = None, name: str | None = None
+) -> Entry:
+    """Find the one position table of a checkpoint or a model.
 
     Raises:
-        PositionTableError: none, several of which `part` or `name` singles out none, a shape that no table has, or an
-            offset that nothing tells.
+        PositionTableError: none, several of which `part` or `name` singles out none, a shape that no table has.
     """
-    config = config or {}
     entry = _named(tensors, name, source) if name is not None else _found(tensors, config, part, source)
-    rows = _n_rows(entry, source)
-    if offset is None and (offset := offset_of(entry.name, config)) is None:
+    if not is_table_shape(entry.shape):
         raise PositionTableError(
-            f"{_shown(entry)} in {source} is a position table, but not every model of this layout begins at row 0 and "
-            f"{_what_is_known(config)}; say how many rows stand before position 0 (2 in RoBERTa's kind, 0 in BERT's): "
-            f"{_call(source, entry.name)}"
+            f"{_shown(entry)} in {source} is no position table: that is a matrix, one row for each position, or 1 x "
+            "positions x width"
         )
-    if not 0 <= offset < rows:
-        raise PositionTableError(
-            f"{_shown(entry)} in {source} has {rows} rows, so {offset} cannot stand before position 0"
-        )
-    n_class_tokens, grid = patches_of(tensors, entry, config) if not offset else (0, None)
-    return Layout(entry, part_in(tensors, entry.name), offset, n_class_tokens, grid)
+    return entry
+
+
+def stored_offset(entry: Entry, config: Mapping[str, Any], source: str) -> int:
+    """How many rows of a checkpoint's table stand before position 0.
+
+    Raises:
+        PositionTableError: nothing tells.
+    """
+    if (offset := offset_of(entry.name, config)) is not None:
+        return offset
+    kind = model_type(config)
+    known = f"the model_type {kind!r:.50} is not known" if kind else "config.json has no model_type"
+    raise PositionTableError(
+        f"{_shown(entry)} in {source} is a position table, but not every model of this layout begins at row 0 and "
+        f"{known if config else 'there is no config.json that says which this is'}; say how many rows stand before "
+        f"position 0 (2 in RoBERTa's kind, 0 in BERT's): {_call(entry.name)}"
+    )
 
 
 def _named(tensors: Tensors, name: str, source: str) -> Entry:
-    names = list(tensors.names)
     for exact in (name, f"{name}.weight"):
-        if exact in names:
-            return tensors.entry(exact)
-    close = list(map(printable, difflib.get_close_matches(name, names[:MOST_COMPARED], n=3)))
+        if exact in tensors.names:
+            return tensors[exact]
+    compared = list(islice(tensors.names, MOST_COMPARED))
+    close = ", ".join(map(printable, difflib.get_close_matches(name, compared, n=3)))
     raise PositionTableError(
-        f"{source} holds no tensor {name!r:.100}" + (f"; the closest are {', '.join(close)}" if close else "")
+        f"{source} holds no tensor {name!r:.100}" + (f"; the closest are {close}" if close else "")
     )
 
 
 def _found(tensors: Tensors, config: Mapping[str, Any], part: str | None, source: str) -> Entry:
     # GPT-J's kind: a table of RoFormer rotates queries and keys and is added to nothing.
     rotates = config.get("model_type") == "roformer"
-    names = [] if rotates else [name for name in tensors.names if is_table_name(name)]
+    names = [] if rotates else [name for name in tensors.names if is_table_name(name) or name in tensors.schemes]
     fitting = [name for name in names if part is None or is_of_part(name, part) or part == part_in(tensors, name)]
-    entries = [entry for entry in map(tensors.entry, fitting) if _is_table(entry)]
+    entries = [entry for entry in map(tensors.__getitem__, fitting) if is_table_shape(entry.shape)]
     # What two parts of a model share is one table.
     entries = list({(entry.file, entry.place): entry for entry in reversed(entries)}.values())[::-1]
-    added = [entry for entry in entries if not _is_left_out(entry, config)]
+    added = [entry for entry in entries if _left_out_by(entry, config) is None]
     if len(added) == 1:
         return added[0]
     if added:
-        raise _several(added, part, source)
+        fits = "has several position tables; choose with part= or name= among"
+        if part is not None:
+            fits = f"has {len(added)} position tables that part={part!r} fits; choose with name= among"
+        raise PositionTableError(f"{source} {fits}: {_listed(added)}")
     if entries:
         raise PositionTableError(
             f"{source} says position_embedding_type={_left_out_by(entries[0], config)!r}, so its model does not add "
-            f"the table {_shown(entries[0])} that it holds; to read it all the same: {_call(source, entries[0].name)}"
+            f"the table {_shown(entries[0])} that it holds; to read it all the same: {_call(entries[0].name)}"
         )
     if names and part is not None:
         shown = ", ".join(f"{printable(name):.150}" for name in names[:MOST_LISTED])
@@ -126,62 +102,29 @@ def _found(tensors: Tensors, config: Mapping[str, Any], part: str | None, source
     raise _none(tensors, config, source)
 
 
-def _several(entries: list[Entry], part: str | None, source: str) -> PositionTableError:
-    listed = _listed(entries)
-    if part is None:
-        return PositionTableError(f"{source} has several position tables; choose with part= or name= among: {listed}")
-    return PositionTableError(
-        f"part={part!r} fits {len(entries)} of the position tables of {source}; choose with name= among: {listed}"
-    )
-
-
 def _none(tensors: Tensors, config: Mapping[str, Any], source: str) -> PositionTableError:
     """The error for a checkpoint without a known table: what it has instead, and what may be one all the same."""
-    names, kind = list(tensors.names), model_type(config)
-    what = instead_by_config(config) or instead_by_name(names)
+    kind, what = model_type(config), instead_by_config(config) or instead_by_name(tensors.names)
     which = f"{source} (model_type {printable(kind):.50})" if kind else source
-    likely = islice(filter(is_likely_name, names), 2 * MOST_LISTED)
-    entries = [entry for entry in map(tensors.entry, likely) if _is_table(entry)]
-    if not entries and not what:
-        entries = _by_shape(tensors, config)
     has = f"; it has {what}" if what else ""
+    likely = islice(filter(is_likely_name, tensors.names), 2 * MOST_LISTED)
+    entries = [entry for entry in map(tensors.__getitem__, likely) if is_table_shape(entry.shape)]
     if entries:
         return PositionTableError(
             f"{which} has no position table under a name that is known{has}; these may be one: {_listed(entries)}; "
-            f"choose, and say how many rows stand before position 0: {_call(source, entries[0].name)}"
+            f"choose, and say how many rows stand before position 0: {_call(entries[0].name)}"
         )
     if what:
         return PositionTableError(f"{which} has no position table{has}")
     return PositionTableError(
-        f"{which} has no position table: none of its {len(names)} tensors has a name or a shape like one's; if one of "
-        f"them is: {_call(source, '...')}"
+        f"{which} has no position table: none of its {len(tensors.names)} tensors has a name like one's; if one of "
+        f"them is: {_call('...')}"
     )
 
 
-def _by_shape(tensors: Tensors, config: Mapping[str, Any]) -> list[Entry]:
-    """Tensors outside the layers that are as long and as wide as the config says that a table is."""
-    lengths = [value for key, value in config.items() if type(value) is int and _LENGTHS.search(key[:100])]
-    widths = [config.get(key) for key in _WIDTHS]
-    outside = [entry for name, entry in tensors.seen().items() if not re.search(r"\.\d+\.", name) and _is_table(entry)]
-    return [entry for entry in outside if entry.shape[-1] in widths and entry.shape[-2] in lengths]
-
-
-def _is_table(entry: Entry) -> bool:
-    shape = entry.shape
+def is_table_shape(shape: tuple[int, ...]) -> bool:
+    """Whether this is positions x width, or 1 x positions x width, and not empty."""
     return (len(shape) == 2 or (len(shape) == 3 and shape[0] == 1)) and math.prod(shape) > 0
-
-
-def _n_rows(entry: Entry, source: str) -> int:
-    if not _is_table(entry):
-        raise PositionTableError(
-            f"{_shown(entry)} in {source} is no position table: that is a matrix, one row for each position, or 1 x "
-            "positions x width"
-        )
-    return entry.shape[-2]
-
-
-def _is_left_out(entry: Entry, config: Mapping[str, Any]) -> bool:
-    return _left_out_by(entry, config) is not None
 
 
 def _left_out_by(entry: Entry, config: Mapping[str, Any]) -> str | None:
@@ -213,20 +156,17 @@ def patches_of(tensors: Tensors, entry: Entry, config: Mapping[str, Any]) -> tup
     usual = [0, 1, 2, settings.get("n_cls_tokens")]  # none, [CLS], and DeiT's token for distillation
     if grid and n_class_tokens >= 0 and n_class_tokens in usual:
         return n_class_tokens, grid
-    if not (part == "vision" and settings.get("num_patches") == rows) and not _has_patches(tensors, entry):
-        return 0, None
-    for n_class_tokens in (0, 1, 2):
-        side = math.isqrt(max(0, rows - n_class_tokens))
-        if side > 1 and side**2 == rows - n_class_tokens:
-            return n_class_tokens, (side, side)
+    if (part == "vision" and settings.get("num_patches") == rows) or _has_patches(tensors, entry):
+        for n_class_tokens in (0, 1, 2):
+            side = math.isqrt(max(0, rows - n_class_tokens))
+            if side > 1 and side**2 == rows - n_class_tokens:
+                return n_class_tokens, (side, side)
     return 0, None
 
 
 def _grid_of_image(settings: Mapping[str, Any]) -> tuple[int, int] | None:
     image, patch = _pair(settings.get("image_size")), _pair(settings.get("patch_size"))
-    if not image or not patch:
-        return None
-    grid = (image[0] // patch[0], image[1] // patch[1])
+    grid = (image[0] // patch[0], image[1] // patch[1]) if image and patch else (0, 0)
     return grid if min(grid) > 0 else None
 
 
@@ -243,16 +183,9 @@ def _has_patches(tensors: Tensors, entry: Entry) -> bool:
     beside = stem(entry.name).rpartition(".")[0]
     return any(
         len(other.shape) == 4 and other.shape[0] == entry.shape[-1] and ("patch" in name or "conv1" in name)
-        for name, other in tensors.seen().items()
+        for name, other in tensors.seen.items()
         if name.startswith(beside)
     )
-
-
-def _what_is_known(config: Mapping[str, Any]) -> str:
-    if not config:
-        return "there is no config.json that says which this is"
-    kind = model_type(config)
-    return f"the model_type {kind!r:.50} is not known" if kind else "config.json has no model_type"
 
 
 def _listed(entries: list[Entry]) -> str:
@@ -264,5 +197,5 @@ def _shown(entry: Entry) -> str:
     return f"{printable(entry.name):.150} ({' x '.join(map(str, entry.shape))})"
 
 
-def _call(source: str, name: str) -> str:
-    return f"load_table({source!r:.150}, name={name!r:.150}, offset=0)"
+def _call(name: str) -> str:
+    return f"load_table(..., name={name!r:.150}, offset=0)"

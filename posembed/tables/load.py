@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-import operator
 import os
 import re
+from collections.abc import Mapping
+from dataclasses import replace
+from operator import index
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor, nn
 
-from ..errors import CheckpointError, CheckpointNotFoundError, PositionTableError
-from ._bytes import CheckpointFiles, LocalCheckpoint, unreadable
-from ._checkpoint import open_checkpoint
-from ._layouts import find_layout
-from ._live import table_of_array, table_of_embedding, table_of_model, table_of_tensor
+from ..errors import CheckpointError, CheckpointNotFoundError, PosembedError, PositionTableError
+from ._files import CheckpointFiles, understood
+from ._formats import Entry, Tensors, kind_of, open_checkpoint
+from ._layouts import find_entry, part_in, patches_of, stored_offset
+from ._names import printable
+from .locate import live_config, live_rows, live_tensors
 from .table import PositionTable
 
 # Names a folder of checkpoints, each in a folder of its id: "gpt2", "facebook/opt-125m".
 VARIABLE = "POSEMBED_CHECKPOINTS"
-# What may be an id: no "..", and nothing else that leads out of that folder.
-_ID = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
+# What the hub takes for an id: no "..", and nothing else that leads out of that folder.
+_ID = re.compile(r"(?!.*(?:--|\.\.|\.git$))(?:\w[\w.-]*/)?\w(?:[\w.-]{0,94}\w)?", re.ASCII)
+# The kinds of numbers that need no scale, and so are widened exactly.
+_KINDS = ("float16", "bfloat16", "float32", "float64")
+_NO_SCALE = (
+    f"quantised and integer tables have no scale here: give one of {', '.join(_KINDS)}, or the same model in one"
+)
 
 
 def load_table(
@@ -78,28 +87,32 @@ def load_table(
         >>> torch.equal(table.weight[0], embedding.weight[2])
         True
     """
-    _check_options(part=part, revision=revision, name=name)
-    offset = _checked_offset(offset)
+    for option, value in {"part": part, "revision": revision, "name": name}.items():
+        if value is not None and not (isinstance(value, str) and value):
+            raise PositionTableError(f"{option}={value!r:.100} is no name; leave it out or give a string")
+    if offset is not None and (isinstance(offset, bool) or not hasattr(offset, "__index__")):
+        raise PositionTableError(f"offset={offset!r:.100} is no number of rows")
+    choice, what = (part, name, None if offset is None else index(offset)), type(source).__name__
     if isinstance(source, (str, Path)):
-        files = _files(source, revision=revision, download=download, refresh=refresh)
-        return _table_of_files(files, part=part, name=name, offset=offset)
+        return _of_name(source, revision, choice, download=download, refresh=refresh)
     if revision is not None:
-        raise PositionTableError(f"revision= is for checkpoints on the hub; a {type(source).__name__} has none")
+        raise PositionTableError(f"revision= is for checkpoints on the hub; a {what} has none")
     if isinstance(source, nn.Module) and not isinstance(source, nn.Embedding):
-        return table_of_model(source, part=part, name=name, offset=offset)
+        return _of_model(source, *choice)
     if part is not None or name is not None:
-        raise PositionTableError(f"part= and name= choose among several tables; a {type(source).__name__} is one")
-    if isinstance(source, nn.Embedding):
-        return table_of_embedding(source, offset=offset)
-    if isinstance(source, Tensor):
-        return table_of_tensor(source, offset=offset)
-    if isinstance(source, np.ndarray):
-        return table_of_array(source, offset=offset)
+        raise PositionTableError(f"part= and name= choose among several tables; a {what} is one")
     if isinstance(source, PositionTable) and offset is None:
         return source
+    if isinstance(source, nn.Embedding):
+        before = 0 if source.padding_idx is None else source.padding_idx + 1
+        return _of_tensor(source.weight, f"Embedding{tuple(source.weight.shape)}", before if offset is None else offset)
+    if isinstance(source, Tensor):
+        return _of_tensor(source, f"a tensor of shape {tuple(source.shape)}", offset or 0)
+    if isinstance(source, np.ndarray):
+        return _of_array(source, offset or 0)
     raise PositionTableError(
-        f"a {type(source).__name__} has no position table; give an id on the hub, a path, a model, an nn.Embedding, a "
-        "tensor or a numpy array"
+        f"a {what} has no position table; give an id on the hub, a path, a model, an nn.Embedding, a tensor or a numpy "
+        "array"
     )
 
 
@@ -122,43 +135,34 @@ def as_table(source: Any) -> PositionTable:
     return source if isinstance(source, PositionTable) else load_table(source)
 
 
-def _table_of_files(files: CheckpointFiles, *, part: str | None, name: str | None, offset: int | None) -> PositionTable:
-    config = files.config()
-    checkpoint = open_checkpoint(files)
-    layout = find_layout(checkpoint, config, source=files.source, part=part, name=name, offset=offset)
-    stored = checkpoint.read(layout.entry)
-    table = PositionTable(
-        stored.reshape(stored.shape[-2:])[layout.offset :].clone(),
-        name=layout.entry.name,
-        offset=layout.offset,
-        source=files.source,
-        bytes_read=files.bytes_read,
-        part=layout.part,
-        revision=files.revision,
-        file=layout.entry.file,
-        stored_dtype=layout.entry.kind,
-        n_class_tokens=layout.n_class_tokens,
-        grid=layout.grid,
-    )
-    files.keep()
-    return table
-
-
-def _files(source: str | Path, *, revision: str | None, download: bool, refresh: bool) -> CheckpointFiles:
-    text, path = str(source), Path(source)
-    if text and _is_there(path):
-        if revision is not None:
+def _of_name(
+    source: str | Path,
+    revision: str | None,
+    choice: tuple[str | None, str | None, int | None],
+    *,
+    download: bool,
+    refresh: bool,
+) -> PositionTable:
+    """The table of what a text names: a path, a folder in POSEMBED_CHECKPOINTS, or a repository on the hub."""
+    text, folder = str(source), os.environ.get(VARIABLE)
+    if text and _is_there(Path(source)):
+        if revision:
             raise CheckpointError(f"{text} is a path on this machine, which has no revisions; leave out revision=")
-        return LocalCheckpoint(path, text)
-    if isinstance(source, Path):
-        raise CheckpointNotFoundError(f"there is no file or folder {text!r:.300}")
-    folder = os.environ.get(VARIABLE)
-    if folder and revision is None and not refresh and _ID.fullmatch(text) and _is_there(Path(folder, text)):
-        return LocalCheckpoint(Path(folder, text), text)
+        return _of_files(CheckpointFiles(text, Path(source)), *choice)
+    if isinstance(source, Path) or not _ID.fullmatch(text):
+        wanted = 'a file or folder here nor the name of a repository on the hub, as "gpt2" or "owner/name"'
+        raise CheckpointNotFoundError(f"{text[:300]!r} is neither {wanted}")
+    if folder and not (revision or refresh) and _is_there(Path(folder, text)):
+        return _of_files(CheckpointFiles(text, Path(folder, text)), *choice)
     # The hub's client is slow to import, and not needed for what is here.
-    from ._hub import HubCheckpoint
+    from .hub import HubFiles, keep, recall
 
-    return HubCheckpoint(text, revision=revision, download=download, refresh=refresh)
+    files = HubFiles(text, branch := revision or "main", download=download, refresh=refresh)
+    kept = None if download or refresh else recall(text, branch, choice)
+    table = kept or _of_files(files, *choice)
+    if files.asked and not download:
+        keep(table, branch, choice)
+    return table
 
 
 def _is_there(path: Path) -> bool:
@@ -166,23 +170,76 @@ def _is_there(path: Path) -> bool:
     try:
         return path.exists()
     except PermissionError as error:
-        raise unreadable(path, error) from error
+        raise CheckpointError(f"{path} cannot be read: {error.strerror}") from error
     except OSError:
         return False
 
 
-def _check_options(**options: Any) -> None:
-    for name, value in options.items():
-        if value is not None and not (isinstance(value, str) and value):
-            raise PositionTableError(f"{name}={value!r:.100} is no name; leave it out or give a string")
+def _of_files(files: CheckpointFiles, part: str | None, name: str | None, offset: int | None) -> PositionTable:
+    with understood(files.source):
+        config, tensors = files.config(), open_checkpoint(files)
+        entry = find_entry(tensors, config, source=files.source, part=part, name=name)
+        before = stored_offset(entry, config, files.source) if offset is None else offset
+        table = _table(tensors, entry, config, files.source, before, entry.name, CheckpointError)
+    return replace(table, bytes_read=files.bytes_read, revision=files.revision)
 
 
-def _checked_offset(offset: Any) -> int | None:
-    if offset is None:
-        return None
-    try:
-        if isinstance(offset, bool):
-            raise TypeError
-        return operator.index(offset)
-    except TypeError:
-        raise PositionTableError(f"offset={offset!r:.100} is no number of rows") from None
+def _of_model(model: nn.Module, part: str | None, name: str | None, offset: int | None) -> PositionTable:
+    # Its class, and its name on the hub. Not the folder of a local one: a printed result may be kept.
+    config, origin = live_config(model), getattr(getattr(model, "config", None), "name_or_path", None) or ""
+    kind, tensors = type(model).__name__, live_tensors(model)
+    source = f"{kind} ({origin})" if origin and not Path(origin).is_dir() else kind
+    entry = find_entry(tensors, config, source=kind, part=part, name=name)
+    found = live_rows(model, entry)
+    return _table(tensors, entry, config, source, found.offset if offset is None else offset, found.name)
+
+
+def _of_array(array: np.ndarray, offset: int) -> PositionTable:
+    source = f"an array of shape {array.shape}"
+    if np.ma.is_masked(array):
+        raise PositionTableError(f"{source} has masked entries, which are no numbers; fill or leave out their rows")
+    if array.dtype.name not in _KINDS:
+        raise PositionTableError(f"{source} is of {array.dtype.name} numbers; {_NO_SCALE}")
+    # A copy in this machine's byte order, of which torch knows no other.
+    native = np.array(array, dtype=array.dtype.newbyteorder("="), order="C", subok=False)
+    return _of_tensor(torch.from_numpy(native), source, offset)
+
+
+def _of_tensor(tensor: Tensor, source: str, offset: int) -> PositionTable:
+    tensors = Tensors({"weight": Entry("weight", tuple(tensor.shape), kind_of(tensor.dtype), None, lambda: tensor)})
+    return _table(tensors, find_entry(tensors, {}, source=source, name="weight"), {}, source, offset, "weight")
+
+
+def _table(
+    tensors: Tensors,
+    entry: Entry,
+    config: Mapping[str, Any],
+    source: str,
+    offset: int,
+    name: str,
+    error: type[PosembedError] = PositionTableError,
+) -> PositionTable:
+    """Read an entry: its real positions, widened exactly, in memory of their own."""
+    what = f"{printable(name):.200} of {source}"
+    if entry.kind not in _KINDS:
+        raise error(f"{what} is of {entry.kind} numbers; {_NO_SCALE}")
+    if not 0 <= offset < entry.shape[-2]:
+        raise PositionTableError(f"{what} has {entry.shape[-2]} rows, so {offset} cannot stand before position 0")
+    stored = entry.read()
+    if stored.layout != torch.strided or stored.is_meta:
+        raise PositionTableError(f"{what} is sparse or holds no numbers (on the meta device); give an ordinary tensor")
+    wide = torch.float64 if stored.dtype == torch.float64 else torch.float32
+    rows = stored.detach().reshape(entry.shape[-2:])[offset:]
+    n_class_tokens, grid = (0, None) if offset else patches_of(tensors, entry, config)
+    return PositionTable(
+        rows.to(device="cpu", dtype=wide, copy=True, memory_format=torch.contiguous_format),
+        name=name,
+        offset=offset,
+        source=source,
+        bytes_read=0,
+        part=part_in(tensors, entry.name),
+        file=entry.file,
+        stored_dtype=entry.kind,
+        n_class_tokens=n_class_tokens,
+        grid=grid,
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +9,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from ..errors import PositionTableError
-from ._instead import ALIBI, ROPE, SINUSOID, instead_by_name
-from ._names import TABLE_NAMES, is_of_part, is_table_name
+from ._formats import Entry, Tensors, kind_of
+from ._layouts import find_entry
+from ._names import is_table_name, stem
 
-# Tables that rotate queries and keys and are not added to anything.
-ROTATING_TABLES = frozenset({"RoFormerSinusoidalPositionalEmbedding"})
 # Modules whose positions begin at row 0 although that is the table's padding row.
 FROM_ROW_0 = frozenset({"LxmertEmbeddings"})
 # A module that is a table itself.
@@ -69,85 +67,38 @@ def find_position_rows(model: nn.Module, *, part: str | None = None) -> Position
     """
     if not isinstance(model, nn.Module):
         raise PositionTableError(f"a {type(model).__name__} is no model; load it first, with AutoModel for example")
-    found = list(position_rows(model))
-    wanted = [table for table in found if part is None or is_of_part(table.name, part)]
-    if len(wanted) == 1:
-        return wanted[0]
-    names = ", ".join(table.name for table in found)
-    kind = type(model).__name__
-    if not found:
-        raise PositionTableError(f"{kind} has no position table{_what_instead(model)}")
-    if part is None:
-        raise PositionTableError(f"{kind} has several position tables; choose with part= among: {names}")
-    raise PositionTableError(f"part={part!r} fits {len(wanted)} of the position tables of {kind}: {names}")
+    entry = find_entry(live_tensors(model), live_config(model), source=type(model).__name__, part=part)
+    return live_rows(model, entry)
 
 
-def position_rows(model: nn.Module) -> Iterator[PositionRows]:
-    """Yield every position table of a model once, in the order of its modules.
-
-    Example:
-        >>> from transformers import WhisperConfig, WhisperModel
-        >>> from posembed.tables.locate import position_rows
-        >>> sizes = {"d_model": 8, "encoder_layers": 1, "decoder_layers": 1}
-        >>> whisper = WhisperModel(WhisperConfig(**sizes, encoder_attention_heads=2, decoder_attention_heads=2))
-        >>> [table.name for table in position_rows(whisper)]
-        ['encoder.embed_positions', 'decoder.embed_positions']
-    """
-    seen: set[int] = set()
-    for path, module in model.named_modules():
-        for name, value in _values(path, module):
-            parameter = value.weight if isinstance(value, nn.Embedding) else value
-            if isinstance(parameter, nn.Parameter) and _is_table(parameter) and id(parameter) not in seen:
-                seen.add(id(parameter))
-                yield PositionRows(name, parameter, _offset(module, value))
+def live_tensors(model: nn.Module) -> Tensors:
+    """A model's parameters, as if they were a checkpoint's tensors."""
+    entries = {
+        name: Entry(name, tuple(parameter.shape), kind_of(parameter.dtype), id(parameter), parameter.detach)
+        for name, parameter in model.named_parameters(remove_duplicate=False)
+    }
+    kinds = {name: type(module) for name, module in model.named_modules()}
+    learned = [name for name, kind in kinds.items() if f"{kind.__module__}.{kind.__qualname__}" == LEARNED]
+    return Tensors(entries, schemes=[f"{name}.weight".lstrip(".") for name in learned])
 
 
-def _values(path: str, module: nn.Module) -> Iterator[tuple[str, Any]]:
-    """Yield what a module holds under the names of position tables, with its qualified name."""
-    if f"{type(module).__module__}.{type(module).__qualname__}" == LEARNED:
-        yield f"{path}.weight".lstrip("."), module.weight
-    for name in sorted(TABLE_NAMES):
-        value, full = getattr(module, name, None), f"{path}.{name}".lstrip(".")
-        if value is not None and is_table_name(full) and type(value).__name__ not in ROTATING_TABLES:
-            yield full, value
+def live_config(model: nn.Module) -> dict[str, Any]:
+    """A model's settings as config.json would have them, empty where it has none."""
+    config = getattr(model, "config", None)
+    return config.to_dict() if hasattr(config, "to_dict") else {}
 
 
-def _is_table(parameter: nn.Parameter) -> bool:
-    return parameter.ndim == 2 or (parameter.ndim == 3 and parameter.shape[0] == 1)
-
-
-def _offset(owner: nn.Module, table: Any) -> int:
-    """Rows before position 0: named by the table, implied by its padding row, or counted in by its owner."""
-    offset = getattr(table, "offset", None)
-    if isinstance(offset, int):
-        return offset
-    if type(owner).__name__ in FROM_ROW_0:
-        return 0
-    padding_idx = getattr(table, "padding_idx", None)
-    if padding_idx is not None:
-        return padding_idx + 1
-    position_ids = getattr(owner, "position_ids", None)
-    if not isinstance(position_ids, Tensor) or not position_ids.numel():
-        return 0
-    if position_ids.is_meta:
-        raise PositionTableError(
-            f"{type(owner).__name__} is on the meta device, which holds no numbers; load the model's weights first"
-        )
-    return int(position_ids.min())
-
-
-def _what_instead(model: nn.Module) -> str:
-    # ALiBi first: Falcon builds a rotary module even where its configuration says alibi.
-    switched_on = bool(getattr(getattr(model, "config", None), "alibi", False))
-    if switched_on or any("alibi_tensor" in name for name in dir(type(model))):
-        return f"; it has {ALIBI}"
-    named = (model.named_modules(), model.named_parameters(), model.named_buffers())
-    what = instead_by_name(name for kind in named for name, _ in kind)
-    if what:
-        return f"; it has {what}"
-    kinds = {type(module).__name__ for module in model.modules()}
-    if kinds & ROTATING_TABLES:
-        return f"; it has {ROPE}"
-    if any("Sinusoid" in kind for kind in kinds):
-        return f"; it adds {SINUSOID}"
-    return f"; none of its modules has one of the names {', '.join(sorted(TABLE_NAMES))}"
+def live_rows(model: nn.Module, entry: Entry) -> PositionRows:
+    """The table of an entry; the rows before position 0 are named by it, or counted in by the module that owns it."""
+    parameter, path = model.get_parameter(entry.name), stem(entry.name)
+    table = model.get_submodule(path) if path != entry.name else None
+    owner = model.get_submodule(path.rpartition(".")[0])
+    padding = getattr(table, "padding_idx", None) if is_table_name(entry.name) else None
+    position_ids, offset = getattr(owner, "position_ids", None), getattr(table, "offset", None)
+    if padding is not None:
+        offset = offset or (0 if type(owner).__name__ in FROM_ROW_0 else padding + 1)
+    if offset is None and isinstance(position_ids, Tensor) and position_ids.numel():
+        if position_ids.is_meta:
+            raise PositionTableError(f"{entry.name} is on the meta device, which holds no numbers; load weights first")
+        offset = int(position_ids.min())
+    return PositionRows(path if isinstance(table, nn.Embedding) else entry.name, parameter, offset or 0)

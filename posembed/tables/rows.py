@@ -37,10 +37,10 @@ def row_positions(rows: RowChoice, n_rows: int, error: type[Exception] = ValueEr
         >>> row_positions(3, 10), row_positions((2, 4), 10), row_positions(slice(-2, None), 10)
         (array([0, 1, 2]), array([2, 3]), array([8, 9]))
     """
-    bounds = _bounds(rows, n_rows)
-    if bounds is None:
-        raise error(f"rows is {rows!r}; give a number, a (start, stop), a slice or a range of whole numbers")
-    start, stop, step = bounds
+    try:
+        start, stop, step = _bounds(rows, n_rows)
+    except (TypeError, ValueError):
+        raise error(f"rows is {rows!r}; give a number, a (start, stop), a slice or a range of whole numbers") from None
     if step < 1:
         raise error(f"rows={rows!r} has the step {step}; it must be at least 1")
     if not 0 <= start < stop:
@@ -74,26 +74,16 @@ def check_finite_rows(bad: Bool[np.ndarray, " n"], positions: Any, name: str, ad
         raise PositionTableError(f"{rows} {named} of {name} {hold} NaN or infinity; {advice}")
 
 
-def _bounds(rows: RowChoice, n_rows: int) -> tuple[int, int, int] | None:
-    """Start, stop and step, not yet checked; None where they are no whole numbers."""
-    try:
-        if rows is None:
-            return 0, n_rows, 1
-        if isinstance(rows, slice):
-            return _of_slice(rows, n_rows)
-        if isinstance(rows, range):
-            # The last row and not the range's stop: range(0, 10, 4) ends with row 8.
-            return rows.start, rows[-1] + 1 if len(rows) and rows.step > 0 else rows.start, rows.step
-        if isinstance(rows, tuple) and len(rows) == 2:
-            return operator.index(rows[0]), operator.index(rows[1]), 1
-        return None if isinstance(rows, bool | tuple) else (0, operator.index(rows), 1)
-    except TypeError:
-        return None
-
-
-def _of_slice(rows: slice, n_rows: int) -> tuple[int, int, int]:
-    step = 1 if rows.step is None else operator.index(rows.step)
-    start, stop = (None if bound is None else operator.index(bound) for bound in (rows.start, rows.stop))
-    start = 0 if start is None else start + n_rows * (start < 0)
-    stop = n_rows if stop is None else stop + n_rows * (stop < 0)
-    return start, stop, step
+def _bounds(rows: RowChoice, n_rows: int) -> tuple[int, int, int]:
+    """Start, stop and step, not yet checked; a TypeError or ValueError where they are no whole numbers."""
+    if isinstance(rows, range):
+        # The last row and not the range's stop: range(0, 10, 4) ends with row 8.
+        return rows.start, rows[-1] + 1 if len(rows) and rows.step > 0 else rows.start, rows.step
+    if isinstance(rows, slice):
+        bounds = zip((rows.start, rows.stop, rows.step), (0, n_rows, 1), strict=True)
+        start, stop, step = (default if bound is None else operator.index(bound) for bound, default in bounds)
+        return start + n_rows * (start < 0), stop + n_rows * (stop < 0), step
+    if isinstance(rows, bool):
+        raise TypeError
+    start, stop = rows if isinstance(rows, tuple) else (0, n_rows if rows is None else rows)
+    return operator.index(start), operator.index(stop), 1

@@ -67,14 +67,17 @@ class PositionTable:
     grid: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
-        weight = self.weight
-        if not isinstance(weight, Tensor) or weight.ndim != 2 or weight.dtype not in (torch.float32, torch.float64):
-            raise PositionTableError(f"a position table is a float32 or float64 matrix, not {_description(weight)}")
-        if 0 in weight.shape:
-            raise PositionTableError(f"the position table {self.name} is empty: its shape is {tuple(weight.shape)}")
-        if self.grid and self.n_class_tokens + math.prod(self.grid) != len(weight):
+        shape, kind = (
+            tuple(getattr(self.weight, "shape", ())),
+            getattr(self.weight, "dtype", type(self.weight).__name__),
+        )
+        if kind not in (torch.float32, torch.float64) or len(shape) != 2 or 0 in shape:
             raise PositionTableError(
-                f"{self.n_class_tokens} class tokens and a grid of {self.grid} patches are not {len(weight)} positions"
+                f"a position table is a float32 or float64 matrix that is not empty, not {kind} with the shape {shape}"
+            )
+        if self.grid and self.n_class_tokens + math.prod(self.grid) != len(self):
+            raise PositionTableError(
+                f"{self.n_class_tokens} class tokens and a grid of {self.grid} patches are not {len(self)} positions"
             )
 
     @property
@@ -111,7 +114,8 @@ class PositionTable:
         units, usable = self._units()
         nearest = torch.full((self.n_positions,), math.nan)
         if len(units) > 1:
-            nearest[usable] = torch.cat([_nearest_in(units, start, stop) for start, stop in _blocks(len(units))])
+            starts = range(0, len(units), max(1, _BLOCK // len(units)))
+            nearest[usable] = torch.cat([_nearest_in(units, start, start + starts.step) for start in starts])
         return nearest
 
     @property
@@ -182,18 +186,7 @@ class PositionTable:
         return torch.nn.functional.normalize(rows, dim=1).float(), usable
 
 
-def _blocks(n_rows: int) -> list[tuple[int, int]]:
-    step = max(1, _BLOCK // n_rows)
-    return [(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
-
-
 def _nearest_in(units: Tensor, start: int, stop: int) -> Tensor:
     cosines = units[start:stop] @ units.T
     cosines.diagonal(start).fill_(-math.inf)
     return cosines.amax(dim=1).clamp(-1, 1)
-
-
-def _description(value: object) -> str:
-    if isinstance(value, Tensor):
-        return f"a tensor of {str(value.dtype).removeprefix('torch.')} with the shape {tuple(value.shape)}"
-    return f"a {type(value).__name__}"

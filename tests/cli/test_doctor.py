@@ -8,7 +8,7 @@ from hub_server import REPO, HubServer, answers, says_nothing
 
 from posembed.cli import doctor
 from posembed.cli.doctor import Check, MissingError, all_checks
-from posembed.tables._hub import why_unreachable
+from posembed.tables.hub import why_unreachable
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_a_hub_that_answers(endpoint, tmp_path):
     server.start()
     try:
         # That it knows no such model is an answer.
-        assert doctor.hub() == "it answers"
+        assert doctor.hub() == f"{server.address} answers"
         server.faults = [answers(503)]
         with pytest.raises(MissingError, match=f"{server.address}: it answers 503"):
             doctor.hub()
@@ -121,7 +121,7 @@ def test_a_hub_that_does_not_answer(endpoint, address, said):
 def test_a_hub_that_hangs_or_may_not_be_asked_is_not_waited_for(endpoint, monkeypatch):
     never = threading.Event()
     endpoint("http://127.0.0.1:9")
-    monkeypatch.setattr("posembed.tables._hub._ask", lambda *_: never.wait(30) and None)
+    monkeypatch.setattr("posembed.tables.hub._ask", lambda *_: never.wait(30) and None)
     assert why_unreachable(0.01) == "http://127.0.0.1:9: no answer within 0.01 s"
     never.set()
     endpoint("http://127.0.0.1:9", offline=True)

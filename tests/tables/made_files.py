@@ -1,33 +1,20 @@
-"""Files of weights for the tests, right and wrong, and a source of bytes that counts what is read of it."""
+"""Files of weights for the tests, right and wrong."""
 
+import io
 import json
-import resource
 import struct
-import sys
+import zipfile
 
-from posembed.tables._weights import Entry
+import torch
+from safetensors.torch import save_file
 
-# More than any test reads at once: who asks for it believed a claim.
-MOST = 2**24
+from posembed.tables._formats import Entry, Tensors
 
 
-class Memory:
-    """A ByteSource of bytes in memory, with zeros behind them where the file is to be larger."""
-
-    def __init__(self, data, name="model.safetensors", size=None):
-        self.data, self.name = data, name
-        self.size = len(data) if size is None else size
-        self.reads = []
-
-    @property
-    def bytes_read(self):
-        return sum(stop - start for start, stop in self.reads)
-
-    def read(self, start, stop):
-        assert 0 <= start <= stop <= self.size, f"{start}:{stop} of {self.size}"
-        self.reads.append((start, stop))
-        assert stop - start <= MOST
-        return self.data[start:stop].ljust(stop - start, b"\0")
+# A table of 131 kB between tensors of ten times as much: who reads more than the table is found out.
+WEIGHT = torch.randn(514, 64, generator=torch.Generator().manual_seed(0))
+STATE = {"a": torch.zeros(5000, 64), "embeddings.position_embeddings.weight": WEIGHT, "z": torch.zeros(5000, 64)}
+FORMS = ["safetensors", "bin", "sharded safetensors", "sharded bin"]
 
 
 def entry(**changes):
@@ -41,6 +28,27 @@ def safetensors_bytes(header, data=bytes(16), length=None):
     return struct.pack("<Q", len(text) if length is None else length) + text + data
 
 
+def saved(value, **options):
+    """What torch.save writes."""
+    file = io.BytesIO()
+    torch.save(value, file, **options)
+    return file.getvalue()
+
+
+def rewritten(data, changes=(), compression=zipfile.ZIP_STORED):
+    """The same archive, written by zipfile, with records changed, added, or taken out (None)."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        records = {name: archive.read(name) for name in archive.namelist()}
+    folder = next(iter(records)).partition("/")[0]
+    records |= {f"{folder}/{name}": value for name, value in dict(changes).items()}
+    with zipfile.ZipFile(file, "w", compression) as archive:
+        for name, value in records.items():
+            if value is not None:
+                archive.writestr(name, value)
+    return file.getvalue()
+
+
 def one_line(caught):
     """The message of an error, which must be one line of moderate length."""
     message = str(caught.value)
@@ -49,24 +57,19 @@ def one_line(caught):
     return message
 
 
-def peak_memory():
-    """The most memory that this process has held, in bytes."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
-
-
-class Shapes:
+def shapes_of(shapes):
     """A checkpoint of which only names and shapes exist."""
+    return Tensors({name: Entry(name, tuple(shape), "float32", name, None) for name, shape in shapes.items()})
 
-    def __init__(self, shapes):
-        self.entries = {name: Entry(name, tuple(shape), "float32", "x", name) for name, shape in shapes.items()}
 
-    @property
-    def names(self):
-        return self.entries.keys()
-
-    def entry(self, name):
-        return self.entries[name]
-
-    def seen(self):
-        return self.entries
+def write(folder, form="safetensors"):
+    """A folder as `save_pretrained` leaves it."""
+    stem, end, save = ("pytorch_model", "bin", torch.save) if "bin" in form else ("model", "safetensors", save_file)
+    (folder / "config.json").write_text('{"model_type": "roberta", "pad_token_id": 1}')
+    if "sharded" not in form:
+        save(STATE, folder / f"{stem}.{end}")
+        return
+    shards = {name: f"{stem}-0000{number}-of-00003.{end}" for number, name in enumerate(STATE, start=1)}
+    for name, shard in shards.items():
+        save({name: STATE[name]}, folder / shard)
+    (folder / f"{stem}.{end}.index.json").write_text(f'{{"weight_map": {shards}}}'.replace("'", '"'))
