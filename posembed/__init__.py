@@ -3,111 +3,52 @@
 Every public name is loaded on first use, so ``import posembed`` costs next to nothing.
 """
 
-from importlib import import_module
-from importlib.metadata import version
-from typing import TYPE_CHECKING
+from importlib import import_module, metadata, util
+from pkgutil import iter_modules
+from typing import Any
 
-if TYPE_CHECKING:
-    from .encodings import PositionScheme, scheme, schemes, sinusoidal
-    from .equivariance import EquivarianceReport, check_equivariance
-    from .errors import PosembedError
-    from .experiments import RunConfig, RunResult, load_results, run_grid, train
-    from .lookup import one_hot_lookup
-    from .models import Transformer, TransformerConfig
-    from .pretrained import load_encoder
-    from .probing import ProbeResult, probe_layers, probe_table
-    from .similarity import Properties, properties, properties_of_matrix
-    from .tables import PositionTable, load_table, with_position_table
-
+# The public names and where each stands; `__init__.pyi` says the same to type checkers and editors.
 _HOME = {
-    "EquivarianceReport": ".equivariance",
-    "PosembedError": ".errors",
-    "PositionScheme": ".encodings",
-    "PositionTable": ".tables",
-    "ProbeResult": ".probing",
-    "Properties": ".similarity",
-    "RunConfig": ".experiments",
-    "RunResult": ".experiments",
-    "Transformer": ".models",
-    "TransformerConfig": ".models",
-    "check_equivariance": ".equivariance",
-    "load_encoder": ".pretrained",
-    "load_results": ".experiments",
-    "load_table": ".tables",
-    "one_hot_lookup": ".lookup",
-    "probe_layers": ".probing",
-    "probe_table": ".probing",
-    "properties": ".similarity",
-    "properties_of_matrix": ".similarity",
-    "run_grid": ".experiments",
-    "scheme": ".encodings",
-    "schemes": ".encodings",
-    "sinusoidal": ".encodings",
-    "train": ".experiments",
-    "with_position_table": ".tables",
+    "EquivarianceReport": "equivariance",
+    "PosembedError": "errors",
+    "PositionScheme": "encodings",
+    "PositionTable": "tables",
+    "ProbeResult": "probing",
+    "Properties": "similarity",
+    "RunConfig": "experiments",
+    "RunResult": "experiments",
+    "Transformer": "models",
+    "TransformerConfig": "models",
+    "check_equivariance": "equivariance",
+    "load_encoder": "pretrained",
+    "load_results": "experiments",
+    "load_table": "tables",
+    "one_hot_lookup": "lookup",
+    "probe_layers": "probing",
+    "probe_table": "probing",
+    "properties": "similarity",
+    "properties_of_matrix": "similarity",
+    "run_grid": "experiments",
+    "scheme": "encodings",
+    "schemes": "encodings",
+    "sinusoidal": "encodings",
+    "train": "experiments",
+    "with_position_table": "tables",
 }
-_SUBMODULES = (
-    "checks",
-    "cli",
-    "data",
-    "encodings",
-    "equivariance",
-    "errors",
-    "evaluating",
-    "experiments",
-    "figures",
-    "lookup",
-    "mechanisms",
-    "models",
-    "plain",
-    "pretrained",
-    "probing",
-    "report",
-    "seeds",
-    "similarity",
-    "stats",
-    "tables",
-    "widgets",
-)
 
-__all__ = [
-    "EquivarianceReport",
-    "PosembedError",
-    "PositionScheme",
-    "PositionTable",
-    "ProbeResult",
-    "Properties",
-    "RunConfig",
-    "RunResult",
-    "Transformer",
-    "TransformerConfig",
-    "check_equivariance",
-    "load_encoder",
-    "load_results",
-    "load_table",
-    "one_hot_lookup",
-    "probe_layers",
-    "probe_table",
-    "properties",
-    "properties_of_matrix",
-    "run_grid",
-    "scheme",
-    "schemes",
-    "sinusoidal",
-    "train",
-    "with_position_table",
-]
+__all__ = list(_HOME)
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> Any:
     if name in _HOME:
-        return getattr(import_module(_HOME[name], __name__), name)
-    if name in _SUBMODULES:
-        return import_module(f".{name}", __name__)
+        return getattr(import_module(f".{_HOME[name]}", __name__), name)
     if name == "__version__":
-        return version("posembed")
+        return metadata.version("posembed")
+    if not name.startswith("_") and util.find_spec(f"{__name__}.{name}"):
+        return import_module(f".{name}", __name__)
     raise AttributeError(f"module 'posembed' has no attribute {name!r}; it has: {', '.join(__all__)}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_SUBMODULES, "__version__"])
+    modules = [module.name for module in iter_modules(__path__) if not module.name.startswith("_")]
+    return sorted([*__all__, *modules, "__version__"])

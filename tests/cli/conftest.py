@@ -20,10 +20,10 @@ def waves():
     return weight
 
 
-@pytest.fixture
-def checkpoints(tmp_path, monkeypatch, waves):
-    """A folder of small checkpoints in GPT-2's layout, which POSEMBED_CHECKPOINTS names; nothing else is reachable."""
-    folder = tmp_path / "checkpoints"
+@pytest.fixture(scope="session")
+def checkpoint_folder(tmp_path_factory, waves):
+    """A folder of small checkpoints in GPT-2's layout."""
+    folder = tmp_path_factory.mktemp("checkpoints")
     broken = waves.clone()
     broken[3] = torch.nan
     for name, weight in (("waves", waves), ("owner/broken", broken), ("other", sinusoidal(N // 2, WIDTH))):
@@ -31,10 +31,16 @@ def checkpoints(tmp_path, monkeypatch, waves):
         config = {"model_type": "gpt2", "n_positions": len(weight), "n_embd": WIDTH}
         (folder / name / "config.json").write_text(json.dumps(config))
         save_file({"wpe.weight": weight}, folder / name / "model.safetensors")
-    monkeypatch.setenv("POSEMBED_CHECKPOINTS", str(folder))
+    return folder
+
+
+@pytest.fixture
+def checkpoints(tmp_path, monkeypatch, checkpoint_folder):
+    """The same folder, which POSEMBED_CHECKPOINTS names; nothing else is reachable."""
+    monkeypatch.setenv("POSEMBED_CHECKPOINTS", str(checkpoint_folder))
     monkeypatch.setenv("POSEMBED_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
-    return folder
+    return checkpoint_folder
 
 
 @pytest.fixture

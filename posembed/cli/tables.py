@@ -1,0 +1,232 @@
+"""``posembed table``, ``probe`` and ``properties``: what one position table is, and what can be read from it."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from .output import bars, facts, listed, one_line, print_json, progress, show, strip
+
+if TYPE_CHECKING:
+    from ..probing import Spectrum
+    from ..tables import PositionTable
+
+HOW_FOUND = "How the table is found"
+# Of the spectrum, in JSON.
+MOST_COMPONENTS = 20
+READ = (
+    "Read the error beside the three controls. A low one shows that a simple function of a row gives its position, not "
+    "that the model computes that function, nor that it uses positions at all."
+)
+MEANINGS = {
+    "monotonicity": "of two rows on the same side of a row, how often the nearer one is the more alike",
+    "translation_invariance": "the share of the variance of the similarities that the offset alone explains",
+    "symmetry": "always 1 for the dot products of a table with itself, so it says nothing about the table",
+}
+
+
+def parse_rows(text: str) -> int | slice:
+    """Read a choice of rows: 512 for the first so many, 2:512 for those from the one up to the other."""
+    start, colon, stop = text.partition(":")
+    return slice(int(start or 0), int(stop) if stop else None) if colon else int(text)
+
+
+Source = Annotated[str, typer.Argument(metavar="SOURCE", help="A hub id, a checkpoint folder, or a file of weights.")]
+Part = Annotated[
+    str | None,
+    typer.Option(help="Of several tables: encoder, decoder, text or vision.", rich_help_panel=HOW_FOUND),
+]
+Revision = Annotated[str | None, typer.Option(help="A branch, tag or commit.", rich_help_panel=HOW_FOUND)]
+Name = Annotated[
+    str | None, typer.Option(help="The tensor's name, in a layout that is not known.", rich_help_panel=HOW_FOUND)
+]
+Offset = Annotated[int | None, typer.Option(help="How many rows stand before position 0.", rich_help_panel=HOW_FOUND)]
+Download = Annotated[
+    bool, typer.Option("--download", help="Fetch the whole file, not the table alone.", rich_help_panel=HOW_FOUND)
+]
+Refresh = Annotated[
+    bool, typer.Option("--refresh", help="Ask the hub again, past the caches.", rich_help_panel=HOW_FOUND)
+]
+# Any is what the parser makes of it.
+Rows = Annotated[
+    Any, typer.Option("--rows", parser=parse_rows, metavar="N|A:B", help="The first N rows, or those from A up to B.")
+]
+Seed = Annotated[int, typer.Option(help="Of folds, controls and intervals.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+
+
+def table(
+    source: Source,
+    part: Part = None,
+    revision: Revision = None,
+    name: Name = None,
+    offset: Offset = None,
+    download: Download = False,
+    refresh: Refresh = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show a position table: its shape, where it stands, the health of its rows, its spectrum.
+
+    $ posembed table gpt2
+
+    $ posembed table openai/whisper-tiny --part decoder
+    """
+    with progress(f"reading the table of {source}"):
+        from ..probing import spectrum
+        from ..tables import load_table
+
+        found = load_table(
+            source, part=part, revision=revision, name=name, offset=offset, download=download, refresh=refresh
+        )
+        # A table with NaN is shown all the same.
+        spread = None if found.non_finite_rows else spectrum(found)
+    if as_json:
+        print_json(_table_json(found, spread))
+        return
+    norms = found.norms[found.norms.isfinite()].tolist() or [0.0]
+    show(
+        facts(
+            {
+                "table": f"{found.name} of {found.source}",
+                "shape": f"{found.n_positions} positions x {found.d_model}, stored as {found.stored_dtype}",
+                "file": found.file,
+                "part": found.part,
+                "revision": found.revision,
+                "offset": f"{found.offset} rows before position 0, left out here" if found.offset else None,
+                "class tokens": f"the first {found.n_class_tokens} rows" if found.n_class_tokens else None,
+                "grid": found.grid and "{} x {} patches".format(*found.grid),
+                "bytes read": f"{found.bytes_read:,}",
+                "norms": f"median {median(norms):.4g}, from {min(norms):.4g} to {max(norms):.4g}",
+                "untrained rows": listed(found.untrained_rows),
+                "NaN or infinity": f"rows {listed(found.non_finite_rows)}" if found.non_finite_rows else None,
+            }
+        )
+    )
+    show("", str(spread or "rows with NaN or infinity have no spectrum"), "\nnorm of each row, from 0")
+    show(strip(found.norms.tolist(), max(norms)), "cosine of each row with its nearest other row, from 0 to 1")
+    show(strip(found.nearest.tolist(), 1.0, min))
+
+
+def _table_json(found: PositionTable, spread: Spectrum | None) -> dict[str, Any]:
+    names = "source name file part revision stored_dtype offset n_class_tokens grid bytes_read"
+    told = {name: getattr(found, name) for name in (*names.split(), "untrained_rows", "non_finite_rows")}
+    norms = found.norms[found.norms.isfinite()]
+    ends = {"median": norms.quantile(0.5), "min": norms.min(), "max": norms.max()} if len(norms) else None
+    shape = [found.n_positions, found.d_model]
+    return told | {"shape": shape, "norms": ends, "spectrum": spread and _spectrum_json(spread)}
+
+
+def _spectrum_json(spread: Spectrum) -> dict[str, Any]:
+    helix = spread.helix and {
+        "components": [number + 1 for number in spread.helix.components],
+        "period": spread.helix.period,
+        "share": spread.helix.share,
+    }
+    return {
+        "components_for_90_percent": spread.n_components_for(0.9),
+        "explained_variance_ratio": spread.explained_variance_ratio[:MOST_COMPONENTS],
+        "effective_rank": spread.effective_rank,
+        "participation_ratio": spread.participation_ratio,
+        "helix": helix,
+    }
+
+
+def probe(
+    source: Source,
+    kind: Annotated[
+        Literal["ols", "ridge", "gd", "mlp"],
+        typer.Option("--probe", help="Least squares, ridge, gradient descent, or a two-layer network."),
+    ] = "ridge",
+    split: Annotated[
+        Literal["even-odd", "all", "folds", "half"],
+        typer.Option(help="Test on rows between, on those trained on, on each of five folds, or on the second half."),
+    ] = "even-odd",
+    rows: Rows = None,
+    seed: Seed = 0,
+    part: Part = None,
+    revision: Revision = None,
+    name: Name = None,
+    offset: Offset = None,
+    download: Download = False,
+    refresh: Refresh = False,
+    as_json: AsJson = False,
+) -> None:
+    """Read the position from each row by a simple probe, beside a constant guess and two controls.
+
+    $ posembed probe gpt2
+
+    $ posembed probe gpt2 --probe ols --split folds --rows 512
+    """
+    with progress(f"reading the table of {source}") as tell:
+        from ..errors import ProbeInputError
+        from ..probing import description_length, probe_table
+        from ..tables import load_table
+
+        found = load_table(
+            source, part=part, revision=revision, name=name, offset=offset, download=download, refresh=refresh
+        )
+        tell("probing the rows")
+        result = probe_table(found, probe=kind, split=split, rows=rows, seed=seed)
+        tell("the description length")
+        try:
+            length = description_length(found, rows=rows, seed=seed)
+        except ProbeInputError:
+            # It needs more rows than a probe does.
+            length = None
+    if as_json:
+        print_json(result.to_dict() | {"description_length": length})
+        return
+    controls, regions = result.baselines, {f"{each.start} to {each.stop - 1}": each.mae for each in result.by_region}
+    show(one_line(f"{result.probe}, {result.split}: {result.n_rows} rows of {result.source}"), style="bold")
+    show("mean absolute error, in positions", style="dim")
+    show(
+        facts(
+            {
+                "this table": f"{result.test_mae:.4g} (95 % interval {result.interval})",
+                "constant guess": f"{controls.constant:.4g}",
+                "permuted labels": f"{controls.permuted_labels:.4g}",
+                "a random table": f"{controls.random_table:.4g}",
+                "this table, rows trained on": f"{result.train_mae:.4g}",
+            }
+        )
+    )
+    show("\nby region of the table", style="dim")
+    show(bars(regions, max(regions.values())), "", str(length or "too few rows for a description length"), READ)
+
+
+def properties(
+    source: Source,
+    max_offset: Annotated[int | None, typer.Option(help="The largest offset that monotonicity compares.")] = None,
+    similarity: Annotated[Literal["dot", "cosine"], typer.Option(help="What makes two rows alike.")] = "dot",
+    rows: Rows = None,
+    part: Part = None,
+    revision: Revision = None,
+    name: Name = None,
+    offset: Offset = None,
+    download: Download = False,
+    refresh: Refresh = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure three properties of the similarity of rows: monotonicity, translation invariance, symmetry.
+
+    $ posembed properties gpt2 --max-offset 50
+
+    $ posembed properties bert-base-cased --similarity cosine --rows 0:128
+    """
+    with progress(f"reading the table of {source}") as tell:
+        from ..similarity import properties as measure
+        from ..tables import load_table
+
+        found = load_table(
+            source, part=part, revision=revision, name=name, offset=offset, download=download, refresh=refresh
+        )
+        tell("comparing the rows")
+        measured = measure(found, similarity=similarity, max_offset=max_offset, rows=rows).to_dict()
+    if as_json:
+        print_json({"source": found.source, "similarity": similarity, "max_offset": max_offset} | measured)
+        return
+    show(one_line(f"{similarity} similarity of the rows of {found.source}"), style="bold")
+    show(bars({name.replace("_", " "): measured[name] for name in MEANINGS}, full=1.0), "")
+    show(facts({name.replace("_", " "): meaning for name, meaning in MEANINGS.items()}))

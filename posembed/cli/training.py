@@ -1,0 +1,208 @@
+"""``posembed train``, one run, and ``posembed grid``, a study of many."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import MISSING, fields
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from statistics import mean
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import RunError
+from .output import complain, facts, one_line, print_json, progress, show
+from .tables import AsJson
+
+if TYPE_CHECKING:
+    from ..experiments import RunConfig, RunResult
+    from ..experiments.grid import Settings
+    from ..experiments.plans import Study
+
+RUNNING = "How it is run"
+# What typer is told of a setting, by the annotation in RunConfig; of all others that they are text.
+KINDS: dict[str, Any] = {
+    "int": int | None,
+    "float": float | None,
+    "bool": bool | None,
+    "tuple[str, ...]": list[str] | None,
+    "tuple[int, ...]": list[int] | None,
+}
+
+
+def train(words: Annotated[list[str] | None, typer.Argument(metavar="[OPTIONS]")] = None) -> None:
+    """Train a small language model with a position scheme, and measure it on texts that it has not seen.
+
+    $ posembed train --scheme rope --steps 500
+
+    $ posembed train --help
+    """
+    with progress("starting"):
+        command = training_app()
+    # Without standalone_mode an interruption comes back as its exit code.
+    raise typer.Exit(command(words or [], prog_name="posembed train", standalone_mode=False) or 0)
+
+
+def training_app() -> typer.Typer:
+    """Make the app that reads the options of a run: the settings of RunConfig, which takes a second to import."""
+    from ..experiments import RunConfig
+
+    def run(out: Path | None, save_model: bool | None, as_json: bool | None, **settings: Any) -> None:
+        given = {name: value for name, value in settings.items() if value not in (None, [])}
+        result = _trained(RunConfig.from_dict(given), out, bool(save_model))
+        if as_json:
+            print_json({"key": result.config.key} | result.to_dict())
+        else:
+            show(facts(_as_facts(result)))
+
+    stored = typer.Option(metavar="FOLDER", help="Keep the result here, and the state: a run that was stopped goes on.")
+    weights = typer.Option("--save-model", help="Keep the weights too.")
+    own = {"out": Annotated[Path | None, stored], "save_model": Annotated[bool, weights], "as_json": AsJson}
+    parameters = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+        for name, annotation in {**dict(_settings(RunConfig)), **own}.items()
+    ]
+    # What typer reads of a function.
+    run.__dict__["__signature__"] = inspect.Signature(parameters)
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    app.command(no_args_is_help=True, help=train.__doc__, context_settings={"help_option_names": ["-h", "--help"]})(run)
+    return app
+
+
+def _settings(config: type[RunConfig]) -> Iterator[tuple[str, Any]]:
+    """The name and the option of each setting of a run, with the words of its docstring."""
+    said = dict(re.findall(r"^ {8}(\w+): (.*(?:\n {12}.*)*)", config.__doc__ or "", re.MULTILINE))
+    for each in fields(config):
+        words = " ".join(said[each.name].split()).replace("`", "").replace("None for", "by default")
+        default = "" if each.default in (None, (), "", MISSING) else f" Default: {each.default}."
+        written = str(each.type).removesuffix(" | None")
+        more: Any = {"parser": json.loads, "metavar": "JSON"} if written.startswith("Mapping") else {}
+        option = typer.Option(help=words + default, show_default=False, **more)
+        yield each.name, Annotated[KINDS.get(written, str | None), option]
+
+
+def _trained(config: RunConfig, out: Path | None, save_model: bool) -> RunResult:
+    from ..experiments import run_and_store
+    from ..experiments import train as train_run
+
+    if save_model and out is None:
+        raise RunError("--save-model needs --out, the folder to keep the weights in")
+    work = partial(run_and_store, config, out, save_model=save_model) if out else partial(train_run, config)
+    with progress(config.scheme, config.all_steps) as tell:
+        return work(progress=lambda step, loss: tell(f"{config.scheme}, loss {loss:.3f}", step))
+
+
+def _as_facts(result: RunResult) -> dict[str, str | None]:
+    config, metrics, speed = result.config, result.metrics, result.speed
+    by_word = metrics.get("perplexity_per_word")
+    return {
+        "run": f"{config.scheme}, {config.objective}, seed {config.seed}, {config.key}",
+        "loss": f"{metrics['loss']:.4f} nats a guessed token of the test text",
+        "perplexity": by_word and f"{metrics['perplexity_per_token']:.3f} a token, {by_word:,.0f} a word",
+        "validation": f"{metrics['validation_loss']:.4f}",
+        "parameters": f"{metrics['parameters']:,}, of them {metrics['scheme_parameters']:,} of the scheme",
+        "speed": f"{speed['tokens_per_second']:,.0f} tokens a second" if speed else None,
+        "time": f"{result.minutes:.1f} minutes",
+        "machine": result.machine,
+    }
+
+
+def grid(
+    study: Annotated[str, typer.Argument(metavar="STUDY", help="nopos, encodings or trained-tables.")],
+    preset: Annotated[str, typer.Option(help="smoke, in minutes; cpu, the plan of the study.")] = "cpu",
+    data: Annotated[str | None, typer.Option(help="Another text for all runs.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what there is to do, and stop.")] = False,
+    engine: Annotated[
+        str, typer.Option(help="serial, joblib (processes) or ray (a cluster).", rich_help_panel=RUNNING)
+    ] = "joblib",
+    n_workers: Annotated[int, typer.Option(help="Runs at a time; -1 for one a core.", rich_help_panel=RUNNING)] = -1,
+    gpus: Annotated[
+        float, typer.Option(help="The share of a GPU that a run takes, with Ray.", rich_help_panel=RUNNING)
+    ] = 1.0,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Of the results; what has one there is not run again.", rich_help_panel=RUNNING
+        ),
+    ] = None,
+    save_models: Annotated[
+        bool, typer.Option("--save-models", help="Keep the weights of each model.", rich_help_panel=RUNNING)
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run a study: say how many runs there are, how many are done and about how long the rest takes, then run it.
+
+    $ posembed grid nopos --preset smoke
+
+    $ posembed grid encodings --engine ray --out results/encodings
+    """
+    folder = out or Path("results") / study
+    with progress("looking at what is there"):
+        from ..experiments import read_results
+        from ..experiments.estimate import estimate
+        from ..experiments.grid import Settings
+        from ..experiments.plans import standing
+        from ..experiments.plans.presets import load_study
+
+        plan = load_study(study, preset)
+        plan = plan.with_changes(data=data) if data else plan
+        settings = Settings(folder, engine=engine, n_workers=n_workers, gpus=gpus, save_models=save_models)
+        stand = standing(plan, folder)
+        time = estimate(stand.left, read_results(folder))
+    workers = n_workers if n_workers > 0 else os.cpu_count() or 1
+    # Of a cluster nobody knows how many runs go on at a time.
+    alone = engine == "serial" or "RAY_ADDRESS" in os.environ
+    at_once = 1 if alone else max(1, min(len(stand.left), workers))
+    before = {
+        "study": plan.name,
+        "preset": plan.preset,
+        "engine": engine,
+        "out": str(folder),
+        "runs": stand.n_runs,
+        "done": stand.n_done,
+        "left": len(stand.left),
+        "at_once": at_once,
+        "estimated_seconds": round(time.seconds / at_once, 1),
+        "estimated": time.source if stand.left else None,
+    }
+    if not as_json:
+        there = f"{stand.n_done} have a result in {folder}, {len(stand.left)} are left"
+        show(one_line(f"{plan.name}, preset {plan.preset}: {stand.n_runs} runs, {there}"), style="bold")
+    if not as_json and stand.left:
+        duration = timedelta(seconds=max(1, round(time.seconds / at_once)))
+        show(f"about {duration} (hours:minutes:seconds), {at_once} at a time; an estimate, {time.source}")
+    results = {} if dry_run else _run(plan, settings, len(stand.left))
+    if as_json:
+        runs = {name: [{"key": each.config.key} | each.to_dict() for each in done] for name, done in results.items()}
+        print_json(before | {"results": runs})
+    else:
+        show(facts({name: _in_short(runs) for name, runs in results.items()}))
+
+
+def _run(plan: Study, settings: Settings, n_left: int) -> dict[str, list[RunResult]]:
+    from ..experiments.plans import run_study
+
+    number = itertools.count(1)
+    with progress(f"running {plan.name}", n_left) as tell:
+
+        def after_run(config: RunConfig, result: RunResult | None) -> None:
+            how = f"loss {result.metrics['loss']:.3f}" if result else "failed"
+            tell(f"{config.scheme}, seed {config.seed}: {how}", next(number))
+
+        results, remark = run_study(plan, settings, after_run)
+    if remark:
+        complain(f"warning: in the tuning, {remark}")
+    return results
+
+
+def _in_short(runs: Sequence[RunResult]) -> str:
+    loss, minutes = mean(run.metrics["loss"] for run in runs), sum(run.minutes for run in runs)
+    return f"{len(runs)} runs at {runs[0].config.learning_rate:g}: mean test loss {loss:.4f}, {minutes:.1f} minutes"
