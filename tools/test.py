@@ -1,6 +1,6 @@
 """Run the tests and say in the end what passed, what failed, and what was skipped and why.
 
-Usage: python tools/test.py [--all] [--numeric CAPABILITY ...]
+Usage: python tools/test.py [--all | --only-slow] [--numeric CAPABILITY ...]
 """
 
 import argparse
@@ -24,23 +24,25 @@ NUMERIC = (
 )
 
 
-def stages(*, everything, numeric):
+def stages(*, quick, slow, numeric):
     """Name each stage and its command, in the order that finds a mistake soonest.
 
     Args:
-        everything: the slow tests too.
+        quick: the tests that find mistakes, in minutes.
+        slow: those that take long.
         numeric: instruction sets of PyTorch, with each of which what computes is tested once more.
     """
     package, pages = ("posembed", "tests", "--ignore=tests/browser"), ("tests/browser",)
-    found = {
-        "package": pytest("package", *package, "-m", "not slow"),
-        "chapters": [sys.executable, "tools/chapters.py", "check", "--reports", REPORTS],
-        "book": [sys.executable, "tools/book.py", "build"],
-        "pages": pytest("pages", *pages, "-m", "not slow"),
-    }
+    found = {}
+    if quick:
+        found["package"] = pytest("package", *package, "-m", "not slow")
+        found["chapters"] = [sys.executable, "tools/chapters.py", "check", "--reports", REPORTS]
+    found["book"] = [sys.executable, "tools/book.py", "build"]
+    if quick:
+        found["pages"] = pytest("pages", *pages, "-m", "not slow")
     for name in numeric:
         found[f"numbers, {name}"] = pytest(f"numbers-{name}", *NUMERIC, "-m", "not slow")
-    if everything:
+    if slow:
         found["slow, package"] = pytest("slow-package", *package, "-m", "slow")
         found["slow, pages"] = pytest("slow-pages", *pages, "-m", "slow")
     return found
@@ -81,11 +83,13 @@ def tally():
 
 def main():
     parser = argparse.ArgumentParser(description="Run the tests and count them.")
-    parser.add_argument("--all", action="store_true", help="the slow tests too")
-    parser.add_argument("--numeric", nargs="+", default=(), metavar="CAPABILITY",
-                        help="what computes once more with these instructions of PyTorch: default, avx2")  # fmt: skip
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--all", action="store_true", help="the slow tests too")
+    which.add_argument("--only-slow", action="store_true", help="the slow tests and no others")
+    numeric = "what computes once more with these instructions of PyTorch: default, avx2"
+    parser.add_argument("--numeric", nargs="+", default=(), metavar="CAPABILITY", help=numeric)
     asked = parser.parse_args()
-    failed = run(stages(everything=asked.all, numeric=asked.numeric))
+    failed = run(stages(quick=not asked.only_slow, slow=asked.all or asked.only_slow, numeric=asked.numeric))
     counts, reasons = tally()
     print()
     for reason, count in reasons.most_common():
