@@ -33,9 +33,8 @@ test: setup     ## the tests that find mistakes, in minutes: package, chapters, 
 test-all: setup ## every test: the slow ones too (kills, Ray, compilers, faults of the hub, all pages in every mode)
 	@$(RUN) tools/test.py --all --numeric $(NUMERIC)
 
-bench: setup    ## time and memory beside other libraries, 20 minutes (ONLY=rope for one part, with REFRESH=1 into the page; QUICK=1 for a try)
-	@$(RUN) -m benchmarks $(if $(ONLY),--only $(ONLY)) $(if $(QUICK),--quick) $(if $(REFRESH),--refresh)
-	@$(if $(QUICK)$(if $(REFRESH),,$(ONLY)),,$(RUN) tools/benchmarks_page.py)
+bench: setup    ## time and memory beside other libraries, into the book's page, 15 minutes (ONLY=rope or QUICK=1 for a try)
+	@$(RUN) -m benchmarks $(if $(ONLY),--only $(ONLY)) $(if $(QUICK),--quick)
 
 serve: book     ## open the built book on http://127.0.0.1:8000 (PORT=8001 for another port)
 	@$(RUN) tools/book.py serve --port $(PORT)
