@@ -1,6 +1,8 @@
 """environment.yml, requirements/ and pyproject.toml are in step."""
 
+import ast
 import re
+import sys
 import tomllib
 from collections import Counter
 from pathlib import Path
@@ -18,6 +20,8 @@ ENVIRONMENT = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-
 LOCK = (ROOT / "requirements" / "lock.txt").read_text(encoding="utf-8")
 ENCODER = (ROOT / "requirements" / "encoder.txt").read_text(encoding="utf-8")
 PYTHONS = ("3.11", "3.12", "3.13")
+# Where the name that is imported is not that of the distribution.
+DISTRIBUTIONS = {"PIL": "pillow", "sklearn": "scikit-learn"}
 PLATFORMS = (("linux", "Linux", "x86_64"), ("darwin", "Darwin", "arm64"))
 
 
@@ -40,7 +44,7 @@ def group(name):
 
 def declared():
     """Every requirement that pyproject.toml states, with the place that states it."""
-    places = {"dependencies": PYPROJECT["project"]["dependencies"]}
+    places = {"dependencies": PYPROJECT["project"]["dependencies"]} | PYPROJECT["project"]["optional-dependencies"]
     places |= {name: group(name) for name in PYPROJECT["dependency-groups"]}
     return [(place, Requirement(text)) for place, texts in places.items() for text in texts]
 
@@ -114,6 +118,24 @@ def test_the_lock_is_exact_versions_without_addresses_and_hashes():
     # Comments too: an index address there may be somebody's own. One hash would turn hash checking on for the file.
     assert "://" not in LOCK and "--hash" not in LOCK
     assert [line for line in lines(LOCK) if line.startswith("-") or " @ " in line] == []
+
+
+def imported(path):
+    """The distributions that a file of the package imports, wherever in the file; of its own folder none."""
+    tree = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    names = {alias.name for node in tree if isinstance(node, ast.Import) for alias in node.names}
+    tree = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    names |= {node.module for node in tree if isinstance(node, ast.ImportFrom) and not node.level}
+    found = {name.partition(".")[0] for name in names} - sys.stdlib_module_names - {"posembed"}
+    return {DISTRIBUTIONS.get(name, canonicalize_name(name)) for name in found}
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "posembed").rglob("*.py")), ids=lambda path: path.stem)
+def test_what_the_package_imports_is_declared_where_a_reader_gets_it(path):
+    places = {"dependencies": PYPROJECT["project"]["dependencies"]} | PYPROJECT["project"]["optional-dependencies"]
+    names = {place: {canonicalize_name(Requirement(text).name) for text in texts} for place, texts in places.items()}
+    own = names["dependencies"] | (names["cli"] if "cli" in path.parts else names["ray"])
+    assert imported(path) <= own
 
 
 def test_runtime_dependencies_are_lower_bounds_only():
