@@ -1,17 +1,21 @@
 # make book   sets up, executes and builds the book into _build/html
-# make test   sets up and passes every test
-# Both stand alone; `make help` lists the rest.
+# make test   sets up and passes the tests that find mistakes; `make test-all` passes the slow ones too
+# Each stands alone; `make help` lists the rest.
 
 PYTHON ?= python3
 # TORCH=cpu takes PyTorch's CPU-only build on Linux (0.2 GB in place of 3 GB).
 TORCH ?=
+# HUB=yes runs all chapters with the Hugging Face hub and what checkpoints there are, as the published book shows them.
+HUB ?=
+# With which instructions of PyTorch `make test-all` tests once more what computes.
+NUMERIC ?= default avx2
 # Where `make serve` listens, on this machine only.
 PORT ?= 8000
 VENV_BIN = .venv/bin
 RUN = $(VENV_BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book test bench serve lint chapters conformance results pictures lock set-repository check-repository clean
+.PHONY: help setup book test test-all bench serve lint chapters conformance results pictures lock set-repository check-repository clean
 
 help:           ## list the commands
 	@sed -n 's/^\([a-z-]*\): *[a-z ]*## /  make \1\t/p' Makefile | expand -t 26
@@ -21,14 +25,16 @@ setup:          ## create .venv with the pinned versions (the other commands do 
 	@$(PYTHON) tools/setup.py $(if $(TORCH),--torch $(TORCH))
 
 book: setup     ## execute the chapters and build the book into _build/html
-	@$(RUN) tools/book.py build
+	@$(RUN) tools/book.py build $(if $(HUB),--hub)
 
-test: setup     ## every test: package, chapters, built pages
+test: setup     ## the tests that find mistakes, in minutes: package, chapters, built pages
 	@$(RUN) tools/test.py
 
-bench: setup    ## time and memory beside other libraries, 20 minutes (ONLY=rope for one part, with REFRESH=1 into the page; QUICK=1 for a try)
-	@$(RUN) -m benchmarks $(if $(ONLY),--only $(ONLY)) $(if $(QUICK),--quick) $(if $(REFRESH),--refresh)
-	@$(if $(QUICK)$(if $(REFRESH),,$(ONLY)),,$(RUN) tools/benchmarks_page.py)
+test-all: setup ## every test: the slow ones too (kills, Ray, compilers, faults of the hub, all pages in every mode)
+	@$(RUN) tools/test.py --all --numeric $(NUMERIC)
+
+bench: setup    ## time and memory beside other libraries, into the book's page, 15 minutes (ONLY=rope or QUICK=1 for a try)
+	@$(RUN) -m benchmarks $(if $(ONLY),--only $(ONLY)) $(if $(QUICK),--quick)
 
 serve: book     ## open the built book on http://127.0.0.1:8000 (PORT=8001 for another port)
 	@$(RUN) tools/book.py serve --port $(PORT)

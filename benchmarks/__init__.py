@@ -1,4 +1,4 @@
-"""posembed beside its peers, in one run: `make bench`, or `python -m benchmarks --help`."""
+"""posembed's schemes beside their peers, in one run: `make bench`, or `python -m benchmarks --help`."""
 
 import os
 import sys

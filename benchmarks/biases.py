@@ -6,18 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
+import peers
 import torch
 from torch import Tensor, nn
 from transformers import T5Config
 from transformers.models.bloom import modeling_bloom as bloom
-from transformers.models.mpt import modeling_mpt as mpt
-from transformers.models.t5 import modeling_t5 as t5
+from transformers.models.t5 import modeling_t5
 from x_transformers import x_transformers
 
 from posembed import scheme
 
-from . import references
-from .case import Candidate, Case, Goal, without_gradient
+from .case import Candidate, Case, without_gradient
 from .goals import faster_than, less_memory_than
 
 N_HEADS = 8
@@ -39,30 +38,45 @@ class Given:
 def cases(quick: bool) -> list[Case]:
     """T5 and ALiBi, each causal and bidirectional where peers have it."""
     length = QUICK_LENGTH if quick else LENGTH
-    made = partial(_given, length)
+    goals = [faster_than("transformers", 100), less_memory_than("transformers", 100)]
+    kinds = {
+        "t5, causal": (_t5(True), partial(_t5_reference, causal=True), goals),
+        "t5, bidirectional": (_t5(False), partial(_t5_reference, causal=False), goals),
+        "alibi, causal": (_alibi_causal(), _alibi_causal_reference, goals),
+        "alibi, bidirectional": (_alibi(), _alibi_reference, []),
+    }
     return [
-        Case("bias", f"t5, causal, {length}", made, _t5(True), partial(_t5_reference, causal=True), ROUNDED, _goals()),
-        Case("bias", f"t5, bidirectional, {length}", made, _t5(False), partial(_t5_reference, causal=False), ROUNDED,
-             _goals()),
-        Case("bias", f"alibi, causal, {length}", made, _alibi_causal(), _alibi_causal_reference, ROUNDED, _goals()),
-        Case("bias", f"alibi, bidirectional, {length}", made, _alibi(), _alibi_reference, ROUNDED),
-    ]  # fmt: skip
-
-
-def _goals() -> list[Goal]:
-    return [faster_than("transformers", 100), less_memory_than("transformers", 100)]
+        Case("bias", f"{name}, {length}", partial(_given, length), candidates, reference, ROUNDED, goals)
+        for name, (candidates, reference, goals) in kinds.items()
+    ]
 
 
 def _given(length: int) -> Given:
     return Given(length, torch.randn(32, N_HEADS, generator=torch.Generator().manual_seed(0)))
 
 
+def offsets(length: int) -> Tensor:
+    """Key position minus query position, "query key"."""
+    return torch.arange(length) - torch.arange(length)[:, None]
+
+
+def alibi(n_heads: int, at: Tensor) -> Tensor:
+    """ALiBi's bias of offsets of any shape, "heads ...", in float64; a power of two of heads."""
+    slopes = 2.0 ** (-8.0 * torch.arange(1, n_heads + 1, dtype=torch.float64) / n_heads)
+    return -slopes.view(-1, *[1] * at.ndim) * at.abs()
+
+
+def t5(weight: Tensor, at: Tensor, causal: bool) -> Tensor:
+    """T5's bias of offsets of any shape, "heads ..."; weight is "buckets heads"."""
+    return weight[peers.t5_buckets_transformers(at, not causal)].movedim(-1, 0)
+
+
 def _t5_reference(given: Given, *, causal: bool) -> Tensor:
-    return _seen(references.t5(given.weight.double(), references.offsets(given.length), causal), causal)
+    return _seen(t5(given.weight.double(), offsets(given.length), causal), causal)
 
 
 def _alibi_reference(given: Given) -> Tensor:
-    return references.alibi(N_HEADS, references.offsets(given.length))
+    return alibi(N_HEADS, offsets(given.length))
 
 
 def _alibi_causal_reference(given: Given) -> Tensor:
@@ -77,7 +91,7 @@ def _seen(matrix: Tensor, causal: bool) -> Tensor:
 def _as_matrix(by_offset: Tensor, causal: bool) -> Tensor:
     """The matrix that the numbers of all diagonals stand for."""
     length = (by_offset.shape[1] + 1) // 2
-    return _seen(by_offset[:, references.offsets(length) + length - 1], causal)
+    return _seen(by_offset[:, offsets(length) + length - 1], causal)
 
 
 def _posembed(name: str, causal: bool, given: Given) -> Callable[[], Tensor]:
@@ -102,7 +116,7 @@ def _t5(causal: bool) -> list[Candidate]:
 
 
 def _t5_transformers(causal: bool, given: Given) -> Callable[[], Tensor]:
-    module = t5.T5Attention(
+    module = modeling_t5.T5Attention(
         T5Config(num_heads=N_HEADS, is_decoder=causal), has_relative_attention_bias=True, layer_idx=0
     )
     module.relative_attention_bias.weight = nn.Parameter(given.weight.clone())
@@ -116,15 +130,16 @@ def _t5_x_transformers(causal: bool, given: Given) -> Callable[[], Tensor]:
 
 
 def _alibi_causal() -> list[Candidate]:
-    keys = "one number a head and key: ALiBi up to a constant in each row, in causal models only; not counted"
-    added = "what its scores get: the numbers of the keys and its causal mask, as one matrix"
-    seen = partial(_seen, causal=True)
+    added = "what its scores get: one number a key, which is ALiBi up to a constant in each row, and its causal mask"
     return [
         _ours("alibi", True),
         Candidate("transformers bloom, added to the scores", _bloom_added, added, _without_constants, bound=SHIFTED),
-        Candidate("transformers bloom, build_alibi_tensor", _bloom, keys, _of_keys, bound=SHIFTED, counts=False),
-        Candidate("transformers mpt, build_mpt_alibi_tensor", _mpt, keys, _of_keys, bound=SHIFTED, counts=False),
-        Candidate("x-transformers AlibiPositionalBias", _alibi_x_transformers, "made anew at each call", seen),
+        Candidate(
+            "x-transformers AlibiPositionalBias",
+            _alibi_x_transformers,
+            "made anew at each call",
+            partial(_seen, causal=True),
+        ),
     ]
 
 
@@ -135,29 +150,15 @@ def _alibi() -> list[Candidate]:
     ]
 
 
-def _bloom(given: Given) -> Callable[[], Tensor]:
-    mask = torch.ones(1, given.length)
-    return lambda: bloom.build_alibi_tensor(mask, N_HEADS, torch.float32)
-
-
 def _bloom_added(given: Given) -> Callable[[], Tensor]:
     """Bloom adds the two one after the other to the scores of all queries and keys."""
-    keys = _bloom(given)
+    sees_all = torch.ones(1, given.length)
 
     def call():
-        shape = (given.length, given.length)
-        mask = torch.full(shape, torch.finfo(torch.float32).min).triu_(1)
-        return keys() + mask
+        mask = torch.full((given.length, given.length), torch.finfo(torch.float32).min).triu_(1)
+        return bloom.build_alibi_tensor(sees_all, N_HEADS, torch.float32) + mask
 
     return call
-
-
-def _mpt(given: Given) -> Callable[[], Tensor]:
-    return lambda: mpt.build_mpt_alibi_tensor(N_HEADS, given.length)
-
-
-def _of_keys(keys: Tensor) -> Tensor:
-    return _without_constants(keys.expand(-1, keys.shape[-1], -1))
 
 
 def _without_constants(matrix: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""What a benchmark is made of: a case of a work, the candidates that do it, and the goals it is to show."""
+"""What a benchmark is made of: a case of a work, and the candidates that do it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-
-OURS = "posembed"
-# A ratio of medians moves by a few hundredths from run to run.
-NOISE = 1.05
-
-
-class SkippedError(Exception):
-    """Raised by a candidate that cannot run here; its message says why."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +23,6 @@ class Candidate:
         reference: its own reference, where its layout or its frequencies are others.
         bound: the largest error with which it still does the same work; by default the case's.
         once: timed by its first call alone, because it takes seconds.
-        length: what a growing series is drawn against.
-        counts: whether the goals compare with it.
     """
 
     name: str
@@ -42,26 +32,6 @@ class Candidate:
     reference: Callable[[Any], Any] | None = None
     bound: float | None = None
     once: bool = False
-    length: int | None = None
-    counts: bool = True
-
-    @property
-    def ours(self) -> bool:
-        """Whether it is this project's."""
-        return self.name.startswith(OURS)
-
-
-@dataclass(frozen=True)
-class Goal:
-    """What a case is to show.
-
-    Attributes:
-        text: the goal.
-        judge: from the case's rows to a figure in words and whether the goal is met.
-    """
-
-    text: str
-    judge: Callable[[Sequence[Row]], tuple[str, bool]]
 
 
 @dataclass(frozen=True)
@@ -75,10 +45,7 @@ class Case:
         candidates: who does the work.
         reference: from the inputs to the answer in float64.
         bound: the largest error with which a candidate still does the same work.
-        goals: what the case is to show.
-        tokens: how many a call reads, where its speed is told in tokens a second.
-        seconds: about how long all rounds may take together, where its calls take longer than those of most cases.
-        device: where the candidates work, and where their memory is measured: "cpu" or "cuda".
+        goals: what the case is to show: each from its rows to the goal, a figure and whether it is met.
     """
 
     work: str
@@ -87,10 +54,7 @@ class Case:
     candidates: Sequence[Candidate]
     reference: Callable[[Any], Any]
     bound: float
-    goals: Sequence[Goal] = ()
-    tokens: int | None = None
-    seconds: float | None = None
-    device: str = "cpu"
+    goals: Sequence[Callable[[Sequence[Row]], tuple[str, str, bool]]] = ()
 
 
 @dataclass
@@ -101,9 +65,7 @@ class Row:
         work: as in the case.
         case: its name.
         candidate: as in the candidate.
-        length: as in the candidate.
         median: seconds of a call, over the rounds.
-        spread: the quartiles of the rounds, in seconds.
         seconds: of a call, in each round.
         ratio: the median over the rounds of its time by posembed's.
         memory: bytes at the peak of one call, with what the candidate keeps, above a process that has its inputs.
@@ -112,16 +74,12 @@ class Row:
         goals: each with its figure and whether it is met; on posembed's row.
         note: as in the candidate.
         failed: why there is nothing measured, or None.
-        counts: as in the candidate.
-        tokens: as in the case.
     """
 
     work: str
     case: str
     candidate: str
-    length: int | None = None
     median: float | None = None
-    spread: tuple[float, float] | None = None
     seconds: list[float] = field(default_factory=list)
     ratio: float | None = None
     memory: int | None = None
@@ -130,18 +88,11 @@ class Row:
     goals: list[dict[str, Any]] = field(default_factory=list)
     note: str = ""
     failed: str | None = None
-    counts: bool = True
-    tokens: int | None = None
 
     @property
     def ours(self) -> bool:
         """Whether it is this project's."""
-        return self.candidate.startswith(OURS)
-
-    @property
-    def tokens_per_second(self) -> float | None:
-        """The speed, where it is told so."""
-        return None if self.tokens is None or self.median is None else self.tokens / self.median
+        return self.candidate.startswith("posembed")
 
 
 def largest_error(answer: Any, reference: Any) -> float:
@@ -162,19 +113,12 @@ def said(error: BaseException) -> str:
     """Say in one line what an error said, without the paths of this machine."""
     lines = str(error).strip().splitlines() or [""]
     without_paths = re.sub(r"(?:~|[A-Za-z]:)?(?:[/\\][\w.@+-]+)*[/\\](?=[\w.@+-]+)", "", lines[0])
-    if isinstance(error, SkippedError):
-        return f"skipped: {without_paths}"
     return f"{type(error).__name__}: {without_paths}"[:300]
 
 
 def without_gradient(call: Callable[[], Any]) -> Callable[[], Any]:
     """Run a call as inference does."""
-
-    def run():
-        with torch.no_grad():
-            return call()
-
-    return run
+    return torch.no_grad()(call)
 
 
 def with_gradient(call: Callable[[], Any], wanted: Sequence[Tensor], upstream: Any) -> Callable[[], tuple[Tensor, ...]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -21,30 +22,57 @@ from x_transformers import x_transformers
 from posembed.encodings import convert_rope_layout
 from posembed.models import MultiHeadAttention
 
-from . import references
-from .functions import made_scheme
-from .setting import CLIP, Layer, Setting
+from .attention import ANGLES, CLIP, FLOAT32, Given, Setting, answer_of, mixed
+from .biases import offsets
+from .case import Candidate, Case, with_gradient, without_gradient
+from .goals import no_more_memory, no_slower
 
 # A layer as a function of its input, and the parameters that gradients are wanted for.
 Built = tuple[Callable[[Tensor], Tensor], list[nn.Parameter]]
-Named = tuple[str, Callable[[Setting, Layer], Built], str]
+Named = tuple[str, Callable[[Setting, Given], Built], str]
+PROJECTIONS = ("query", "key", "value", "output")
 
 
-def candidates(setting: Setting) -> list[Named]:
-    """The candidates of a setting: name, what makes the layer, note."""
-    ours: Named = ("posembed MultiHeadAttention", _posembed, "angles remembered" if setting.scheme == "rope" else "")
-    return [ours, *_TRANSFORMERS[setting.scheme](setting), *_x_transformers_candidates(setting)]
+def case(setting: Setting) -> Case:
+    """One case of the layer: its input "batch seq d_model" and its four projections."""
+    width = setting.d_model
+    shapes = dict.fromkeys(("x", "upstream"), (1, setting.sizes[0], width)) | dict.fromkeys(PROJECTIONS, (width, width))
+    ours: Named = ("posembed MultiHeadAttention", _posembed, "")
+    named = [ours, *_TRANSFORMERS[setting.scheme](setting), *_x_transformers_candidates(setting)]
+    return Case(
+        "attention",
+        f"layer, {setting.name}",
+        partial(_given, setting, shapes),
+        [_candidate(setting, *each) for each in named],
+        # Parameters have other forms in each library.
+        partial(answer_of, setting, formula, ("x",)),
+        ANGLES if setting.scheme == "rope" else FLOAT32,
+        [no_slower, no_more_memory],
+    )
 
 
-def formula(setting: Setting, given: Layer, x: Tensor) -> Tensor:
+def _given(setting: Setting, shapes: dict[str, tuple[int, ...]]) -> Given:
+    """Queries and keys come out with a variance of one."""
+    given = setting.drawn(**shapes)
+    return given | {name: given[name] / setting.d_model**0.5 for name in PROJECTIONS}
+
+
+def _candidate(setting: Setting, name: str, build: Callable[[Setting, Given], Built], note: str) -> Candidate:
+    def make(given: Given) -> Callable[[], Any]:
+        x = given["x"].detach().requires_grad_(setting.training)
+        call, parameters = build(setting, given)
+        if not setting.training:
+            return without_gradient(lambda: call(x))
+        return with_gradient(lambda: call(x), [x, *parameters], given["upstream"])
+
+    return Candidate(name, make, note, (lambda found: found[:2]) if setting.training else (lambda found: found))
+
+
+def formula(setting: Setting, *, x: Tensor, query: Tensor, key: Tensor, value: Tensor, output: Tensor, table=None):
     """The formula, in the format of what is given."""
-    heads = [_split(x @ weight.T, setting) for weight in (given.query, given.key, given.value)]
-    mixed = references.attention(setting.scheme, *heads, given.table, setting.causal)
-    return mixed.transpose(1, 2).flatten(2) @ given.output.T
-
-
-def _split(x: Tensor, setting: Setting) -> Tensor:
-    return x.unflatten(-1, (setting.n_heads, setting.d_head)).transpose(1, 2)
+    _, *heads = setting.sizes
+    q, k, v = ((x @ weight.T).unflatten(-1, heads).transpose(1, 2) for weight in (query, key, value))
+    return mixed(setting, q, k, v, table).transpose(1, 2).flatten(2) @ output.T
 
 
 def _load(linear: nn.Linear, weight: Tensor) -> None:
@@ -58,96 +86,93 @@ def _built(module: nn.Module, call: Callable[[Tensor], Tensor]) -> Built:
     return call, list(module.eval().parameters())
 
 
-def _posembed(setting: Setting, given: Layer) -> Built:
-    table = None if given.table is None else nn.Parameter(given.table.detach().clone())
-    module = MultiHeadAttention(
-        setting.d_model, setting.n_heads, made_scheme(setting, table), causal=setting.causal, bias=False
-    )
-    for name in ("query", "key", "value", "output"):
-        _load(getattr(module, name), getattr(given, name))
-    positions = torch.arange(setting.length)
+def _posembed(setting: Setting, given: Given) -> Built:
+    one = setting.made_scheme(nn.Parameter(given["table"].clone()) if "table" in given else None)
+    module = MultiHeadAttention(setting.d_model, setting.sizes[1], one, causal=setting.causal, bias=False)
+    for name in PROJECTIONS:
+        _load(getattr(module, name), given[name])
+    positions = torch.arange(setting.sizes[0])
     return _built(module, lambda x: module(x, positions))
 
 
-def _llama(setting: Setting, given: Layer) -> Built:
+def _llama(setting: Setting, given: Given) -> Built:
     config = LlamaConfig(
-        hidden_size=setting.d_model, num_attention_heads=setting.n_heads, attn_implementation="sdpa",
+        hidden_size=setting.d_model, num_attention_heads=setting.sizes[1], attn_implementation="sdpa",
         rope_parameters={"rope_type": "default", "rope_theta": 10000.0},
     )  # fmt: skip
     module = llama.LlamaAttention(config, layer_idx=0)
-    for name, weight in zip("qkvo", (given.query, given.key, given.value, given.output), strict=True):
+    for name, weight in zip("qkvo", map(given.get, PROJECTIONS), strict=True):
         _load(getattr(module, f"{name}_proj"), weight)
-    angles = llama.LlamaRotaryEmbedding(config)(given.x, torch.arange(setting.length)[None])
+    angles = llama.LlamaRotaryEmbedding(config)(given["x"], torch.arange(setting.sizes[0])[None])
     return _built(module, lambda x: module(x, angles)[0])
 
 
-def _bloom(setting: Setting, given: Layer) -> Built:
-    config = BloomConfig(hidden_size=setting.d_model, n_head=setting.n_heads)
+def _bloom(setting: Setting, given: Given) -> Built:
+    config = BloomConfig(hidden_size=setting.d_model, n_head=setting.sizes[1])
     module = bloom.BloomAttention(config, layer_idx=0)
-    by_head = [each.unflatten(0, (setting.n_heads, -1)) for each in (given.query, given.key, given.value)]
+    by_head = [each.unflatten(0, (setting.sizes[1], -1)) for each in map(given.get, PROJECTIONS[:3])]
     _load(module.query_key_value, torch.stack(by_head, 1).flatten(0, 2))
-    _load(module.dense, given.output)
-    keys = bloom.build_alibi_tensor(torch.ones(1, setting.length), setting.n_heads, torch.float32)
-    mask = torch.full((1, 1, setting.length, setting.length), torch.finfo(torch.float32).min).triu(1)
-    residual = torch.zeros_like(given.x)
+    _load(module.dense, given["output"])
+    keys = bloom.build_alibi_tensor(torch.ones(1, setting.sizes[0]), setting.sizes[1], torch.float32)
+    mask = torch.full((1, 1, setting.sizes[0], setting.sizes[0]), torch.finfo(torch.float32).min).triu(1)
+    residual = torch.zeros_like(given["x"])
     return _built(module, lambda x: module(x, residual, keys, mask)[0])
 
 
-def _t5(shared: bool, setting: Setting, given: Layer) -> Built:
+def _t5(shared: bool, setting: Setting, given: Given) -> Built:
     config = T5Config(
-        d_model=setting.d_model, d_kv=setting.d_head, num_heads=setting.n_heads, is_decoder=setting.causal,
+        d_model=setting.d_model, d_kv=setting.sizes[2], num_heads=setting.sizes[1], is_decoder=setting.causal,
         attn_implementation="sdpa",
     )  # fmt: skip
     module = t5.T5Attention(config, has_relative_attention_bias=True, layer_idx=0, is_causal=setting.causal)
     # T5 does not divide its logits by the root of the width.
-    _load(module.q, given.query / setting.d_head**0.5)
-    for name, weight in zip("kvo", (given.key, given.value, given.output), strict=True):
+    _load(module.q, given["query"] / setting.sizes[2] ** 0.5)
+    for name, weight in zip("kvo", map(given.get, PROJECTIONS[1:]), strict=True):
         _load(getattr(module, name), weight)
-    assert given.table is not None
-    module.relative_attention_bias.weight = nn.Parameter(given.table.detach().clone())
+    module.relative_attention_bias.weight = nn.Parameter(given["table"].clone())
     with torch.no_grad():
-        bias = module.compute_bias(setting.length, setting.length) if shared else None
+        bias = module.compute_bias(setting.sizes[0], setting.sizes[0]) if shared else None
     return _built(module, lambda x: module(x, position_bias=bias)[0])
 
 
-def _wav2vec2_bert(setting: Setting, given: Layer) -> Built:
+def _wav2vec2_bert(setting: Setting, given: Given) -> Built:
     config = Wav2Vec2BertConfig(
-        hidden_size=setting.d_model, num_attention_heads=setting.n_heads, position_embeddings_type="relative_key",
+        hidden_size=setting.d_model, num_attention_heads=setting.sizes[1], position_embeddings_type="relative_key",
         left_max_position_embeddings=CLIP, right_max_position_embeddings=CLIP, attn_implementation="sdpa",
     )  # fmt: skip
     module = wav2vec2_bert.Wav2Vec2BertSelfAttention(config)
-    for name, weight in zip(("q", "k", "v", "out"), (given.query, given.key, given.value, given.output), strict=True):
+    for name, weight in zip(("q", "k", "v", "out"), map(given.get, PROJECTIONS), strict=True):
         _load(getattr(module, f"linear_{name}"), weight)
-    assert given.table is not None
-    module.distance_embedding.weight = nn.Parameter(given.table.detach().clone())
-    seen = references.offsets(setting.length)[None, None] <= 0 if setting.causal else None
+    module.distance_embedding.weight = nn.Parameter(given["table"].clone())
+    seen = offsets(setting.sizes[0])[None, None] <= 0 if setting.causal else None
     return _built(module, lambda x: module(x, seen)[0])
 
 
-def _x_transformers(flash: bool, setting: Setting, given: Layer) -> Built:
+def _x_transformers(flash: bool, setting: Setting, given: Given) -> Built:
     module = x_transformers.Attention(
-        setting.d_model, dim_head=setting.d_head, heads=setting.n_heads, causal=setting.causal, flash=flash
+        setting.d_model, dim_head=setting.sizes[2], heads=setting.sizes[1], causal=setting.causal, flash=flash
     )
     # Its heads turn neighbouring columns.
-    to, n_heads = "interleaved" if setting.scheme == "rope" else "half", setting.n_heads
-    query, key = (convert_rope_layout(w, n_heads=n_heads, source="half", target=to) for w in (given.query, given.key))
-    weights = zip(("q", "k", "v", "out"), (query, key, given.value, given.output), strict=True)
+    to, n_heads = "interleaved" if setting.scheme == "rope" else "half", setting.sizes[1]
+    query, key = (
+        convert_rope_layout(w, n_heads=n_heads, source="half", target=to) for w in map(given.get, PROJECTIONS[:2])
+    )
+    weights = zip(("q", "k", "v", "out"), (query, key, given["value"], given["output"]), strict=True)
     for name, weight in weights:
         _load(getattr(module, f"to_{name}"), weight)
     extra, parameters = _x_transformers_extra(setting, given)
     return lambda x: module(x, **extra), [*module.eval().parameters(), *parameters]
 
 
-def _x_transformers_extra(setting: Setting, given: Layer) -> tuple[dict, list[nn.Parameter]]:
+def _x_transformers_extra(setting: Setting, given: Given) -> tuple[dict, list[nn.Parameter]]:
     """What x-transformers' layers are given by the model around them."""
     if setting.scheme == "rope":
-        angles = x_transformers.RotaryEmbedding(setting.d_head)(torch.arange(setting.length))
+        angles = x_transformers.RotaryEmbedding(setting.sizes[2])(torch.arange(setting.sizes[0]))
         return {"rotary_pos_emb": angles}, []
     if setting.scheme == "alibi":
-        return {"rel_pos": x_transformers.AlibiPositionalBias(setting.n_heads)}, []
-    assert given.table is not None
-    bias = x_transformers.RelativePositionBias(1.0, setting.causal, heads=setting.n_heads)
-    bias.relative_attention_bias.weight = nn.Parameter(given.table.detach().clone())
+        return {"rel_pos": x_transformers.AlibiPositionalBias(setting.sizes[1])}, []
+    bias = x_transformers.RelativePositionBias(1.0, setting.causal, heads=setting.sizes[1])
+    bias.relative_attention_bias.weight = nn.Parameter(given["table"].clone())
     return {"rel_pos": bias}, list(bias.parameters())
 
 

@@ -1,6 +1,6 @@
 """Build the book, or serve the built one.
 
-Usage: python tools/book.py build
+Usage: python tools/book.py build [--hub]
        python tools/book.py serve [--port 8000]
 """
 
@@ -12,34 +12,90 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import webbrowser
 from pathlib import Path
 
-from chapters import BUILD, ROOT, fresh_cache
+import chapters
+import nbformat
+from chapters import BUILD, ROOT
+from jupyter_cache import get_cache
+from nbclient.exceptions import CellExecutionError
 
 HTML = BUILD / "html"
+# What the built book was made from.
+STAMP = BUILD / "book.made-from"
+# How Jupyter Book is handed the chapters that were run here: it finds each in this cache, and runs nothing itself.
+CACHE = BUILD / ".jupyter_cache"
 # What of MathJax the pages use; the rest of its package (SVG output, speech) is ten times larger.
 MATHJAX = ("tex-mml-chtml.js", "output/chtml/fonts/woff-v2", "a11y", "sre", "input/tex/extensions", "ui")
 
 
-def build():
-    """Execute what changed and build the site into _build/html. Warnings are errors."""
+def build(hub):
+    """Run the chapters that changed and build the site into _build/html. Warnings are errors.
+
+    Args:
+        hub: run all chapters with the hub and the checkpoints that there are, so that readers see what these add.
+    """
     if not os.access(ROOT, os.W_OK):
         sys.exit(f"book: cannot write in {ROOT}; clone the project into a folder of your own and run it there")
     start = time.monotonic()
+    sources = (chapters.BOOK, ROOT / "posembed", ROOT / "requirements", ROOT / "_config.yml", Path(__file__).parent)
+    made_from = chapters.fingerprint(*sources)
+    if not hub and (HTML / "index.html").exists() and STAMP.exists() and STAMP.read_text() == made_from:
+        print(f"book: {HTML.relative_to(ROOT)} is built from these sources")
+        return
     if subprocess.run([sys.executable, "tools/conformance_page.py", "check"], cwd=ROOT).returncode:
         sys.exit("book: nothing was built")
+    STAMP.unlink(missing_ok=True)
+    hand_over(run_all() if hub else run_changed())
     copy_mathjax()
-    fresh_cache()
+    print("book: building the pages", flush=True)
     command = [Path(sys.executable).with_name("jupyter-book"), "build", "book", "--config", "_config.yml"]
-    # All pages each time: Sphinx would miss a changed style sheet, option or docstring. Runs of chapters are kept.
+    # All pages each time: Sphinx would miss a changed style sheet, option or docstring.
     command += ["--path-output", ".", "--all", "-W", "-n", "--keep-going", "--quiet"]
     shutil.rmtree(HTML, ignore_errors=True)
     code = subprocess.run(command, cwd=ROOT, env=os.environ | {"NO_COLOR": "1"}).returncode
     if code:
         sys.exit("book: the build failed; the first error stands above")
+    if not hub:
+        STAMP.write_text(made_from)
     print(f"book: built in {time.monotonic() - start:.0f} s; open {HTML.relative_to(ROOT)}/index.html or `make serve`")
+
+
+def run_changed():
+    """The chapters as they are stored where a run gives the same, and else as they come out here."""
+    notebooks = {path: nbformat.read(path, as_version=4) for path in chapters.chapters()}
+    different = chapters.compare(list(notebooks))
+    for path in different:
+        print(f"book: {path.stem} prints something else here than it stores; the page shows what it prints here")
+    return notebooks | run(different)
+
+
+def run_all():
+    """Every chapter with what there is."""
+    chapters.install_wheel()
+    return run(chapters.chapters(), hub=True)
+
+
+def run(paths, **options):
+    """Run chapters; one that cannot be run to its end ends the build."""
+    try:
+        return dict(chapters.in_parallel(functools.partial(chapters.execute, **options), list(paths)))
+    except CellExecutionError as error:
+        sys.exit(f"book: a cell of a chapter fails:\n{error}")
+
+
+def hand_over(notebooks):
+    """Fill the cache of Jupyter Book with these runs and no others."""
+    shutil.rmtree(CACHE, ignore_errors=True)
+    cache = get_cache(CACHE)
+    with tempfile.TemporaryDirectory() as folder:
+        for path, notebook in notebooks.items():
+            copy = Path(folder) / path.name
+            nbformat.write(notebook, copy)
+            cache.cache_notebook_file(copy, check_validity=False, overwrite=True)
 
 
 def copy_mathjax():
@@ -77,10 +133,13 @@ def serve(port):
 def main():
     parser = argparse.ArgumentParser(description="Build the book, or serve the built one.")
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("build")
+    built = commands.add_parser("build")
+    built.add_argument(
+        "--hub", action="store_true", help="run all chapters with the hub and what checkpoints there are"
+    )
     commands.add_parser("serve").add_argument("--port", type=int, default=8000)
     arguments = parser.parse_args()
-    build() if arguments.command == "build" else serve(arguments.port)
+    build(arguments.hub) if arguments.command == "build" else serve(arguments.port)
 
 
 if __name__ == "__main__":

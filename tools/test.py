@@ -1,37 +1,70 @@
-"""Run every test there is and say in the end what passed, what failed, and what was skipped and why."""
+"""Run the tests and say in the end what passed, what failed, and what was skipped and why.
 
+Usage: python tools/test.py [--all | --only-slow] [--numeric CAPABILITY ...]
+"""
+
+import argparse
+import os
 import subprocess
 import sys
+import time
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 REPORTS = ROOT / "_build" / "test-reports"
+# Tests that take long stand in few files, so a worker that has nothing left takes over tests of the other.
+PARALLEL = ("-n", "2", "--dist", "worksteal")
+# What computes: results must not depend on the instructions of a processor.
+NUMERIC = (
+    *(f"tests/{name}" for name in ("encodings", "models", "probing", "similarity", "mechanisms")),
+    *(path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "tests").glob("test_equivariance*.py"))),
+    "tests/test_lookup.py",
+)
 
 
-def stages():
-    """Name each stage and its command, in the order that finds a mistake soonest."""
-    python, report = sys.executable, lambda name: f"--junit-xml={REPORTS / name}.xml"
-    package = ["posembed", "tests", "--doctest-modules", "--ignore=tests/browser", "-n", "2", "--dist", "loadfile"]
-    return {
-        "package": [python, "-m", "pytest", "-q", *package, report("package")],
-        "chapters": [python, "tools/chapters.py", "check", report("chapters")],
-        "book": [python, "tools/book.py", "build"],
-        "pages": [python, "-m", "pytest", "-q", "tests/browser", "-n", "2", "--dist", "loadfile", report("pages")],
-    }
+def stages(*, quick, slow, numeric):
+    """Name each stage and its command, in the order that finds a mistake soonest.
+
+    Args:
+        quick: the tests that find mistakes, in minutes.
+        slow: those that take long.
+        numeric: instruction sets of PyTorch, with each of which what computes is tested once more.
+    """
+    package, pages = ("posembed", "tests", "--ignore=tests/browser"), ("tests/browser",)
+    found = {}
+    if quick:
+        found["package"] = pytest("package", *package, "-m", "not slow")
+        found["chapters"] = [sys.executable, "tools/chapters.py", "check", "--reports", REPORTS]
+    found["book"] = [sys.executable, "tools/book.py", "build"]
+    if quick:
+        found["pages"] = pytest("pages", *pages, "-m", "not slow")
+    for name in numeric:
+        found[f"numbers, {name}"] = pytest(f"numbers-{name}", *NUMERIC, "-m", "not slow")
+    if slow:
+        found["slow, package"] = pytest("slow-package", *package, "-m", "slow")
+        found["slow, pages"] = pytest("slow-pages", *pages, "-m", "slow")
+    return found
 
 
-def run():
+def pytest(report, *arguments):
+    return [sys.executable, "-m", "pytest", "-q", *arguments, *PARALLEL, f"--junit-xml={REPORTS / report}.xml"]
+
+
+def run(chosen):
     """Run all stages, also after one has failed; return the names of those that failed."""
     REPORTS.mkdir(parents=True, exist_ok=True)
     for old in REPORTS.glob("*.xml"):
         old.unlink()
     failed = []
-    for name, command in stages().items():
+    for name, command in chosen.items():
         print(f"\ntest: {name}", flush=True)
-        if subprocess.run(command, cwd=ROOT).returncode:
+        start, (stage, _, capability) = time.monotonic(), name.partition(", ")
+        environment = os.environ | ({"ATEN_CPU_CAPABILITY": capability} if stage == "numbers" else {})
+        if subprocess.run(command, cwd=ROOT, env=environment).returncode:
             failed.append(name)
+        print(f"test: {name} took {time.monotonic() - start:.0f} s", flush=True)
     return failed
 
 
@@ -49,7 +82,14 @@ def tally():
 
 
 def main():
-    failed = run()
+    parser = argparse.ArgumentParser(description="Run the tests and count them.")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--all", action="store_true", help="the slow tests too")
+    which.add_argument("--only-slow", action="store_true", help="the slow tests and no others")
+    numeric = "what computes once more with these instructions of PyTorch: default, avx2"
+    parser.add_argument("--numeric", nargs="+", default=(), metavar="CAPABILITY", help=numeric)
+    asked = parser.parse_args()
+    failed = run(stages(quick=not asked.only_slow, slow=asked.all or asked.only_slow, numeric=asked.numeric))
     counts, reasons = tally()
     print()
     for reason, count in reasons.most_common():

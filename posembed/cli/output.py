@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from .._plain import plain
+from ..plain import plain
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 # Of a list, how many are shown one by one.

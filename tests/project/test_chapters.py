@@ -1,24 +1,20 @@
-"""The tool that runs the chapters: what it refuses, what it keeps, and when it forgets."""
+"""The tools that run the chapters: what they refuse, what they keep, and when they run a chapter again."""
 
-import importlib.util
 from pathlib import Path
 
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-
-ROOT = Path(__file__).resolve().parents[2]
+from tool import TOOLS, load
 
 
 @pytest.fixture
 def tool(tmp_path, monkeypatch):
     """The tool, working on a small book of one chapter in an empty folder."""
-    spec = importlib.util.spec_from_file_location("chapters", ROOT / "tools" / "chapters.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    for name, folder in {"ROOT": ".", "BOOK": "book", "BUILD": "_build", "CACHE": "_build/.jupyter_cache"}.items():
+    module = load("chapters")
+    folders = {"ROOT": ".", "BOOK": "book", "BUILD": "_build", "RUNS": "_build/chapters", "SANITIZE": "book/_toc.yml"}
+    for name, folder in folders.items():
         monkeypatch.setattr(module, name, tmp_path / folder)
-    monkeypatch.setattr(module, "CACHE_KEY", tmp_path / "_build" / "chapters.key")
     for folder in ("book", "posembed", "requirements"):
         (tmp_path / folder).mkdir()
     (tmp_path / "book" / "_toc.yml").write_text("root: intro\nparts:\n- chapters:\n  - file: intro\n  - file: one\n")
@@ -31,6 +27,22 @@ def write_chapter(tool, *cells):
     return path
 
 
+@pytest.fixture
+def runs(tool, monkeypatch):
+    """A chapter that is there, and the runs of it: each ends as `code` says then."""
+    path, found = write_chapter(tool, new_code_cell("1", execution_count=1)), []
+
+    def compare_one(path):
+        found.append(path)
+        tool.report_of(path).write_text("report")
+        return runs.code, "2 is not 1"
+
+    monkeypatch.setattr(tool, "install_wheel", lambda: None)
+    monkeypatch.setattr(tool, "compare_one", compare_one)
+    runs = type("Runs", (), {"found": found, "path": path, "code": 0})
+    return runs
+
+
 def test_chapters_are_the_notebooks_of_the_table_of_contents(tool):
     path = write_chapter(tool)
     (tool.BOOK / "intro.md").touch()
@@ -41,15 +53,65 @@ def test_a_cell_that_was_never_run_fails_the_check(tool):
     ran, never, empty = new_code_cell("1", execution_count=1), new_code_cell("2"), new_code_cell("")
     write_chapter(tool, ran, new_markdown_cell("text"), never, empty)
     with pytest.raises(SystemExit) as error:
-        tool.check([])
+        tool.check(None)
     assert "never run; run `make chapters`" in str(error.value.code)
     assert "one.ipynb (code cells [2])" in str(error.value.code)
+
+
+@pytest.mark.parametrize("changed", ["posembed/new.py", "posembed/static/figure.js", "requirements/lock.txt"])
+def test_a_chapter_that_passed_runs_again_only_when_what_it_depends_on_changes(tool, runs, changed, capsys):
+    tool.check(None)
+    tool.check(None)
+    assert runs.found == [runs.path]
+    assert "chapters: 1 of 1 are as they were when they passed" in capsys.readouterr().out
+    (tool.ROOT / changed).parent.mkdir(exist_ok=True)
+    (tool.ROOT / changed).write_text("changed")
+    tool.check(None)
+    assert len(runs.found) == 2
+    write_chapter(tool, new_code_cell("2", execution_count=1))
+    tool.check(None)
+    assert len(runs.found) == 3
+
+
+def test_a_chapter_that_prints_something_else_fails_the_check_and_runs_again(tool, runs, capsys, tmp_path):
+    runs.code = 1
+    for n_runs in (1, 2):
+        with pytest.raises(SystemExit, match="1 of 1 do not print what they store; run `make chapters`"):
+            tool.check(tmp_path)
+        assert len(runs.found) == n_runs
+    out = capsys.readouterr().out
+    assert "chapters: 1/1 one 0 s not as stored\n" in out and "2 is not 1" in out
+    assert (tmp_path / "chapter-one.xml").read_text() == "report"
+
+
+def test_a_chapter_runs_without_the_hub_and_without_the_readers_checkpoints_unless_asked(tool, monkeypatch):
+    for name in ("HF_HUB_CACHE", "POSEMBED_CHECKPOINTS"):
+        monkeypatch.setenv(name, "/home/reader")
+    alone = tool.chapter_environment(Path("/empty"))
+    assert "HF_HUB_CACHE" not in alone
+    assert (alone["POSEMBED_CHECKPOINTS"], alone["HF_HUB_OFFLINE"]) == ("/empty", "1")
+    with_hub = tool.chapter_environment(None)
+    assert with_hub["HF_HUB_CACHE"] == with_hub["POSEMBED_CHECKPOINTS"] == "/home/reader"
+    assert with_hub["PYTHONPATH"] == alone["PYTHONPATH"] == str(tool.WHEEL_SITE)
+
+
+def test_the_book_shows_what_a_chapter_prints_here_where_that_is_something_else(tool, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(TOOLS)
+    book, path = load("book"), write_chapter(tool, new_code_cell("1", execution_count=1))
+    fresh = new_notebook(cells=[new_code_cell("1", outputs=[new_output("stream", text="fresh")])])
+    monkeypatch.setattr(book, "chapters", tool)
+    monkeypatch.setattr(tool, "execute", lambda path: fresh)
+    monkeypatch.setattr(tool, "compare", lambda paths: {})
+    assert book.run_changed()[path].cells[0].outputs == []
+    monkeypatch.setattr(tool, "compare", lambda paths: {path: "2 is not 1"})
+    assert book.run_changed() == {path: fresh}
+    assert "book: one prints something else here than it stores" in capsys.readouterr().out
 
 
 def test_a_cell_that_writes_to_stderr_is_refused(tool):
     cell = new_code_cell("warn()", outputs=[new_output("stream", name="stderr", text="careful\n")])
     with pytest.raises(SystemExit, match="careful"):
-        tool.tidy(new_notebook(cells=[cell]))
+        tool.complain(new_notebook(cells=[cell]))
 
 
 def test_tidy_keeps_no_traces_of_the_machine(tool):
@@ -71,16 +133,3 @@ def test_the_alt_text_of_a_figure_is_stored_for_the_book(tool):
     cell.outputs = []
     tool.tidy(new_notebook(cells=[cell]))
     assert "mystnb" not in cell.metadata
-
-
-@pytest.mark.parametrize("changed", ["posembed/new.py", "posembed/static/figure.js", "requirements/lock.txt"])
-def test_the_cache_of_runs_is_emptied_when_the_package_or_the_pins_change(tool, changed):
-    run = tool.CACHE / "run"
-    tool.fresh_cache()
-    run.mkdir(parents=True)
-    tool.fresh_cache()
-    assert run.exists()
-    (tool.ROOT / changed).parent.mkdir(exist_ok=True)
-    (tool.ROOT / changed).write_text("changed")
-    tool.fresh_cache()
-    assert not run.exists()

@@ -1,6 +1,8 @@
 """environment.yml, requirements/ and pyproject.toml are in step."""
 
+import ast
 import re
+import sys
 import tomllib
 from collections import Counter
 from pathlib import Path
@@ -10,6 +12,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
+from tool import load
 
 ROOT = Path(__file__).resolve().parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -17,6 +20,8 @@ ENVIRONMENT = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-
 LOCK = (ROOT / "requirements" / "lock.txt").read_text(encoding="utf-8")
 ENCODER = (ROOT / "requirements" / "encoder.txt").read_text(encoding="utf-8")
 PYTHONS = ("3.11", "3.12", "3.13")
+# Where the name that is imported is not that of the distribution.
+DISTRIBUTIONS = {"PIL": "pillow", "sklearn": "scikit-learn"}
 PLATFORMS = (("linux", "Linux", "x86_64"), ("darwin", "Darwin", "arm64"))
 
 
@@ -39,7 +44,7 @@ def group(name):
 
 def declared():
     """Every requirement that pyproject.toml states, with the place that states it."""
-    places = {"dependencies": PYPROJECT["project"]["dependencies"]}
+    places = {"dependencies": PYPROJECT["project"]["dependencies"]} | PYPROJECT["project"]["optional-dependencies"]
     places |= {name: group(name) for name in PYPROJECT["dependency-groups"]}
     return [(place, Requirement(text)) for place, texts in places.items() for text in texts]
 
@@ -65,43 +70,19 @@ def pinned(python, platform):
     return [pin for pin in PINS if pin.marker is None or pin.marker.evaluate(values)]
 
 
-def conda_items():
-    return [item for item in ENVIRONMENT["dependencies"] if isinstance(item, str)]
-
-
-def pip_items():
-    (found,) = [item["pip"] for item in ENVIRONMENT["dependencies"] if isinstance(item, dict)]
-    return found
-
-
-def test_the_conda_environment_is_named_and_comes_from_conda_forge_alone():
-    assert ENVIRONMENT["name"] == "posembed"
-    assert ENVIRONMENT["channels"] == ["conda-forge"]
-    assert "pip" in conda_items()
-
-
-def test_the_conda_python_is_one_that_the_project_supports():
-    (python,) = [item.partition("=")[2] for item in conda_items() if item.startswith("python=")]
-    assert python in PYTHONS
-    assert SpecifierSet(PYPROJECT["project"]["requires-python"]).contains(python)
-
-
-def test_the_conda_environment_installs_the_lock_and_then_the_project():
-    items = pip_items()
-    assert items[-2:] == ["-r requirements/lock.txt", "-e ."]
-    assert not any("encoder" in item for item in items)
-
-
-def test_the_conda_environment_takes_pytorch_for_the_cpu():
-    setup = (ROOT / "tools" / "setup.py").read_text(encoding="utf-8")
-    (index,) = re.findall(r'CPU_INDEX = "(.+)"', setup)
-    assert pip_items()[0] == f"--extra-index-url {index}"
+def test_the_conda_environment_is_the_lock_for_the_cpu_on_a_supported_python():
+    assert (ENVIRONMENT["name"], ENVIRONMENT["channels"]) == ("posembed", ["conda-forge"])
+    conda, (pip,) = ENVIRONMENT["dependencies"][:-1], ENVIRONMENT["dependencies"][-1].values()
+    (python,) = [item.partition("=")[2] for item in conda if item.startswith("python=")]
+    assert python in PYTHONS and "pip" in conda
+    assert pip == [f"--extra-index-url {load('setup').CPU_INDEX}", "-r requirements/lock.txt", "-e ."]
 
 
 def test_the_supported_pythons_are_those_of_the_classifiers():
     prefix = "Programming Language :: Python :: "
     classifiers = PYPROJECT["project"]["classifiers"]
     assert tuple(text.removeprefix(prefix) for text in classifiers if text.startswith(prefix)) == PYTHONS
+    assert all(SpecifierSet(PYPROJECT["project"]["requires-python"]).contains(python) for python in PYTHONS)
 
 
 @pytest.mark.parametrize("platform", PLATFORMS, ids=lambda platform: platform[0])
@@ -129,22 +110,32 @@ def version_of(pin):
     return specifier.version
 
 
-def test_every_pin_is_one_exact_version():
+def test_the_lock_is_exact_versions_without_addresses_and_hashes():
     assert len(PINS) > 100
     for pin in PINS:
         assert [specifier.operator for specifier in pin.specifier] == ["=="], str(pin)
         assert "*" not in version_of(pin), str(pin)
-
-
-def test_the_lock_names_no_index_and_no_address():
-    # Comments too: an index address there may be somebody's own.
-    assert "://" not in LOCK
+    # Comments too: an index address there may be somebody's own. One hash would turn hash checking on for the file.
+    assert "://" not in LOCK and "--hash" not in LOCK
     assert [line for line in lines(LOCK) if line.startswith("-") or " @ " in line] == []
 
 
-def test_the_lock_asks_for_no_hash():
-    # One hash would turn hash checking on for the whole file.
-    assert "--hash" not in LOCK
+def imported(path):
+    """The distributions that a file of the package imports, wherever in the file; of its own folder none."""
+    tree = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    names = {alias.name for node in tree if isinstance(node, ast.Import) for alias in node.names}
+    tree = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    names |= {node.module for node in tree if isinstance(node, ast.ImportFrom) and not node.level}
+    found = {name.partition(".")[0] for name in names} - sys.stdlib_module_names - {"posembed"}
+    return {DISTRIBUTIONS.get(name, canonicalize_name(name)) for name in found}
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "posembed").rglob("*.py")), ids=lambda path: path.stem)
+def test_what_the_package_imports_is_declared_where_a_reader_gets_it(path):
+    places = {"dependencies": PYPROJECT["project"]["dependencies"]} | PYPROJECT["project"]["optional-dependencies"]
+    names = {place: {canonicalize_name(Requirement(text).name) for text in texts} for place, texts in places.items()}
+    own = names["dependencies"] | (names["cli"] if "cli" in path.parts else names["ray"])
+    assert imported(path) <= own
 
 
 def test_runtime_dependencies_are_lower_bounds_only():

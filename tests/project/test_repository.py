@@ -1,16 +1,12 @@
 """The repository's address: set everywhere at once, checked before anything is published."""
 
-import importlib.util
-import json
-import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tool import TOOLS, load
 
-TOOL = Path(__file__).resolve().parents[2] / "tools" / "repository.py"
 # In parts, because `set` rewrites this file too.
 OWNER, NAME = "OWNER", "posembed"
 PLACEHOLDER = f"{OWNER}/{NAME}"
@@ -30,22 +26,27 @@ UNRELATED = f"""THE COPYRIGHT {OWNER} OR CONTRIBUTORS; {OWNER}/other; {NAME}/{NA
 
 
 @pytest.fixture
-def project(tmp_path):
+def project(tmp_path, monkeypatch):
     """A small project in git, with the tool and this test file among its files."""
+    for name in ("GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE"):  # a hook that runs these tests sets them
+        monkeypatch.delenv(name, raising=False)
     root = tmp_path / "project"
-    write(root, "pyproject.toml", PYPROJECT)
-    write(root, "README.md", README)
-    write(root, "book/one.ipynb", json.dumps({"cells": [{"source": [f"%pip install git+https://x/{PLACEHOLDER}"]}]}))
-    write(root, "docs/ünïcode name.md", f"see {PLACEHOLDER}\r\n")
-    write(root, "LICENSE", UNRELATED)
-    write(root, ".gitignore", "_build/\n")
-    write(root, "_build/page.html", PLACEHOLDER)
-    (root / "image.png").write_bytes(b"\x89PNG\0" + PLACEHOLDER.encode())
-    (root / "tools").mkdir()
-    shutil.copy(TOOL, root / "tools")
-    shutil.copy(__file__, root / "tools" / "test_copy.py")
-    git(root, "init", "--quiet")
-    git(root, "add", "pyproject.toml", "README.md")  # the others stay untracked
+    texts = {
+        "pyproject.toml": PYPROJECT,
+        "README.md": README,
+        "book/one.ipynb": f"git+https://x/{PLACEHOLDER}",
+        "docs/ünïcode name.md": f"see {PLACEHOLDER}\r\n",
+        "LICENSE": UNRELATED,
+        ".gitignore": "_build/\n",
+        "_build/page.html": PLACEHOLDER,
+        "image.png": f"\0{PLACEHOLDER}",
+        "tools/repository.py": (TOOLS / "repository.py").read_text(encoding="utf-8"),
+        "tools/test_copy.py": Path(__file__).read_text(encoding="utf-8"),
+    }
+    for name, text in texts.items():
+        write(root, name, text)
+    subprocess.run(["git", "init", "--quiet", root], check=True)
+    subprocess.run(["git", "-C", root, "add", "pyproject.toml", "README.md"], check=True)  # the others stay untracked
     return root
 
 
@@ -55,110 +56,65 @@ def write(root, name, text):
     path.write_bytes(text.encode())
 
 
-def git(root, *arguments):
-    subprocess.run(["git", "-C", root, *arguments], check=True, env=environment(), capture_output=True)
+@pytest.fixture
+def tool(project):
+    return load("repository", project / "tools")
 
 
-def environment(**changes):
-    # A hook that runs these tests has GIT_DIR set to the real repository.
-    return {key: value for key, value in os.environ.items() if not key.startswith("GIT_")} | changes
-
-
-def run(root, *arguments, **changes):
-    command = [sys.executable, root / "tools" / "repository.py", *arguments]
-    options = {"capture_output": True, "text": True, "cwd": root.parent, "env": environment(**changes)}
-    return subprocess.run(command, check=False, **options)
-
-
-def load(root):
-    spec = importlib.util.spec_from_file_location("repository_under_test", root / "tools" / "repository.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def refused(function, *arguments):
+    """What is said in one line when something is refused."""
+    with pytest.raises(SystemExit) as error:
+        function(*arguments)
+    assert "\n" not in error.value.code
+    return error.value.code
 
 
 def contents(root):
-    paths = (path for path in root.rglob("*") if path.is_file() and ".git" not in path.parts)
+    paths = (path for path in root.rglob("*") if path.is_file() and not {".git", "__pycache__"} & set(path.parts))
     return {str(path.relative_to(root)): path.read_bytes() for path in paths}
 
 
-def assert_refused(result, *words):
-    assert result.returncode != 0
-    assert result.stdout == ""
-    assert len(result.stderr.strip().splitlines()) == 1, result.stderr
-    for word in words:
-        assert word in result.stderr
-
-
-def test_set_writes_the_address_everywhere(project):
-    result = run(project, "set", "ann/order-book")
-    assert result.returncode == 0, result.stderr
-    assert result.stdout == "set-repository: the address is ann/order-book; 4 files changed\n"
-    assert (project / "pyproject.toml").read_text() == PYPROJECT.replace(PLACEHOLDER, "ann/order-book")
+def test_set_writes_the_address_everywhere_and_leaves_the_rest_alone(project, tool, capsys):
+    before = contents(project)
+    tool.set_address("ann/order-book")
+    assert capsys.readouterr().out == "set-repository: the address is ann/order-book; 4 files changed\n"
+    after = contents(project)
     expected = README.replace(PLACEHOLDER, "ann/order-book").replace(f"{OWNER}%2F{NAME}", "ann%2Forder-book")
     expected = expected.replace(f"{OWNER}.github.io/{NAME}", "ann.github.io/order-book")
-    assert (project / "README.md").read_text() == expected
-    assert "git+https://x/ann/order-book" in (project / "book/one.ipynb").read_text()
-    assert (project / "docs/ünïcode name.md").read_bytes() == b"see ann/order-book\r\n"
-
-
-def test_set_leaves_the_rest_alone(project):
-    before = contents(project)
-    run(project, "set", "ann/order-book")
-    after = contents(project)
-    for name in ("LICENSE", "image.png", "_build/page.html", "tools/repository.py", "tools/test_copy.py"):
-        assert after[name] == before[name], name
-
-
-def test_set_again_changes_nothing(project):
-    run(project, "set", "ann/order-book")
-    before = contents(project)
-    result = run(project, "set", "ann/order-book")
-    assert result.stdout == "set-repository: the address is ann/order-book; 0 files changed\n"
-    assert contents(project) == before
-
-
-@pytest.mark.parametrize("second", [f"bob/{NAME}", "order-book/ann", f"{NAME}/{NAME}", "bob/bob.github.io"])
-def test_one_address_after_another_is_the_same_as_the_second_alone(project, second):
-    (project / "tools" / "test_copy.py").unlink()  # it names the first address
-    once = project.parent / "once"
-    shutil.copytree(project, once)
-    assert run(once, "set", second).returncode == 0
-    assert run(project, "set", "ann/order-book").returncode == 0
-    assert run(project, "set", second).returncode == 0
-    assert run(project, "check").returncode == 0
-    assert contents(project) == contents(once)
-
-
-def test_a_page_of_an_owner_has_no_second_part(project):
-    run(project, "set", "bob/bob.github.io")
-    assert "https://bob.github.io/one.html" in (project / "README.md").read_text()
-    run(project, "set", "ann/order-book")
-    assert "https://ann.github.io/order-book/one.html" in (project / "README.md").read_text()
-
-
-def test_set_reaches_a_file_that_came_in_later(project):
-    run(project, "set", "ann/order-book")
+    assert {name: text.decode() for name, text in after.items() if text != before[name]} == {
+        "pyproject.toml": PYPROJECT.replace(PLACEHOLDER, "ann/order-book"),
+        "README.md": expected,
+        "book/one.ipynb": "git+https://x/ann/order-book",
+        "docs/ünïcode name.md": "see ann/order-book\r\n",
+    }
     write(project, "late.md", PLACEHOLDER)
-    assert run(project, "set", "ann/order-book").stdout.endswith("1 file changed\n")
-    assert (project / "late.md").read_text() == "ann/order-book"
+    tool.set_address("ann/order-book")
+    assert capsys.readouterr().out == "set-repository: the address is ann/order-book; 1 file changed\n"
+    assert contents(project) == after | {"late.md": b"ann/order-book"}
 
 
-def test_set_keeps_file_modes_and_links(project):
-    script = project / "run.sh"
+@pytest.mark.parametrize("second", [f"bob/{NAME}", f"{NAME}/{NAME}", "bob/bob.github.io"])
+def test_one_address_after_another_is_the_same_as_the_second_alone(project, tool, second):
+    (project / "tools" / "test_copy.py").unlink()  # it names the first address
+    once = Path(shutil.copytree(project, project.parent / "once"))
+    load("repository", once / "tools").set_address(second)
+    tool.set_address("ann/order-book")
+    tool.set_address(second)
+    tool.check()
+    assert contents(project) == contents(once)
+    pages = "bob.github.io" if second == "bob/bob.github.io" else second.replace("/", ".github.io/")
+    assert f"https://{pages}/one.html" in (project / "README.md").read_text()
+
+
+def test_set_keeps_file_modes_and_links_and_passes_over_deleted_files(project, tool):
     write(project, "run.sh", f"#!/bin/sh\n# {PLACEHOLDER}\n")
-    script.chmod(0o755)
-    outside = project.parent / "outside.md"
-    outside.write_text(PLACEHOLDER)
-    (project / "link.md").symlink_to(outside)
-    run(project, "set", "ann/order-book")
-    assert script.stat().st_mode & 0o777 == 0o755
-    assert outside.read_text() == PLACEHOLDER
-
-
-def test_a_deleted_file_is_passed_over(project):
+    (project / "run.sh").chmod(0o755)
+    write(project.parent, "outside.md", PLACEHOLDER)
+    (project / "link.md").symlink_to(project.parent / "outside.md")
     (project / "README.md").unlink()
-    assert run(project, "set", "ann/order-book").returncode == 0
+    tool.set_address("ann/order-book")
+    assert (project / "run.sh").stat().st_mode & 0o777 == 0o755
+    assert (project.parent / "outside.md").read_text() == PLACEHOLDER
 
 
 @pytest.mark.parametrize(
@@ -192,92 +148,59 @@ def test_a_deleted_file_is_passed_over(project):
         ("tools/repository.py", "also a path"),
     ],
 )
-def test_set_refuses_what_is_not_an_address(project, given, why):
+def test_set_refuses_what_is_not_an_address(project, tool, given, why):
     before = contents(project)
-    assert_refused(run(project, "set", given), why, "make set-repository REPOSITORY=owner/name")
+    said = refused(tool.set_address, given)
+    assert why in said and "make set-repository REPOSITORY=owner/name" in said
     assert contents(project) == before
 
 
 @pytest.mark.parametrize("given", ["a/b", "a" * 39 + "/" + "b" * 100, "A-1/.github", "0x/pos_embed.v2"])
-def test_set_takes_every_address_that_github_allows(project, given):
-    assert run(project, "set", given).returncode == 0
-    assert run(project, "check").returncode == 0
-
-
-def test_check_fails_while_the_address_is_the_placeholder(project):
-    assert_refused(
-        run(project, "check"),
-        f"publishing: the repository address is still {PLACEHOLDER}; run make set-repository REPOSITORY=owner/name",
-    )
-
-
-def test_check_passes_once_the_address_is_set(project):
-    run(project, "set", "ann/order-book")
-    result = run(project, "check")
-    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+def test_set_takes_every_address_that_github_allows(tool, given):
+    assert str(tool.parse(given)) == given
 
 
 @pytest.mark.parametrize("text", [PLACEHOLDER, f"https://{OWNER}.github.io/{NAME}/", f"%2F{OWNER}%2F{NAME}"])
-def test_check_names_the_files_that_still_have_the_placeholder(project, text):
-    run(project, "set", "ann/order-book")
-    write(project, "late.md", text)
+def test_check_fails_while_the_placeholder_is_anywhere(project, tool, text):
+    form = "make set-repository REPOSITORY=owner/name"
+    assert refused(tool.check) == f"publishing: the repository address is still {PLACEHOLDER}; run {form}"
+    tool.set_address("ann/order-book")
+    tool.check()
     write(project, "book/two.md", text)
-    command = "make set-repository REPOSITORY=ann/order-book"
-    assert_refused(run(project, "check"), "publishing:", "book/two.md", "late.md", command)
+    said = refused(tool.check)
+    assert "still in book/two.md; run make set-repository REPOSITORY=ann/order-book" in said
 
 
-@pytest.mark.parametrize("command", [["set", "ann/order-book"], ["check"]])
 @pytest.mark.parametrize(
     ("pyproject", "why"),
     [
-        (None, "has no [project.urls] Repository"),
-        ("[project]\n", "has no [project.urls] Repository"),
         ("project = 1\n", "has no [project.urls] Repository"),
         ("[project", "has no [project.urls] Repository"),
         ('[project.urls]\nRepository = "https://example.org/x"\n', "it must read https://github.com/owner/name"),
     ],
 )
-def test_a_pyproject_without_the_address_is_named(project, command, pyproject, why):
-    path = project / "pyproject.toml"
-    path.unlink() if pyproject is None else path.write_text(pyproject)
-    assert_refused(run(project, *command), "pyproject.toml", why)
+def test_a_pyproject_without_the_address_is_named(project, tool, pyproject, why):
+    write(project, "pyproject.toml", pyproject)
+    assert why in refused(tool.check) and why in refused(tool.set_address, "ann/order-book")
 
 
-def test_without_git_or_outside_of_it_one_line_says_so(project):
-    assert_refused(run(project, "set", "ann/order-book", PATH=""), "git is needed")
-    shutil.rmtree(project / ".git")
-    assert_refused(run(project, "set", "ann/order-book"), "git could not list")
-
-
-def test_an_interrupted_set_can_be_run_again(project, monkeypatch):
+def test_an_interrupted_set_can_be_run_again(project, tool, monkeypatch):
     """pyproject.toml is written last, so the address to replace is still known."""
-    tool = load(project)
 
     def refuse(path, content):
         raise PermissionError(13, "Permission denied")
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "write_bytes", refuse)
-        with pytest.raises(SystemExit, match="cannot write README.md: Permission denied; free it and run this again"):
-            tool.set_address("ann/order-book")
-    assert (project / "pyproject.toml").read_text() == PYPROJECT
+        said = refused(tool.set_address, "ann/order-book")
+    assert said.endswith("cannot write README.md: Permission denied; free it and run this again")
     assert [path.name for path in tool.files()][-1] == "pyproject.toml"
-    assert run(project, "set", "ann/order-book").returncode == 0
-    assert run(project, "check").returncode == 0
+    tool.set_address("ann/order-book")
+    tool.check()
 
 
-def test_a_file_that_cannot_be_read_is_named(project, monkeypatch):
-    def refuse(path):
-        raise PermissionError(13, "Permission denied")
-
-    tool = load(project)
-    monkeypatch.setattr(Path, "read_bytes", refuse)
-    with pytest.raises(SystemExit, match="cannot read .*: Permission denied"):
-        tool.set_address("ann/order-book")
-
-
-@pytest.mark.parametrize("arguments", [[], ["set"], ["set", "-ann/book"], ["check", "ann/book"], ["get"]])
-def test_wrong_use_shows_the_usage(project, arguments):
-    result = run(project, *arguments)
-    assert result.returncode == 2
-    assert result.stderr.startswith("usage:")
+def test_without_git_or_outside_of_it_one_line_says_so(project, tool, monkeypatch):
+    shutil.rmtree(project / ".git")
+    assert "git could not list" in refused(tool.set_address, "ann/order-book")
+    monkeypatch.setenv("PATH", "")
+    assert "git is needed" in refused(tool.set_address, "ann/order-book")

@@ -1,0 +1,123 @@
+"""What is kept of a run, and the page of the book that shows it."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import platform
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from importlib.metadata import version
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from . import ROOT
+from .case import Row
+
+RESULTS, PAGE = ROOT / "results" / "benchmarks.json", ROOT / "book" / "benchmarks.md"
+PACKAGES = ("posembed", "torch", "transformers", "x-transformers", "rotary-embedding-torch", "numpy")
+OPENING = """\
+% Made by `python -m benchmarks --page` from results/benchmarks.json.
+
+# Benchmarks
+
+Time and memory beside other libraries, measured in one run on {date}: {where}, {versions}.
+Candidates take turns within a round. A ratio is a candidate's time divided by posembed's in the same round, the median
+over all rounds: 2.00 is twice as slow. Memory is the peak of one call beyond its inputs. The error is the largest
+difference from the same in float64, divided by the largest number there. Times on a shared machine are noisy;
+`make bench` repeats them on yours, and `results/benchmarks.json` has every round.
+"""
+TITLES = {
+    "sinusoidal": "Sinusoidal tables",
+    "rope": "Rotary positions",
+    "bias": "Biases",
+    "attention": "Attention",
+}
+NOTES = {
+    "rope": "Queries and keys are turned. `half` and `interleaved` are the two ways to pair columns. The angles are "
+    "computed in the call, as in a model's first layer. `forward+backward` adds the gradients.\n",
+    "bias": "A bias is one number for each offset and head, laid out as the matrix that is added to the logits; the "
+    "number in a title is that of queries and of keys.\n",
+    "attention": "`layer` is a whole attention layer with its projections, `function` the attention of queries, keys "
+    "and values alone; then come the scheme, causal or bidirectional, and whether gradients are computed. A bias is "
+    "made in each call, or at hand from an earlier one.\n",
+}
+# A wide table: phones scroll it, and book/_ext/page_repairs.py lets a keyboard reach it.
+COLUMNS = ("who", "time", "ratio", "memory", "error")
+
+
+def write(path: Path, rows: Sequence[Row], settings: Mapping[str, Any]) -> None:
+    """Keep a run, whole or not at all: when, where, with what, how, and every row; six digits of each number."""
+    info = Path("/proc/cpuinfo")
+    found = re.search(r"^model name\s*:\s*(.+)$", info.read_text(), re.M) if info.exists() else None
+    document = {
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="minutes"),
+        "machine": {
+            "cpu": found[1].strip() if found else platform.processor() or platform.machine(),
+            "cores": os.cpu_count(),
+            "instructions": torch.backends.cpu.get_cpu_capability(),
+            "platform": f"{platform.system()} {platform.machine()}",
+            "threads": torch.get_num_threads(),
+        },
+        "versions": {"python": platform.python_version()} | {name: version(name) for name in PACKAGES},
+        "settings": dict(settings),
+        "rows": json.loads(
+            json.dumps([asdict(row) for row in rows]), parse_float=lambda digits: float(f"{float(digits):.6g}")
+        ),
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    half = path.with_suffix(".half")
+    half.write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    half.replace(path)
+
+
+def render(document: Mapping[str, Any]) -> str:
+    """The page, from the run as it is stored."""
+    machine = document["machine"]
+    where = f"{machine['cpu']}, {machine['platform']}, {machine['threads']} thread"
+    versions = ", ".join(f"{name} {number}" for name, number in document["versions"].items() if name != "posembed")
+    parts = [OPENING.format(date=document["date"][:10], where=where, versions=versions)]
+    for work, rows in groupby(document["rows"], key=lambda row: row["work"]):
+        parts += [f"## {TITLES[work]}\n", *([NOTES[work]] if work in NOTES else [])]
+        parts += [case(name, list(group)) for name, group in groupby(rows, key=lambda row: row["case"])]
+    return "\n".join(parts)
+
+
+def case(name: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    """One table, with what it was to show."""
+    head = f":::{{table}}\n:class: wide\n\n{_line(COLUMNS)}{_line(['---'] * len(COLUMNS))}"
+    lines = (
+        f"- {goal['goal']}: {goal['figure']}, **{'met' if goal['met'] else 'not met'}**.\n"
+        for row in rows
+        for goal in row["goals"]
+    )
+    return f"### {name}\n\n{head}{''.join(map(line, rows))}:::\n\n{''.join(lines)}"
+
+
+def line(row: Mapping[str, Any]) -> str:
+    """One candidate, as a line of the table."""
+    if row["failed"]:
+        return _line([row["candidate"], row["failed"].replace("|", "/"), "", "", ""])
+    ratio = "" if row["ratio"] is None else f"{row['ratio']:,.{0 if row['ratio'] >= 100 else 2}f}"
+    digit, exponent = f"{row['error']:.0e}".split("e")
+    error = f"{digit}×10<sup>{int(exponent)}</sup>".replace("-", "−") if row["error"] else "0"
+    time = _in_unit(row["median"], {"s": 1, "ms": 1e-3, "µs": 1e-6})
+    memory = _in_unit(row["memory"], {"GiB": 2**30, "MiB": 2**20, "KiB": 2**10})
+    return _line([row["candidate"], time, ratio, memory, error])
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "|" + "|".join(f" {cell} " if cell else " " for cell in cells) + "|\n"
+
+
+def _in_unit(number: float | None, units: Mapping[str, float]) -> str:
+    """Three digits in the largest unit of which there is one; a number and its unit stay on one line."""
+    if number is None:
+        return ""
+    unit = next((unit for unit, each in units.items() if number >= each), [*units][-1])
+    return f"{float(f'{number / units[unit]:.3g}'):g}\u00a0{unit}"

@@ -1,0 +1,14 @@
+"""Loads a tool of tools/, which are scripts and no package."""
+
+import importlib.util
+from pathlib import Path
+
+TOOLS = Path(__file__).resolve().parents[2] / "tools"
+
+
+def load(name, folder=TOOLS):
+    """A fresh copy of a tool, whose names a test may change."""
+    spec = importlib.util.spec_from_file_location(f"tool_{name}", Path(folder) / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
