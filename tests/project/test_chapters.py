@@ -102,21 +102,18 @@ def test_the_book_shows_what_a_chapter_prints_here_where_that_is_something_else(
     assert "book: one prints something else here than it stores" in capsys.readouterr().out
 
 
-def test_what_is_stored_has_no_traces_of_the_machine_and_no_warnings(tool):
+def test_what_is_stored_has_alt_texts_and_no_traces_of_the_machine_and_no_warnings(tool):
     cell = new_code_cell("1", metadata={"execution": {"iopub.execute_input": "2026-01-01"}, "tags": ["hide-input"]})
+    png = new_output("display_data", data={"image/png": ""}, metadata={"image/png": {"alt": "A line."}})
+    cell.outputs = [png]
     notebook = new_notebook(cells=[cell], metadata={"widgets": {}, "kernelspec": {"name": "mine", "display_name": "M"}})
     tool.tidy(notebook)
     assert set(notebook.metadata) == {"kernelspec", "language_info"}
     assert notebook.metadata.kernelspec.name == "python3"
-    assert cell.metadata == {"tags": ["hide-input"]} and cell.id == "cell-00"
+    # Where the book's renderer reads the alt text of a figure.
+    assert cell.metadata == {"tags": ["hide-input"], "mystnb": {"image": {"alt": "A line."}}}
+    assert cell.id == "cell-00"
     tool.complain(notebook)
     cell.outputs = [new_output("stream", name="stderr", text="careful\n")]
     with pytest.raises(SystemExit, match="careful"):
         tool.complain(notebook)
-
-
-def test_the_alt_text_of_a_figure_is_stored_for_the_book(tool):
-    png = new_output("display_data", data={"image/png": ""}, metadata={"image/png": {"alt": "A line."}})
-    cell = new_code_cell("draw()", outputs=[png])
-    tool.tidy(new_notebook(cells=[cell]))
-    assert cell.metadata == {"mystnb": {"image": {"alt": "A line."}}}

@@ -32,20 +32,12 @@ def lines(text):
 PINS = [Requirement(line) for line in lines(LOCK)]
 
 
-def group(name):
-    """The requirements of a dependency group, its included groups resolved."""
-    for item in PYPROJECT["dependency-groups"][name]:
-        if isinstance(item, dict):
-            yield from group(item["include-group"])
-        else:
-            yield item
-
-
 def declared():
     """Every requirement that pyproject.toml states, with the place that states it."""
     places = {"dependencies": PYPROJECT["project"]["dependencies"]} | PYPROJECT["project"]["optional-dependencies"]
-    places |= {name: group(name) for name in PYPROJECT["dependency-groups"]}
-    return [(place, Requirement(text)) for place, texts in places.items() for text in texts]
+    places |= PYPROJECT["dependency-groups"]
+    # A group that is included is there by its own name.
+    return [(place, Requirement(text)) for place, texts in places.items() for text in texts if isinstance(text, str)]
 
 
 def machine(python, platform):
