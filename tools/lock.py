@@ -18,16 +18,8 @@ CUDA_PREFIXES = ("cuda-", "nvidia-", "triton")
 
 def main():
     command = [sys.executable, "-m", "uv", "pip", "compile", "--universal", "--python-version", "3.11", "--quiet"]
-    command += [
-        "--no-annotate",
-        "--no-header",
-        "--constraints",
-        "-",
-        "--all-extras",
-        "--group",
-        "dev",
-        "pyproject.toml",
-    ]
+    command += ["--no-annotate", "--no-header", "--constraints", "-"]
+    command += ["--all-extras", "--group", "dev", "pyproject.toml"]
     # uv's output would name the index when one is configured; the pins alone are kept.
     result = subprocess.run(command, cwd=ROOT, input=TORCH, capture_output=True, text=True)
     if result.returncode:

@@ -104,9 +104,10 @@ class Progress:
             self.here += ".metadata" not in line
 
     def __str__(self):
+        total = max(self.total, self.found)
         if self.unpacking:
-            return f"set-up: unpacking {max(self.total, self.found)} packages"
-        return f"set-up: {self.here} of {max(self.total, self.found)} packages"
+            return f"set-up: unpacking {total} package{'s' * (total != 1)}"
+        return f"set-up: {self.here} of {total} packages" if total else "set-up: reading what is asked for"
 
 
 def show(progress, running, stream=None):

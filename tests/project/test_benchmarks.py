@@ -1,7 +1,6 @@
 """The benchmarks run, agree with float64 and keep every number. No test here depends on how long anything takes."""
 
 import json
-import os
 from dataclasses import fields
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import torch
 from benchmarks import __main__ as command
 from benchmarks import goals, page
 from benchmarks.case import Candidate, Case, Row, said
-from benchmarks.measure import interleaved, measure
+from benchmarks.measure import measure
 
 TWO = torch.full((2,), 2.0)
 
@@ -33,7 +32,6 @@ def test_every_candidate_of_a_quick_run_agrees_with_float64_and_has_all_numbers(
         assert row["median"] > 0 and row["ratio"] > 0 and row["seconds"]
         assert (row["memory"] is None) is not Path("/proc/self/clear_refs").exists()
         assert not row["goals"] or row["candidate"].startswith("posembed")
-    assert str(Path.home()) + os.sep not in path.read_text()
     assert capfd.readouterr().out.count("### ") == len({row["case"] for row in rows})
 
 
@@ -58,20 +56,11 @@ def test_a_peer_that_fails_becomes_a_row_with_its_message():
     )
 
 
-@pytest.mark.parametrize(("answer", "error", "agrees"), [(TWO, 0.0, True), (TWO + 0.5, 0.25, False)])
-def test_the_error_is_that_of_the_worst_number(answer, error, agrees):
-    row = measure(case(lambda given: lambda: answer), seconds=0, most_rounds=3)[1]
-    assert (row.error, row.agrees) == (error, agrees)
+def test_an_answer_that_is_off_or_of_another_shape_is_seen():
+    ours, theirs = measure(case(lambda given: lambda: TWO + torch.tensor([0.0, 0.5])), seconds=0, most_rounds=3)
+    assert (ours.error, ours.agrees, theirs.error, theirs.agrees) == (0.0, True, 0.25, False)
     short = measure(case(lambda given: lambda: TWO[:1]), seconds=0, most_rounds=3)[1]
     assert short.failed == "ValueError: the answer has shape (1,), the reference (2,)"
-
-
-def test_calls_take_turns():
-    calls = []
-    names = {name: lambda name=name: calls.append(name) for name in ("one", "two")}
-    times = interleaved(names, {"one": 1.0, "two": 1.0}, seconds=0, most_rounds=9)
-    assert [sorted(calls[at : at + 2]) for at in range(0, len(calls), 2)] == [["one", "two"]] * 3
-    assert [len(each) for each in times.values()] == [3, 3]
 
 
 def measured(candidate, ratio=None, memory=None, error=None):

@@ -18,13 +18,10 @@ def test_the_python_of_the_readme_prints_what_its_comments_say(capsys):
     assert capsys.readouterr().out.splitlines() == expected
 
 
-def test_the_commands_of_the_readme_are_in_the_makefile():
+def test_the_commands_and_files_of_the_readme_are_there():
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     named = set(re.findall(r"\bmake ([a-z-]+)", README))
-    assert {"book", "test", "serve", "help"} <= named <= targets
-
-
-def test_the_files_that_the_readme_links_to_are_there():
+    assert {"book", "test", "test-all", "serve", "help"} <= named <= targets
     linked = re.findall(r"\]\((?!https?://)([^)#]+)\)", README)
     assert linked
     assert [path for path in linked if not (ROOT / path).is_file()] == []

@@ -84,7 +84,7 @@ def test_a_release_waits_for_the_tests_and_uses_trusted_publishing():
 
 
 @each_workflow
-def test_permissions_and_time_are_the_least_that_will_do(name):
+def test_permissions_and_time_are_the_least_that_will_do_and_actions_are_pinned(name):
     workflow = WORKFLOWS[name]
     assert workflow["permissions"] == {"contents": "read"}
     for job_name, job in workflow["jobs"].items():
@@ -93,27 +93,18 @@ def test_permissions_and_time_are_the_least_that_will_do(name):
         writes = {scope for scope, access in granted.items() if access != "read"}
         allowed = {"deploy": {"pages", "id-token"}, "publish": {"id-token"}}.get(job_name, set())
         assert writes == allowed, f"{name}/{job_name}"
-
-
-@each_workflow
-def test_actions_are_pinned_and_checkouts_keep_no_credentials(name):
-    named = [step["uses"] for step in all_steps(WORKFLOWS[name]) if "uses" in step]
-    assert [use for use in named if not re.fullmatch(r"[\w.-]+/[\w.-]+@(release/)?v\d+", use)] == []
-    for step in all_steps(WORKFLOWS[name]):
-        if step.get("uses", "").startswith("actions/checkout@"):
-            assert step["with"]["fetch-depth"] == 0
-            assert step["with"]["persist-credentials"] is False
+    for step in (step for step in all_steps(workflow) if "uses" in step):
+        assert re.fullmatch(r"[\w.-]+/[\w.-]+@(release/)?v\d+", step["uses"])
+        if step["uses"].startswith("actions/checkout@"):
+            assert (step["with"]["fetch-depth"], step["with"]["persist-credentials"]) == (0, False)
 
 
 @each_workflow
 def test_scripts_are_bash_take_nothing_from_the_event_and_call_what_exists(name):
     """What a stranger can write, such as a branch's name, must not become part of a script."""
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    for script in (step.get("run", "") for step in all_steps(WORKFLOWS[name])):
-        assert "${{" not in script
-        result = subprocess.run(["bash", "-n"], input=script, check=False, capture_output=True, text=True)
-        assert result.stderr == ""
-        for target in re.findall(r"\bmake ([\w-]+)", script):
-            assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
-        for tool in re.findall(r"\btools/\w+\.py", script):
-            assert (ROOT / tool).is_file(), tool
+    script = "\n".join(step.get("run", "") for step in all_steps(WORKFLOWS[name]))
+    assert "${{" not in script
+    assert subprocess.run(["bash", "-n"], input=script, capture_output=True, text=True).stderr == ""
+    assert set(re.findall(r"\bmake ([\w-]+)", script)) <= set(re.findall(r"^([\w-]+):", makefile, re.MULTILINE))
+    assert all((ROOT / tool).is_file() for tool in re.findall(r"\btools/\w+\.py", script))
