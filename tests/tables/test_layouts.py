@@ -218,7 +218,11 @@ def test_old_configs_name_every_known_type_by_a_class():
 # Several, none, and those of a layout that is not known.
 
 TWO = {"model.encoder.embed_positions.weight": (20, 8), "model.decoder.embed_positions.weight": (30, 8)}
-OPENAI = {"positional_embedding": (77, 8), "visual.positional_embedding": (50, 8), "visual.conv1.weight": (8, 3, 32, 32)}
+OPENAI = {
+    "positional_embedding": (77, 8),
+    "visual.positional_embedding": (50, 8),
+    "visual.conv1.weight": (8, 3, 32, 32),
+}
 
 
 def test_the_part_chooses():

@@ -54,7 +54,9 @@ def holder(**attributes):
 
 def test_a_table_in_a_module_of_ones_own_is_found_once():
     shared = nn.Embedding(7, 4)
-    model = nn.ModuleDict({"encoder": holder(pos_emb=shared), "decoder": holder(pos_emb=shared, rotary=nn.Linear(2, 2))})
+    model = nn.ModuleDict(
+        {"encoder": holder(pos_emb=shared), "decoder": holder(pos_emb=shared, rotary=nn.Linear(2, 2))}
+    )
     found = find_position_rows(model)
     assert (found.name, found.offset, found.parameter) == ("encoder.pos_emb", 0, shared.weight)
     frequencies = holder(shared_image_embedding=holder(positional_embedding=nn.Parameter(torch.zeros(2, 8))))  # SAM's

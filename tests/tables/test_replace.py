@@ -129,7 +129,10 @@ def test_a_shuffle_follows_its_seed_and_is_never_the_identity(n_rows):
 
 ROWS = (18, 16)
 BAD_TABLES = {
-    "with the rows before position 0": (torch.zeros(20, 16), "(20, 16), but embeddings.position_embeddings needs (18, 16)"),
+    "with the rows before position 0": (
+        torch.zeros(20, 16),
+        "(20, 16), but embeddings.position_embeddings needs (18, 16)",
+    ),
     "one row for all": (torch.zeros(1, 16), "needs (18, 16) (without the 2 rows before position 0)"),
     "three axes": (torch.zeros(1, 18, 16), "shape (1, 18, 16)"),
     "NaN": (torch.zeros(ROWS).index_fill(0, torch.tensor([3]), torch.nan), "NaN or infinity"),

@@ -10,7 +10,7 @@ from made_files import one_line
 
 from posembed import sinusoidal
 from posembed.errors import PositionTableError
-from posembed.tables import PositionTable, load_table
+from posembed.tables import PositionTable
 from posembed.tables.table import MISSED, TOO_NEAR
 
 
