@@ -91,8 +91,8 @@ def test_what_a_damaged_library_keeps_from_being_looked_at(endpoint, monkeypatch
         raise ImportError("libcudart.so: cannot open")
 
     endpoint("http://127.0.0.1:9")
-    homes = {"installed_folder": "posembed.pretrained", "cache_folder": "posembed.tables._cache"}
-    monkeypatch.setattr(f"{homes.get(name, 'posembed.tables._hub')}.{name}", damaged)
+    home = "posembed.pretrained" if name == "installed_folder" else "posembed.tables.hub"
+    monkeypatch.setattr(f"{home}.{name}", damaged)
     broken = [check for check in all_checks() if check.state == "broken"]
     assert [check.found for check in broken] == ["cannot be looked at: libcudart.so: cannot open"]
 
@@ -186,7 +186,7 @@ def test_a_hub_that_does_not_answer(endpoint, address, said):
 def test_a_hub_that_hangs_is_not_waited_for(endpoint, monkeypatch):
     never = threading.Event()
     endpoint("http://127.0.0.1:9")
-    monkeypatch.setattr("posembed.tables._hub._ask", lambda *_: never.wait(30) and None)
+    monkeypatch.setattr("posembed.tables.hub._ask", lambda *_: never.wait(30) and None)
     found = check_hub(patience=0.01)
     never.set()
     assert (found.state, found.found) == ("missing", "http://127.0.0.1:9: no answer within 0.01 s")
