@@ -176,7 +176,8 @@ def _of_zip(file: File) -> dict[str, Entry]:
 def _numbers(archive: zipfile.ZipFile, file: File, record: str, tensor: Tensor, span: int) -> Tensor:
     """The numbers of a tensor of which `span` of a record are a part."""
     data = bytearray(_record(archive, file, record, LARGEST_TABLE))
-    numbers = torch.frombuffer(data, dtype=tensor.dtype, count=span, offset=int(tensor.storage_offset()) * tensor.itemsize)
+    begin = int(tensor.storage_offset()) * tensor.itemsize
+    numbers = torch.frombuffer(data, dtype=tensor.dtype, count=span, offset=begin)
     return numbers.as_strided(tensor.shape, tensor.stride())
 
 
