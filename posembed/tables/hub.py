@@ -170,7 +170,8 @@ class HubFiles(CheckpointFiles):
             sleep(wait)
 
     def _in_words(self, error: Exception, filename: str) -> Exception:
-        kinds, at, response = self._hub.errors, f"{hub_address()}/{self.source}", getattr(error, "response", None)
+        kinds, at = self._hub.errors, f"{hub_address()}/{self.source}"
+        response: Any = getattr(error, "response", None)
         # Not what the storage behind the hub lacks.
         if _status(error) == 404 and not response.history and "x-error-code" not in response.headers:
             return FileNotFoundError(filename)

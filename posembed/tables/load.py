@@ -145,14 +145,14 @@ def _of_name(
 ) -> PositionTable:
     """The table of what a text names: a path, a folder in POSEMBED_CHECKPOINTS, or a repository on the hub."""
     text, folder = str(source), os.environ.get(VARIABLE)
-    if text and _is_there(Path(source)):
+    if text and os.path.exists(source):  # noqa: PTH110  (Path.exists raises where a text cannot be a path)
         if revision:
             raise CheckpointError(f"{text} is a path on this machine, which has no revisions; leave out revision=")
         return _of_files(CheckpointFiles(text, Path(source)), *choice)
     if isinstance(source, Path) or not _ID.fullmatch(text):
         wanted = 'a file or folder here nor the name of a repository on the hub, as "gpt2" or "owner/name"'
         raise CheckpointNotFoundError(f"{text[:300]!r} is neither {wanted}")
-    if folder and not (revision or refresh) and _is_there(Path(folder, text)):
+    if folder and not (revision or refresh) and Path(folder, text).exists():
         return _of_files(CheckpointFiles(text, Path(folder, text)), *choice)
     # The hub's client is slow to import, and not needed for what is here.
     from .hub import HubFiles, keep, recall
@@ -163,16 +163,6 @@ def _of_name(
     if files.asked and not download:
         keep(table, branch, choice)
     return table
-
-
-def _is_there(path: Path) -> bool:
-    """Whether a file or folder is there; what cannot be a path, as a name of 5000 letters, is not."""
-    try:
-        return path.exists()
-    except PermissionError as error:
-        raise CheckpointError(f"{path} cannot be read: {error.strerror}") from error
-    except OSError:
-        return False
 
 
 def _of_files(files: CheckpointFiles, part: str | None, name: str | None, offset: int | None) -> PositionTable:

@@ -85,7 +85,7 @@ def live_tensors(model: nn.Module) -> Tensors:
 def live_config(model: nn.Module) -> dict[str, Any]:
     """A model's settings as config.json would have them, empty where it has none."""
     config = getattr(model, "config", None)
-    return config.to_dict() if hasattr(config, "to_dict") else {}
+    return dict(config.to_dict()) if config is not None and hasattr(config, "to_dict") else {}
 
 
 def live_rows(model: nn.Module, entry: Entry) -> PositionRows:

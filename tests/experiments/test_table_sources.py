@@ -20,7 +20,7 @@ from posembed.errors import CheckpointError, PositionTableError, ProbeInputError
 from posembed.experiments import stored_studies, study_table, table_studies
 from posembed.experiments import table_study as table_sources
 from posembed.pretrained import HUB_NAME, installed_folder
-from posembed.tables import _ranges
+from posembed.tables import hub as hub_of_tables
 
 N_POSITIONS = 40
 SIZES = {
@@ -165,7 +165,7 @@ def test_a_hub_that_is_not_there_is_asked_once_for_all(hub, waits, fault):
 
 
 def test_a_hub_that_goes_away_is_asked_once_more(hub, waits, monkeypatch):
-    monkeypatch.setattr(_ranges, "WAITS", ())
+    monkeypatch.setattr(hub_of_tables, "WAITS", ())
     hub.start()
     hub.faults = [On("roberta", answers(500)), On("gpt2", answers(500), after=1)]
     studies = table_studies(["FacebookAI/roberta-base", "google-bert/bert-base-uncased", "gpt2"])
