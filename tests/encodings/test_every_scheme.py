@@ -24,7 +24,6 @@ from small_schemes import (
 from torch import nn
 
 from posembed import scheme, schemes
-from posembed.encodings import RoPE
 from posembed.errors import EncodingInputError
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -62,14 +61,6 @@ def test_a_copy_does_the_same_and_stands_alone(kind, copied):
     for parameter in twin.parameters():
         parameter.data.zero_()
     assert_same(acts(made, x, q, k, positions), expected)
-
-
-@every_kind
-def test_a_state_is_all_that_a_scheme_has_learned(kind):
-    made, other, positions = build(kind, seed=1), build(kind, seed=2), torch.arange(7)
-    other.load_state_dict(made.state_dict(), strict=True)
-    assert_same(acts(other, *tokens(), positions), acts(made, *tokens(), positions))
-    assert set(made.state_dict()) == {name for name, _ in made.named_parameters()}
 
 
 # Formats.
@@ -158,16 +149,6 @@ def test_the_bias_is_the_same_at_a_million_in_bfloat16(kind, autocast):
         assert far.flatten(0, -2).unique(dim=1).shape[1] == 9
 
 
-@pytest.mark.parametrize("autocast", [False, True], ids=["cast", "autocast"])
-def test_fire_tells_the_nearest_keys_of_a_far_query_apart_in_bfloat16(autocast):
-    made = build("fire")
-    made = made if autocast else made.to(torch.bfloat16)
-    q, k = vectors(1, 2, 1, D_HEAD).bfloat16(), vectors(1, 2, 9, D_HEAD).bfloat16()
-    with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
-        far = made.bias(q, k, torch.tensor([1_000_000]), 999_992 + torch.arange(9))
-    assert far.flatten(0, -2).unique(dim=1).shape[1] == 9
-
-
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if not kind.startswith(("shaw", "cope"))])
 def test_autocast_changes_nothing(kind):
     """But for Shaw's and CoPE's product of queries with vectors, which is as exact as that of queries and keys."""
@@ -179,26 +160,6 @@ def test_autocast_changes_nothing(kind):
 
 
 # Other defaults.
-
-
-@pytest.fixture
-def float64_by_default():
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
-
-
-@every_kind
-def test_float64_as_the_default_format(kind, float64_by_default):
-    reference = build(kind).float()
-    made = build(kind, seed=1).float()
-    made.load_state_dict(reference.state_dict())
-    torch.set_default_dtype(torch.float32)
-    expected = acts(reference, *tokens(), torch.arange(7))
-    torch.set_default_dtype(torch.float64)
-    assert_same(acts(made, *tokens(), torch.arange(7)), expected, **ORDER)
-    in_float64 = acts(build(kind), *tokens(dtype=torch.float64), torch.arange(7))
-    assert all(result.dtype == torch.float64 for place, result in in_float64.items() if place != "bias")
 
 
 @every_kind
@@ -244,6 +205,7 @@ NEAR, ELSEWHERE = torch.arange(7), torch.tensor([0, 5, 60, 2, 2, 33, 1])
 
 
 @as_a_user
+@pytest.mark.slow
 @every_kind
 def test_torch_compile(kind):
     torch._dynamo.reset()
@@ -255,6 +217,7 @@ def test_torch_compile(kind):
 
 
 @as_a_user
+@pytest.mark.slow
 @every_kind
 def test_torch_export(kind):
     module, vectors_given = Everything(build(kind)), tokens()
@@ -277,6 +240,7 @@ def test_inductor():
 
 
 @as_a_user
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["learned", "learnable_sinusoidal", "rope", "rope, interleaved", "shaw", "t5", "fire"])
 def test_gradients_through_torch_compile(kind):
     torch._dynamo.reset()
@@ -321,15 +285,6 @@ def test_no_position(kind):
         assert done["bias"].shape[-3:] == (2, 0, 0)
         keys = vectors(2, 2, 5, D_HEAD)
         assert bias(build(kind), q, keys, none, positions).shape[-3:] == (2, 0, 5)
-
-
-@every_kind
-def test_a_single_head(kind):
-    x, q, k = tokens(n_heads=1)
-    done = acts(build(kind, n_heads=1), x, q, k, torch.arange(7))
-    assert done["rotate"].shape == (2, 1, 7, 16)
-    if "bias" in done:
-        assert done["bias"].shape in {(1, 7, 7), (2, 1, 7, 7)}
 
 
 @every_kind
@@ -420,85 +375,6 @@ def test_positions_of_every_integer_format(kind):
             assert_same(acts(made, *tokens(), positions.to(dtype)), expected)
 
 
-# Positions that are none.
-
-
-BAD_POSITIONS = {
-    "a list": ([0, 1, 2, 3, 4, 5, 6], "are a list; give a tensor, such as torch.arange(seq)"),
-    "a range": (range(7), "are a range; give a tensor"),
-    "nothing": (None, "are a NoneType; give a tensor"),
-    "floats": (torch.arange(7.0), "are torch.float32; they must be integers, such as torch.arange(seq)"),
-    "halves": (torch.arange(7).half(), "are torch.float16; they must be integers"),
-    "a mask": (torch.ones(7, dtype=torch.bool), "are torch.bool; they must be integers"),
-    "complex": (torch.arange(7).to(torch.complex64), "are torch.complex64; they must be integers"),
-    "a number": (torch.tensor(3), "have shape ()"),
-    "too few": (torch.arange(6), "have shape (6,)"),
-    "one": (torch.arange(1), "have shape (1,)"),
-    "too many": (torch.arange(8), "have shape (8,)"),
-    "another batch": (torch.arange(21).reshape(3, 7), "have shape (3, 7)"),
-    "too few in a batch": (torch.arange(12).reshape(2, 6), "have shape (2, 6)"),
-    "batch and sequence exchanged": (torch.arange(14).reshape(7, 2), "have shape (7, 2)"),
-    "a column": (torch.arange(7)[:, None], "have shape (7, 1)"),
-    "one for each head": (torch.arange(28).reshape(2, 2, 7), "have shape (2, 2, 7)"),
-}
-
-
-def uses(kind):
-    """Each way in which positions enter a scheme, with the name they have there."""
-    made, (x, q, k), good = build(kind), tokens(), torch.arange(7)
-    if kind in ADDING:
-        return {"positions": [lambda bad: made.add(x, bad)]}
-    if kind in ROTATING:
-        return {"positions": [lambda bad: made.rotate(q, bad), lambda bad: made.rotate_keys(k, bad)]}
-    return {
-        "positions": [lambda bad: bias(made, q, k, bad, good)],
-        "key_positions": [lambda bad: bias(made, q, k, good, bad)],
-    }
-
-
-# CoPE does not look at positions.
-@pytest.mark.bad_input
-@pytest.mark.parametrize("kind", ADDING + ROTATING + [kind for kind in BIASING if kind != "cope"])
-@pytest.mark.parametrize(("bad", "message"), BAD_POSITIONS.values(), ids=BAD_POSITIONS)
-def test_bad_positions_have_a_named_error_in_one_line(kind, bad, message):
-    for name, ways in uses(kind).items():
-        for way in ways:
-            with pytest.raises(EncodingInputError) as error:
-                way(bad)
-            assert f"{name} {message}" in str(error.value) and "\n" not in str(error.value)
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize("kind", ADDING + ROTATING)
-def test_an_error_says_which_positions_would_do(kind):
-    made = build(kind)
-    act, width = (made.add, 16) if kind in ADDING else (made.rotate, D_HEAD)
-    with pytest.raises(EncodingInputError, match=r"must be \[7\] or (\[1, 7\] or \[2, 7\]|\[2, 7\] or \[1, 7\])$"):
-        act(vectors(2, 7, width), torch.arange(6))
-    with pytest.raises(EncodingInputError, match=r"and the tokens \(7, \d+\); positions must be \[7\]$"):
-        act(vectors(7, width), torch.arange(14).reshape(2, 7))
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize(
-    ("bad", "message"),
-    [
-        (torch.arange(7), "have shape (7,); the last axis must be 2, one for each coordinate"),
-        (torch.arange(21).reshape(7, 3), "have shape (7, 3); the last axis must be 2"),
-        (torch.tensor(1), "have shape (); the last axis must be 2"),
-        (torch.arange(12).reshape(6, 2), "have shape (6,), and the tokens (2, 2, 7, 8)"),
-        (torch.arange(42).reshape(3, 7, 2), "have shape (3, 7)"),
-        (torch.arange(14.0).reshape(7, 2), "are torch.float32; they must be integers"),
-        ([[0, 1]] * 7, "are a list; give a tensor"),
-    ],
-    ids=str,
-)
-def test_bad_positions_on_several_axes(bad, message):
-    with pytest.raises(EncodingInputError) as error:
-        RoPE(8, axes=[4, 4]).rotate(vectors(2, 2, 7, 8), bad)
-    assert message in str(error.value) and "\n" not in str(error.value)
-
-
 @pytest.mark.bad_input
 @pytest.mark.parametrize("kind", ADDING + ROTATING + [kind for kind in BIASING if kind.startswith(("shaw", "cope"))])
 def test_a_wrong_width_has_a_named_error(kind):
@@ -509,7 +385,5 @@ def test_a_wrong_width_has_a_named_error(kind):
     elif kind in BIASING:
         ways = [lambda: bias(made, wide, wide, positions, positions)]
     for way in ways:
-        with pytest.raises(
-            EncodingInputError, match="(x is|heads are) 6 wide(, but this scheme was made for| and the table)"
-        ):
+        with pytest.raises(EncodingInputError, match="^the vectors are 6 wide, but this scheme was made for"):
             way()

@@ -54,20 +54,6 @@ def test_a_body_is_shared_and_a_config_makes_one():
     assert SpanPredictor(ENCODER).transformer.config == ENCODER
 
 
-def test_classes_can_be_learned():
-    """Whether a text begins with an even number."""
-    torch.manual_seed(0)
-    model = SequenceClassifier(ENCODER, 2, pooling="first")
-    optimizer = torch.optim.Adam(model.parameters(), 3e-3)
-    for _ in range(30):
-        ids = torch.randint(50, (64, 6))
-        loss = torch.nn.functional.cross_entropy(model(ids), ids[:, 0] % 2)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    assert loss < math.log(2) / 4
-
-
 @torch.no_grad()
 def test_spans_are_those_of_bert():
     torch.manual_seed(0)
@@ -104,11 +90,6 @@ def test_the_best_span(no_answer, longest):
     assert model.best(logits, longest=longest).tolist() == expected
     found_none = [pair == [0, 0] for pair in expected]
     assert any(found_none) and not all(found_none)
-
-
-def test_padding_is_never_in_an_answer():
-    start = torch.tensor([[0.0, 1.0, -math.inf, -math.inf]])
-    assert SpanPredictor(ENCODER).best(SpanLogits(start, start)).tolist() == [[1, 1]]
 
 
 def test_a_masked_model_starts_with_the_logits_of_its_words():
