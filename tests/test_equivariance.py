@@ -130,15 +130,6 @@ def test_the_sequence_may_be_on_any_axis(shape, seq_dim, verdict):
     assert check_equivariance(along(seq_dim)[verdict], tokens(*shape), seq_dim=seq_dim).verdict == verdict
 
 
-def test_an_order_of_another_axis_does_not_matter():
-    """Equivariant to its tokens, while it mixes channels and batch rows by their place."""
-    x = tokens(3, 5, D_MODEL)
-    fn = lambda x: (x.cumsum(dim=-1) + x.cumsum(dim=0)) * torch.arange(1.0, D_MODEL + 1)
-    assert check_equivariance(fn, x).verdict == "equivariant"
-    assert check_equivariance(fn, x, seq_dim=0).verdict == "neither"
-    assert check_equivariance(fn, x, seq_dim=2).verdict == "neither"
-
-
 def test_a_circular_convolution_is_told_from_a_set_function_though_every_shift_passes():
     x = tokens(2, 6, D_MODEL)
     for shift in range(6):
@@ -199,24 +190,6 @@ def test_the_default_tolerance_is_where_the_docstring_says(dtype, share):
     report = check_equivariance(wrong_by_a_share, x)
     assert report.tolerance == documented
     assert report.verdict == ("equivariant" if share < 1 else "neither")
-
-
-def test_a_given_tolerance_is_the_one_that_counts():
-    def wrong_by_a_percent(x):
-        x[:, 2] += 0.01 * x.abs().max()
-        return x
-
-    x = tokens(2, 5, D_MODEL)
-    assert check_equivariance(wrong_by_a_percent, x, tolerance=0.02).verdict == "equivariant"
-    assert check_equivariance(wrong_by_a_percent, x, tolerance=0.005).verdict == "neither"
-    assert check_equivariance(torch.relu, x, tolerance=0.0).verdict == "equivariant"
-
-
-def test_the_scale_of_the_output_does_not_matter():
-    x = tokens(2, 5, D_MODEL)
-    for scale in (1e-30, 1.0, 1e30):
-        assert check_equivariance(lambda x, s=scale: s * x.cumsum(dim=1), x).verdict == "neither"
-        assert check_equivariance(lambda x, s=scale: s * x.softmax(dim=1), x).verdict == "equivariant"
 
 
 # Exhaustive where it is small: over two tokens the swap is a shift, over three there are five other orders.
@@ -368,15 +341,3 @@ def assert_is_a_counterexample(fn, x, seq_dim, report):
     scale = max(before.abs().max().item(), after.abs().max().item())
     # Of the permutations tried another one may have the larger outputs, never smaller ones.
     assert abs(example.actual - example.expected) / scale >= report.max_error > report.tolerance
-
-
-def test_every_other_order_is_a_counterexample_for_a_function_of_the_place():
-    """The report's worst case is the worst of all orders, where all are tried."""
-    x = tokens(1, 4, 2, dtype=torch.float64)
-    fn = lambda x: x * torch.arange(4.0)[:, None]
-    report = check_equivariance(fn, x, n_permutations=23)
-    orders = [list(order) for order in itertools.permutations(range(4))]
-    worst = max(float((fn(x[:, order]) - fn(x)[:, order]).abs().max()) for order in orders)
-    scale = max(float(fn(x[:, order]).abs().max()) for order in orders)
-    assert report.n_permutations == 23
-    assert report.max_error == worst / scale

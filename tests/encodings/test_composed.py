@@ -4,7 +4,6 @@ import pytest
 import torch
 from small_schemes import bias, build, tokens, vectors
 
-from posembed import PositionScheme
 from posembed.encodings import (
     FIRE,
     KERPLE,
@@ -32,18 +31,6 @@ def test_additions_and_rotations_come_one_after_the_other():
     assert torch.equal(made.rotate(q, positions), xpos.rotate(rope.rotate(q, positions), positions))
     assert torch.equal(made.rotate_keys(k, positions), xpos.rotate_keys(rope.rotate(k, positions), positions))
     assert not made.biased and made.bias(q, k, positions, positions) is None
-
-
-def test_the_order_of_the_parts_is_the_order_of_the_acts():
-    class Doubling(PositionScheme):
-        def add(self, x, positions):
-            return 2 * x
-
-    x, positions = torch.ones(1, 2, 16), torch.arange(2)
-    learned = build("learned")
-    rows = learned.add(torch.zeros(1, 2, 16), positions)
-    torch.testing.assert_close((Doubling() + learned).add(x, positions), 2 * x + rows, rtol=0, atol=0)
-    torch.testing.assert_close((learned + Doubling()).add(x, positions), 2 * (x + rows), rtol=0, atol=0)
 
 
 def test_biases_are_summed():
@@ -80,14 +67,6 @@ def test_objectives_are_those_of_all_parts():
         assert (RoPE(8) + part).objectives == causal
     with pytest.raises(EncodingInputError, match="Composed is not defined for a bidirectional model"):
         (RoPE(8) + XPos(8)).check_objective(False)
-
-
-def test_positions_on_several_axes_and_on_one_do_not_go_together():
-    image = RoPE(8, axes=[4, 4])
-    for other in (Learned(4, 16), ALiBi(2), RoPE(8), RoPE(8, axes=[4, 2, 2])):
-        with pytest.raises(EncodingInputError, match="positions on several axes and another does not"):
-            image + other
-    assert (image + NoPos()).n_axes == (NoPos() + image + RoPE(8, axes=[2, 6])).n_axes == 2
 
 
 def test_the_mask_is_passed_on_to_those_that_read_it():

@@ -98,17 +98,6 @@ def test_it_starts_where_asked():
     assert FIRE(2).mlp[0].out_features == 32 and FIRE(2).start == 512
 
 
-def test_gradients_are_those_of_the_formula():
-    fire, positions = made(width=4, threshold=4.0).double(), torch.arange(6)
-    names, values = zip(*fire.named_parameters(), strict=True)
-
-    def bias(*values):
-        return torch.func.functional_call(fire, dict(zip(names, values, strict=True)), (positions,))
-
-    fire.forward = lambda positions: fire.bias(heads(6), heads(6), positions, positions)
-    assert torch.autograd.gradcheck(bias, values)
-
-
 def test_far_neighbours_are_told_apart_in_a_bfloat16_model_and_under_autocast():
     fire, positions = made().to(torch.bfloat16), torch.tensor([1_000_000])
     exact = made()

@@ -45,18 +45,6 @@ def test_offsets_of_short_integers_do_not_wrap_around(dtype):
     assert expected[1].tolist() == [[0, 200], [-200, 0]]
 
 
-@pytest.mark.parametrize("which", ["queries", "keys", "both"])
-def test_the_default_bias_of_batches_of_positions_is_that_of_each_row(which):
-    _, q, k = tokens(4)
-    one, many = torch.arange(4), torch.tensor([[0, 1, 2, 3], [50, 7, 9, 8]])
-    positions, key_positions = (one if which == "keys" else many), (one if which == "queries" else many)
-    together = Nearness().bias(q, k, positions, key_positions)
-    assert together.shape == (2, 2, 4, 4)
-    for row in range(2):
-        alone = [each[row] if each.ndim > 1 else each for each in (positions, key_positions)]
-        assert torch.equal(together[row], Nearness().bias(q[[row]], k[[row]], *alone))
-
-
 def test_a_scheme_is_biased_when_it_says_one_of_the_two_biases():
     class WithQueries(PositionScheme):
         def bias(self, q, k, positions, key_positions):

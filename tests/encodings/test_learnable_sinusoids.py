@@ -6,7 +6,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from small_schemes import vectors
 
 from posembed import sinusoidal
 from posembed.encodings import LearnableSinusoidal
@@ -43,15 +42,3 @@ def test_the_rows_are_sines_and_cosines_of_the_frequencies(layout, d_model):
         expected = [[(c if j % 2 else s)[j // 2] for j in range(d_model)] for s, c in zip(sines, cosines, strict=True)]
     rows = made.add(torch.zeros(1, 3, d_model), torch.tensor([-4, 0, 9]))[0]
     torch.testing.assert_close(rows, torch.tensor(expected), rtol=0, atol=2.0**-24)
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_the_gradient_of_the_frequencies(layout):
-    made, x = LearnableSinusoidal(5, layout=layout).double(), vectors(1, 3, 5, dtype=torch.float64)
-    positions = torch.tensor([0, 3, -7])
-
-    def added(frequencies):
-        return torch.func.functional_call(made, {"frequencies": frequencies}, (x, positions))
-
-    made.forward = made.add
-    assert torch.autograd.gradcheck(added, made.frequencies)

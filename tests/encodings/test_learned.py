@@ -10,9 +10,6 @@ from torch import nn
 from posembed.encodings import Learned
 from posembed.errors import PositionOutOfRangeError
 
-SIGNED = [torch.int8, torch.int16, torch.int32, torch.int64]
-UNSIGNED = [torch.uint8, torch.uint16, torch.uint32, torch.uint64]
-
 
 def test_each_token_gets_the_row_of_its_position():
     table, x, positions = vectors(9, 4), vectors(2, 3, 4, seed=1), torch.tensor([[5, 0, 8], [1, 1, 7]])

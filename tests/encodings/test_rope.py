@@ -129,15 +129,6 @@ def test_it_is_exact_in_float32_also_at_a_million(layout, dtype):
 # Gradients: the half layout has a backward pass of its own.
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("fraction", [1.0, 0.5])
-def test_gradients(layout, fraction):
-    rope, positions = RoPE(8, layout=layout, fraction=fraction), torch.tensor([[3, 1, 40], [0, 7, 2]])
-    x = vectors(2, 2, 3, 8, dtype=torch.float64).requires_grad_()
-    rotate = lambda x: rope.rotate(x, positions)
-    assert torch.autograd.gradcheck(rotate, x) and torch.autograd.gradgradcheck(rotate, x)
-
-
 # Shapes and memory.
 
 

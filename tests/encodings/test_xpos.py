@@ -121,10 +121,3 @@ def test_products_within_reach_are_exact_in_float32():
     product = XPos(64).rotate(q, positions) @ XPos(64).rotate_keys(k, positions).T
     # Sums of 64 products of numbers of about one, each rounded a few times.
     torch.testing.assert_close(product.double(), exact, rtol=0, atol=64 * 2.0**-22)
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_gradients(layout):
-    xpos, x = XPos(8, layout=layout), vectors(2, 3, 8, dtype=torch.float64).requires_grad_()
-    positions = torch.tensor([0, 30, 700])
-    assert torch.autograd.gradcheck(lambda x: (xpos.rotate(x, positions), xpos.rotate_keys(x, positions)), x)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from models.reference import CASES, D_HEAD, N_HEADS, attention, made
 
 from posembed import PositionScheme
-from posembed.errors import ModelInputError
+from posembed.errors import EncodingInputError, ModelInputError
 from posembed.models import attend
 
 # Sums of at most a few hundred products in float64, of numbers around one.
@@ -219,7 +219,7 @@ def test_dropout_drops_and_keeps_the_mean():
             "4 query heads cannot share 3 key heads",
         ),
         ({"k": torch.zeros(2, 4, 5, 6)}, "queries are 8 wide and keys 6"),
-        ({"v": torch.zeros(2, 4, 4, D_HEAD)}, "5 keys and 4 values"),
+        ({"v": torch.zeros(2, 4, 4, D_HEAD)}, "give one batch, and a value for each key"),
         ({"k": torch.zeros(3, 4, 5, D_HEAD)}, "batch"),
         ({"q": torch.zeros(4, 5, D_HEAD)}, "(batch, heads, seq, d_head)"),
         ({"attention_mask": torch.ones(2, 5)}, "attention_mask is torch.float32"),
@@ -229,13 +229,18 @@ def test_dropout_drops_and_keeps_the_mean():
         ({"attention_mask": [1, 1]}, "attention_mask is list"),
         ({"q": torch.zeros(2, 4, 6, D_HEAD), "positions": torch.arange(6)}, "6 queries and 5 keys"),
         ({"dropout": 1.5}, "dropout is 1.5"),
+        ({"positions": None}, "ALiBi has a bias; pass positions and key_positions"),
+        ({"positions": torch.arange(5.0)}, "positions are torch.float32"),
+        ({"positions": torch.arange(4)}, "positions have shape (4,)"),
+        ({"key_positions": torch.arange(7)}, "key_positions have shape (7,)"),
+        ({"scheme": made("alibi", True, n_heads=3, dtype=torch.float32)}, "bias of 3 heads, but there are 4"),
     ],
     ids=lambda value: value if isinstance(value, str) else ",".join(value),
 )
 def test_a_named_error_in_one_line(change, message):
     q, k, v = inputs(5, dtype=torch.float32)
     one, positions = made("alibi", True, dtype=torch.float32), torch.arange(5)
-    arguments = {"q": q, "k": k, "v": v, "positions": positions, "key_positions": positions} | change
-    with pytest.raises(ModelInputError) as error:
-        attend(**arguments, scheme=one, causal=True)
+    given = {"q": q, "k": k, "v": v, "scheme": one, "positions": positions, "key_positions": positions} | change
+    with pytest.raises((ModelInputError, EncodingInputError)) as error:
+        attend(**given, causal=True)
     assert message in str(error.value) and "\n" not in str(error.value)

@@ -220,15 +220,6 @@ def test_a_sliding_window_keeps_the_right_positions(name):
         assert difference(torch.stack(out.logits, 1), full) < CLOSE
 
 
-@pytest.mark.parametrize("kind", CAUSAL)
-def test_packed_texts_are_separate_ones(kind):
-    model, ids = build(kind), tokens(1, 9)
-    with use_scheme(model, made("shaw")):
-        packed = model(ids, position_ids=torch.tensor([[0, 1, 2, 3, 0, 1, 2, 3, 4]]), use_cache=False).logits
-        assert difference(packed[:, :4], model(ids[:, :4]).logits) < CLOSE
-        assert difference(packed[:, 4:], model(ids[:, 4:]).logits) < CLOSE
-
-
 @pytest.mark.parametrize("kind", FAMILIES)
 def test_positions_may_be_further_than_its_own_table_goes(kind):
     model, ids = build(kind), tokens(1, LENGTH + 10)
@@ -335,15 +326,6 @@ def test_training_changes_the_scheme_and_not_the_table_that_it_replaces(kind):
     assert not any(torch.equal(one.state_dict()[each], before[each]) for each in before)
     assert all(torch.equal(own.state_dict()[each], table[each]) for each in table)
     assert all(parameter.requires_grad for parameter in own.parameters())
-
-
-def test_a_frozen_scheme_or_table_stays_frozen():
-    model, ids = build("gpt2"), tokens()
-    model.transformer.wpe.requires_grad_(False)
-    one = made("t5").requires_grad_(False)
-    with use_scheme(model, one):
-        assert not any("position_scheme" in each for each in gradients(model, ids))
-    assert not model.transformer.wpe.weight.requires_grad
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "llama", "bert"])
@@ -547,23 +529,6 @@ def test_attention_that_no_scheme_has_a_place_for(name):
     model = build("llama")
     with use_scheme(model, "alibi"), pytest.raises(ModelInputError, match=f"LlamaAttention asks for {name}="):
         model(tokens(), **{name: 30.0})
-
-
-@pytest.mark.bad_input
-def test_inputs_that_do_not_fit():
-    model = build("gpt2")
-    with use_scheme(model, ALiBi(3)), pytest.raises(ModelInputError, match="3 heads, but there are 4"):
-        model(tokens())
-    with (
-        use_scheme(model, RoPE(16)),
-        pytest.raises(EncodingInputError, match="8 wide, but this scheme was made for 16"),
-    ):
-        model(tokens())
-    with use_scheme(model, "alibi"):
-        with pytest.raises(ModelInputError, match=r"shape \(1, 2, 7, 32\)"):
-            model(tokens()[None])
-        with pytest.raises(ValueError, match="input_ids"):
-            model.transformer()
 
 
 @pytest.mark.bad_input
