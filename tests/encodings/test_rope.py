@@ -148,7 +148,9 @@ def test_any_view_of_memory_is_turned(layout, view):
     x, positions = vectors(2, 3, 5, 8), torch.arange(5)
     given = view(x)
     assert torch.equal(given, x)
-    assert torch.equal(RoPE(8, layout=layout).rotate(given, positions), RoPE(8, layout=layout).rotate(x, positions))
+    turned = RoPE(8, layout=layout).rotate(given, positions)
+    # A processor may round a product before it adds, or not, as memory lies.
+    torch.testing.assert_close(turned, RoPE(8, layout=layout).rotate(x, positions), rtol=0, atol=1e-6)
     assert torch.equal(given, x)  # the input is left as it was
 
 
