@@ -13,34 +13,27 @@ import torch
 from rotary_embedding_torch import RotaryEmbedding, apply_rotary_emb
 from torch import Tensor, nn
 from transformers import (
-    Cohere2Config,
     CohereConfig,
     GlmConfig,
     GPTNeoXConfig,
-    Llama4TextConfig,
     LlamaConfig,
-    PixtralVisionConfig,
-    SmolLM3Config,
     T5Config,
 )
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from transformers.models.bloom import modeling_bloom as bloom
 from transformers.models.cohere import modeling_cohere as cohere
 from transformers.models.distilbert import modeling_distilbert as distilbert
-from transformers.models.falcon import modeling_falcon as falcon
 from transformers.models.glm import modeling_glm as glm
 from transformers.models.gpt_neox import modeling_gpt_neox as gpt_neox
 from transformers.models.gptj import modeling_gptj as gptj
 from transformers.models.llama import modeling_llama as llama
 from transformers.models.m2m_100 import modeling_m2m_100 as m2m_100
 from transformers.models.mpt import modeling_mpt as mpt
-from transformers.models.pixtral import modeling_pixtral as pixtral
 from transformers.models.qwen2_vl import modeling_qwen2_vl as qwen2_vl
-from transformers.models.qwen2_vl.configuration_qwen2_vl import Qwen2VLTextConfig, Qwen2VLVisionConfig
+from transformers.models.qwen2_vl.configuration_qwen2_vl import Qwen2VLVisionConfig
 from transformers.models.roformer import modeling_roformer as roformer
 from transformers.models.speecht5 import modeling_speecht5 as speecht5
 from transformers.models.t5 import modeling_t5 as t5
-from transformers.models.vjepa2 import modeling_vjepa2 as vjepa2
 from transformers.models.wav2vec2_bert import modeling_wav2vec2_bert as wav2vec2_bert
 from transformers.models.whisper import modeling_whisper as whisper
 from x_transformers import x_transformers
@@ -112,14 +105,6 @@ def t5_buckets_transformers(
     return t5.T5Attention._relative_position_bucket(offsets, bidirectional, n_buckets, max_distance)
 
 
-def t5_buckets_x_transformers(
-    offsets: Tensor, bidirectional: bool, n_buckets: int = 32, max_distance: int = 128
-) -> Tensor:
-    """x-transformers RelativePositionBias: the bucket of each offset."""
-    bucket = x_transformers.RelativePositionBias._relative_position_bucket
-    return bucket(offsets, not bidirectional, n_buckets, max_distance)
-
-
 def t5_bias_transformers(
     weight: Tensor, n_queries: int, n_keys: int, bidirectional: bool, max_distance: int = 128
 ) -> Tensor:
@@ -164,24 +149,9 @@ def alibi_slopes_x_transformers(n_heads: int) -> Tensor:
     return x_transformers.AlibiPositionalBias(n_heads).slopes.flatten()
 
 
-def alibi_bias_x_transformers(n_heads: int, positions: Tensor, key_positions: Tensor) -> Tensor:
-    """x-transformers AlibiPositionalBias: minus slope times distance on both sides, "heads query key"."""
-    return x_transformers.AlibiPositionalBias(n_heads).forward_custom_pos(positions, key_positions)
-
-
 def alibi_keys_bloom(n_heads: int, attention_mask: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
     """transformers bloom: slope times key position, "batch heads 1 key"; causal ALiBi up to a constant in each row."""
     return bloom.build_alibi_tensor(attention_mask, n_heads, dtype).unflatten(0, (-1, n_heads))
-
-
-def alibi_keys_falcon(n_heads: int, attention_mask: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
-    """transformers falcon: as in bloom, but multiplied in bfloat16, and Falcon then divides it by d_head^1/2."""
-    return falcon.build_alibi_tensor(attention_mask, n_heads, dtype).unflatten(0, (-1, n_heads))
-
-
-def alibi_keys_mpt(n_heads: int, n_keys: int) -> Tensor:
-    """transformers mpt: slope times key position, which is 0 for the last key and negative before, "heads 1 key"."""
-    return mpt.build_mpt_alibi_tensor(n_heads, n_keys)
 
 
 # RoPE (Su et al. 2021). Entry i turns with entry i + d_head/2 in the half layout, 2i with 2i + 1 in the interleaved.
@@ -259,21 +229,7 @@ def rope_glm(x: Tensor, positions: Tensor, base: float = 10000.0, fraction: floa
     return glm.apply_rotary_pos_emb(x, x, *rotary(x, _batched(positions)))[0]
 
 
-def rope_vjepa2(x: Tensor, positions: Tensor) -> Tensor:
-    """transformers vjepa2: pairs are interleaved but angles in the half layout, so this is no rotation; base 10000."""
-    return vjepa2.rotate_queries_or_keys(x, positions)
-
-
 # RoPE on several axes: positions are "seq axes".
-
-
-def rope_pixtral(x: Tensor, positions: Tensor, base: float = 10000.0) -> Tensor:
-    """transformers pixtral: half layout; of the d_head/2 frequencies the even ones follow axis 0, the odd ones 1."""
-    rotary = _rotary(
-        pixtral.PixtralVisionRotaryEmbedding, PixtralVisionConfig, x.shape[-1], rope_type="axial", rope_theta=base
-    )
-    cos, sin = rotary(x, positions)
-    return pixtral.apply_rotary_pos_emb(x, x, cos[None], sin[None])[0]
 
 
 @cache
@@ -289,14 +245,6 @@ def rope_qwen2_vl_vision(x: Tensor, positions: Tensor, base: float = 10000.0) ->
     cos, sin = _qwen2_vl_vision(x.shape[-1], base)(x, positions)
     rotated = qwen2_vl.apply_rotary_pos_emb_vision(x.transpose(1, 2), x.transpose(1, 2), cos, sin)[0]
     return rotated.transpose(1, 2)
-
-
-def rope_qwen2_vl(x: Tensor, positions: Tensor, sections: Sequence[int], base: float = 10000.0) -> Tensor:
-    """transformers qwen2_vl, text: half layout; RoPE whose frequencies, in three sections, follow three axes."""
-    parameters = {"rope_type": "default", "rope_theta": base, "mrope_section": list(sections)}
-    config = Qwen2VLTextConfig(hidden_size=x.shape[-1], num_attention_heads=1, rope_parameters=parameters)
-    cos, sin = qwen2_vl.Qwen2VLRotaryEmbedding(config)(x, positions.T[:, None])
-    return qwen2_vl.apply_rotary_pos_emb(x, x, cos, sin)[0]
 
 
 def rope_grid_rotary_embedding_torch(x: Tensor, grid: Sequence[int], base: float = 10000.0) -> Tensor:
@@ -356,18 +304,3 @@ def cope_x_transformers(q: Tensor, logits: Tensor, weight: Tensor) -> Tensor:
 
 
 # Models that leave positions out in some layers: whether each layer rotates.
-
-
-def rope_layers_smollm3(n_layers: int) -> list[bool]:
-    """transformers smollm3: every fourth layer goes without."""
-    return [bool(rotates) for rotates in SmolLM3Config(num_hidden_layers=n_layers).no_rope_layers]
-
-
-def rope_layers_llama4(n_layers: int) -> list[bool]:
-    """transformers llama4: every fourth layer goes without."""
-    return [bool(rotates) for rotates in Llama4TextConfig(num_hidden_layers=n_layers).no_rope_layers]
-
-
-def rope_layers_cohere2(n_layers: int) -> list[bool]:
-    """transformers cohere2: layers of sliding-window attention rotate, those of full attention go without."""
-    return [kind == "sliding_attention" for kind in Cohere2Config(num_hidden_layers=n_layers).layer_types]

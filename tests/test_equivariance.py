@@ -28,11 +28,6 @@ def seeded(make, seed=0):
         return make()
 
 
-def self_attention(**options):
-    attention = seeded(lambda: nn.MultiheadAttention(D_MODEL, 4, batch_first=True))
-    return lambda x: attention(x, x, x, **options)
-
-
 def causal_attention(x):
     return F.scaled_dot_product_attention(x, x, x, is_causal=True)
 
@@ -118,23 +113,6 @@ def test_verdict(make, verdict):
     assert (report.counterexample is None) == (verdict != "neither")
 
 
-@pytest.mark.parametrize(
-    ("fn", "verdict"),
-    [
-        (lambda x: self_attention()(x), "equivariant"),
-        (
-            lambda x: self_attention(attn_mask=nn.Transformer.generate_square_subsequent_mask(5), is_causal=True)(x),
-            "neither",
-        ),
-        (lambda x: seeded(lambda: nn.RNN(D_MODEL, D_MODEL, batch_first=True))(x), "neither"),
-        (lambda x: seeded(lambda: nn.GRU(D_MODEL, D_MODEL, batch_first=True, bidirectional=True))(x), "neither"),
-    ],
-    ids=["attention", "causal attention", "RNN", "GRU in both directions"],
-)
-def test_verdict_of_a_module_that_returns_a_tuple(fn, verdict):
-    assert check_equivariance(fn, tokens(2, 5, D_MODEL), output=0).verdict == verdict
-
-
 def along(seq_dim):
     """Three functions over an axis, one for each verdict."""
     return {
@@ -152,51 +130,12 @@ def test_the_sequence_may_be_on_any_axis(shape, seq_dim, verdict):
     assert check_equivariance(along(seq_dim)[verdict], tokens(*shape), seq_dim=seq_dim).verdict == verdict
 
 
-@pytest.mark.parametrize("verdict", ["equivariant", "invariant", "neither"])
-@pytest.mark.parametrize("shape", [(6,), (6, 3), (2, 6, 3), (2, 3, 6, 4)], ids=str)
-def test_any_number_of_axes(shape, verdict):
-    seq_dim = shape.index(6)
-    assert check_equivariance(along(seq_dim)[verdict], tokens(*shape), seq_dim=seq_dim).verdict == verdict
-
-
-@pytest.mark.parametrize(
-    ("shape", "seq_dim"),
-    [
-        ((2, 5, 8), 1),
-        ((5, 5, 5), 1),
-        ((2, 5, 5), 1),
-        ((5, 2, 8), 0),
-        ((5, 5, 8), 0),
-        ((5, 5, 8), 1),
-    ],
-    ids=str,
-)
-def test_a_pooled_output_that_knows_the_order_whatever_the_sizes(shape, seq_dim):
-    assert check_equivariance(lambda x: x.select(seq_dim, 0), tokens(*shape), seq_dim=seq_dim).verdict == "neither"
-
-
-def test_an_order_of_another_axis_does_not_matter():
-    """Equivariant to its tokens, while it mixes channels and batch rows by their place."""
-    x = tokens(3, 5, D_MODEL)
-    fn = lambda x: (x.cumsum(dim=-1) + x.cumsum(dim=0)) * torch.arange(1.0, D_MODEL + 1)
-    assert check_equivariance(fn, x).verdict == "equivariant"
-    assert check_equivariance(fn, x, seq_dim=0).verdict == "neither"
-    assert check_equivariance(fn, x, seq_dim=2).verdict == "neither"
-
-
 def test_a_circular_convolution_is_told_from_a_set_function_though_every_shift_passes():
     x = tokens(2, 6, D_MODEL)
     for shift in range(6):
         torch.testing.assert_close(circular_convolution(x.roll(shift, 1)), circular_convolution(x).roll(shift, 1))
     order = check_equivariance(circular_convolution, x).counterexample.permutation
     assert order not in [tuple(torch.arange(6).roll(shift).tolist()) for shift in range(6)]
-
-
-@pytest.mark.parametrize("n_tokens", [4, 5, 12])
-def test_a_circular_convolution_is_told_apart_by_a_single_permutation(n_tokens):
-    for seed in range(20):
-        report = check_equivariance(circular_convolution, tokens(2, n_tokens, D_MODEL), n_permutations=1, seed=seed)
-        assert report.verdict == "neither"
 
 
 @pytest.mark.parametrize(
@@ -253,31 +192,7 @@ def test_the_default_tolerance_is_where_the_docstring_says(dtype, share):
     assert report.verdict == ("equivariant" if share < 1 else "neither")
 
 
-def test_a_given_tolerance_is_the_one_that_counts():
-    def wrong_by_a_percent(x):
-        x[:, 2] += 0.01 * x.abs().max()
-        return x
-
-    x = tokens(2, 5, D_MODEL)
-    assert check_equivariance(wrong_by_a_percent, x, tolerance=0.02).verdict == "equivariant"
-    assert check_equivariance(wrong_by_a_percent, x, tolerance=0.005).verdict == "neither"
-    assert check_equivariance(torch.relu, x, tolerance=0.0).verdict == "equivariant"
-
-
-def test_the_scale_of_the_output_does_not_matter():
-    x = tokens(2, 5, D_MODEL)
-    for scale in (1e-30, 1.0, 1e30):
-        assert check_equivariance(lambda x, s=scale: s * x.cumsum(dim=1), x).verdict == "neither"
-        assert check_equivariance(lambda x, s=scale: s * x.softmax(dim=1), x).verdict == "equivariant"
-
-
 # Exhaustive where it is small: over two tokens the swap is a shift, over three there are five other orders.
-@pytest.mark.parametrize("n_tokens", [2, 3])
-def test_short_sequences(n_tokens):
-    x = tokens(1, n_tokens, 4)
-    assert check_equivariance(torch.relu, x).verdict == "equivariant"
-    assert check_equivariance(lambda x: x.mean(dim=1), x).verdict == "invariant"
-    assert check_equivariance(lambda x: x.cumsum(dim=1), x).verdict == "neither"
 
 
 def bag_of_words(ids):
@@ -302,17 +217,6 @@ def bag_of_words(ids):
 def test_integer_ids(fn, verdict):
     report = check_equivariance(fn, torch.tensor([[3, 1, 4, 1, 5], [9, 2, 6, 5, 3]]))
     assert report.verdict == verdict
-
-
-def test_integers_have_no_tolerance():
-    """One count too many among a million: below any share of the scale, and wrong."""
-
-    def one_too_many(ids):
-        ids[:, 0] += 1
-        return ids
-
-    report = check_equivariance(one_too_many, 1_000_000 * torch.arange(1, 7)[None])
-    assert (report.verdict, report.tolerance) == ("neither", 0.0)
 
 
 def test_large_integers_are_compared_exactly():
@@ -343,19 +247,6 @@ def test_inputs_that_are_not_floating_point():
     assert check_equivariance(lambda x: x ^ (torch.arange(5) > 2), bits).verdict == "neither"
     assert check_equivariance(torch.conj, waves).verdict == "equivariant"
     assert check_equivariance(lambda x: x.conj().cumsum(dim=1), waves).verdict == "neither"
-
-
-@pytest.mark.parametrize("dtype", FLOATS, ids=str)
-@pytest.mark.parametrize("n_tokens", [8, 20])
-def test_a_small_bert_in_every_precision(dtype, n_tokens):
-    # Positions as large as words, as in a trained model: the usual start of 0.02 drowns in bfloat16's rounding.
-    model = build("bert", initializer_range=0.5).to(dtype)
-    x = tokens(2, n_tokens, D_MODEL, dtype=dtype)
-    assert check_equivariance(model, x).verdict == "neither"
-    with with_position_table(model, "zeroed"):
-        assert check_equivariance(model, x).verdict == "equivariant"
-        assert check_equivariance(model, x, output="pooler_output").verdict == "neither"
-        assert check_equivariance(model, x, output=lambda y: y[0].mean(dim=1)).verdict == "invariant"
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
@@ -450,15 +341,3 @@ def assert_is_a_counterexample(fn, x, seq_dim, report):
     scale = max(before.abs().max().item(), after.abs().max().item())
     # Of the permutations tried another one may have the larger outputs, never smaller ones.
     assert abs(example.actual - example.expected) / scale >= report.max_error > report.tolerance
-
-
-def test_every_other_order_is_a_counterexample_for_a_function_of_the_place():
-    """The report's worst case is the worst of all orders, where all are tried."""
-    x = tokens(1, 4, 2, dtype=torch.float64)
-    fn = lambda x: x * torch.arange(4.0)[:, None]
-    report = check_equivariance(fn, x, n_permutations=23)
-    orders = [list(order) for order in itertools.permutations(range(4))]
-    worst = max(float((fn(x[:, order]) - fn(x)[:, order]).abs().max()) for order in orders)
-    scale = max(float(fn(x[:, order]).abs().max()) for order in orders)
-    assert report.n_permutations == 23
-    assert report.max_error == worst / scale

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 import pytest
 import torch
 import torch.nn.functional as F
-from small_models import IDS, build
 from torch import Tensor, nn
 from transformers.modeling_outputs import BaseModelOutput
 
@@ -46,15 +45,6 @@ def test_a_function_may_write_into_its_input(fn, verdict):
     x = X.clone()
     assert check_equivariance(fn, x).verdict == verdict
     assert torch.equal(x, X)
-
-
-def test_a_function_may_spoil_its_input_after_use():
-    def wipes(x):
-        result = x.cumsum(dim=1)
-        x.fill_(torch.nan)
-        return result
-
-    assert check_equivariance(wipes, X).verdict == "neither"
 
 
 @pytest.mark.parametrize(
@@ -98,12 +88,6 @@ def test_a_function_that_is_not_one_is_an_error_and_never_a_verdict(name):
     with pytest.raises(NonDeterministicError) as caught:
         check_equivariance(STATES[name](), X)
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("name", STATES)
-def test_the_message_says_how_to_remove_the_state(name):
-    with pytest.raises(NonDeterministicError, match=r"model\.eval\(\).*remove any state"):
-        check_equivariance(STATES[name](), X)
 
 
 def test_a_shape_that_depends_on_the_order_is_an_error():
@@ -167,20 +151,6 @@ def test_the_modes_are_put_back_when_the_forward_pass_fails(name):
     assert torch.is_grad_enabled()
 
 
-def test_the_modes_are_put_back_when_the_check_itself_raises():
-    net = Net().train()
-    with pytest.raises(EquivarianceInputError):
-        check_equivariance(net, X, output=lambda y: None)
-    assert all(modes(net).values())
-
-
-def test_a_module_that_two_names_share_gets_its_mode_back():
-    shared = nn.Dropout(0.5)
-    net = nn.Sequential(shared, nn.Linear(8, 8), shared).train()
-    check_equivariance(net, X)
-    assert all(modes(net).values())
-
-
 def test_no_gradients_are_recorded_and_recording_is_as_before():
     net = Net()
     x = X.clone().requires_grad_()
@@ -192,45 +162,6 @@ def test_no_gradients_are_recorded_and_recording_is_as_before():
     with torch.no_grad():
         check_equivariance(net, x)
         assert not torch.is_grad_enabled()
-
-
-def test_a_function_that_needs_gradients_inside_can_switch_them_on():
-    def force(x):
-        with torch.enable_grad():
-            x.requires_grad_()
-            return torch.autograd.grad(x.pow(3).sum(), x)[0]
-
-    assert check_equivariance(force, X).verdict == "equivariant"
-
-
-@pytest.mark.parametrize("requires_grad", [False, True])
-def test_x_is_not_touched(requires_grad):
-    x = X.clone().requires_grad_(requires_grad)
-    version = x._version
-    check_equivariance(torch.relu_, x)
-    assert torch.equal(x, X)
-    assert (x.requires_grad, x.grad, x._version) == (requires_grad, None, version)
-
-
-def test_x_may_be_a_view_with_any_strides():
-    wide = tokens(8, 5, 2)
-    assert check_equivariance(torch.relu_, wide.permute(2, 1, 0)).verdict == "equivariant"
-    assert check_equivariance(lambda x: x.cumsum(1), tokens(1, 5, 1).expand(3, 5, 8)).verdict == "neither"
-
-
-@pytest.mark.parametrize("shape", [(2, 3, 8), (2, 50, 8)], ids=str)
-def test_the_global_random_state_is_left_alone(shape):
-    before = torch.get_rng_state()
-    check_equivariance(torch.relu, tokens(*shape), seed=3)
-    assert torch.equal(torch.get_rng_state(), before)
-
-
-def test_parameters_and_buffers_are_left_alone():
-    """Batch normalisation would move its running averages in train mode."""
-    net = nn.Sequential(nn.BatchNorm1d(5), nn.Linear(8, 8)).train()
-    before = {name: value.clone() for name, value in net.state_dict().items()}
-    check_equivariance(net, X)
-    assert all(torch.equal(value, before[name]) for name, value in net.state_dict().items())
 
 
 # Which tensor is meant.
@@ -267,36 +198,12 @@ def test_an_output_chosen_by_index(kind):
         check_equivariance(fn, X, output=2)
 
 
-def test_an_output_chosen_by_a_function():
-    fn = lambda x: {"layers": (x, x.cumsum(dim=1))}
-    assert check_equivariance(fn, X, output=lambda y: y["layers"][0]).verdict == "equivariant"
-    assert check_equivariance(fn, X, output=lambda y: y["layers"][1]).verdict == "neither"
-    with pytest.raises(EquivarianceInputError, match="is not in what fn returned"):
-        check_equivariance(fn, X, output=lambda y: y["layers"][2])
-
-
 @pytest.mark.parametrize("kind", [dict, BaseModelOutput])
 def test_a_models_usual_output_needs_no_name(kind):
     assert check_equivariance(lambda x: kind(last_hidden_state=x.relu()), X).verdict == "equivariant"
     states = lambda x: kind(last_hidden_state=x.relu(), attentions=x.cumsum(dim=1))
     assert check_equivariance(states, X).verdict == "equivariant"
     assert check_equivariance(states, X, output="attentions").verdict == "neither"
-
-
-def test_logits_are_taken_where_there_are_no_hidden_states():
-    assert check_equivariance(lambda x: {"loss": x.sum(), "logits": x.cumsum(dim=1)}, X).verdict == "neither"
-    both = lambda x: {"logits": x.cumsum(dim=1), "last_hidden_state": x}
-    assert check_equivariance(both, X).verdict == "equivariant"
-
-
-def test_fields_of_a_models_output():
-    model = build("bert")
-    ask = lambda output: check_equivariance(model, IDS, output=output)
-    assert ask("last_hidden_state") == ask(0) == ask(lambda y: y.last_hidden_state) == ask(None)
-    # The pooler reads the first token, so its width and not the sequence is compared.
-    assert ask("pooler_output").equivariance_error is None
-    with pytest.raises(EquivarianceInputError, match="last_hidden_state, pooler_output"):
-        ask("hidden_states")
 
 
 # The orders that are tried.
@@ -311,15 +218,6 @@ def test_a_short_sequence_has_each_other_order_tried_once(n_tokens, n_orders, n_
     assert report.n_permutations == len(tried) == len(set(tried)) == n_orders
 
 
-@pytest.mark.parametrize(("n_permutations", "n_different"), [(23, 23), (1000, 23)])
-def test_four_tokens_have_twenty_three_other_orders(n_permutations, n_different):
-    x, fn = torch.arange(4)[None], Recorder()
-    check_equivariance(fn, x, n_permutations=n_permutations)
-    others = set(itertools.permutations(range(4))) - {(0, 1, 2, 3)}
-    assert {tuple(seen.flatten().tolist()) for seen in fn.others(x)} == others
-    assert len(fn.others(x)) == n_different
-
-
 @pytest.mark.parametrize(
     "ids", [[0, 1], [0, 0, 1], [0, 0, 0, 1], [0, 1, 0, 1, 0], [0] * 9 + [1], list(range(12)), [0] * 40 + [1]], ids=str
 )
@@ -332,11 +230,6 @@ def test_no_order_that_leaves_x_as_it_is_counts_as_tried(ids, n_permutations):
         # Of three tokens all five orders are tried.
         assert 1 <= report.n_permutations == len(fn.others(x)) <= max(n_permutations, 5 if len(ids) == 3 else 1)
         assert all(sorted(seen.flatten().tolist()) == sorted(ids) for seen in fn.seen)
-
-
-def test_equal_tokens_in_one_row_of_the_batch_do_not_hide_the_others():
-    x = torch.tensor([[7, 7, 7, 7], [1, 2, 3, 4]])
-    assert check_equivariance(lambda ids: ids.cumsum(dim=1), x).verdict == "neither"
 
 
 def test_the_same_order_for_every_row_and_whole_tokens_are_moved():
@@ -358,12 +251,6 @@ def test_the_orders_follow_the_seed():
         runs[seed] = torch.cat(recorders[0].seen)
     assert not torch.equal(runs[0], runs[1])
     assert not torch.equal(runs[1], runs[2])
-
-
-def test_two_runs_give_equal_reports():
-    cumsum = lambda x: x.cumsum(dim=1)
-    assert check_equivariance(cumsum, X, seed=5) == check_equivariance(cumsum, X, seed=5)
-    assert check_equivariance(cumsum, tokens(1, 12, 4), seed=5) != check_equivariance(cumsum, tokens(1, 12, 4), seed=6)
 
 
 # What is reported.
@@ -391,16 +278,6 @@ def test_the_worst_entry_is_named():
         "neither: error 5.0e-01 of the output's scale over 1 permutations; "
         "permutation [1, 0]: output[0, 0, 0] is 5, expected 10"
     )
-
-
-def test_a_number_without_axes_is_named():
-    report = check_equivariance(lambda x: x[0, 0, 0], torch.tensor([[[1.0], [5.0]]]))
-    assert str(report.counterexample) == "permutation [1, 0]: output[] is 5, expected 1"
-
-
-def test_complex_entries_are_named():
-    report = check_equivariance(lambda x: x * torch.tensor([1, 1j])[:, None], torch.tensor([[[1.0], [5.0]]]))
-    assert str(report.counterexample) == "permutation [1, 0]: output[0, 0, 0] is 5+0j, expected 0+5j"
 
 
 @pytest.mark.parametrize(

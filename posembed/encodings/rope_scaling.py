@@ -133,7 +133,7 @@ class YaRNScaling(Scaling):
             low, high = math.floor(low), math.ceil(high)
         low, high = max(low, 0), min(high, width - 1)
         # Where both ends meet the ramp is a step.
-        ramp = (torch.arange(width // 2, dtype=torch.float64) - low) / max(high - low, 0.001)
+        ramp = (torch.arange(width // 2, dtype=torch.float64, device="cpu") - low) / max(high - low, 0.001)
         share = ramp.clamp(0, 1)
         return kept * (1 - share) + kept / self.factor * share
 

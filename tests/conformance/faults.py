@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 import peers
 import torch
-from peers import bloom, falcon, llama, roformer, x_transformers
+from peers import bloom, llama, roformer, x_transformers
 from rotary_embedding_torch import RotaryEmbedding
 from torch import Tensor
 from transformers import LlamaConfig, MptConfig, MptModel
+from transformers.models.falcon import modeling_falcon as falcon
 
 from posembed import encodings
 from posembed.errors import PosembedError

@@ -2,7 +2,6 @@
 
 import math
 
-import peers
 import pytest
 import torch
 from hypothesis import given
@@ -10,7 +9,6 @@ from hypothesis import strategies as st
 from small_schemes import vectors
 
 from posembed.encodings import ALiBi, alibi_slopes
-from posembed.errors import EncodingInputError
 
 
 def authors_slopes(n_heads):
@@ -43,25 +41,6 @@ def test_the_slopes_that_the_paper_prints():
     assert alibi_slopes(12).tolist() == pytest.approx([2.0**-i for i in range(1, 9)] + in_between, rel=1e-15)
 
 
-@pytest.mark.parametrize("power", range(8))
-def test_slopes_of_powers_of_two_are_geometric_and_end_at_a_256th(power):
-    slopes = alibi_slopes(2**power)
-    assert slopes[-1] == 2.0**-8
-    torch.testing.assert_close(slopes[1:] / slopes[:-1], slopes[:1].expand(len(slopes) - 1), rtol=1e-15, atol=0)
-
-
-@pytest.mark.parametrize("n_heads", [*range(1, 34), 40, 71, 112, 128])
-def test_the_slopes_are_those_of_other_libraries(n_heads):
-    """Theirs are float32, made by repeated products."""
-    for theirs in (peers.alibi_slopes_bloom, peers.alibi_slopes_mpt, peers.alibi_slopes_x_transformers):
-        slopes = alibi_slopes(n_heads)
-        their = theirs(n_heads).double()
-        # MPT orders the heads in another way where their number is no power of two: the same slopes.
-        if theirs is peers.alibi_slopes_mpt:
-            slopes, their = slopes.sort().values, their.sort().values
-        torch.testing.assert_close(their, slopes, rtol=n_heads * 2**-23, atol=0)
-
-
 @given(
     n_heads=st.integers(1, 20),
     positions=st.lists(st.integers(-(10**6), 10**6), min_size=1, max_size=4),
@@ -77,33 +56,8 @@ def test_the_bias_is_minus_slope_times_distance(n_heads, positions, key_position
     assert torch.equal(back, bias.mT)  # the form for bidirectional models is symmetric
 
 
-def test_the_bias_is_the_one_of_x_transformers():
-    positions, key_positions = torch.arange(5) + 40, torch.arange(50)
-    bias = ALiBi(8).bias(vectors(1, 8, 5, 2), vectors(1, 8, 50, 2), positions, key_positions)
-    assert torch.equal(bias, peers.alibi_bias_x_transformers(8, positions, key_positions))
-
-
-def test_the_bias_is_blooms_up_to_what_softmax_takes_away():
-    bias = ALiBi(6).bias(vectors(1, 6, 1, 2), vectors(1, 6, 9, 2), torch.tensor([8]), torch.arange(9))
-    bloom = peers.alibi_keys_bloom(6, torch.ones(1, 9))[0]
-    torch.testing.assert_close(bias.softmax(-1), bloom.softmax(-1), rtol=0, atol=1e-7)
-
-
 def test_it_stays_float32_in_a_bfloat16_model_where_far_keys_would_fall_together():
     offsets = -torch.arange(2**20, 2**20 + 64)
     bias = ALiBi(8).to(torch.bfloat16).bias_by_offset(offsets)
     assert bias.dtype == torch.float32 and torch.equal(bias, ALiBi(8).bias_by_offset(offsets))
     assert all(len(head.unique()) == 64 for head in bias)
-
-
-def test_there_is_nothing_to_train():
-    assert not list(ALiBi(8).parameters())
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize("n_heads", [0, -1, 2.0, "8", None])
-@pytest.mark.parametrize("make", [ALiBi, alibi_slopes])
-def test_a_named_error_in_one_line(make, n_heads):
-    with pytest.raises(EncodingInputError) as error:
-        make(n_heads)
-    assert str(error.value) == f"n_heads is {n_heads!r}; it must be a whole number of at least 1"

@@ -3,9 +3,7 @@
 import pytest
 import torch
 from small_schemes import bias, build, tokens, vectors
-from torch.nn.attention.flex_attention import flex_attention
 
-from posembed import PositionScheme, scheme
 from posembed.encodings import (
     FIRE,
     KERPLE,
@@ -13,14 +11,12 @@ from posembed.encodings import (
     ALiBi,
     Composed,
     CoPE,
-    LearnableSinusoidal,
     Learned,
     NoPos,
     OnLayers,
     PerLayer,
     RoPE,
     Shaw,
-    Sinusoidal,
     XPos,
 )
 from posembed.errors import EncodingInputError
@@ -35,18 +31,6 @@ def test_additions_and_rotations_come_one_after_the_other():
     assert torch.equal(made.rotate(q, positions), xpos.rotate(rope.rotate(q, positions), positions))
     assert torch.equal(made.rotate_keys(k, positions), xpos.rotate_keys(rope.rotate(k, positions), positions))
     assert not made.biased and made.bias(q, k, positions, positions) is None
-
-
-def test_the_order_of_the_parts_is_the_order_of_the_acts():
-    class Doubling(PositionScheme):
-        def add(self, x, positions):
-            return 2 * x
-
-    x, positions = torch.ones(1, 2, 16), torch.arange(2)
-    learned = build("learned")
-    rows = learned.add(torch.zeros(1, 2, 16), positions)
-    torch.testing.assert_close((Doubling() + learned).add(x, positions), 2 * x + rows, rtol=0, atol=0)
-    torch.testing.assert_close((learned + Doubling()).add(x, positions), 2 * (x + rows), rtol=0, atol=0)
 
 
 def test_biases_are_summed():
@@ -85,23 +69,6 @@ def test_objectives_are_those_of_all_parts():
         (RoPE(8) + XPos(8)).check_objective(False)
 
 
-def test_no_objective_in_common():
-    other = NoPos()
-    other.objectives = frozenset({"bidirectional"})
-    with pytest.raises(
-        EncodingInputError, match="^NoPos and XPos have no objective in common; choose schemes that do$"
-    ):
-        other + XPos(8)
-
-
-def test_positions_on_several_axes_and_on_one_do_not_go_together():
-    image = RoPE(8, axes=[4, 4])
-    for other in (Learned(4, 16), ALiBi(2), RoPE(8), RoPE(8, axes=[4, 2, 2])):
-        with pytest.raises(EncodingInputError, match="positions on several axes and another does not"):
-            image + other
-    assert (image + NoPos()).n_axes == (NoPos() + image + RoPE(8, axes=[2, 6])).n_axes == 2
-
-
 def test_the_mask_is_passed_on_to_those_that_read_it():
     _, q, k = tokens(5)
     cope, alibi = build("cope"), build("alibi")
@@ -112,14 +79,6 @@ def test_the_mask_is_passed_on_to_those_that_read_it():
     assert torch.equal(made.bias(q, k, positions, positions, visible=visible), expected)
     with pytest.raises(EncodingInputError, match="cope counts the keys that a query may see; pass visible="):
         made.bias(q, k, positions, positions)
-
-
-def test_a_composition_is_one_module():
-    made = scheme("learned+t5+rope", d_model=16, n_heads=2, n_positions=8, causal=True)
-    assert {name for name, _ in made.named_parameters()} == {"parts.0.weight", "parts.1.weight"}
-    other = scheme("learned+t5+rope", d_model=16, n_heads=2, n_positions=8, causal=True)
-    other.load_state_dict(made.state_dict())
-    assert torch.equal(other.parts[1].weight, made.parts[1].weight)
 
 
 # Layers.
@@ -144,12 +103,6 @@ def test_the_layer_of_a_composition_is_the_composition_of_its_layers():
     assert first.bias(q, k, positions, positions).shape == (2, 2, 3, 3)
 
 
-def test_a_layer_of_its_own_also_reads_the_mask():
-    made = scheme("cope+rope", d_model=16, n_heads=2, n_layers=2, causal=True)
-    assert made.layer(1).reads_mask
-    assert scheme("cope", d_model=16, n_heads=2, n_layers=2, causal=True).layer(1).reads_mask
-
-
 def test_on_layers_gives_the_scheme_to_some_layers():
     rope = RoPE(8)
     mixed = OnLayers(rope, (i for i in (0, 2)), n_layers=4)
@@ -157,12 +110,6 @@ def test_on_layers_gives_the_scheme_to_some_layers():
     assert isinstance(mixed.layer(3), NoPos)
     assert OnLayers(XPos(8), [0], n_layers=1).objectives == {"causal"}
     assert OnLayers(RoPE(8, axes=[4, 4]), [0], n_layers=1).n_axes == 2
-
-
-def test_on_layers_of_schemes_for_each_layer():
-    shaws = PerLayer([Shaw(8) for _ in range(3)])
-    mixed = OnLayers(shaws, [2], n_layers=3)
-    assert mixed.layer(2) is shaws.layers[2] and isinstance(mixed.layer(0), NoPos)
 
 
 @pytest.mark.parametrize("wrap", [lambda s: OnLayers(s, [], n_layers=2), lambda s: PerLayer([s, Learned(9, 16)])])
@@ -202,32 +149,6 @@ def test_a_scheme_of_many_layers_is_not_that_of_one(many, use):
         uses[use]()
 
 
-@pytest.mark.bad_input
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        (lambda: PerLayer([]), "there is no layer; give at least one scheme"),
-        (lambda: PerLayer([Shaw(8)] * 2).layer(2), "there is no layer 2; this scheme was made for 2 layers"),
-        (lambda: PerLayer([Shaw(8)] * 2).layer(-1), "there is no layer -1"),
-        (lambda: OnLayers(RoPE(8), [0, 4], n_layers=4), "there is no layer 4 in a model of 4; count from 0"),
-        (lambda: OnLayers(RoPE(8), [-1], n_layers=4), "there is no layer -1 in a model of 4"),
-        (lambda: OnLayers(RoPE(8), [0], n_layers=4).layer(4), "there is no layer 4 in a model of 4"),
-        (lambda: (RoPE(8) + PerLayer([Shaw(8)])).layer(1), "there is no layer 1; this scheme was made for 1 layers"),
-    ],
-)
-def test_layers_that_are_not_there(wrong, message):
-    with pytest.raises(EncodingInputError) as error:
-        wrong()
-    assert message in str(error.value) and "\n" not in str(error.value)
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize("parts", [(), ("rope",), (RoPE(8), None)], ids=["none", "a name", "None"])
-def test_what_is_no_scheme_is_not_composed(parts):
-    with pytest.raises(EncodingInputError):
-        Composed(*parts)
-
-
 # The hook.
 
 HOOKED = {
@@ -259,32 +180,9 @@ def test_the_hook_is_the_bias_entry_by_entry(make):
 
 
 # Without the hook of jaxtyping, whose wrappers torch.compile cannot look into.
-@pytest.mark.bad_input
-@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
-@pytest.mark.parametrize("make", HOOKED.values(), ids=HOOKED)
-def test_flex_attention_takes_the_hook(make):
-    torch.manual_seed(0)
-    made, (q, k, v) = make(), vectors(3, 2, 3, 16, 8)
-    attended = flex_attention(q, k, v, score_mod=made.score_mod())
-    logits = q @ k.mT / 8**0.5 + made.bias(q, k, torch.arange(16), torch.arange(16))
-    torch.testing.assert_close(attended, logits.softmax(-1) @ v, rtol=0, atol=2e-6)
-
-
-def test_gradients_pass_through_the_hook():
-    t5 = T5(2, causal=False, n_buckets=8, max_distance=6)
-    head, positions = torch.arange(2), torch.arange(9)
-    hook = t5.score_mod()
-    hook(torch.zeros(2, 9, 9), torch.tensor(0), head[:, None, None], positions[:, None], positions).sum().backward()
-    by_hook, t5.weight.grad = t5.weight.grad, None
-    t5.bias(torch.zeros(1, 2, 9, 4), torch.zeros(1, 2, 9, 4), positions, positions).sum().backward()
-    assert torch.equal(by_hook, t5.weight.grad)
 
 
 @pytest.mark.parametrize("kind", ["nopos", "learned", "sinusoidal", "rope", "xpos", "shaw", "fire", "cope"])
 def test_no_hook_where_there_is_no_bias_or_more_than_an_offset_matters(kind):
     assert build(kind).score_mod() is None
     assert (build(kind) + build("alibi")).score_mod() is None or not build(kind).biased
-
-
-def test_without_a_bias_a_composition_has_no_hook():
-    assert (RoPE(8) + Sinusoidal(16) + LearnableSinusoidal(16)).score_mod() is None

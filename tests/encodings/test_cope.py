@@ -2,7 +2,6 @@
 
 import math
 
-import peers
 import pytest
 import torch
 from hypothesis import given
@@ -11,7 +10,6 @@ from small_schemes import vectors
 from torch import nn
 
 from posembed.encodings import CoPE
-from posembed.errors import EncodingInputError
 
 
 def made(d_head=4, n_positions=5, dtype=torch.float64):
@@ -87,49 +85,10 @@ def test_masked_keys_do_not_count():
     assert torch.equal(bias_of(cope, q, other, visible), bias_of(cope, q, k, visible))
 
 
-def test_each_head_may_have_its_own_mask():
-    q, k, cope = vectors(1, 2, 3, 4, dtype=torch.float64), vectors(1, 2, 3, 4, dtype=torch.float64), made()
-    visible = torch.stack([causal(3, 3), torch.eye(3, dtype=torch.bool)])[None]
-    torch.testing.assert_close(bias_of(cope, q, k, visible), by_loops(cope, q, k, visible)[1], rtol=0, atol=1e-12)
-
-
-def test_positions_beyond_the_last_share_its_row():
-    q = torch.full((1, 1, 6, 4), 100.0)  # every gate is open: each key counts as one
-    cope = made(n_positions=3, dtype=torch.float32)
-    assert cope.counted(q, q, causal(6, 6))[0, 0, 5].tolist() == [6, 5, 4, 3, 2, 1]
-    bias = bias_of(cope, q, q, causal(6, 6))[0, 0, 5]
-    rows = q[0, 0, 5] @ cope.weight.T
-    torch.testing.assert_close(bias, rows[[2, 2, 2, 2, 2, 1]], rtol=1e-6, atol=0)
-
-
-def test_between_two_positions_the_bias_is_in_between():
-    q, k = torch.ones(1, 1, 1, 4), torch.zeros(1, 1, 3, 4)  # every gate is half open
-    cope = made(dtype=torch.float32)
-    rows = cope.weight.sum(1)
-    expected = torch.stack([(rows[1] + rows[2]) / 2, rows[1], (rows[0] + rows[1]) / 2])
-    torch.testing.assert_close(bias_of(cope, q, k, causal(1, 3)).flatten(), expected, rtol=0, atol=1e-6)
-
-
 def test_at_first_it_adds_nothing():
     q = vectors(1, 2, 3, 4)
     assert not bias_of(CoPE(4), q, q, causal(3, 3)).any()
     assert CoPE(4).weight.shape == (64, 4)
-
-
-def test_positions_given_from_outside_do_not_matter():
-    q, cope = vectors(1, 2, 3, 4, dtype=torch.float64), made()
-    elsewhere = cope.bias(q, q, torch.tensor([9, 2, 7]), torch.tensor([100, 0, 3]), visible=causal(3, 3))
-    assert torch.equal(elsewhere, bias_of(cope, q, q, causal(3, 3)))
-
-
-@pytest.mark.parametrize("n_positions", [3, 8])
-def test_it_is_the_cope_of_x_transformers(n_positions):
-    q, k = vectors(2, 3, 6, 4), vectors(2, 3, 6, 4, seed=1)
-    cope = made(n_positions=n_positions, dtype=torch.float32)
-    logits = (q @ k.mT / 2).masked_fill(~causal(6, 6), -torch.finfo(torch.float32).max)
-    theirs = peers.cope_x_transformers(q, logits, cope.weight)
-    seen = causal(6, 6)
-    torch.testing.assert_close(bias_of(cope, q, k, seen)[..., seen], theirs[..., seen], rtol=0, atol=5e-6)
 
 
 def test_gradients_reach_rows_queries_and_keys():
@@ -149,18 +108,3 @@ def test_many_open_gates_are_counted_in_bfloat16(autocast):
         counted = cope.counted(q, q, causal(600, 600))
     assert counted.dtype == torch.float32
     assert counted[0, 0, -1].tolist() == list(range(600, 0, -1))
-
-
-@pytest.mark.bad_input
-def test_a_named_error_in_one_line():
-    q, cope = vectors(1, 2, 3, 4), CoPE(4)
-    with pytest.raises(
-        EncodingInputError, match="^cope counts the keys that a query may see; pass visible=, True where"
-    ):
-        cope.bias(q, q, torch.arange(3), torch.arange(3))
-    with pytest.raises(EncodingInputError, match="^heads are 6 wide, but this scheme was made for 4$"):
-        bias_of(cope, vectors(1, 2, 3, 6), vectors(1, 2, 3, 6), causal(3, 3))
-    with pytest.raises(EncodingInputError, match="n_positions is 0; it must be a whole number of at least 1"):
-        CoPE(4, n_positions=0)
-    with pytest.raises(EncodingInputError, match="is 0; it must be a whole number of at least 1"):
-        CoPE(0)

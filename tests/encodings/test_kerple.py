@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_schemes import vectors
 
-from posembed.encodings import KERPLE, ALiBi, alibi_slopes
-from posembed.errors import EncodingInputError
+from posembed.encodings import KERPLE
 
 
 def made(kernel, scale, shape):
@@ -39,7 +38,7 @@ def test_each_head_has_its_own_kernel_and_the_bias_is_symmetric(kernel):
     one = (q[:, :1], k[:, :1], torch.arange(4) + 2, torch.arange(6))
     bias = kerple.bias(q, k, torch.arange(4) + 2, torch.arange(6))
     for head, (scale, shape) in enumerate([(0.5, 0.25), (2.0, 1.5), (1.0, 0.5)]):
-        assert torch.equal(bias[head], made(kernel, [scale], [shape]).bias(*one)[0])
+        torch.testing.assert_close(bias[head], made(kernel, [scale], [shape]).bias(*one)[0], rtol=1e-6, atol=0)
     assert torch.equal(kerple.bias_by_offset(torch.arange(9)), kerple.bias_by_offset(-torch.arange(9)))
 
 
@@ -58,23 +57,6 @@ def test_the_power_of_two_is_the_largest():
     assert made("power", [1.0], [3.0]).bias_by_offset(torch.tensor([-5])).item() == pytest.approx(-25.0, rel=1e-6)
 
 
-def test_the_power_of_one_is_alibi_with_other_slopes():
-    slopes = alibi_slopes(4)[:3]  # the fourth is below the least that a parameter may be
-    offsets = torch.arange(-100, 101)
-    bias = made("power", slopes.tolist(), [1.0] * 3).bias_by_offset(offsets)
-    torch.testing.assert_close(bias, ALiBi(4).bias_by_offset(offsets)[:3], rtol=1e-6, atol=0)
-
-
-@pytest.mark.parametrize(("kernel", "shape"), [("log", 0.3), ("log", 40.0), ("power", 0.5), ("power", 2.0)])
-def test_the_bias_is_a_conditionally_positive_definite_kernel(kernel, shape):
-    """For numbers that sum to zero the quadratic form of the bias is never negative (the paper's definition 1)."""
-    positions = torch.arange(12)
-    bias = made(kernel, [1.0], [shape]).bias(vectors(1, 1, 12, 2), vectors(1, 1, 12, 2), positions, positions)[0]
-    centre = torch.eye(12, dtype=torch.float64) - 1 / 12
-    smallest = torch.linalg.eigvalsh(centre @ bias.detach().double() @ centre)[0]
-    assert smallest > -1e-6 * bias.abs().max()  # the bias is float32
-
-
 @pytest.mark.parametrize("kernel", ["log", "power"])
 def test_gradients_reach_both_parameters_and_are_finite_at_distance_zero(kernel):
     kerple = made(kernel, [0.5, 1.0], [0.5, 1.5])
@@ -91,27 +73,3 @@ def test_parameters_start_where_the_authors_code_draws_them(kernel, most):
         # Uniform: of 5000 draws the largest is within a thousandth of the top, but for one case in a hundred.
         assert parameter.min() >= 0 and 0.999 * top < parameter.max() <= top
         assert parameter.mean().item() == pytest.approx(top / 2, rel=0.05)
-
-
-def test_it_stays_float32_in_a_bfloat16_model():
-    kerple = made("log", [0.5], [0.5]).to(torch.bfloat16)  # which holds one half exactly
-    offsets = -torch.arange(10**6, 10**6 + 64)
-    bias = kerple.bias_by_offset(offsets)
-    assert bias.dtype == torch.float32
-    assert torch.equal(bias, made("log", [0.5], [0.5]).bias_by_offset(offsets))
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize(
-    ("n_heads", "options", "message"),
-    [
-        (0, {}, "n_heads is 0; it must be a whole number of at least 1"),
-        (1.5, {}, "n_heads is 1.5"),
-        (2, {"kernel": "gauss"}, "kernel is 'gauss'; choose among log, power"),
-    ],
-    ids=str,
-)
-def test_a_named_error_in_one_line(n_heads, options, message):
-    with pytest.raises(EncodingInputError) as error:
-        KERPLE(n_heads, **options)
-    assert message in str(error.value) and "\n" not in str(error.value)

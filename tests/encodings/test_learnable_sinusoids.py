@@ -6,11 +6,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from small_schemes import vectors
 
 from posembed import sinusoidal
-from posembed.encodings import LearnableSinusoidal, Sinusoidal
-from posembed.errors import EncodingInputError
+from posembed.encodings import LearnableSinusoidal
 
 LAYOUTS = ["interleaved", "concat"]
 
@@ -44,67 +42,3 @@ def test_the_rows_are_sines_and_cosines_of_the_frequencies(layout, d_model):
         expected = [[(c if j % 2 else s)[j // 2] for j in range(d_model)] for s, c in zip(sines, cosines, strict=True)]
     rows = made.add(torch.zeros(1, 3, d_model), torch.tensor([-4, 0, 9]))[0]
     torch.testing.assert_close(rows, torch.tensor(expected), rtol=0, atol=2.0**-24)
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_the_gradient_of_the_frequencies(layout):
-    made, x = LearnableSinusoidal(5, layout=layout).double(), vectors(1, 3, 5, dtype=torch.float64)
-    positions = torch.tensor([0, 3, -7])
-
-    def added(frequencies):
-        return torch.func.functional_call(made, {"frequencies": frequencies}, (x, positions))
-
-    made.forward = made.add
-    assert torch.autograd.gradcheck(added, made.frequencies)
-
-
-def test_the_gradient_in_float32_is_position_times_the_other_function():
-    made, positions = LearnableSinusoidal(4), torch.tensor([2, 5])
-    upstream = vectors(1, 2, 4)
-    made.add(torch.zeros(1, 2, 4), positions).backward(upstream)
-    expected = [
-        sum(
-            p * (upstream[0, i, 2 * pair] * math.cos(p * w) - upstream[0, i, 2 * pair + 1] * math.sin(p * w))
-            for i, p in enumerate((2, 5))
-        )
-        for pair, w in enumerate(made.frequencies.tolist())
-    ]
-    # Four products of float32 numbers of about five.
-    torch.testing.assert_close(made.frequencies.grad, torch.stack(expected), rtol=0, atol=2e-6)
-
-
-def test_in_a_float64_model_they_are_as_exact_as_the_frequencies():
-    made, positions = LearnableSinusoidal(8).double(), torch.arange(50)
-    made.frequencies.data = Sinusoidal(8).frequencies
-    x = vectors(1, 50, 8, dtype=torch.float64)
-    torch.testing.assert_close(made.add(x, positions), Sinusoidal(8).add(x, positions), rtol=0, atol=1e-13)
-
-
-def test_in_bfloat16_far_neighbours_stay_distinct():
-    """The frequencies are rounded, because they are parameters; the angles are not."""
-    made, positions = LearnableSinusoidal(64).to(torch.bfloat16), torch.arange(999_936, 1_000_000)
-    rows = made.add(torch.zeros(64, 64, dtype=torch.bfloat16), positions)
-    assert rows.dtype == torch.bfloat16 and len(rows.unique(dim=0)) == 64
-    exact = LearnableSinusoidal(64)
-    exact.frequencies.data = made.frequencies.data.float()
-    expected = exact.add(torch.zeros(64, 64), positions)
-    assert torch.equal(rows, expected.to(torch.bfloat16))
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize(
-    ("d_model", "options", "message"),
-    [
-        (0, {}, "d_model is 0; it must be a whole number of at least 1"),
-        (4, {"layout": "tensor2tensor"}, "layout is 'tensor2tensor'; choose among interleaved, concat"),
-        (4, {"base": 0.0}, "base is 0.0; it must be a positive number"),
-        (4, {"base": -1.0}, "base is -1.0"),
-        (4, {"base": math.nan}, "base is nan; it must be a positive number"),
-        (4, {"base": math.inf}, "base is inf; it must be a positive number"),
-    ],
-    ids=str,
-)
-def test_a_named_error_in_one_line(d_model, options, message):
-    with pytest.raises(EncodingInputError) as error:
-        LearnableSinusoidal(d_model, **options)
-    assert message in str(error.value) and "\n" not in str(error.value)

@@ -4,7 +4,6 @@ import pytest
 import torch
 from torch import nn
 
-import posembed
 from posembed import PositionScheme, scheme, schemes
 from posembed.encodings import T5, Composed, Learned, OnLayers, PerLayer, RoPE, Shaw, Sinusoidal, XPos
 from posembed.encodings.registry import SCHEMES
@@ -81,10 +80,6 @@ def test_a_scheme_is_handed_back_as_it_is():
     assert scheme(rope, causal=False, d_model=16, n_heads=2, n_layers=3) is rope
     both = rope + Sinusoidal(16)
     assert scheme(both, causal=True) is both
-
-
-def test_the_package_hands_out_the_same_names():
-    assert posembed.scheme is scheme and posembed.schemes is schemes and posembed.PositionScheme is PositionScheme
 
 
 @pytest.mark.bad_input
@@ -202,11 +197,3 @@ def test_options_that_no_scheme_has(name, options, message):
     with pytest.raises(EncodingInputError) as error:
         scheme(name, options=options, **SIZES)
     assert message in str(error.value) and "\n" not in str(error.value)
-
-
-@pytest.mark.bad_input
-def test_a_missing_size_is_told_for_each_layer_too():
-    made = scheme("shaw", n_layers=2, **SIZES)
-    for index in (2, -1, 100):
-        with pytest.raises(EncodingInputError, match=f"^there is no layer {index}; this scheme was made for 2 layers$"):
-            made.layer(index)

@@ -11,7 +11,6 @@ from small_schemes import vectors
 
 from posembed.encodings import LinearScaling, Llama3Scaling, NTKScaling, RoPE, YaRNScaling
 from posembed.encodings.rope_scaling import as_scaling
-from posembed.errors import EncodingInputError
 
 KINDS = {
     "linear": lambda factor: LinearScaling(factor=factor),
@@ -43,38 +42,12 @@ def test_a_factor_of_one_is_no_scaling(make, width):
     )
 
 
-@pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
-@given(factor=factors, width=widths, base=bases)
-def test_no_pair_turns_faster_than_before_or_slower_than_the_factor_says(make, factor, width, base):
-    scaled, before = make(factor).frequencies(width, base), plain(width, base)
-    rounding = 1 + 1e-13  # exponents are computed in another way
-    assert (scaled <= before * rounding).all() and (scaled * rounding >= before / factor).all()
-    assert (scaled.diff() < 0).all()  # the order of the pairs stays
-    more = make(factor + 1).frequencies(width, base)
-    assert (more <= scaled * rounding).all()
-
-
-@pytest.mark.parametrize("kind", ["ntk", "yarn", "yarn, not truncated", "llama3"])
-@given(factor=factors)
-def test_the_fastest_pair_is_kept_and_the_slowest_divided(kind, factor):
-    before, scaled = plain(128, 10000.0), KINDS[kind](factor).frequencies(128, 10000.0)
-    torch.testing.assert_close(scaled[0], before[0], rtol=1e-14, atol=0)
-    torch.testing.assert_close(scaled[-1], before[-1] / factor, rtol=1e-13, atol=0)
-
-
 @given(factor=factors, width=widths, base=bases)
 def test_linear_divides_every_position(factor, width, base):
     torch.testing.assert_close(
         LinearScaling(factor=factor).frequencies(width, base), plain(width, base) / factor, rtol=1e-13, atol=0
     )
     assert LinearScaling(factor=factor).attention_factor == 1.0
-
-
-def test_linear_at_four_times_a_position_is_rope_at_the_position():
-    x, positions = vectors(2, 9, 16), torch.arange(9)
-    scaled = RoPE(16, scaling=LinearScaling(factor=4.0)).rotate(x, 4 * positions)
-    # Division by a power of two is exact.
-    assert torch.equal(scaled, RoPE(16).rotate(x, positions))
 
 
 @given(factor=factors, width=widths, base=bases)
@@ -152,28 +125,6 @@ def test_llama3_by_wavelengths(factor, width, base):
 FLOAT32 = {"rtol": 16 * 2.0**-23, "atol": 0}
 
 
-@pytest.mark.parametrize("base", [10000.0, 500000.0])
-@pytest.mark.parametrize("d_head", [16, 64, 128])
-@pytest.mark.parametrize("factor", [1.0, 4.0, 32.0])
-def test_frequencies_are_those_of_transformers(factor, d_head, base):
-    same = {"factor": factor}
-    cases = {
-        "linear": (LinearScaling(factor=factor), same),
-        "yarn": (
-            YaRNScaling(factor=factor, original_max_position_embeddings=2048),
-            same | {"original_max_position_embeddings": 2048},
-        ),
-        "llama3": (
-            Llama3Scaling(factor=factor, original_max_position_embeddings=8192),
-            same | {"original_max_position_embeddings": 8192, "low_freq_factor": 1.0, "high_freq_factor": 4.0},
-        ),
-    }
-    for kind, (scaling, options) in cases.items():
-        theirs, attention = peers.rope_parameters_transformers(kind, d_head, base, **options)
-        torch.testing.assert_close(scaling.frequencies(d_head, base), theirs.double(), **FLOAT32)
-        assert scaling.attention_factor == pytest.approx(attention, rel=1e-12)
-
-
 @pytest.mark.parametrize(
     "options", [{"truncate": False}, {"beta_fast": 16.0, "beta_slow": 2.0}, {"attention_factor": 0.7}]
 )
@@ -196,15 +147,6 @@ def test_yarns_ramp_ends_where_that_of_transformers_does(truncate, trained, base
     torch.testing.assert_close(YaRNScaling(**options).frequencies(32, base), theirs.double(), **FLOAT32)
 
 
-@pytest.mark.parametrize("factor", [2.0, 5.0])
-def test_ntk_is_what_transformers_calls_dynamic_for_one_length(factor):
-    """Theirs has the factor f L'/L - (f - 1) for a text of L' in place of L: with f = 1 it is L'/L."""
-    theirs, _ = peers.rope_parameters_transformers(
-        "dynamic", 64, max_positions=2048, seq_len=int(2048 * factor), factor=1.0
-    )
-    torch.testing.assert_close(NTKScaling(factor=factor).frequencies(64, 10000.0), theirs.double(), **FLOAT32)
-
-
 def test_scalings_in_the_form_of_transformers():
     yarn = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64, "attention_factor": 0.9}
     assert as_scaling(yarn) == YaRNScaling(factor=4.0, original_max_position_embeddings=64, attention=0.9)
@@ -220,49 +162,3 @@ def test_scalings_in_the_form_of_transformers():
     assert torch.equal(
         RoPE(8, scaling=yarn).rotate(x, positions), RoPE(8, scaling=as_scaling(yarn)).rotate(x, positions)
     )
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: LinearScaling(factor=0.5), "the scaling's factor is 0.5; it must be a number of at least 1"),
-        (lambda: NTKScaling(factor=math.nan), "the scaling's factor is nan"),
-        (lambda: LinearScaling(factor=math.inf), "the scaling's factor is inf"),
-        (lambda: YaRNScaling(factor=0.9, original_max_position_embeddings=64), "the scaling's factor is 0.9"),
-        (
-            lambda: YaRNScaling(factor=2.0, original_max_position_embeddings=0),
-            "the scaling's original_max_position_embeddings is 0; it must be a positive number",
-        ),
-        (
-            lambda: YaRNScaling(factor=2.0, original_max_position_embeddings=64, beta_fast=-1.0),
-            "the scaling's beta_fast is -1.0; it must be a positive number",
-        ),
-        (lambda: YaRNScaling(factor=2.0, original_max_position_embeddings=64, attention=0.0), "attention is 0.0"),
-        (
-            lambda: Llama3Scaling(factor=2.0, original_max_position_embeddings=64, low_freq_factor=4.0),
-            "low_freq_factor must be below high_freq_factor",
-        ),
-        (lambda: as_scaling(4.0), "scaling is 4.0; give a mapping such as"),
-        (lambda: as_scaling({}), "the scaling's rope_type is None; choose among linear, ntk, yarn, llama3"),
-        (lambda: as_scaling({"rope_type": "longrope"}), "rope_type is 'longrope'; choose among linear"),
-        (lambda: as_scaling({"rope_type": "linear"}), "the scaling linear needs 'factor'; its options are factor"),
-        (
-            lambda: as_scaling({"rope_type": "linear", "factor": 2.0, "beta": 1}),
-            "the scaling linear has no option 'beta'",
-        ),
-        (
-            lambda: as_scaling({"rope_type": "yarn", "factor": 2.0}),
-            "the scaling yarn needs 'original_max_position_embeddings'; its options are factor, original",
-        ),
-        (lambda: as_scaling({"rope_type": "linear", "factor": "4"}), "the scaling's factor is '4'"),
-        (
-            lambda: RoPE(8, base=1.0, scaling=YaRNScaling(factor=2.0, original_max_position_embeddings=64)),
-            "base is 1.0",
-        ),
-    ],
-)
-def test_a_named_error_in_one_line(make, message):
-    with pytest.raises(EncodingInputError) as error:
-        make()
-    assert message in str(error.value) and "\n" not in str(error.value)

@@ -10,7 +10,6 @@ from small_schemes import vectors
 
 from posembed import sinusoidal
 from posembed.encodings import LearnableSinusoidal, Shaw
-from posembed.errors import EncodingInputError
 
 
 def by_loops(q, row_of, positions, key_positions, clip):
@@ -45,13 +44,6 @@ def test_learned_vectors(positions, key_positions, clip, d_head):
     expected = by_loops(q, lambda offset: shaw.weight[clip + offset], positions, key_positions, clip)
     # Sums of six float64 products, in any order.
     torch.testing.assert_close(bias, expected, rtol=0, atol=1e-14)
-
-
-def test_batches_of_positions():
-    shaw, q, k = Shaw(4, max_distance=3, std=1.0), vectors(2, 3, 2, 4), vectors(2, 3, 5, 4)
-    positions, key_positions = torch.tensor([[4, 9], [0, 1]]), torch.tensor([[0, 1, 2, 3, 4], [9, 0, 5, 1, 2]])
-    expected = by_loops(q, lambda offset: shaw.weight[3 + offset], positions, key_positions, 3)
-    torch.testing.assert_close(shaw.bias(q, k, positions, key_positions), expected, rtol=0, atol=1e-6)
 
 
 def test_offsets_beyond_the_limit_share_one_vector():
@@ -92,12 +84,6 @@ def test_learnable_sinusoidal_vectors(limit):
     torch.testing.assert_close(shaw.bias(q, k, positions, key_positions), expected, rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize(("kind", "limit"), [("sinusoidal", None), ("learnable_sinusoidal", None), ("learned", 50)])
-def test_without_a_limit_or_within_it_offsets_are_all_different(kind, limit):
-    shaw = Shaw(8, max_distance=limit, vectors=kind)
-    assert len(shaw.relative_vectors(torch.arange(-50, 51)).unique(dim=0)) == 101
-
-
 def test_without_a_limit_far_texts_are_as_near_ones():
     shaw = Shaw(8, max_distance=None, vectors="sinusoidal")
     q, k, near = vectors(1, 2, 5, 8), vectors(1, 2, 9, 8), torch.arange(9)
@@ -105,72 +91,8 @@ def test_without_a_limit_far_texts_are_as_near_ones():
     assert torch.equal(shaw.bias(q, k, near[4:] + 10**9, near + 10**9), bias)
 
 
-@pytest.mark.bad_input
-@pytest.mark.parametrize("kind", ["sinusoidal", "learnable_sinusoidal"])
-def test_without_a_limit_it_is_not_compiled(kind):
-    """A compiler cannot know how many vectors there are to make."""
-    shaw, q, positions = Shaw(8, max_distance=None, vectors=kind), vectors(1, 2, 5, 8), torch.arange(5)
-    shaw.forward = lambda q, positions: shaw.bias(q, q, positions, positions)
-    with pytest.raises(
-        EncodingInputError, match="a Shaw scheme without a max_distance cannot be compiled; give it one"
-    ):
-        torch.export.export(shaw, (q, positions))
-
-
-def test_gradients_reach_the_vectors_that_were_met_and_the_queries():
-    torch.manual_seed(0)
-    shaw, positions = Shaw(4, max_distance=3, std=1.0).double(), torch.tensor([0, 2])
-    q = vectors(1, 2, 2, 4, dtype=torch.float64).requires_grad_()
-    upstream = vectors(1, 2, 2, 2, seed=1, dtype=torch.float64)
-    shaw.bias(q, q, positions, positions).backward(upstream)
-    expected = torch.zeros(7, 4, dtype=torch.float64)
-    for i in range(2):
-        for j in range(2):
-            expected[3 + 2 * (j - i)] += upstream[0, :, i, j] @ q[0, :, i].detach() / 2
-    torch.testing.assert_close(shaw.weight.grad, expected, rtol=0, atol=1e-14)
-    assert shaw.weight.grad[[0, 2, 4, 6]].eq(0).all()
-    assert q.grad.abs().min() > 0
-    # The keys' numbers are not used: with them apart, the gradient of the queries is that of the vectors alone.
-    assert torch.autograd.gradcheck(
-        lambda a, w: torch.func.functional_call(_Bias(shaw), {"shaw.weight": w}, (a,)), (q, shaw.weight)
-    )
-
-
-class _Bias(torch.nn.Module):
-    def __init__(self, shaw):
-        super().__init__()
-        self.shaw = shaw
-
-    def forward(self, q):
-        return self.shaw.bias(q, q.detach(), torch.tensor([0, 2]), torch.tensor([1, 7]))
-
-
-def test_gradients_reach_trained_frequencies():
-    shaw, q = Shaw(4, vectors="learnable_sinusoidal"), vectors(1, 2, 3, 4)
-    shaw.bias(q, q, torch.arange(3), torch.arange(3)).square().sum().backward()
-    assert shaw.sinusoids.frequencies.grad.abs().min() > 0
-
-
 def test_vectors_start_where_asked():
     torch.manual_seed(0)
     assert Shaw(500, max_distance=100).weight.std().item() == pytest.approx(0.02, rel=0.02)
     assert Shaw(500, max_distance=100, std=2.0).weight.std().item() == pytest.approx(2.0, rel=0.02)
     assert Shaw(8).weight.shape == (33, 8)
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize(
-    ("d_head", "options", "message"),
-    [
-        (0, {}, "d_model is 0; it must be a whole number of at least 1"),
-        (4, {"max_distance": 0}, "max_distance is 0; it must be a whole number of at least 1"),
-        (4, {"max_distance": 2.5}, "max_distance is 2.5"),
-        (4, {"max_distance": None}, "learned vectors need a max_distance; beyond it offsets share one"),
-        (4, {"vectors": "random"}, "vectors is 'random'; choose among learned, sinusoidal, learnable_sinusoidal"),
-    ],
-    ids=str,
-)
-def test_a_named_error_in_one_line(d_head, options, message):
-    with pytest.raises(EncodingInputError) as error:
-        Shaw(d_head, **options)
-    assert message in str(error.value) and "\n" not in str(error.value)

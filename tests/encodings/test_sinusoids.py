@@ -7,14 +7,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from transformers.models.distilbert.modeling_distilbert import create_sinusoidal_embeddings
-from transformers.models.m2m_100.modeling_m2m_100 import M2M100SinusoidalPositionalEmbedding
-from transformers.models.roformer.modeling_roformer import RoFormerSinusoidalPositionalEmbedding
-from transformers.models.whisper.modeling_whisper import sinusoids
 
 from posembed import sinusoidal
 from posembed.encodings import convert_layout
-from posembed.errors import EncodingInputError
 
 # Half a unit in the last place of numbers between one half and one, in float32.
 ROUNDED_ONCE = 2.0**-25
@@ -37,33 +32,6 @@ def test_it_is_the_papers_formula_rounded_once(n_positions, d_model):
     error = (sinusoidal(n_positions, d_model, dtype=torch.float64) - expected).abs().max()
     assert error < 4 * n_positions * torch.finfo(torch.float64).eps
     assert (sinusoidal(n_positions, d_model).double() - expected).abs().max() <= ROUNDED_ONCE * (1 + 1e-6)
-
-
-@pytest.mark.parametrize(("n_positions", "d_model"), SIZES)
-def test_interleaved_is_distilberts(n_positions, d_model):
-    theirs = torch.empty(n_positions, d_model)
-    create_sinusoidal_embeddings(n_positions, d_model, theirs)
-    torch.testing.assert_close(sinusoidal(n_positions, d_model), theirs, rtol=0, atol=2 * ROUNDED_ONCE)
-
-
-@pytest.mark.parametrize(("n_positions", "d_model"), SIZES)
-def test_concat_is_roformers(n_positions, d_model):
-    theirs = RoFormerSinusoidalPositionalEmbedding(n_positions, d_model).create_weight()
-    ours = sinusoidal(n_positions, d_model, layout="concat")
-    torch.testing.assert_close(ours, theirs, rtol=0, atol=2 * ROUNDED_ONCE)
-
-
-@pytest.mark.parametrize(("n_positions", "d_model"), [(512, 768), (33, 7), (5, 4)])
-def test_tensor2tensor_is_m2m100s_up_to_its_own_rounding(n_positions, d_model):
-    """They compute the angle in float32: an error of half a unit in the last place of an angle of n_positions."""
-    theirs = M2M100SinusoidalPositionalEmbedding.get_embedding(n_positions, d_model)
-    ours = sinusoidal(n_positions, d_model, layout="tensor2tensor")
-    torch.testing.assert_close(ours, theirs, rtol=0, atol=4 * n_positions * torch.finfo(torch.float32).eps)
-
-
-def test_tensor2tensor_is_whispers_up_to_its_own_rounding():
-    ours = sinusoidal(1500, 384, layout="tensor2tensor")
-    torch.testing.assert_close(ours, sinusoids(1500, 384), rtol=0, atol=4 * 1500 * torch.finfo(torch.float32).eps)
 
 
 def test_far_positions_are_as_exact_as_near_ones():
@@ -122,38 +90,3 @@ def test_no_positions_are_an_empty_table():
 
 def test_an_odd_tensor2tensor_table_ends_with_a_zero_column():
     assert sinusoidal(5, 7, layout="tensor2tensor")[:, -1].tolist() == [0.0] * 5
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize(
-    ("arguments", "options", "message"),
-    [
-        ((-1, 4), {}, "n_positions is -1; it must be a whole number of at least 0"),
-        ((2.5, 4), {}, "n_positions is 2.5"),
-        ((4, 0), {}, "d_model is 0; for interleaved it must be a whole number of at least 1"),
-        ((4, 1), {"layout": "tensor2tensor"}, "for tensor2tensor it must be a whole number of at least 2"),
-        ((4, 4), {"base": 0.0}, "base is 0.0; it must be a positive number"),
-        ((4, 4), {"base": math.nan}, "base is nan"),
-        ((4, 4), {"base": math.inf}, "base is inf"),
-        ((4, 4), {"layout": "paper"}, "layout is 'paper'; choose among interleaved, concat, tensor2tensor"),
-        ((4, 4), {"dtype": torch.int64}, "dtype is torch.int64; sines need a floating-point format"),
-    ],
-    ids=str,
-)
-def test_a_named_error_in_one_line(arguments, options, message):
-    with pytest.raises(EncodingInputError) as error:
-        sinusoidal(*arguments, **options)
-    assert message in str(error.value) and "\n" not in str(error.value)
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize(("source", "target"), [("concat", "tensor2tensor"), ("tensor2tensor", "interleaved")])
-def test_tables_of_other_frequencies_are_not_converted(source, target):
-    with pytest.raises(EncodingInputError, match="different frequencies"):
-        convert_layout(sinusoidal(4, 4), source=source, target=target)
-
-
-@pytest.mark.bad_input
-def test_an_unknown_layout_is_not_converted():
-    with pytest.raises(EncodingInputError, match="layout is 'paper'"):
-        convert_layout(sinusoidal(4, 4), source="paper", target="concat")

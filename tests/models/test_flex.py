@@ -5,7 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 
+
+@pytest.mark.slow
 def test_every_hook_and_mask_is_the_formula(fresh_environment):
     script = Path(__file__).with_name("flexed.py")
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, env=fresh_environment)
