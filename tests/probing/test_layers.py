@@ -21,7 +21,7 @@ from posembed.probing import (
 )
 from posembed.probing.hidden_states import hidden_states
 from posembed.probing.layers import _Probe
-from posembed.probing.position_network import HIDDEN, LEARNING_RATE, _guess, fit_network, guess
+from posembed.probing.position_network import HIDDEN, LEARNING_RATE, _guess, fit_network, guess, one_torch_thread
 
 VOCABULARY, LENGTH = 60, 12
 QUICK = {"steps": 20}
@@ -99,14 +99,13 @@ def result():
 
 
 def test_the_errors_are_those_of_the_guesses(result):
-    """Of the network fitted anew to scaled states, layer by layer."""
+    """Of the network fitted anew, layer by layer."""
     states = hidden_states(model(), texts(16))
     for row, layer in enumerate(result.layers):
-        mean = states[row][:12].flatten(0, 1).double().mean(0)
-        size = (states[row][:12].double() - mean).square().mean().sqrt()
-        train, test = ((part.flatten(0, 1).double() - mean) / size for part in states[row].split([12, 4]))
-        network = fit_network(train.float(), torch.arange(LENGTH).repeat(12), LENGTH, QUICK["steps"], 0)
-        guessed = network(test.float()).argmax(1).view(4, LENGTH)
+        with one_torch_thread():
+            probe = _Probe(states[row][:12], states[row][12:], 1, 0)
+            network = fit_network(probe.train, torch.arange(LENGTH).repeat(12), LENGTH, QUICK["steps"], 0)
+            guessed = network(probe.test).argmax(1).view(4, LENGTH)
         of_layer = (guessed - torch.arange(LENGTH)).abs().double().numpy()
         np.testing.assert_array_equal(result.example_predictions[row], guessed[0])
         assert layer.mae == pytest.approx(of_layer.mean()) == pytest.approx(np.mean(layer.by_position))
