@@ -285,6 +285,7 @@ def test_a_layer_that_an_own_model_does_not_have_is_refused():
         (build("t5"), "T5Model has two stacks of layers"),
         (build("vit"), "ViTModel reads pixel_values"),
         (build("whisper"), "WhisperModel reads input_features"),
+        (build("clip"), "CLIPModel has no word vectors of its own"),
         (torch.nn.Linear(2, 2), "Linear is no model of transformers"),
     ],
     ids=lambda given: type(given).__name__ if isinstance(given, torch.nn.Module) else "",
