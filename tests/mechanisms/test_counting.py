@@ -82,13 +82,6 @@ def test_the_steps_are_what_the_docstring_says():
     assert torch.equal(steps.count, model(ids))
 
 
-def test_attention_that_sees_both_sides_cannot_count():
-    """The mask is what it counts with."""
-    model = CountingTransformer(6)
-    model.attention.causal = False
-    assert len(set(model(texts(6))[0].tolist())) == 1
-
-
 # What is refused.
 
 
