@@ -30,7 +30,11 @@ def fitted_scaling(x: Float[np.ndarray, "n d_model"]) -> Scaling:
     # Less the first row before the mean is taken: equal rows then give zeros, not the rounding of a mean.
     moved = x - x[0]
     mean = moved.mean(axis=0)
-    return Scaling(x[0] + mean, float(np.sqrt(np.square(moved - mean).mean())))
+    moved -= mean
+    # In units of the largest entry, whose square may be too large or too small for its format.
+    largest = float(np.abs(moved).max())
+    scale = largest * float(np.sqrt(np.mean((moved / largest) ** 2))) if largest > 0 else 0.0
+    return Scaling(x[0] + mean, scale)
 
 
 class ScaledProbe(MultiOutputMixin, RegressorMixin, BaseEstimator):

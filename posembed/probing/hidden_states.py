@@ -39,7 +39,12 @@ def vocabulary_of(model: nn.Module) -> tuple[int, set[int], int | None]:
     settings = module.config.get_text_config().to_dict()
     named = [ids for name, ids in settings.items() if name.endswith("_token_id") and ids is not None]
     special = {each for ids in named for each in (ids if isinstance(ids, list) else [ids])}
-    return module.get_input_embeddings().weight.shape[0], special, settings.get("pad_token_id")
+    try:
+        n_words = module.get_input_embeddings().weight.shape[0]
+    except (AttributeError, NotImplementedError):
+        kind = type(model).__name__
+        raise ProbeInputError(f"{kind} has no word vectors of its own; give the part of it that reads text") from None
+    return n_words, special, settings.get("pad_token_id")
 
 
 def check_length(model: nn.Module, length: int) -> None:

@@ -100,7 +100,7 @@ def properties(
     positions = row_positions(rows, len(weight), PropertiesInputError)
     x = weight[torch.from_numpy(positions)].detach().cpu().double().numpy()
     check_finite_rows(~np.isfinite(x).all(axis=1), positions, "the table", "leave them out with rows=")
-    x = _scaled(x)
+    x = _scaled(x, axis=1 if similarity == "cosine" else None)
     norms = np.linalg.norm(x, axis=1)
     if similarity == "cosine":
         x, norms = x / np.where(norms > 0, norms, 1.0)[:, None], np.sign(norms)
@@ -195,7 +195,7 @@ def _measured(
     """
     n = len(matrix)
     diagonals = [np.diagonal(matrix, offset) for offset in range(1 - n, 0 if masked else n) if offset]
-    within = sum(float(((each - each.mean()) ** 2).sum()) for each in diagonals)
+    within = sum(map(_spread, diagonals))
     apart = _variation(np.concatenate(diagonals), noise) if n > 1 else math.nan
     total = math.nan if masked else _variation(matrix, noise)
     return Properties(
@@ -213,8 +213,14 @@ def _not_negative(value: float) -> float:
 
 def _variation(values: Float[np.ndarray, "..."], noise: float) -> float:
     """The sum of the squared deviations from the mean; NaN where it is no more than noise."""
-    total = float(((values - values.mean()) ** 2).sum())
+    total = _spread(values)
     return total if total > noise**2 * values.size else math.nan
+
+
+def _spread(values: Float[np.ndarray, "..."]) -> float:
+    # Less one of them before the mean is taken: equal numbers then give zeros, not the rounding of a mean.
+    moved = values - values.flat[0]
+    return float(((moved - moved.mean()) ** 2).sum())
 
 
 def _monotonicity(matrix: Float[np.ndarray, "n n"], tied: Float[np.ndarray, " n"], reach: int, causal: bool) -> float:
@@ -246,9 +252,9 @@ def _ranks(side: Float[np.ndarray, " k"], tied: float) -> Int[np.ndarray, " k"]:
     return ranks
 
 
-def _scaled(values: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
-    """Divide by a power of two, which changes no digit, so that no square overflows."""
-    return np.ldexp(values, -np.frexp(np.abs(values).max())[1])
+def _scaled(values: Float[np.ndarray, "n m"], axis: int | None = None) -> Float[np.ndarray, "n m"]:
+    """Divide all, or each row, by a power of two, which changes no digit, so that no square overflows."""
+    return np.ldexp(values, -np.frexp(np.abs(values).max(axis=axis, keepdims=True))[1])
 
 
 def _weight_of(table: Any) -> Tensor:

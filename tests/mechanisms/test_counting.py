@@ -50,11 +50,6 @@ def test_between_the_shares_it_is_a_straight_line(n_positions, t, part):
     assert in_fractions(model, between) == t * part + (t + 1) * (1 - part)
 
 
-def test_every_weight_is_a_whole_number():
-    for parameter in CountingTransformer(50).parameters():
-        assert torch.equal(parameter, parameter.round()) and not parameter.requires_grad
-
-
 @pytest.mark.parametrize("n_positions", [2, 3, 10, 64, 1024])
 def test_the_module_counts_within_the_rounding_of_its_sums(n_positions):
     """The T terms of the sum are as large as T^2 together."""
@@ -85,13 +80,6 @@ def test_the_steps_are_what_the_docstring_says():
     for found, wanted in ((steps.attention, even), (steps.share, 1 / t), (steps.hidden, units), (steps.count, t)):
         torch.testing.assert_close(found, wanted.expand_as(found), rtol=0, atol=1e-12)
     assert torch.equal(steps.count, model(ids))
-
-
-def test_attention_that_sees_both_sides_cannot_count():
-    """The mask is what it counts with."""
-    model = CountingTransformer(6)
-    model.attention.causal = False
-    assert len(set(model(texts(6))[0].tolist())) == 1
 
 
 # What is refused.

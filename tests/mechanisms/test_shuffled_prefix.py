@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from small_models import build
 from torch import nn
-from untrained import VOCABULARY, language_model, random_texts, untrained
+from untrained import language_model, random_texts, untrained
 
 from posembed.errors import ProbeInputError
 from posembed.mechanisms import shuffled_prefix
@@ -46,7 +46,7 @@ def test_the_losses_are_those_of_all_orders():
     ids, keep = small_texts(n=6, length=6), 2
     model = lambda given: last_word(given) + words_so_far(given).roll(1, dims=-1) * given[:, :1, None]
     loss = lambda prefix: F.cross_entropy(model(prefix)[:, -1].double(), ids[:, -1])
-    found = shuffled_prefix(model, ids, keep=keep, n_shuffles=400)
+    found = shuffled_prefix(model, ids.repeat(100, 1), keep=keep)  # four shuffles of each copy
     assert found.intact == pytest.approx(loss(ids[:, :-1]).item())
     orders = [[*order, 3, 4] for order in itertools.permutations(range(3))]
     everything = torch.stack([loss(ids[:, order]) for order in orders])
@@ -66,22 +66,13 @@ def test_shuffles_keep_the_words_and_the_last_places():
 
 def test_a_language_model_of_ours_is_asked_for_the_last_token():
     model, ids = language_model("learned", dropout=0.3).train(), random_texts(40, 10)
-    found = shuffled_prefix(model, ids, n_shuffles=2)
+    found = shuffled_prefix(model, ids)
     assert model.training
     model.eval()
     with torch.no_grad():
         wanted = F.cross_entropy(model(ids)[:, -2], ids[:, -1])
     assert found.intact == pytest.approx(wanted.item(), abs=1e-5)
     assert found.interval.low <= found.difference <= found.interval.high
-
-
-def test_a_model_that_repeats_the_word_two_back_loses_by_shuffling():
-    texts = small_texts(n=100)
-    texts[:, -1] = texts[:, -3]
-    model = lambda ids: 5.0 * F.one_hot(ids.roll(1, dims=1), WORDS)
-    causal = lambda ids: torch.cat([torch.zeros(len(ids), 1, WORDS), model(ids)[:, 1:]], dim=1)
-    assert shuffled_prefix(causal, texts, keep=1).interval.low > 1
-    assert shuffled_prefix(causal, texts, keep=2).difference == 0
 
 
 def test_a_model_of_transformers():
@@ -93,7 +84,7 @@ def test_a_model_of_transformers():
 
 def test_the_last_token_may_stand_behind_the_last_position():
     """A model with 64 positions guesses a 65th token."""
-    assert shuffled_prefix(language_model("learned"), random_texts(2, 65), n_shuffles=1).length == 65
+    assert shuffled_prefix(language_model("learned"), random_texts(2, 65)).length == 65
 
 
 def test_it_follows_its_seed_and_leaves_the_global_state_alone():
@@ -106,7 +97,7 @@ def test_it_follows_its_seed_and_leaves_the_global_state_alone():
 def test_it_can_be_stored_and_printed():
     found = shuffled_prefix(last_word, small_texts(), keep=2)
     stored = json.loads(json.dumps(found.to_dict()))
-    assert stored["difference"] == found.difference and stored["keep"] == 2
+    assert stored["shuffled"] == found.shuffled and stored["keep"] == 2
     assert "of the last of 8 tokens" in str(found) and "shuffled but for the last 2" in str(found)
 
 
@@ -126,8 +117,6 @@ def test_it_can_be_stored_and_printed():
         (small_texts(), {"keep": 6}, "keep is 6; texts of 8 tokens have at most 5 to keep"),
         (small_texts(), {"keep": -1}, "keep is -1"),
         (small_texts(), {"keep": True}, "keep is True"),
-        (small_texts(), {"n_shuffles": 0}, "n_shuffles is 0"),
-        (small_texts(), {"n_shuffles": 1.5}, "n_shuffles is 1.5"),
         (small_texts(), {"seed": "a"}, "seed is 'a'"),
     ],
 )
@@ -157,14 +146,6 @@ def test_models_that_cannot_be_asked_are_refused(model, piece):
     with pytest.raises(ProbeInputError) as caught:
         shuffled_prefix(model, ids)
     assert piece in str(caught.value) and "\n" not in str(caught.value)
-
-
-@pytest.mark.bad_input
-def test_words_or_positions_that_a_model_does_not_have_are_refused():
-    with pytest.raises(ProbeInputError, match=f"id {VOCABULARY} is not among"):
-        shuffled_prefix(language_model(), torch.full((2, 5), VOCABULARY))
-    with pytest.raises(ProbeInputError, match="length is 65, but .* has 64"):
-        shuffled_prefix(language_model("learned"), random_texts(2, 66))
 
 
 def test_a_loss_that_is_not_a_number_is_named():

@@ -12,7 +12,7 @@ from untrained import language_model, random_texts, untrained, with_even_attenti
 from posembed.errors import ProbeInputError
 from posembed.mechanisms import attention_variance
 from posembed.mechanisms.variance import _resampled_slopes
-from posembed.probing._random import generator
+from posembed.seeds import generator
 
 
 def by_hand(model, ids, layer=0):
@@ -35,7 +35,7 @@ def test_the_variance_is_over_texts_and_its_slope_that_of_a_line(layer, norm):
     assert found.low < found.slope < found.high
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_law(seed):
     """Even attention to independent words is a mean of t of them; GPT-2's initialisation is nearly even."""
     ids = random_texts(300, 48, seed=seed)
@@ -46,27 +46,6 @@ def test_the_law(seed):
     assert attention_variance(untrained(seed=seed), ids).slope == pytest.approx(even.slope, abs=0.02)
 
 
-def test_a_model_that_sees_both_sides_has_no_such_law():
-    found = attention_variance(untrained(causal=False), random_texts(100, 32))
-    assert abs(found.slope) < 1e-3
-    # Another mixture of the same tokens at every position would vary: this is the same one.
-    np.testing.assert_allclose(found.variance, found.variance[0], rtol=0.01)
-
-
-def test_the_interval_is_that_of_resampled_texts():
-    """Every resample computed again from its texts; of a thousand, the ends differ by chance alone."""
-    model, ids = with_even_attention(untrained(n_layers=1)), random_texts(60, 10)
-    found = attention_variance(model, ids)
-    at, random = np.log(np.arange(1, 11)), np.random.default_rng(1)
-    out = model.layers[0].attention(model.layers[0].attention_norm(model.words(ids))).detach().double().numpy()
-    slopes = [
-        np.polyfit(at, np.log(out[random.integers(60, size=60)].var(axis=0).mean(axis=1)), 1)[0] for _ in range(1000)
-    ]
-    low, high = np.quantile(slopes, [0.025, 0.975])
-    assert found.low == pytest.approx(low, abs=0.15 * (high - low))
-    assert found.high == pytest.approx(high, abs=0.15 * (high - low))
-
-
 def test_each_resample_has_the_variance_of_its_texts():
     """Its own mean taken off, which few texts show."""
     values, n = np.random.default_rng(0).normal(size=(8, 6, 3)), 8
@@ -75,11 +54,6 @@ def test_each_resample_has_the_variance_of_its_texts():
     for k in range(40):
         variance = np.repeat(values, counts[k], axis=0).var(axis=0).mean(axis=1)
         assert found[k] == pytest.approx(np.polyfit(np.log(np.arange(1, 7)), np.log(variance), 1)[0])
-
-
-def test_a_model_that_looks_nearby_falls_more_slowly():
-    ids = random_texts(200, 48)
-    assert attention_variance(untrained("alibi"), ids).slope > attention_variance(untrained(), ids).slope + 0.1
 
 
 def test_it_is_the_same_again_and_leaves_the_model_alone():
@@ -116,7 +90,7 @@ def test_it_can_be_stored_and_printed():
         (random_texts(9, 4) - 300, {}, "must not be negative"),
         (random_texts(7, 4).repeat(9, 1), {}, "only 7 of 63 texts differ; give at least 8 that do"),
         (random_texts(9, 4) % torch.tensor([1, 300, 300, 300]), {}, "at position 1 is the same in all texts"),
-        (random_texts(9, 4), {"layer": 2}, "layer is 2, but Transformer has layers 0 to 1"),
+        (random_texts(9, 4), {"layer": 2}, "Transformer has 2 layers, and no attention beyond them"),
         (random_texts(9, 4), {"layer": -1}, "layer is -1"),
         (random_texts(9, 4), {"layer": True}, "layer is True"),
         (random_texts(9, 4), {"seed": -1}, "seed is -1"),

@@ -103,6 +103,14 @@ def test_equal_rows_give_the_mean_of_the_labels(probe, value):
 
 
 @every_probe
+@pytest.mark.parametrize("scale", [2.0**-600, 2.0**600])
+def test_no_scale_is_too_large_or_too_small(probe, scale):
+    x, y = random_table(20, 6), np.arange(20.0)
+    expected = clone(probe).fit(x, y).predict(x)
+    np.testing.assert_array_equal(clone(probe).fit(x * scale, y).predict(x * scale), expected)
+
+
+@every_probe
 def test_one_row_gives_its_label(probe):
     assert clone(probe).fit([[1.0, 2.0]], [5.0]).predict([[7.0, 0.0]]).tolist() == [5.0]
 

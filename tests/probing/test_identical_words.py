@@ -7,27 +7,14 @@ from transformers import AttentionInterface
 
 from posembed import Transformer, TransformerConfig, with_position_table
 from posembed.errors import ProbeInputError
-from posembed.models import LanguageModel, use_scheme
+from posembed.models import use_scheme
 from posembed.probing.identical_words import identical_word_attention
 from posembed.similarity import properties_of_matrix
 from posembed.tables import find_position_rows
 
 WORDS = [7, 12, 25, 9, 20]
-ENCODERS = [
-    "bert",
-    "bert-lm",
-    "roberta",
-    "mpnet",
-    "electra",
-    "albert",
-    "esm",
-    "nystromformer",
-    "distilbert",
-    "roformer",
-]
-DECODERS = ["gpt2", "gpt2-lm", "gpt", "opt", "llama", "bloom", "mpt", "gptj", "xglm", "falcon", "falcon-alibi"]
-# MPNet has a bias beside its table, RoFormer no table.
-ZEROED = [kind for kind in [*ENCODERS, "gpt2", "gpt", "opt"] if kind not in ("mpnet", "roformer")]
+ENCODERS = ["bert-lm", "roberta", "mpnet", "electra", "albert", "esm", "nystromformer", "distilbert", "roformer"]
+DECODERS = ["gpt2-lm", "gpt", "opt", "llama", "bloom", "mpt", "gptj", "xglm", "falcon-alibi"]
 
 
 def rand(seed):
@@ -50,54 +37,30 @@ def from_transformers(model, layer=0, length=6):
 @pytest.mark.parametrize("kind", [*ENCODERS, *DECODERS, "xlnet"])
 def test_the_map_is_the_mean_of_what_the_model_hands_out(kind):
     model = build(kind)
-    found, each_head = attention(model, batch_size=2), attention(model, heads=None)
+    found, each_head = attention(model), attention(model, heads=None)
     wanted = from_transformers(model)
     torch.testing.assert_close(each_head, wanted, rtol=0, atol=2e-7)
     torch.testing.assert_close(found, wanted.mean(0), rtol=0, atol=2e-7)
 
 
-@pytest.mark.parametrize(
-    ("kind", "setting"), [("bert", "num_hidden_layers"), ("gpt2", "n_layer"), ("xlnet", "n_layer")]
-)
-@pytest.mark.parametrize("layer", [0, 1, 2])
+@pytest.mark.parametrize(("kind", "setting"), [("bert", "num_hidden_layers"), ("xlnet", "n_layer")])
+@pytest.mark.parametrize("layer", [0, 2])
 def test_each_layer_can_be_had(kind, setting, layer):
     model = build(kind, **{setting: 3})
     found = attention(model, layer=layer, heads=None)
     torch.testing.assert_close(found, from_transformers(model, layer), rtol=0, atol=2e-7)
 
 
-def test_nothing_behind_the_layer_is_run():
-    model, ran = build("bert", num_hidden_layers=4), []
-    for number, layer in enumerate(model.encoder.layer):
-        layer.attention.register_forward_pre_hook(lambda *given, number=number: ran.append(number))
-    attention(model, layer=1, batch_size=2)
-    assert ran == [0, 1] * 3
-
-
-@pytest.mark.parametrize("kind", ["bart", "t5"])
-def test_one_stack_of_two_can_be_had(kind):
-    model = build(kind)
-    encoder = model.get_encoder()
-    torch.testing.assert_close(attention(encoder, heads=None), from_transformers(encoder), rtol=0, atol=2e-7)
-
-
-@pytest.mark.parametrize("kind", ZEROED)
+@pytest.mark.parametrize("kind", ["bert", "distilbert", "gpt2", "opt"])
 def test_without_positions_every_key_that_is_seen_has_the_same_weight(kind):
     model, length = build(kind), 6
     with with_position_table(model, "zeroed"):
         found = attention(model, length=length)
     seen = torch.ones(length, length)
-    seen = seen.tril() if kind in DECODERS else seen
+    seen = seen.tril() if kind in ("gpt2", "opt") else seen
     torch.testing.assert_close(found, seen / seen.sum(1, keepdim=True), rtol=0, atol=1e-7)
     properties = properties_of_matrix(found)
-    assert properties.monotonicity == pytest.approx(0.5, abs=0.4 if kind in DECODERS else 0)
-
-
-def test_positions_of_a_real_table_change_it():
-    model = build("bert")
-    changed = attention(model)
-    with with_position_table(model, "zeroed"):
-        assert not torch.allclose(attention(model), changed, atol=1e-4)
+    assert properties.monotonicity == pytest.approx(0.5, abs=0.4 if kind in ("gpt2", "opt") else 0)
 
 
 def test_special_words_are_not_drawn():
@@ -106,15 +69,9 @@ def test_special_words_are_not_drawn():
     drawn = lambda **options: identical_word_attention(model, length=3, **options)
     everything = attention(model, length=3, words=[word for word in range(30) if word not in (1, 2, 3)])
     torch.testing.assert_close(drawn(words=27), everything, rtol=0, atol=1e-7)
-    ours = attention(model, length=3, words=[0, *range(6, 30)])
-    torch.testing.assert_close(drawn(words=25, exclude=(4, 5)), ours, rtol=0, atol=1e-7)
-
-
-def test_a_list_of_special_words_in_the_configuration_is_understood():
-    model = build("gpt2", eos_token_id=[3, 4, 5])
-    everything = attention(model, length=3, words=[0, 1, *range(6, 30)])
-    found = identical_word_attention(model, length=3, words=26)
-    torch.testing.assert_close(found, everything, rtol=0, atol=1e-7)
+    several = build("gpt2", eos_token_id=[3, 4, 5])
+    ours = attention(several, length=3, words=torch.tensor([0, 1, *range(6, 30)]))
+    torch.testing.assert_close(identical_word_attention(several, length=3, words=26), ours, rtol=0, atol=1e-7)
 
 
 def test_the_draw_follows_its_seed_and_leaves_the_global_state_alone():
@@ -124,20 +81,8 @@ def test_the_draw_follows_its_seed_and_leaves_the_global_state_alone():
     assert torch.equal(torch.get_rng_state(), state)
 
 
-@pytest.mark.parametrize("batch_size", [1, 2, 5, 100])
-def test_batches_make_no_difference(batch_size):
-    model = build("gpt2")
-    torch.testing.assert_close(attention(model, batch_size=batch_size), attention(model), rtol=0, atol=1e-7)
-
-
-@pytest.mark.parametrize("as_ids", [list, tuple, torch.tensor], ids=["list", "tuple", "tensor"])
-def test_words_can_be_given(as_ids):
-    model = build("bert")
-    assert torch.equal(attention(model, words=as_ids(WORDS)), attention(model))
-
-
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("dtype", [torch.bfloat16], ids=str)
 def test_half_precision(kind, dtype):
     model = build(kind)
     wanted, found = attention(model), attention(model.to(dtype))
@@ -172,15 +117,6 @@ def test_modes_hooks_weights_and_the_attention_function_are_put_back(implementat
     assert_same(before, snapshot(model))
     torch.testing.assert_close(found, attention(model.eval()), rtol=0, atol=0)
     assert not found.requires_grad
-
-
-def test_an_error_on_the_way_puts_all_back_too():
-    model = build("bert", num_hidden_layers=2).train()
-    model.encoder.layer[1].register_forward_pre_hook(lambda *given: 1 / 0)
-    before = snapshot(model)
-    with pytest.raises(ZeroDivisionError):
-        attention(model, layer=1)
-    assert_same(before, snapshot(model))
 
 
 def test_a_scheme_in_a_model_is_not_lost():
@@ -250,20 +186,6 @@ def test_posembeds_own_models_with_any_scheme(scheme, layer):
     torch.testing.assert_close(attention(model, layer=layer, heads=None), by_hand(model, layer), rtol=0, atol=2e-6)
 
 
-@pytest.mark.parametrize("norm", ["pre", "post"])
-def test_posembeds_own_encoders_and_language_models(norm):
-    model = own_model("t5", causal=False, norm=norm)
-    torch.testing.assert_close(attention(model, heads=None), by_hand(model, 0), rtol=0, atol=2e-6)
-    language_model = own_model("t5", causal=False, norm=norm, kind=LanguageModel).train()
-    language_model.transformer.load_state_dict(model.state_dict())
-    assert torch.equal(attention(language_model), attention(model)) and language_model.training
-
-
-def test_without_a_scheme_the_map_is_uniform():
-    found = attention(own_model("nopos", causal=False))
-    torch.testing.assert_close(found, torch.full((6, 6), 1 / 6), rtol=0, atol=1e-7)
-
-
 # What is refused.
 
 
@@ -282,21 +204,14 @@ def test_a_length_beyond_the_table_is_refused(kind, most):
     assert f"length is {most + 1}" in one_line(caught) and find_position_rows(model).name in str(caught.value)
 
 
-def test_a_length_beyond_an_own_models_table_is_refused():
-    with pytest.raises(ProbeInputError, match="length is 21, but position_scheme.weight has 20"):
-        attention(own_model("learned"), length=21)
-
-
 BAD = {
     "no length": ({"length": 0}, "length is 0"),
     "half a length": ({"length": 2.5}, "length is 2.5"),
     "a negative layer": ({"layer": -1}, "layer is -1"),
     "a layer too far": ({"layer": 1}, "layer is 1, but BertModel has layers 0 to 0"),
-    "no batch": ({"batch_size": 0}, "batch_size is 0"),
     "one head": ({"heads": 1}, "heads is 1"),
     "no words": ({"words": 0}, "words=0"),
     "more words than there are": ({"words": 31}, "words=31, but the vocabulary has 29 words"),
-    "more words than are left": ({"words": 26, "exclude": range(5)}, "has 25 words"),
     "no ids": ({"words": []}, "words is []"),
     "True": ({"words": True}, "words is True"),
     "text": ({"words": ["the"]}, "words is ['the']"),

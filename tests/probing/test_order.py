@@ -62,20 +62,6 @@ def test_a_random_table_is_at_chance_and_its_interval_says_so():
     assert result.interval.low < 0.5 < result.interval.high
 
 
-def test_without_a_test_a_random_table_seems_to_know_the_order():
-    result = probe_order(random_table(100, 200), split="all")
-    assert not result.held_out
-    assert result.accuracy > 0.8 and min(*result.random_table, *result.permuted_labels) > 0.75
-
-
-def test_a_score_that_rises_over_one_half_may_fall_over_the_other():
-    """Half a turn of a circle: the end of it is the beginning of the way back."""
-    angle = np.pi * np.arange(100) / 50
-    table = np.column_stack([np.cos(angle), np.sin(angle)])
-    assert probe_order(table, split="all", rows=50).accuracy > 0.95
-    assert probe_order(table, split="half").accuracy < 0.05
-
-
 @every_split
 def test_equal_rows_are_all_ties(split):
     with warnings.catch_warnings():

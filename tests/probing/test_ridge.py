@@ -95,11 +95,3 @@ def test_equal_rows_are_predicted_by_the_mean_of_the_others():
     for fold in shuffled_folds(10, 5, 2):
         others = np.delete(y, fold)
         np.testing.assert_allclose(probe.left_out_errors_[fold, 0], y[fold] - others.mean(), atol=1e-12)
-
-
-def test_folds_are_a_partition_that_the_seed_shuffles():
-    folds = list(shuffled_folds(23, 5, 0))
-    assert sorted(np.concatenate(folds).tolist()) == list(range(23))
-    assert {len(fold) for fold in folds} == {4, 5}
-    assert [fold.tolist() for fold in folds] != [fold.tolist() for fold in shuffled_folds(23, 5, 1)]
-    assert len(list(shuffled_folds(3, 5, 0))) == 3
