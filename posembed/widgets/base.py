@@ -18,7 +18,7 @@ from ..errors import FigureInputError
 
 STATIC = Path(__file__).parent / "static"
 # In characters: a page of the book has to carry it.
-MOST_OF_A_STATE = 200_000
+MOST_OF_A_STATE = 300_000
 
 # A model with the part of anywidget's interface that the figures use. `started` marks the element, because JupyterLab
 # may show one output twice.

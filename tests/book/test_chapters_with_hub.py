@@ -55,6 +55,7 @@ def printed(notebook):
     return "".join(output.text for output in outputs if output.output_type == "stream")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chapter", ["position-tables", "three-properties"])
 def test_a_chapter_comes_to_its_conclusions_with_a_hub(chapter, library, tmp_path):
     notebook = nbformat.read(PROBING / f"{chapter}.ipynb", as_version=4)

@@ -6,7 +6,7 @@ import re
 
 import pytest
 import torch
-from test_prose import printed, prose
+from prose import losses, printed, prose, said
 
 from posembed import scheme, sinusoidal
 from posembed.encodings import RoPE, Shaw
@@ -25,21 +25,16 @@ def runs():
     return {name: reported(Arm(name), stored) for name in (*ABSOLUTE, *RELATIVE)}
 
 
-def losses(runs, name):
-    return [run.metrics["loss"] for run in runs[name]]
-
-
 def by_position(runs, name):
     return torch.tensor([run.metrics["loss_by_position"] for run in runs[name]]).double()
 
 
-def said(chapter, sentence):
-    assert sentence in prose(chapter), f"the chapter no longer says: {sentence}"
-
-
 def test_the_first_rises():
-    said(SINUSOIDS, "offset 44 at width 768 and 6 at width 64")
-    said(SINUSOIDS, "first rise at offset 6")
+    said(
+        SINUSOIDS,
+        "offset 44 at width 768 and 6 at width 64",
+        "first rise at offset 6",
+    )
     for width, rise in ((768, 44), (64, 6)):
         curve = sinusoidal(4096, width, dtype=torch.float64) @ sinusoidal(1, width, dtype=torch.float64)[0]
         assert int((curve.diff() > 0).nonzero()[0]) + 1 == rise
@@ -79,8 +74,11 @@ def test_what_schemes_add_to_the_stored_model():
 
 
 def test_the_task(runs):
-    said(SINUSOIDS, "a causal model of four layers, width 64, that reads 64 characters")
-    said(SINUSOIDS, "Now the same models read 512 characters, eight times what they were trained on")
+    said(
+        SINUSOIDS,
+        "a causal model of four layers, width 64, that reads 64 characters",
+        "Now the same models read 512 characters, eight times what they were trained on",
+    )
     config = runs["learned"][0].config
     assert (config.n_layers, config.d_model, config.length, config.test_length) == (4, 64, 64, 512)
     said(RELATIVES, "The heads of our models are 16 wide, so they have eight pairs")
@@ -88,93 +86,114 @@ def test_the_task(runs):
 
 
 def test_fixed_and_learned(runs):
-    said(SINUSOIDS, "So the learned table is a little worse than the sines, and the interval says")
-    planned = difference(losses(runs, "learned"), losses(runs, "sinusoidal"))
+    said(
+        SINUSOIDS,
+        "So the learned table is a little worse than the sines, and the interval says",
+        "The plan took the rate .03, which was ahead by four thousandths in that one run",
+        "Over five seeds it is behind the rate .01 by ten times as much",
+        "the learned table and the sines end at the same loss",
+    )
+    planned = difference(losses(runs["learned"]), losses(runs["sinusoidal"]))
     assert planned.low > 0 and planned.high < 0.1
-    said(SINUSOIDS, "The plan took the rate .03, which was ahead by four thousandths in that one run")
     stored = {run.config.key: run.metrics for run in load_runs("encodings")}
     arm = Arm("learned")
     assert runs["learned"][0].config.learning_rate == 0.03
     ahead = stored[arm.config(1e-2, 0).key]["validation_loss"] - stored[arm.config(3e-2, 0).key]["validation_loss"]
     assert ahead == pytest.approx(0.004, abs=0.0005)
-    said(SINUSOIDS, "Over five seeds it is behind the rate .01 by ten times as much")
     other = [stored[arm.config(1e-2, seed).key]["loss"] for seed in SEEDS]
-    assert difference(losses(runs, "learned"), other).mean == pytest.approx(10 * ahead, rel=0.3)
-    said(SINUSOIDS, "the learned table and the sines end at the same loss")
-    gap = difference(other, losses(runs, "sinusoidal"))
+    assert difference(losses(runs["learned"]), other).mean == pytest.approx(10 * ahead, rel=0.3)
+    gap = difference(other, losses(runs["sinusoidal"]))
     assert not gap.excludes_zero and abs(gap.mean) < 0.005
 
 
 def test_trained_frequencies(runs):
     said(SINUSOIDS, "in four seeds of five, and the interval just reaches zero")
-    pairs = list(zip(losses(runs, "learnable_sinusoidal"), losses(runs, "sinusoidal"), strict=True))
+    pairs = list(zip(losses(runs["learnable_sinusoidal"]), losses(runs["sinusoidal"]), strict=True))
     assert sum(a < b for a, b in pairs) == 4
     gap = difference(*map(list, zip(*pairs, strict=True)))
     assert not gap.excludes_zero and abs(gap.high) < 0.01
 
 
 def test_past_the_trained_length(runs):
-    said(SINUSOIDS, "worse than a model that knows nothing but the letters' frequencies")
+    said(
+        SINUSOIDS,
+        "worse than a model that knows nothing but the letters' frequencies",
+        "within thirty positions it is lost as well",
+        "very differently from seed to seed",
+    )
     by_letter = float(re.search(r"frequencies alone: ([\d.]+)", printed(SINUSOIDS)).group(1))
     assert (by_position(runs, "learned")[:, 4:] > by_letter).all()
-    said(SINUSOIDS, "within thirty positions it is lost as well")
     assert (by_position(runs, "sinusoidal")[:, 5:].mean(1) > by_letter).all()
-    said(SINUSOIDS, "very differently from seed to seed")
     ends = by_position(runs, "nopos")[:, -1]
     assert ends.max() - ends.min() > 1
 
 
 def test_the_norms_of_the_rows(runs):
-    said(SINUSOIDS, "Row 63 and all behind it are as they were drawn. Row 62 was used")
+    said(
+        SINUSOIDS,
+        "Row 63 and all behind it are as they were drawn. Row 62 was used",
+        "form a V, much the same in all five seeds",
+    )
     norms = torch.tensor([run.metrics["scheme"]["row_norms"] for run in runs["learned"]])
     drawn = 0.02 * 8
     assert (norms[:, 63:] - drawn).abs().max() < 0.08
     assert (norms[:, 62] > 4 * drawn).all() and (norms[:, 62] < norms[:, 61]).all()
-    said(SINUSOIDS, "form a V, much the same in all five seeds")
     lowest = norms[:, :62].argmin(dim=1)
     assert lowest.min() >= 20 and lowest.max() <= 40
     assert (norms[:, 0] > 2 * norms[:, 30]).all() and (norms[:, 61] > 2 * norms[:, 30]).all()
 
 
 def test_half_distances_of_alibi():
-    said(RELATIVES, r"Half of all weight lies within about $0.69 / s$ places")
+    said(
+        RELATIVES,
+        r"Half of all weight lies within about $0.69 / s$ places",
+        r"For 8 heads the slopes are $\tfrac12, \tfrac14, \dots, \tfrac1{256}$",
+    )
     assert math.log(2) == pytest.approx(0.69, abs=0.005)
-    said(RELATIVES, r"For 8 heads the slopes are $\tfrac12, \tfrac14, \dots, \tfrac1{256}$")
     assert scheme("alibi", n_heads=8).slopes.tolist() == [2.0**-h for h in range(1, 9)]
 
 
 def test_who_carries_on(runs):
-    said(RELATIVES, "Two of the relative schemes carry on as if nothing had happened, and two do not")
+    said(
+        RELATIVES,
+        "Two of the relative schemes carry on as if nothing had happened, and two do not",
+        "Beyond Shaw's limit of 16",
+        "**RoPE** goes on for some thirty characters",
+    )
     for name in ("shaw", "alibi"):
         curve = by_position(runs, name)
         assert (curve[:, 4:].mean(1) - curve[:, 3]).abs().max() < 0.05, name
-    said(RELATIVES, "Beyond Shaw's limit of 16")
     assert inspect.signature(Shaw).parameters["max_distance"].default == 16
-    said(RELATIVES, "**RoPE** goes on for some thirty characters")
     rope = by_position(runs, "rope")
     assert ((rope[:, 4:6] - rope[:, 3:4]).abs() < 0.15).all()
     assert (rope[:, 8:].mean(1) > 3).all()
 
 
 def test_relative_schemes_are_better(runs):
-    said(RELATIVES, "Shaw, T5 and RoPE are better than all absolute schemes, in every seed, and lie close together")
+    said(
+        RELATIVES,
+        "Shaw, T5 and RoPE are better than all absolute schemes, in every seed, and lie close together",
+        "ALiBi, whose heads cannot choose where to look, is level with the best absolute one",
+    )
     leading = ("shaw", "t5", "rope")
-    worst = [max(losses(runs, name)[seed] for name in leading) for seed in range(5)]
-    best = [min(losses(runs, name)[seed] for name in ABSOLUTE) for seed in range(5)]
+    worst = [max(losses(runs[name])[seed] for name in leading) for seed in range(5)]
+    best = [min(losses(runs[name])[seed] for name in ABSOLUTE) for seed in range(5)]
     assert all(relative < absolute for relative, absolute in zip(worst, best, strict=True))
-    means = [sum(losses(runs, name)) / 5 for name in leading]
+    means = [sum(losses(runs[name])) / 5 for name in leading]
     assert max(means) - min(means) < 0.03
-    said(RELATIVES, "ALiBi, whose heads cannot choose where to look, is level with the best absolute one")
-    assert not difference(losses(runs, "alibi"), losses(runs, "learnable_sinusoidal")).excludes_zero
+    assert not difference(losses(runs["alibi"]), losses(runs["learnable_sinusoidal"])).excludes_zero
 
 
 def test_t5s_untrained_buckets(runs):
-    said(RELATIVES, "Distances from 67 on fall into buckets that our texts never reached")
+    said(
+        RELATIVES,
+        "Distances from 67 on fall into buckets that our texts never reached",
+        "as they were drawn, near zero, where trained far buckets are far below",
+    )
     t5 = scheme("t5", n_heads=4, causal=True)
     reached = t5.bucket(-torch.arange(TRAINED - 1)).unique()
     unreached = t5.bucket(-torch.arange(67, 512)).unique()
     assert t5.bucket(torch.tensor(-66)) in reached and not torch.isin(unreached, reached).any()
-    said(RELATIVES, "as they were drawn, near zero, where trained far buckets are far below")
     for run in runs["t5"]:
         weight = torch.tensor(run.metrics["scheme"]["weight"]).view(32, 4)
         assert weight[unreached].abs().max() < 0.1
@@ -183,33 +202,42 @@ def test_t5s_untrained_buckets(runs):
 
 
 def test_the_scalings(runs):
-    said(RELATIVES, "Linear scaling ruins the loss at once, also within the trained length")
+    said(
+        RELATIVES,
+        "Linear scaling ruins the loss at once, also within the trained length",
+        "carries the models to about three times the trained length",
+        "YaRN and Llama 3 hold to the end on a level between the trained one and that of guessing",
+    )
     scaled = {
         name: torch.tensor([run.metrics["loss_by_position_scaled"][name] for run in runs["rope"]])
         for name in ("linear", "ntk", "yarn", "llama3")
     }
     plain = by_position(runs, "rope")
     assert (scaled["linear"][:, :4] > plain[:, :4] + 1).all()
-    said(RELATIVES, "carries the models to about three times the trained length")
     ntk = scaled["ntk"].mean(0)
     assert (ntk[1 : 3 * 4] < plain[:, 3].mean() + 0.25).all() and (ntk[20:] > 3).all()
-    said(RELATIVES, "YaRN and Llama 3 hold to the end on a level between the trained one and that of guessing")
     for name in ("yarn", "llama3"):
         assert (scaled[name][:, 16:].mean(0) < 3.03).all() and (scaled[name][:, 16:].mean(0) > 1.6).all()
 
 
 def test_turns_within_a_text():
-    said(RELATIVES, "Within the 64 trained characters the fastest turns ten times and the slowest hardly at all")
+    said(
+        RELATIVES,
+        "Within the 64 trained characters the fastest turns ten times and the slowest hardly at all",
+        "a slow pair that turned by at most a third of a circle in training",
+    )
     turns = TRAINED * RoPE(16).frequencies / (2 * math.pi)
     assert round(float(turns[0])) == 10 and turns[-1] < 0.01
-    said(RELATIVES, "a slow pair that turned by at most a third of a circle in training")
     assert any(0.25 < turn <= 1 / 3 for turn in turns)
 
 
 def test_bfloat16_in_the_museum():
-    said(MUSEUM, "from 256 on it has no odd numbers, from 512 on only every fourth")
+    said(
+        MUSEUM,
+        "from 256 on it has no odd numbers, from 512 on only every fourth",
+        "The largest difference is .69",
+    )
     assert torch.tensor(257.0).bfloat16() == 256 and torch.tensor(514.0).bfloat16() == 512
-    said(MUSEUM, "The largest difference is .69")
     slopes, series = scheme("alibi", n_heads=12).slopes, 2.0 ** (-8 * torch.arange(1, 13) / 12)
     assert float((slopes - series).abs().max()) == pytest.approx(0.69, abs=0.005)
     assert ((slopes - series).abs() > 1e-9).all()

@@ -7,8 +7,7 @@ import re
 import numpy as np
 import pytest
 import torch
-from test_encodings_prose import said
-from test_prose import cells, printed
+from prose import losses, pictures, printed, said
 
 from posembed import schemes
 from posembed.data import load_corpus
@@ -49,10 +48,6 @@ def masked(runs):
     return {name: reported(f"masked, {name}", runs) for name in SCHEMES}
 
 
-def losses(by_scheme, name):
-    return [run.metrics["loss"] for run in by_scheme[name]]
-
-
 def percent(gap):
     return 100 * (math.exp(gap) - 1)
 
@@ -66,58 +61,68 @@ def published(setting):
 
 
 def test_how_far_none_is_behind(causal):
-    gap = {name: difference(losses(causal, "nopos"), losses(causal, name)) for name in SCHEMES[1:]}
+    gap = {name: difference(losses(causal["nopos"]), losses(causal[name])) for name in SCHEMES[1:]}
     said(
-        NONE, "Its perplexity is 9 % above that of a model with a learned table, and 20 % above that of one with RoPE."
+        NONE,
+        "Its perplexity is 9 % above that of a model with a learned table, and 20 % above that of one with RoPE.",
+        "9 % of perplexity behind a learned table, 20 % behind RoPE, with intervals far from zero",
+        "it is 1.6 nats below the frequencies",
+        "our table does better than our sinusoids",
     )
-    said(NONE, "9 % of perplexity behind a learned table, 20 % behind RoPE, with intervals far from zero")
     assert [round(percent(gap[name].mean)) for name in ("learned", "rope")] == [9, 20]
     assert all(each.low > 0.03 for each in gap.values())
-    said(NONE, "it is 1.6 nats below the frequencies")
-    assert frequency_loss() - np.mean(losses(causal, "nopos")) == pytest.approx(1.6, abs=0.05)
-    said(NONE, "our table does better than our sinusoids")
-    assert difference(losses(causal, "learned"), losses(causal, "sinusoidal")).high < 0
+    assert frequency_loss() - np.mean(losses(causal["nopos"])) == pytest.approx(1.6, abs=0.05)
+    assert difference(losses(causal["learned"]), losses(causal["sinusoidal"])).high < 0
 
 
 def test_the_model_and_its_training(causal):
-    said(NONE, "4 layers of width 64, and reads texts of 64 characters")
-    said(NONE, "A hundred steps of its training take some ten seconds; the stored runs took 1500.")
+    said(
+        NONE,
+        "4 layers of width 64, and reads texts of 64 characters",
+        "A hundred steps of its training take some ten seconds; the stored runs took 1500.",
+        "then come five seeds",
+    )
     assert (SMALL.n_layers, SMALL.d_model, SMALL.length, SMALL.steps) == (4, 64, 64, 1500)
-    said(NONE, "then come five seeds")
     assert {len(each) for each in causal.values()} == {len(SEEDS)} == {5}
 
 
 def test_no_two_schemes_overlap(causal):
-    found = sorted((interval(losses(causal, name)) for name in SCHEMES), key=lambda each: each.mean)
+    found = sorted((interval(losses(causal[name])) for name in SCHEMES), key=lambda each: each.mean)
     assert all(one.high < other.low for one, other in itertools.pairwise(found))
 
 
 def test_behind_by_as_much_in_all_parts(causal):
-    said(NONE, "It is behind from the first sixteen on, and by about as much in all four.")
+    said(
+        NONE,
+        "It is behind from the first sixteen on, and by about as much in all four.",
+        "In all schemes the loss at positions 0 to 15 is the highest.",
+    )
     by_part = {
         name: np.array([run.metrics["loss_by_position"][:4] for run in causal[name]]) for name in ("nopos", "learned")
     }
     gaps = (by_part["nopos"] - by_part["learned"]).mean(axis=0)
     assert gaps.min() > 0.07 and gaps.max() < 0.1
-    said(NONE, "In all schemes the loss at positions 0 to 15 is the highest.")
     for name in SCHEMES:
         parts = np.mean([run.metrics["loss_by_position"][:4] for run in causal[name]], axis=0)
         assert parts.argmax() == 0, name
 
 
 def test_the_papers_gaps(causal):
-    said(NONE, "The paper's models are up to six thousand times as large")
+    said(
+        NONE,
+        "The paper's models are up to six thousand times as large",
+        "In the paper it is half a percent on the Pile or so, and under 3 % on WikiText-103.",
+        "so there the gap of .55 is not much more than luck could make",
+        "is .11, .03, .08 and .05 in perplexity for four sizes",
+        "The gap to ALiBi does narrow: 2.21, 1.21, .76, .59.",
+    )
     assert 1.3e9 / causal["nopos"][0].metrics["parameters"] == pytest.approx(6000, rel=0.1)
-    said(NONE, "In the paper it is half a percent on the Pile or so, and under 3 % on WikiText-103.")
     for setting in ("Pile, 125M", "Pile, 350M", "Pile, 760M", "Pile, 1.3B"):
         gap = published(setting)
         assert gap["learned"] / (gap["none"] - gap["learned"]) == pytest.approx(0.005, abs=0.004)
     wikitext = published("WikiText-103")
     assert wikitext["learned"] / (wikitext["none"] - wikitext["learned"]) < 0.03
-    said(NONE, "so there the gap of .55 is not much more than luck could make")
     assert wikitext["learned"] == pytest.approx(0.55)
-    said(NONE, "is .11, .03, .08 and .05 in perplexity for four sizes")
-    said(NONE, "The gap to ALiBi does narrow: 2.21, 1.21, .76, .59.")
     sizes = [published(f"Pile, {size}") for size in ("125M", "350M", "760M", "1.3B")]
     assert [round(each["learned"], 2) for each in sizes] == [0.11, 0.03, 0.08, 0.05]
     assert [round(each["alibi"], 2) for each in sizes] == [2.21, 1.21, 0.76, 0.59]
@@ -125,7 +130,7 @@ def test_the_papers_gaps(causal):
 
 def test_the_order_in_the_paper_and_ours(causal):
     said(NONE, "of these four, none is last, ALiBi is first, and the other two lie between")
-    means = {name: np.mean(losses(causal, name)) for name in SCHEMES[:4]}
+    means = {name: np.mean(losses(causal[name])) for name in SCHEMES[:4]}
     assert max(means, key=means.get) == "nopos" and min(means, key=means.get) == "alibi"
     for setting, perplexities in PUBLISHED_PERPLEXITY.items():
         if not setting.startswith("masked"):
@@ -133,22 +138,28 @@ def test_the_order_in_the_paper_and_ours(causal):
 
 
 def test_characters_a_word(causal):
-    said(NONE, "The test text has 6.0 characters a word, the space included.")
+    said(
+        NONE,
+        "The test text has 6.0 characters a word, the space included.",
+        "9 % a character is 64 % a word",
+    )
     metrics = causal["nopos"][0].metrics
     words = math.log(metrics["perplexity_per_word"]) / math.log(metrics["perplexity_per_token"])
     assert words == pytest.approx(6.0, abs=0.05)
-    said(NONE, "9 % a character is 64 % a word")
     both = re.search(r"per character ([\d.]+), per word ([\d.]+)", printed(NONE)).groups()
     assert [round(100 * (float(each) - 1)) for each in both] == [9, 64]
 
 
 def test_three_seeds_would_have_done(causal):
-    said(NONE, "Three would have done for each of these gaps.")
+    said(
+        NONE,
+        "Three would have done for each of these gaps.",
+        "with one degree of freedom an interval is thirteen times the standard error",
+    )
     rows = re.findall(r"(\w+) +(\d) seeds: (\d+) of (\d+)", printed(NONE))
     assert len(rows) == 3 * 3
     for name, n, told, of in rows:
         assert (told == of) == (int(n) > 2 or name == "rope")
-    said(NONE, "with one degree of freedom an interval is thirteen times the standard error")
     from scipy.stats import t
 
     assert round(t.ppf(0.975, 1)) == 13
@@ -171,20 +182,23 @@ def loss_gaps(ones, others):
 
 def test_the_larger_models_and_their_training(runs, causal):
     larger, small = reported("larger, nopos", runs), causal["nopos"][0]
-    said(NONE, "six layers of width 128, which makes 1.2 million parameters, nearly six times as many")
+    said(
+        NONE,
+        "six layers of width 128, which makes 1.2 million parameters, nearly six times as many",
+        "They read 5.1 million characters, the small ones 3.1.",
+        "on texts of 32 and of 256, with as many characters a step. Each has three seeds",
+        "A step has only eight texts there, and the learning rates were taken over from length 128",
+    )
     assert (larger[0].config.n_layers, larger[0].config.d_model) == (6, 128)
     assert round(larger[0].metrics["parameters"] / 1e6, 1) == 1.2
     assert 5.7 < larger[0].metrics["parameters"] / small.metrics["parameters"] < 6
-    said(NONE, "They read 5.1 million characters, the small ones 3.1.")
     assert [round(run.metrics["tokens"] / 1e6, 1) for run in (larger[0], small)] == [5.1, 3.1]
-    said(NONE, "on texts of 32 and of 256, with as many characters a step. Each has three seeds")
     for length in (32, 256):
         others = [
             run for scheme in ("nopos", "learned") for run in reported(f"larger, {scheme}, length {length}", runs)
         ]
         assert {run.metrics["tokens"] for run in others} == {larger[0].metrics["tokens"]} and len(others) == 2 * 3
         assert {run.config.length for run in others} == {length}
-    said(NONE, "A step has only eight texts there, and the learning rates were taken over from length 128")
     assert {run.config.batch_size for run in others} == {8}
     for scheme in ("nopos", "learned"):
         rates = {
@@ -200,34 +214,35 @@ def test_the_gap_of_the_larger_models(to_table, runs):
     said(
         NONE,
         "from 9 % of perplexity to about 1 %, at lengths 32 and 128, and there three seeds cannot tell it from zero",
-    )
-    said(
-        NONE, "about 1 % at two lengths, which three seeds cannot tell from zero; the gap to ALiBi is smaller and stays"
+        "about 1 % at two lengths, which three seeds cannot tell from zero; the gap to ALiBi is smaller and stays",
+        "The gap to ALiBi shrinks too, but stays far from zero.",
+        "At length 128 the interval goes from -.020 to .035.",
+        "or it may be 3.6 % of perplexity behind",
     )
     assert [round(percent(gaps[setting].mean)) for setting in ("small", 32, 128)] == [9, 1, 1]
     assert not any(gaps[length].excludes_zero for length in (32, 128, 256))
     assert max(gaps[length].high for length in (32, 128)) < gaps["small"].low
-    said(NONE, "The gap to ALiBi shrinks too, but stays far from zero.")
     small, larger = (
         interval(loss_gaps(reported(f"{size}, nopos", runs), reported(f"{size}, alibi", runs)))
         for size in ("causal", "larger")
     )
     assert larger.low > 0.05 and larger.high < small.low
-    said(NONE, "At length 128 the interval goes from -.020 to .035.")
     assert (round(gaps[128].low, 3), round(gaps[128].high, 3)) == (-0.02, 0.035)
-    said(NONE, "or it may be 3.6 % of perplexity behind")
     assert round(percent(gaps[128].high), 1) == 3.6
     said(AFTER, "three seeds tell none from ALiBi, and not from a table")
 
 
 def test_nothing_can_be_told_at_length_256(runs):
-    said(NONE, "lie between 1.29 and 1.33 without positions, and between 1.26 and 1.39 with the table")
+    said(
+        NONE,
+        "lie between 1.29 and 1.33 without positions, and between 1.26 and 1.39 with the table",
+        "In the paper's largest models the gap is .3 % at length 256 and 1.2 % at 2048",
+    )
     found = []
     for scheme in ("nopos", "learned"):
         of_seeds = [run.metrics["loss"] for run in reported(f"larger, {scheme}, length 256", runs)]
         found += [round(min(of_seeds), 2), round(max(of_seeds), 2)]
     assert found == [1.29, 1.33, 1.26, 1.39]
-    said(NONE, "In the paper's largest models the gap is .3 % at length 256 and 1.2 % at 2048")
     for length, percents in ((256, 0.3), (2048, 1.2)):
         none, learned = PUBLISHED_PERPLEXITY[f"Pile, 1.3B, length {length}"][:2]
         assert round(100 * (none / learned - 1), 1) == percents
@@ -247,83 +262,104 @@ def test_the_picture_of_the_larger_models(to_table):
 
 def test_what_the_probe_reads(causal):
     error = {name: np.mean([run.metrics["layers"]["mae"] for run in causal[name]], axis=0) for name in SCHEMES}
-    said(HOW, "at best they are off by 3.2 against 6.5")
+    said(
+        HOW,
+        "at best they are off by 3.2 against 6.5",
+        "from the second layer on, our models without positions know them *better*",
+        "to within 3 of 64 characters, where always guessing the middle is off by 16",
+        "With ALiBi and RoPE no layer of ours gives the position away.",
+        "(The paper's ALiBi model gives it away in its middle layers, if less than the others.)",
+    )
     assert [round(np.mean([lowest_error(run) for run in causal[name]]), 1) for name in ("nopos", "learned")] == [
         3.2,
         6.5,
     ]
-    said(HOW, "from the second layer on, our models without positions know them *better*")
     assert (error["nopos"][2:] < error["learned"][2:]).all() and error["nopos"][1] > error["learned"][1]
-    said(HOW, "to within 3 of 64 characters, where always guessing the middle is off by 16")
     assert round(error["nopos"].min()) == 3 and causal["nopos"][0].metrics["layers"]["middle_guess"] == 16
-    said(HOW, "With ALiBi and RoPE no layer of ours gives the position away.")
     assert min(error["alibi"].min(), error["rope"].min()) > 16
-    said(HOW, "(The paper's ALiBi model gives it away in its middle layers, if less than the others.)")
     alibi, others = PUBLISHED_PROBE["alibi"], (PUBLISHED_PROBE["nopos"], PUBLISHED_PROBE["learned"])
     assert min(alibi) < PUBLISHED_LENGTH / 4 / 4 and all(alibi[12] > 2 * other[12] for other in others)
 
 
 def test_on_the_way(runs):
-    said(HOW, "one layer of an untrained model is enough for half of it")
+    said(
+        HOW,
+        "one layer of an untrained model is enough for half of it",
+        "It starts with the leak of any causal model, and trains it away.",
+    )
     watched = {name: reported(f"causal, {name}, watched", runs) for name in ("nopos", "alibi")}
     untrained = {
         name: np.mean([run.metrics["untrained"]["mae"] for run in each], axis=0) for name, each in watched.items()
     }
     trained = {name: np.mean([run.metrics["layers"]["mae"] for run in each], axis=0) for name, each in watched.items()}
     assert untrained["nopos"][1] / 16 == pytest.approx(0.55, abs=0.05)
-    said(HOW, "It starts with the leak of any causal model, and trains it away.")
     assert untrained["alibi"][1] < 0.75 * 16 and trained["alibi"][1:].min() > 16
 
 
 def test_the_papers_curve():
     none, learned = np.array(PUBLISHED_PROBE["nopos"]), np.array(PUBLISHED_PROBE["learned"])
-    said(HOW, "from 337 of 1024 positions to 16.5 in layer 6, and back to 133")
+    said(
+        HOW,
+        "from 337 of 1024 positions to 16.5 in layer 6, and back to 133",
+        "In the paper the table has the lower error in every layer, if only by a little in the second half.",
+        "The paper's models have 24 layers and texts of 1024 tokens",
+    )
     assert (round(none[0]), none.min(), none[6], round(none[-1])) == (337, 16.5, 16.5, 133)
-    said(HOW, "In the paper the table has the lower error in every layer, if only by a little in the second half.")
     assert (learned < none).all() and (learned / none)[12:].min() > 0.8
-    said(HOW, "The paper's models have 24 layers and texts of 1024 tokens")
     assert len(none) == 25
 
 
 def test_before_and_after_training(causal):
-    said(HOW, "The untrained causal model already leaks its positions: an error of about 9, where the middle has 16.")
+    said(
+        HOW,
+        "The untrained causal model already leaks its positions: an error of about 9, where the middle has 16.",
+        "that one gives away about as much before as after; in the second the error falls to a third of it",
+    )
     untrained = np.mean([run.metrics["untrained"]["mae"] for run in causal["nopos"]], axis=0)
     trained = np.mean([run.metrics["layers"]["mae"] for run in causal["nopos"]], axis=0)
     assert np.allclose(untrained[1:], 9, atol=0.5)
-    said(HOW, "that one gives away about as much before as after; in the second the error falls to a third of it")
     assert abs(trained[1] - untrained[1]) < 0.5 and trained[2] / trained[1] == pytest.approx(1 / 3, abs=0.05)
 
 
 def test_predictions_get_vaguer(causal):
-    said(HOW, "from the third layer of the model's first seed")
-    said(HOW, "The first few are right to the character")
+    said(
+        HOW,
+        "from the third layer of the model's first seed",
+        "The first few are right to the character",
+        "About 650 times less.",
+    )
     predicted = causal["nopos"][0].metrics["layers"]["example_predictions"][3]
     assert predicted[:5] == [0, 1, 2, 3, 4]
     by_position = np.mean([run.metrics["layers"]["by_position"][3] for run in causal["nopos"]], axis=0)
     parts = by_position.reshape(4, 16).mean(axis=1)
     assert (np.diff(parts) > 0).all()
-    said(HOW, "About 650 times less.")
     assert round((1 / 2 - 1 / 3) / (1 / 62 - 1 / 63)) == 651
 
 
 def test_how_much_the_order_matters(causal):
-    said(HOW, "the model without positions loses more than 4 nats")
+    said(
+        HOW,
+        "the model without positions loses more than 4 nats",
+        "With the last eight characters in place hardly anything is lost.",
+    )
     prefixes = [run.metrics["prefix"] for run in causal["nopos"]]
     lost = [each["shuffled"] - each["intact"] for each in prefixes]
     assert min(lost) > 4
     assert np.mean([each["shuffled"] for each in prefixes]) > frequency_loss() + 1
-    said(HOW, "With the last eight characters in place hardly anything is lost.")
     assert max(each["shuffled but for the last 8"] - each["intact"] for each in prefixes) < 0.06
 
 
 def test_the_exercises_of_how(causal):
     kept = re.findall(r"(causal-\w+), +(\d+) kept: ([+-][\d.]+) ± ([\d.]+)", printed(HOW))
     assert len(kept) == 6
-    said(HOW, "Neither model is any worse off with the last seven characters alone")
+    said(
+        HOW,
+        "Neither model is any worse off with the last seven characters alone",
+        "The one without guesses even a little better",
+        "so it fails beyond 64; float16 has eleven bits and fails beyond 512",
+    )
     assert all(float(change) < float(within) for *_, change, within in kept)
-    said(HOW, "The one without guesses even a little better")
     assert all(float(change) < -float(within) for name, _, change, within in kept if name == "causal-nopos")
-    said(HOW, "so it fails beyond 64; float16 has eleven bits and fails beyond 512")
     most = dict(re.findall(r"torch\.(\w+) +up to (\d+)", printed(HOW)))
     assert (most["bfloat16"], most["float16"]) == ("64", "512")
 
@@ -332,45 +368,58 @@ def test_the_exercises_of_how(causal):
 
 
 def test_where_the_masked_model_ends(masked):
-    said(MASKED, ".08 nats below the frequencies")
-    gained = frequency_loss() - np.mean(losses(masked, "nopos"))
+    said(
+        MASKED,
+        ".08 nats below the frequencies",
+        "exactly where a regression on counts ends",
+    )
+    gained = frequency_loss() - np.mean(losses(masked["nopos"]))
     assert round(gained, 2) == 0.08
-    said(MASKED, "exactly where a regression on counts ends")
     found = dict(re.findall(r"(from counts|the masked model) +([\d.]+)", printed(MASKED)))
     assert abs(float(found["from counts"]) - float(found["the masked model"])) < 0.02
 
 
 def test_what_positions_bring(masked, causal):
-    said(MASKED, "A causal model of this size gained a tenth or two of a nat by positions")
-    said(MASKED, "a masked one gains half a nat to two.")
+    said(
+        MASKED,
+        "A causal model of this size gained a tenth or two of a nat by positions",
+        "a masked one gains half a nat to two.",
+        "147.18 without positions, 4.06 learned, 4.07 sinusoidal, 4.00 ALiBi",
+    )
     gain = {
-        kind: [np.mean(losses(runs, "nopos")) - np.mean(losses(runs, name)) for name in SCHEMES[1:]]
+        kind: [np.mean(losses(runs["nopos"])) - np.mean(losses(runs[name])) for name in SCHEMES[1:]]
         for kind, runs in (("causal", causal), ("masked", masked))
     }
     assert min(gain["causal"]) > 0.05 and max(gain["causal"]) < 0.2
     assert min(gain["masked"]) > 0.4 and max(gain["masked"]) < 2
-    said(MASKED, "147.18 without positions, 4.06 learned, 4.07 sinusoidal, 4.00 ALiBi")
     assert PUBLISHED_PERPLEXITY["masked, 15 % of 128"] == (147.18, 4.06, 4.07, 4.00)
 
 
 def test_the_tie(masked):
-    said(MASKED, "From step 100 to step 300 the two differ by less than a hundredth of a nat")
+    said(
+        MASKED,
+        "From step 100 to step 300 the two differ by less than a hundredth of a nat",
+        "has five seeds, an interval that includes zero, and is wrong",
+        "they leave it after some 300 steps",
+    )
     curve = {name: np.array([run.metrics["curve"] for run in masked[name]]) for name in ("nopos", "learned")}
     assert masked["nopos"][0].config.steps / curve["nopos"].shape[1] == 50
     between = (curve["learned"] - curve["nopos"]).mean(axis=0)
     assert abs(between[1:6]).max() < 0.01 < abs(between[6])
-    said(MASKED, "has five seeds, an interval that includes zero, and is wrong")
     assert not difference(curve["learned"][:, 4].tolist(), curve["nopos"][:, 4].tolist()).excludes_zero
-    said(MASKED, "they leave it after some 300 steps")
     lower = curve["learned"].mean(axis=0) < frequency_loss() - 0.05
     assert int(lower.argmax()) * 50 in (300, 350)
 
 
 def test_the_masking_rates(runs, masked):
-    said(MASKED, "It is largest at 15 % and smaller on both sides.")
     said(
         MASKED,
+        "It is largest at 15 % and smaller on both sides.",
         "In our runs positions lower the loss most at 15 % hidden, by 1.3 nats, and less at lower and higher rates.",
+        "Without positions the rate hardly matters: 2.95 to 2.99",
+        "a loss of 2.11 with 5 % hidden and of 1.62 with 15 %",
+        "With 5 % hidden a step has 3 guesses a text instead of 10",
+        "its loss was still falling",
     )
     found = {
         percent: [
@@ -380,17 +429,13 @@ def test_the_masking_rates(runs, masked):
         for percent in (5, 40, 60)
     }
     gaps = {percent: difference(*pair) for percent, pair in found.items()}
-    most = difference(losses(masked, "nopos"), losses(masked, "learned"))
+    most = difference(losses(masked["nopos"]), losses(masked["learned"]))
     assert round(most.mean, 1) == 1.3 and max(gap.high for gap in gaps.values()) < most.low
     assert gaps[60].high < gaps[40].low
-    said(MASKED, "Without positions the rate hardly matters: 2.95 to 2.99")
     means = [np.mean(found[percent][0]) for percent in (5, 40, 60)]
     assert [round(means[0], 2), round(means[-1], 2)] == [2.95, 2.99] and means == sorted(means)
-    said(MASKED, "a loss of 2.11 with 5 % hidden and of 1.62 with 15 %")
-    assert [round(np.mean(each), 2) for each in (found[5][1], losses(masked, "learned"))] == [2.11, 1.62]
-    said(MASKED, "With 5 % hidden a step has 3 guesses a text instead of 10")
+    assert [round(np.mean(each), 2) for each in (found[5][1], losses(masked["learned"]))] == [2.11, 1.62]
     assert [round(share * 64) for share in (0.05, 0.15)] == [3, 10]
-    said(MASKED, "its loss was still falling")
     curve = np.mean([run.metrics["curve"] for run in reported("masked, learned, 5% hidden", runs)], axis=0)
     assert curve[-4:].mean() < curve[-8:-4].mean() - 0.02
 
@@ -411,25 +456,23 @@ def all_schemes(runs):
 
 def test_who_notices_the_end_of_the_training(all_schemes):
     found = {name: rise_past(each) for name, each in all_schemes.items()}
-    said(AFTER, "Three schemes do not notice, or by two hundredths of a nat: ALiBi and KERPLE")
+    said(
+        AFTER,
+        "Three schemes do not notice, or by two hundredths of a nat: ALiBi and KERPLE",
+        "where all offsets from 16 on share one",
+        "FIRE and CoPE lose two or three tenths.",
+        "T5's buckets do no better than no positions",
+        "Past the trained length the loss of ours rises by a nat",
+        "less than with a table, sinusoids or RoPE, more than with ALiBi, KERPLE or Shaw's vectors",
+    )
     level = {name for name, each in found.items() if round(each.mean, 2) <= 0.02}
     assert level == {"alibi", "kerple", "shaw"}
-    said(AFTER, "where all offsets from 16 on share one")
     assert Shaw(8).max_distance == 16 and not all_schemes["shaw"][0].config.scheme_options
-    said(AFTER, "FIRE and CoPE lose two or three tenths.")
     assert [round(found[name].mean, 1) for name in ("fire", "cope")] == [0.2, 0.3]
-    said(AFTER, "T5's buckets do no better than no positions")
     assert found["t5"].mean > found["nopos"].mean
-    said(AFTER, "Past the trained length the loss of ours rises by a nat")
     assert round(found["nopos"].mean, 1) == 1.0
-    said(AFTER, "less than with a table, sinusoids or RoPE, more than with ALiBi, KERPLE or Shaw's vectors")
     assert all(found["nopos"].high < found[name].low for name in ("learned", "sinusoidal", "rope"))
     assert all(found[name].high < found["nopos"].low for name in level)
-
-
-def pictures(chapter):
-    """The descriptions of all pictures of a chapter."""
-    return " ".join(cell["metadata"].get("mystnb", {}).get("image", {}).get("alt", "") for cell in cells(chapter))
 
 
 def test_the_picture_of_longer_texts(all_schemes):
@@ -450,15 +493,18 @@ def test_the_picture_of_longer_texts(all_schemes):
 
 
 def test_buckets_that_the_training_reaches(runs, all_schemes):
-    said(AFTER, "T5's last five buckets are for offsets that no text of 64 has.")
-    said(AFTER, "three more seeds, with buckets that end at an offset of 32 instead of 128")
+    said(
+        AFTER,
+        "T5's last five buckets are for offsets that no text of 64 has.",
+        "three more seeds, with buckets that end at an offset of 32 instead of 128",
+        "With buckets that end within the text T5 goes as far as ALiBi, at no cost before position 64.",
+    )
     buckets = T5(4, causal=True)
     assert buckets.max_distance == 128 and buckets.n_buckets - 1 - int(buckets.bucket(torch.tensor(-63))) == 5
     shorter = reported("causal, t5 with buckets to 32", runs)
     assert len(shorter) == 3 and shorter[0].config.scheme_options == {"t5": {"max_distance": 32}}
-    said(AFTER, "With buckets that end within the text T5 goes as far as ALiBi, at no cost before position 64.")
     assert rise_past(shorter).mean < rise_past(all_schemes["alibi"]).high
-    cost = difference(losses({"": shorter}, ""), losses(all_schemes, "t5"))
+    cost = difference(losses(shorter), losses(all_schemes["t5"]))
     assert abs(cost.mean) < 0.01 and not cost.excludes_zero
 
 
@@ -476,15 +522,22 @@ def further(runs):
 
 
 def test_trained_further(further):
-    said(AFTER, "three hundred further steps, a fifth of the training")
+    said(
+        AFTER,
+        "three hundred further steps, a fifth of the training",
+        "The models are .6 and .4 nats behind one that never had positions and was trained as long",
+        "and their loss was still falling",
+        "Past it their loss rises more slowly; over all of 64 to 255 they are about as good as that one",
+        "better than the models that kept their positions, by .9 nats for the table and .5 for RoPE",
+        "At 64 to 255 ALiBi has 1.3 nats, both of these about 2.3.",
+    )
     config = further["nopos, further"][0].config
     assert (config.further_steps, config.further_steps / config.steps) == (300, 1 / 5)
-    said(AFTER, "The models are .6 and .4 nats behind one that never had positions and was trained as long")
     never = further["nopos, further"]
     behind, past, gained = [], [], []
     for name in ("learned", "rope"):
         without, kept = further[f"{name}, further without"], further[f"{name}, further"]
-        behind.append(round(np.mean(losses({"": without}, "")) - np.mean(losses({"": never}, "")), 1))
+        behind.append(round(np.mean(losses(without)) - np.mean(losses(never)), 1))
         past.append(difference([loss_past(run) for run in without], [loss_past(run) for run in never]))
         gained.append(
             round(np.mean([loss_past(run) for run in kept]) - np.mean([loss_past(run) for run in without]), 1)
@@ -492,13 +545,9 @@ def test_trained_further(further):
         curve = np.mean([run.metrics["curve"] for run in without], axis=0)
         assert curve[-1] < curve[-2] - 0.05 < curve[-3] - 0.1
     assert behind == [0.6, 0.4] and gained == [0.9, 0.5]
-    said(AFTER, "and their loss was still falling")
-    said(AFTER, "Past it their loss rises more slowly; over all of 64 to 255 they are about as good as that one")
     rises = {name: rise_past(further[name]) for name in further}
     assert all(rises[f"{name}, further without"].high < rises["nopos, further"].low for name in ("learned", "rope"))
     assert all(abs(each.mean) < 0.05 for each in past)
-    said(AFTER, "better than the models that kept their positions, by .9 nats for the table and .5 for RoPE")
-    said(AFTER, "At 64 to 255 ALiBi has 1.3 nats, both of these about 2.3.")
     for name in ("nopos, further", "learned, further without", "rope, further without"):
         assert np.mean([loss_past(run) for run in further[name]]) == pytest.approx(2.3, abs=0.06)
 
@@ -523,20 +572,27 @@ def test_alibi_past_its_length(all_schemes):
 
 
 def test_layers_without_rope():
-    said(AFTER, "In our study RoPE acts in three layers of four, and the last has none.")
+    said(
+        AFTER,
+        "In our study RoPE acts in three layers of four, and the last has none.",
+        "All four leave RoPE out of every fourth layer, counted from the fourth.",
+    )
     three = next(part for part in PARTS["longer"] if part.name == "causal, rope in three layers of four")
     assert (three.runs[0].layers_with_positions, three.runs[0].n_layers) == ((0, 1, 2), 4)
-    said(AFTER, "All four leave RoPE out of every fourth layer, counted from the fourth.")
     rows = re.findall(r"(\d+) of (\d+) without: \[3, 7, 11\]", printed(AFTER))
     assert len(rows) == 4 and all(int(n) / int(of) == 1 / 4 for n, of in rows)
 
 
 def test_the_exercises_of_after():
-    said(AFTER, "It helps a little just beyond the trained length, costs a little within it")
+    said(
+        AFTER,
+        "It helps a little just beyond the trained length, costs a little within it",
+        "No positions and T5's buckets follow a group later, then RoPE, then xPos, FIRE and CoPE.",
+        "Between 6 and 15.",
+    )
     rows = re.findall(r"factor [\d.]+: ([\d.]+) ([\d.]+) ([\d.]+)", printed(AFTER))
     (within, just, far), (other_within, other_just, other_far) = ([float(each) for each in row] for row in rows)
     assert 0 < other_within - within < 0.05 < just - other_just < 0.1 and abs(other_far - far) < 0.03
-    said(AFTER, "No positions and T5's buckets follow a group later, then RoPE, then xPos, FIRE and CoPE.")
     groups = dict(re.findall(r"(\w+) +(64|80|96|112)$", printed(AFTER), re.M))
     assert groups == {
         **dict.fromkeys(("learned", "sinusoidal", "learnable_sinusoidal"), "64"),
@@ -544,7 +600,6 @@ def test_the_exercises_of_after():
         "rope": "96",
         **dict.fromkeys(("xpos", "fire", "cope"), "112"),
     }
-    said(AFTER, "Between 6 and 15.")
     seeds = [int(each) for each in re.findall(r"seeds (\d+)", printed(AFTER))]
     assert (min(seeds), max(seeds)) == (6, 15)
 

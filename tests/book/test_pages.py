@@ -5,13 +5,12 @@ import itertools
 import json
 import re
 import tomllib
-from pathlib import Path
 
 import pytest
 import yaml
+from prose import BOOK, prose, source
 
-ROOT = Path(__file__).resolve().parents[2]
-BOOK = ROOT / "book"
+ROOT = BOOK.parent
 NOTEBOOKS = sorted(path.relative_to(BOOK).as_posix() for path in BOOK.rglob("*.ipynb") if "checkpoint" not in path.name)
 LONGEST_CELL = 20
 # What belongs to one session of a kernel: no other session knows the model, so nothing can show it.
@@ -34,10 +33,6 @@ def chapter(request):
     return json.loads((BOOK / request.param).read_text(encoding="utf-8"))
 
 
-def source(cell):
-    return "".join(cell["source"])
-
-
 def code_cells(notebook):
     return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
 
@@ -46,13 +41,13 @@ def outputs(notebook):
     return [output for cell in code_cells(notebook) for output in cell["outputs"]]
 
 
-def prose(notebook):
+def text_of(notebook):
     return "\n\n".join(source(cell) for cell in notebook["cells"] if cell["cell_type"] == "markdown")
 
 
 def headings(notebook):
     """The level and the text of each; what stands in a block of code is none."""
-    text = re.sub(r"^```.*?^```", "", prose(notebook), flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"^```.*?^```", "", text_of(notebook), flags=re.MULTILINE | re.DOTALL)
     return [(len(marks), heading) for marks, heading in re.findall(r"^(#+) +(.+)$", text, re.MULTILINE)]
 
 
@@ -64,14 +59,6 @@ def shows_something(cell):
     run = [node for node in statements if not isinstance(node, ast.FunctionDef | ast.ClassDef)]
     calls = [node for statement in run for node in ast.walk(statement) if isinstance(node, ast.Call)]
     return any(isinstance(call.func, ast.Name) and call.func.id == "print" for call in calls)
-
-
-def is_figure(output):
-    return "image/png" in output.get("data", {})
-
-
-def test_there_are_chapters():
-    assert NOTEBOOKS
 
 
 def test_every_cell_was_run_in_order(notebook):
@@ -103,9 +90,8 @@ def test_outputs_that_are_not_compared_are_asserted(notebook):
 
 def test_figures_are_described(notebook):
     for cell in code_cells(notebook):
-        alts = [
-            output["metadata"].get("image/png", {}).get("alt", "") for output in cell["outputs"] if is_figure(output)
-        ]
+        drawn = [output["metadata"] for output in cell["outputs"] if "image/png" in output.get("data", {})]
+        alts = [metadata.get("image/png", {}).get("alt", "") for metadata in drawn]
         assert all(alt.strip() for alt in alts), source(cell)
         # Where the book's renderer reads it.
         stored = cell["metadata"].get("mystnb", {}).get("image", {}).get("alt")
@@ -140,7 +126,7 @@ def test_first_code_cell_installs_in_colab_only(notebook):
 
 
 def test_exercises_have_solutions(chapter):
-    text = prose(chapter)
+    text = text_of(chapter)
     exercises = re.findall(r"^:::\{exercise\}[^\n]*\n:label: (\S+)$", text, re.MULTILINE)
     solutions = re.findall(r"^:::\{solution-start\} (\S+)\n:label: (\S+)\n:class: dropdown\n:::$", text, re.MULTILINE)
     assert 2 <= len(exercises) <= 4
@@ -164,7 +150,7 @@ def test_chapter_ends_with_what_to_remember_and_its_sources(chapter):
 
 @pytest.mark.parametrize("name", QUESTIONED)
 def test_each_section_ends_with_a_quick_question(name):
-    text = prose(json.loads((BOOK / name).read_text(encoding="utf-8")))
+    text = prose(name.removesuffix(".ipynb"))
     sections = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
     taught = [
         section for section in sections if section.split("\n")[0] not in ("Exercises", "What to remember", "Sources")

@@ -5,8 +5,7 @@ import re
 import numpy as np
 import pytest
 import torch
-from test_encodings_prose import said
-from test_prose import printed
+from prose import printed, said
 
 from posembed import load_table, probe_table, properties, sinusoidal
 from posembed.experiments import stored_studies
@@ -32,18 +31,24 @@ def by_arm():
 
 
 def test_the_sizes(table, gpt2):
-    said(TABLES, "a table of 512 rows and 384 columns")
-    said(TABLES, "There are 256 equations and 385 numbers to choose.")
+    said(
+        TABLES,
+        "a table of 512 rows and 384 columns",
+        "There are 256 equations and 385 numbers to choose.",
+        "GPT-2's table has 1,024 rows of 768 numbers.",
+        "769 numbers take care of more than half of 1,024 random rows",
+    )
     assert table.weight.shape == (512, 384)
-    said(TABLES, "GPT-2's table has 1,024 rows of 768 numbers.")
-    said(TABLES, "769 numbers take care of more than half of 1,024 random rows")
     assert (gpt2.n_positions, gpt2.d_model) == (1024, 768)
 
 
 def test_least_squares_on_all_of_gpt2(gpt2):
-    said(TABLES, "Least squares fitted to all of them leaves an error of 1.4 positions.")
-    said(TABLES, "Yes: a constant guess has 256.")
-    said(TABLES, "That is about 118 positions")
+    said(
+        TABLES,
+        "Least squares fitted to all of them leaves an error of 1.4 positions.",
+        "Yes: a constant guess has 256.",
+        "That is about 118 positions",
+    )
     score = gpt2.score("ols", "all")
     assert (round(score.test_mae, 1), score.constant, round(score.random_table)) == (1.4, 256, 118)
 
@@ -71,16 +76,17 @@ def test_the_rows_of_the_encoder_that_stand_out(table):
 
 def test_the_two_explanations(by_arm):
     found = contrasts(by_arm)
-    said(TABLES, "Rows beyond the short texts are read worse, in masked and in causal models")
-    assert all(found[f"{kind}, tail: short minus long"].low > 0 for kind in ("masked", "causal"))
     said(
-        TABLES, "are read some twenty positions worse than the causal models' rows, and no less so with as many guesses"
+        TABLES,
+        "Rows beyond the short texts are read worse, in masked and in causal models",
+        "are read some twenty positions worse than the causal models' rows, and no less so with as many guesses",
+        "with short texts the masked models' first 32 rows are read better, the causal ones' worse",
+        "in the masked models most of them still look untrained",
     )
-    said(TABLES, "with short texts the masked models' first 32 rows are read better, the causal ones' worse")
+    assert all(found[f"{kind}, tail: short minus long"].low > 0 for kind in ("masked", "causal"))
     assert found["masked, head: short minus long"].high < 0 < found["causal, head: short minus long"].low
     direct, fair = found["masked minus causal"], found["masked minus causal, as many guesses"]
     assert direct.mean == pytest.approx(20, abs=2) and fair.mean == pytest.approx(direct.mean, abs=2)
-    said(TABLES, "in the masked models most of them still look untrained")
     for weight in trained(ARMS["masked, short"]):
         untrained = load_table(weight).untrained_rows
         assert min(untrained) >= 32 and len(untrained) > (127 - 32) / 2
@@ -98,21 +104,27 @@ def test_the_comparison_made_afterwards():
 
 
 def test_the_shape(table, gpt2):
-    said(TABLES, "about two turns of a spring")
+    said(
+        TABLES,
+        "about two turns of a spring",
+        "The first two, which hold a quarter of the variance",
+        "They swing once in about six positions",
+        "128 positions is the error of a constant guess",
+    )
     assert round(gpt2.n_positions / gpt2.helix["period"]) == 2
-    said(TABLES, "The first two, which hold a quarter of the variance")
     found = spectrum(table)
     assert sum(found.explained_variance_ratio[:2]) == pytest.approx(0.25, abs=0.01)
-    said(TABLES, "They swing once in about six positions")
     wave = np.abs(np.fft.rfft(np.asarray(found.components)[128:, 0]))
     assert round(384 / wave[1:].argmax()) == 6
-    said(TABLES, "128 positions is the error of a constant guess")
     assert probe_table(table).baselines.constant == 128
 
 
 def test_erased_and_kept():
-    said(TABLES, "Without the first twelve of 384 directions nothing is left to read")
-    said(TABLES, "Without the first *two* components it reads the positions as well as before")
+    said(
+        TABLES,
+        "Without the first twelve of 384 directions nothing is left to read",
+        "Without the first *two* components it reads the positions as well as before",
+    )
     erased = {
         int(k): float(mae) for k, mae in re.findall(r"first +(\d+): kept +[\d.]+, erased +([\d.]+)", printed(TABLES))
     }
@@ -122,13 +134,16 @@ def test_erased_and_kept():
 
 
 def test_the_intervention():
-    said(TABLES, "A change of 0.67 means that the output vectors are off by two thirds of their length.")
-    said(TABLES, "Moving the rows as far in random directions does a third of that.")
+    said(
+        TABLES,
+        "A change of 0.67 means that the output vectors are off by two thirds of their length.",
+        "Moving the rows as far in random directions does a third of that.",
+        "the model's outputs change three times as much as by the control",
+    )
     pattern = r"(\d+) components: change ([\d.]+), random subspace ([\d.]+), moved as far ([\d.]+)"
     change = {int(k): (float(whole), float(far)) for k, whole, _, far in re.findall(pattern, printed(TABLES))}
     assert change[12][0] == 0.67
     assert change[12][1] / change[12][0] == pytest.approx(1 / 3, abs=0.05)
-    said(TABLES, "the model's outputs change three times as much as by the control")
     assert change[2][0] / change[2][1] == pytest.approx(3, abs=0.35)
 
 
@@ -141,8 +156,11 @@ def test_how_far_sinusoidal_rows_are_in_order():
 
 
 def test_the_stripes_of_the_encoder(table):
-    said(PROPERTIES, "with stripes every five to six positions beside the diagonal")
-    said(PROPERTIES, "in perfect order for three steps and then loses it")
+    said(
+        PROPERTIES,
+        "with stripes every five to six positions beside the diagonal",
+        "in perfect order for three steps and then loses it",
+    )
     rows = table.weight[1:49].double()
     products = rows @ rows.T
     by_offset = [products.diagonal(k).mean().item() for k in range(20)]
@@ -164,8 +182,11 @@ def test_which_tables_are_nearly_toeplitz(gpt2):
 
 
 def test_a_head_that_looks_one_step_back():
-    said(PROPERTIES, "its translation invariance is 1.000")
-    said(PROPERTIES, "Its locality is one half, the factor for one step.")
+    said(
+        PROPERTIES,
+        "its translation invariance is 1.000",
+        "Its locality is one half, the factor for one step.",
+    )
     line = [each for each in printed(PROPERTIES).splitlines() if each.startswith("head  2")][-1]
     invariance, locality = (float(re.search(rf"{name} ([\d.]+)", line).group(1)) for name in ("invariance", "locality"))
     assert invariance == 1 and locality == pytest.approx(0.5, abs=0.02)

@@ -1,27 +1,11 @@
 """Numbers that the chapters' sentences state, held against the encoder and the outputs they speak of."""
 
-import json
 import re
-from pathlib import Path
 
 import pytest
+from prose import BOOK, printed, prose
 
-BOOK = Path(__file__).resolve().parents[2] / "book"
 EQUIVARIANCE, LOOKUP = "why/permutation-equivariance", "why/embedding-lookup"
-
-
-def cells(chapter):
-    return json.loads((BOOK / f"{chapter}.ipynb").read_text())["cells"]
-
-
-def prose(chapter):
-    return "\n".join("".join(cell["source"]) for cell in cells(chapter) if cell["cell_type"] == "markdown")
-
-
-def printed(chapter):
-    """All that the chapter's stored outputs say as text."""
-    outputs = [output for cell in cells(chapter) for output in cell.get("outputs", [])]
-    return "\n".join("".join(output.get("text") or output["data"].get("text/plain", "")) for output in outputs)
 
 
 def number_after(text, pattern):

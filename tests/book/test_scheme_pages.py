@@ -2,8 +2,6 @@
 
 import ast
 import bisect
-import functools
-import json
 import math
 import re
 from pathlib import Path
@@ -11,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 import transformers
+from prose import BOOK, cells, prose, said, source
 
 import posembed.figures.schemes as drawings
 from posembed import scheme, schemes
@@ -18,8 +17,7 @@ from posembed.encodings import FIRE, KERPLE, Learned, PositionScheme, Shaw
 from posembed.encodings.registry import SCHEMES, _option_names
 from posembed.errors import EncodingInputError, PositionOutOfRangeError
 
-ROOT = Path(__file__).resolve().parents[2]
-BOOK = ROOT / "book"
+ROOT = BOOK.parent
 SECTIONS = ["Formula", "Picture", "When to use it", "In code", "Tests that hold it", "Sources"]
 ROWS = [
     "acts on",
@@ -37,28 +35,19 @@ def file_of(name):
     return name.replace("_", "-")
 
 
+def page_of(name):
+    return f"schemes/{file_of(name)}"
+
+
 @pytest.fixture(params=schemes())
 def name(request):
     return request.param
 
 
-@functools.cache
-def cells(name):
-    return json.loads((BOOK / "schemes" / f"{file_of(name)}.ipynb").read_text(encoding="utf-8"))["cells"]
-
-
-def source(cell):
-    return "".join(cell["source"])
-
-
-def prose(name):
-    return "\n\n".join(source(cell) for cell in cells(name) if cell["cell_type"] == "markdown")
-
-
 def section(name, heading):
     """The cells of a section, without its heading."""
     found, inside = [], False
-    for cell in cells(name):
+    for cell in cells(page_of(name)):
         if cell["cell_type"] == "code":
             found += [("code", source(cell), cell)] if inside else []
             continue
@@ -74,7 +63,7 @@ def text(name, heading):
 
 def table(name):
     """The table under the title, each row by its first column."""
-    rows = re.findall(r"^\| (.+?) \| (.+) \|$", prose(name), re.MULTILINE)
+    rows = re.findall(r"^\| (.+?) \| (.+) \|$", prose(page_of(name)), re.MULTILINE)
     return dict(rows[2:])
 
 
@@ -83,17 +72,13 @@ def made(name, **options):
     return scheme(name, **SIZES, **{"causal": causal, **options})
 
 
-def numbers(words):
-    return [int(number.replace(",", "")) for number in re.findall(r"\d[\d,]*", words)]
-
-
 def test_there_is_a_page_for_every_scheme_and_no_other():
     assert {path.stem for path in (BOOK / "schemes").glob("*.ipynb")} == {file_of(name) for name in schemes()}
 
 
 def test_every_page_has_the_same_sections(name):
-    assert re.findall(r"^## (.+)$", prose(name), re.MULTILINE) == SECTIONS
-    assert re.match(rf"\(scheme-{file_of(name)}\)=\n# .+\n\n[\w\[]", prose(name))
+    assert re.findall(r"^## (.+)$", prose(page_of(name)), re.MULTILINE) == SECTIONS
+    assert re.match(rf"\(scheme-{file_of(name)}\)=\n# .+\n\n[\w\[]", prose(page_of(name)))
     assert list(table(name)) == ROWS
 
 
@@ -105,7 +90,7 @@ def test_it_acts_where_the_scheme_acts(name):
 
 
 def test_the_parameters_are_those_of_the_scheme(name):
-    *factors, total = numbers(table(name)[ROWS[1]])
+    *factors, total = (int(number.replace(",", "")) for number in re.findall(r"\d[\d,]*", table(name)[ROWS[1]]))
     assert total == sum(parameter.numel() for parameter in made(name).parameters())
     if "·" in table(name)[ROWS[1]]:
         assert math.prod(factors) == total
@@ -164,16 +149,16 @@ def test_the_libraries_are_those_of_the_comparison(name):
     own = dict(zip(parts[1::2], parts[2::2], strict=True)).get(name, "")
     # The table's head begins with a word and a colon, its rows with a library.
     peers = set(re.findall(r"^\| ([\w-]+) .*: ", own, re.MULTILINE))
-    said = text(name, "Tests that hold it").rsplit("\n\n", 1)[-1]
-    assert "[comparison](../conformance.md)" in said
+    last = text(name, "Tests that hold it").rsplit("\n\n", 1)[-1]
+    assert "[comparison](../conformance.md)" in last
     libraries = ["torch", "transformers", "x-transformers", "rotary-embedding-torch"]
-    assert {each for each in libraries if re.search(rf"(?<![\w-]){each}(?![\w-])", said)} == peers
-    assert bool(peers) != ("None of the libraries" in said)
+    assert {each for each in libraries if re.search(rf"(?<![\w-]){each}(?![\w-])", last)} == peers
+    assert bool(peers) != ("None of the libraries" in last)
 
 
 def test_every_source_is_in_the_list(name):
     known = re.findall(r"^@\w+\{([^,]+),$", (BOOK / "references.bib").read_text(encoding="utf-8"), re.MULTILINE)
-    cited = re.findall(r"\{cite:[pt]\}`([^`]+)`", prose(name))
+    cited = re.findall(r"\{cite:[pt]\}`([^`]+)`", prose(page_of(name)))
     assert {key.strip() for keys in cited for key in keys.split(",")} <= set(known)
     assert "{cite:" in text(name, "Sources")
     assert re.search(r"\]\(chapter-\w+\)", text(name, "Sources"))
@@ -181,7 +166,7 @@ def test_every_source_is_in_the_list(name):
 
 def test_a_page_is_read_in_two_minutes(name):
     """At 300 words a minute, without the names of tests and the formulas."""
-    words = re.sub(r"\$\$?[^$]+\$\$?|`tests/[^`]+`", "", prose(name))
+    words = re.sub(r"\$\$?[^$]+\$\$?|`tests/[^`]+`", "", prose(page_of(name)))
     assert len(words.split()) < 600
 
 
@@ -203,15 +188,14 @@ MUSEUM = {
 
 @pytest.mark.parametrize("name", MUSEUM)
 def test_the_exhibits_are_those_of_the_museum(name):
-    said = text(name, "When to use it")
-    assert "[the museum](chapter-museum)" in said
-    numbers_said = re.findall(r"exhibit (\d+)|\((\d+)\)", said)
-    assert {int(one or other) for one, other in numbers_said} == set(MUSEUM[name])
-    museum = json.loads((BOOK / "encodings" / "museum-of-bugs.ipynb").read_text(encoding="utf-8"))["cells"]
-    rooms = "\n".join(source(cell) for cell in museum)
+    points = text(name, "When to use it")
+    assert "[the museum](chapter-museum)" in points
+    numbered = re.findall(r"exhibit (\d+)|\((\d+)\)", points)
+    assert {int(one or other) for one, other in numbered} == set(MUSEUM[name])
+    rooms = prose("encodings/museum-of-bugs") + "\n## "
     for number, word in MUSEUM[name].items():
         room = re.search(rf"^## Exhibit {number}: .*?(?=^## )", rooms, re.MULTILINE | re.DOTALL).group()
-        assert word in room and word in said
+        assert word in room and word in points
 
 
 def reach(dtype):
@@ -282,5 +266,5 @@ def rotary_folders():
     ],
 )
 def test_what_a_page_says_in_numbers(name, sentence, holds):
-    assert sentence in prose(name)
+    said(page_of(name), sentence)
     assert holds()

@@ -159,16 +159,6 @@ def styles(locator, name):
     return locator.evaluate_all("(nodes, name) => nodes.map((node) => getComputedStyle(node)[name])", name)
 
 
-def on_top(locator):
-    """Whether the middle of an element is in the window, and nothing lies over it."""
-    return locator.evaluate(
-        """(node) => {
-          const { x, y, width, height } = node.getBoundingClientRect();
-          return node.contains(document.elementFromPoint(x + width / 2, y + height / 2));
-        }"""
-    )
-
-
 @contextlib.contextmanager
 def printed(page):
     """A page as it is printed, inside the block."""

@@ -18,15 +18,15 @@ def numbers(text):
     return [float(each.replace("−", "-")) for each in re.findall(NUMBER, text)]
 
 
-def number(text):
-    """Read the first of them."""
-    return numbers(text)[0]
-
-
 def shows(text, value, rounding):
     """Whether the first number of a text agrees with a value, to the decimals that it has."""
     decimals = len(re.search(r"\d+(?:\.(\d+))?", text)[1] or "")
-    return abs(number(text) - value) <= 0.5 * 10**-decimals + rounding
+    return abs(numbers(text)[0] - value) <= 0.5 * 10**-decimals + rounding
+
+
+def attributes(locator, name):
+    """List an attribute of every element that is found."""
+    return locator.evaluate_all("(nodes, name) => nodes.map((node) => node.getAttribute(name))", name)
 
 
 class Figure:
@@ -93,6 +93,14 @@ class Figure:
         wide, visible = self.root.evaluate("(node) => [node.scrollWidth, node.clientWidth]")
         return [*outside(self.page, self.selector), *([f"{wide - visible} px to scroll"] if wide > visible else [])]
 
+    def controls(self):
+        """Some controls, in the order in which the tab key reaches them."""
+        raise NotImplementedError
+
+    def changes(self):
+        """What a reader can do, each with something that is read out."""
+        raise NotImplementedError
+
     def states(self):
         """Bring the figure to states with the longest and the shortest words and numbers, one after the other."""
         raise NotImplementedError
@@ -118,28 +126,6 @@ def opened_figures(browser, site):
     for figure in figures.values():
         figure.page.close()
     assert [fault for record in records for fault in record.faults()] == []
-
-
-def write_alone(kind, figure, folder):
-    """Write the page of a kind of figure with the figure alone, and return its path."""
-    path = folder / kind.chapter
-    path.write_text(ALONE.format(title=kind.label, figure=figure.page_html()), encoding="utf-8")
-    return path
-
-
-# It takes the colours of the window, as the book's pages do.
-ALONE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>
-<link rel="icon" href="data:,">
-<script>document.documentElement.dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
-</script>
-<style>body {{ margin: 0 1rem; font: 16px/1.65 sans-serif; }}
-html[data-theme="dark"] {{ background: #121212; color: #ddd; }}</style>
-</head>
-<body><main>{figure}</main><p style="height: 60rem">Below it.</p></body>
-</html>"""
 
 
 def touch(page, places):

@@ -1,422 +1,331 @@
-"""The figures of the built pages, driven by mouse, touch and keyboard, and their numbers against PyTorch."""
+"""Each figure of the built pages, driven by mouse and keys: its words, numbers and lines against the package."""
 
-import functools
-import math
 import re
 
+import numpy as np
 import pytest
 import torch
 from playwright.sync_api import expect
 from torch import nn
 
-from posembed.widgets import LookupFigure, ShuffleFigure
+from posembed import sinusoidal
+from posembed.encodings import T5, RoPE
+from posembed.experiments import interval, load_runs
+from posembed.experiments.nopos import PUBLISHED_SCHEMES, published_probe, reported
+from posembed.mechanisms import CountingTransformer
+from posembed.similarity import properties_of_matrix
+from posembed.widgets import BiasFigure, LookupFigure, RotationFigure, ShuffleFigure
+from posembed.widgets.counting import VOCABULARY
+from posembed.widgets.layer_errors import GROUPS, NAMES
+from posembed.widgets.probe import CONTROLS, SPLITS
+from posembed.widgets.properties_map import LETTERS, PROPERTIES
 
-from .checks import assert_accessible, assert_tab_leads_to
-from .chromium import styles, wait_until_still
-from .colours import DARK, LIGHT_AND_DARK, ink_and_paper, luminance
-from .figures import Figure, touch
-
-SENTENCE = "I do like coding"
-WORDS = SENTENCE.split()
-# Half of the last decimal that a figure shows, and a little for sums that end on it exactly.
-ROUNDING = 0.005 + 1e-6
-
-
-def word(text):
-    return f".pe-word:text-is('{text}')"
-
-
-class Shuffle(Figure):
-    chapter = "why/permutation-equivariance.html"
-    label = "Shuffle the words of a sentence"
-
-    def reset(self):
-        super().reset()
-        self.press("First order")
-        wait_until_still(self.page)
-
-    def word(self, text):
-        return self.root.locator(word(text))
-
-    def column(self, text):
-        return self.root.locator(f".pe-column:has({word(text)})")
-
-    def order(self):
-        return self.root.locator(".pe-word").all_inner_texts()
-
-    def cells(self, text):
-        """The colours of a word's output."""
-        return styles(self.column(text).locator(".pe-cell"), "backgroundColor")
-
-    def all_cells(self):
-        return {text: self.cells(text) for text in WORDS}
-
-    def verdicts(self):
-        """What stands under each word, and at the mean of all."""
-        texts = self.root.locator(".pe-verdict").all_inner_texts()
-        return dict(zip([*self.order(), "mean"], texts, strict=True))
-
-    def centre(self, text):
-        box = self.word(text).bounding_box()
-        return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-
-    def arrange(self, order):
-        """Bring the words into an order with the arrow keys."""
-        for place, text in enumerate(order):
-            for _ in range(self.order().index(text) - place):
-                self.word(text).press("ArrowLeft")
-        assert self.order() == order
-
-
-class Lookup(Figure):
-    chapter = "why/embedding-lookup.html"
-    label = "Look up a row of an embedding table"
-
-    def reset(self):
-        super().reset()
-        self.press("Start again")
-        self.pick("2 cat").click()
-
-    def rows(self):
-        return [self.numbers(row) for row in self.root.locator("tbody tr").all()]
-
-    def numbers(self, row):
-        return [float(text.replace("−", "-")) for text in row.locator(".pe-number").all_inner_texts()]
-
-    def product(self):
-        return self.numbers(self.root.locator("tfoot tr"))
-
-    def pick(self, text):
-        return self.button(text)
-
-    def picked(self):
-        return self.root.locator(".pe-pick[aria-pressed=true]").all_inner_texts()
-
-    def weights(self):
-        return list(map(int, self.root.locator(".pe-weight").all_inner_texts()))
-
-    def marked(self):
-        """The ids whose row says that the last step has changed it."""
-        marks = self.root.locator("tbody .pe-mark").all_inner_texts()
-        return [id for id, mark in enumerate(marks) if "changed" in mark]
-
-
-@pytest.fixture
-def open_shuffle(opened):
-    return functools.partial(opened, Shuffle)
-
-
-@pytest.fixture
-def open_lookup(opened):
-    return functools.partial(opened, Lookup)
-
-
-# Figure 1.
-
-
-def assert_all_moved(figure, order, before):
-    """The words stand in this order, and each has the output that it had."""
-    assert figure.order() == order
-    wait_until_still(figure.page)
-    assert figure.all_cells() == before
-    assert set(figure.verdicts().values()) == {"unchanged"}
-    expect(figure.status).to_contain_text("the outputs moved with the words")
-
-
-@pytest.mark.parametrize(
-    ("dragged", "onto", "expected"),
-    [("I", "coding", "do like coding I"), ("coding", "I", "coding I do like"), ("do", "like", "I like do coding")],
+from .chromium import into_view, middle
+from .figures import attributes, numbers, shows
+from .kinds import (
+    WORDS,
+    Biases,
+    Counting,
+    LayerErrors,
+    Lookup,
+    Probe,
+    Properties,
+    Rotation,
+    RotationOfRelativePositions,
+    Shuffle,
+    Sinusoids,
 )
-def test_dragging_moves_the_outputs(open_shuffle, width, dragged, onto, expected):
-    figure = open_shuffle(width)
-    before = figure.all_cells()
-    assert len({tuple(cells) for cells in before.values()}) == len(WORDS)
-    (x, y), (to_x, _) = figure.centre(dragged), figure.centre(onto)
-    figure.page.mouse.move(x, y)
-    figure.page.mouse.down()
-    figure.page.mouse.move(to_x, y, steps=12)
-    assert "pe-lifted" in figure.column(dragged).get_attribute("class")
-    figure.page.mouse.up()
-    assert_all_moved(figure, expected.split(), before)
-    assert figure.root.locator(".pe-lifted").count() == 0
+
+PHONE = pytest.param(390, marks=pytest.mark.slow)
 
 
-def test_dragging_back_ends_where_it_began(open_shuffle):
-    figure = open_shuffle()
-    (x, y), (to_x, _) = figure.centre("I"), figure.centre("coding")
-    figure.page.mouse.move(x, y)
-    figure.page.mouse.down()
-    figure.page.mouse.move(to_x, y, steps=12)
-    figure.page.mouse.move(x, y, steps=12)
-    figure.page.mouse.up()
-    assert figure.order() == WORDS
+@pytest.fixture(params=[1280, PHONE], ids=lambda width: f"{width}px")
+def width(request):
+    return request.param
 
 
-def drag(figure, dragged, onto):
-    """Drag a word with a finger, a little downwards too, as fingers do."""
-    (x, y), (to_x, _) = figure.centre(dragged), figure.centre(onto)
-    touch(figure.page, [(x + (to_x - x) * part / 12, y + part) for part in range(13)])
+def table(n_positions, d_model, base):
+    return sinusoidal(n_positions, d_model, base=base, dtype=torch.float64).numpy()
 
 
-def test_touch_drags_and_does_not_scroll(open_shuffle):
-    figure = open_shuffle(390, has_touch=True, is_mobile=True)
-    before, scrolled = figure.all_cells(), figure.page.evaluate("scrollY")
-    drag(figure, "I", "coding")
-    assert_all_moved(figure, ["do", "like", "coding", "I"], before)
-    assert figure.page.evaluate("scrollY") == scrolled
-
-
-def test_touch_drags_past_the_word_with_the_focus(open_shuffle):
-    """A finger leaves the focus where it is, and so does a mouse in Safari."""
-    figure = open_shuffle(390, has_touch=True, is_mobile=True)
-    figure.word("I").focus()
-    drag(figure, "coding", "I")
-    assert figure.order() == ["coding", "I", "do", "like"]
-
-
-def test_arrow_keys_move_a_word_and_keep_the_focus(open_shuffle, width):
-    figure = open_shuffle(width)
-    before = figure.all_cells()
-    scrolled = figure.page.evaluate("[scrollX, scrollY]")
-    figure.word("I").focus()
-    for order in ["do I like coding", "do like I coding", "do like coding I", "do like coding I"]:
-        figure.page.keyboard.press("ArrowRight")
-        assert figure.order() == order.split()
-        expect(figure.word("I")).to_be_focused()
-    figure.page.keyboard.press("ArrowLeft")
-    assert_all_moved(figure, ["do", "like", "I", "coding"], before)
-    expect(figure.word("I")).to_have_accessible_name("I, place 3 of 4; the arrow keys move it")
-    assert figure.page.evaluate("[scrollX, scrollY]") == scrolled
-
-
-def test_tab_reaches_every_word_in_the_order_shown(open_shuffle):
-    figure = open_shuffle()
-    figure.arrange(["coding", "I", "do", "like"])
-    figure.root.get_by_role("button", name="First order").focus()
-    assert_tab_leads_to(figure, map(figure.word, ["coding", "I", "do", "like"]))
-
-
-@pytest.mark.parametrize("breaker", ["add positions", "causal mask"])
-def test_what_breaks_equivariance_changes_the_outputs(open_shuffle, width, breaker):
-    figure = open_shuffle(width)
-    figure.switch(breaker)
-    expect(figure.root.get_by_role("switch", name=breaker)).to_be_checked()
-    before = figure.all_cells()
-    assert set(figure.verdicts().values()) == {"unchanged"}
-    figure.word("I").press("ArrowRight")
-    changed = {text for text, verdict in figure.verdicts().items() if verdict.startswith("changed ")}
-    assert {"I", "do"} <= changed
-    assert figure.cells("I") != before["I"]
-    expect(figure.status).to_have_text(
-        re.compile(r"^“do I like coding”: outputs changed by up to [1-9]\d* % of the largest one\.$")
-    )
-    figure.switch(breaker)
-    assert set(figure.verdicts().values()) == {"unchanged"}
-
-
-def test_shuffle_and_first_order(open_shuffle):
-    figure = open_shuffle()
-    before = figure.all_cells()
-    for _ in range(6):
-        earlier = figure.order()
-        figure.press("Shuffle")
-        assert figure.order() != earlier
-        assert sorted(figure.order()) == sorted(WORDS)
-    figure.press("First order")
-    assert figure.order() == WORDS
-    wait_until_still(figure.page)
-    assert figure.all_cells() == before
-    expect(figure.status).to_have_text(f"“{SENTENCE}”: each word has the output it had in the first order.")
-
-
-def test_changes_are_announced(open_shuffle):
-    figure = open_shuffle()
-    expect(figure.status).to_have_attribute("aria-live", "polite")
-    first = figure.status.inner_text()
-    figure.word("I").press("ArrowRight")
-    assert figure.status.inner_text() != first
-
-
-@pytest.mark.parametrize(("choice", "moving"), [("reduce", False), ("no-preference", True)])
-def test_reduced_motion_is_honoured(open_shuffle, choice, moving):
-    figure = open_shuffle(reduced_motion=choice)
-    running = figure.word("I").evaluate(
-        """(word) => {
-          word.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
-          return document.getAnimations().some((animation) => animation.effect.target.closest(".pe-figure"));
-        }"""
-    )
-    assert figure.order() == ["do", "I", "like", "coding"]
-    assert running == moving
-
-
-@pytest.fixture(scope="module")
-def layer(encoder):
-    return {name: torch.tensor(table) for name, table in ShuffleFigure(encoder, SENTENCE).layer.items()}
-
-
-def outputs(layer, order, positions, causal):
-    """The layer's outputs for an order of the words: a list of places, or of words with their places."""
+def outputs(layer, order, positions):
+    """The layer's outputs for an order of the words."""
     n = len(order)
     rows = torch.tensor([n + word * n + place if positions else word for place, word in enumerate(order)])
-    logits = layer["logits"][:, rows][:, :, rows]
-    if causal:
-        logits = logits.masked_fill(torch.ones(n, n).triu(1).bool(), -math.inf)
-    return (logits.softmax(dim=-1) @ layer["values"][:, rows]).sum(dim=0) + layer["bias"]
+    weights = layer["logits"][:, rows][:, :, rows].softmax(dim=-1)
+    return (weights @ layer["values"][:, rows]).sum(dim=0) + layer["bias"]
 
 
-def expected_verdicts(layer, order, positions, causal):
-    places = [WORDS.index(text) for text in order]
-    first = outputs(layer, range(len(WORDS)), positions, causal)
-    now = outputs(layer, places, positions, causal)
-    shares = (now - first[places]).abs().amax(dim=1) / first.abs().max()
-    mean = (now.mean(dim=0) - first.mean(dim=0)).abs().max() / first.abs().max()
-    return dict(zip([*order, "mean"], map(float, [*shares, mean]), strict=True))
-
-
-def agrees(verdict, share):
-    if verdict == "unchanged":
-        return share < ROUNDING
-    return abs(int(verdict.removeprefix("changed ").removesuffix(" %")) / 100 - share) <= ROUNDING
-
-
-@pytest.mark.parametrize("positions", [False, True], ids=["bare", "positions"])
-@pytest.mark.parametrize("causal", [False, True], ids=["full", "causal"])
-def test_shares_are_those_of_the_layer(open_shuffle, layer, positions, causal):
-    figure = open_shuffle()
-    for on, name in ((positions, "add positions"), (causal, "causal mask")):
-        if on:
-            figure.switch(name)
-    for order in ["coding like do I", "do I like coding", "like coding I do"]:
-        figure.arrange(order.split())
-        shares = expected_verdicts(layer, order.split(), positions, causal)
-        wrong = {text: verdict for text, verdict in figure.verdicts().items() if not agrees(verdict, shares[text])}
-        assert wrong == {}, shares
+def test_shuffle(opened, width, encoder):
+    figure = opened(Shuffle, width)
+    before = figure.colours()
+    (x, y), (to_x, _) = middle(figure.word("I")), middle(figure.word("coding"))
+    figure.page.mouse.move(x, y)
+    figure.page.mouse.down()
+    figure.page.mouse.move(to_x, y, steps=12)
+    figure.page.mouse.up()
+    assert figure.order() == ["do", "like", "coding", "I"]
+    assert figure.colours() == before
+    assert set(figure.verdicts().values()) == {"unchanged"}
+    expect(figure.status).to_contain_text("the outputs moved with the words")
+    figure.press("First order")
+    layer = {name: torch.tensor(rows) for name, rows in ShuffleFigure(encoder, " ".join(WORDS)).layer.items()}
+    for positions in (False, True):
+        if positions:
+            figure.switch("add positions")
+        figure.word("I").press("ArrowRight")
+        expect(figure.word("I")).to_be_focused()
+        expect(figure.word("I")).to_have_accessible_name("I, place 2 of 4; the arrow keys move it")
+        order = [1, 0, 2, 3]
+        assert figure.order() == [WORDS[place] for place in order]
+        first, now = outputs(layer, range(4), positions), outputs(layer, order, positions)
+        shares = (now - first[order]).abs().amax(dim=1) / first.abs().max()
+        shown = [numbers(figure.verdicts()[WORDS[place]].replace("unchanged", "0"))[0] / 100 for place in order]
+        assert shown == pytest.approx(shares.tolist(), abs=0.005 + 1e-6)
+        assert (max(shown) > 0) == positions == (figure.colours() != before)
         figure.press("First order")
-
-
-# Figure 2.
-
-
-def test_picking_shows_the_product(open_lookup, width):
-    figure = open_lookup(width)
-    assert figure.picked() == ["2 cat"]
-    for id, text in [(5, "5 ran"), (0, "0 [PAD]"), (7, "7 mat")]:
-        figure.pick(text).click()
-        assert figure.picked() == [text]
-        assert figure.weights() == [int(row == id) for row in range(8)]
-        assert figure.product() == figure.rows()[id]
-        expect(figure.status).to_contain_text(f"the product is row {id} of the table")
-
-
-def test_arrow_keys_pick(open_lookup, width):
-    figure = open_lookup(width)
-    figure.pick("2 cat").focus()
-    for key, text in [("ArrowDown", "3 dog"), ("ArrowUp", "2 cat"), ("ArrowUp", "1 the"), ("ArrowUp", "0 [PAD]")]:
-        figure.page.keyboard.press(key)
-        assert figure.picked() == [text]
-        expect(figure.pick(text)).to_be_focused()
-        assert figure.product() == figure.rows()[int(text[0])]
-    figure.page.keyboard.press("ArrowUp")
-    assert figure.picked() == ["0 [PAD]"]
 
 
 def trained(padding, steps):
     """The figure's table after some steps of PyTorch's own optimiser."""
     state = LookupFigure().state()
-    layer = nn.Embedding.from_pretrained(
-        torch.tensor(state["table"], dtype=torch.float64), freeze=False, padding_idx=0 if padding else None
-    )
+    weight = torch.tensor(state["table"], dtype=torch.float64)
+    layer = nn.Embedding.from_pretrained(weight, freeze=False, padding_idx=0 if padding else None)
     optimizer = torch.optim.SGD(layer.parameters(), lr=state["learning_rate"])
     targets = torch.tensor(state["targets"], dtype=torch.float64)
     for _ in range(steps):
         optimizer.zero_grad()
-        loss = 0.5 * (layer(torch.tensor(state["batch"])) - targets).pow(2).sum()
-        loss.backward()
+        (0.5 * (layer(torch.tensor(state["batch"])) - targets).pow(2).sum()).backward()
         optimizer.step()
-    return layer.weight.detach()
+    return layer.weight.detach().numpy()
 
 
-def assert_shows(figure, table):
-    assert (torch.tensor(figure.rows(), dtype=torch.float64) - table).abs().max() <= ROUNDING
+def test_lookup(opened, width):
+    figure = opened(Lookup, width)
+    figure.press("5 ran")
+    figure.page.keyboard.press("ArrowDown")
+    assert figure.picked() == ["6 on"]
+    expect(figure.button("6 on")).to_be_focused()
+    assert figure.rows("tfoot") == [figure.rows()[6]]
+    expect(figure.status).to_contain_text("the product is row 6 of the table")
+    for padding, used in ((False, {0, 1, 2, 4, 6, 7}), (True, {1, 2, 4, 6, 7})):
+        figure.reset()
+        if padding:
+            figure.switch("padding_idx=0")
+        for steps in (1, 2):
+            figure.press("Take a gradient step")
+            assert np.abs(figure.rows() - trained(padding, steps)).max() <= 0.005 + 1e-6
+        assert set(figure.marked()) == used
+        expect(figure.status).to_contain_text(f"{len(used)} of 8 rows changed")
 
 
-@pytest.mark.parametrize("padding", [False, True], ids=["plain", "padding_idx"])
-def test_steps_are_those_of_pytorch(open_lookup, width, padding):
-    figure = open_lookup(width)
-    first = figure.rows()
-    assert_shows(figure, trained(padding, 0))
-    if padding:
-        figure.switch("padding_idx=0")
-    used = sorted(set(LookupFigure().batch) - ({0} if padding else set()))
-    for steps in (1, 2, 3):
-        figure.press("Take a gradient step")
-        assert_shows(figure, trained(padding, steps))
-        assert figure.marked() == used
-        assert figure.product() == figure.rows()[2]
-    kept = [id for id in range(8) if figure.rows()[id] == first[id]]
-    assert kept == [id for id in range(8) if id not in used]
-    expect(figure.status).to_contain_text(f"{len(used)} of 8 rows changed")
+def curve(chart, line, ends):
+    """The values of a chart's line, by its pixels and the values at the ends of its axis."""
+    _, top, bottom, _ = numbers(*attributes(chart.locator(".pe-axis"), "d"))
+    heights = np.reshape(numbers(*attributes(chart.locator(line), "d")), (-1, 2))[:, 1]
+    return ends[0] + (bottom - heights) / (bottom - top) * (ends[1] - ends[0])
 
 
-def test_start_again_restores_the_table(open_lookup):
-    figure = open_lookup()
-    first = figure.rows()
-    figure.press("Take a gradient step")
-    assert figure.rows() != first
-    figure.press("Start again")
-    assert figure.rows() == first
-    assert figure.marked() == []
-    expect(figure.status).to_have_text("The table is as it was at the start.")
+@pytest.mark.parametrize(("d_model", "base"), [(64, 10000.0), pytest.param(768, 1e6, marks=pytest.mark.slow)])
+def test_sinusoids(opened, width, d_model, base):
+    figure = opened(Sinusoids, width)
+    assert figure.titles() == ["The table", "Row 20", "Row 20 times row 20 + k", "Wavelength of each pair"]
+    figure.choose(d_model, base, 36)
+    before = attributes(figure.chart("times").locator(".pe-curve"), "d")
+    figure.slider("position").press("ArrowRight")
+    expect(figure.slider("position")).to_have_attribute("aria-valuetext", "37")
+    assert attributes(figure.chart("times").locator(".pe-curve"), "d") == before
+    rows = table(2048, d_model, base)
+    # A line is drawn to the hundredth of a pixel, and a chart is more than 50 pixels high.
+    for line, half in ((".pe-curve:not(.pe-second)", 0), (".pe-curve.pe-second", 1)):
+        assert np.abs(curve(figure.chart("^Row 37$"), line, (-1, 1)) - rows[37, half::2]).max() < 2 * 0.01 / 50
+    products = rows[:129] @ rows[0]
+    low = next(low for low in (0, -d_model / 4, -d_model / 2) if low <= products.min() + 1e-9)
+    drawn = curve(figure.chart("times"), ".pe-curve", (low, d_model / 2))
+    assert np.abs(drawn - products).max() < d_model * 0.01 / 50
+    rise = int(np.flatnonzero(np.diff(rows @ rows[0]) > 0)[0]) + 1
+    expect(figure.chart("times").locator(".pe-note")).to_have_text(
+        f"Falls up to offset {rise - 1}, and rises for the first time from {rise - 1} to {rise}."
+    )
+    note = figure.chart("Wavelength").locator(".pe-note").inner_text().replace("\u202f", "")
+    waves = 2 * np.pi * base ** (2 * np.arange(d_model // 2) / d_model)
+    assert numbers(note)[:2] == pytest.approx([waves[0], waves[-1]], abs=0.5)
+    assert numbers(note)[2:] == [(waves <= 128).sum(), d_model // 2, 128]
 
 
-def test_what_the_step_did_is_announced(open_lookup):
-    figure = open_lookup()
-    expect(figure.status).to_have_attribute("aria-live", "polite")
-    figure.press("Take a gradient step")
-    expect(figure.status).to_have_text("One step: 6 of 8 rows changed. No gradient reached dog, ran.")
+def test_an_offset_turns_a_row_into_the_row_further_on(opened, width):
+    figure = opened(Rotation, width)
+    figure.slide(position_p=17, offset_k=7)
+    wanted, speeds = table(25, 8, 100.0), 100.0 ** (-np.arange(4) / 4)
+    for pair, rows in enumerate(figure.rows()):
+        columns = slice(2 * pair, 2 * pair + 2)
+        assert rows["row 17"] == pytest.approx(wanted[17, columns], abs=0.005 + 1e-9)
+        assert rows["turned"] == rows["row 24"] == pytest.approx(wanted[24, columns], abs=0.005 + 1e-9)
+    angles = np.outer(speeds, [17, 24]).flatten()
+    hands = figure.hands()
+    lengths = np.hypot(*hands.T)
+    assert hands / lengths[:, None] == pytest.approx(np.column_stack([np.cos(angles), np.sin(angles)]), abs=1e-6)
+    assert figure.product() == pytest.approx(wanted[17] @ wanted[24], abs=5e-4 + 1e-9)
+    figure.slider("offset k").press("ArrowRight")
+    expect(figure.status).to_contain_text("row 17 becomes row 25")
 
 
-# Both.
+@pytest.mark.parametrize("kind", [Rotation, pytest.param(RotationOfRelativePositions, marks=pytest.mark.slow)])
+def test_the_product_of_rope_stays_when_both_shift(opened, width, kind):
+    figure, state = opened(kind, width), RotationFigure()
+    figure.view("rope")
+    figure.slide(query_at=4, key_at=20, shift_both=33)
+    rope, vectors = RoPE(8, base=100.0, layout="interleaved"), torch.tensor([state.query, state.key])
+    query, key = rope.rotate(vectors.double(), torch.tensor([37, 53])).numpy()
+    for pair, rows in enumerate(figure.rows()):
+        columns = slice(2 * pair, 2 * pair + 2)
+        assert rows["query"] == pytest.approx(query[columns], abs=0.005 + 1e-9)
+        assert rows["key"] == pytest.approx(key[columns], abs=0.005 + 1e-9)
+    product = figure.product()
+    assert product == pytest.approx(query @ key, abs=5e-4 + 1e-9)
+    figure.slider("shift both").press("ArrowRight")
+    expect(figure.status).to_have_text(re.compile("^Both moved, to 38 and 54: the product is still"))
+    assert figure.product() == product
+    figure.slider("key at").press("ArrowRight")
+    assert figure.product() != product
 
 
-def fully_used(figure):
-    """Bring a figure into the state with the most in it."""
-    if isinstance(figure, Shuffle):
-        figure.switch("add positions")
-        figure.word("coding").press("ArrowLeft")
-    else:
-        figure.press("Take a gradient step")
-    wait_until_still(figure.page)
+def test_biases(opened, width):
+    figure, state = opened(Biases, width), BiasFigure().state()
+    assert figure.given(*state) == state
+    names = [panel["name"] for panel in state["panels"]]
+    # FIRE has a table for each position of the query; the others have one, up to the farthest.
+    tables = {panel["name"]: next(iter(panel["forms"].values()))["tables"] for panel in state["panels"]}
+    t5, into = T5(8, causal=True), {"T5": 128, "Shaw": 128, "ALiBi": 128, "KERPLE": 128, "FIRE": 64}
+    for head, offset in ((3, -19), (8, -30)):
+        figure.slide(head=head - 1)
+        into_view(figure.chart("KERPLE"))
+        figure.page.mouse.move(*figure.point_at("KERPLE", offset, 65))
+        expect(figure.slider("offset")).to_have_value(str(offset))
+        for name in names:
+            row = tables[name][3 if name == "FIRE" else 0][head - 1]
+            assert shows(figure.value(name), row[into[name] + offset], rounding=1e-9), name
+        expect(figure.status).to_contain_text(
+            f"Head {head}, offset −{-offset}: Shaw {figure.value('Shaw')} (clipped to"
+        )
+        assert figure.words("T5").startswith(f"bucket {t5.bucket(torch.tensor(offset))}: ")
+        assert figure.words("ALiBi") == f"m = 1/{2**head}"
+    figure.switch("attention weights")
+    weights = torch.tensor(tables["ALiBi"][0][7][64:129], dtype=torch.float64).softmax(-1)
+    assert shows(figure.value("ALiBi"), 100 * float(weights[64 - 30]), rounding=1e-9)
+    figure.switch("bidirectional")
+    expect(figure.panel("FIRE")).to_contain_text("causal only")
+    assert figure.chart("FIRE").locator(".pe-bias-line").count() == 0
 
 
-@pytest.mark.parametrize("opener", ["open_shuffle", "open_lookup"])
-def test_nothing_is_clipped(request, opener, width):
-    figure = request.getfixturevalue(opener)(width)
-    fully_used(figure)
-    assert figure.too_wide() == []
+def test_probe(opened, width):
+    figure = opened(Probe, width)
+    given = figure.given("splits", "controls")["tables"][0]
+    errors, n = ("error", "constant", "permuted labels", "random table"), given["n_positions"]
+    for split, control in zip(SPLITS, [*CONTROLS, "table"], strict=True):
+        figure.pick(split=split, points=control)
+        score = given["scores"][split]
+        for text, name in zip(figure.errors(), errors, strict=True):
+            assert shows(text, score[name], 0.0005 + 1e-9), (split, name)
+        headline = f"Test error {figure.errors()[0]} positions" if score["held_out"] else "No test"
+        assert figure.text("title") == headline
+        expect(figure.status).to_contain_text(f"{given['short']}, {SPLITS[split][0]}. {headline}. ")
+        wanted = np.column_stack([score["positions"], score["predicted"][control]])
+        inside = (wanted[:, 1] >= -n / 8) & (wanted[:, 1] <= n + n / 8)
+        assert np.abs(figure.points() - wanted[inside]).max(initial=0) < 0.01 * n / 200
+        assert figure.text("drawn").startswith(f"Drawn: {len(wanted)} of {score['n_tested']} ")
+    figure.page.mouse.move(*figure.point_at(score["positions"][40]))
+    predicted, position = score["predicted"]["table"][40], score["positions"][40]
+    words = (
+        f"predicted {predicted:.1f}, {abs(predicted - position):.1f} too {'high' if predicted > position else 'low'}"
+    )
+    expect(figure.status).to_have_text(f"Position {position}: {words}.".replace("-", "−"))
+    figure.slider("position").press("ArrowRight")
+    expect(figure.status).to_contain_text(f"Position {score['positions'][41]}: ")
 
 
-@pytest.mark.parametrize("opener", ["open_shuffle", "open_lookup"])
-@pytest.mark.parametrize("colours", LIGHT_AND_DARK)
-def test_accessible_after_use(request, opener, colours):
-    figure = request.getfixturevalue(opener)(color_scheme=colours)
-    fully_used(figure)
-    assert_accessible(figure)
+def unpacked(packed):
+    """The values that the figure's state holds, read as its module says."""
+    digits = np.array([LETTERS.index(letter) for letter in packed["values"]]).reshape(packed["n"], packed["n"], 3)
+    codes = digits @ [64**2, 64, 1]
+    return np.where(codes == 0, -np.inf, (codes - 2**17) / 2**16 * packed["unit"])
 
 
-@pytest.mark.parametrize("opener", ["open_shuffle", "open_lookup"])
-def test_dark_is_dark(request, opener):
-    figure = request.getfixturevalue(opener)(color_scheme="dark")
-    ink, paper = ink_and_paper(figure.root)
-    assert luminance(paper) < DARK < luminance(ink)
-    _, frame = ink_and_paper(figure.root.locator("xpath=.."))
-    assert luminance(frame) < DARK, "a bright frame around the dark figure"
+def test_properties(opened, width):
+    figure = opened(Properties, width)
+    for index, packed in enumerate(figure.given("matrices", "cell")["matrices"]):
+        figure.choice("matrix").select_option(index=index)
+        values, (row, column) = unpacked(packed), figure.cell()
+        measured = properties_of_matrix(values).to_dict()
+        for name in PROPERTIES:
+            shown = figure.card(name.replace("_", " ").capitalize()).locator(".pe-value").inner_text()
+            exact = packed["properties"][name]
+            assert shown == ("undefined" if exact is None else f"{exact:.3f}")
+            # The state rounds values; monotonicity, which rounding could change, is held to the package without a page.
+            assert name == "monotonicity" or measured[name] == pytest.approx(exact, abs=1e-3)
+        said = re.search("value (.*?), mirror cell (.*?)(?:, difference|[.])", figure.status.inner_text())
+        for text, value in zip(said.groups(), (values[row, column], values[column, row]), strict=True):
+            assert text == "not seen" if np.isinf(value) else shows(text, value, 0.001 * packed["unit"])
+    figure.map.focus()
+    for key, cell in [("ArrowLeft", (32, 15)), ("ArrowUp", (31, 15)), ("ArrowRight", (31, 16))]:
+        figure.page.keyboard.press(key)
+        assert figure.cell() == cell
+    figure.press("mirror cell")
+    assert figure.cell() == (16, 31)
+    figure.page.mouse.move(*figure.point(40, 3))
+    assert figure.cell() == (40, 3)
+    figure.page.mouse.move(1, 1)
+    assert figure.cell() == (16, 31)
 
 
-def test_the_figure_keeps_its_height(open_shuffle, width):
-    """What stands below must not jump while a reader tries things."""
-    figure = open_shuffle(width)
-    first = figure.height()
-    fully_used(figure)
-    assert abs(figure.height() - first) < 1
+def test_layer_errors(opened, width):
+    figure, runs = opened(LayerErrors, width), load_runs("nopos")
+    for group in figure.groups():
+        figure.choose(group["key"])
+        layer = group["n_layers"] // 2
+        expect(figure.slider("layer")).to_have_attribute("aria-valuetext", f"{layer} of {group['n_layers']}")
+        for scheme in GROUPS[group["key"]][2]:
+            found = reported(GROUPS[group["key"]][1].format(scheme), runs)
+            errors = np.array([run.metrics["layers"]["mae"] for run in found])
+            its = interval(errors[:, layer].tolist())
+            error, share, paper = figure.row(NAMES[scheme])
+            assert numbers(error) == pytest.approx([its.mean, its.low, its.high], abs=0.05 + 1e-4)
+            assert float(share) == pytest.approx(its.mean / group["middle"], abs=0.005 + 1e-4)
+            drawn = np.column_stack([np.linspace(0, 1, errors.shape[1]), errors.mean(axis=0) / group["middle"]])
+            # A path has two decimals of a pixel, of which the chart has hundreds.
+            assert figure.curve(scheme) == pytest.approx(drawn, abs=0.002)
+            if scheme in PUBLISHED_SCHEMES:
+                assert float(paper) == pytest.approx(published_probe(scheme)[12], abs=0.005 + 1e-4)
+                assert figure.curve(scheme, ".pe-layers-paper")[:, 1] == pytest.approx(
+                    published_probe(scheme), abs=0.002
+                )
+    figure.choice("models").select_option(index=0)
+    figure.switch("learned")
+    assert figure.row("learned") == ["", "", ""]
+    figure.slider("layer").press("Home")
+    expect(figure.root.locator("caption")).to_contain_text("Error at layer 0 of 4")
+
+
+def test_counting(opened, width):
+    figure = opened(Counting, width)
+    for causal, n_positions in ((True, 7), (True, 11), (False, 11)):
+        figure.choose(9, n_positions)
+        if not causal:
+            figure.switch("causal mask")
+        model = CountingTransformer(n_positions, vocab_size=len(VOCABULARY))
+        model.attention.causal = causal
+        steps = model.steps(torch.tensor([[VOCABULARY.index(word) for word in figure.words()]]))
+        assert figure.results() == steps.count[0].round().int().tolist()
+        drawn = (float(steps.share[0, 8]), float(steps.count[0, 8]))
+        assert figure.place(".pe-count-point") == pytest.approx(drawn, abs=1e-6)
+    expect(figure.status).to_contain_text("Nothing tells them apart.")
+    figure.reset()
+    figure.press("next token")
+    expect(figure.status).to_have_text("Token 5: 1/5 arrives and 5 comes out, its position.")
+    assert figure.token() == 5
+    words = figure.words()
+    figure.press("Shuffle the words")
+    assert figure.results() == list(range(1, 12))
+    assert figure.words() != words and sorted(figure.words()) == sorted(words)
+    figure.chips()[6].click()
+    assert figure.token() == 7

@@ -7,9 +7,9 @@ from urllib.parse import unquote, urljoin, urlsplit
 import pytest
 import yaml
 
-from .built import BOOK, HTML, ROOT, chapters, pages, repository, soup, sources
+from .built import HTML, ROOT, chapters, pages, repository, soup, sources
 
-PAGES = pages() or ["index.html"]
+PAGES = pages()
 ATTRIBUTES = {
     "a": "href",
     "area": "href",
@@ -54,24 +54,15 @@ def anchors(name):
     return {value for node in named for value in (node.get("id"), node.get("name")) if value}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAGES)
-def test_links_inside_the_book_lead_somewhere(name):
-    inside, _ = split_links(name)
+def test_links_lead_somewhere_and_those_to_elsewhere_are_whole(name):
+    inside, outside = split_links(name)
     dead = [target for target in inside if not (HTML / target[0]).is_file()]
     assert dead == []
-    loose = [
-        (file, fragment)
-        for file, fragment in inside
-        if fragment and file.endswith(".html") and fragment not in anchors(file)
-    ]
-    assert loose == []
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_links_to_elsewhere_are_whole(name):
-    _, outside = split_links(name)
-    broken = [link for link in outside if not is_whole(link)]
-    assert broken == []
+    pages_inside = [(file, fragment) for file, fragment in inside if fragment and file.endswith(".html")]
+    assert [(file, fragment) for file, fragment in pages_inside if fragment not in anchors(file)] == []
+    assert [link for link in outside if not is_whole(link)] == []
 
 
 def is_whole(link):
@@ -91,6 +82,7 @@ def test_the_address_of_the_repository_is_one():
     assert config["repository"]["url"] == f"https://github.com/{repository()}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sources())
 def test_page_leads_to_its_source(name):
     _, outside = split_links(f"{name}.html")
@@ -102,19 +94,11 @@ def test_page_leads_to_its_source(name):
     assert any(link.startswith(f"https://github.com/{repository()}/issues/new") for link in outside)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", chapters())
-def test_chapter_can_be_launched(name):
-    _, outside = split_links(f"{name}.html")
+def test_chapter_can_be_launched_and_downloaded(name):
+    inside, outside = split_links(f"{name}.html")
     assert f"https://colab.research.google.com/github/{repository()}/blob/main/book/{name}.ipynb" in outside
-    assert any(
-        link.startswith(f"https://mybinder.org/v2/gh/{repository()}/main?")
-        and unquote(link).endswith(f"book/{name}.ipynb")
-        for link in outside
-    )
-    assert (BOOK / f"{name}.ipynb").is_file()
-
-
-@pytest.mark.parametrize("name", chapters())
-def test_chapter_can_be_downloaded(name):
-    inside, _ = split_links(f"{name}.html")
+    binder = [unquote(link) for link in outside if link.startswith(f"https://mybinder.org/v2/gh/{repository()}/main?")]
+    assert any(link.endswith(f"book/{name}.ipynb") for link in binder)
     assert (f"_sources/{name}.ipynb", "") in inside

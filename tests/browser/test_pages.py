@@ -1,25 +1,20 @@
 """Every page of the built book: of one host, fit for a phone, accessible, readable without JavaScript."""
 
-from pathlib import PurePosixPath
-
 import pytest
 
 from .axe import violations
 from .built import HTML, figures, pages, soup
 from .chromium import Record, outside, styles, visit, wait_until_still
-from .colours import LIGHT_AND_DARK, READABLE, WHITE, contrast, ink_and_paper
+from .colours import DARK, READABLE, WHITE, contrast, ink_and_paper, luminance
 from .figures import WIDTHS
 
-# Without a built book there is one case of each test, which fails and says so.
-PAGES = pages() or ["index.html"]
+# One page of each kind is always looked at; the others by `make test-all`.
+KINDS = ["intro.html", "encodings/relative-positions.html", "schemes/rope.html", "api.html", "glossary.html"]
+PAGES = [*KINDS, *(pytest.param(page, marks=pytest.mark.slow) for page in pages() if page not in KINDS)]
 FIGURES = [f"{name}.html" for name in figures()]
 MOST_OF_A_PAGE = 1_000_000
 # What a first visit loads, before the host compresses it: MathJax is 1.2 MB of it, the theme 1.0 MB.
 MOST_OF_A_VISIT = 3_000_000
-
-
-def name_of(page):
-    return str(PurePosixPath(page).with_suffix(""))
 
 
 class Opened:
@@ -46,7 +41,7 @@ class Opened:
         wait_until_still(self.page)
 
 
-@pytest.fixture(scope="module", params=PAGES, ids=name_of)
+@pytest.fixture(scope="module", params=PAGES, ids=str)
 def opened(request, browser, site):
     context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light")
     page = context.new_page()
@@ -74,14 +69,12 @@ def test_accessible(opened, width, colours):
     page = opened.show(width, colours)
     opened.unfold()
     assert violations(page) == []
+    # The theme has a second heading that is shown in print only, in place of the first.
+    assert page.locator("h1:visible").count() == 1
+    assert (luminance(page.evaluate("getComputedStyle(document.body).backgroundColor")) < DARK) == (colours == "dark")
 
 
-def test_one_heading_of_the_first_level(opened):
-    # The theme has a second one that is shown in print only, in place of the first.
-    assert opened.page.locator("h1:visible").count() == 1
-
-
-@pytest.mark.parametrize("name", [name for name in PAGES if name.startswith("api")])
+@pytest.mark.parametrize("name", [name for name in pages() if name.startswith("api")])
 def test_signatures_are_those_of_python(name):
     """What Sphinx cannot read it splits at every comma and shows as it is stored."""
     signatures = [each.get_text() for each in soup(name).select("dt.sig")]
@@ -89,14 +82,11 @@ def test_signatures_are_those_of_python(name):
     assert [each for each in signatures if "<factory>" in each or "~" in each] == []
 
 
-def test_pictures_have_texts(opened):
+def test_pictures_have_texts_and_drawings_are_named_or_hidden(opened):
     bare = opened.page.evaluate(
         "() => [...document.images].filter((image) => !image.alt.trim()).map((image) => image.outerHTML)"
     )
     assert bare == []
-
-
-def test_drawings_are_named_or_hidden(opened):
     # What can be pressed is named as a whole, which axe checks.
     bare = opened.page.evaluate(
         """() => [...document.querySelectorAll("main svg, main canvas")]
@@ -121,23 +111,12 @@ def test_colours_are_switched_by_click_and_by_key(opened):
     page = opened.show()
     switch = page.locator(".theme-switch-button").first
     assert switch.get_attribute("aria-label")
-    modes = [after(switch.click, page) for _ in range(3)]
-    assert sorted(modes) == ["auto", "dark", "light"]
-    assert after(lambda: switch.press("Enter"), page) == modes[0]
-    assert after(lambda: switch.press("Space"), page) == modes[1]
-
-
-def after(change, page):
-    change()
-    return page.evaluate("() => document.documentElement.dataset.mode")
-
-
-def test_dark_and_light_are_two_colours(opened):
-    backgrounds = {
-        opened.show(colours=colours).evaluate("() => getComputedStyle(document.body).backgroundColor")
-        for colours in LIGHT_AND_DARK
-    }
-    assert len(backgrounds) == 2
+    modes = []
+    for change in (switch.click, switch.click, switch.click, lambda: switch.press("Enter")):
+        change()
+        modes.append(page.evaluate("() => document.documentElement.dataset.mode"))
+    assert sorted(modes[:3]) == ["auto", "dark", "light"]
+    assert modes[3] == modes[0]
 
 
 def test_z_nothing_went_wrong(opened):
@@ -145,7 +124,8 @@ def test_z_nothing_went_wrong(opened):
     assert opened.record.faults() == []
 
 
-@pytest.mark.parametrize("name", ["intro.html", *FIGURES], ids=name_of)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["intro.html", *FIGURES])
 def test_opens_from_a_file(browser, built, name):
     # Of the console nothing is asked: a browser takes no preloaded font from a file, loads it again, and complains.
     page = browser.new_page()
@@ -157,8 +137,10 @@ def test_opens_from_a_file(browser, built, name):
     page.close()
 
 
-@pytest.mark.parametrize("colours", LIGHT_AND_DARK)
-@pytest.mark.parametrize("name", FIGURES, ids=name_of)
+@pytest.mark.parametrize(
+    ("name", "colours"),
+    [(FIGURES[0], "dark"), *(pytest.param(name, "light", marks=pytest.mark.slow) for name in FIGURES)],
+)
 def test_readable_without_javascript(open_address, site, name, colours):
     page = open_address(f"{site}/{name}", java_script_enabled=False, color_scheme=colours)
     tables = page.locator(".posembed-root table").all()
@@ -170,10 +152,10 @@ def test_readable_without_javascript(open_address, site, name, colours):
         assert contrast(*ink_and_paper(page.locator(part).last)) >= READABLE, part
 
 
-@pytest.mark.parametrize("colours", LIGHT_AND_DARK)
-@pytest.mark.parametrize("name", FIGURES, ids=name_of)
-def test_readable_in_print(open_address, site, name, colours):
-    page = open_address(f"{site}/{name}", color_scheme=colours)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FIGURES)
+def test_readable_in_print(open_address, site, name):
+    page = open_address(f"{site}/{name}", color_scheme="dark")
     page.emulate_media(media="print")
     wait_until_still(page)
     for figure in page.locator(".pe-figure").all():
@@ -185,7 +167,8 @@ def test_readable_in_print(open_address, site, name, colours):
         assert contrast(ink, paper) >= READABLE, f"{part}, where backgrounds are printed"
 
 
-@pytest.mark.parametrize("name", FIGURES, ids=name_of)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FIGURES)
 def test_colours_of_figures_are_printed(open_address, site, name):
     page = open_address(f"{site}/{name}")
     page.emulate_media(media="print")

@@ -5,6 +5,7 @@ import pytest
 FINDS = {"equivariance": "why/permutation-equivariance.html", "one-hot": "why/embedding-lookup.html"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("query", "chapter"), FINDS.items(), ids=list(FINDS))
 def test_search_leads_to_the_chapter(open_address, site, query, chapter):
     page = open_address(f"{site}/intro.html")

@@ -4,8 +4,8 @@ import itertools
 
 import torch
 import torch.nn.functional as F
-from running_node import run_tests
 from torch import nn
+from widget_checks import run_tests
 
 from posembed import with_position_table
 from posembed.widgets import LookupFigure, ShuffleFigure

@@ -1,4 +1,4 @@
-"""Node, and the tests that it runs on a figure's module."""
+"""What the tests of several figures use: node for the tests of a module, the rows of a fallback, refusals."""
 
 import json
 import os
@@ -9,6 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
+from posembed.errors import FigureInputError
 
 HERE = Path(__file__).parent
 
@@ -35,3 +37,18 @@ def run_tests(name, folder, source, fixtures, private=""):
     counted = dict(re.findall(r"^# (\w+) (\d+)$", done.stdout, re.MULTILINE))
     # Node is content with a file in which it finds no test.
     assert counted["pass"] == counted["tests"] != "0"
+
+
+def rows_of(figure):
+    """The rows of what a figure shows without JavaScript, its head first: the text of each cell."""
+    rows = re.findall(r"<tr>(.*?)</tr>", figure.fallback_html())
+    return [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in rows]
+
+
+def assert_refused(make, *pieces):
+    """Making it is an error of figures in one line, which has these pieces."""
+    with pytest.raises(FigureInputError) as caught:
+        make()
+    message = str(caught.value)
+    assert "\n" not in message
+    assert [piece for piece in pieces if piece not in message] == []

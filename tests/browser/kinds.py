@@ -1,0 +1,468 @@
+"""The interactive figures as a reader meets them: where each is, its parts, and how it is brought into its states."""
+
+import itertools
+import re
+
+import numpy as np
+
+from posembed.widgets import RotationFigure, SinusoidFigure
+from posembed.widgets.layer_errors import NAMES
+from posembed.widgets.probe import CONTROLS, SPLITS
+
+from .chromium import into_view, styles, wait_until_still
+from .figures import Figure, attributes, numbers
+
+WORDS = ["I", "do", "like", "coding"]
+
+
+class Shuffle(Figure):
+    chapter = "why/permutation-equivariance.html"
+    label = "Shuffle the words of a sentence"
+    lines = ".pe-word, .pe-verdict"
+
+    def reset(self):
+        super().reset()
+        self.press("First order")
+        wait_until_still(self.page)
+
+    def word(self, text):
+        return self.root.locator(f".pe-word:text-is('{text}')")
+
+    def order(self):
+        return self.root.locator(".pe-word").all_inner_texts()
+
+    def colours(self):
+        """The colours of each word's output."""
+        wait_until_still(self.page)
+        columns = [self.root.locator(f".pe-column:has(.pe-word:text-is('{text}'))") for text in WORDS]
+        return [styles(column.locator(".pe-cell"), "backgroundColor") for column in columns]
+
+    def verdicts(self):
+        """What stands under each word, and at the mean of all."""
+        texts = self.root.locator(".pe-verdict").all_inner_texts()
+        return dict(zip([*self.order(), "mean"], texts, strict=True))
+
+    def controls(self):
+        return [self.button("First order"), *map(self.word, WORDS)]
+
+    def changes(self):
+        yield lambda: self.word("I").press("ArrowRight")
+        yield lambda: self.switch("add positions")
+
+    def states(self):
+        yield
+        for name in ("add positions", "causal mask"):
+            self.switch(name)
+            self.word("coding").press("ArrowLeft")
+            wait_until_still(self.page)
+            yield
+
+
+class Lookup(Figure):
+    chapter = "why/embedding-lookup.html"
+    label = "Look up a row of an embedding table"
+    lines = ".pe-pick"
+
+    def reset(self):
+        super().reset()
+        self.press("Start again")
+        self.press("2 cat")
+
+    def rows(self, part="tbody"):
+        """The table's numbers; those of the foot are the product's."""
+        rows = self.root.locator(f"{part} tr").all()
+        return [numbers(" ".join(row.locator(".pe-number").all_inner_texts())) for row in rows]
+
+    def picked(self):
+        return self.root.locator(".pe-pick[aria-pressed=true]").all_inner_texts()
+
+    def marked(self):
+        """The ids whose row says that the last step has changed it."""
+        marks = self.root.locator("tbody .pe-mark").all_inner_texts()
+        return [id for id, mark in enumerate(marks) if "changed" in mark]
+
+    def controls(self):
+        return [self.button("Take a gradient step"), self.button("Start again")]
+
+    def changes(self):
+        yield lambda: self.press("5 ran")
+        yield lambda: self.press("Take a gradient step")
+
+    def states(self):
+        yield
+        self.press("Take a gradient step")
+        yield
+
+
+class Sinusoids(Figure):
+    chapter = "encodings/sinusoidal-and-learned.html"
+    label = "Explore the sinusoidal table"
+    lines = ".pe-title, .pe-note"
+    overlap, overhang = 2, 4
+
+    def reset(self):
+        super().reset()
+        self.choose(64, 10000.0, 20)
+
+    def choose(self, width, base, position=20):
+        state = SinusoidFigure().state()
+        self.slide(width=state["widths"].index(width), base=state["bases"].index(base), position=position)
+
+    def chart(self, title):
+        return self.root.locator(".pe-chart").filter(has=self.page.locator(".pe-title", has_text=re.compile(title)))
+
+    def titles(self):
+        return self.root.locator(".pe-title").all_inner_texts()
+
+    def controls(self):
+        return [self.slider(name) for name in ("width", "base", "position")]
+
+    def changes(self):
+        return [lambda name=name: self.slider(name).press("ArrowRight") for name in ("width", "base", "position")]
+
+    def states(self):
+        for choice in ((64, 10000.0, 20), (4, 10.0, 20), (768, 1e6, 127)):
+            self.choose(*choice)
+            yield
+
+
+class Rotation(Figure):
+    chapter = "encodings/sinusoidal-and-learned.html"
+    label = "Turn pairs of columns"
+    lines = ".pe-title, .pe-note"
+    overlap = 2
+
+    def reset(self):
+        super().reset()
+        self.view("rope")
+        self.slide(query_at=9, key_at=3, shift_both=0)
+        self.view("offset")
+        self.slide(position_p=3, offset_k=5)
+
+    def view(self, name):
+        self.choice("view").select_option(RotationFigure().views[name])
+
+    def rows(self):
+        """The numbers below each face, by their name."""
+        return [
+            {row.locator("th").inner_text(): numbers(" ".join(row.locator("td").all_inner_texts())) for row in rows}
+            for rows in (face.locator("tbody tr").all() for face in self.root.locator(".pe-face").all())
+        ]
+
+    def hands(self):
+        """The ends of the two hands of each face, right and up, in pixels from its middle."""
+        drawn = np.array([numbers(d) for d in attributes(self.root.locator(".pe-face .pe-hand path"), "d")])
+        return (drawn[:, 2:] - drawn[:, :2]) * [1, -1]
+
+    def title(self):
+        return self.root.locator(".pe-chart .pe-title").inner_text()
+
+    def product(self):
+        return numbers(self.title())[-1]
+
+    def controls(self):
+        return [self.choice("view"), self.slider("position p"), self.slider("offset k")]
+
+    def changes(self):
+        yield lambda: self.slider("offset k").press("ArrowRight")
+        yield lambda: self.view("rope")
+        yield lambda: self.slider("shift both").press("ArrowRight")
+
+    def states(self):
+        for places in ({"position_p": 0, "offset_k": 0}, {"position_p": 40, "offset_k": 24}):
+            self.slide(**places)
+            yield
+        self.view("rope")
+        self.slide(query_at=0, key_at=32, shift_both=100)
+        yield
+
+
+class RotationOfRelativePositions(Rotation):
+    chapter = "encodings/relative-positions.html"
+
+
+class Biases(Figure):
+    chapter = "encodings/relative-positions.html"
+    label = "Relative biases by head and offset"
+    lines = ".pe-bias-title, .pe-bias-words"
+
+    def reset(self):
+        super().reset()
+        self.slide(head=2, query_at=3, offset=-20)
+
+    def panel(self, name):
+        return self.root.locator(".pe-bias").filter(has=self.page.locator(f"strong:text-is('{name}')"))
+
+    def chart(self, name):
+        return self.panel(name).get_by_role("img")
+
+    def value(self, name):
+        return self.panel(name).locator(".pe-bias-value").inner_text()
+
+    def words(self, name):
+        """What stands below a chart."""
+        return self.panel(name).locator(".pe-bias-words").last.inner_text()
+
+    def point_at(self, name, offset, n_offsets):
+        """A place on the page, in a chart up to the offset 0, above one of its offsets."""
+        left, right = (float(*attributes(self.chart(name).locator(".pe-axis"), end)) for end in ("x1", "x2"))
+        box = self.chart(name).bounding_box()
+        share = 1 + (offset - 0.5) / n_offsets
+        return box["x"] + left + share * (right - left), box["y"] + box["height"] / 3
+
+    def controls(self):
+        sliders = [self.slider(name) for name in ("head", "query at", "offset")]
+        return [*sliders, *self.root.get_by_role("switch").all()]
+
+    def changes(self):
+        yield lambda: self.slider("head").press("ArrowRight")
+        yield lambda: self.slider("offset").press("ArrowLeft")
+        yield lambda: self.switch("bidirectional")
+        yield lambda: self.switch("attention weights")
+
+    def states(self):
+        for name in (None, "attention weights", "bidirectional"):
+            if name:
+                self.switch(name)
+            for place, head in ((4, 0), (4, 7), (0, 0)):
+                self.slide(query_at=place, head=head)
+                for key in ("Home", "End"):
+                    self.slider("offset").press(key)
+                    yield
+
+
+class Probe(Figure):
+    chapter = "probing/position-tables.html"
+    label = "Predicted against true position"
+    lines = ".pe-probe-title, .pe-probe-errors :is(th, .pe-probe-number)"
+    overhang = 4
+
+    def reset(self):
+        super().reset()
+        self.pick(table=0, split="even-odd", points="table")
+        self.slide(position=64)
+
+    def pick(self, **choices):
+        """Choose a table by its place, a split and points by their names in the package."""
+        for name, choice in choices.items():
+            places = {"split": list(SPLITS), "points": list(CONTROLS)}.get(name, [])
+            self.choice(name).select_option(index=places.index(choice) if choice in places else choice)
+
+    @property
+    def chart(self):
+        return self.root.get_by_role("img")
+
+    def text(self, part):
+        return self.root.locator(f".pe-probe-{part}").inner_text()
+
+    def errors(self):
+        return self.root.locator(".pe-probe-errors .pe-probe-number").all_inner_texts()
+
+    def scales(self):
+        """What a pixel across and a pixel down stand for, by the numbers beside the grid: value = a + b * pixel."""
+        return [np.polyfit(*np.transpose(axis), 1)[::-1] for axis in self.chart.evaluate(TICKS)]
+
+    def points(self):
+        """The points inside the chart, as positions and predictions."""
+        (left, across), (low, up) = self.scales()
+        places = attributes(self.chart.locator(".pe-probe-point:not(.pe-probe-beyond)"), "transform")
+        pixels = np.array([numbers(place)[:2] for place in places]).reshape(-1, 2)
+        return np.column_stack([left + across * pixels[:, 0], low + up * pixels[:, 1]])
+
+    def point_at(self, position):
+        """A place on the page above a position of the chart."""
+        left, across = self.scales()[0]
+        box = self.chart.bounding_box()
+        return box["x"] + (position - left) / across, box["y"] + box["height"] / 3
+
+    def controls(self):
+        return [*map(self.choice, ("table", "split", "points")), self.slider("position")]
+
+    def changes(self):
+        yield lambda: self.pick(split="all")
+        yield lambda: self.pick(points="random table")
+        yield lambda: self.slider("position").press("ArrowRight")
+
+    def states(self):
+        for split, control in itertools.product(SPLITS, CONTROLS):
+            self.pick(split=split, points=control)
+            for key in ("Home", "End"):
+                self.slider("position").press(key)
+                yield
+
+
+# Where the numbers below a chart and beside it stand, and what they say, shares such as 1/2 too.
+TICKS = """(chart) => [["middle", "x", 0], ["end", "y", 4]].map(([anchor, axis, below]) =>
+  [...chart.querySelectorAll(`.pe-tick[text-anchor=${anchor}]:not(.pe-probe-word)`)]
+    .filter((text) => /^[\\d./]+$/.test(text.textContent))
+    .map((text) => [Number(text.getAttribute(axis)) - below,
+                    text.textContent.split("/").map(Number).reduce((above, below) => above / below)]))"""
+
+
+class Properties(Figure):
+    chapter = "probing/three-properties.html"
+    label = "Three properties, cell by cell"
+    lines = ".pe-property-title, .pe-property-words"
+    overlap = 2
+
+    def reset(self):
+        super().reset()
+        self.page.mouse.move(1, 1)
+        self.choice("matrix").select_option(index=0)
+        self.keep(32, 16)
+
+    @property
+    def map(self):
+        return self.root.get_by_role("application")
+
+    def point(self, row, column, n=48):
+        """The middle of a cell, on the page, which is scrolled so that the map is seen."""
+        into_view(self.map)
+        box = self.map.locator(".pe-target").bounding_box()
+        return box["x"] + (column + 0.5) / n * box["width"], box["y"] + (row + 0.5) / n * box["height"]
+
+    def keep(self, row, column):
+        self.page.mouse.click(*self.point(row, column))
+        self.page.mouse.move(1, 1)
+
+    def cell(self):
+        """The cell that the figure speaks of."""
+        place = re.match(r"Row (\d+), column (\d+), offset ([-−]?\d+): ", self.status.inner_text())
+        row, column, offset = map(int, numbers(" ".join(place.groups())))
+        assert offset == column - row
+        return row, column
+
+    def card(self, name):
+        return self.root.locator(".pe-property").filter(has=self.page.locator(f"strong:text-is('{name}')"))
+
+    def controls(self):
+        return [self.choice("matrix"), *self.root.get_by_role("button").all(), self.map]
+
+    def changes(self):
+        yield lambda: self.map.press("ArrowDown")
+        yield lambda: self.press("mirror cell")
+        yield lambda: self.keep(0, 1)
+
+    def states(self):
+        for index in range(len(self.given("matrices", "cell")["matrices"])):
+            self.choice("matrix").select_option(index=index)
+            for row, column in ((0, 0), (47, 0), (0, 47), (24, 24), (24, 12)):
+                self.keep(row, column)
+                yield
+
+
+class LayerErrors(Figure):
+    chapter = "nopos/how-it-knows.html"
+    label = "Probe error by layer"
+    lines = ".pe-layers-numbers :is(th, td)"
+    overlap = 3
+
+    def reset(self):
+        self.page.mouse.up()
+        self.page.mouse.move(1, 1)
+        self.choice("models").select_option(index=0)
+        for switch in self.root.get_by_role("switch", checked=False).all()[::-1]:
+            switch.click()
+        self.slide(layer=2)
+        into_view(self.root)
+
+    def groups(self):
+        return self.given("groups", "published")["groups"]
+
+    def choose(self, key):
+        self.choice("models").select_option(index=[group["key"] for group in self.groups()].index(key))
+
+    @property
+    def chart(self):
+        return self.root.get_by_role("img")
+
+    def row(self, name):
+        """The cells of a row: the error and its interval, the share, and the paper's."""
+        head = self.page.get_by_role("rowheader", name=name, exact=True)
+        return self.root.get_by_role("row").filter(has=head).get_by_role("cell").all_inner_texts()
+
+    def curve(self, scheme, look=".pe-layers-mean"):
+        """The points of a scheme's curve, as depths and shares of always guessing the middle."""
+        (left, across), (low, up) = (np.polyfit(*np.transpose(axis), 1)[::-1] for axis in self.chart.evaluate(TICKS))
+        (path,) = attributes(self.chart.locator(f"[data-scheme={scheme}] {look}"), "d")
+        pixels = np.reshape(numbers(path), (-1, 2))
+        return np.column_stack([left + across * pixels[:, 0], low + up * pixels[:, 1]])
+
+    def controls(self):
+        seeds = [self.root.get_by_role("switch", name=f"seed {seed}") for seed in range(1, 6)]
+        schemes = [self.root.get_by_role("switch", name=name, exact=True) for name in NAMES.values()]
+        paper = self.root.get_by_role("switch", name="the paper’s curves")
+        return [self.choice("models"), paper, *seeds, self.slider("layer"), *schemes]
+
+    def changes(self):
+        yield lambda: self.slide(layer=1)
+        yield lambda: self.switch("learned")
+        yield lambda: self.switch("the paper’s curves")
+
+    def states(self):
+        for group in self.groups():
+            self.choose(group["key"])
+            for layer in (0, group["n_layers"]):
+                self.slide(layer=layer)
+                yield
+        for name in ("RoPE", "seed 5", "the paper’s curves"):
+            self.choice("models").select_option(index=0)
+            self.switch(name)
+            yield
+
+
+class Counting(Figure):
+    chapter = "nopos/how-it-knows.html"
+    label = "Count the tokens with a causal mask"
+    lines = ".pe-count-row > *"
+    overlap = 2
+
+    def reset(self):
+        super().reset()
+        self.page.mouse.move(1, 1)
+        self.switch("causal mask")
+        self.choose(4, 11)
+
+    def choose(self, token, n_positions):
+        self.slide(token=token - 1, network_counts_up_to=n_positions - 2)
+
+    def chips(self):
+        return self.root.get_by_role("radio").all()
+
+    def token(self):
+        """The place that is chosen, wherever it is shown."""
+        (chosen,) = [k for k, chip in enumerate(self.chips(), 1) if chip.get_attribute("aria-checked") == "true"]
+        assert self.slider("token").get_attribute("aria-valuetext") == str(chosen)
+        return chosen
+
+    def words(self):
+        return [chip.inner_text().split()[0] for chip in self.chips()]
+
+    def results(self):
+        return list(map(int, self.root.locator(".pe-count-results > *").all_inner_texts()))
+
+    def place(self, look):
+        """What a point of the chart stands for, by the ends of its axes."""
+        left, top, bottom, end = numbers(*attributes(self.root.locator(".pe-drawing .pe-axis"), "d"))
+        x, y = (float(*attributes(self.root.locator(f".pe-drawing {look}"), name)) for name in ("cx", "cy"))
+        return (x - left) / (end - left), (bottom - y) / (bottom - top) * 11
+
+    def controls(self):
+        steps = [self.button(name) for name in ("previous token", "next token")]
+        rest = [self.button("Shuffle the words"), self.slider("network counts up to"), self.chips()[3]]
+        return [self.slider("token"), *steps, self.root.get_by_role("switch"), *rest]
+
+    def changes(self):
+        yield lambda: self.press("next token")
+        yield lambda: self.press("Shuffle the words")
+        yield lambda: self.switch("causal mask")
+
+    def states(self):
+        for choice in ((1, 2), (5, 3), (10, 8), (11, 11)):
+            self.choose(*choice)
+            yield
+        self.switch("causal mask")
+        yield
+
+
+KINDS = [Shuffle, Lookup, Sinusoids, Rotation, Biases, Probe, Properties, LayerErrors, Counting]
