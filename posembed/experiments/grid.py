@@ -265,7 +265,7 @@ def _in_worker(config: RunConfig, settings: Settings, parent: int, stop: Path) -
     watching.start()
     try:
         return _attempt(config, settings)
-    except SystemExit:
+    except (KeyboardInterrupt, SystemExit):
         return config, "it was interrupted"
     finally:
         over.set()

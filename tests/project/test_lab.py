@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-TINY = "steps=4 length=16 n_layers=1 d_model=16 n_heads=2 batch_size=2 vocab_size=300 warmup=1".split()
+TINY = ["steps=4", "length=16", "n_layers=1", "d_model=16", "n_heads=2", "batch_size=2", "vocab_size=300", "warmup=1"]
 
 
 @pytest.mark.slow
