@@ -132,6 +132,7 @@ def train(settings: dict, folder: Path) -> dict:
 
 
 def main() -> None:
+    """Run what the command line says."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--preset", default="gpu", choices=PRESETS)
     parser.add_argument("--scheme", default="nopos", help="a name that posembed.scheme knows")

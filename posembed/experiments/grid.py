@@ -1,7 +1,7 @@
 """Many runs: what has a result is skipped, the rest is done one after the other, by joblib or by Ray.
 
-Each run sets its number of threads itself, so on one machine all engines give the same numbers, bit for bit. The file of
-a result is all that says that a run is done: a grid that was stopped goes on by being called again.
+Each run sets its number of threads itself, so on one machine all engines give the same numbers, bit for bit. The file
+of a result is all that says that a run is done: a grid that was stopped goes on by being called again.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def run_grid(
         engine: "serial", one after the other; "joblib", in worker processes of this machine; "ray", as tasks of a Ray
             cluster, or of one that is started on this machine (needs ``posembed[ray]``).
         out: the folder of the results, of one grid at a time.
-        n_workers: runs at a time; -1 for one a core. A Ray cluster of several machines has as many as there is room for.
+        n_workers: runs at a time; -1 for one a core. A Ray cluster of several machines has as many as it has room for.
         save_models: whether the weights of each model are kept beside its result (see `read_model`).
         save_tables: the same for the trained position table (see `read_tables`).
         gpus: the share of a GPU that a run takes on a Ray cluster, where its device is one.
@@ -265,7 +265,7 @@ def _in_worker(config: RunConfig, settings: Settings, parent: int, stop: Path) -
     watching.start()
     try:
         return _attempt(config, settings)
-    except SystemExit:
+    except (KeyboardInterrupt, SystemExit):
         return config, "it was interrupted"
     finally:
         over.set()

@@ -1,6 +1,6 @@
 """The page on many runs: its Python runs, and its commands are ones that posembed has."""
 
-import json
+import importlib.util
 import re
 import shlex
 from functools import partial
@@ -13,7 +13,8 @@ import posembed
 from posembed import RunConfig
 from posembed.cli._app import app
 
-PAGE = (Path(__file__).resolve().parents[2] / "book" / "practice" / "many-runs.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "book" / "practice" / "many-runs.md").read_text(encoding="utf-8")
 TINY = {"n_layers": 1, "d_model": 8, "n_heads": 2, "batch_size": 2, "steps": 2, "warmup": 1}
 
 
@@ -49,7 +50,7 @@ def test_the_commands_can_be_read(command):
 
 def test_every_inspection_and_engine_is_told():
     from posembed.experiments.config import INSPECTION_NAMES
-    from posembed.experiments.grids.grid import ENGINES
+    from posembed.experiments.grid import ENGINES
 
     told = re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE)
     assert set(told) >= {*INSPECTION_NAMES, *ENGINES}
@@ -57,9 +58,10 @@ def test_every_inspection_and_engine_is_told():
     assert all(name in RunConfig.__dataclass_fields__ for name in set(told) - {*INSPECTION_NAMES, *ENGINES})
 
 
-def test_the_way_to_run_on_several_gpus_is_there():
-    (line,) = [line for line in lines_of_bash() if line.startswith("torchrun")]
-    module = re.search(r"-m (\S+)", line)[1]
-    assert (Path(posembed.__file__).parents[1] / f"{module.replace('.', '/')}.py").is_file()
-    (config,) = re.findall(r"^echo '(\{.*?\})' > run\.json$", PAGE, re.MULTILINE | re.DOTALL)
-    assert RunConfig(**json.loads(config)).device == "cuda"
+def test_the_recipe_for_larger_models_has_the_presets_that_are_named():
+    lines = [line for line in lines_of_bash() if "lab/train_gpt2.py" in line]
+    spec = importlib.util.spec_from_file_location("presets", ROOT / "lab" / "presets.py")
+    presets = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(presets)
+    assert (ROOT / "lab" / "train_gpt2.py").is_file()
+    assert {re.search(r"--preset (\S+)", line)[1] for line in lines} == {"gpu", "paper-125M"} <= set(presets.PRESETS)

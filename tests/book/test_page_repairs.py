@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from posembed import RunConfig
-from posembed.experiments.files.checkpoints import Checkpoint
-from posembed.experiments.grids.engines import Settings
+from posembed import RunConfig, RunResult
+from posembed.data import Perplexities
 
 SOURCE = Path(__file__).resolve().parents[2] / "book" / "_ext" / "page_repairs.py"
 
@@ -44,7 +43,7 @@ def test_other_text_is_left_alone(repairs):
 
 @pytest.mark.parametrize(
     ("kind", "made"),
-    [(RunConfig, {"dict()"}), (Settings, {"Keeping()"}), (Checkpoint, set())],
+    [(RunConfig, {"dict()"}), (RunResult, {"dict()"}), (Perplexities, set())],
     ids=lambda each: str(each),
 )
 def test_defaults_that_are_made_anew_can_be_read(repairs, kind, made):

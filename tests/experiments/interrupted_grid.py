@@ -3,7 +3,7 @@
 import sys
 
 SEEDS = (1, 2, 3)
-SIZES = {"n_layers": 1, "d_model": 8, "n_heads": 2, "length": 16, "batch_size": 2, "steps": 4000, "warmup": 2}
+SIZES = {"n_layers": 1, "d_model": 8, "n_heads": 2, "length": 16, "batch_size": 2, "steps": 1500, "warmup": 2}
 
 
 def configs():

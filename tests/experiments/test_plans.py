@@ -239,7 +239,7 @@ def test_an_estimate_from_timed_steps(monkeypatch):
     assert timed == [small[0], large] and found.source == "from a few timed steps"
     of_measuring = 2**18 / 3 * (2 / (2 * 16) + 3 / (4 * 16))
     assert found.seconds == pytest.approx(2.0 * (3 * TINY["steps"] + of_measuring))
-    mixed = estimate.estimate(small, [stored(small[0], 1.0)] + [stored(large, 1.0)])
+    mixed = estimate.estimate(small, [stored(small[0], 1.0), stored(large, 1.0)])
     assert mixed.source == "from stored runs like them"
     assert estimate.estimate([small[0], large], [stored(small[1], 1.0)]).source.endswith(
         "like them and a few timed steps"

@@ -1,4 +1,4 @@
-"""Studies: parts, whose runs share a learning rate, and the runs that choose it; how far one is, and running the rest."""
+"""Studies: parts, whose runs share a learning rate, and the runs that choose it; how far one is; running the rest."""
 
 from __future__ import annotations
 

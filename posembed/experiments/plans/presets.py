@@ -1,5 +1,7 @@
-"""The studies that ``posembed grid`` knows, whole and in miniature. Plans are those of `posembed.experiments.encodings`,
-`posembed.experiments.nopos` and `posembed.experiments.trained_tables`.
+"""The studies that ``posembed grid`` knows, whole and in miniature.
+
+Their plans are those of `posembed.experiments.encodings`, `posembed.experiments.nopos` and
+`posembed.experiments.trained_tables`.
 """
 
 from __future__ import annotations
