@@ -110,6 +110,7 @@ def refused(call, words, part):
     return code, printed
 
 
+@pytest.mark.bad_input
 @pytest.mark.parametrize(
     ("words", "part"),
     [
