@@ -11,7 +11,8 @@ import typer.main
 
 import posembed
 from posembed import RunConfig
-from posembed.cli._app import app
+from posembed.cli.app import app
+from posembed.cli.training import training_app
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "book" / "practice" / "many-runs.md").read_text(encoding="utf-8")
@@ -43,7 +44,8 @@ def test_the_python_runs(tmp_path, monkeypatch):
 def test_the_commands_can_be_read(command):
     """They are parsed with all their options, and not run."""
     name, *options = shlex.split(command)[1:]
-    found = typer.main.get_command(app).commands[name]
+    found = typer.main.get_command(training_app() if name == "train" else app)
+    found = found if name == "train" else found.commands[name]
     context = found.make_context(name, options)
     assert context.params
 

@@ -20,6 +20,7 @@ def test_table_in_json(checkpoints, data, waves):
     assert (found["source"], found["name"], found["file"]) == ("waves", "wpe.weight", "model.safetensors")
     assert (found["shape"], found["offset"], found["stored_dtype"]) == ([64, 32], 0, "float32")
     assert (found["untrained_rows"], found["non_finite_rows"]) == ([40], [])
+    assert data("table", checkpoints / "waves" / "model.safetensors")["shape"] == [64, 32]
     assert found["bytes_read"] == table.bytes_read >= waves.numel() * 4
     # The waves have the norm 4, but for the row of zeros.
     assert found["norms"] == pytest.approx({"median": 4.0, "min": 0.0, "max": 4.0}, rel=1e-6)
@@ -113,11 +114,6 @@ def test_a_table_without_any_number_is_shown(tmp_path, waves, call, data):
     code, printed, complained = call("table", tmp_path / "infinite.safetensors")
     assert (code, complained) == (0, "")
     assert "?" * 64 in printed and "and 56 more" in printed
-
-
-@pytest.mark.parametrize("suffix", ["", "/model.safetensors"])
-def test_a_source_can_be_a_folder_or_a_file(checkpoints, data, suffix):
-    assert data("table", f"{checkpoints / 'waves'}{suffix}")["shape"] == [64, 32]
 
 
 def test_how_the_table_is_found_is_passed_on(checkpoints, monkeypatch, call):

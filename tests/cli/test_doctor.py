@@ -4,7 +4,6 @@ import json
 import threading
 
 import pytest
-from hub_server import REPO, HubServer, answers, says_nothing
 
 from posembed.cli import doctor
 from posembed.cli.doctor import Check, MissingError, all_checks
@@ -88,20 +87,13 @@ def test_a_gpu_is_named(monkeypatch):
     assert doctor.gpu() == "H0, H1, Apple's, through MPS"
 
 
-def test_a_hub_that_answers(endpoint, tmp_path):
-    server = HubServer(tmp_path, REPO)
-    endpoint(server.address)
-    server.start()
-    try:
-        # That it knows no such model is an answer.
-        assert doctor.hub() == f"{server.address} answers"
-        server.faults = [answers(503)]
-        with pytest.raises(MissingError, match=f"{server.address}: it answers 503"):
-            doctor.hub()
-        server.faults = [says_nothing]
-        assert why_unreachable(0.2) == f"{server.address}: nothing came for 0.2 s"
-    finally:
-        server.stop()
+def test_the_hub(endpoint, monkeypatch):
+    endpoint("http://127.0.0.1:9")
+    monkeypatch.setattr("posembed.tables.hub.why_unreachable", lambda: None)
+    assert doctor.hub() == "http://127.0.0.1:9 answers"
+    monkeypatch.setattr("posembed.tables.hub.why_unreachable", lambda: "it answers 503")
+    with pytest.raises(MissingError, match="it answers 503"):
+        doctor.hub()
 
 
 @pytest.mark.parametrize(
