@@ -148,7 +148,8 @@ def _of_name(
     if text and os.path.exists(source):  # noqa: PTH110  (Path.exists raises where a text cannot be a path)
         if revision:
             raise CheckpointError(f"{text} is a path on this machine, which has no revisions; leave out revision=")
-        return _of_files(CheckpointFiles(text, Path(source)), *choice)
+        with understood(text):
+            return _of_files(CheckpointFiles(text, Path(source)), *choice)
     if isinstance(source, Path) or not _ID.fullmatch(text):
         wanted = 'a file or folder here nor the name of a repository on the hub, as "gpt2" or "owner/name"'
         raise CheckpointNotFoundError(f"{text[:300]!r} is neither {wanted}")
