@@ -247,6 +247,9 @@ def _joblib(configs: Sequence[RunConfig], settings: Settings) -> Iterator[Outcom
                 if held.number is None:
                     yield outcome
         except BrokenProcessPool:
+            # Ctrl-C may come before a worker is ready for it.
+            if held.number is not None:
+                return
             raise RunError(
                 "a worker process was killed, for too much memory perhaps; what is done is stored, run the grid again"
             ) from None
