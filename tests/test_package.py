@@ -113,8 +113,9 @@ def exported():
             package = importlib.import_module(module.name)
             for name in getattr(package, "__all__", ()):
                 value = getattr(package, name)
-                # jaxtyping makes classes of shapes.
-                if getattr(value, "__module__", "").startswith("posembed"):
+                # jaxtyping makes classes of shapes; those are no objects of ours.
+                ours = getattr(value, "__module__", "").startswith("posembed")
+                if ours and (inspect.isclass(value) or inspect.isfunction(value)):
                     yield f"{module.name}.{name}", value
 
 

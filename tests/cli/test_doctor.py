@@ -1,13 +1,11 @@
 """The doctor says what is there, and what runs instead of what is not."""
 
 import json
-import threading
 
 import pytest
 
 from posembed.cli import doctor
 from posembed.cli.doctor import Check, MissingError, all_checks
-from posembed.tables.hub import why_unreachable
 
 
 @pytest.fixture
@@ -94,27 +92,3 @@ def test_the_hub(endpoint, monkeypatch):
     monkeypatch.setattr("posembed.tables.hub.why_unreachable", lambda: "it answers 503")
     with pytest.raises(MissingError, match="it answers 503"):
         doctor.hub()
-
-
-@pytest.mark.parametrize(
-    ("address", "said"),
-    [
-        ("http://someone:secret@127.0.0.1:9", "http://127.0.0.1:9: [Errno"),
-        ("no address", "HF_ENDPOINT is not the address of a hub"),
-        ("http://[::1", "HF_ENDPOINT is not the address of a hub"),
-        ("file:///etc", "HF_ENDPOINT is not the address of a hub"),
-    ],
-)
-def test_a_hub_that_does_not_answer(endpoint, address, said):
-    endpoint(address)
-    assert why_unreachable(1.0).startswith(said)
-
-
-def test_a_hub_that_hangs_or_may_not_be_asked_is_not_waited_for(endpoint, monkeypatch):
-    never = threading.Event()
-    endpoint("http://127.0.0.1:9")
-    monkeypatch.setattr("posembed.tables.hub._ask", lambda *_: never.wait(30) and None)
-    assert why_unreachable(0.01) == "http://127.0.0.1:9: no answer within 0.01 s"
-    never.set()
-    endpoint("http://127.0.0.1:9", offline=True)
-    assert "HF_HUB_OFFLINE" in why_unreachable(0.01)
