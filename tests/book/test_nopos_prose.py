@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 import torch
-from prose import losses, pictures, printed, said
+from prose import described, losses, printed, said
 
 from posembed import schemes
 from posembed.data import load_corpus
@@ -249,11 +249,13 @@ def test_nothing_can_be_told_at_length_256(runs):
 
 
 def test_the_picture_of_the_larger_models(to_table):
-    picture = pictures(NONE)
-    assert "Small models: .085, far from zero. Larger ones at lengths 32 and 128: .01, with intervals" in picture
+    described(
+        NONE,
+        "Small models: .085, far from zero. Larger ones at lengths 32 and 128: .01, with intervals",
+        "At length 256: the seeds lie between -.07 and .02.",
+    )
     assert round(float(np.mean(to_table["small"])), 3) == 0.085
     assert [round(float(np.mean(to_table[length])), 2) for length in (32, 128)] == [0.01, 0.01]
-    assert "At length 256: the seeds lie between -.07 and .02." in picture
     assert [round(find(to_table[256]), 2) for find in (min, max)] == [-0.07, 0.02]
 
 
@@ -480,15 +482,17 @@ def test_the_picture_of_longer_texts(all_schemes):
     at = {
         name: np.mean([run.metrics["loss_by_position"] for run in each], axis=0) for name, each in all_schemes.items()
     }
-    picture = pictures(AFTER)
-    assert "ALiBi stays level at 1.3. No positions and T5 rise steadily to 3. " in picture
+    described(
+        AFTER,
+        "ALiBi stays level at 1.3. No positions and T5 rise steadily to 3. ",
+        "RoPE holds to about 100 and then rises to 3.8. Learned jumps to 3.5 at once, ",
+        "sinusoidal within two groups.",
+    )
     assert np.abs(at["alibi"][4:] - 1.3).max() < 0.05
     for name in ("nopos", "t5"):
         assert round(at[name][-1]) == 3 and (np.diff(at[name][3:]) > 0).all()
-    assert "RoPE holds to about 100 and then rises to 3.8. Learned jumps to 3.5 at once, " in picture
     assert at["rope"][6] < 1.4 < 2 < at["rope"][7] and round(at["rope"][-1], 1) == 3.8
     assert round(at["learned"][4], 1) == 3.5
-    assert "sinusoidal within two groups." in picture
     assert at["sinusoidal"][4] < 3 < at["sinusoidal"][5]
 
 
@@ -553,17 +557,19 @@ def test_trained_further(further):
 
 
 def test_the_picture_of_the_further_training(further):
-    picture = pictures(AFTER)
+    described(
+        AFTER,
+        "lie at 1.2 to 1.5, those whose positions were dropped at 1.8 to 2. ",
+        "the table kept jumps to 3.2, RoPE kept rises to 3.6 from about 110 on",
+        "rise slowly to between 2.4 and 2.8.",
+    )
     at = {name: np.mean([run.metrics["loss_by_position"] for run in each], axis=0) for name, each in further.items()}
     without = [f"{name}, further without" for name in ("learned", "rope")]
-    assert "lie at 1.2 to 1.5, those whose positions were dropped at 1.8 to 2. " in picture
     for name in further:
         low, high = (1.8, 2.05) if name in without else (1.2, 1.55)
         assert low - 0.05 < at[name][:4].min() and at[name][:4].max() <= high + 0.01, name
-    assert "the table kept jumps to 3.2, RoPE kept rises to 3.6 from about 110 on" in picture
     assert round(at["learned, further"][4], 1) == 3.2 and round(at["rope, further"][-1], 1) == 3.6
     assert at["rope, further"][6] < 1.4 < 2 < at["rope, further"][7]
-    assert "rise slowly to between 2.4 and 2.8." in picture
     assert all(2.35 < at[name][-1] < 2.85 for name in (*without, "nopos, further"))
 
 

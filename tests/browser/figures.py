@@ -93,10 +93,6 @@ class Figure:
         wide, visible = self.root.evaluate("(node) => [node.scrollWidth, node.clientWidth]")
         return [*outside(self.page, self.selector), *([f"{wide - visible} px to scroll"] if wide > visible else [])]
 
-    def controls(self):
-        """Some controls, in the order in which the tab key reaches them."""
-        raise NotImplementedError
-
     def changes(self):
         """What a reader can do, each with something that is read out."""
         raise NotImplementedError

@@ -6,7 +6,6 @@ import re
 import numpy as np
 
 from posembed.widgets import RotationFigure, SinusoidFigure
-from posembed.widgets.layer_errors import NAMES
 from posembed.widgets.probe import CONTROLS, SPLITS
 
 from .chromium import into_view, styles, wait_until_still
@@ -41,9 +40,6 @@ class Shuffle(Figure):
         """What stands under each word, and at the mean of all."""
         texts = self.root.locator(".pe-verdict").all_inner_texts()
         return dict(zip([*self.order(), "mean"], texts, strict=True))
-
-    def controls(self):
-        return [self.button("First order"), *map(self.word, WORDS)]
 
     def changes(self):
         yield lambda: self.word("I").press("ArrowRight")
@@ -81,9 +77,6 @@ class Lookup(Figure):
         marks = self.root.locator("tbody .pe-mark").all_inner_texts()
         return [id for id, mark in enumerate(marks) if "changed" in mark]
 
-    def controls(self):
-        return [self.button("Take a gradient step"), self.button("Start again")]
-
     def changes(self):
         yield lambda: self.press("5 ran")
         yield lambda: self.press("Take a gradient step")
@@ -113,9 +106,6 @@ class Sinusoids(Figure):
 
     def titles(self):
         return self.root.locator(".pe-title").all_inner_texts()
-
-    def controls(self):
-        return [self.slider(name) for name in ("width", "base", "position")]
 
     def changes(self):
         return [lambda name=name: self.slider(name).press("ArrowRight") for name in ("width", "base", "position")]
@@ -159,9 +149,6 @@ class Rotation(Figure):
 
     def product(self):
         return numbers(self.title())[-1]
-
-    def controls(self):
-        return [self.choice("view"), self.slider("position p"), self.slider("offset k")]
 
     def changes(self):
         yield lambda: self.slider("offset k").press("ArrowRight")
@@ -209,10 +196,6 @@ class Biases(Figure):
         box = self.chart(name).bounding_box()
         share = 1 + (offset - 0.5) / n_offsets
         return box["x"] + left + share * (right - left), box["y"] + box["height"] / 3
-
-    def controls(self):
-        sliders = [self.slider(name) for name in ("head", "query at", "offset")]
-        return [*sliders, *self.root.get_by_role("switch").all()]
 
     def changes(self):
         yield lambda: self.slider("head").press("ArrowRight")
@@ -275,9 +258,6 @@ class Probe(Figure):
         box = self.chart.bounding_box()
         return box["x"] + (position - left) / across, box["y"] + box["height"] / 3
 
-    def controls(self):
-        return [*map(self.choice, ("table", "split", "points")), self.slider("position")]
-
     def changes(self):
         yield lambda: self.pick(split="all")
         yield lambda: self.pick(points="random table")
@@ -335,9 +315,6 @@ class Properties(Figure):
     def card(self, name):
         return self.root.locator(".pe-property").filter(has=self.page.locator(f"strong:text-is('{name}')"))
 
-    def controls(self):
-        return [self.choice("matrix"), *self.root.get_by_role("button").all(), self.map]
-
     def changes(self):
         yield lambda: self.map.press("ArrowDown")
         yield lambda: self.press("mirror cell")
@@ -387,12 +364,6 @@ class LayerErrors(Figure):
         (path,) = attributes(self.chart.locator(f"[data-scheme={scheme}] {look}"), "d")
         pixels = np.reshape(numbers(path), (-1, 2))
         return np.column_stack([left + across * pixels[:, 0], low + up * pixels[:, 1]])
-
-    def controls(self):
-        seeds = [self.root.get_by_role("switch", name=f"seed {seed}") for seed in range(1, 6)]
-        schemes = [self.root.get_by_role("switch", name=name, exact=True) for name in NAMES.values()]
-        paper = self.root.get_by_role("switch", name="the paper’s curves")
-        return [self.choice("models"), paper, *seeds, self.slider("layer"), *schemes]
 
     def changes(self):
         yield lambda: self.slide(layer=1)
@@ -446,11 +417,6 @@ class Counting(Figure):
         left, top, bottom, end = numbers(*attributes(self.root.locator(".pe-drawing .pe-axis"), "d"))
         x, y = (float(*attributes(self.root.locator(f".pe-drawing {look}"), name)) for name in ("cx", "cy"))
         return (x - left) / (end - left), (bottom - y) / (bottom - top) * 11
-
-    def controls(self):
-        steps = [self.button(name) for name in ("previous token", "next token")]
-        rest = [self.button("Shuffle the words"), self.slider("network counts up to"), self.chips()[3]]
-        return [self.slider("token"), *steps, self.root.get_by_role("switch"), *rest]
 
     def changes(self):
         yield lambda: self.press("next token")

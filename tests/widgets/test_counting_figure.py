@@ -60,10 +60,8 @@ def test_the_state_holds_the_weights_of_the_layer():
     assert [network["n_positions"] for network in figure.networks] == list(range(2, N_TOKENS + 1))
     for network in figure.networks:
         first, _, last = CountingTransformer(network["n_positions"]).feed_forward
-        assert network["slopes"] == first.weight[:, SHARE].tolist()
-        assert network["biases"] == first.bias.tolist()
-        assert network["weights"] == last.weight[COUNT].tolist()
-        assert network["bias"] == last.bias[COUNT]
+        assert (network["slopes"], network["biases"]) == (first.weight[:, SHARE].tolist(), first.bias.tolist())
+        assert (network["weights"], network["bias"]) == (last.weight[COUNT].tolist(), last.bias[COUNT])
 
 
 def test_what_is_chosen_at_first():
