@@ -3,13 +3,12 @@
 from .costs import lookup_cost_curves
 from .curves import curves
 from .differences import token_differences
-from .maps import dot_product_map, similarity_maps, table_heat, table_maps
-from .offsets import offset_profile
-from .probes import error_by_region, probe_scatter
+from .maps import similarity_maps, table_heat, table_maps
+from .probes import probe_scatter
 from .rows import row_health
 from .schemes import added_maps, bias_curves, counted_map, damping_curves, frequency_curves, logit_maps, weight_maps
 from .scores import seed_scores
-from .spectrum import component_curves, explained_variance, helix_portrait
+from .spectrum import explained_variance, helix_portrait
 from .style import COLOURS, DescribedFigure, new_figure, styled
 
 __all__ = [
@@ -17,19 +16,15 @@ __all__ = [
     "DescribedFigure",
     "added_maps",
     "bias_curves",
-    "component_curves",
     "counted_map",
     "curves",
     "damping_curves",
-    "dot_product_map",
-    "error_by_region",
     "explained_variance",
     "frequency_curves",
     "helix_portrait",
     "logit_maps",
     "lookup_cost_curves",
     "new_figure",
-    "offset_profile",
     "probe_scatter",
     "row_health",
     "seed_scores",

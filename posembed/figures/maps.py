@@ -123,44 +123,6 @@ def table_heat(
     return _heat(weight[::step], limit, ends, alt=alt, clip=clip, xlabel=xlabel, size=size, aspect="auto")
 
 
-@styled
-def dot_product_map(
-    weight: Float[Tensor, "n_positions d_model"],
-    *,
-    alt: str,
-    clip: float | int = 0.99,
-    size: tuple[float, float] = (4.8, 4.2),
-) -> DescribedFigure:
-    """Draw the dot product of every two rows of a position table, white at zero.
-
-    Where all offsets are treated alike, wherever they are, the picture has one colour along each diagonal. Of a long
-    table every second, third, ... row is drawn.
-
-    Args:
-        weight: the table, row p for position p.
-        alt: the description.
-        clip: the share of the products that the colours tell apart; what lies beyond has the last colour.
-        size: width and height in inches.
-
-    Returns:
-        The figure.
-
-    Raises:
-        FigureInputError: the table holds no finite row, or ``clip`` is not a share.
-
-    Example:
-        >>> from posembed import sinusoidal
-        >>> from posembed.figures import dot_product_map
-        >>> figure = dot_product_map(sinusoidal(64, 16), alt="Bands along the diagonal.")
-        >>> figure.axes[0].images[0].get_array().shape
-        (64, 64)
-    """
-    rows = weight[:: -(-len(weight) // MOST_POSITIONS)].detach().cpu().float()
-    products = rows @ rows.T
-    limit, ends = _limit(products, clip), (len(weight), len(weight))
-    return _heat(products, limit, ends, alt=alt, clip=clip, xlabel="position", size=size, aspect="equal")
-
-
 def _paint(axes: Any, matrix: Tensor, limit: float, n_ticks: Any, *, nothing: str, **options: Any) -> Any:
     """Draw a matrix on a scale around zero, in a colour of its own where it holds no number."""
     # PuOr: purple and orange, which colour-blind readers can tell apart.

@@ -10,7 +10,7 @@ from matplotlib.colors import ListedColormap
 
 from ..errors import FigureInputError
 from ..probing import Spectrum
-from .style import COLOURS, LINE_STYLES, DescribedFigure, new_figure, styled
+from .style import DescribedFigure, new_figure, styled
 
 # The part of viridis that stands out from white paper and from a dark screen.
 POSITIONS = ListedColormap(matplotlib.colormaps["viridis"](np.linspace(0.28, 0.88, 256)))
@@ -52,38 +52,6 @@ def explained_variance(
     axes.set(xlabel="principal components", ylabel="share of the variance", ylim=(0, 1.03))
     if len(spectra) > 1:
         figure.legend(loc="outside upper center", ncols=3)
-    return figure
-
-
-@styled
-def component_curves(
-    found: Spectrum, *, alt: str, n_components: int = 4, size: tuple[float, float] = (4.8, 3.4)
-) -> DescribedFigure:
-    """Draw where each position lies along the first principal components.
-
-    Args:
-        found: from `posembed.probing.spectrum`.
-        alt: the description.
-        n_components: how many, at most 4.
-        size: width and height in inches.
-
-    Returns:
-        The figure, with a curve for each component, against the position.
-
-    Example:
-        >>> from posembed import sinusoidal
-        >>> from posembed.figures import component_curves
-        >>> from posembed.probing import spectrum
-        >>> figure = component_curves(spectrum(sinusoidal(64, 16)), n_components=2, alt="Two waves.")
-        >>> len(figure.axes[0].lines)
-        2
-    """
-    scores = np.asarray(found.components, dtype=float)[:, :n_components]
-    figure, axes = new_figure(alt, size=size)
-    for number, (curve, colour, dashes) in enumerate(zip(scores.T, COLOURS, LINE_STYLES, strict=False), start=1):
-        axes.plot(found.positions, curve, color=colour, linestyle=dashes, linewidth=1.6, label=str(number))
-    axes.set(xlabel="position", ylabel="score")
-    figure.legend(loc="outside upper center", ncols=4, title="component")
     return figure
 
 

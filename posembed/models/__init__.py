@@ -7,7 +7,6 @@ from .in_transformers import SchemeInModel, use_scheme
 from .masks import AttentionMask, pack, positions_from_mask
 from .multi_head import MultiHeadAttention
 from .transformer import LanguageModel, Transformer, TransformerConfig, TransformerLayer, drop_positions
-from .transformers_weights import from_transformers
 
 __all__ = [
     "AttentionMask",
@@ -24,7 +23,6 @@ __all__ = [
     "TransformerLayer",
     "attend",
     "drop_positions",
-    "from_transformers",
     "pack",
     "positions_from_mask",
     "use_scheme",

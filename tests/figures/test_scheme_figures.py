@@ -182,7 +182,7 @@ def test_numbers_are_readable_on_their_cells():
         (lambda: counted_map(made("cope"), ["a", "b"], [True], alt="x"), "2 tokens have 1 gates; give one for each"),
         (lambda: logit_maps({"x": made("alibi")}, n_positions=3, alt="x"), "ALiBi has 2 heads; draw one made for n_he"),
         # The error of the scheme itself.
-        (lambda: logit_maps({"x": made("rope")}, n_positions=3, q=torch.ones(6), alt="x"), "heads are 6 wide"),
+        (lambda: logit_maps({"x": made("rope")}, n_positions=3, q=torch.ones(6), alt="x"), "the vectors are 6 wide"),
         (lambda: added_maps({"x": made("sinusoidal")}, n_positions=3, d_model=8, alt="x"), "x is 8 wide"),
     ],
 )

@@ -10,17 +10,12 @@ import torch
 from posembed import sinusoidal
 from posembed.errors import FigureInputError
 from posembed.figures import (
-    component_curves,
-    dot_product_map,
-    error_by_region,
     explained_variance,
     helix_portrait,
-    offset_profile,
     probe_scatter,
     row_health,
     table_heat,
 )
-from posembed.figures.offsets import MOST_OFFSETS
 from posembed.probing import Helix, probe_table, spectrum
 from posembed.tables import as_table
 
@@ -73,52 +68,16 @@ def test_what_is_no_number_is_grey_and_does_not_count():
     ],
 )
 def test_maps_that_cannot_be_drawn(weight, options, why):
-    for figure in (table_heat, dot_product_map):
-        with pytest.raises(FigureInputError, match=why):
-            figure(weight, alt="Nothing.", **options)
+    with pytest.raises(FigureInputError, match=why):
+        table_heat(weight, alt="Nothing.", **options)
 
 
 def test_long_tables_are_thinned_and_their_axes_still_count_positions():
     n = 3 * 1024 + 5
     weight = sinusoidal(n, 4)
-    for figure, step in ((table_heat, 3), (dot_product_map, 4)):
-        axes = figure(weight, alt="Many rows.").axes[0]
-        assert len(axes.images[0].get_array()) == math.ceil(n / step)
-        assert axes.images[0].get_extent()[2:] == [n - 0.5, -0.5]
-
-
-def test_products_are_those_of_every_two_rows(table):
-    shown = dot_product_map(table.weight, alt="Bands.").axes[0].images[0].get_array()
-    rows = table.weight.double().numpy()
-    expected = np.array([[float(a @ b) for b in rows] for a in rows])
-    # float32 sums of sixteen products of at most one.
-    assert np.abs(shown - expected).max() < 16 * 2**-23
-
-
-def test_an_offset_has_the_median_of_its_diagonal_and_the_band_around_it():
-    weight = torch.randn(20, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    axes = offset_profile(weight, alt="Noise.").axes[0]
-    products = (weight @ weight.T).numpy()
-    diagonals = [np.diagonal(products, offset) for offset in range(1, 20)]
-    assert axes.lines[0].get_ydata() == pytest.approx([np.median(diagonal) for diagonal in diagonals])
-    corners = axes.collections[0].get_paths()[0].vertices
-    for offset, diagonal in enumerate(diagonals, start=1):
-        at = corners[corners[:, 0] == offset, 1]
-        assert (at.min(), at.max()) == pytest.approx(tuple(np.quantile(diagonal, [0.1, 0.9])))
-
-
-def test_of_many_offsets_some_are_drawn_the_first_and_the_last_among_them():
-    places = offset_profile(sinusoidal(700, 4), alt="Waves.").axes[0].lines[0].get_xdata()
-    assert (places[0], places[-1], len(places)) == (1, 699, MOST_OFFSETS)
-    places = offset_profile(sinusoidal(9, 4), alt="Waves.", max_offset=100).axes[0].lines[0].get_xdata()
-    assert list(places) == [*range(1, 9)]
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize(("n_rows", "options"), [(1, {}), (5, {"max_offset": 0})])
-def test_a_profile_needs_an_offset(n_rows, options):
-    with pytest.raises(FigureInputError, match=rf"{n_rows} rows has no offset"):
-        offset_profile(torch.ones(n_rows, 3), alt="Nothing.", **options)
+    axes = table_heat(weight, alt="Many rows.").axes[0]
+    assert len(axes.images[0].get_array()) == math.ceil(n / 3)
+    assert axes.images[0].get_extent()[2:] == [n - 0.5, -0.5]
 
 
 def test_rows_that_look_untrained_or_hold_nan_are_marked():
@@ -158,27 +117,10 @@ def test_predictions_far_away_stand_at_the_edge_and_are_counted(result):
     assert axes.get_title().endswith("\n3 beyond the edge")
 
 
-def test_each_region_has_its_error_and_the_constant_guess_a_line(result):
-    axes = error_by_region({"a": result, "b": result}, alt="Steps.").axes[0]
-    steps = axes.lines[0 : 2 * len(result.by_region) : 2]
-    assert [(*step.get_xdata(), *step.get_ydata()) for step in steps] == [
-        (start, stop, mae, mae) for start, stop, mae in result.by_region
-    ]
-    assert set(axes.lines[-1].get_ydata()) == {result.baselines.constant}
-    assert [text.get_text() for text in axes.figure.legends[0].get_texts()] == ["a", "b", "constant guess"]
-
-
 def test_shares_of_the_variance_are_added_up(found):
     shown = explained_variance({"x": found}, alt="It rises.").axes[0].lines[0].get_ydata()
     assert shown == pytest.approx(np.cumsum(np.asarray(found.explained_variance_ratio)))
     assert shown[-1] == pytest.approx(1)
-
-
-def test_components_are_drawn_along_the_positions(found):
-    scores = np.asarray(found.components)
-    lines = component_curves(found, n_components=3, alt="Three waves.").axes[0].lines
-    assert [line.get_ydata().tolist() for line in lines] == scores[:, :3].T.tolist()
-    assert len({line.get_linestyle() for line in lines}) == 3
 
 
 def test_the_portrait_is_of_the_two_components_that_turn(found):
@@ -191,7 +133,6 @@ def test_the_portrait_is_of_the_two_components_that_turn(found):
 
 
 @pytest.mark.bad_input
-@pytest.mark.parametrize("figure", [error_by_region, explained_variance])
-def test_nothing_to_draw(figure):
+def test_nothing_to_draw():
     with pytest.raises(FigureInputError, match="give at least one"):
-        figure({}, alt="Nothing.")
+        explained_variance({}, alt="Nothing.")

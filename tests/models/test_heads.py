@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from theirs import ours_of
 from transformers import BertConfig, BertForQuestionAnswering
 
 from posembed import Transformer, TransformerConfig
@@ -14,7 +15,6 @@ from posembed.models import (
     SequenceClassifier,
     SpanLogits,
     SpanPredictor,
-    from_transformers,
 )
 
 SIZES = {"vocab_size": 50, "n_layers": 2, "d_model": 32, "n_heads": 4, "scheme": "rope"}
@@ -60,7 +60,7 @@ def test_spans_are_those_of_bert():
     sizes = {"vocab_size": 50, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
     theirs = BertForQuestionAnswering(BertConfig(**sizes, intermediate_size=64, max_position_embeddings=16)).eval()
     theirs.qa_outputs.bias.normal_()
-    ours = SpanPredictor(from_transformers(theirs.bert)).eval()
+    ours = SpanPredictor(ours_of(theirs.bert)).eval()
     ours.ends.load_state_dict(theirs.qa_outputs.state_dict())
     expected, found = theirs(IDS, attention_mask=BEHIND), ours(IDS, attention_mask=BEHIND)
     real = BEHIND.bool()
