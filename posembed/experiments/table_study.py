@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from ..errors import CheckpointError, CheckpointNotFoundError
 from ..pretrained import HUB_NAME, WHEEL, installed_folder
 from ..probing import SPLITS, Probe, Split, permuted_labels, probe_table, random_tables_like, spectrum, split_rows
 from ..probing._threads import one_thread
