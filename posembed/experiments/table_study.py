@@ -16,6 +16,7 @@ from jaxtyping import Float, Int
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
+from ..errors import CheckpointError, CheckpointNotFoundError
 from ..pretrained import HUB_NAME, WHEEL, installed_folder
 from ..probing import SPLITS, Probe, Split, permuted_labels, probe_table, random_tables_like, spectrum, split_rows
 from ..probing.table_probe import make_probe
