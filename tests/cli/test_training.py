@@ -189,6 +189,6 @@ def test_runs_that_fail_are_one_line_and_the_exit_code(call, monkeypatch):
         grid, "train", lambda config, **more: 1 / 0 if config.objective == "masked" else plain(config, **more)
     )
     words = ["grid", "trained-tables", "--preset", "smoke", "--engine", "serial", "--out", "mine"]
-    code, printed = refused(call, words, "2 of 5 runs failed, the others are stored: learned, seed 1")
+    code, printed = refused(call, words, "2 of 5 runs failed, the others are stored; learned, seed 1")
     assert code == 1 and "5 are left" in printed
     assert len(read_results("mine")) == 3
