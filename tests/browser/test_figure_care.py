@@ -80,7 +80,7 @@ def test_nothing_moves_under_reduced_motion(opened, kind):
 def test_paper_has_no_controls_and_all_drawings(opened, kind):
     figure = opened(kind, color_scheme="dark")
     with printed(figure.page):
-        assert not [node for node in figure.root.locator("input, select").all() if node.is_visible()]
+        assert not [node for node in figure.root.locator(".pe-controls").all() if node.is_visible()]
         assert all(node.is_visible() for node in [figure.status, *figure.root.get_by_role("img").all()])
         assert luminance(ink_and_paper(figure.root)[1]) == 1
 

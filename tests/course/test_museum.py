@@ -54,12 +54,8 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_check_refuses_the_broken_version_and_says_what_to_do(name):
+def test_the_check_refuses_the_broken_version_and_accepts_the_mended_one(name):
     assert refusal(name, exhibit(name).broken) == REFUSALS[name]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_check_accepts_the_mended_version(name):
     exhibit(name).check(exhibit(name).mended)
 
 
@@ -84,7 +80,6 @@ def test_the_check_accepts_what_is_right_elsewhere(name, candidate):
 def test_odd_widths_crash_as_the_exhibit_says():
     with pytest.raises(RuntimeError, match=r"expanded size of the tensor \(3\) must match the existing size \(4\)"):
         exhibit("odd_width").broken(4, 7)
-    assert refusal("odd_width", exhibit("odd_width").broken).startswith("width 3 crashes")
 
 
 def test_a_crash_of_another_kind_is_not_hidden():
@@ -204,16 +199,12 @@ def test_a_docstring_gives_symptom_hint_property_and_report(name):
     assert re.findall(r"#\d+", report) == re.findall(r"(?<=\w)#\d+", report)
 
 
-def test_the_check_and_the_picture_take_a_candidate_alone():
-    for name in NAMES:
-        for part in ("check", "picture"):
-            assert list(inspect.signature(getattr(exhibit(name), part)).parameters) == ["candidate"]
-
-
-def test_random_numbers_of_the_caller_are_left_alone():
+def test_check_and_picture_take_a_candidate_alone_and_leave_the_callers_random_numbers_alone():
     before = torch.get_rng_state()
     for name in NAMES:
         module = exhibit(name)
+        for part in (module.check, module.picture):
+            assert list(inspect.signature(part).parameters) == ["candidate"]
         module.check(module.mended)
         module.picture(module.mended)
     assert torch.equal(torch.get_rng_state(), before)
