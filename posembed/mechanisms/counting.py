@@ -15,6 +15,8 @@ from ..models import MultiHeadAttention, attend
 
 # What each of the three channels of a hidden state holds.
 MARK, SHARE, COUNT = range(3)
+# The word that carries the mark.
+BOS = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +63,7 @@ class CountingTransformer(nn.Module):
 
     Args:
         n_positions: up to where it counts, T.
-        vocab_size: the number of words.
-        bos_id: the word that every text begins with, and that stands nowhere else.
+        vocab_size: the number of words. Every text begins with word 0, which stands nowhere else.
 
     Raises:
         ModelInputError: sizes that cannot be meant; ids that are no integers of shape (batch, seq), outside the
@@ -78,13 +79,10 @@ class CountingTransformer(nn.Module):
         tensor([ 2.,  2.,  2., -4.], dtype=torch.float64)
     """
 
-    def __init__(self, n_positions: int, *, vocab_size: int = 2, bos_id: int = 0):
+    def __init__(self, n_positions: int, *, vocab_size: int = 2):
         super().__init__()
         for name, value in (("n_positions", n_positions), ("vocab_size", vocab_size)):
             check_whole(name, value, 2, ModelInputError)
-        if not isinstance(bos_id, int) or isinstance(bos_id, bool) or not 0 <= bos_id < vocab_size:
-            raise ModelInputError(f"bos_id is {bos_id!r}; it must be one of the words, 0 to {vocab_size - 1}")
-        self.bos_id = bos_id
         self.words = nn.Embedding(vocab_size, 3)
         self.attention = MultiHeadAttention(3, 1, "nopos", causal=True)
         self.feed_forward = nn.Sequential(nn.Linear(3, n_positions - 1), nn.ReLU(), nn.Linear(n_positions - 1, 3))
@@ -118,7 +116,7 @@ class CountingTransformer(nn.Module):
     def _write_weights(self, n_positions: int) -> None:
         for parameter in self.parameters():
             parameter.zero_()
-        self.words.weight[self.bos_id, MARK] = 1
+        self.words.weight[BOS, MARK] = 1
         self.attention.value.weight[SHARE, MARK] = 1
         self.attention.output.weight[SHARE, SHARE] = 1
         first: Any = self.feed_forward[0]
@@ -136,6 +134,6 @@ class CountingTransformer(nn.Module):
         least, most, size = int(ids.min()), int(ids.max()), len(self.words.weight)
         if least < 0 or most >= size:
             raise ModelInputError(f"id {least if least < 0 else most} is outside the vocabulary of {size} words")
-        first = ids == self.bos_id
+        first = ids == BOS
         if not bool(first[:, 0].all()) or bool(first[:, 1:].any()):
-            raise ModelInputError(f"a text must begin with word {self.bos_id}, its mark, and have it nowhere else")
+            raise ModelInputError(f"a text must begin with word {BOS}, its mark, and have it nowhere else")

@@ -66,11 +66,6 @@ def test_noise_leaves_a_share_unexplained():
     assert found.share == pytest.approx(2 / 3, abs=0.05)
 
 
-def test_two_frequencies_are_no_circle():
-    n = np.arange(300)
-    assert find_helix(np.column_stack([np.cos(n / 5), np.sin(n / 7)])) is None
-
-
 def test_a_thin_ellipse_is_none():
     assert find_helix(circle(300, 37.3) * [1.0, 0.5]) is None
 

@@ -7,7 +7,6 @@ from transformers import AttentionInterface
 
 from posembed import Transformer, TransformerConfig, with_position_table
 from posembed.errors import ProbeInputError
-from posembed.models import use_scheme
 from posembed.probing.identical_words import identical_word_attention
 from posembed.similarity import properties_of_matrix
 from posembed.tables import find_position_rows
@@ -117,18 +116,6 @@ def test_modes_hooks_weights_and_the_attention_function_are_put_back(implementat
     assert_same(before, snapshot(model))
     torch.testing.assert_close(found, attention(model.eval()), rtol=0, atol=0)
     assert not found.requires_grad
-
-
-def test_a_scheme_in_a_model_is_not_lost():
-    model = build("gpt2")
-    plain = attention(model)
-    with use_scheme(model, "alibi"):
-        found = attention(model, heads=None)
-        assert model.config._attn_implementation == "posembed"
-        with torch.no_grad():
-            maps = [model(torch.full((1, 6), word), output_attentions=True).attentions[0][0] for word in WORDS]
-    torch.testing.assert_close(found, torch.stack(maps).mean(0), rtol=0, atol=2e-7)
-    assert (found.mean(0) - plain).abs().max() > 0.01
 
 
 def test_an_attention_function_of_ones_own_is_not_replaced():

@@ -1,7 +1,6 @@
 """Which of two rows comes first."""
 
 import itertools
-import json
 import warnings
 
 import numpy as np
@@ -57,25 +56,12 @@ def test_controls_are_at_chance(table, split):
         assert abs(np.mean(runs) - 0.5) < bound / 2
 
 
-def test_a_random_table_is_at_chance_and_its_interval_says_so():
-    result = probe_order(random_table(200, 100), split="folds")
-    assert result.interval.low < 0.5 < result.interval.high
-
-
 @every_split
 def test_equal_rows_are_all_ties(split):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         result = probe_order(torch.full((30, 3), 0.1), split=split)
     assert {result.accuracy, *result.permuted_labels} == {0.5}
-
-
-@pytest.mark.parametrize("shape", [(4, 1), (4, 9), (10, 2)])
-def test_small_tables(shape):
-    for split in ("even-odd", "all", "half", "folds") if shape[0] == 10 else ("even-odd", "all", "half"):
-        result = probe_order(random_table(*shape), split=split)
-        assert 0 <= result.interval.low <= result.interval.high <= 1
-        json.dumps(result.to_dict(), allow_nan=False)
 
 
 def test_the_seed_decides():

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from probing_tables import linear_table, random_table
+from probing_tables import linear_table
 
 from posembed.plain import plain
 from posembed.probing import description_length, probe_order, probe_table, spectrum
@@ -32,12 +32,6 @@ def test_a_probe_without_a_test_says_so():
     table = linear_table(20, noise=1.0)
     assert "no test" in str(probe_table(table, split="all")) and "no test" in str(probe_order(table, split="all"))
     assert "no test" not in str(probe_table(table)) + str(probe_order(table))
-
-
-def test_a_probe_shows_its_controls():
-    found = probe_table(random_table(20, 3))
-    for line in ("constant guess", "permuted labels", "random table", "by region"):
-        assert line in str(found)
 
 
 def test_what_json_lacks_is_replaced():

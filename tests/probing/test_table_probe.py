@@ -5,7 +5,6 @@ import warnings
 
 import numpy as np
 import pytest
-import torch
 from probing_tables import linear_table, random_table
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import mean_absolute_error, r2_score
@@ -133,21 +132,6 @@ def test_each_control_is_run_several_times(probe):
     ):
         assert len(runs) == len(set(runs)) >= 2
         assert mean == pytest.approx(np.mean(runs))
-
-
-@every_probe
-@every_split
-@pytest.mark.parametrize("value", [0.1, -3e30])
-def test_equal_rows_give_the_mean_of_the_training_positions(probe, split, value, monkeypatch):
-    monkeypatch.setitem(REPEATS, probe, Repeats(1, 1))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        result = probe_table(torch.full((20, 4), value), probe=probe, split=split)
-    expected = np.full(20, np.nan)
-    for part in split_rows(np.arange(20), split):
-        expected[part.test] = part.train.mean()
-    np.testing.assert_allclose(result.predictions, expected[~np.isnan(expected)], rtol=1e-14)
-    assert result.r2 <= 0
 
 
 @pytest.mark.parametrize(
