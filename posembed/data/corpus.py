@@ -139,4 +139,5 @@ def _read(path: Path) -> str:
 def _corpus(name: str, *texts: str) -> Corpus:
     vocabulary = Characters.of(texts[0], least=RARE if len(texts[0]) >= LONG else 1)
     n_words = {part: len(text.split()) for part, text in zip(PARTS, texts, strict=True)}
-    return Corpus(name, vocabulary, *(vocabulary.encode(text) for text in texts), n_words=n_words)
+    train, validation, test = (vocabulary.encode(text) for text in texts)
+    return Corpus(name, vocabulary, train, validation, test, n_words)

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
+from functools import cache
 from typing import Any, Literal
 
 from ..errors import RunError
@@ -154,7 +155,7 @@ class RunConfig:
 
         Only what differs from the defaults enters, so a setting that is added later leaves stored results their names.
         """
-        default = RunConfig().to_dict()
+        default = _defaults()
         told = {
             name: value for name, value in self.to_dict().items() if name not in _NOT_HASHED and value != default[name]
         }
@@ -200,6 +201,11 @@ RETIRED = {
     "vocab_size": None,
     "accumulate": 1,
 }
+
+
+@cache
+def _defaults() -> dict[str, Any]:
+    return RunConfig().to_dict()
 
 
 def _check(name: str, value: Any, holds: Callable[[Any], Any], wanted: str) -> None:

@@ -116,7 +116,7 @@ def make_model(config: RunConfig, corpus: Corpus) -> LanguageModel:
     """
     # A table has rows for every position that the model will be asked about, trained or not.
     n_positions, causal = max(config.length, config.test_length or 0), config.objective == "causal"
-    sizes = {"d_model": config.d_model, "n_heads": config.n_heads, "n_layers": config.n_layers}
+    sizes: dict[str, Any] = {"d_model": config.d_model, "n_heads": config.n_heads, "n_layers": config.n_layers}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
         its_scheme: Any = config.scheme

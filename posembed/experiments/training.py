@@ -196,9 +196,11 @@ def batch_loss(
         >>> loss.item() > 3
         True
     """
-    seen, wanted, asked = (each if each is None else each.to(config.device) for each in guesses(ids, config, generator))
+    seen, wanted, asked = guesses(ids, config, generator)
+    seen, wanted = seen.to(config.device), wanted.to(config.device)
     if asked is None:
         return F.cross_entropy(model(seen).flatten(0, 1), wanted.flatten())
+    asked = asked.to(config.device)
     # Logits of the hidden tokens alone: the others are not asked for.
     logits = model.logits(model.transformer(seen)[asked]) if config.objective == "masked" else model(seen)[asked]
     return F.cross_entropy(logits, wanted[asked])

@@ -32,6 +32,7 @@ def commands():
     return [line[line.index("posembed ") :] for line in lines]
 
 
+@pytest.mark.slow
 def test_the_python_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(posembed, "RunConfig", partial(posembed.RunConfig, **TINY))

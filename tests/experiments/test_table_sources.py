@@ -238,6 +238,7 @@ def test_a_checkpoint_whose_table_cannot_be_studied(hub, put, checkpoints, rows,
         table_studies(["someone/mine"])
 
 
+@pytest.mark.slow
 def test_an_address_of_the_hub_that_is_none(fresh_environment, tmp_path):
     """huggingface_hub reads it when it is imported, so this takes an interpreter of its own."""
     code = "from posembed.experiments import table_studies as t; print([s.stored for s in t(['gpt2', 'a/b']).values()])"

@@ -197,6 +197,7 @@ class EnoughError(Exception):
     """Ends a run from inside."""
 
 
+@pytest.mark.slow
 def test_the_beginning_of_a_stored_run_is_reproduced(runs):
     """The curve's first point is the mean loss of the first 125 of 5000 steps, which take seconds."""
     run, losses = runs[CAUSAL_SHORT.config(SEEDS[0]).key], []
