@@ -150,8 +150,8 @@ def properties_of_matrix(
         rounding, values = float(np.finfo(given.dtype).eps), given.astype(np.float64)
     n = len(values)
     future = np.triu(np.ones((n, n), bool), 1)
-    absent = np.isneginf(values) & future
-    numbers = np.where(absent, 0.0, values)
+    absent: Any = np.isneginf(values) & future
+    numbers: Any = np.where(absent, 0.0, values)
     advice = "only the future may be minus infinity"
     check_finite_rows(~np.isfinite(numbers).all(axis=1), range(n), "the matrix", advice)
     masked = bool(absent.any())
