@@ -2,7 +2,7 @@
 
 import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
 from importlib.metadata import version
@@ -53,7 +53,7 @@ def doctor(as_json: AsJson = False) -> None:
 
 def all_checks() -> Iterator[Check]:
     """Look at everything, the quick things first."""
-    looks = {
+    looks: dict[str, tuple[Callable[[], str], str]] = {
         "Python": (lambda: f"{platform.python_version()} on {platform.system()} {platform.machine()}", ""),
         "posembed": (partial(version, "posembed"), ""),
         **{name: (partial(library, name), "") for name in LIBRARIES},

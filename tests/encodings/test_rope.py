@@ -245,3 +245,14 @@ def test_one_axis_is_plain_rope():
 
 
 # Errors.
+
+
+@given(options=ropes(), position=st.tuples(*[st.integers(-FAR, FAR)] * 3))
+def test_norms_are_kept(options, position):
+    rope = RoPE(**options)
+    turned = rope.width
+    x = vectors(1, rope.d_head, dtype=torch.float64)
+    rotated = rope.rotate(x, place(rope, *position))
+    # What an attention factor multiplies are the columns that turn.
+    torch.testing.assert_close(rotated[:, :turned].norm(), x[:, :turned].norm() * factor(rope), rtol=1e-14, atol=0)
+    assert torch.equal(rotated[:, turned:], x[:, turned:])

@@ -183,7 +183,7 @@ def test_numbers_are_readable_on_their_cells():
         (lambda: logit_maps({"x": made("alibi")}, n_positions=3, alt="x"), "ALiBi has 2 heads; draw one made for n_he"),
         # The error of the scheme itself.
         (lambda: logit_maps({"x": made("rope")}, n_positions=3, q=torch.ones(6), alt="x"), "the vectors are 6 wide"),
-        (lambda: added_maps({"x": made("sinusoidal")}, n_positions=3, d_model=8, alt="x"), "x is 8 wide"),
+        (lambda: added_maps({"x": made("sinusoidal")}, n_positions=3, d_model=8, alt="x"), "the vectors are 8 wide"),
     ],
 )
 def test_what_cannot_be_drawn_is_an_error(draw, message):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from models.reference import BIDIRECTIONAL, CASES, D_MODEL, N_HEADS, NAMES, made
+from torch import nn
 
 from posembed import check_equivariance
 from posembed.encodings import scheme
@@ -200,3 +201,20 @@ def test_inputs_that_do_not_fit():
     with pytest.raises(ModelInputError, match="a cache belongs to one batch and one layer"):
         layer(torch.zeros(1, 1, 32), torch.tensor([[5]]), cache=cache)
     assert len(cache) == 5, "a refused token must not stay in the cache"
+
+
+def test_a_causal_model_without_positions_is_not_blind_to_order():
+    layer = attention("nopos", True)
+    assert check_equivariance(layer, drawn(1, LENGTH, D_MODEL)).verdict == "neither"
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_without_positions_it_is_torchs_own(causal):
+    layer, theirs = attention("nopos", causal), nn.MultiheadAttention(D_MODEL, N_HEADS, batch_first=True).double()
+    parts = (layer.query, layer.key, layer.value)
+    theirs.in_proj_weight.data = torch.cat([part.weight for part in parts])
+    theirs.in_proj_bias.data = torch.cat([part.bias for part in parts])
+    theirs.out_proj.load_state_dict(layer.output.state_dict())
+    x = drawn(2, LENGTH, D_MODEL)
+    mask = nn.Transformer.generate_square_subsequent_mask(LENGTH, dtype=torch.float64) if causal else None
+    torch.testing.assert_close(layer(x), theirs(x, x, x, attn_mask=mask)[0], **EXACT)
