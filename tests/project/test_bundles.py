@@ -66,6 +66,6 @@ def test_models_are_stored_with_their_cards_or_not_at_all(tmp_path):
     assert {path.name: path.read_bytes() for path in (stored / "models").iterdir()} == wanted, "run tools/results.py"
     path = sorted(kept.glob("*.safetensors"))[0]
     path.write_bytes(b"{")
-    with pytest.raises(RunError, match=f"in kept: {path.name} is damaged; move it and its result away and run"):
+    with pytest.raises(RunError, match=f"in kept: {path.name} is damaged, or of another run or version; move it"):
         tool.store_models(kept, tool.RESULTS, tmp_path / "other")
     assert not (tmp_path / "other").exists()
