@@ -150,7 +150,10 @@ def test_without_a_folder_the_weights_stay_and_the_cards_are_written_anew(tool, 
     ("harm", "message"),
     [
         (Path.unlink, "there are no weights {}; run the config with save_models=True"),
-        (lambda path: path.write_bytes(b"{"), "{} is damaged; move it and its result away and run its config again"),
+        (
+            lambda path: path.write_bytes(b"{"),
+            "{} is damaged, or of another run or version; move it and its result away and run it again",
+        ),
     ],
     ids=["missing", "damaged"],
 )
