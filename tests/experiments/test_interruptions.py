@@ -22,8 +22,9 @@ def start(engine, folder, environment):
     quiet = {"HOME": str(folder), "RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0"}
     environment = {name: value for name, value in environment.items() if name != "RAY_ADDRESS"} | quiet
     words = [sys.executable, SCRIPT, engine, folder / "results"]
-    # As at a terminal, where Ctrl-C reaches all processes of a group.
-    return subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    # A file and no pipe: what Ray has started may hold a pipe open. In a group, as at a terminal.
+    with (folder / "said").open("w") as said:
+        return subprocess.Popen(words, env=environment, stderr=said, start_new_session=True)
 
 
 def wait_for(path, pattern, patience=900.0):
@@ -68,7 +69,8 @@ def test_a_grid_that_is_stopped_loses_nothing_and_goes_on(tmp_path, fresh_enviro
     # The next ones are under way.
     time.sleep(1.0)
     (os.killpg if everybody else os.kill)(grid.pid, number)
-    said = grid.communicate(timeout=900)[1]
+    grid.wait(timeout=900)
+    said = (tmp_path / "said").read_text()
     # What an interpreter that Ctrl-C has ended returns depends on what its libraries do at the end.
     assert said.rstrip().endswith("KeyboardInterrupt") if number == signal.SIGINT else grid.returncode in (-number, 143)
     # Workers end with their grid.
@@ -97,9 +99,8 @@ def test_a_worker_that_is_killed_ends_the_grid_in_one_line(tmp_path, fresh_envir
     told = subprocess.run(["ps", "-ww", "-eo", "ppid=,pid=,args="], capture_output=True, text=True).stdout.splitlines()
     workers = [line.split()[1] for line in told if line.split()[0] == str(grid.pid) and "LokyProcess" in line]
     os.kill(int(workers[0]), signal.SIGKILL)
-    said = grid.communicate(timeout=900)[1]
-    assert grid.returncode == 1
-    assert said.splitlines()[-1] == (
+    assert grid.wait(timeout=900) == 1
+    assert (tmp_path / "said").read_text().splitlines()[-1] == (
         "posembed.errors.RunError: a worker process was killed, for too much memory perhaps; what is done is stored, "
         "run the grid again"
     )
