@@ -10,9 +10,11 @@ import logging
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
@@ -263,8 +265,9 @@ def _in_worker(config: RunConfig, settings: Settings, parent: int, stop: Path) -
     # At a terminal Ctrl-C reaches all processes; the grid's own passes it on.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _end)
+    _end_with(parent)
     over = threading.Event()
-    watching = threading.Thread(target=_watch, args=(over, parent, stop), daemon=True)
+    watching = threading.Thread(target=_watch, args=(over, stop), daemon=True)
     watching.start()
     try:
         return _attempt(config, settings)
@@ -273,6 +276,8 @@ def _in_worker(config: RunConfig, settings: Settings, parent: int, stop: Path) -
     finally:
         over.set()
         watching.join()
+        # Between two runs there is nothing to write down.
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         if os.getppid() != parent:
             os._exit(1)
 
@@ -281,11 +286,23 @@ def _end(number: int, _: Any) -> None:
     raise SystemExit(128 + number)
 
 
-def _watch(over: threading.Event, parent: int, stop: Path) -> None:
+def _watch(over: threading.Event, stop: Path) -> None:
     while not over.wait(LOOK):
-        if stop.exists() or os.getppid() != parent:
+        if stop.exists():
             os.kill(os.getpid(), signal.SIGTERM)
             return
+
+
+@cache
+def _end_with(parent: int) -> None:
+    """End this worker, from now on, when the grid's process is gone: also while it waits for its next run."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(LOOK)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _ray(configs: Sequence[RunConfig], settings: Settings) -> Iterator[Outcome]:
