@@ -63,8 +63,11 @@ def assert_drawings_follow_the_window(figure):
     for width in (500, 390, 1280):
         figure.page.set_viewport_size({"width": width, "height": 900})
         for drawing in figure.root.locator(".pe-drawing").all():
-            size = drawing.evaluate("(node) => `0 0 ${node.clientWidth} ${node.clientHeight}`")
-            expect(drawing).to_have_attribute("viewBox", size)
+            # Its size changes again when it is drawn anew, so both are read at once until they agree.
+            figure.page.wait_for_function(FITS, arg=drawing.element_handle(), timeout=10_000)
+
+
+FITS = "(node) => node.getAttribute('viewBox') === `0 0 ${node.clientWidth} ${node.clientHeight}`"
 
 
 def assert_announces(figure, changes):
