@@ -98,8 +98,11 @@ def find_helix(scores: Float[np.ndarray, "n k"], *, step: int, total_variance: f
     def best(chosen: Sequence[int]) -> float:
         """The frequency that explains most of some columns together, in radians a row."""
         rough, spacing = grid[np.argmax(explained[:, chosen].sum(axis=1))], grid[1] - grid[0]
-        left_over = lambda tried: -float(_sinusoid(leading[:, chosen], tried)[0].sum())  # noqa: E731
         bounds = (rough - spacing, rough + spacing)
+
+        def left_over(tried: float) -> float:
+            return -float(_sinusoid(leading[:, chosen], tried)[0].sum())
+
         return float(minimize_scalar(left_over, bounds=bounds, options={"xatol": 1e-12}).x)
 
     own = [best([column]) for column in columns]
