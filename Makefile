@@ -9,6 +9,8 @@ TORCH ?=
 HUB ?=
 # With which instructions of PyTorch `make test-all` tests once more what computes.
 NUMERIC ?= default avx2
+# Which solutions of chapters a build shows: SOLUTIONS=no leaves them out.
+SOLUTIONS ?=
 # Where `make serve` listens, on this machine only.
 PORT ?= 8000
 VENV_BIN = .venv/bin
@@ -18,7 +20,7 @@ RUN = $(VENV_BIN)/python
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book test test-all bench serve lint chapters conformance results pictures lock set-repository check-repository clean
+.PHONY: help setup book test test-all course grade slides bench serve lint chapters conformance results pictures lock set-repository check-repository clean
 
 help:           ## list the commands
 	@sed -n 's/^\([a-z-]*\): *[a-z ]*## /  make \1\t/p' Makefile | expand -t 26
@@ -28,7 +30,7 @@ setup:          ## create .venv with the pinned versions (the other commands do 
 	@$(PYTHON) tools/setup.py $(if $(TORCH),--torch $(TORCH))
 
 book: setup     ## execute the chapters and build the book into _build/html
-	@$(RUN) tools/book.py build $(if $(HUB),--hub)
+	@$(RUN) tools/book.py build $(if $(HUB),--hub) $(if $(filter no,$(SOLUTIONS)),--without-solutions)
 
 test: setup     ## the tests that find mistakes, in minutes: package, chapters, built pages
 	@$(RUN) tools/test.py
@@ -36,7 +38,17 @@ test: setup     ## the tests that find mistakes, in minutes: package, chapters, 
 test-all: setup ## every test: the slow ones too (kills, Ray, compilers, faults of the hub, all pages in every mode)
 	@$(RUN) tools/test.py --all --numeric $(NUMERIC)
 
-bench: setup    ## time and memory beside other libraries, into the book's page, 15 minutes (ONLY=rope or QUICK=1 for a try)
+course: setup   ## make the five assignments into _build/course, for students and graders (SEED=words: tables of your own)
+	@$(RUN) tools/course.py $(if $(SEED),--seed "$(SEED)")
+
+grade: setup    ## grade notebooks in a sandbox: make grade SUBMISSIONS=folder (OUT=folder, ASSIGNMENT=name, UNSAFE=yes)
+	@$(if $(SUBMISSIONS),,echo "grade: name the folder that holds the notebooks: make grade SUBMISSIONS=folder" >&2; exit 1)
+	@$(RUN) course/grading/grade.py "$(SUBMISSIONS)" $(if $(OUT),--out "$(OUT)") $(if $(ASSIGNMENT),--assignment "$(ASSIGNMENT)") $(if $(UNSAFE),--unsafe)
+
+slides: setup   ## make slides of a chapter into _build/slides: make slides CHAPTER=why/permutation-equivariance
+	@$(RUN) tools/slides.py "$(CHAPTER)"
+
+bench: setup    ## time and memory beside other libraries, into the book's page, 10 minutes (ONLY=rope or QUICK=1 for a try)
 	@$(RUN) -m benchmarks $(if $(ONLY),--only $(ONLY)) $(if $(QUICK),--quick)
 
 serve: book     ## open the built book on http://127.0.0.1:8000 (PORT=8001 for another port)

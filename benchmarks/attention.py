@@ -87,7 +87,7 @@ class Setting:
         """Make posembed's scheme, with a parameter as its table."""
         one = scheme(self.scheme, d_model=self.d_model, n_heads=self.sizes[1], causal=self.causal)
         if table is not None:
-            one.weight = table
+            one.weight = table if isinstance(table, nn.Parameter) else nn.Parameter(table, requires_grad=False)
         return one
 
 
@@ -179,11 +179,11 @@ def _functions(setting: Setting) -> list[tuple[str, Callable[..., Callable[[], T
 
 def _function(setting: Setting, name: str, build: Callable[..., Callable[[], Tensor]], note: str) -> Candidate:
     def make(given: Given) -> Callable[[], Any]:
-        wanted = leaves({name: each for name, each in given.items() if name != "upstream"})
-        call = build(setting, **wanted)
-        return (
-            with_gradient(call, [*wanted.values()], given["upstream"]) if setting.training else without_gradient(call)
-        )
+        inputs = {name: each for name, each in given.items() if name != "upstream"}
+        if not setting.training:
+            return without_gradient(build(setting, **inputs))
+        wanted = leaves(inputs)
+        return with_gradient(build(setting, **wanted), [*wanted.values()], given["upstream"])
 
     return Candidate(name, make, note)
 

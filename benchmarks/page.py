@@ -28,8 +28,9 @@ OPENING = """\
 
 Time and memory beside other libraries, measured in one run on {date}: {where}, {versions}.
 Candidates take turns within a round. A ratio is a candidate's time divided by posembed's in the same round, the median
-over all rounds: 2.00 is twice as slow. Memory is the peak of one call beyond its inputs. The error is the largest
-difference from the same in float64, divided by the largest number there. Times on a shared machine are noisy;
+over all rounds: 2.00 is twice as slow. What takes seconds is timed by one first call. Memory is the peak of one call
+beyond its inputs, with what the candidate keeps. The error is the largest difference from the same in float64, divided
+by the largest number there. Times on a shared machine are noisy;
 `make bench` repeats them on yours, and `results/benchmarks.json` has every round.
 """
 TITLES = {
@@ -41,8 +42,10 @@ TITLES = {
 NOTES = {
     "rope": "Queries and keys are turned. `half` and `interleaved` are the two ways to pair columns. The angles are "
     "computed in the call, as in a model's first layer. `forward+backward` adds the gradients.\n",
-    "bias": "A bias is one number for each offset and head, laid out as the matrix that is added to the logits; the "
-    "number in a title is that of queries and of keys.\n",
+    "bias": "A bias of offsets is made in the form in which each library's attention takes it. posembed's takes one "
+    "number for each offset and head, and never stores a matrix; the others take the matrix of all queries and keys, "
+    "bloom with its causal mask added. Where posembed stands twice, the second row is its matrix. The number in a "
+    "title is that of queries and of keys.\n",
     "attention": "`layer` is a whole attention layer with its projections, `function` the attention of queries, keys "
     "and values alone; then come the scheme, causal or bidirectional, and whether gradients are computed. A bias is "
     "made in each call, or at hand from an earlier one.\n",

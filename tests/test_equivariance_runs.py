@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 import torch.nn.functional as F
+from refusals import refused
 from torch import Tensor, nn
 from transformers.modeling_outputs import BaseModelOutput
 
@@ -82,14 +83,13 @@ STATES = {
 
 @pytest.mark.parametrize("name", STATES)
 def test_a_function_that_is_not_one_is_an_error_and_never_a_verdict(name):
-    with pytest.raises(NonDeterministicError) as caught:
-        check_equivariance(STATES[name](), X)
-    assert "\n" not in str(caught.value)
+    refused(NonDeterministicError, check_equivariance, STATES[name](), X)
 
 
 def test_a_shape_that_depends_on_the_order_is_an_error():
-    with pytest.raises(NonDeterministicError, match="must not depend on the order"):
-        check_equivariance(lambda x: x[..., : 3 if torch.equal(x, X) else 4], X)
+    assert "must not depend on the order" in refused(
+        NonDeterministicError, check_equivariance, lambda x: x[..., : 3 if torch.equal(x, X) else 4], X
+    )
 
 
 # What the check may do to the function.
@@ -174,8 +174,9 @@ NAMED = {
 def test_an_output_chosen_by_name(kind):
     assert check_equivariance(NAMED[kind], X, output="scores").verdict == "equivariant"
     assert check_equivariance(NAMED[kind], X, output="total").verdict == "invariant"
-    with pytest.raises(EquivarianceInputError, match="output='score' is not in what fn returned"):
-        check_equivariance(NAMED[kind], X, output="score")
+    assert "output='score' is not in what fn returned" in refused(
+        EquivarianceInputError, check_equivariance, NAMED[kind], X, output="score"
+    )
 
 
 @pytest.mark.parametrize("kind", [tuple, list])
@@ -183,8 +184,9 @@ def test_an_output_chosen_by_index(kind):
     fn = lambda x: kind((x.relu(), x.sum(dim=1)))
     verdicts = {k: check_equivariance(fn, X, output=k).verdict for k in (0, 1, -1)}
     assert verdicts == {0: "equivariant", 1: "invariant", -1: "invariant"}
-    with pytest.raises(EquivarianceInputError, match=f"output=2 is not in what fn returned .a {kind.__name__} of 2"):
-        check_equivariance(fn, X, output=2)
+    assert f"output=2 is not in what fn returned (a {kind.__name__} of 2" in refused(
+        EquivarianceInputError, check_equivariance, fn, X, output=2
+    )
 
 
 @pytest.mark.parametrize("kind", [dict, BaseModelOutput])

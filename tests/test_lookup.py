@@ -3,6 +3,7 @@ import statistics
 import pytest
 import torch
 import torch.nn.functional as F
+from refusals import refused
 from torch import nn
 
 from posembed import one_hot_lookup
@@ -109,10 +110,7 @@ BAD = {
 @pytest.mark.parametrize("name", BAD)
 def test_a_named_error_in_one_line(name):
     table, ids, error, pieces = BAD[name]
-    with pytest.raises(error) as caught:
-        one_hot_lookup(table, ids)
-    message = str(caught.value)
-    assert "\n" not in message
+    message = refused(error, one_hot_lookup, table, ids)
     assert [piece for piece in pieces if piece not in message] == []
 
 
@@ -167,12 +165,10 @@ class TestGradientOfAnEmbedding:
     @pytest.mark.parametrize("ask", [rows_with_gradient, gradient_bytes])
     def test_before_a_backward_pass(self, ask, sparse):
         embedding = nn.Embedding(6, 3, sparse=sparse)
-        with pytest.raises(LookupInputError, match=r"no gradient; call backward\(\)"):
-            ask(embedding)
+        assert "no gradient; call backward()" in refused(LookupInputError, ask, embedding)
         self_cleared = self.after_backward([1], sparse)
         self_cleared.zero_grad()
-        with pytest.raises(LookupInputError, match=r"no gradient; call backward\(\)"):
-            ask(self_cleared)
+        assert "no gradient; call backward()" in refused(LookupInputError, ask, self_cleared)
 
 
 @pytest.mark.parametrize(("n_rows", "d_model", "n_ids"), [(100, 8, 10), (1, 1, 1), (7, 3, 50)])
@@ -200,5 +196,6 @@ def test_a_cost_is_the_median_after_one_run_that_warms_up(repeats, monkeypatch):
 @pytest.mark.parametrize("name", ["n_rows", "d_model", "n_ids", "repeats"])
 @pytest.mark.parametrize("size", [0, -1])
 def test_costs_of_a_size_below_one_are_an_error(name, size):
-    with pytest.raises(LookupInputError, match=f"{name} is {size}; it must be at least 1"):
-        lookup_costs(**{"n_rows": 10, name: size})
+    assert f"{name} is {size}; it must be at least 1" in refused(
+        LookupInputError, lookup_costs, **{"n_rows": 10, name: size}
+    )

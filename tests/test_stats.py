@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refused
 
 from posembed import experiments, probing
 from posembed.errors import ProbeInputError, RunError
@@ -43,9 +44,7 @@ def test_a_difference_takes_what_seeds_share_away():
     "values", [[], [1.0], [1.0, float("nan")], [1.0, float("inf")], 1.0, [1.0, "b"], np.ones((2, 2))], ids=str
 )
 def test_what_has_no_interval(values):
-    with pytest.raises(RunError, match="at least two finite numbers") as caught:
-        interval(values)
-    assert "\n" not in str(caught.value)
+    assert "at least two finite numbers" in refused(RunError, interval, values)
 
 
 @pytest.mark.bad_input
@@ -56,8 +55,7 @@ def test_a_level_that_is_no_share(level):
 
 
 def test_pairs_need_partners():
-    with pytest.raises(RunError, match="3 values cannot be paired with 2"):
-        difference([1.0, 2.0, 3.0], [1.0, 2.0])
+    assert "3 values cannot be paired with 2" in refused(RunError, difference, [1.0, 2.0, 3.0], [1.0, 2.0])
 
 
 @pytest.mark.parametrize(("n", "block", "level"), [(1, 1, 0.95), (2, 2, 0.9), (10, 4, 0.95), (16, 4, 0.5)])
@@ -87,8 +85,9 @@ def test_a_constant_has_no_spread(n):
 @pytest.mark.bad_input
 @pytest.mark.parametrize(("values", "level"), [([], 0.95), ([1.0], 0.0), ([1.0], 1.0), ([1.0], float("nan"))])
 def test_what_has_no_bootstrap(values, level):
-    with pytest.raises(ProbeInputError, match="is not defined; give values and a level"):
-        mean_interval(np.array(values), level=level)
+    assert "is not defined; give values and a level" in refused(
+        ProbeInputError, mean_interval, np.array(values), level=level
+    )
 
 
 def test_the_names_are_also_where_readers_look_for_them():

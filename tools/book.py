@@ -1,6 +1,6 @@
 """Build the book, or serve the built one.
 
-Usage: python tools/book.py build [--hub]
+Usage: python tools/book.py build [--hub] [--without-solutions]
        python tools/book.py serve [--port 8000]
 """
 
@@ -32,32 +32,37 @@ CACHE = BUILD / ".jupyter_cache"
 MATHJAX = ("tex-mml-chtml.js", "output/chtml/fonts/woff-v2", "a11y", "sre", "input/tex/extensions", "ui")
 
 
-def build(hub):
+def build(hub, solutions=True):
     """Run the chapters that changed and build the site into _build/html. Warnings are errors.
 
     Args:
         hub: run all chapters with the hub and the checkpoints that there are, so that readers see what these add.
+        solutions: whether pages and downloads show the solutions of exercises.
     """
     if not os.access(ROOT, os.W_OK):
         sys.exit(f"book: cannot write in {ROOT}; clone the project into a folder of your own and run it there")
     start = time.monotonic()
     sources = (chapters.BOOK, ROOT / "posembed", ROOT / "requirements", ROOT / "_config.yml", Path(__file__).parent)
-    made_from = chapters.fingerprint(*sources)
+    made_from = chapters.fingerprint(*sources, f"solutions: {solutions}")
     if not hub and (HTML / "index.html").exists() and STAMP.exists() and STAMP.read_text() == made_from:
         print(f"book: {HTML.relative_to(ROOT)} is built from these sources")
         return
-    for check in (["tools/claims.py"], ["tools/conformance_page.py", "check"]):
-        if subprocess.run([sys.executable, *check], cwd=ROOT).returncode:
-            sys.exit("book: nothing was built")
+    if subprocess.run([sys.executable, "tools/claims.py"], cwd=ROOT).returncode:
+        sys.exit("book: nothing was built")
     STAMP.unlink(missing_ok=True)
-    hand_over(run_all() if hub else run_changed())
+    with subprocess.Popen([sys.executable, "tools/conformance_page.py", "check"], cwd=ROOT) as conformance:
+        notebooks = run_all() if hub else run_changed()
+    if conformance.returncode:
+        sys.exit("book: nothing was built")
+    hand_over(notebooks)
     copy_mathjax()
     print("book: building the pages", flush=True)
     command = [Path(sys.executable).with_name("jupyter-book"), "build", "book", "--config", "_config.yml"]
     # All pages each time: Sphinx would miss a changed style sheet, option or docstring.
     command += ["--path-output", ".", "--all", "-W", "-n", "--keep-going", "--quiet"]
     shutil.rmtree(HTML, ignore_errors=True)
-    code = subprocess.run(command, cwd=ROOT, env=os.environ | {"NO_COLOR": "1"}).returncode
+    environment = os.environ | {"NO_COLOR": "1", "SOLUTIONS": "yes" if solutions else "no"}
+    code = subprocess.run(command, cwd=ROOT, env=environment).returncode
     if code:
         sys.exit("book: the build failed; the first error stands above")
     if not hub:
@@ -138,9 +143,13 @@ def main():
     built.add_argument(
         "--hub", action="store_true", help="run all chapters with the hub and what checkpoints there are"
     )
+    built.add_argument("--without-solutions", action="store_true", help="leave the solutions of exercises out")
     commands.add_parser("serve").add_argument("--port", type=int, default=8000)
     arguments = parser.parse_args()
-    build(arguments.hub) if arguments.command == "build" else serve(arguments.port)
+    if arguments.command == "build":
+        build(arguments.hub, not arguments.without_solutions)
+    else:
+        serve(arguments.port)
 
 
 if __name__ == "__main__":

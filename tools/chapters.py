@@ -12,15 +12,18 @@ A chapter that has passed is not run again while it, the package, the pins and P
 """
 
 import argparse
+import contextlib
 import hashlib
 import importlib.util
+import io
+import multiprocessing
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 import nbformat
@@ -126,15 +129,22 @@ def compare(paths):
 
 
 def compare_one(path):
-    """Run one chapter under nbval: its exit code, and what it said."""
+    """Run one chapter under nbval: its exit code, and what it said. For a process into which pytest is loaded once."""
+    import pytest
+
     report_of(path).unlink(missing_ok=True)
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as empty:
-        copy = shutil.copy(path, folder)
-        command = [sys.executable, "-m", "pytest", "-c", os.devnull, "--rootdir", folder, "-p", "no:cacheprovider"]
-        command += ["--nbval", "--nbval-current-env", "--nbval-cell-timeout", str(CELL_SECONDS)]
-        command += ["--nbval-sanitize-with", SANITIZE, "--junit-xml", report_of(path), "-q", copy]
-        done = subprocess.run(command, cwd=folder, env=chapter_environment(empty), capture_output=True, text=True)
-    return done.returncode, done.stdout + done.stderr
+        words = ["-c", os.devnull, "--rootdir", folder, "-p", "no:cacheprovider", "-q", shutil.copy(path, folder)]
+        words += ["--nbval", "--nbval-current-env", "--nbval-cell-timeout", str(CELL_SECONDS)]
+        words += ["--nbval-sanitize-with", str(SANITIZE), "--junit-xml", str(report_of(path))]
+        # For the kernel that nbval starts.
+        environment = chapter_environment(empty)
+        os.environ.clear()
+        os.environ.update(environment)
+        said = io.StringIO()
+        with contextlib.chdir(folder), contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            code = pytest.main(words)
+    return int(code), said.getvalue()
 
 
 def report_of(path):
@@ -144,13 +154,8 @@ def report_of(path):
 
 def in_parallel(work, paths, remark=lambda result: ""):
     """Yield each chapter with what `work` gives for it as soon as it is done, and print a line about it."""
-
-    def timed(path):
-        start = time.monotonic()
-        return work(path), time.monotonic() - start
-
-    with ThreadPoolExecutor(KERNELS) as pool:
-        futures = {pool.submit(timed, path): path for path in paths}
+    with processes() as pool:
+        futures = {pool.submit(timed, work, path): path for path in paths}
         try:
             for number, future in enumerate(as_completed(futures), 1):
                 result, seconds = future.result()
@@ -159,6 +164,17 @@ def in_parallel(work, paths, remark=lambda result: ""):
                 yield futures[future], result
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+def processes():
+    """As many as there are kernels. Each has loaded what runs chapters once, for all that it runs."""
+    return ProcessPoolExecutor(KERNELS, mp_context=multiprocessing.get_context("spawn"))
+
+
+def timed(work, path):
+    """What `work` gives, and the seconds it took."""
+    start = time.monotonic()
+    return work(path), time.monotonic() - start
 
 
 def check(reports):

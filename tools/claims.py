@@ -31,10 +31,10 @@ NO_CLAIM = re.compile(
     re.MULTILINE,
 )
 NUMBER = re.compile(
-    r"(?<![\w{^_-])\d[\d,.]*|\b(?:twice|half|thirds?|quarter)\b"
-    r"|\b(?:two|three|four|five|six|seven|eight|nine|ten) (?:of|times)\b"
+    r"(?<![\w{^_-])\d[\d,.]*|(?i:\b(?:twice|half|thirds?|quarter)\b"
+    r"|\b(?:two|three|four|five|six|seven|eight|nine|ten) (?:of|times)\b)"
 )
-COMPARISON = re.compile(r"\b(?:than|never|always|no more|the (?:most|least|best|worst|only))\b")
+COMPARISON = re.compile(r"(?i)\b(?:than|never|always|no more|the (?:most|least|best|worst|only))\b")
 # These say where something stands, not what was found.
 POINTER = re.compile(
     r"\[[^]]*\]\([^)]*\)|\{(?:ref|doc|eq|prf:ref|numref)\}`[^`]*`|\(\d+\)"
@@ -111,12 +111,14 @@ def named_in_tests():
     for path in sorted(TESTS.glob("test_*.py")):
         for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(function, ast.FunctionDef) and function.name.startswith("test_"):
-                for node in ast.walk(function):
-                    text = (
-                        one_line(node.value) if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
-                    )
+                texts = [one_line(node.value) for node in ast.walk(function) if _is_text(node)]
+                for text in texts:
                     if len(text.split()) >= FEWEST_WORDS:
                         yield text, f"{path.name}::{function.name}"
+
+
+def _is_text(node):
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def holders(claim, named):
@@ -126,12 +128,8 @@ def holders(claim, named):
 def listed(path, tests):
     """A chapter's part of the list; its claims that nothing names; comments whose sentence is gone."""
     notebook = nbformat.read(path, as_version=4)
-    own = list(named_in_cells(notebook))
-    lines, loose = (
-        [f"\n## {path.relative_to(BOOK).with_suffix('')}\n", "| kind | claim | held by |", "| --- | --- | --- |"],
-        [],
-    )
-    found, loose = claims(notebook), []
+    own, found, loose = list(named_in_cells(notebook)), claims(notebook), []
+    lines = [f"\n## {path.relative_to(BOOK).with_suffix('')}\n", "| kind | claim | held by |", "| --- | --- | --- |"]
     for claim in found:
         by = holders(claim, [*own, *tests])
         text = claim.text.replace("|", "\\|")

@@ -5,7 +5,8 @@ Symptom: it trains, and nobody notices. Half of the columns hardly move, and
 Hint: draw the table and look at its right half; or add the squares of
     columns 2i and 2i + 1.
 Property: columns 2i and 2i + 1 are a point on the unit circle, and the
-    exponents of the pairs go from 0 to just below 1 in equal steps.
+    exponents of the pairs go from 0 to just below 1 in equal steps, as in
+    the paper.
 Report: jadore801120/attention-is-all-you-need-pytorch#32; that such a table
     still trains: harvardnlp/annotated-transformer#131
 """
@@ -40,7 +41,7 @@ def check(candidate):
     exponents = -torch.atan2(sines[1], cosines[1]).log10() / 4
     assert torch.allclose(exponents, torch.arange(16) / 16, atol=1e-3), (
         f"the exponents of the pairs end at {exponents[-1]:.3f}, not 15/16: "
-        "is 2i doubled twice, or not at all? Pair i has the exponent 2i / d"
+        "is 2i doubled twice, or not at all? In the paper pair i has 2i / d"
     )
 
 

@@ -21,11 +21,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from ..stats import Interval, difference
 from .config import SCALING_NAMES, RunConfig
-from .measure import GROUP
+from .measure import GROUP, mean_between
 from .plans import Part
 from .results import RunResult
 
@@ -115,15 +113,12 @@ def contrasts(runs: Sequence[RunResult]) -> dict[str, Interval]:
     found = {f"{name} minus {other}": difference(loss[name], loss[other]) for name, other in pairs}
     for name, part in parts.items():
         curves = [run.metrics["loss_by_position"] for run in part]
-        before = [_mean(curve, TRAINED - GROUP, TRAINED) for curve in curves]
-        found[f"{name}, past the trained length"] = difference([_mean(curve) for curve in curves], before)
-    rope = [_mean(run.metrics["loss_by_position"]) for run in parts["rope"]]
+        before = [mean_between(curve, TRAINED - GROUP, TRAINED) for curve in curves]
+        past = [mean_between(curve, TRAINED, TESTED) for curve in curves]
+        found[f"{name}, past the trained length"] = difference(past, before)
+    rope = [mean_between(run.metrics["loss_by_position"], TRAINED, TESTED) for run in parts["rope"]]
     for scaling in SCALING_NAMES:
-        scaled = [_mean(run.metrics["loss_by_position_scaled"][scaling]) for run in parts["rope"]]
+        by_run = [run.metrics["loss_by_position_scaled"][scaling] for run in parts["rope"]]
+        scaled = [mean_between(curve, TRAINED, TESTED) for curve in by_run]
         found[f"rope, {scaling} minus unscaled"] = difference(scaled, rope)
     return found
-
-
-def _mean(losses: Sequence[float], first: int = TRAINED, end: int = TESTED) -> float:
-    """The mean of losses at positions from ``first`` to before ``end``."""
-    return float(np.mean(losses[first // GROUP : end // GROUP]))

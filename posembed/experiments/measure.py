@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from statistics import fmean
 from typing import Any, cast
 
 import torch
@@ -47,6 +48,11 @@ def loss_of(model: LanguageModel, ids: Tokens, config: RunConfig) -> float:
     for losses in _losses(model, ids, config, config.length, TOKENS):
         total, count = total + float(losses.double().nansum()), count + int(losses.isfinite().sum())
     return round(total / count, 6)
+
+
+def mean_between(losses: Sequence[float], first: int, end: int) -> float:
+    """The mean of losses by position from ``first`` to before ``end``, both multiples of 16."""
+    return fmean(losses[first // GROUP : end // GROUP])
 
 
 def loss_by_position(model: LanguageModel, ids: Tokens, config: RunConfig) -> list[float]:

@@ -38,11 +38,20 @@ Holm's correction for all contrasts of a to e.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+import torch
+
+from ..data import load_corpus
+from ..mechanisms import attention_variance
+from ..stats import Interval, difference, interval
 from .config import RunConfig
+from .nopos import lowest_error
 from .nopos.plan import RATES, SEEDS, SMALL, inspections_of, run_of
 from .plans import Part
+from .results import RunResult
+from .runs import make_model
 
 STUDY = "starts"
 TUNING_SEEDS, TUNING_STEPS = (0, 6, 7), 500
@@ -54,7 +63,7 @@ STARTS = {
 }
 SIZES = {"wider": replace(SMALL, d_model=128, weight_std=128**-0.5), "longer": replace(SMALL, steps=2500)}
 # By the rule of the plan, after an arm had chosen the first or the last rate.
-FURTHER_RATES: dict[str, tuple[float, ...]] = {}
+FURTHER_RATES = {"large, learned": (0.1,), "longer, learned": (0.1,)}
 
 
 def part(place: str, scheme: str) -> Part:
@@ -88,3 +97,87 @@ ARMS = (
     ("large", "rope"),
 )
 PARTS = tuple(part(*arm) for arm in ARMS)
+
+
+def reported(place: str, scheme: str, runs: Sequence[RunResult]) -> list[RunResult]:
+    """An arm's runs with the learning rate that was chosen for it, one for each seed, in order.
+
+    Args:
+        place: of `STARTS` or `SIZES`.
+        scheme: "nopos", "learned" or "rope".
+        runs: of the study, those that chose the rate among them.
+
+    Raises:
+        RunError: not all runs are there.
+
+    Example:
+        >>> from posembed.experiments.starts import reported
+        >>> reported("small, scaled", "nopos", [])
+        Traceback (most recent call last):
+        posembed.errors.RunError: the part 'small, scaled, nopos' is not complete; run its study, with posembed grid
+    """
+    return part(place, scheme).reported(runs)
+
+
+def contrasts(runs: Sequence[RunResult]) -> dict[str, Interval]:
+    """Compute all that was planned to be compared, a to e; losses in nats a character, errors of probes in positions.
+
+    Raises:
+        RunError: not all runs are there.
+
+    Example:
+        >>> from posembed.experiments.starts import contrasts
+        >>> contrasts([])
+        Traceback (most recent call last):
+        posembed.errors.RunError: the part 'small, scaled, nopos' is not complete; run its study, with posembed grid
+    """
+    loss = {arm: [run.metrics["loss"] for run in reported(*arm, runs)] for arm in ARMS}
+    gap = {
+        place: [one - other for one, other in zip(loss[place, "nopos"], loss[place, "learned"], strict=True)]
+        for place in (*STARTS, *SIZES)
+    }
+    a, b, c, d = (gap[start] for start in STARTS)
+    found = {f"{place}: nopos minus learned": interval(of) for place, of in gap.items()}
+    found["gap, small, scaled minus large"] = difference(a, b)
+    found["gap, effect of the deviation"] = difference(_mean(b, d), _mean(a, c))
+    found["gap, effect of scaling"] = difference(_mean(a, d), _mean(b, c))
+    found["gap, both together"] = difference(_mean(a, b), _mean(c, d))
+    found |= {f"gap, {size} minus large": difference(gap[size], b) for size in SIZES}
+    first, second = "small, scaled", "large"
+    for scheme in ("nopos", "learned", "rope"):
+        found[f"{scheme}, {first} minus {second}"] = difference(loss[first, scheme], loss[second, scheme])
+    for start in (first, second):
+        found[f"{start}: rope minus nopos"] = difference(loss[start, "rope"], loss[start, "nopos"])
+    for name, of in (("untrained", _errors("untrained")), ("trained", _errors("layers")), ("exponent", exponents)):
+        found[f"{name}, {first} minus {second}"] = difference(of(first, runs), of(second, runs))
+    return found
+
+
+def _mean(ones: Sequence[float], others: Sequence[float]) -> list[float]:
+    return [(one + other) / 2 for one, other in zip(ones, others, strict=True)]
+
+
+def _errors(inspection: str) -> Callable[[str, Sequence[RunResult]], list[float]]:
+    return lambda place, runs: [lowest_error(run, inspection) for run in reported(place, "nopos", runs)]
+
+
+def exponents(place: str, runs: Sequence[RunResult]) -> list[float]:
+    """By which power of the tokens seen the variance of the first layer's attention falls, before any training.
+
+    Args:
+        place: of `STARTS` or `SIZES`.
+        runs: of the study; one number for each of the reported runs without positions, whose start is made again.
+
+    Raises:
+        RunError: not all runs are there.
+
+    Example:
+        >>> from posembed.experiments.starts import exponents
+        >>> exponents("small, scaled", [])
+        Traceback (most recent call last):
+        posembed.errors.RunError: the part 'small, scaled, nopos' is not complete; run its study, with posembed grid
+    """
+    corpus = load_corpus(SMALL.data)
+    words = torch.randint(len(corpus.vocabulary), (256, SMALL.length), generator=torch.Generator().manual_seed(0))
+    models = [make_model(run.config, corpus).eval() for run in reported(place, "nopos", runs)]
+    return [attention_variance(model, words).slope for model in models]

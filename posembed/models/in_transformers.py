@@ -18,8 +18,8 @@ def use_scheme(
     """Put a position scheme into a model of transformers, in place of the model's own positions.
 
     The model is changed, not copied, and stays what it was otherwise: it trains, generates with a cache, returns
-    attention weights and is saved as ever. The scheme becomes its submodule ``position_scheme``; its own position table
-    is not trained meanwhile.
+    attention weights. The scheme becomes its submodule ``position_scheme``; its own position table is not trained
+    meanwhile. What is saved has the scheme's weights; to load them, give a fresh model the scheme again first.
 
     Positions are the ``position_ids`` that the model is called with, from 0 also where its own begin elsewhere
     (RoBERTa); else tokens are counted as the model itself does, and ``generate`` leaves padding out. As ever in

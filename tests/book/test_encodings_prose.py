@@ -3,15 +3,20 @@
 import inspect
 import math
 import re
+from dataclasses import asdict
 
 import pytest
 import torch
 from prose import losses, printed, prose, said
+from transformers.models.m2m_100.modeling_m2m_100 import M2M100SinusoidalPositionalEmbedding
+from transformers.models.marian.modeling_marian import MarianSinusoidalPositionalEmbedding
+from transformers.models.whisper.modeling_whisper import sinusoids as whisper_sinusoids
 
 from posembed import scheme, sinusoidal
 from posembed.encodings import RoPE, Shaw
 from posembed.experiments import difference, load_runs
 from posembed.experiments.encodings import ABSOLUTE, RELATIVE, SEEDS, TRAINED, Arm, reported
+from posembed.experiments.nopos import reported as of_nopos
 
 SINUSOIDS, RELATIVES, MUSEUM = (
     f"encodings/{name}" for name in ("sinusoidal-and-learned", "relative-positions", "museum-of-bugs")
@@ -30,11 +35,7 @@ def by_position(runs, name):
 
 
 def test_the_first_rises():
-    said(
-        SINUSOIDS,
-        "offset 44 at width 768 and 6 at width 64",
-        "first rise at offset 6",
-    )
+    said(SINUSOIDS, "offset 44 at width 768 and 6 at width 64")
     for width, rise in ((768, 44), (64, 6)):
         curve = sinusoidal(4096, width, dtype=torch.float64) @ sinusoidal(1, width, dtype=torch.float64)[0]
         assert int((curve.diff() > 0).nonzero()[0]) + 1 == rise
@@ -76,7 +77,7 @@ def test_what_schemes_add_to_the_stored_model():
 def test_the_task(runs):
     said(
         SINUSOIDS,
-        "a causal model of four layers, width 64, that reads 64 characters",
+        "a causal model of four layers, width 64, on pieces of 64 characters",
         "Now the same models are given texts of 512 characters, eight times what they were trained on",
     )
     config = runs["learned"][0].config
@@ -88,22 +89,15 @@ def test_the_task(runs):
 def test_fixed_and_learned(runs):
     said(
         SINUSOIDS,
-        "So the learned table is a little worse than the sines, and the interval says",
         "The plan took the rate .03, which was ahead by four thousandths in that one run",
         "Over five seeds it is behind the rate .01 by ten times as much",
-        "these runs cannot tell the learned table from the sines",
     )
-    planned = difference(losses(runs["learned"]), losses(runs["sinusoidal"]))
-    assert planned.low > 0 and planned.high < 0.1
     stored = {run.config.key: run.metrics for run in load_runs("encodings")}
     arm = Arm("learned")
-    assert runs["learned"][0].config.learning_rate == 0.03
     ahead = stored[arm.config(1e-2, 0).key]["validation_loss"] - stored[arm.config(3e-2, 0).key]["validation_loss"]
     assert ahead == pytest.approx(0.004, abs=0.0005)
     other = [stored[arm.config(1e-2, seed).key]["loss"] for seed in SEEDS]
     assert difference(losses(runs["learned"]), other).mean == pytest.approx(10 * ahead, rel=0.3)
-    gap = difference(other, losses(runs["sinusoidal"]))
-    assert not gap.excludes_zero and abs(gap.mean) < 0.005
 
 
 def test_trained_frequencies(runs):
@@ -114,16 +108,42 @@ def test_trained_frequencies(runs):
     assert not gap.excludes_zero and abs(gap.high) < 0.01
 
 
+def test_without_positions_from_another_start(runs):
+    said(
+        SINUSOIDS,
+        "In [chapter 9](chapter-nopos) the same model has 1.43 in place of 1.79.",
+        "There only the start differs: the weights are drawn with another standard deviation",
+    )
+    there = {run.config.seed: run for run in of_nopos("causal, nopos", load_runs("nopos"))}
+    here = {run.config.seed: run for run in runs["nopos"]}
+    for found, loss in ((there, 1.43), (here, 1.79)):
+        assert sum(losses(list(found.values()))) / 5 == pytest.approx(loss, abs=0.005)
+    # How the trained model is measured is no part of it.
+    measured = {"test_length", "inspections"}
+    for seed, run in here.items():
+        ours, theirs = asdict(run.config), asdict(there[seed].config)
+        differ = {name for name in ours if ours[name] != theirs[name]} - measured
+        assert differ == {"weight_std", "scale_embeddings"}
+        assert ours["scale_embeddings"] and not theirs["scale_embeddings"]
+
+
 def test_past_the_trained_length(runs):
     said(
         SINUSOIDS,
         "worse than a model that knows nothing but the letters' frequencies",
-        "within thirty positions it is lost as well",
         "very differently from seed to seed",
     )
     by_letter = float(re.search(r"frequencies alone: ([\d.]+)", printed(SINUSOIDS)).group(1))
     assert (by_position(runs, "learned")[:, 4:] > by_letter).all()
-    assert (by_position(runs, "sinusoidal")[:, 5:].mean(1) > by_letter).all()
+    said(
+        RELATIVES,
+        "| sinusoidal | embeddings | 0 | none | fails within thirty positions |",
+        "| learnable sinusoidal | embeddings | 384 | none | fails within thirty positions |",
+    )
+    for name in ("sinusoidal", "learnable_sinusoidal"):
+        # The group of positions 80 to 95, where 64 were trained.
+        assert (by_position(runs, name)[:, 5] > by_letter).all()
+        assert (by_position(runs, name)[:, 5:].mean(1) > by_letter).all()
     ends = by_position(runs, "nopos")[:, -1]
     assert ends.max() - ends.min() > 1
 
@@ -131,16 +151,14 @@ def test_past_the_trained_length(runs):
 def test_the_norms_of_the_rows(runs):
     said(
         SINUSOIDS,
-        "Row 63 and all after it are as they were drawn. Row 62 was used",
+        "Row 63 and all after it are as they were drawn.",
         "form a V, much the same in all five seeds",
     )
     norms = torch.tensor([run.metrics["scheme"]["row_norms"] for run in runs["learned"]])
     drawn = 0.02 * 8
     assert (norms[:, 63:] - drawn).abs().max() < 0.08
-    assert (norms[:, 62] > 4 * drawn).all() and (norms[:, 62] < norms[:, 61]).all()
     lowest = norms[:, :62].argmin(dim=1)
     assert lowest.min() >= 20 and lowest.max() <= 40
-    assert (norms[:, 0] > 2 * norms[:, 30]).all() and (norms[:, 61] > 2 * norms[:, 30]).all()
 
 
 def test_half_distances_of_alibi():
@@ -169,19 +187,10 @@ def test_who_carries_on(runs):
     assert (rope[:, 8:].mean(1) > 3).all()
 
 
-def test_relative_schemes_are_better(runs):
-    said(
-        RELATIVES,
-        "Shaw, T5 and RoPE are better than all absolute schemes",
-        "ALiBi is .014 nats better than the best absolute one",
-    )
-    leading = ("shaw", "t5", "rope")
-    worst = [max(losses(runs[name])[seed] for name in leading) for seed in range(5)]
-    best = [min(losses(runs[name])[seed] for name in ABSOLUTE) for seed in range(5)]
-    assert all(relative < absolute for relative, absolute in zip(worst, best, strict=True))
-    means = [sum(losses(runs[name])) / 5 for name in leading]
+def test_the_best_relative_schemes_lie_close_together(runs):
+    """Chapter 4 holds that they are better than all absolute ones, and not how close their means are."""
+    means = [sum(losses(runs[name])) / 5 for name in ("shaw", "t5", "rope")]
     assert max(means) - min(means) < 0.03
-    assert not difference(losses(runs["alibi"]), losses(runs["learnable_sinusoidal"])).excludes_zero
 
 
 def test_t5s_untrained_buckets(runs):
@@ -221,14 +230,9 @@ def test_the_scalings(runs):
 
 
 def test_turns_within_a_text():
-    said(
-        RELATIVES,
-        "Within the 64 trained characters the fastest turns ten times and the slowest hardly at all",
-        "a slow pair that turned by at most a third of a circle in training",
-    )
+    said(RELATIVES, "Within the 64 trained characters the fastest turns ten times and the slowest hardly at all")
     turns = TRAINED * RoPE(16).frequencies / (2 * math.pi)
     assert round(float(turns[0])) == 10 and turns[-1] < 0.01
-    assert any(0.25 < turn <= 1 / 3 for turn in turns)
 
 
 def test_bfloat16_in_the_museum():
@@ -241,3 +245,18 @@ def test_bfloat16_in_the_museum():
     slopes, series = scheme("alibi", n_heads=12).slopes, 2.0 ** (-8 * torch.arange(1, 13) / 12)
     assert float((slopes - series).abs().max()) == pytest.approx(0.69, abs=0.005)
     assert ((slopes - series).abs() > 1e-9).all()
+
+
+def test_sinusoidal_tables_of_other_models():
+    """Marian has the paper's frequencies; M2M100 and Whisper those of tensor2tensor, which end at 1/10000."""
+    said(SINUSOIDS, "Marian does; M2M100 and Whisper do so with slightly other frequencies.")
+    said(MUSEUM, "(In M2M100 and Whisper they go to 1 itself, which is right for their weights.)")
+    marian = MarianSinusoidalPositionalEmbedding(100, 64).create_weight()
+    assert torch.allclose(marian, sinusoidal(100, 64, layout="concat"), atol=1e-5)
+    m2m100 = M2M100SinusoidalPositionalEmbedding.get_embedding(100, 64)
+    for theirs in (m2m100, whisper_sinusoids(100, 64)):
+        sines, cosines = theirs.double().split(32, dim=1)
+        exponents = -torch.atan2(sines[1], cosines[1]).log10() / 4
+        assert torch.allclose(exponents, torch.arange(32).double() / 31, atol=1e-3)
+        angles = torch.arange(100).double()[:, None] * 1e4 ** -(torch.arange(32).double() / 31)
+        assert torch.allclose(sines, angles.sin(), atol=1e-4) and torch.allclose(cosines, angles.cos(), atol=1e-4)

@@ -1,6 +1,5 @@
 """The page on many runs: its Python runs, and its commands are ones that posembed has."""
 
-import importlib.util
 import re
 import shlex
 from functools import partial
@@ -8,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import typer.main
+from tool import load
 
 import posembed
 from posembed import RunConfig
@@ -63,8 +63,6 @@ def test_every_inspection_and_engine_is_told():
 
 def test_the_recipe_for_larger_models_has_the_presets_that_are_named():
     lines = [line for line in lines_of_bash() if "lab/train_gpt2.py" in line]
-    spec = importlib.util.spec_from_file_location("presets", ROOT / "lab" / "presets.py")
-    presets = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(presets)
+    presets = load("presets", ROOT / "lab")
     assert (ROOT / "lab" / "train_gpt2.py").is_file()
     assert {re.search(r"--preset (\S+)", line)[1] for line in lines} == {"gpu", "paper-125M"} <= set(presets.PRESETS)

@@ -1,6 +1,5 @@
 """Numbers that the sentences of the chapters on models without positions state, held against the stored runs."""
 
-import itertools
 import math
 import re
 
@@ -12,7 +11,7 @@ from prose import described, losses, printed, said
 from posembed import schemes
 from posembed.data import load_corpus
 from posembed.encodings import T5, Shaw
-from posembed.experiments import difference, interval, load_runs
+from posembed.experiments import difference, interval, load_runs, make_model
 from posembed.experiments.nopos import (
     PARTS,
     PUBLISHED_PERPLEXITY,
@@ -21,6 +20,7 @@ from posembed.experiments.nopos import (
     SEEDS,
     SMALL,
     frequency_loss,
+    load_model,
     loss_past,
     lowest_error,
     reported,
@@ -86,25 +86,13 @@ def test_the_model_and_its_training(causal):
     assert {len(each) for each in causal.values()} == {len(SEEDS)} == {5}
 
 
-def test_no_two_schemes_overlap(causal):
-    found = sorted((interval(losses(causal[name])) for name in SCHEMES), key=lambda each: each.mean)
-    assert all(one.high < other.low for one, other in itertools.pairwise(found))
-
-
 def test_behind_by_as_much_in_all_parts(causal):
-    said(
-        NONE,
-        "It is behind from the first sixteen on, behind the table by about as much in all four",
-        "In all schemes the loss at positions 0 to 15 is the highest.",
-    )
+    said(NONE, "It is behind from the first sixteen on, behind the table by about as much in all four")
     by_part = {
         name: np.array([run.metrics["loss_by_position"][:4] for run in causal[name]]) for name in ("nopos", "learned")
     }
     gaps = (by_part["nopos"] - by_part["learned"]).mean(axis=0)
     assert gaps.min() > 0.07 and gaps.max() < 0.1
-    for name in SCHEMES:
-        parts = np.mean([run.metrics["loss_by_position"][:4] for run in causal[name]], axis=0)
-        assert parts.argmax() == 0, name
 
 
 def test_the_papers_gaps(causal):
@@ -112,8 +100,6 @@ def test_the_papers_gaps(causal):
         NONE,
         "The paper's models are up to six thousand times as large",
         "In the paper it is half a percent on the Pile or so, and under 3 % on WikiText-103.",
-        "and the gap of .55 is no more than luck would make",
-        "is .11, .03, .08 and .05 in perplexity for four sizes",
         "The gap to ALiBi does narrow: 2.21, 1.21, .76, .59.",
     )
     assert 1.3e9 / causal["nopos"][0].metrics["parameters"] == pytest.approx(6000, rel=0.1)
@@ -122,32 +108,15 @@ def test_the_papers_gaps(causal):
         assert gap["learned"] / (gap["none"] - gap["learned"]) == pytest.approx(0.005, abs=0.004)
     wikitext = published("WikiText-103")
     assert wikitext["learned"] / (wikitext["none"] - wikitext["learned"]) < 0.03
-    assert wikitext["learned"] == pytest.approx(0.55)
     sizes = [published(f"Pile, {size}") for size in ("125M", "350M", "760M", "1.3B")]
-    assert [round(each["learned"], 2) for each in sizes] == [0.11, 0.03, 0.08, 0.05]
     assert [round(each["alibi"], 2) for each in sizes] == [2.21, 1.21, 0.76, 0.59]
 
 
-def test_the_order_in_the_paper_and_ours(causal):
+def test_the_order_in_the_paper():
     said(NONE, "of these four, NoPos is last, ALiBi is first, and the other two lie between")
-    means = {name: np.mean(losses(causal[name])) for name in SCHEMES[:4]}
-    assert max(means, key=means.get) == "nopos" and min(means, key=means.get) == "alibi"
     for setting, perplexities in PUBLISHED_PERPLEXITY.items():
         if not setting.startswith("masked"):
             assert (np.argmax(perplexities), np.argmin(perplexities)) == (0, 3), setting
-
-
-def test_characters_a_word(causal):
-    said(
-        NONE,
-        "The test text has 6.0 characters a word, the space included.",
-        "in this seed 8.6 % a character is 64 % a word",
-    )
-    metrics = causal["nopos"][0].metrics
-    words = math.log(metrics["perplexity_per_word"]) / math.log(metrics["perplexity_per_token"])
-    assert words == pytest.approx(6.0, abs=0.05)
-    both = re.search(r"per character ([\d.]+), per word ([\d.]+)", printed(NONE)).groups()
-    assert [round(100 * (float(each) - 1)) for each in both] == [9, 64]
 
 
 def test_three_seeds_would_have_done(causal):
@@ -185,9 +154,10 @@ def test_the_larger_models_and_their_training(runs, causal):
     said(
         NONE,
         "six layers of width 128, which makes 1.2 million parameters, nearly six times as many",
-        "They read 5.1 million characters, the small ones 3.1.",
-        "on texts of 32 and of 256, with as many characters a step as at 128. Each has three seeds",
-        "A step has only eight texts there, and the learning rates were taken over from length 128",
+        "They were trained on 5.1 million characters, the small ones on 3.1.",
+        "on texts of 32 and of 256, with as many characters a step as at 128 and, as planned, with its learning rates.",
+        "Each has three seeds",
+        "A step has only eight texts there.",
     )
     assert (larger[0].config.n_layers, larger[0].config.d_model) == (6, 128)
     assert round(larger[0].metrics["parameters"] / 1e6, 1) == 1.2
@@ -203,7 +173,7 @@ def test_the_larger_models_and_their_training(runs, causal):
     for scheme in ("nopos", "learned"):
         rates = {
             run.config.learning_rate
-            for name in ("", ", length 256")
+            for name in ("", ", length 32", ", length 256")
             for run in reported(f"larger, {scheme}{name}", runs)
         }
         assert len(rates) == 1
@@ -213,15 +183,12 @@ def test_the_gap_of_the_larger_models(to_table, runs):
     gaps = {setting: interval(each) for setting, each in to_table.items()}
     said(
         NONE,
-        "9 % of perplexity in the small models and about 1 % in the larger ones, at lengths 32 and 128, and",
         "about 1 % at two lengths, which three seeds cannot tell from zero; the gap to ALiBi is smaller and stays",
         "The gap to ALiBi is smaller too, but stays far from zero.",
         "At length 128 the interval goes from -.020 to .035.",
         "or it may be 3.6 % of perplexity behind",
     )
     assert [round(percent(gaps[setting].mean)) for setting in ("small", 32, 128)] == [9, 1, 1]
-    assert not any(gaps[length].excludes_zero for length in (32, 128, 256))
-    assert max(gaps[length].high for length in (32, 128)) < gaps["small"].low
     small, larger = (
         interval(loss_gaps(reported(f"{size}, nopos", runs), reported(f"{size}, alibi", runs)))
         for size in ("causal", "larger")
@@ -267,24 +234,44 @@ def test_what_the_probe_reads(causal):
     said(
         HOW,
         "at best it is off by 3.2 positions, the table by 6.5",
-        "from the second layer on it has the lower error",
         "to within about 3 of 64 characters, where always guessing the middle is off by 16",
-        "by the median the probe is off by about 13.5 and 14.5 at best, the constant guess by 16, and what it reads is",
         "(The paper's ALiBi model gives it away in its middle layers, if less than the others.)",
     )
     assert [round(np.mean([lowest_error(run) for run in causal[name]]), 1) for name in ("nopos", "learned")] == [
         3.2,
         6.5,
     ]
-    assert (error["nopos"][2:] < error["learned"][2:]).all() and error["nopos"][1] > error["learned"][1]
+    assert error["nopos"][1] > error["learned"][1]
     assert round(error["nopos"].min()) == 3 and causal["nopos"][0].metrics["layers"]["middle_guess"] == 16
-    median = {
-        name: np.mean([min(run.metrics["layers"]["median_mae"][1:]) for run in causal[name]])
-        for name in ("alibi", "rope")
-    }
-    assert [round(each, 1) for each in median.values()] == [13.5, 14.5]
     alibi, others = PUBLISHED_PROBE["alibi"], (PUBLISHED_PROBE["nopos"], PUBLISHED_PROBE["learned"])
     assert min(alibi) < PUBLISHED_LENGTH / 4 / 4 and all(alibi[12] > 2 * other[12] for other in others)
+
+
+def test_the_rows_that_a_training_reaches(causal):
+    said(
+        HOW,
+        "(The training never reaches row 63 of the table, which is easy to tell for that; without position 63 NoPos is",
+    )
+    said(
+        AFTER,
+        "The training of a table reaches the rows 0 to 62, as the last character of a text is only guessed.",
+        "The one at position 64 is guessed from row 63, and from there on the rows are as they were drawn.",
+    )
+    start, end = (
+        model.transformer.position_scheme.weight
+        for model in (make_model(causal["learned"][0].config, load_corpus("sotu")), load_model("causal-learned"))
+    )
+    moved = (end - start).norm(dim=1)
+    assert moved[:63].min() > 0.5 and moved[63:].max() < 1e-3
+    off = {
+        name: np.array([run.metrics["layers"]["by_position"] for run in causal[name]])[:, 1:]
+        for name in ("nopos", "learned")
+    }
+    assert off["learned"][..., 63].mean() < off["learned"][..., 62].mean() / 3
+    all_rows, trained = (
+        difference(*(off[name][..., :n].mean(axis=-1).min(axis=-1).tolist() for name in off)) for n in (64, 63)
+    )
+    assert trained.high < 0 and trained.mean == pytest.approx(all_rows.mean, abs=0.1)
 
 
 def test_on_the_way(runs):
@@ -332,12 +319,14 @@ def test_predictions_get_vaguer(causal):
     said(
         HOW,
         "from the third layer of the model's first seed",
-        "The first few are right to the character",
+        "In this text the first eight are right to the character.",
+        "Over all test texts the second is off by .1 and the eighth by 1.1, and the predictions get vaguer",
         "About 650 times less.",
     )
     predicted = causal["nopos"][0].metrics["layers"]["example_predictions"][3]
-    assert predicted[:5] == [0, 1, 2, 3, 4]
+    assert predicted[:8] == list(range(8)) and predicted[8] != 8
     by_position = np.mean([run.metrics["layers"]["by_position"][3] for run in causal["nopos"]], axis=0)
+    assert (round(by_position[1], 1), round(by_position[7], 1)) == (0.1, 1.1)
     parts = by_position.reshape(4, 16).mean(axis=1)
     assert (np.diff(parts) > 0).all()
     assert round((1 / 2 - 1 / 3) / (1 / 62 - 1 / 63)) == 651
@@ -361,29 +350,22 @@ def test_the_exercises_of_how(causal):
     assert len(kept) == 6
     said(
         HOW,
-        "Neither model is any worse off with the last seven characters alone",
-        "The one without guesses even a little better",
-        "Of these lengths bfloat16 counts to 64 and float16 to 512.",
+        "With the last 31, 15 or 7 characters alone neither model is worse off by more than a hundredth of a nat",
+        "the one without positions by about .05 nats and the one with the table by about .02",
     )
-    assert all(float(change) < float(within) for *_, change, within in kept)
-    assert all(float(change) < -float(within) for name, _, change, within in kept if name == "causal-nopos")
-    most = dict(re.findall(r"torch\.(\w+) +up to (\d+)", printed(HOW)))
-    assert (most["bfloat16"], most["float16"]) == ("64", "512")
+    assert all(float(change) + float(within) < 0.01 for *_, change, within in kept)
+    better = {(name, int(n)): -float(change) for name, n, change, within in kept if float(change) < -float(within)}
+    about = {(name, n): gain for name, gain in (("causal-nopos", 0.05), ("causal-learned", 0.02)) for n in (31, 15)}
+    assert better == pytest.approx(about, abs=0.006)
 
 
 # And a masked model?
 
 
 def test_where_the_masked_model_ends(masked):
-    said(
-        MASKED,
-        ".08 nats below the frequencies",
-        "near a regression on those counts",
-    )
+    said(MASKED, ".08 nats below the frequencies")
     gained = frequency_loss() - np.mean(losses(masked["nopos"]))
     assert round(gained, 2) == 0.08
-    found = dict(re.findall(r"(from counts|the masked model) +([\d.]+)", printed(MASKED)))
-    assert abs(float(found["from counts"]) - float(found["the masked model"])) < 0.02
 
 
 def test_what_positions_bring(masked, causal):
@@ -407,7 +389,7 @@ def test_the_tie(masked):
         MASKED,
         "From step 100 to step 300 the two differ by less than a hundredth of a nat",
         "has five seeds, an interval that includes zero, and is wrong",
-        "they leave it after some 300 steps",
+        "the table leaves it after 300 to 400 steps",
     )
     curve = {name: np.array([run.metrics["curve"] for run in masked[name]]) for name in ("nopos", "learned")}
     assert masked["nopos"][0].config.steps / curve["nopos"].shape[1] == 50
@@ -422,11 +404,10 @@ def test_the_masking_rates(runs, masked):
     said(
         MASKED,
         "It is largest at 15 % and smaller on both sides.",
-        "In our runs positions lower the loss most at 15 % hidden, by 1.3 nats, and less at lower and higher rates.",
+        "In our runs positions lower the loss most at 15 % hidden, by 1.3 nats, and less at lower and higher rates",
         "Without positions the rate hardly matters: 2.95 to 2.99",
         "a loss of 2.11 with 5 % hidden and of 1.62 with 15 %",
         "With 5 % hidden a step has 3 guesses a text instead of 10",
-        "its loss was still falling",
     )
     found = {
         percent: [
@@ -443,12 +424,9 @@ def test_the_masking_rates(runs, masked):
     assert [round(means[0], 2), round(means[-1], 2)] == [2.95, 2.99] and means == sorted(means)
     assert [round(np.mean(each), 2) for each in (found[5][1], losses(masked["learned"]))] == [2.11, 1.62]
     assert [round(share * 64) for share in (0.05, 0.15)] == [3, 10]
-    curve = np.mean([run.metrics["curve"] for run in reported("masked, learned, 5% hidden", runs)], axis=0)
-    assert curve[-4:].mean() < curve[-8:-4].mean() - 0.02
 
 
 def test_how_many_characters_there_are():
-    said(MASKED, "ours are 83 characters")
     said(HOW, "With only 83 different words")
     assert len(load_corpus("sotu").vocabulary) == 83
 
@@ -501,27 +479,16 @@ def test_the_picture_of_longer_texts(all_schemes):
     assert at["sinusoidal"][4] < 3 < at["sinusoidal"][5]
 
 
-def test_buckets_that_the_training_reaches(runs, all_schemes):
+def test_buckets_that_the_training_reaches(runs):
     said(
         AFTER,
         "T5's last five buckets are for offsets that no text of 64 has.",
         "three more seeds, with buckets that end at an offset of 32 instead of 128",
-        "With buckets that end within the text T5 goes as far as ALiBi, and up to position 63 its loss changes by",
     )
     buckets = T5(4, causal=True)
     assert buckets.max_distance == 128 and buckets.n_buckets - 1 - int(buckets.bucket(torch.tensor(-63))) == 5
     shorter = reported("causal, t5 with buckets to 32", runs)
     assert len(shorter) == 3 and shorter[0].config.scheme_options == {"t5": {"max_distance": 32}}
-    assert rise_past(shorter).mean < rise_past(all_schemes["alibi"]).high
-    cost = difference(losses(shorter), losses(all_schemes["t5"]))
-    assert abs(cost.mean) < 0.01 and not cost.excludes_zero
-
-
-def test_positions_taken_away(all_schemes):
-    said(AFTER, "In the mean over the seeds none of them is better than guessing by frequency.")
-    for name in SCHEMES[1:]:
-        found = interval([run.metrics["dropped"]["loss"] for run in all_schemes[name]])
-        assert found.mean > frequency_loss()
 
 
 @pytest.fixture(scope="module")
@@ -530,12 +497,11 @@ def further(runs):
     return {name: reported(f"causal, {name}", runs) for name in names}
 
 
-def test_trained_further(further):
+def test_trained_further(further, all_schemes):
     said(
         AFTER,
         "three hundred further steps, a fifth of the training",
         "The models are .6 and .4 nats behind NoPos trained as long",
-        "and their loss was still falling",
         "Past it their loss rises more slowly; over all of 64 to 255 they are about as good as NoPos",
         "better than the models that kept their positions, by .9 nats for the table and .5 for RoPE",
         "At 64 to 255 ALiBi has 1.3 nats, both of these about 2.3.",
@@ -551,14 +517,13 @@ def test_trained_further(further):
         gained.append(
             round(np.mean([loss_past(run) for run in kept]) - np.mean([loss_past(run) for run in without]), 1)
         )
-        curve = np.mean([run.metrics["curve"] for run in without], axis=0)
-        assert curve[-1] < curve[-2] - 0.05 < curve[-3] - 0.1
     assert behind == [0.6, 0.4] and gained == [0.9, 0.5]
     rises = {name: rise_past(further[name]) for name in further}
     assert all(rises[f"{name}, further without"].high < rises["nopos, further"].low for name in ("learned", "rope"))
     assert all(abs(each.mean) < 0.05 for each in past)
     for name in ("nopos, further", "learned, further without", "rope, further without"):
         assert np.mean([loss_past(run) for run in further[name]]) == pytest.approx(2.3, abs=0.06)
+    assert round(np.mean([loss_past(run) for run in all_schemes["alibi"]]), 1) == 1.3
 
 
 def test_the_picture_of_the_further_training(further):
@@ -578,10 +543,6 @@ def test_the_picture_of_the_further_training(further):
     assert all(2.35 < at[name][-1] < 2.85 for name in (*without, "nopos, further"))
 
 
-def test_alibi_past_its_length(all_schemes):
-    assert round(np.mean([loss_past(run) for run in all_schemes["alibi"]]), 1) == 1.3
-
-
 def test_layers_without_rope():
     said(
         AFTER,
@@ -594,16 +555,55 @@ def test_layers_without_rope():
     assert len(rows) == 4 and all(int(n) / int(of) == 1 / 4 for n, of in rows)
 
 
+@pytest.mark.parametrize(
+    "window, expected", [({}, 3), ({"sliding_window": None, "layer_types": ["full_attention"] * 4}, 4)]
+)
+def test_exaone_without_a_window(window, expected, monkeypatch):
+    said(AFTER, "EXAONE 4 with its window (without one it has RoPE in all layers)")
+    from transformers import Exaone4Config
+    from transformers.models.exaone4 import modeling_exaone4
+
+    turned, turn = [], modeling_exaone4.apply_rotary_pos_emb
+    monkeypatch.setattr(
+        modeling_exaone4, "apply_rotary_pos_emb", lambda *given, **more: (turned.append(1), turn(*given, **more))[1]
+    )
+    small = {"hidden_size": 32, "num_attention_heads": 2, "num_key_value_heads": 1, "intermediate_size": 32}
+    config = Exaone4Config(num_hidden_layers=4, vocab_size=50, max_position_embeddings=64, **small, **window)
+    modeling_exaone4.Exaone4Model(config).eval()(torch.arange(6)[None])
+    assert len(turned) == expected
+
+
+def test_llama_sees_its_piece():
+    said(AFTER, "or in Llama 4 what comes before it in its piece of 8192 tokens.")
+    from transformers import Llama4TextConfig
+    from transformers.masking_utils import create_chunked_causal_mask
+
+    assert Llama4TextConfig().attention_chunk_size == 8192
+    config = Llama4TextConfig(attention_chunk_size=4, hidden_size=32, num_attention_heads=2, num_key_value_heads=1)
+    config._attn_implementation = "eager"
+    given = {"inputs_embeds": torch.zeros(1, 8, 32), "attention_mask": None, "past_key_values": None}
+    mask = create_chunked_causal_mask(config=config, **given)[0, 0]
+    seen = mask if mask.dtype == torch.bool else mask == 0
+    place = torch.arange(8)
+    assert torch.equal(seen, (place[:, None] >= place) & (place[:, None] // 4 == place // 4))
+
+
+def test_the_probe_of_the_masked_models(runs):
+    said(
+        AFTER,
+        "(The masked models' probe is off by 5 more only because it names the most probable position; by the median it",
+    )
+    layers = [run.metrics["layers"] for run in reported("masked, nopos", runs)]
+    assert round(np.mean([min(each["mae"][1:]) for each in layers]) - 16) == 5
+    assert round(np.mean([min(each["median_mae"][1:]) for each in layers]), 1) == 16.0
+
+
 def test_the_exercises_of_after():
     said(
         AFTER,
-        "It helps a little just beyond the trained length, and costs a little within it",
         "NoPos and T5's buckets follow a group later, then RoPE, then xPos, FIRE and CoPE.",
         "Between 6 and 15.",
     )
-    rows = re.findall(r"factor [\d.]+: ([\d.]+) ([\d.]+) ([\d.]+)", printed(AFTER))
-    (within, just, far), (other_within, other_just, other_far) = ([float(each) for each in row] for row in rows)
-    assert 0 < other_within - within < 0.05 < just - other_just < 0.1 and 0 < other_far - far < 0.03
     groups = dict(re.findall(r"(\w+) +(64|80|96|112)$", printed(AFTER), re.M))
     assert groups == {
         **dict.fromkeys(("learned", "sinusoidal", "learnable_sinusoidal"), "64"),
@@ -613,12 +613,3 @@ def test_the_exercises_of_after():
     }
     seeds = [int(each) for each in re.findall(r"seeds (\d+)", printed(AFTER))]
     assert (min(seeds), max(seeds)) == (6, 15)
-
-
-def test_two_in_five_studies():
-    said(
-        AFTER,
-        "Of studies with ten independent comparisons and nothing behind any of them, about one in five has",
-        "(two in five have one ahead or behind)",
-    )
-    assert round(1 - 0.975**10, 1) == 0.2 and round(1 - 0.95**10, 1) == 0.4

@@ -1,11 +1,11 @@
 """The repairs of finished pages: long names in tables break between their parts, and signatures can be read."""
 
 import ast
-import importlib.util
 import inspect
 from pathlib import Path
 
 import pytest
+from tool import load
 
 from posembed import RunConfig, RunResult
 from posembed.data import Perplexities
@@ -15,10 +15,7 @@ SOURCE = Path(__file__).resolve().parents[2] / "book" / "_ext" / "page_repairs.p
 
 @pytest.fixture(scope="module")
 def repairs():
-    spec = importlib.util.spec_from_file_location("page_repairs", SOURCE)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load("page_repairs", SOURCE.parent)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from prose import printed, said
 from posembed import load_table, probe_table, properties, sinusoidal
 from posembed.experiments import stored_studies
 from posembed.experiments.trained_tables import ARMS, contrasts, errors, reported, trained
-from posembed.probing import spectrum
 
 TABLES, TRAINED, PROPERTIES = "probing/position-tables", "probing/trained-tables", "probing/three-properties"
 
@@ -30,15 +29,13 @@ def by_arm():
     return {name: errors(arm) for name, arm in ARMS.items()}
 
 
-def test_the_sizes(table, gpt2):
+def test_the_sizes(gpt2):
     said(
         TABLES,
-        "a table of 512 rows and 384 columns",
         "There are 256 equations and 385 numbers to choose.",
         "GPT-2's table has 1,024 rows of 768 numbers.",
-        "769 numbers take care of more than half of 1,024 random rows",
+        "fitting 769 numbers more than halves the error on 1,024 random rows",
     )
-    assert table.weight.shape == (512, 384)
     assert (gpt2.n_positions, gpt2.d_model) == (1024, 768)
 
 
@@ -53,6 +50,13 @@ def test_least_squares_on_all_of_gpt2(gpt2):
     assert (round(score.test_mae, 1), score.constant, round(score.random_table)) == (1.4, 256, 118)
 
 
+def test_what_surrounds_the_odd_rows(table):
+    said(TABLES, "The even rows surround each odd one but the last.")
+    split = probe_table(table, split="even-odd")
+    lone = [row for row in split.positions if not {row - 1, row + 1} <= set(split.train_positions)]
+    assert lone == [511]
+
+
 def test_a_random_walk_does_as_well_as_gpt2(gpt2):
     said(TABLES, "The walk has less than 1 % of a constant guess's error, as GPT-2's table has.")
     walked = float(re.search(r"random walk: ([\d.]+)", printed(TABLES)).group(1))
@@ -60,36 +64,20 @@ def test_a_random_walk_does_as_well_as_gpt2(gpt2):
     assert walked / 128 < 0.01 and score.test_mae / score.constant < 0.01
 
 
-def test_the_untrained_row_of_gpt2(gpt2):
-    said(TRAINED, "GPT-2's last row, number 1,023, looks as if none had")
-    assert gpt2.untrained_rows == (gpt2.n_positions - 1,)
-
-
-def test_the_rows_of_the_encoder_that_stand_out(table):
-    said(TRAINED, "the last two rows; and row 127")
-    ratio = table.norms / table.norms.median()
-    assert sorted(ratio.topk(4).indices.tolist()) == [0, 127, 510, 511]
-    assert set(table.nearest.topk(4, largest=False).indices.tolist()) == {0, 127, 510, 511}
-
-
 def test_the_two_explanations(by_arm):
     found = contrasts(by_arm)
     said(
         TRAINED,
-        "Rows beyond the short texts are read worse, in masked and in causal models",
         "are read some twenty positions worse than the causal models' rows, and with as many guesses",
         "with short texts the masked models' first 32 rows are read better, the causal ones' worse",
         "in the masked models 93 or 94 of these 95 rows still look untrained",
     )
-    assert all(found[f"{kind}, tail: short minus long"].low > 0 for kind in ("masked", "causal"))
     assert found["masked, head: short minus long"].high < 0 < found["causal, head: short minus long"].low
     direct, fair = found["masked minus causal"], found["masked minus causal, as many guesses"]
     assert direct.mean == pytest.approx(20, abs=2) and fair.mean == pytest.approx(direct.mean, abs=2)
     for weight in trained(ARMS["masked, short"]):
         untrained = load_table(weight).untrained_rows
         assert min(untrained) >= 32 and len(untrained) > (127 - 32) / 2
-    for kind in ("masked", "causal"):
-        assert {run.config.short_share for run in reported(ARMS[f"{kind}, short"])} == {0.9}
 
 
 def test_the_comparison_made_afterwards():
@@ -105,15 +93,9 @@ def test_the_shape(table, gpt2):
     said(
         TABLES,
         "about two turns of a spring",
-        "The first two components, which hold a quarter of the variance",
-        "They swing once in about six positions",
         "128 positions is the error of a constant guess",
     )
     assert round(gpt2.n_positions / gpt2.helix["period"]) == 2
-    found = spectrum(table)
-    assert sum(found.explained_variance_ratio[:2]) == pytest.approx(0.25, abs=0.01)
-    wave = np.abs(np.fft.rfft(np.asarray(found.components)[128:, 0]))
-    assert round(384 / wave[1:].argmax()) == 6
     assert probe_table(table).baselines.constant == 128
 
 

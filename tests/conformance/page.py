@@ -27,9 +27,10 @@ OPENING = """\
 
 # Conformance with other libraries
 
-Is a scheme of this package the scheme that its paper and other libraries mean? Each is computed here and by independent
-implementations, with the same inputs, in float32; the tests repeat it at each change and fail where a difference is
-larger than allowed. A difference is the largest over all entries, which are of size one unless the row says more.
+Is a scheme of this package the scheme that its paper and other libraries mean? Each that another library has is
+computed here and there, with the same inputs, in float32; the tests repeat it at each change and fail where a
+difference is larger than allowed. A difference is the largest over all entries, which are of size one unless the row
+says more.
 Numbers come from {libraries}.
 
 A build of the book makes the comparisons again, and fails where they find something else than this page says. A

@@ -1,9 +1,10 @@
 """The exhibits of the museum, loaded by path: nothing in course/ can be imported by name."""
 
-import importlib.util
 from functools import cache
 from pathlib import Path
 from types import ModuleType
+
+from tool import load
 
 ROOT = Path(__file__).resolve().parents[2]
 MUSEUM = ROOT / "course" / "museum"
@@ -25,7 +26,4 @@ NAMES = [
 @cache
 def exhibit(name: str) -> ModuleType:
     """Load one exhibit, without giving it a place in sys.modules."""
-    spec = importlib.util.spec_from_file_location(f"museum_{name}", MUSEUM / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load(name, MUSEUM)

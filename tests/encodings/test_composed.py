@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from refusals import refused
 from small_schemes import bias, build, tokens, vectors
 
 from posembed.encodings import (
@@ -114,11 +115,10 @@ MANY = {
 @pytest.mark.parametrize("many", MANY.values(), ids=MANY)
 def test_a_scheme_of_many_layers_is_not_that_of_one(many):
     made, (_, q, k), at = many(), tokens(3), torch.arange(3)
-    wanted = r"^each layer has its own scheme here; give attention scheme.layer\(i\)$"
+    wanted = "each layer has its own scheme here; give attention scheme.layer(i)"
     uses = {"rotate": (q, at), "rotate_keys": (k, at), "bias": (q, k, at, at), "bias_by_offset": (at,)}
     for use, given in uses.items():
-        with pytest.raises(EncodingInputError, match=wanted):
-            getattr(made, use)(*given)
+        assert refused(EncodingInputError, getattr(made, use), *given) == wanted
 
 
 # The hook.

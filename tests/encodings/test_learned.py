@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from refusals import refused
 from small_schemes import vectors
 from torch import nn
 
@@ -64,14 +65,13 @@ def test_the_gradient_reaches_the_rows_that_were_used_and_no_others():
 def test_positions_without_a_row(dtype):
     learned = Learned(8, 4)
     longer = "make a longer table, shorten the text, or choose a scheme without a table"
-    refused = {
+    messages = {
         (0, 8): f"position 8 has no row in a learned table of 8; {longer}",
         (8, 11): f"position 11 has no row in a learned table of 8; {longer}",
         (0, -1): "position -1 is negative; the first row of a learned table is position 0",
         (-2, 11): "position -2 is negative; the first row of a learned table is position 0",
     }
-    for positions, message in refused.items():
-        with pytest.raises(PositionOutOfRangeError) as error:
-            learned.add(torch.zeros(2, 4), torch.tensor(positions, dtype=dtype))
-        assert str(error.value) == message
+    for positions, message in messages.items():
+        given = (torch.zeros(2, 4), torch.tensor(positions, dtype=dtype))
+        assert refused(PositionOutOfRangeError, learned.add, *given) == message
     learned.add(torch.zeros(2, 4), torch.tensor([7, 0], dtype=dtype))

@@ -1,5 +1,6 @@
 """A grid of runs that take some seconds each, in a program of its own: python interrupted_grid.py ENGINE FOLDER."""
 
+import signal
 import sys
 
 SEEDS = (1, 2, 3)
@@ -15,4 +16,6 @@ def configs():
 if __name__ == "__main__":
     from posembed import run_grid
 
+    # Where the tests run in the background of a shell, what they start would not hear Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     run_grid(configs(), engine=sys.argv[1], out=sys.argv[2], n_workers=2)

@@ -92,6 +92,7 @@ def test_what_is_not_there_is_named(runs):
         ("the part 'causal, nopos' is not complete; run its study, with posembed grid", contrasts, without),
         ("has no loss at positions 64 to 511 in groups of 16; choose others", loss_past, runs[0], 64, 512),
         ("has no loss at positions 60 to 255", loss_past, runs[0], 60),
+        ("has no loss at positions 128 to 63", loss_past, runs[0], 128, 64),
         ("has no loss at positions 64 to 255", rise_past, [short] * 2),
         ("at least two finite numbers, one for each seed", rise_past, runs[:1]),
         ("has no inspection 'watched'; choose one that has", lowest_error, runs[0], "watched"),

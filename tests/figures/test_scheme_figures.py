@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from refusals import refused
 
 from posembed import scheme, sinusoidal
 from posembed.encodings import FIRE, KERPLE, Shaw
@@ -187,5 +188,4 @@ def test_numbers_are_readable_on_their_cells():
     ],
 )
 def test_what_cannot_be_drawn_is_an_error(draw, message):
-    with pytest.raises((FigureInputError, EncodingInputError), match=message):
-        draw()
+    assert message in refused((FigureInputError, EncodingInputError), draw)

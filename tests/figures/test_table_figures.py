@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from refusals import refused
 
 from posembed import sinusoidal
 from posembed.errors import FigureInputError
@@ -58,8 +59,9 @@ def test_what_is_no_number_is_grey_and_does_not_count():
 
 @pytest.mark.bad_input
 def test_maps_that_cannot_be_drawn():
-    with pytest.raises(FigureInputError, match="a 3 x 2 matrix holds no finite number"):
-        table_heat(torch.full((3, 2), math.nan), alt="Nothing.")
+    assert "a 3 x 2 matrix holds no finite number" in refused(
+        FigureInputError, table_heat, torch.full((3, 2), math.nan), alt="Nothing."
+    )
 
 
 def test_long_tables_are_thinned_and_their_axes_still_count_positions():
@@ -124,5 +126,4 @@ def test_the_portrait_is_of_the_two_components_that_turn(found):
 
 @pytest.mark.bad_input
 def test_nothing_to_draw():
-    with pytest.raises(FigureInputError, match="give at least one"):
-        explained_variance({}, alt="Nothing.")
+    assert "give at least one" in refused(FigureInputError, explained_variance, {}, alt="Nothing.")

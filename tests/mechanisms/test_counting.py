@@ -6,6 +6,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refused
 
 from posembed.errors import ModelInputError
 from posembed.mechanisms import CountingTransformer
@@ -90,9 +91,7 @@ def test_the_steps_are_what_the_docstring_says():
     ],
 )
 def test_sizes_that_cannot_be_meant_are_refused(options, piece):
-    with pytest.raises(ModelInputError) as caught:
-        CountingTransformer(**options)
-    assert piece in str(caught.value) and "\n" not in str(caught.value)
+    assert piece in refused(ModelInputError, CountingTransformer, **options)
 
 
 @pytest.mark.bad_input
@@ -112,6 +111,4 @@ def test_sizes_that_cannot_be_meant_are_refused(options, piece):
 )
 @pytest.mark.parametrize("method", ["forward", "steps"])
 def test_texts_without_their_mark_are_refused(ids, piece, method):
-    with pytest.raises(ModelInputError) as caught:
-        getattr(CountingTransformer(4), method)(ids)
-    assert piece in str(caught.value) and "\n" not in str(caught.value)
+    assert piece in refused(ModelInputError, getattr(CountingTransformer(4), method), ids)

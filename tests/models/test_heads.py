@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from refusals import refused
 from theirs import ours_of
 from transformers import BertConfig, BertForQuestionAnswering
 
@@ -146,7 +147,4 @@ def a_model(**options):
     ],
 )
 def test_bad_input(act, message):
-    with pytest.raises(ModelInputError) as caught:
-        act()
-    assert str(caught.value).startswith(message)
-    assert "\n" not in str(caught.value)
+    assert refused(ModelInputError, act).startswith(message)

@@ -21,6 +21,7 @@ from models.in_transformers_models import (
     tokens,
 )
 from models.reference import Nearness
+from refusals import refused
 from safetensors.torch import load_file
 from torch import nn
 from transformers import DynamicCache, StaticCache
@@ -491,9 +492,7 @@ class Fixed(transformers.GPT2Model):
 def test_what_cannot_be_put_together(model, given, error, message):
     model = model()
     state = dict(vars(model)) if isinstance(model, nn.Module) else None
-    with pytest.raises(error) as caught:
-        use_scheme(model, given)
-    assert message in str(caught.value) and "\n" not in str(caught.value)
+    assert message in refused(error, use_scheme, model, given)
     assert state is None or vars(model) == state
     assert getattr(getattr(model, "config", None), "_attn_implementation", "sdpa") == "sdpa"
 
@@ -503,13 +502,10 @@ def test_one_scheme_at_a_time():
     model, ids = build("gpt2"), tokens()
     with use_scheme(model, "alibi"):
         for again in (model, model.transformer):
-            with pytest.raises(ModelInputError, match="has a position scheme already"):
-                use_scheme(again, "t5")
-        with pytest.raises(ModelInputError, match="call the whole model"):
-            model.transformer.h[0](torch.zeros(1, 3, 32))
+            assert "has a position scheme already" in refused(ModelInputError, use_scheme, again, "t5")
+        assert "call the whole model" in refused(ModelInputError, model.transformer.h[0], torch.zeros(1, 3, 32))
         model.set_attn_implementation("sdpa")
-        with pytest.raises(ModelInputError, match="changed under its scheme"):
-            model(ids)
+        assert "changed under its scheme" in refused(ModelInputError, model, ids)
 
 
 @pytest.mark.bad_input
@@ -527,10 +523,9 @@ def test_caches_that_do_not_work():
     model(ids, past_key_values=filled)
     offloaded.offloading = True
     with use_scheme(model, "alibi"):
-        with pytest.raises(ModelInputError, match="filled without this scheme"):
-            model(ids, past_key_values=filled)
-        with pytest.raises(ModelInputError, match="offloaded"):
-            model(ids, past_key_values=offloaded)
-        with pytest.raises(ModelInputError, match="sliding window"):
-            model(ids, past_key_values=StaticCache(config=model.config, max_cache_len=12))
+        assert "filled without this scheme" in refused(ModelInputError, model, ids, past_key_values=filled)
+        assert "offloaded" in refused(ModelInputError, model, ids, past_key_values=offloaded)
+        assert "sliding window" in refused(
+            ModelInputError, model, ids, past_key_values=StaticCache(config=model.config, max_cache_len=12)
+        )
         model(ids, past_key_values=plain)

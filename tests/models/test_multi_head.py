@@ -4,6 +4,7 @@ import pytest
 import torch
 from models.reference import BIDIRECTIONAL, CASES, D_MODEL, N_HEADS, NAMES, made
 from peers import attention_torch
+from refusals import refused
 from torch import nn
 
 from posembed import check_equivariance
@@ -139,8 +140,7 @@ def test_positions_on_several_axes():
     # Moving the whole grid changes nothing; exchanging its axes does.
     torch.testing.assert_close(layer(x, grid + torch.tensor([10, 20])), layer(x, grid), **EXACT)
     assert not torch.allclose(layer(x, grid.flip(-1)), layer(x, grid))
-    with pytest.raises(ModelInputError, match="several coordinates; pass positions"):
-        layer(x)
+    assert "several coordinates; pass positions" in refused(ModelInputError, layer, x)
 
 
 def test_an_empty_text_stays_empty():
@@ -164,26 +164,23 @@ def test_an_empty_text_stays_empty():
     ids=str,
 )
 def test_a_layer_that_cannot_be_made(arguments, options, error, message):
-    with pytest.raises(error, match=None) as caught:
-        MultiHeadAttention(*arguments, **({"causal": True} | options))
-    assert message in str(caught.value) and "\n" not in str(caught.value)
+    assert message in refused(error, MultiHeadAttention, *arguments, **({"causal": True} | options))
 
 
 @pytest.mark.bad_input
 def test_inputs_that_do_not_fit():
     layer = MultiHeadAttention(32, 4, "rope", causal=True)
-    with pytest.raises(ModelInputError, match=r"x is \(1, 5, 16\); it must be \(batch, seq, 32\)"):
-        layer(torch.zeros(1, 5, 16))
-    with pytest.raises(ModelInputError, match="x is list"):
-        layer([1, 2])
-    with pytest.raises(EncodingInputError, match=r"positions have shape \(4,\)"):
-        layer(torch.zeros(1, 5, 32), torch.arange(4))
+    assert "x is (1, 5, 16); it must be (batch, seq, 32)" in refused(ModelInputError, layer, torch.zeros(1, 5, 16))
+    assert "x is list" in refused(ModelInputError, layer, [1, 2])
+    assert "positions have shape (4,)" in refused(EncodingInputError, layer, torch.zeros(1, 5, 32), torch.arange(4))
     cache = KeyValueCache()
     layer(torch.zeros(1, 5, 32), cache=cache)
-    with pytest.raises(ModelInputError, match="a cache belongs to one batch and one layer"):
-        layer(torch.zeros(2, 1, 32), cache=cache)
-    with pytest.raises(ModelInputError, match="a cache belongs to one batch and one layer"):
-        layer(torch.zeros(1, 1, 32), torch.tensor([[5]]), cache=cache)
+    assert "a cache belongs to one batch and one layer" in refused(
+        ModelInputError, layer, torch.zeros(2, 1, 32), cache=cache
+    )
+    assert "a cache belongs to one batch and one layer" in refused(
+        ModelInputError, layer, torch.zeros(1, 1, 32), torch.tensor([[5]]), cache=cache
+    )
     assert len(cache) == 5, "a refused token must not stay in the cache"
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from refusals import refused
 
 from posembed import Transformer, TransformerConfig, scheme, schemes
 from posembed.errors import EncodingInputError, ModelInputError
@@ -90,8 +91,7 @@ def test_dropout_acts_in_training_only():
     ],
 )
 def test_a_config_that_cannot_be_meant_is_an_error(options, error, message):
-    with pytest.raises(error, match=message):
-        Transformer(TransformerConfig(**(SIZES | options)))
+    assert message in refused(error, lambda: Transformer(TransformerConfig(**(SIZES | options))))
 
 
 @pytest.mark.bad_input
@@ -107,7 +107,4 @@ def test_a_config_that_cannot_be_meant_is_an_error(options, error, message):
     ],
 )
 def test_ids_that_are_no_tokens_are_an_error(ids, message):
-    with pytest.raises(ModelInputError) as caught:
-        Transformer(TransformerConfig(**SIZES))(ids)
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
+    assert message in refused(ModelInputError, Transformer(TransformerConfig(**SIZES)), ids)

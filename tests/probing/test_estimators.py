@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from probing_tables import random_table, rotation
+from refusals import refused
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -106,5 +107,4 @@ def test_one_row_gives_its_label(probe):
     ],
 )
 def test_bad_settings_are_refused_on_fitting(kind, settings, message):
-    with pytest.raises(ProbeInputError, match=message):
-        kind(**settings).fit(random_table(8, 3), np.arange(8.0))
+    assert message in refused(ProbeInputError, kind(**settings).fit, random_table(8, 3), np.arange(8.0))

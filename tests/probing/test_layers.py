@@ -8,6 +8,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refused
 from small_models import build
 
 from posembed import Transformer, TransformerConfig
@@ -145,8 +146,9 @@ def test_the_network_has_its_sizes_and_its_rate_falls_to_nothing_in_a_straight_l
 
 
 def test_a_loss_that_is_no_number_is_named():
-    with pytest.raises(ProbeInputError, match="the loss of the probe is nan; look at the model's hidden states"):
-        fit_network(torch.full((20, 3), math.nan), torch.arange(20) % 4, 4, 1, 0)
+    assert "the loss of the probe is nan; look at the model's hidden states" in refused(
+        ProbeInputError, fit_network, torch.full((20, 3), math.nan), torch.arange(20) % 4, 4, 1, 0
+    )
 
 
 def test_the_control_deals_out_each_texts_positions_among_its_tokens(monkeypatch):
@@ -252,37 +254,33 @@ BAD = {
 @pytest.mark.parametrize("name", BAD)
 def test_bad_options_are_refused(name):
     options, piece = BAD[name]
-    with pytest.raises(ProbeInputError) as caught:
-        probe_layers(model("learned"), **({"ids": texts()} | QUICK | options))
-    assert piece in str(caught.value) and "\n" not in str(caught.value)
+    assert piece in refused(ProbeInputError, probe_layers, model("learned"), **{"ids": texts()} | QUICK | options)
 
 
 @pytest.mark.bad_input
 def test_padding_is_refused():
     ids = texts(8, 5, least=4, size=30)
     ids[3, 4] = 1
-    with pytest.raises(ProbeInputError, match="holds id 1, which pads; give texts of one length"):
-        probe_layers(build("roberta"), ids)
+    assert "holds id 1, which pads; give texts of one length" in refused(
+        ProbeInputError, probe_layers, build("roberta"), ids
+    )
 
 
 @pytest.mark.bad_input
 @pytest.mark.parametrize(("kind", "piece"), [("bart", "has two stacks"), ("vit", "reads pixel_values")])
 def test_a_model_without_one_stack_that_reads_words_is_refused(kind, piece):
-    with pytest.raises(ProbeInputError, match=piece):
-        probe_layers(build(kind), texts(8, 5, least=4, size=30))
+    assert piece in refused(ProbeInputError, probe_layers, build(kind), texts(8, 5, least=4, size=30))
 
 
 @pytest.mark.bad_input
 @pytest.mark.parametrize("length", [0, -1, 2.0, True])
 @pytest.mark.parametrize("error", [random_guess_error, middle_guess_error])
 def test_a_length_that_cannot_be_meant_is_refused(error, length):
-    with pytest.raises(ProbeInputError, match="length is"):
-        error(length)
+    assert "length is" in refused(ProbeInputError, error, length)
 
 
 def test_damaged_weights_are_named():
     made = model()
     torch.nn.init.constant_(made.layers[1].feed_forward[0].weight, math.nan)
     assert list(hidden_states(made, texts(4), [0, 1])) == [0, 1]
-    with pytest.raises(ProbeInputError, match="hidden states of layer 2 are NaN"):
-        probe_layers(made, texts(), **QUICK)
+    assert "hidden states of layer 2 are NaN" in refused(ProbeInputError, probe_layers, made, texts(), **QUICK)

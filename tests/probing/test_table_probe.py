@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from probing_tables import linear_table, random_table
+from refusals import refused
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import mean_absolute_error, r2_score
 
@@ -194,6 +195,4 @@ def test_the_seed_decides_everything(probe):
     ],
 )
 def test_what_is_refused(options, message):
-    with pytest.raises(ProbeInputError, match=message) as caught:
-        probe_table(random_table(20, 4), **options)
-    assert "\n" not in str(caught.value)
+    assert message in refused(ProbeInputError, probe_table, random_table(20, 4), **options)

@@ -74,8 +74,6 @@ def measured(candidate, ratio=None, memory=None, error=None):
         (goals.no_slower, measured("peer", 0.5), "2.00 times the time of peer", False),
         (goals.no_more_memory, measured("peer", 2.0, 50), "2.00 times the memory of peer", False),
         (goals.no_more_memory, measured("peer", 2.0), "memory was not measured", False),
-        (goals.faster_than("peer", 5), measured("peer", 4.0), "4.0 times faster than peer", False),
-        (goals.less_memory_than("peer", 100), measured("peer", 1.0, 10**5), "1000 times less than peer", True),
         (goals.error_below(1e-7), measured("peer", 1.0), "1.0e-08", True),
     ],
 )

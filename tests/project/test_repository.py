@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from refusals import refused
 from tool import TOOLS, load
 
 # In parts, because `set` rewrites this file too.
@@ -59,14 +60,6 @@ def write(root, name, text):
 @pytest.fixture
 def tool(project):
     return load("repository", project / "tools")
-
-
-def refused(function, *arguments):
-    """What is said in one line when something is refused."""
-    with pytest.raises(SystemExit) as error:
-        function(*arguments)
-    assert "\n" not in error.value.code
-    return error.value.code
 
 
 def contents(root):
@@ -139,7 +132,7 @@ def test_one_address_after_another_is_the_same_as_the_second_alone(project, tool
     ],
 )
 def test_set_refuses_what_is_not_an_address(tool, given, why):
-    said = refused(tool.parse, given)
+    said = refused(SystemExit, tool.parse, given)
     assert why in said and "make set-repository REPOSITORY=owner/name" in said
 
 
@@ -151,11 +144,11 @@ def test_set_takes_every_address_that_github_allows(tool, given):
 @pytest.mark.parametrize("text", [PLACEHOLDER, f"https://{OWNER}.github.io/{NAME}/", f"%2F{OWNER}%2F{NAME}"])
 def test_check_fails_while_the_placeholder_is_anywhere(project, tool, text):
     form = "make set-repository REPOSITORY=owner/name"
-    assert refused(tool.check) == f"publishing: the repository address is still {PLACEHOLDER}; run {form}"
+    assert refused(SystemExit, tool.check) == f"publishing: the repository address is still {PLACEHOLDER}; run {form}"
     tool.set_address("ann/order-book")
     tool.check()
     write(project, "book/two.md", text)
-    said = refused(tool.check)
+    said = refused(SystemExit, tool.check)
     assert "still in book/two.md; run make set-repository REPOSITORY=ann/order-book" in said
 
 
@@ -169,7 +162,7 @@ def test_check_fails_while_the_placeholder_is_anywhere(project, tool, text):
 )
 def test_a_pyproject_without_the_address_is_named(project, tool, pyproject, why):
     write(project, "pyproject.toml", pyproject)
-    assert why in refused(tool.check) and why in refused(tool.set_address, "ann/order-book")
+    assert why in refused(SystemExit, tool.check) and why in refused(SystemExit, tool.set_address, "ann/order-book")
 
 
 def test_an_interrupted_set_can_be_run_again(project, tool, monkeypatch):
@@ -180,7 +173,7 @@ def test_an_interrupted_set_can_be_run_again(project, tool, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "write_bytes", refuse)
-        said = refused(tool.set_address, "ann/order-book")
+        said = refused(SystemExit, tool.set_address, "ann/order-book")
     assert said.endswith("cannot write README.md: Permission denied; free it and run this again")
     assert [path.name for path in tool.files()][-1] == "pyproject.toml"
     tool.set_address("ann/order-book")
@@ -189,4 +182,4 @@ def test_an_interrupted_set_can_be_run_again(project, tool, monkeypatch):
 
 def test_outside_of_git_one_line_says_so(project, tool):
     shutil.rmtree(project / ".git")
-    assert "git could not list" in refused(tool.set_address, "ann/order-book")
+    assert "git could not list" in refused(SystemExit, tool.set_address, "ann/order-book")

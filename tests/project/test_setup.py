@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from refusals import refused
 from tool import load
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,12 +22,6 @@ def setup(tmp_path, monkeypatch):
     return tool
 
 
-def said(error):
-    message = str(error.value.code)
-    assert "\n" not in message
-    return message
-
-
 @pytest.mark.parametrize(
     ("names", "value", "words"),
     [
@@ -39,16 +34,14 @@ def said(error):
 def test_what_is_missing_is_named_with_the_way_out(setup, monkeypatch, names, value, words):
     setup.check_machine()
     monkeypatch.setattr(getattr(setup, names[0]), names[1], value)
-    with pytest.raises(SystemExit) as error:
-        setup.check_machine()
-    assert all(word in said(error) for word in words)
+    message = refused(SystemExit, setup.check_machine)
+    assert all(word in message for word in words)
 
 
 def test_a_python_that_cannot_make_environments(setup, monkeypatch):
     monkeypatch.setattr(setup.sys, "executable", "false")
-    with pytest.raises(SystemExit) as error:
-        setup.create_venv()
-    assert "apt install python3-venv" in said(error) and said(error).endswith("It said: nothing")
+    message = refused(SystemExit, setup.create_venv)
+    assert "apt install python3-venv" in message and message.endswith("It said: nothing")
 
 
 def test_no_internet_ends_in_pips_message_and_one_line(setup, tmp_path, monkeypatch, capsys):
@@ -60,9 +53,8 @@ def test_no_internet_ends_in_pips_message_and_one_line(setup, tmp_path, monkeypa
     setup.pip_install("the pinned packages (many)")
     assert capsys.readouterr() == ("set-up: installing the pinned packages (many)\n", "")
     monkeypatch.setenv("code", "1")
-    with pytest.raises(SystemExit) as error:
-        setup.pip_install("the pinned packages (many)", "-r", "lock.txt")
-    assert said(error).startswith("set-up: could not install the pinned packages. Check the internet connection")
+    message = refused(SystemExit, setup.pip_install, "the pinned packages (many)", "-r", "lock.txt")
+    assert message.startswith("set-up: could not install the pinned packages. Check the internet connection")
     assert capsys.readouterr().err.strip() == "ERROR: No matching distribution found for torch"
 
 
@@ -133,11 +125,9 @@ def test_serving_says_what_is_missing_or_in_the_way(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "tools")
     book = load("book")
     monkeypatch.setattr(book, "HTML", tmp_path)
-    with pytest.raises(SystemExit, match="book: nothing is built yet; run `make book` first"):
-        book.serve(0)
+    assert "book: nothing is built yet; run `make book` first" in refused(SystemExit, book.serve, 0)
     (tmp_path / "index.html").write_text("built")
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as busy:
         port = busy.server_address[1]
-        with pytest.raises(SystemExit) as error:
-            book.serve(port)
-    assert said(error) == f"book: port {port} is in use or not allowed; name another: make serve PORT={port + 1}"
+        message = refused(SystemExit, book.serve, port)
+    assert message == f"book: port {port} is in use or not allowed; name another: make serve PORT={port + 1}"

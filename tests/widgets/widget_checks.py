@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from refusals import refused
 
 from posembed.errors import FigureInputError
 
@@ -47,8 +48,5 @@ def rows_of(figure):
 
 def assert_refused(make, *pieces):
     """Making it is an error of figures in one line, which has these pieces."""
-    with pytest.raises(FigureInputError) as caught:
-        make()
-    message = str(caught.value)
-    assert "\n" not in message
+    message = refused(FigureInputError, make)
     assert [piece for piece in pieces if piece not in message] == []

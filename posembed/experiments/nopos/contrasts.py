@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import torch
 
 from ...data import load_corpus
 from ...encodings import schemes
 from ...errors import RunError
 from ...stats import Interval, difference
-from ..measure import GROUP
+from ..measure import GROUP, mean_between
 from ..results import RunResult
 from .plan import DROPPED, FEW_SEEDS, OTHER_LENGTHS, OTHER_RATES, PARTS, SCHEMES, SMALL
 
@@ -124,13 +123,13 @@ def loss_past(run: RunResult, first: int = 64, end: int = 256) -> float:
         >>> loss_past(RunResult(RunConfig(), {"loss_by_position": [2.0] * 4 + [3.0] * 12}, {}, "", 1.0))
         3.0
     """
-    groups = run.metrics.get("loss_by_position", [])[first // GROUP : end // GROUP]
-    if first % GROUP or end % GROUP or len(groups) < (end - first) // GROUP:
+    losses = run.metrics.get("loss_by_position", [])
+    if first % GROUP or end % GROUP or not 0 <= first < end <= len(losses) * GROUP:
         raise RunError(
             f"the run {run.config.key} has no loss at positions {first} to {end - 1} in groups of {GROUP}; "
             "choose others"
         )
-    return float(np.mean(groups))
+    return mean_between(losses, first, end)
 
 
 def rise_past(runs: Sequence[RunResult]) -> Interval:

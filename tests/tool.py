@@ -1,9 +1,9 @@
-"""Loads a tool of tools/, which are scripts and no package."""
+"""Loads a tool of tools/, or of another folder of scripts that is no package."""
 
 import importlib.util
 from pathlib import Path
 
-TOOLS = Path(__file__).resolve().parents[2] / "tools"
+TOOLS = Path(__file__).resolve().parents[1] / "tools"
 
 
 def load(name, folder=TOOLS):

@@ -1,0 +1,613 @@
+"""Answers as students write them: right ones in other words, and wrong ones by what is wrong with them."""
+
+# Functions of the key read the key's own names, so an answer brings what it changes.
+REPORT = """
+def reported(losses, plan):
+    report = {}
+    for arm in plan["arms"][1:]:
+        found = difference([losses[arm][s] for s in plan["seeds"]], [losses["nopos"][s] for s in plan["seeds"]])
+        low, high = found.low, found.high
+        report[arm] = {"mean": found.mean, "low": low, "high": high, "p": found.p}
+        report[arm]["verdict"] = verdict(low, high, plan["matters"])
+    (_, a), (_, b) = sorted((each["p"], arm) for arm, each in report.items())
+    report[a]["holm"] = min(2 * report[a]["p"], 1.0)
+    report[b]["holm"] = max(report[a]["holm"], report[b]["p"])
+    return report
+"""
+NETWORK = """
+def network(shares, values):
+    n = len(shares)
+    slopes = [(values[t] - values[t + 1]) / (shares[t] - shares[t + 1]) for t in range(n - 1)]
+    out = [slopes[t] - (slopes[t + 1] if t + 1 < n - 1 else 0) for t in range(n - 1)]
+    return torch.ones(n - 1).double(), -shares[1:], torch.stack(out), values[-1]
+"""
+FLOOR = """
+def floor(ids, hidden):
+    from collections import Counter, defaultdict
+    groups = defaultdict(Counter)
+    for text, gaps in zip(ids.tolist(), hidden.tolist()):
+        key = KEY
+        groups[key].update(t for t, gap in zip(text, gaps) if gap)
+    nats = -sum(n * math.log(n / sum(of.values())) for of in groups.values() for n in of.values())
+    return nats / float(hidden.sum())
+"""
+VISIBLE = "tuple(sorted(t for t, gap in zip(text, gaps) if not gap))"
+
+RIGHT = {
+    "q1": [
+        """
+plan = {"arms": ["nopos", "alibi", "t5"], "seeds": [11, 12, 13, 14], "measure": "loss", "matters": 0.05}
+plan["expected"] = {"alibi": "cannot tell", "t5": "too small to matter"}
+def settings(scheme, seed):
+    return dict(SIZES, scheme=scheme, seed=seed)
+""",
+        """
+plan["expected"] = dict.fromkeys(plan["arms"][1:], "higher")
+def settings(scheme, seed):
+    told = dict(SIZES)
+    told["scheme"], told["seed"] = scheme, seed
+    return told
+""",
+        """
+plan["seeds"] = list(range(3, 7))
+plan["matters"] = 0.1
+def settings(scheme, seed):
+    from dataclasses import asdict
+    return asdict(RunConfig(**SIZES, scheme=scheme, seed=seed))
+""",
+    ],
+    "q2": [
+        """
+from math import log
+loss_same, loss_even, loss_best = 1.213, 1.56, 1.386
+def frequency_loss(train_ids, test_ids, n):
+    shares = [1 + int((train_ids == k).sum()) for k in range(n)]
+    total = sum(shares)
+    return -sum(log(shares[k] / total) for k in test_ids.tolist()) / len(test_ids)
+""",
+        """
+import numpy as np
+shares = np.array([1 / 2, 1 / 4, 1 / 8, 1 / 8])
+pairs = (shares, shares), (0.25, shares), (shares, 0.25)
+loss_same, loss_even, loss_best = (float(-(p * np.log(q)).sum()) for p, q in pairs)
+def frequency_loss(train_ids, test_ids, n):
+    counts = np.bincount(train_ids.numpy(), minlength=n) + 1
+    of_test = np.bincount(test_ids.numpy(), minlength=n) / len(test_ids)
+    return float(-(of_test * np.log(counts / counts.sum())).sum())
+by_frequency = frequency_loss(corpus.train, corpus.test, len(corpus.vocabulary))
+""",
+        """
+import torch.nn.functional as F
+def frequency_loss(train_ids, test_ids, n):
+    logits = torch.log1p(torch.bincount(train_ids, minlength=n).double())
+    return F.cross_entropy(logits.expand(len(test_ids), n), test_ids)
+by_frequency = round(by_frequency, 3)
+""",
+    ],
+    "q3": [
+        """
+low_by_hand, high_by_hand, half_unpaired, seeds_wanted = -0.081, -0.005, 0.11, 12
+def paired(losses, others):
+    import numpy as np
+    both = sorted(set(losses) & set(others))
+    gaps = np.array([losses[s] for s in both]) - np.array([others[s] for s in both])
+    half = T95[len(both) - 1] * gaps.std(ddof=1) / np.sqrt(len(both))
+    return gaps.mean(), gaps.mean() - half, gaps.mean() + half
+""",
+        """
+import statistics
+a, b = [2.31, 2.42, 2.35], [2.28, 2.36, 2.31]
+s = statistics.stdev([y - x for x, y in zip(a, b)])
+low_by_hand, high_by_hand = (statistics.mean(b) - statistics.mean(a) + k * 4.303 * s / 3**0.5 for k in (-1, 1))
+half_unpaired = 2.776 * ((statistics.variance(a) + statistics.variance(b)) / 3) ** 0.5
+seeds_wanted = min(n for n in range(2, 17) if T95[n - 1] * s / n**0.5 <= 0.01)
+def paired(losses, others):
+    gaps = [loss - others[seed] for seed, loss in losses.items() if others.get(seed) is not None]
+    half = T95[len(gaps) - 1] * statistics.stdev(gaps) * len(gaps) ** -0.5
+    return [statistics.fmean(gaps), statistics.fmean(gaps) - half, statistics.fmean(gaps) + half]
+""",
+        """
+def paired(losses, others):
+    gaps = torch.tensor([losses[s] - others[s] for s in losses.keys() & others.keys()], dtype=torch.float64)
+    n, mean = len(gaps), gaps.mean()
+    error = ((gaps.square().sum() - n * mean**2).clamp(min=0) / (n - 1) / n).sqrt()
+    return float(mean), float(mean - T95[n - 1] * error), float(mean + T95[n - 1] * error)
+""",
+    ],
+    "q4": [
+        """
+holm_by_hand = {"a": 0.048, "b": 0.2, "c": 0.02, "d": 0.054, "e": 0.054}
+found_of_five, found_of_four, false_alarm = 2, 4, 0.226
+""",
+        """
+def corrected(ps):
+    out, so_far = {}, 0
+    for left, name in zip(range(len(ps), 0, -1), sorted(ps, key=ps.get)):
+        out[name] = so_far = max(so_far, min(1, left * ps[name]))
+    return out
+ps = {"a": 0.012, "b": 0.20, "c": 0.004, "d": 0.021, "e": 0.018}
+holm_by_hand = corrected(ps)
+found_of_five = sum(p < 0.05 for p in holm_by_hand.values())
+found_of_four = sum(p < 0.05 for p in corrected({k: p for k, p in ps.items() if k != "b"}).values())
+""",
+        """
+from posembed.stats import Interval, family
+ps = {"a": 0.012, "b": 0.20, "c": 0.004, "d": 0.021, "e": 0.018}
+holm_by_hand = family({k: Interval(0.0, 0.0, 0.0, 3, p) for k, p in ps.items()})["holm"].to_dict()
+false_alarm = sum(math.comb(5, k) * 0.05**k * 0.95 ** (5 - k) for k in range(1, 6))
+""",
+    ],
+    "q5": [
+        # Runs of its own, with another arm, in another way.
+        REPORT
+        + """
+plan = {"arms": ["nopos", "rope", "alibi"], "seeds": [5, 6, 7], "measure": "loss", "matters": 0.03}
+losses = {arm: {} for arm in plan["arms"]}
+for seed in plan["seeds"]:
+    for arm in plan["arms"]:
+        config = RunConfig(**settings(arm, seed) | {"steps": 60})
+        losses[arm][seed] = train(config).metrics["loss"]
+report = reported(losses, plan)
+""",
+        # Nothing can be told of either.
+        REPORT
+        + """
+def verdict(low, high, matters):
+    if max(-low, high) < matters: return "too small to matter"
+    if low <= 0 <= high: return "cannot tell"
+    return "lower" if low < 0 else "higher"
+losses = {"nopos": {1: 2.41, 2: 2.42, 3: 2.45}, "learned": {1: 2.421, 2: 2.411, 3: 2.44}}
+losses["rope"] = {1: 2.37, 2: 2.47, 3: 2.39}
+report = reported(losses, plan)
+assert {each["verdict"] for each in report.values()} == {"cannot tell"}
+""",
+        # One is too small to matter, one is worse; and seeds stand in another order.
+        REPORT
+        + """
+def verdict(low, high, matters):
+    if abs(low) < matters and abs(high) < matters:
+        return "too small to matter"
+    elif low > 0:
+        return "higher"
+    elif high < 0:
+        return "lower"
+    else:
+        return "cannot tell"
+plan["matters"] = 0.05
+losses = {"nopos": {1: 2.41, 2: 2.42, 3: 2.45}, "rope": {3: 2.455, 1: 2.413, 2: 2.421}}
+losses["learned"] = {2: 2.63, 1: 2.60, 3: 2.66}
+report = reported(losses, plan)
+assert [report[arm]["verdict"] for arm in ("rope", "learned")] == ["too small to matter", "higher"]
+""",
+    ],
+    "q6": [
+        """
+def constant_error(n): return (n**2 // 4) / n
+def probe_error(fit, test, squares):
+    import numpy as np
+    def rows(states):
+        flat = states.numpy().astype(np.float64).reshape(-1, states.shape[-1])
+        flat = np.hstack([flat, flat**2]) if squares else flat
+        return np.column_stack([np.ones(len(flat)), flat])
+    weights = np.linalg.pinv(rows(fit)) @ np.tile(np.arange(fit.shape[1]), len(fit))
+    return np.abs(rows(test) @ weights - np.tile(np.arange(test.shape[1]), len(test))).mean()
+""",
+        """
+def constant_error(n): return sum(abs(i - n // 2) for i in range(n)) / n
+def probe_error(fit, test, squares):
+    if squares:
+        fit, test = (torch.cat([each, each**2], dim=-1) for each in (fit, test))
+    centre, scale = fit.mean((0, 1)), fit.std((0, 1)) + 1e-6
+    x, z = (((each - centre) / scale).double().flatten(0, 1) for each in (fit, test))
+    y = torch.arange(fit.shape[1]).double().repeat(len(fit))
+    w = torch.linalg.solve(x.T @ x + 1e-6 * torch.eye(x.shape[1]), x.T @ (y - y.mean()))
+    right = torch.arange(test.shape[1]).repeat(len(test))
+    return (z @ w + y.mean() - right).abs().mean().item()
+""",
+        """
+def constant_error(n):
+    positions = torch.arange(n).double()
+    return float((positions - positions.median()).abs().mean())
+def probe_error(fit, test, squares):
+    from sklearn.linear_model import LinearRegression
+    def of(states):
+        x = states.reshape(-1, states.shape[2]).double()
+        x = torch.hstack([x, x.square()]) if squares else x
+        return x.numpy(), [p for _ in range(states.shape[0]) for p in range(states.shape[1])]
+    x, y = of(fit)
+    z, right = of(test)
+    guesses = LinearRegression().fit(x, y).predict(z)
+    return sum(abs(guess - p) for guess, p in zip(guesses, right)) / len(right)
+change = [round(each, 4) for each in change]
+""",
+    ],
+    "q7": [
+        """
+alike, variance_5, limit, as_even, spread, four_off = 0.5, 0.3125, 0.25, 3.2, 0.25, 16
+""",
+        """
+alike = (9 / 36) ** 0.5
+variance_5 = sum(w**2 for w in [0.5] + [0.125] * 4)
+limit, as_even, spread = 1 / 4, 1 / variance_5, (2 / 32) ** 0.5
+four_off = min(t for t in range(1, 99) if t * spread >= 4)
+""",
+        """
+random = torch.Generator().manual_seed(0)
+squares = torch.randn(400_000, 32, generator=random).square().mean(dim=1)
+spread = round(float(squares.std() / squares.mean()), 2)
+""",
+    ],
+    "q8": [
+        NETWORK,
+        """
+def network(shares, values):
+    x = shares.double()
+    b = -x[1:]
+    system = (x[:-1, None] + b).relu()
+    out = torch.linalg.solve(system, values.double()[:-1] - values.double()[-1])
+    return torch.ones(len(b)).double(), b, out, values[-1:].double()
+bends, at_four, read_at_2, read_at_7 = [1.0, -6.0, 8.0], 1.0, 1.5, 3.0
+""",
+        # Scaled so that a bend lies where the unit's input is 1, and one unit that is never used.
+        """
+def network(shares, values):
+    w, out, so_far = [], [], 0.0
+    for t in range(len(shares) - 2, -1, -1):
+        slope = float((values[t] - values[t + 1]) / (shares[t] - shares[t + 1]))
+        w.append(1 / float(shares[t + 1]))
+        out.append((slope - so_far) * float(shares[t + 1]))
+        so_far = slope
+    w, out = (torch.tensor([*each, 0.0], dtype=torch.float64) for each in (w, out))
+    return w, torch.full((len(w),), -1.0).double(), out, torch.tensor(float(values[-1]))
+""",
+    ],
+    "q9": [
+        FLOOR.replace("KEY", VISIBLE),
+        """
+rows, least, without, by_shares = 3, 0.637, 0.477, 0.562
+same_everywhere = {name: "learned" not in name and "sinusoidal" not in name for name in same_everywhere}
+def floor(ids, hidden):
+    n = int(ids.max()) + 1
+    picks = (ids[..., None] == torch.arange(n)).double()
+    seen, gone = ((picks * mask[..., None]).sum(1) for mask in (~hidden, hidden))
+    _, group = seen.unique(dim=0, return_inverse=True)
+    counts = torch.zeros(int(group.max()) + 1, n).double().index_add(0, group, gone)
+    shares = counts / counts.sum(1, keepdim=True).clamp(min=1)
+    return -float(torch.xlogy(counts, shares).sum() / hidden.sum())
+""",
+        """
+def floor(ids, hidden):
+    keys = [str(sorted(text[~gaps].tolist())) for text, gaps in zip(ids, hidden)]
+    total = torch.zeros(())
+    for key in set(keys):
+        of = torch.cat([ids[i][hidden[i]] for i, each in enumerate(keys) if each == key])
+        if len(of):
+            counts = of.unique(return_counts=True)[1].float()
+            total = total + len(of) * torch.distributions.Categorical(counts / counts.sum()).entropy()
+    return total / hidden.sum()
+""",
+    ],
+}
+
+WRONG = {
+    "q1": {
+        "the seed that chose the rate": "plan['seeds'] = [0, 1, 2]",
+        "one seed": "plan['seeds'] = [1]",
+        "a seed three times": "plan['seeds'] = [4, 4, 4]",
+        "the text that chose the rate": "plan['measure'] = 'validation_loss'",
+        "the training loss": "plan['measure'] = 'curve'",
+        "two arms": "plan['arms'], plan['expected'] = ['nopos', 'rope'], {'rope': 'lower'}",
+        "seeds of their own for each arm": """
+def settings(scheme, seed):
+    return SIZES | {"scheme": scheme, "seed": seed + 10 * len(scheme)}
+""",
+        "one seed for all runs": """
+def settings(scheme, seed):
+    return SIZES | {"scheme": scheme, "seed": 1}
+""",
+        "more steps for one arm": """
+def settings(scheme, seed):
+    return SIZES | {"scheme": scheme, "seed": seed, "steps": 150 if scheme == "nopos" else 200}
+""",
+        "a learning rate for each arm": """
+def settings(scheme, seed):
+    rates = {"nopos": 0.01, "learned": 0.03}
+    return SIZES | {"scheme": scheme, "seed": seed, "learning_rate": rates.get(scheme, 0.01)}
+""",
+        "the scheme ignored": """
+def settings(scheme, seed):
+    return SIZES | {"scheme": "rope", "seed": seed}
+""",
+        "nothing given back": "def settings(scheme, seed): print(SIZES | {'scheme': scheme, 'seed': seed})",
+    },
+    "q2": {
+        "bits": """
+loss_same, loss_even, loss_best = 1.75, 2.25, 2
+def frequency_loss(train_ids, test_ids, n):
+    counts = torch.bincount(train_ids, minlength=n).double() + 1
+    return float(-(counts / counts.sum()).log2()[test_ids].mean())
+""",
+        "the test text's own shares": """
+def frequency_loss(train_ids, test_ids, n):
+    counts = torch.bincount(test_ids, minlength=n).double() + 1
+    return float(-(counts / counts.sum()).log()[test_ids].mean())
+""",
+        "the entropy of the training text": """
+def frequency_loss(train_ids, test_ids, n):
+    shares = (torch.bincount(train_ids, minlength=n).double() + 1) / (len(train_ids) + n)
+    return float(-(shares * shares.log()).sum())
+""",
+        "the mean over kinds": """
+def frequency_loss(train_ids, test_ids, n):
+    counts = torch.bincount(train_ids, minlength=n).double() + 1
+    return float(-(counts / counts.sum()).log().mean())
+""",
+        "the sum": """
+def frequency_loss(train_ids, test_ids, n):
+    counts = torch.bincount(train_ids, minlength=n).double() + 1
+    return float(-(counts / counts.sum()).log()[test_ids].sum())
+""",
+        "nothing added": """
+def frequency_loss(train_ids, test_ids, n):
+    counts = torch.bincount(train_ids, minlength=n).double()
+    return float(-(counts / counts.sum()).log()[test_ids].mean())
+""",
+        "one added to the sum alone": """
+def frequency_loss(train_ids, test_ids, n):
+    counts = torch.bincount(train_ids, minlength=n).double() + 1
+    return float(-(counts / (len(train_ids) + 1)).log()[test_ids].mean())
+""",
+        "the even text guessed best": "loss_even = loss_best",
+        "the two texts exchanged": "loss_even, loss_best = loss_best, loss_even",
+        "the corpus's texts exchanged": "by_frequency = frequency_loss(corpus.test, corpus.train, 83)",
+        "another text": "by_frequency = frequency_loss(corpus.train, corpus.validation, 83)",
+    },
+    "q3": {
+        "n below the fraction": """
+low_by_hand, high_by_hand = -0.0743, -0.0124
+def paired(losses, others):
+    gaps = [losses[s] - others[s] for s in losses if s in others]
+    n, mean = len(gaps), sum(gaps) / len(gaps)
+    half = T95[n - 1] * (sum((g - mean) ** 2 for g in gaps) / n / n) ** 0.5
+    return mean, mean - half, mean + half
+""",
+        "1.96 for t": """
+def paired(losses, others):
+    gaps = torch.tensor([losses[s] - others[s] for s in losses if s in others]).double()
+    mean, half = float(gaps.mean()), 1.96 * float(gaps.std()) / len(gaps) ** 0.5
+    return mean, mean - half, mean + half
+""",
+        "the standard deviation for that of a mean": """
+def paired(losses, others):
+    gaps = torch.tensor([losses[s] - others[s] for s in losses if s in others]).double()
+    mean, half = float(gaps.mean()), T95[len(gaps) - 1] * float(gaps.std())
+    return mean, mean - half, mean + half
+""",
+        "t of n degrees of freedom": """
+def paired(losses, others):
+    gaps = torch.tensor([losses[s] - others[s] for s in losses if s in others]).double()
+    mean, half = float(gaps.mean()), T95[len(gaps)] * float(gaps.std()) / len(gaps) ** 0.5
+    return mean, mean - half, mean + half
+""",
+        "paired as they stand": """
+def paired(losses, others):
+    gaps = torch.tensor([a - b for a, b in zip(losses.values(), others.values())]).double()
+    mean, half = float(gaps.mean()), T95[len(gaps) - 1] * float(gaps.std()) / len(gaps) ** 0.5
+    return mean, mean - half, mean + half
+""",
+        "not paired": """
+def paired(losses, others):
+    both = losses.keys() & others.keys()
+    a, b = (torch.tensor([each[s] for s in both]).double() for each in (losses, others))
+    mean, half = float(a.mean() - b.mean()), T95[2 * len(a) - 2] * float((a.var() + b.var()) / len(a)) ** 0.5
+    return mean, mean - half, mean + half
+""",
+        "the other way round": """
+def paired(losses, others):
+    gaps = torch.tensor([others[s] - losses[s] for s in losses if s in others]).double()
+    mean, half = float(gaps.mean()), T95[len(gaps) - 1] * float(gaps.std()) / len(gaps) ** 0.5
+    return mean, mean - half, mean + half
+""",
+        "a seed that both must have": """
+def paired(losses, others):
+    gaps = torch.tensor([losses[s] - others[s] for s in others]).double()
+    mean, half = float(gaps.mean()), T95[len(gaps) - 1] * float(gaps.std()) / len(gaps) ** 0.5
+    return mean, mean - half, mean + half
+""",
+        "A minus B": "low_by_hand, high_by_hand = 0.0054, 0.0813",
+        "the whole width": "half_unpaired = 0.2205",
+        "2 s / sqrt(n)": "seeds_wanted = 10",
+        "one seed too few": "seeds_wanted = 11",
+    },
+    "q4": {
+        "Bonferroni": "holm_by_hand, found_of_five = {'a': 0.06, 'b': 1.0, 'c': 0.02, 'd': 0.105, 'e': 0.09}, 1",
+        "no running maximum": "holm_by_hand = holm_by_hand | {'d': 0.042}",
+        "found by it": "found_of_five = 3",
+        "from the largest on": "holm_by_hand = {'a': 0.024, 'b': 1.0, 'c': 0.004, 'd': 0.084, 'e': 0.054}",
+        "nothing corrected": "holm_by_hand = {'a': 0.012, 'b': 0.20, 'c': 0.004, 'd': 0.021, 'e': 0.018}",
+        "what is left out changes nothing": "found_of_four = 2",
+        "chances added up": "false_alarm = 0.25",
+        "one comparison": "false_alarm = 0.05",
+    },
+    "q5": {
+        "zero not looked at": """
+def verdict(low, high, matters):
+    if -matters < low and high < matters: return "too small to matter"
+    return "lower" if low + high < 0 else "higher"
+""",
+        "no difference, where one cannot tell": """
+def verdict(low, high, matters):
+    if low <= 0 <= high: return "too small to matter"
+    return "lower" if high < 0 else "higher"
+""",
+        "what matters not looked at": """
+def verdict(low, high, matters):
+    return "lower" if high < 0 else "higher" if low > 0 else "cannot tell"
+""",
+        "one side is enough": """
+def verdict(low, high, matters):
+    if high < 0: return "lower"
+    if low > 0: return "higher"
+    return "too small to matter" if -matters < low and high < matters else "cannot tell"
+""",
+        "the mean must matter": """
+def verdict(low, high, matters):
+    mean = (low + high) / 2
+    if abs(mean) < matters: return "too small to matter"
+    return "lower" if high < 0 else "higher" if low > 0 else "cannot tell"
+""",
+        "an end at zero counts": """
+def verdict(low, high, matters):
+    if -matters < low and high < matters: return "too small to matter"
+    return "lower" if high <= 0 else "higher" if low >= 0 else "cannot tell"
+""",
+        "the verdict that was expected": """
+report = {arm: each | {"verdict": plan["expected"][arm]} for arm, each in report.items()}
+""",
+        "the best seed of each": """
+losses = {arm: {min(runs, key=runs.get): min(runs.values())} for arm, runs in losses.items()}
+""",
+        "one seed left out of the report": """
+seeds = plan["seeds"][:2]
+found = difference([losses["rope"][s] for s in seeds], [losses["nopos"][s] for s in seeds])
+report["rope"] = report["rope"] | {"mean": found.mean, "low": found.low, "high": found.high}
+""",
+        "nopos minus the others": """
+report = {
+    arm: each | {"mean": -each["mean"], "low": -each["high"], "high": -each["low"]} for arm, each in report.items()
+}
+""",
+        "one comparison left out": "report.pop('learned')",
+        "not corrected": "report = {arm: each | {'holm': each['p']} for arm, each in report.items()}",
+        "an arm that was not planned": "losses['alibi'] = {1: 2.4, 2: 2.41, 3: 2.42}",
+        "a model that learned nothing": "losses['nopos'] = {1: 3.3, 2: 3.31, 3: 3.32}",
+        "perplexities": "losses = {arm: {s: math.exp(x) for s, x in runs.items()} for arm, runs in losses.items()}",
+        "the seed was not used": "losses = {arm: dict.fromkeys(runs, 2.4) for arm, runs in losses.items()}",
+        "not paired": """
+from scipy.stats import ttest_ind
+a, b = (list(losses[arm].values()) for arm in ("rope", "nopos"))
+low, high = map(float, ttest_ind(a, b).confidence_interval())
+report["rope"] = report["rope"] | {"low": low, "high": high, "verdict": verdict(low, high, plan["matters"])}
+""",
+    },
+    "q6": {
+        "the random guess": "def constant_error(n): return (n**2 - 1) / (3 * n)",
+        "even n alone": "def constant_error(n): return 0 if n == 1 else n / 4",
+        "the first position guessed": "def constant_error(n): return (n - 1) / 2",
+        "tested on what it was fitted to": """
+def probe_error(fit, test, squares):
+    x = fit.flatten(0, 1).double()
+    x = torch.cat([x, x**2] if squares else [x], 1)
+    x = torch.cat([x, torch.ones(len(x), 1)], 1)
+    y = torch.arange(fit.shape[1]).double().repeat(len(fit))
+    return float((x @ torch.linalg.lstsq(x, y[:, None]).solution - y[:, None]).abs().mean())
+""",
+        "fitted to what it is tested on": """
+key_probe = probe_error
+def probe_error(fit, test, squares): return key_probe(test, test, squares)
+""",
+        "no constant": """
+def probe_error(fit, test, squares):
+    x, z = (each.flatten(0, 1).double() for each in (fit, test))
+    x, z = (torch.cat([each, each**2], 1) if squares else each for each in (x, z))
+    y = torch.arange(fit.shape[1]).double()
+    w = torch.linalg.lstsq(x, y.repeat(len(fit))[:, None]).solution
+    return float(((z @ w)[:, 0] - y.repeat(len(test))).abs().mean())
+""",
+        "labels in the wrong order": """
+def probe_error(fit, test, squares):
+    x, z = (each.flatten(0, 1).double() for each in (fit, test))
+    x, z = (torch.cat([*([each, each**2] if squares else [each]), torch.ones(len(each), 1)], 1) for each in (x, z))
+    y = torch.arange(fit.shape[1]).double()
+    w = torch.linalg.lstsq(x, y.repeat_interleave(len(fit))[:, None]).solution
+    return float(((z @ w)[:, 0] - y.repeat_interleave(len(test))).abs().mean())
+""",
+        "squares alone": """
+def probe_error(fit, test, squares):
+    x, z = (each.flatten(0, 1).double() for each in (fit, test))
+    x, z = (torch.cat([each**2 if squares else each, torch.ones(len(each), 1)], 1) for each in (x, z))
+    y = torch.arange(fit.shape[1]).double()
+    w = torch.linalg.lstsq(x, y.repeat(len(fit))[:, None]).solution
+    return float(((z @ w)[:, 0] - y.repeat(len(test))).abs().mean())
+""",
+        "squares left out": """
+key_probe = probe_error
+def probe_error(fit, test, squares): return key_probe(fit, test, False)
+""",
+        "squared errors": """
+key_probe = probe_error
+def probe_error(fit, test, squares): return key_probe(fit, test, squares) ** 2
+""",
+        "nothing leaks": "leaks = dict.fromkeys(leaks, False)",
+        "everything leaks": "leaks = dict.fromkeys(leaks, True)",
+        "one seed": "errors = {name: {1: of[1]} for name, of in errors.items()}",
+        "without layer 0": "errors = {name: {s: e[1:] for s, e in of.items()} for name, of in errors.items()}",
+        "the same model three times": "errors = {name: errors['trained'] for name in errors}",
+        "the other way round": "change = [-change[0], -change[2], -change[1]]",
+        "the last layer in place of the lowest": """
+change = paired(*({s: e[2] + 0.1 * s for s, e in errors[name].items()} for name in ("trained", "both ways")))
+""",
+    },
+    "q7": {
+        "not the root": "alike = 0.25",
+        "weights, not their squares": "variance_5 = 0.75",
+        "an even mean": "variance_5, as_even = 0.2, 5",
+        "nothing is left": "limit = 0",
+        "the half itself": "limit = 0.5 - 0.3",
+        "the standard deviation": "as_even = 1 / 0.3125**0.5",
+        "the variance for the standard deviation": "spread = 0.0625",
+        "of one channel": "spread = 2**0.5",
+        "twice as far": "four_off = 32",
+    },
+    "q8": {
+        "slopes, not bends": NETWORK.replace("(slopes[t + 1] if t + 1 < n - 1 else 0)", "0"),
+        "bends at the upper ends": NETWORK.replace("-shares[1:]", "-shares[:-1]"),
+        "the bias forgotten": NETWORK.replace("values[-1]\n", "torch.zeros(()).double()\n"),
+        "the first value as bias": NETWORK.replace("values[-1]\n", "values[0]\n"),
+        "counting, whatever is asked": """
+def network(shares, values):
+    n = len(shares)
+    out = torch.full((n - 1,), 2.0).double()
+    out[-1] = 1 - n
+    return torch.arange(2, n + 1).double(), -torch.ones(n - 1).double(), out, torch.tensor(float(n))
+""",
+        "even shares taken for granted": """
+key_network = network
+def network(shares, values): return key_network(1 / torch.arange(1.0, len(shares) + 1), values)
+""",
+        "it goes on below the last": NETWORK.replace(
+            "-shares[1:]", "torch.cat([-shares[1:-1], 0 * shares[:1]])"
+        ).replace("values[-1]\n", "values[-1] - slopes[-1] * shares[-1]\n"),
+        "as many units as one likes": """
+key_network = network
+def network(shares, values):
+    w, b, out, bias = key_network(shares, values)
+    return w.repeat(3), b.repeat(3), out.repeat(3) / 3, bias
+""",
+        "slopes for bends on paper": "bends = (1, -6, 2)",
+        "the fourth is even": "at_four = 0",
+        "the head start overlooked": "read_at_2, read_at_7 = 2, 7",
+        "the inverse of the share": "read_at_2 = 4 / 3",
+    },
+    "q9": {
+        "each place a row": "rows = 8",
+        "hidden places differ": "rows = 5",
+        "bits": "least = 0.9183",
+        "no better than even": "least = math.log(2)",
+        "counts not used": "without = by_shares",
+        "the order used": "without = 0",
+        "without the weight of its texts": "without = least",
+        "one guess for all texts": FLOOR.replace("KEY", "None"),
+        "a guess for each text": FLOOR.replace("KEY", "len(groups)"),
+        "the order kept": FLOOR.replace("KEY", VISIBLE.replace("sorted(", "[").replace("gap))", "gap])")),
+        "where it is hidden": FLOOR.replace("KEY", "tuple(-1 if gap else t for t, gap in zip(text, gaps))"),
+        "a set in place of counts": FLOOR.replace("KEY", VISIBLE.replace("sorted(", "set(")),
+        "what is hidden is told": FLOOR.replace("KEY", "tuple(sorted(text))"),
+        "in bits": FLOOR.replace("KEY", VISIBLE).replace("math.log(", "math.log2("),
+        "a sum": FLOOR.replace("KEY", VISIBLE).replace(" / float(hidden.sum())", ""),
+        "a mean over texts": FLOOR.replace("KEY", VISIBLE).replace("float(hidden.sum())", "len(ids)"),
+        "RoPE thought to mark places": "same_everywhere['both ways, rope'] = False",
+        "the mask thought to be enough": "same_everywhere['causal, nopos'] = False",
+        "a table thought to do nothing": "same_everywhere['both ways, learned'] = True",
+    },
+}

@@ -1,0 +1,229 @@
+"""`make grade` on a folder of honest and hostile notebooks: every one gets its row, and none harms another."""
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+from tool import TOOLS, load
+
+ROOT = TOOLS.parent
+NAME, MOST = "order-and-lookup", 30
+GRADE = [sys.executable, ROOT / "course" / "grading" / "grade.py"]
+LIMIT = 40
+TRIAL = ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "true"]
+needs_bubblewrap = pytest.mark.skipif(
+    not shutil.which("bwrap") or subprocess.run(TRIAL, capture_output=True).returncode != 0,
+    reason="needs bubblewrap, where it may make namespaces",
+)
+
+# What a cell does before the answers, the points that are left, and what the row says of it.
+HOSTILE = {
+    "loops": ("while True: pass", MOST, "cell 2: took more than 10 s"),
+    "exits": ("import os; os._exit(0)", 0, "the notebook ended its own process"),
+    "prints": ("for _ in range(10**6): print('x' * 1000)", MOST, ""),
+    "forks": ("import os, time\nfor _ in range(7): os.fork()\ntime.sleep(9)", MOST, "cell 2: PermissionError"),
+    "fills the disk": ("open('full', 'wb').write(bytes(2**29))", MOST, "No space left on device"),
+    "takes memory": ("x = b'x' * 2**35", MOST, "cell 2: MemoryError"),
+    "deletes": (
+        "import shutil; shutil.rmtree('{folder}', ignore_errors=True); shutil.rmtree('/usr')",
+        MOST,
+        "cell 2: ",
+    ),
+    "reads the tests": ("open('{graders}/{name}/tests/q3.py').read()", MOST, "No such file or directory"),
+    "opens a socket": ("import socket; socket.create_connection(('127.0.0.1', 80))", MOST, "cell 2: "),
+    "leaves a process": ("import subprocess; subprocess.Popen(['sleep', '4321'])", MOST, "cell 2: PermissionError"),
+    "starts threads": (
+        "import threading, time\nfor _ in range(200): threading.Thread(target=time.sleep, args=(60,)).start()",
+        MOST,
+        "",
+    ),
+    "answers with something else": ("import json; json.dumps = lambda *_, **__: '[]'", 0, "it wrote something"),
+    "gives back too much": ("import json; json.dumps = lambda _: 'x' * 2**27", 0, "gave back more than 64 MB"),
+    "kills its parents": ("import os\nfor pid in (os.getppid(), 1): os.kill(pid, 9)", None, ""),
+    "raises nonsense": ("raise ValueError('=1+1\\n\\ud800,\"')", MOST, "cell 2: ValueError"),
+}
+# These give no answers, and would like points for it.
+FORGED = {
+    "patches": "import torch, otter\ntorch.allclose = lambda *_, **__: True\notter.Notebook = None",
+    "writes scores": """
+import os
+for fd in range(64):
+    try: os.write(fd, b'{"value": true}\\n')
+    except OSError: pass
+""",
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The course with the first assignment, and its two notebooks as dictionaries."""
+    out = tmp_path_factory.mktemp("course")
+    load("course").make(ROOT / "course" / NAME, out, "a seed for tests")
+    key, untouched = (json.loads((out / who / NAME / f"{NAME}.ipynb").read_text()) for who in ("graders", "students"))
+    return out / "graders", key, untouched
+
+
+def write(folder, name, notebook, cell=None, **changes):
+    notebook = json.loads(json.dumps(notebook))
+    if cell is not None:
+        notebook["cells"].insert(1, {"cell_type": "code", "source": cell, "metadata": {}, "outputs": []})
+    notebook["metadata"]["posembed"] |= changes
+    path = folder / f"{name}.ipynb"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(notebook))
+    return path
+
+
+def grade(folder, graders, out, *options, environment):
+    return subprocess.run(
+        [*GRADE, folder, "--course", graders, "--out", out, "--seconds", str(LIMIT), *options],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=900,
+    )
+
+
+def rows_of(out):
+    with (out / "grades.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.slow
+@needs_bubblewrap
+def test_honest_and_hostile_notebooks_each_get_their_row(made, tmp_path, fresh_environment):
+    graders, key, untouched = made
+    folder, out = tmp_path / "submissions", tmp_path / "grades"
+    folder.mkdir()
+    names = {"folder": folder, "graders": graders, "name": NAME}
+    for name, (cell, _, _) in HOSTILE.items():
+        for word, value in names.items():
+            cell = cell.replace(f"{{{word}}}", str(value))
+        write(folder, name, key, cell)
+    for name, cell in FORGED.items():
+        write(folder, name, untouched, cell)
+    write(folder, "right", key)
+    write(folder, '=1+1,"\n', key)
+    before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
+    start = time.monotonic()
+    done = grade(folder, graders, out, environment=fresh_environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = {row["student"]: row for row in rows_of(out)}
+    assert len(rows) == len(HOSTILE) + len(FORGED) + 2
+    surprises = {}
+    for name, (_, points, reason) in HOSTILE.items():
+        row = rows[name]
+        if float(row["score"]) not in ([points] if points is not None else [0, MOST]) or reason not in row["reason"]:
+            surprises[name] = row
+    surprises |= {name: rows[name] for name in FORGED if float(rows[name]["score"])}
+    surprises |= {name: rows[name] for name in ("right", "'=1+1,\"\\n") if rows[name]["score"] != f"{MOST}"}
+    assert not surprises
+    # Nothing was written outside, nothing goes on, and the same again gives the same.
+    assert {path.name: path.stat().st_mtime_ns for path in folder.iterdir()} == before
+    assert not [each for each in psutil.process_iter(["cmdline"]) if each.info["cmdline"] == ["sleep", "4321"]]
+    assert time.monotonic() - start < 600
+
+
+@pytest.mark.slow
+@needs_bubblewrap
+def test_what_cannot_be_graded_has_a_row_that_says_why(made, tmp_path, fresh_environment):
+    graders, key, _ = made
+    folder, out = tmp_path / "submissions", tmp_path / "grades"
+    folder.mkdir()
+    right = write(folder, "right", key)
+    for name in ("cleo", "twice"):
+        write(folder / name, "a", key)
+    write(folder / "twice", "b", key)
+    write(folder, "other", key, assignment="unlabelled-museum")
+    write(folder, "last year", key, course="0123456789ab")
+    (folder / "half.ipynb").write_text(right.read_text()[:500])
+    (folder / "deep.ipynb").write_text("[" * 100_000)
+    (folder / "text.ipynb").write_bytes(b"\xff\xfe not a notebook")
+    (folder / "essay.pdf").write_bytes(b"%PDF")
+    (folder / "empty").mkdir()
+    (folder / "link.ipynb").symlink_to(right)
+    os.mkfifo(folder / "pipe.ipynb")
+    for _ in range(2):
+        done = grade(folder, graders, out, environment=fresh_environment)
+        assert done.returncode == 0, done.stdout + done.stderr
+    found = {row["file"]: (row["score"], row["reason"]) for row in rows_of(out)}
+    partly = ("0", "it is no notebook, or only a part of one")
+    no_file, two = ("0", "it is no plain file"), "one of 2 submissions of this student, each graded"
+    assert found == {
+        "right.ipynb": ("30", ""),
+        "cleo/a.ipynb": ("30", ""),
+        "twice/a.ipynb": ("30", two),
+        "twice/b.ipynb": ("30", two),
+        "other.ipynb": ("0", f"it is of 'unlabelled-museum', not of '{NAME}'"),
+        "last year.ipynb": ("0", "it was made for another course: its seed is not this one's"),
+        **dict.fromkeys(("half.ipynb", "deep.ipynb", "text.ipynb"), partly),
+        "essay.pdf": ("0", "it is no notebook; ask for the .ipynb file"),
+        "empty": ("0", "there is no notebook in it"),
+        **dict.fromkeys(("link.ipynb", "pipe.ipynb"), no_file),
+    }
+    # The same again left the same files; what an instructor wrote into the table is kept.
+    assert len(list(out.iterdir())) == len(found) + 1
+    (out / "grades.csv").write_bytes(b"m\xefne")
+    assert grade(folder, graders, out, environment=fresh_environment).returncode == 0
+    assert (out / "grades.1.csv").read_bytes() == b"m\xefne" and len(rows_of(out)) == len(found)
+
+
+TEST = """
+from otter.test_files import test_case
+
+name, points = "q1", 1
+
+@test_case(points=1)
+def test_x(x):
+    import os
+    while x == "loop":
+        pass
+    if x == "kill":
+        os.kill(os.getpid(), 9)
+    assert x == "right"
+"""
+
+
+@pytest.mark.slow
+def test_an_answer_that_a_test_does_not_survive_costs_its_own_row_alone(tmp_path, fresh_environment):
+    (tmp_path / "graders" / "one" / "tests").mkdir(parents=True)
+    (tmp_path / "graders" / "one" / "tests" / "q1.py").write_text(TEST)
+    about = {"title": "One", "course": "c", "questions": [{"name": "q1", "points": 1, "manual": False}]}
+    (tmp_path / "graders" / "one" / "assignment.json").write_text(json.dumps(about))
+    notebook = {"cells": [], "metadata": {"posembed": {"assignment": "one", "course": "c"}}, "nbformat": 4}
+    for name in ("kill", "loop", "right", "wrong"):
+        write(tmp_path / "submissions", name, notebook, f"x = {name!r}")
+    options = [tmp_path / "graders", tmp_path / "out", "--unsafe", "--seconds", "8"]
+    done = grade(tmp_path / "submissions", *options, environment=fresh_environment)
+    assert done.returncode == 0, done.stderr
+    assert {row["student"]: (row["score"], row["reason"]) for row in rows_of(tmp_path / "out")} == {
+        "kill": ("0", "its answers brought the grader's own process down"),
+        "loop": ("0", "its answers kept the tests busy for more than 16 s"),
+        "right": ("1", ""),
+        "wrong": ("0", ""),
+    }
+
+
+@pytest.mark.bad_input
+def test_what_cannot_be_done_is_said_in_one_line(made, tmp_path, fresh_environment):
+    graders, key, _ = made
+    write(tmp_path / "some", "right", key)
+    (tmp_path / "none").mkdir()
+    (tmp_path / "file").touch()
+    for folder, course, out, path, line in (
+        ("missing", graders, "out", None, "is no folder; name the one that holds the notebooks"),
+        ("none", graders, "out", None, "there is no notebook in"),
+        ("some", tmp_path / "not made", "out", None, "run `make course`, with the seed of this course"),
+        ("some", graders, "out", str(tmp_path), "there is no sandbox here; install bubblewrap"),
+        ("some", graders, "file", None, "name another folder: make grade OUT=folder"),
+    ):
+        environment = fresh_environment | ({"PATH": path} if path else {})
+        unsafe = ["--unsafe"] if out == "file" else []
+        done = grade(tmp_path / folder, course, tmp_path / out, *unsafe, environment=environment)
+        assert done.returncode == 1 and line in done.stderr and done.stderr.count("\n") == 1, done.stderr

@@ -1,0 +1,39 @@
+"""Where the course is made: what stood there is kept, or made again from the same seed."""
+
+import pytest
+from refusals import refused
+from tool import load
+
+
+@pytest.fixture
+def tool(tmp_path, monkeypatch):
+    """The tool, with nothing to make, which leaves the seed alone."""
+    tool = load("course")
+    monkeypatch.setattr(tool, "assignments", lambda: [])
+    monkeypatch.setattr(tool, "make", None)
+    monkeypatch.chdir(tmp_path)
+    return tool
+
+
+def make(tool, monkeypatch, *words):
+    monkeypatch.setattr("sys.argv", ["course.py", "--out", "course", *words])
+    tool.main()
+
+
+def test_a_course_is_made_again_from_its_seed_and_that_of_another_is_kept(tool, tmp_path, monkeypatch):
+    seed = tmp_path / "course" / "graders" / "seed.txt"
+    make(tool, monkeypatch)
+    drawn = seed.read_text()
+    make(tool, monkeypatch)
+    assert seed.read_text() == drawn and len(drawn.strip()) == 32
+    make(tool, monkeypatch, "--seed", "mine")
+    assert seed.read_text() == "mine\n"
+    assert (tmp_path / "course.1" / "graders" / "seed.txt").read_text() == drawn
+
+
+def test_a_folder_that_holds_something_else_is_left_alone(tool, tmp_path, monkeypatch):
+    (tmp_path / "course").mkdir()
+    (tmp_path / "course" / "thesis.txt").touch()
+    message = "course: course is there and holds no course; name another folder: --out FOLDER"
+    assert refused(SystemExit, make, tool, monkeypatch) == message
+    assert (tmp_path / "course" / "thesis.txt").exists()

@@ -1,0 +1,28 @@
+"""Slides of a chapter: what is stated and shown is there; checks, exercises, solutions and the book's marks are not."""
+
+import nbformat
+import pytest
+from refusals import refused
+from tool import TOOLS, load
+
+
+@pytest.fixture
+def tool(monkeypatch):
+    monkeypatch.syspath_prepend(TOOLS)  # as where it is run as a script
+    return load("slides")
+
+
+def test_every_chapter_makes_slides(tool):
+    for path in tool.chapters():
+        made = tool.slides(nbformat.read(path, as_version=4))
+        text = "\n".join(cell.source for cell in made.cells if cell.cell_type == "markdown")
+        code = [cell.source for cell in made.cells if cell.cell_type == "code"]
+        assert text.startswith("# ") and {cell.metadata.slideshow.slide_type for cell in made.cells} > {"slide"}
+        assert not any(mark in text for mark in (":::", "{term}", "{cite", "{prf", "<details>", "## Exercises", "\0"))
+        assert code and not any("# Holds" in cell or "answer = None" in cell for cell in code)
+
+
+def test_a_chapter_that_is_not_there_is_named(tool, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["slides.py", "why/wherefore"])
+    message = "slides: there is no chapter 'why/wherefore'; there are why/permutation"
+    assert refused(SystemExit, tool.main).startswith(message)

@@ -1,0 +1,100 @@
+"""Make slides of a chapter: its question, what opens each section, its pictures and outputs, and what to remember.
+
+Usage: python tools/slides.py CHAPTER        for instance why/permutation-equivariance
+"""
+
+import argparse
+import re
+import sys
+
+import nbformat
+from chapters import BOOK, BUILD, ROOT, chapters
+from claims import NAMED
+from nbconvert import SlidesExporter
+
+OUT = BUILD / "slides"
+CHECK = re.compile(r"\A# (?:What|The|And|In Colab)|^answer = None", re.MULTILINE)
+BOX = re.compile(r"(?s)^:::+\{(?P<kind>[\w:-]+)\} *(?P<title>[^\n]*)\n(?P<body>.*?)^:::+$", re.MULTILINE)
+SHOWN = ("prf:definition", "prf:theorem", "prf:proposition", "prf:corollary")
+MARK = "\0"
+END = re.compile(r"^## (?:Exercises|Sources)", re.MULTILINE)
+ROLES = (
+    (re.compile(r"\{term\}`([^`<]*)(?: <[^`]*>)?`"), r"\1"),
+    (re.compile(r" ?\{cite:p\}`[^`]*`"), ""),
+    (re.compile(r"\{cite:t\}`([^`]*)`"), r"*\1*"),
+    (re.compile(r"\{[\w:]+\}`([^`<]*)(?: <[^`]*>)?`"), r"\1"),
+    (re.compile(r"^\([\w-]+\)=\n", re.MULTILINE), ""),
+    (re.compile(r"(?<=\$\$) \([\w-]+\)$", re.MULTILINE), ""),
+    (re.compile(r"\[([^]]*)\]\((?!https?:)[^)]*\)"), r"\1"),
+)
+
+
+def slides(notebook):
+    """A chapter as a notebook of slides."""
+    cells, in_solution = [], False
+    for cell in notebook.cells:
+        text = cell.source
+        if cell.cell_type == "markdown":
+            if "{solution-end}" in text:
+                in_solution = False
+            elif "{solution-start}" in text:
+                in_solution = True
+            elif not in_solution:
+                cells += _of_text(text)
+        elif not in_solution and not CHECK.search(text):
+            cell.source = NAMED.sub("", text)
+            cells.append(_slide(cell, "-" if cells and cells[-1].cell_type == "markdown" else "subslide"))
+    return nbformat.v4.new_notebook(cells=cells, metadata=notebook.metadata)
+
+
+def _of_text(text):
+    """A slide for each section: its heading and its first paragraph; and boxes that state something."""
+    text = END.split(text)[0]
+    text = BOX.sub(lambda box: f"\n\n**{box['title']}.** {_body(box)}\n\n" if box["kind"] in SHOWN else "\n\n", text)
+    for pattern, plain in ROLES:
+        text = pattern.sub(plain, text)
+    for section in re.split(r"(?m)^(?=#{1,2} )", text):
+        if section.startswith("#"):
+            # What to remember is a list, and the whole of it.
+            whole = section.startswith("## What to remember")
+            parts = [part for part in section.split("\n\n") if part.strip()]
+            shown = section.partition("\n**Next")[0] if whole else "\n\n".join(parts[:3])
+            yield _slide(nbformat.v4.new_markdown_cell(shown), "slide")
+        else:
+            yield from (_slide(nbformat.v4.new_markdown_cell(part), "subslide") for part in _stated(section))
+
+
+def _body(box):
+    # Its paragraphs stay together: a mark stands for the empty lines between them.
+    return re.sub(r"(?m)^:[\w-]+:.*\n", "", box["body"]).strip().replace("\n\n", MARK)
+
+
+def _stated(text):
+    """Paragraphs that begin in bold: definitions, and what the text itself puts in front."""
+    return [part for part in text.split("\n\n") if part.startswith("**")]
+
+
+def _slide(cell, kind):
+    cell.source = cell.source.replace(MARK, "\n\n")
+    cell.metadata["slideshow"] = {"slide_type": kind}
+    return cell
+
+
+def main():
+    """Read the command line and write the slides."""
+    parser = argparse.ArgumentParser(description="Make slides of a chapter.")
+    parser.add_argument("chapter", help="such as why/permutation-equivariance")
+    chapter = parser.parse_args().chapter.removesuffix(".ipynb").removeprefix("book/")
+    path = BOOK / f"{chapter}.ipynb"
+    if path not in chapters():
+        known = ", ".join(each.relative_to(BOOK).with_suffix("").as_posix() for each in chapters())
+        sys.exit(f"slides: there is no chapter {chapter!r}; there are {known}")
+    page, _ = SlidesExporter().from_notebook_node(slides(nbformat.read(path, as_version=4)))
+    OUT.mkdir(parents=True, exist_ok=True)
+    target = OUT / f"{path.stem}.html"
+    target.write_text(page, encoding="utf-8")
+    print(f"slides: {target.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    main()
