@@ -110,7 +110,7 @@ def result(config, loss):
 @pytest.mark.parametrize(
     ("name", "preset", "message"),
     [
-        ("glue", "cpu", "there is no study 'glue'; choose among nopos, encodings, trained-tables"),
+        ("glue", "cpu", "there is no study 'glue'; choose among nopos, encodings, starts, trained-tables"),
         ("nopos", "paper", "the study 'nopos' has no preset 'paper'; choose among smoke, cpu"),
     ],
 )

@@ -30,7 +30,7 @@ from posembed.experiments import (
 from posembed.experiments.results import file_of
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
-STUDIES = ("encodings", "nopos", "smoke", "trained-tables")
+STUDIES = ("encodings", "nopos", "smoke", "starts", "trained-tables")
 TINY = {"n_layers": 1, "d_model": 8, "n_heads": 2, "length": 16}
 
 

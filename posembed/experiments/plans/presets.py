@@ -1,7 +1,7 @@
 """The studies that ``posembed grid`` knows, whole and in miniature.
 
-Their plans are those of `posembed.experiments.encodings`, `posembed.experiments.nopos` and
-`posembed.experiments.trained_tables`.
+Their plans are those of `posembed.experiments.encodings`, `posembed.experiments.nopos`, `posembed.experiments.starts`
+and `posembed.experiments.trained_tables`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...errors import RunError
-from .. import encodings, nopos, trained_tables
+from .. import encodings, nopos, starts, trained_tables
 from ..config import RunConfig
 from . import Part, Study
 
@@ -20,7 +20,7 @@ def load_study(name: str, preset: str = "cpu") -> Study:
     """Make the plan of a study.
 
     Args:
-        name: "nopos", "encodings" or "trained-tables".
+        name: "nopos", "encodings", "starts" or "trained-tables".
         preset: "smoke", minutes on one core; or "cpu", the plan itself.
 
     Raises:
@@ -45,6 +45,10 @@ def _encodings() -> Study:
 
 def _nopos() -> Study:
     return Study("nopos", "cpu", tuple(part for parts in nopos.PARTS.values() for part in parts))
+
+
+def _starts() -> Study:
+    return Study(starts.STUDY, "cpu", starts.PARTS)
 
 
 def _trained_tables() -> Study:
@@ -80,5 +84,6 @@ PRESETS = ("smoke", "cpu")
 STUDIES: dict[str, Callable[[], Study]] = {
     "nopos": _nopos,
     "encodings": _encodings,
+    starts.STUDY: _starts,
     trained_tables.STUDY: _trained_tables,
 }
