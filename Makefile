@@ -63,7 +63,7 @@ lint: setup     ## format, lint, types and the layers of the design
 chapters: setup ## run every chapter and store its outputs in the notebook (after editing one)
 	@$(RUN) tools/chapters.py execute
 
-conformance: setup ## compare every scheme with other libraries and write the page of the book
+conformance: setup ## compare the schemes that other libraries have with theirs, and write the page
 	@$(RUN) tools/conformance_page.py make
 
 results: setup  ## write the stored runs of results/ into the package (after new runs)

@@ -55,6 +55,12 @@ class EquivarianceReport:
         tolerance: the error up to which a relation counts as kept.
         n_permutations: how many permutations were tried.
         counterexample: for "neither", the worst entry; otherwise None.
+
+    Example:
+        >>> import torch
+        >>> from posembed import check_equivariance
+        >>> check_equivariance(torch.relu, torch.randn(2, 5, 8)).verdict
+        'equivariant'
     """
 
     verdict: Verdict

@@ -2,7 +2,16 @@
 
 
 class PosembedError(Exception):
-    """The base of every error that posembed raises by itself."""
+    """The base of every error that posembed raises by itself.
+
+    Example:
+        >>> import posembed
+        >>> try:
+        ...     posembed.scheme("alibbi")
+        ... except posembed.PosembedError as error:
+        ...     print(type(error).__name__)
+        EncodingInputError
+    """
 
 
 class EquivarianceInputError(PosembedError, ValueError):

@@ -13,7 +13,7 @@ from claims import NAMED
 from nbconvert import SlidesExporter
 
 OUT = BUILD / "slides"
-CHECK = re.compile(r"\A# (?:What|The|And|In Colab)|^answer = None", re.MULTILINE)
+ANSWER = re.compile(r"^answer = None", re.MULTILINE)
 BOX = re.compile(r"(?s)^:::+\{(?P<kind>[\w:-]+)\} *(?P<title>[^\n]*)\n(?P<body>.*?)^:::+$", re.MULTILINE)
 SHOWN = ("prf:definition", "prf:theorem", "prf:proposition", "prf:corollary")
 MARK = "\0"
@@ -41,7 +41,7 @@ def slides(notebook):
                 in_solution = True
             elif not in_solution:
                 cells += _of_text(text)
-        elif not in_solution and not CHECK.search(text):
+        elif not (in_solution or "hide-cell" in cell.metadata.get("tags", []) or ANSWER.search(text)):
             cell.source = NAMED.sub("", text)
             cells.append(_slide(cell, "-" if cells and cells[-1].cell_type == "markdown" else "subslide"))
     return nbformat.v4.new_notebook(cells=cells, metadata=notebook.metadata)

@@ -15,6 +15,11 @@ class Perplexities:
     Attributes:
         per_token: exp(nats per token), which depends on what the tokens are.
         per_word: exp(nats per word), by which models with different tokens can be compared.
+
+    Example:
+        >>> from posembed.data import perplexities
+        >>> perplexities(0.0, n_tokens=6, n_words=1)
+        Perplexities(per_token=1.0, per_word=1.0)
     """
 
     per_token: float

@@ -33,7 +33,13 @@ def check_choice(
 
 @dataclass(frozen=True)
 class Sizes:
-    """The sizes of the model that a scheme is made for; None where nobody said."""
+    """The sizes of the model that a scheme is made for; None where nobody said.
+
+    Example:
+        >>> from posembed.encodings import Sizes
+        >>> Sizes(d_model=64, n_heads=4).causal is None
+        True
+    """
 
     d_model: int | None = None
     n_heads: int | None = None

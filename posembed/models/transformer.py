@@ -50,6 +50,11 @@ class TransformerConfig:
         weight_std: the standard deviation of the weights at the start: those of linear layers, and word vectors that
             are not scaled. The default is that of GPT-2 and BERT, and suits their widths; narrow models learn faster
             with 1 / sqrt(d_model).
+
+    Example:
+        >>> from posembed import TransformerConfig
+        >>> TransformerConfig(vocab_size=100, scheme="rope").n_layers
+        4
     """
 
     vocab_size: int

@@ -27,6 +27,12 @@ class PositionRows:
         name: the qualified name of the table in the model.
         parameter: the whole table, "n_rows d_model" or "1 n_rows d_model".
         offset: how many rows stand before position 0 (2 in RoBERTa, OPT and BART, else mostly 0).
+
+    Example:
+        >>> from torch import nn
+        >>> from posembed.tables import PositionRows
+        >>> PositionRows("embed_positions.weight", nn.Embedding(10, 4).weight, offset=2).rows.shape
+        torch.Size([8, 4])
     """
 
     name: str

@@ -3,6 +3,7 @@
 from .contrasts import contrasts, frequency_loss, loss_past, lowest_error, reported, rise_past
 from .models import MODELS, load_model, model_card, run_of_model
 from .plan import (
+    ALL_SCHEMES,
     DROPPED,
     FEW_SEEDS,
     FURTHER_STEPS,
@@ -24,6 +25,7 @@ from .plan import (
 from .published import PUBLISHED_PERPLEXITY, PUBLISHED_PROBE, PUBLISHED_SCHEMES, published_probe
 
 __all__ = [
+    "ALL_SCHEMES",
     "DROPPED",
     "FEW_SEEDS",
     "FURTHER_STEPS",

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 import torch
 
 from ...data import load_corpus
-from ...encodings import schemes
 from ...errors import RunError
 from ...stats import Interval, difference
 from ..measure import GROUP, mean_between
 from ..results import RunResult
-from .plan import DROPPED, FEW_SEEDS, OTHER_LENGTHS, OTHER_RATES, PARTS, SCHEMES, SMALL
+from .plan import ALL_SCHEMES, DROPPED, FEW_SEEDS, OTHER_LENGTHS, OTHER_RATES, PARTS, SCHEMES, SMALL
 
 PART_NAMES = {part.name: part for parts in PARTS.values() for part in parts}
 # E and f: compared at the trained length, and past it.
@@ -84,7 +83,7 @@ def contrasts(runs: Sequence[RunResult]) -> dict[str, Interval]:
     return {
         **{name: difference(*(_losses(parts[part]) for part in pair)) for name, pair in LOSSES.items()},
         "masked: nopos minus frequency": difference(nopos, [frequency_loss()] * len(nopos)),
-        **{f"past the trained length: {each}": rise_past(parts[f"causal, {each}"]) for each in schemes()},
+        **{f"past the trained length: {each}": rise_past(parts[f"causal, {each}"]) for each in ALL_SCHEMES},
         **{
             f"{name}, past the trained length": difference(*([loss_past(run) for run in parts[part]] for part in pair))
             for name, pair in PAST.items()

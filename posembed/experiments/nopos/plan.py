@@ -38,13 +38,26 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from ...encodings import schemes
 from ..config import RunConfig
 from ..plans import Part
 
 RATES = (1e-3, 3e-3, 1e-2, 3e-2)
 TUNING_SEED, SEEDS, FEW_SEEDS = 0, (1, 2, 3, 4, 5), (1, 2, 3)
 SCHEMES = ("nopos", "learned", "sinusoidal", "alibi", "rope")
+ALL_SCHEMES = (
+    "nopos",
+    "sinusoidal",
+    "learned",
+    "learnable_sinusoidal",
+    "shaw",
+    "t5",
+    "alibi",
+    "rope",
+    "xpos",
+    "kerple",
+    "fire",
+    "cope",
+)
 
 SMALL = RunConfig(
     length=64,
@@ -150,7 +163,7 @@ def _larger() -> list[Part]:
 
 
 def _longer() -> list[Part]:
-    others = [part(f"causal, {scheme}", SMALL, scheme) for scheme in schemes() if scheme not in SCHEMES]
+    others = [part(f"causal, {scheme}", SMALL, scheme) for scheme in ALL_SCHEMES if scheme not in SCHEMES]
     further = [
         part(f"causal, {scheme}, further", SMALL, scheme, further_steps=FURTHER_STEPS) for scheme in ("nopos", *DROPPED)
     ]
