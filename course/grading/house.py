@@ -114,7 +114,7 @@ class House:
         if not self.process.stdout.readline(ANSWER):
             raise GraderError(f"the sandbox cannot be started: {self.process.stderr.read().decode().strip()[-300:]}")
         threading.Thread(target=self._watch, daemon=True).start()
-        told = self.ask({"cells": cells, "seconds": max(1, seconds // 4), "addresses": ADDRESSES}).get("errors", [])
+        told = self.ask({"cells": cells, "seconds": max(1, seconds // 2), "addresses": ADDRESSES}).get("errors", [])
         self.errors = [f"cell {number}: {error}" for number, error in told]
 
     def __enter__(self):

@@ -240,7 +240,7 @@ def claims_of(draws, table, truth):
             f"one position. {conclusion}"
             for conclusion in (
                 f"So the model can count at least to {truth['n_positions'] // 4}.",
-                "So are those of a random walk: the number does not show that the model counts.",
+                "So are those of a random walk of this size: the number does not show that the model counts.",
             )
         ),
         "10": tuple(
