@@ -1,4 +1,4 @@
-"""Scaled RoPE: limits, order, published formulas, and transformers' frequencies."""
+"""Scaled RoPE: published formulas, and transformers' frequencies."""
 
 import math
 
@@ -12,15 +12,6 @@ from small_schemes import vectors
 from posembed.encodings import LinearScaling, Llama3Scaling, NTKScaling, RoPE, YaRNScaling
 from posembed.encodings.rope_scaling import as_scaling
 
-KINDS = {
-    "linear": lambda factor: LinearScaling(factor=factor),
-    "ntk": lambda factor: NTKScaling(factor=factor),
-    "yarn": lambda factor: YaRNScaling(factor=factor, original_max_position_embeddings=2048),
-    "yarn, not truncated": lambda factor: YaRNScaling(
-        factor=factor, original_max_position_embeddings=2048, truncate=False
-    ),
-    "llama3": lambda factor: Llama3Scaling(factor=factor, original_max_position_embeddings=8192),
-}
 factors = st.floats(1.0, 64.0)
 widths = st.integers(1, 64).map(lambda half: 2 * half)
 bases = st.sampled_from([10000.0, 500000.0])
@@ -28,18 +19,6 @@ bases = st.sampled_from([10000.0, 500000.0])
 
 def plain(width, base):
     return torch.tensor([base ** (-2 * i / width) for i in range(width // 2)], dtype=torch.float64)
-
-
-@pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
-@pytest.mark.parametrize("width", [2, 8, 128])
-def test_a_factor_of_one_is_no_scaling(make, width):
-    scaling = make(1.0)
-    torch.testing.assert_close(scaling.frequencies(width, 10000.0), plain(width, 10000.0), rtol=1e-14, atol=0)
-    assert scaling.attention_factor == 1.0
-    x, positions = vectors(2, 5, 8), torch.arange(5)
-    torch.testing.assert_close(
-        RoPE(8, scaling=scaling).rotate(x, positions), RoPE(8).rotate(x, positions), rtol=0, atol=1e-6
-    )
 
 
 @given(factor=factors, width=widths, base=bases)

@@ -43,14 +43,6 @@ def test_learned_vectors(positions, key_positions, clip, d_head):
     torch.testing.assert_close(bias, expected, rtol=0, atol=1e-14)
 
 
-def test_offsets_beyond_the_limit_share_one_vector():
-    shaw, q = Shaw(4, max_distance=3, std=1.0), vectors(1, 2, 1, 4)
-    bias = lambda offset: shaw.bias(q, q, torch.tensor([0]), torch.tensor([offset]))
-    assert torch.equal(bias(3), bias(4)) and torch.equal(bias(3), bias(10**9))
-    assert torch.equal(bias(-3), bias(-4)) and torch.equal(bias(-3), bias(-(10**9)))
-    assert len({tuple(bias(offset).flatten().tolist()) for offset in range(-3, 4)}) == 7
-
-
 @pytest.mark.parametrize(
     ("kind", "dtype", "tolerance"),
     [

@@ -111,21 +111,3 @@ def test_products_within_reach_are_exact_in_float32():
     product = XPos(64).rotate(q, positions) @ XPos(64).rotate_keys(k, positions).T
     # Sums of 64 products of numbers of about one, each rounded a few times.
     torch.testing.assert_close(product.double(), exact, rtol=0, atol=64 * 2.0**-22)
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_at_offset_zero_the_damping_cancels(layout):
-    xpos, x = XPos(16, layout=layout), vectors(3, 16, dtype=torch.float64)
-    positions = torch.tensor([0, 700, 30_000])
-    q, k = xpos.rotate(x, positions), xpos.rotate_keys(x, positions)
-    torch.testing.assert_close((q * k).sum(-1), (x * x).sum(-1), rtol=1e-13, atol=0)
-    assert torch.equal(q[0], x[0]) and torch.equal(k[0], x[0])
-
-
-def test_the_further_back_the_more_and_the_slower_the_less():
-    xpos, one = XPos(8, layout="half"), torch.ones(1, 8, dtype=torch.float64)
-    lengths = torch.stack(
-        [torch.stack(pairs(xpos.rotate(one, at(p)), "half")).norm(dim=0)[0] for p in (0, 1, 99, 5000)]
-    )
-    assert (lengths.diff(dim=0) < 0).all()  # more with the distance
-    assert (lengths[1:].diff(dim=1) > 0).all()  # less for slower pairs
