@@ -56,6 +56,11 @@ def build(kind: str, seed: int = 0, **changes) -> nn.Module:
         return _BUILDERS[kind](**changes).eval()
 
 
+def bits(model: nn.Module) -> dict[str, list[int]]:
+    """The bytes of all that a model holds, because 0.0 == -0.0 and NaN != NaN."""
+    return {name: value.detach().reshape(-1).view(torch.uint8).tolist() for name, value in model.state_dict().items()}
+
+
 def _made(name: str, settings: dict, *, config: str | None = None, **changes) -> nn.Module:
     config_class = getattr(transformers, config or f"{name.removesuffix('Model')}Config")
     return getattr(transformers, name)(config_class(**settings | changes))

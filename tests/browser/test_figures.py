@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from playwright.sync_api import expect
-from torch import nn
+from widgets.widget_checks import trained, unpacked
 
 from posembed import sinusoidal
 from posembed.encodings import T5, RoPE
@@ -18,7 +18,7 @@ from posembed.widgets import BiasFigure, LookupFigure, RotationFigure, ShuffleFi
 from posembed.widgets.counting import VOCABULARY
 from posembed.widgets.layer_errors import GROUPS, NAMES
 from posembed.widgets.probe import CONTROLS, SPLITS
-from posembed.widgets.properties_map import LETTERS, PROPERTIES
+from posembed.widgets.properties_map import PROPERTIES
 
 from .chromium import into_view, middle
 from .figures import attributes, numbers, shows
@@ -86,20 +86,6 @@ def test_shuffle(opened, width, encoder):
         figure.press("First order")
 
 
-def trained(padding, steps):
-    """The figure's table after some steps of PyTorch's own optimiser."""
-    state = LookupFigure().state()
-    weight = torch.tensor(state["table"], dtype=torch.float64)
-    layer = nn.Embedding.from_pretrained(weight, freeze=False, padding_idx=0 if padding else None)
-    optimizer = torch.optim.SGD(layer.parameters(), lr=state["learning_rate"])
-    targets = torch.tensor(state["targets"], dtype=torch.float64)
-    for _ in range(steps):
-        optimizer.zero_grad()
-        (0.5 * (layer(torch.tensor(state["batch"])) - targets).pow(2).sum()).backward()
-        optimizer.step()
-    return layer.weight.detach().numpy()
-
-
 def test_lookup(opened, width):
     figure = opened(Lookup, width)
     figure.press("5 ran")
@@ -114,7 +100,8 @@ def test_lookup(opened, width):
             figure.switch("padding_idx=0")
         for steps in (1, 2):
             figure.press("Take a gradient step")
-            assert np.abs(figure.rows() - trained(padding, steps)).max() <= 0.005 + 1e-6
+            wanted = trained(LookupFigure(), padding, steps)["tables"][-1]
+            assert np.abs(np.subtract(figure.rows(), wanted)).max() <= 0.005 + 1e-6
         assert set(figure.marked()) == used
         expect(figure.status).to_contain_text(f"{len(used)} of 8 rows changed")
 
@@ -244,18 +231,11 @@ def test_probe(opened, width):
     expect(figure.status).to_contain_text(f"Position {score['positions'][41]}: ")
 
 
-def unpacked(packed):
-    """The values that the figure's state holds, read as its module says."""
-    digits = np.array([LETTERS.index(letter) for letter in packed["values"]]).reshape(packed["n"], packed["n"], 3)
-    codes = digits @ [64**2, 64, 1]
-    return np.where(codes == 0, -np.inf, (codes - 2**17) / 2**16 * packed["unit"])
-
-
 def test_properties(opened, width):
     figure = opened(Properties, width)
     for index, packed in enumerate(figure.given("matrices", "cell")["matrices"]):
         figure.choice("matrix").select_option(index=index)
-        values, (row, column) = unpacked(packed), figure.cell()
+        (values, _), (row, column) = unpacked(packed), figure.cell()
         measured = properties_of_matrix(values).to_dict()
         for name in PROPERTIES:
             shown = figure.card(name.replace("_", " ").capitalize()).locator(".pe-value").inner_text()

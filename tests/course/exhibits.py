@@ -1,12 +1,10 @@
 """The exhibits of the museum, loaded by path: nothing in course/ can be imported by name."""
 
 from functools import cache
-from pathlib import Path
 from types import ModuleType
 
-from tool import load
+from tool import ROOT, load
 
-ROOT = Path(__file__).resolve().parents[2]
 MUSEUM = ROOT / "course" / "museum"
 
 NAMES = [

@@ -10,9 +10,8 @@ import time
 
 import psutil
 import pytest
-from tool import TOOLS, load
+from tool import ROOT, load
 
-ROOT = TOOLS.parent
 NAME, MOST = "order-and-lookup", 30
 GRADE = [sys.executable, ROOT / "course" / "grading" / "grade.py"]
 LIMIT = 40

@@ -1,14 +1,13 @@
 """The table of the fourth assignment: what its maker says of it is so, whatever the seed."""
 
 import hashlib
-import importlib.util
 import io
 import json
 import re
 
 import numpy as np
 import pytest
-from tool import TOOLS
+from tool import TOOLS, load
 
 from posembed import load_table, properties
 from posembed.probing import LeastSquares, Ridge
@@ -19,10 +18,7 @@ FOLDER = TOOLS.parent / "course" / "honest-probe"
 
 
 def made(seed):
-    spec = importlib.util.spec_from_file_location("honest_probe_data", FOLDER / "data.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.make(seed)
+    return load("data", FOLDER).make(seed)
 
 
 @pytest.fixture(scope="module", params=SEEDS)

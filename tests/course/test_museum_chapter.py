@@ -3,12 +3,10 @@
 import ast
 import json
 import re
-from pathlib import Path
 
 import pytest
-from exhibits import MUSEUM, NAMES
+from exhibits import MUSEUM, NAMES, ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 CHAPTER = ROOT / "book" / "encodings" / "museum-of-bugs.ipynb"
 
 

@@ -106,18 +106,6 @@ def result(config, loss):
     return RunResult(config, {"validation_loss": loss, "loss": loss}, {}, "", 1.0)
 
 
-@pytest.mark.bad_input
-@pytest.mark.parametrize(
-    ("name", "preset", "message"),
-    [
-        ("glue", "cpu", "there is no study 'glue'; choose among nopos, encodings, starts, trained-tables"),
-        ("nopos", "paper", "the study 'nopos' has no preset 'paper'; choose among smoke, cpu"),
-    ],
-)
-def test_an_unknown_study_or_preset_names_those_there_are(name, preset, message):
-    assert refused(RunError, load_study, name, preset) == message
-
-
 def study_of(rates=(1e-3, 1e-2), **changes):
     parts = [
         Part(

@@ -82,13 +82,6 @@ def test_what_the_hub_has_is_measured(hub, checkpoints, name, kind):
     assert (study.n_positions, study.offset, study.stored) == (N_POSITIONS, 2 if kind == "roberta" else 0, False)
 
 
-def test_a_live_table_with_other_rows_than_the_stored_one_is_measured(hub):
-    hub.start()
-    studies = table_studies([*ON_HUB, "gpt2"])
-    assert list(studies) == list(ON_HUB)
-    assert studies["gpt2"].sha256 != stored_studies()["gpt2"].sha256
-
-
 def test_what_is_on_this_machine_is_measured_without_a_request(hub, put, checkpoints):
     hub.start()
     put(checkpoints["bert"], "gpt2")

@@ -6,12 +6,12 @@ import math
 import re
 import struct
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from refusals import refused
+from tool import ROOT
 
 from posembed import load_table, probe_table, properties, sinusoidal
 from posembed.errors import PositionTableError, ProbeInputError, RunError
@@ -26,7 +26,6 @@ from posembed.experiments import (
 from posembed.experiments.table_study import N_DOTS, N_POINTS, STUDIED, _shuffled
 from posembed.probing import SPLITS, random_tables_like, spectrum
 
-ROOT = Path(__file__).resolve().parents[2]
 RESULTS, STORED = ROOT / "results" / "tables", ROOT / "posembed" / "experiments" / "stored" / "tables"
 COMBINATIONS = [(probe, split) for probe in STUDIED for split in SPLITS]
 

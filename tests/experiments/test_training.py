@@ -276,12 +276,6 @@ def test_a_position_beyond_the_trained_ones_shows_in_its_group(corpus):
     assert all(abs(a - b) > 1e-3 for a, b in zip(after[2:], before[2:], strict=True))
 
 
-def test_hidden_tokens_that_are_measured_are_the_same_each_time(corpus):
-    config = RunConfig(**TINY, **MASKED)
-    model = make_model(config, corpus).eval()
-    assert loss_of(model, corpus.test, config) == loss_of(model, corpus.test, config)
-
-
 def test_scalings_are_tried_on_the_trained_model_and_taken_back(corpus):
     names = ("linear", "ntk", "yarn", "llama3")
     config = RunConfig(scheme="rope", test_length=64, test_scalings=names, **TINY)

@@ -215,13 +215,6 @@ def test_bad_options_are_refused(name):
 
 
 @pytest.mark.bad_input
-def test_a_layer_that_an_own_model_does_not_have_is_refused():
-    assert "layer is 2, but Transformer has layers 0 to 1" in refused(
-        ProbeInputError, attention, own_model("rope"), layer=2
-    )
-
-
-@pytest.mark.bad_input
 @pytest.mark.parametrize(
     ("model", "piece"),
     [

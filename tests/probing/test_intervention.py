@@ -7,7 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from refusals import refused
-from small_models import IDS, build
+from small_models import IDS, bits, build
 from torch import nn
 
 from posembed import Transformer, TransformerConfig, with_position_table
@@ -27,15 +27,6 @@ def orthonormal(k, width, seed=0):
 
 def rows_of(model, part=None):
     return find_position_rows(model, part=part).rows.detach().clone()
-
-
-def bits(model):
-    return {name: each.detach().reshape(-1).view(torch.uint8).clone() for name, each in model.state_dict().items()}
-
-
-def same_bits(before, model):
-    after = bits(model)
-    return all(torch.equal(before[name], after[name]) for name in before)
 
 
 def spread_out(model, part=None, seed=0):
@@ -134,7 +125,7 @@ def test_the_last_hidden_state_changes_and_the_model_does_not(kind):
     before = bits(model)
     found = intervene(model, [batch_of()], n_components=3, n_draws=2)
     assert found.changed > 0.01 and found.control.low > 0
-    assert same_bits(before, model) and all(module.training for module in model.modules())
+    assert bits(model) == before and all(module.training for module in model.modules())
 
 
 @pytest.mark.parametrize("kind", [Transformer, LanguageModel])
@@ -148,7 +139,7 @@ def test_posembeds_own_models(kind):
         with with_position_table(model, rows - (rows - rows.mean(0)) @ basis.T @ basis):
             new = body(IDS)
     assert found.changed == pytest.approx(float(((new - old).norm(dim=-1) / old.norm(dim=-1)).mean()), rel=1e-5)
-    assert same_bits(before, model)
+    assert bits(model) == before
 
 
 def test_padding_is_no_token():
@@ -219,7 +210,7 @@ def test_bad_options_are_refused(name):
     model = spread_out(build("bert")).train()
     before = bits(model)
     assert piece in refused(error, intervene, model, batches, **{"n_components": 2} | options)
-    assert same_bits(before, model) and model.training
+    assert bits(model) == before and model.training
 
 
 @pytest.mark.bad_input

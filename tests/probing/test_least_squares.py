@@ -1,10 +1,9 @@
-"""Least squares by what defines it, and beside scikit-learn's."""
+"""Least squares by what defines it; test_table_probe.py holds it beside scikit-learn's."""
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from probing_tables import linear_table, random_table
-from sklearn.linear_model import LinearRegression
+from probing_tables import random_table
 
 from posembed.probing import LeastSquares
 
@@ -25,15 +24,3 @@ def test_of_all_exact_weights_it_takes_the_smallest(n, d_model, seed):
     orthogonal = elsewhere - elsewhere @ np.linalg.pinv(centred) @ centred
     fitted = LeastSquares().fit(x, y)
     np.testing.assert_allclose(fitted.predict(x.mean(axis=0) + orthogonal), y.mean(), atol=1e-7)
-
-
-def test_it_equals_scikit_learns_for_several_outputs():
-    x, y, other = random_table(50, 10), random_table(50, 3, seed=1), random_table(5, 10, seed=2)
-    np.testing.assert_allclose(
-        LeastSquares().fit(x, y).predict(other), LinearRegression().fit(x, y).predict(other), rtol=1e-10
-    )
-
-
-def test_a_linear_table_is_read_exactly_and_beyond_its_end():
-    table = linear_table(60)
-    np.testing.assert_allclose(LeastSquares().fit(table[:30], np.arange(30)).predict(table), np.arange(60), atol=1e-9)

@@ -113,18 +113,6 @@ def test_from_half_to_half_labels_are_dealt_out_inside_each(n, monkeypatch):
 
 
 @every_probe
-@every_split
-def test_the_constant_guess_is_the_training_median(probe, split):
-    if probe in ("gd", "mlp") and split != "half":
-        return
-    result = probe_table(random_table(41, 3), probe=probe, split=split, seed=2)
-    errors = []
-    for part in split_rows(np.arange(41), split, seed=2):
-        errors += np.abs(part.test - np.median(part.train)).tolist()
-    assert result.baselines.constant == pytest.approx(np.mean(errors))
-
-
-@every_probe
 def test_each_control_is_run_several_times(probe):
     controls = probe_table(random_table(30, 4), probe=probe, split="even-odd").baselines
     for runs, mean in (

@@ -1,22 +1,19 @@
 """The recipe for larger models: a tiny one is trained for a few steps, and goes on where it was stopped."""
 
-import importlib.util
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from tool import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 TINY = ["steps=4", "length=16", "n_layers=1", "d_model=16", "n_heads=2", "batch_size=2", "vocab_size=300", "warmup=1"]
 
 
 @pytest.mark.slow
 def test_a_tiny_model_is_trained_and_its_result_stored_once(tmp_path, fresh_environment):
-    missing = [name for name in ("accelerate", "datasets", "tokenizers") if importlib.util.find_spec(name) is None]
-    if missing:
-        pytest.skip(f"needs {' and '.join(missing)}")
+    for name in ("accelerate", "datasets", "tokenizers"):
+        pytest.importorskip(name)
     words = [sys.executable, ROOT / "lab" / "train_gpt2.py", "--scheme", "alibi", "--out", tmp_path / "out"]
     words += ["--set", f"text={ROOT / 'CONTRIBUTING.md'}", *TINY]
     environment = fresh_environment | {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "cache")}

@@ -1,13 +1,12 @@
 """What the README shows works as it says."""
 
 import re
-from pathlib import Path
 
 import pytest
+from tool import ROOT
 
 from posembed import schemes
 
-ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 

@@ -3,14 +3,11 @@
 import http.server
 import io
 import subprocess
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from refusals import refused
-from tool import load
-
-ROOT = Path(__file__).resolve().parents[2]
+from tool import ROOT, load
 
 
 @pytest.fixture

@@ -3,12 +3,11 @@
 import re
 import subprocess
 import tomllib
-from pathlib import Path
 
 import pytest
 import yaml
+from tool import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 PATHS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 WORKFLOWS = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in PATHS}
 # What hands something to readers (the site's files, the site, the package), and the job that may do it.

@@ -212,13 +212,6 @@ def test_what_is_no_attention_map_has_no_locality(matrix):
     assert math.isnan(properties_of_matrix(matrix).locality)
 
 
-def test_a_causal_attention_map_has_locality():
-    matrix = random(9, 9).masked_fill(torch.ones(9, 9).triu(1).bool(), -INF).softmax(-1)
-    found = properties_of_matrix(matrix)
-    assert found.locality == pytest.approx(plain_locality(matrix.tolist()), rel=1e-14)
-    assert found.monotonicity == pytest.approx(plain_monotonicity(matrix.tolist(), past_only=True), rel=1e-14)
-
-
 # What is undefined, and what is rounding.
 
 
@@ -245,11 +238,6 @@ def test_groups_of_equal_rows_are_tied_whatever_the_rounding_of_their_products()
 @pytest.mark.parametrize("n_rows", [1, 2])
 def test_one_or_two_rows_have_no_pair_of_offsets_and_at_most_one_similarity(n_rows):
     same(properties(random(n_rows, 4)), Properties(NAN, NAN, NAN if n_rows == 1 else 1.0, NAN))
-
-
-def test_a_single_cell():
-    same(properties_of_matrix(torch.tensor([[2.0]])), Properties(NAN, NAN, NAN, NAN))
-    same(properties_of_matrix(torch.tensor([[1.0]])), Properties(NAN, NAN, NAN, 1.0))
 
 
 @pytest.mark.parametrize("dtype", FORMATS, ids=str)

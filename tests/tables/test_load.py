@@ -363,15 +363,6 @@ def test_quantised_tables_are_refused_in_every_form(tmp_path, kind):
         assert "no scale here" in not_loaded(PositionTableError, source)
 
 
-def test_rows_that_are_not_finite_are_loaded_and_listed(tmp_path):
-    weight = torch.rand(6, 3)
-    weight[[2, 5], 1] = torch.tensor([torch.nan, torch.inf])
-    save_file({"x" * 3000 + "\nwpe.weight": torch.ones(2), "wpe.weight": weight}, tmp_path / "model.safetensors")
-    table = load_table(tmp_path)
-    assert table.non_finite_rows == [2, 5]
-    assert torch.equal(table.weight.nan_to_num(9.0), weight.nan_to_num(9.0))
-
-
 # What is in memory.
 
 

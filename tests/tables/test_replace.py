@@ -3,17 +3,12 @@ from collections import Counter
 import pytest
 import torch
 from refusals import refused
-from small_models import TABLES, build
+from small_models import TABLES, bits, build
 from torch import nn
 
 from posembed import with_position_table
 from posembed.errors import PositionTableError
 from posembed.tables import find_position_rows
-
-
-def bits(model):
-    """The bytes of all that a model holds, because 0.0 == -0.0 and NaN != NaN."""
-    return {name: value.detach().reshape(-1).view(torch.uint8).tolist() for name, value in model.state_dict().items()}
 
 
 def replacement(rows):

@@ -113,15 +113,6 @@ def test_the_bound_is_exceeded_by_a_random_pair_as_rarely_as_it_says(n_rows, d_m
     assert chance * n_rows * (n_rows - 1) / 2 == pytest.approx(MISSED, rel=1e-6)
 
 
-def test_pairs_of_random_vectors_exceed_the_bound_about_as_often_as_allowed(monkeypatch):
-    """With one pair in ten allowed, Bonferroni's bound is nearly exact, and a count can see it."""
-    monkeypatch.setattr("posembed.tables.table.MISSED", 0.1)
-    tables = [table_of(random(2, 50, seed)) for seed in range(2000)]
-    over = sum(float(table.nearest[0]) > table.random_bound for table in tables)
-    # Binomial: 2000 draws at 0.1, within five standard deviations.
-    assert abs(over - 200) < 5 * math.sqrt(2000 * 0.1 * 0.9)
-
-
 def with_zeros(weight):
     weight[[0, 40]] = 0.0
     return weight

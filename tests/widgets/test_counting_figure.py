@@ -53,17 +53,6 @@ def test_the_module(tmp_path):
     run_tests("counting", tmp_path, figure.source(), fixtures, private=private)
 
 
-def test_the_state_holds_the_weights_of_the_layer():
-    figure = CountingFigure()
-    assert figure.words == WORDS
-    assert figure.marks == [1.0] + [0.0] * (N_TOKENS - 1)
-    assert [network["n_positions"] for network in figure.networks] == list(range(2, N_TOKENS + 1))
-    for network in figure.networks:
-        first, _, last = CountingTransformer(network["n_positions"]).feed_forward
-        assert (network["slopes"], network["biases"]) == (first.weight[:, SHARE].tolist(), first.bias.tolist())
-        assert (network["weights"], network["bias"]) == (last.weight[COUNT].tolist(), last.bias[COUNT])
-
-
 def test_what_is_chosen_at_first():
     figure = CountingFigure()
     assert (figure.n_positions, figure.token, figure.causal, figure.order) == (N_TOKENS, 4, True, IN_ORDER)

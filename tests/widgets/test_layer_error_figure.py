@@ -7,8 +7,7 @@ import pytest
 from nopos_runs import ALL, invented_error, invented_runs, watched_steps
 from widget_checks import assert_refused, rows_of, run_tests
 
-from posembed.errors import RunError
-from posembed.experiments import interval, load_results, load_runs
+from posembed.experiments import interval, load_results
 from posembed.experiments.nopos import LARGER, MASKED, PUBLISHED_PROBE, SEEDS, SMALL, published_probe, reported
 from posembed.widgets import LayerErrorFigure
 from posembed.widgets.layer_errors import DECIMALS, GROUPS, NAMES
@@ -74,21 +73,6 @@ def test_a_group_says_what_its_models_are(figure, key, name, about, middle):
     # Two positions drawn at random from T are (T² − 1) / 3T apart on the mean.
     length = 4 * middle
     assert group["random"] == pytest.approx((length**2 - 1) / (3 * length))
-
-
-def test_the_package_s_own_runs_are_shown():
-    runs = load_runs("nopos")
-    figure = LayerErrorFigure(runs)
-    complete = [group["key"] for group in figure.groups]
-    assert {"causal", "masked"} <= set(complete)
-    for key, (_, pattern, schemes) in GROUPS.items():
-        if key not in complete:
-            with pytest.raises(RunError, match="is not complete"):
-                [reported(pattern.format(scheme), runs) for scheme in schemes]
-            continue
-        for scheme in group_in(figure, key)["schemes"]:
-            found = [run.metrics["layers"]["mae"] for run in reported(pattern.format(scheme["key"]), runs)]
-            assert scheme["errors"][-1] == found
 
 
 def test_a_group_that_is_not_complete_is_left_out():

@@ -4,8 +4,7 @@ import itertools
 
 import torch
 import torch.nn.functional as F
-from torch import nn
-from widget_checks import run_tests
+from widget_checks import run_tests, trained
 
 from posembed import with_position_table
 from posembed.widgets import LookupFigure, ShuffleFigure
@@ -88,22 +87,6 @@ def test_shuffle(encoder, tmp_path):
     ]
     fixtures = {"layer": figure.layer, "cases": cases, "tolerance": error_of_rounded_tables(figure.layer)}
     run_tests("shuffle", tmp_path, figure.source(), fixtures, private="inputs, softmax, move, largest, percent")
-
-
-def trained(figure, padding, n_steps):
-    """The gradient of each step and the tables before and after, from nn.Embedding and SGD in double precision."""
-    weight = torch.tensor(figure.table, dtype=torch.float64)
-    embedding = nn.Embedding.from_pretrained(weight.clone(), freeze=False, padding_idx=0 if padding else None)
-    optimizer = torch.optim.SGD(embedding.parameters(), lr=figure.learning_rate)
-    tables, gradients = [embedding.weight.tolist()], []
-    for _ in range(n_steps):
-        optimizer.zero_grad()
-        pulls = embedding(torch.tensor(figure.batch)) - torch.tensor(figure.targets, dtype=torch.float64)
-        (pulls.square().sum() / 2).backward()
-        gradients.append(embedding.weight.grad.tolist())
-        optimizer.step()
-        tables.append(embedding.weight.tolist())
-    return {"padding": padding, "tables": tables, "gradients": gradients}
 
 
 def test_lookup(tmp_path):

@@ -108,12 +108,6 @@ def test_the_points_are_those_that_the_error_is_the_mean_of(small):
         assert off == pytest.approx(score["error"], abs=0.05 + ROUNDING)
 
 
-def test_a_study_is_taken_as_it_is(small):
-    study = small[1]
-    marked = replace(study, scores=tuple(replace(score, test_mae=1.25) for score in study.scores))
-    assert score_in(ProbeFigure({"marked": marked}), "marked", "half")["error"] == 1.25
-
-
 def test_it_says_what_was_measured_and_when(studies, small):
     def about(**changes):
         return ProbeFigure({"it": replace(studies[MINILM], **changes)}).tables[0]["about"]

@@ -6,14 +6,14 @@ import math
 import numpy as np
 import pytest
 import torch
-from widget_checks import assert_refused, rows_of, run_tests
+from widget_checks import assert_refused, rows_of, run_tests, unpacked
 
 from posembed import sinusoidal
 from posembed.encodings import ALiBi
 from posembed.similarity import properties_of_matrix
 from posembed.widgets import PropertiesFigure
 from posembed.widgets.base import MOST_OF_A_STATE
-from posembed.widgets.properties_map import DECIMALS, LETTERS, MOST_ROWS, PROPERTIES
+from posembed.widgets.properties_map import DECIMALS, MOST_ROWS, PROPERTIES
 
 AT = torch.arange(20)
 OFFSETS = AT - AT[:, None]
@@ -84,14 +84,6 @@ def case(name, matrix, max_offset):
         "rows": rows,
         "diagonals": diagonals,
     }
-
-
-def unpacked(packed):
-    """The values that a state holds, and the place of each in its row's order, read as its module says."""
-    digits = np.array([LETTERS.index(letter) for letter in packed["values"]]).reshape(packed["n"], packed["n"], 3)
-    codes = digits @ [64**2, 64, 1]
-    order = np.array([LETTERS.index(letter) for letter in packed["order"]]).reshape(packed["n"], packed["n"])
-    return np.where(codes == 0, -np.inf, (codes - 2**17) / 2**16 * packed["unit"]), order
 
 
 def test_the_module(tmp_path):

@@ -1,4 +1,4 @@
-"""What the tests of several figures use: node for the tests of a module, the rows of a fallback, refusals."""
+"""What the tests of several figures use, in node and on a page: node itself, fallbacks, refusals, references."""
 
 import json
 import os
@@ -8,10 +8,14 @@ import subprocess
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 from refusals import refused
+from torch import nn
 
 from posembed.errors import FigureInputError
+from posembed.widgets.properties_map import LETTERS
 
 HERE = Path(__file__).parent
 
@@ -50,3 +54,27 @@ def assert_refused(make, *pieces):
     """Making it is an error of figures in one line, which has these pieces."""
     message = refused(FigureInputError, make)
     assert [piece for piece in pieces if piece not in message] == []
+
+
+def trained(figure, padding, n_steps):
+    """The gradient of each step and the tables before and after, from nn.Embedding and SGD in double precision."""
+    weight = torch.tensor(figure.table, dtype=torch.float64)
+    embedding = nn.Embedding.from_pretrained(weight.clone(), freeze=False, padding_idx=0 if padding else None)
+    optimizer = torch.optim.SGD(embedding.parameters(), lr=figure.learning_rate)
+    tables, gradients = [embedding.weight.tolist()], []
+    for _ in range(n_steps):
+        optimizer.zero_grad()
+        pulls = embedding(torch.tensor(figure.batch)) - torch.tensor(figure.targets, dtype=torch.float64)
+        (pulls.square().sum() / 2).backward()
+        gradients.append(embedding.weight.grad.tolist())
+        optimizer.step()
+        tables.append(embedding.weight.tolist())
+    return {"padding": padding, "tables": tables, "gradients": gradients}
+
+
+def unpacked(packed):
+    """The values that a state holds, and the place of each in its row's order, read as its module says."""
+    digits = np.array([LETTERS.index(letter) for letter in packed["values"]]).reshape(packed["n"], packed["n"], 3)
+    codes = digits @ [64**2, 64, 1]
+    order = np.array([LETTERS.index(letter) for letter in packed["order"]]).reshape(packed["n"], packed["n"])
+    return np.where(codes == 0, -np.inf, (codes - 2**17) / 2**16 * packed["unit"]), order
