@@ -6,7 +6,7 @@ import platform
 import pytest
 
 from posembed import train
-from posembed.experiments import load_runs, machine, trained_tables
+from posembed.experiments import load_runs, machine, starts, trained_tables
 from posembed.experiments.encodings import Arm, reported
 from posembed.experiments.machine import machine_of, versions
 from posembed.experiments.plans.presets import load_study
@@ -71,9 +71,10 @@ class EnoughError(Exception):
     ("study", "config"),
     [
         ("encodings", reported(Arm("alibi"), load_runs("encodings"))[0].config),
+        ("starts", starts.part("large, scaled", "nopos").tuning[0]),
         pytest.param("trained-tables", trained_tables.CAUSAL_SHORT.config(1), marks=pytest.mark.slow),
     ],
-    ids=["encodings", "trained-tables"],
+    ids=["encodings", "starts", "trained-tables"],
 )
 def test_the_beginning_of_a_stored_run_is_reproduced(study, config):
     """The curve's first point is the mean loss of the first fortieth of the steps, which take seconds."""
