@@ -23,9 +23,9 @@ class XPos(RoPE):
     """Extrapolatable position embedding (Sun et al. 2023, A Length-Extrapolatable Transformer, algorithm 1).
 
     Pair i of a query at position p is turned as in RoPE and multiplied by z_i^(p / scale_base), that of a key by
-    z_i^(-p / scale_base), with z_i = (2i / width + 0.4) / 1.4. The product depends on the offset alone, and pair i's part
-    of it is damped by z_i^(distance / scale_base): the further back a key, the more, and the slower a pair turns, the
-    less. For keys ahead it would grow without bound, so the scheme is for causal models only.
+    z_i^(-p / scale_base), with z_i = (2i / width + 0.4) / 1.4. The product depends on the offset alone, and pair i's
+    part of it is damped by z_i^(distance / scale_base): the further back a key, the more, and the slower a pair turns,
+    the less. For keys ahead it would grow without bound, so the scheme is for causal models only.
 
     Args:
         d_head: the width of a head.
