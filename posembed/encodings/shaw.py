@@ -21,7 +21,7 @@ Vectors = Literal["learned", "sinusoidal", "learnable_sinusoidal"]
 
 
 class Shaw(PositionScheme):
-    """Relative position representations (Shaw et al. 2018, section 3.2, equations 4 and 5), on the key side only.
+    """Relative position representations (Shaw et al. 2018, equations 4 and 5), on the key side only.
 
     A query at i and a key at j add q_i . a_(j - i) / sqrt(d_head) to their logit, with one vector a for each offset
     clipped to -max_distance .. max_distance, the same for all heads of a layer. The vectors that the paper also adds to

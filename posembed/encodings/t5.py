@@ -17,9 +17,10 @@ from .sizes import check_whole
 class T5(PositionScheme):
     """Relative position buckets (Raffel et al. 2020, section 2.1, and the authors' code).
 
-    Offsets share a bucket: half of the buckets hold one distance each, the others ever wider ranges up to
-    `max_distance`, and the last one all beyond. Where a model is bidirectional, the past and the future have half of
-    the buckets each (and bucket n_buckets / 2 stays empty, as in T5); where it is causal, the past has all of them.
+    Offsets share a bucket: half of the buckets hold one distance each, the last one all beyond `max_distance` and some
+    before it, and those between ranges that widen about as the distance does: 3, 2, 3, 3, 4, ..., 14 distances in a
+    causal model. Where a model is bidirectional, the past and the future have half of the buckets each (and bucket
+    n_buckets / 2 stays empty, as in T5); where it is causal, the past has all of them.
 
     T5 itself does not divide its logits by the root of the head width; attention does, unless told otherwise.
 

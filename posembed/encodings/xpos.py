@@ -13,7 +13,7 @@ from .positions import check_positions, compute_dtype, for_heads
 from .rope import RoPE, RotaryLayout
 from .sizes import check_positive
 
-# The slowest pair's decay over scale_base positions: gamma / (1 + gamma) with the paper's gamma of 0.4.
+# The fastest pair's decay over scale_base positions: gamma / (1 + gamma) with the paper's gamma of 0.4.
 GAMMA = 0.4
 # e to the 80 and its inverse are in float32's range with room for what they are multiplied by, e to the 8 in float16's.
 LARGEST_EXPONENT, LARGEST_IN_FLOAT16 = 80.0, 8.0
@@ -23,15 +23,16 @@ class XPos(RoPE):
     """Extrapolatable position embedding (Sun et al. 2023, A Length-Extrapolatable Transformer, algorithm 1).
 
     Pair i of a query at position p is turned as in RoPE and multiplied by z_i^(p / scale_base), that of a key by
-    z_i^(-p / scale_base), with z_i = (2i / width + 0.4) / 1.4. The product depends on the offset alone and is damped by
-    z_i^(offset / scale_base): the further back a key, the more, and the slower a pair turns, the less. For keys ahead
-    it would grow without bound, so the scheme is for causal models only.
+    z_i^(-p / scale_base), with z_i = (2i / width + 0.4) / 1.4. The product depends on the offset alone, and pair i's
+    part of it is damped by z_i^(distance / scale_base): the further back a key, the more, and the slower a pair turns,
+    the less. For keys ahead it would grow without bound, so the scheme is for causal models only.
 
     Args:
         d_head: the width of a head.
         scale_base: over how many positions pair i is damped by z_i.
         origin: the position where nothing is damped. Queries and keys of one model, and of one cache, must share it;
-            positions further than about 32,000 (for a scale_base of 512) from it leave the range of float32.
+            positions further from it than 80 scale_base / ln 3.5 (8 in place of 80 in float16) are refused: than 32,695
+            for a scale_base of 512.
         base: as for RoPE.
         layout: as for RoPE; "interleaved" is the authors'.
 

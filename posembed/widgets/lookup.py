@@ -34,7 +34,7 @@ class LookupFigure(InteractiveFigure):
             for n_rows in (len(WORDS), len(BATCH))
         )
         super().__init__(
-            words=WORDS, table=table, batch=BATCH, targets=targets, learning_rate=0.5, padding=False, selected=2
+            words=WORDS, table=table, batch=BATCH, targets=targets, learning_rate=0.3, padding=False, selected=2
         )
 
     def fallback_html(self) -> str:

@@ -81,7 +81,7 @@ class RotationFigure(InteractiveFigure):
         return html_table(
             "the product of a query and a key that RoPE turns by their positions depends on the offset alone:",
             ["query at", "key at", "offset", "product"],
-            [[str(m), str(n), str(m - n), f"{self._product(m, n):.3f}"] for m, n in places],
+            [[str(m), str(n), str(n - m), f"{self._product(m, n):.3f}"] for m, n in places],
         )
 
     def _product(self, query_position: int, key_position: int) -> float:

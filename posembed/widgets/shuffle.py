@@ -54,7 +54,7 @@ class ShuffleFigure(InteractiveFigure):
             [
                 ["no positions, words shuffled", "moves with its word, unchanged", "unchanged"],
                 ["positions added, words shuffled", "changes", "changes"],
-                ["causal mask, words shuffled", "changes", "changes"],
+                ["causal mask, words shuffled", "changes where the words before it are no longer the same", "changes"],
             ],
         )
 

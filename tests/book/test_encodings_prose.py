@@ -90,14 +90,14 @@ def test_fixed_and_learned(runs):
     said(
         SINUSOIDS,
         "The plan took the rate .03, which was ahead by four thousandths in that one run",
-        "Over five seeds it is behind the rate .01 by ten times as much",
+        "Over five seeds it is behind the rate .01 by more than ten times as much",
     )
     stored = {run.config.key: run.metrics for run in load_runs("encodings")}
     arm = Arm("learned")
     ahead = stored[arm.config(1e-2, 0).key]["validation_loss"] - stored[arm.config(3e-2, 0).key]["validation_loss"]
     assert ahead == pytest.approx(0.004, abs=0.0005)
     other = [stored[arm.config(1e-2, seed).key]["loss"] for seed in SEEDS]
-    assert difference(losses(runs["learned"]), other).mean == pytest.approx(10 * ahead, rel=0.3)
+    assert 10 * ahead < difference(losses(runs["learned"]), other).mean < 15 * ahead
 
 
 def test_trained_frequencies(runs):
@@ -175,7 +175,7 @@ def test_who_carries_on(runs):
     said(
         RELATIVES,
         "Two of the relative schemes carry on as if nothing had happened, and two do not",
-        "Beyond Shaw's limit of 16",
+        "beyond its limit of 16 all keys have one vector",
         "**RoPE** goes on for some thirty characters",
     )
     for name in ("shaw", "alibi"):

@@ -6,7 +6,7 @@ import { pathToFileURL } from "node:url";
 
 const folder = process.env.POSEMBED_FIXTURES;
 const { state, cases } = JSON.parse(readFileSync(join(folder, "fixtures.json"), "utf-8"));
-const { oneHot, product, gradients, step, shown, PAD, default: figure } =
+const { oneHot, product, gradients, step, changed, shown, PAD, default: figure } =
   await import(pathToFileURL(join(folder, "figure.mjs")));
 const { table, batch, targets, learning_rate: learningRate } = state;
 
@@ -84,6 +84,20 @@ test("steps come closer to the best table", () => {
     const next = step(now, batch, targets, 0.4, null);
     assert.ok(loss(next) < loss(now));
     now = next;
+  }
+});
+
+test("changed are the rows whose numbers are shown otherwise, at first all that a gradient reaches", () => {
+  assert.deepEqual(changed([[1, 2], [3, 4], [5, 6]], [[1, 2.004], [3, 4 + 1e-16], [5.01, 6]]), [2]);
+  for (const paddingIdx of [null, PAD]) {
+    const used = [...new Set(batch.filter((id) => id !== paddingIdx))].sort();
+    let now = table;
+    for (let n = 0; n < 100; n++) {
+      const after = step(now, batch, targets, learningRate, paddingIdx);
+      if (n < 5) assert.deepEqual(changed(now, after), used, `step ${n}`);
+      if (n > 50) assert.deepEqual(changed(now, after), []);
+      now = after;
+    }
   }
 });
 

@@ -58,7 +58,7 @@ for (const { base, query, key, positions, rows, queries, keys, products } of cas
   test(`products are those of posembed's RoPE: ${name}`, () => {
     positions.forEach((m, a) => positions.forEach((n, b) => {
       const scene = ropeScene({ ...state, base, query, key, query_position: m, key_position: n, shift: 0 });
-      close(scene.here, [m - n, products[a][b]]);
+      close(scene.here, [n - m, products[a][b]]);
       assert.equal(product(rotate(query, m, base), rotate(key, n, base)), scene.here[1]);
     }));
   });
@@ -75,7 +75,7 @@ test("a product stays when both shift, and only then", () => {
 test("the curve is the product at each offset, also where the key is ahead", () => {
   const curve = new Map(rope(0, 0).curve);
   for (const [m, n] of [[9, 3], [3, 9], [32, 0], [0, 32], [5, 5]]) {
-    close([curve.get(m - n)], [rope(m, n, 40).here[1]]);
+    close([curve.get(n - m)], [rope(m, n, 40).here[1]]);
   }
   assert.deepEqual([Math.min(...curve.keys()), Math.max(...curve.keys())], [-32, 32]);
 });

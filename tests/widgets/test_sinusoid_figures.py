@@ -108,7 +108,7 @@ def test_without_javascript_rope_is_a_table_of_products():
     header, *rows = rows_of(figure)
     assert header == ["query at", "key at", "offset", "product"]
     places = [[int(cell) for cell in row[:3]] for row in rows]
-    assert places == [[8, 5, 3], [9, 6, 3], [18, 15, 3], [9, 5, 4], [8, 6, 2]]
+    assert places == [[8, 5, -3], [9, 6, -3], [18, 15, -3], [9, 5, -4], [8, 6, -2]]
     rope = RoPE(8, base=100.0, layout="interleaved")
     query, key = (torch.tensor([vector], dtype=torch.float64) for vector in (figure.query, figure.key))
     for (m, n, _), row in zip(places, rows, strict=True):

@@ -28,6 +28,10 @@ export function step(table, batch, targets, learningRate, paddingIdx) {
 const PAD = 0;
 const shown = (value) => value.toFixed(2).replace(/^-0\.00$/, "0.00").replace("-", "−");
 
+/** The ids of the rows that differ in the numbers shown: late steps are too small to be seen. */
+export const changed = (before, after) =>
+  [...before.keys()].filter((id) => before[id].some((value, column) => shown(value) !== shown(after[id][column])));
+
 function render({ model, el }) {
   const words = model.get("words");
   const [batch, targets] = [model.get("batch"), model.get("targets")];
@@ -65,10 +69,15 @@ function render({ model, el }) {
   const { say } = frame(el, "Look up a row of an embedding table", controls, sentence, table);
 
   function takeStep() {
-    touched = new Set(gradients(model.get("table"), batch, targets, paddingIdx()).keys());
-    assign(model, "table", step(model.get("table"), batch, targets, model.get("learning_rate"), paddingIdx()));
-    const still = words.filter((_, id) => !touched.has(id));
-    say(`One step: ${touched.size} of ${words.length} rows changed. No gradient reached ${still.join(", ")}.`);
+    const before = model.get("table");
+    const reached = gradients(before, batch, targets, paddingIdx());
+    const after = step(before, batch, targets, model.get("learning_rate"), paddingIdx());
+    touched = new Set(changed(before, after));
+    assign(model, "table", after);
+    const named = (chosen) => words.filter((_, id) => chosen(id)).join(", ");
+    const unseen = named((id) => reached.has(id) && !touched.has(id));
+    say(`One step: ${touched.size} of ${words.length} rows changed.${unseen && ` Too little to be seen: ${unseen}.`} No gradient reached ${
+      named((id) => !reached.has(id))}.`);
   }
 
   function reset() {

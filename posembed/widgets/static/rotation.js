@@ -79,11 +79,11 @@ function ropeScene({ base, query, key, query_position, key_position, shift, fart
       };
     }),
     reach: Math.max(...[query, key].flatMap(pairs).map(([a, b]) => Math.hypot(a, b))),
-    curve: quarters(-far, far).map((offset) => [offset, product(rotate(query, offset, base), key)]),
-    here: [m - n, product(q, k)],
+    curve: quarters(-far, far).map((offset) => [offset, product(query, rotate(key, offset, base))]),
+    here: [n - m, product(q, k)],
     legend: "Solid, blue: the query. Dashed, orange: the key. Faint: both before they turn.",
     title: `Query at ${m} times key at ${n}`,
-    note: `The same wherever the query is ${apart(m - n)} the key.`,
+    note: `The same wherever the key is ${apart(n - m)} the query.`,
   };
 }
 
