@@ -101,7 +101,16 @@ class PositionScheme(nn.Module):
         return None
 
     def layer(self, index: int) -> PositionScheme:
-        """Return the scheme that a layer uses: this one, if all layers share it."""
+        """Return the scheme that a layer uses: this one, if all layers share it.
+
+        Raises:
+            EncodingInputError: the scheme has parameters for one layer (``shared = False``), and there are more.
+        """
+        if index and not self.shared:
+            raise EncodingInputError(
+                f"{type(self).__name__} has parameters for one layer, and there is a layer {index}; "
+                "give posembed.encodings.PerLayer a list with one for each layer"
+            )
         return self
 
     @property

@@ -1,5 +1,7 @@
 """Several schemes in one, schemes that differ from layer to layer, and their bias as a hook of FlexAttention."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from refusals import refused
@@ -21,6 +23,7 @@ from posembed.encodings import (
     XPos,
 )
 from posembed.errors import EncodingInputError
+from posembed.models import Transformer, TransformerConfig
 
 
 def test_additions_and_rotations_come_one_after_the_other():
@@ -77,7 +80,8 @@ def test_the_layer_of_a_composition_is_the_composition_of_its_layers():
     shaws, mixed = PerLayer([Shaw(8), Shaw(8)]), OnLayers(RoPE(8), [1], n_layers=2)
     made = shaws + mixed + ALiBi(2)
     first, second = made.layer(0), made.layer(1)
-    assert second.layer(0) is second.layer(99) is second  # where all layers share it
+    shared = RoPE(8) + ALiBi(2)
+    assert second.layer(0) is second and shared.layer(0) is shared.layer(99) is shared
     assert [type(part) for part in first] == [Shaw, NoPos, ALiBi]
     assert [type(part) for part in second] == [Shaw, RoPE, ALiBi]
     assert second.parts[0] is shaws.layers[1] and second.parts[1] is mixed.scheme
@@ -119,6 +123,18 @@ def test_a_scheme_of_many_layers_is_not_that_of_one(many):
     uses = {"rotate": (q, at), "rotate_keys": (k, at), "bias": (q, k, at, at), "bias_by_offset": (at,)}
     for use, given in uses.items():
         assert refused(EncodingInputError, getattr(made, use), *given) == wanted
+
+
+@pytest.mark.bad_input
+def test_layers_do_not_share_parameters_that_are_their_own():
+    config = TransformerConfig(vocab_size=5, d_model=8, n_heads=2, n_layers=2, scheme=Shaw(4))
+    message = refused(EncodingInputError, Transformer, config)
+    assert message == (
+        "Shaw has parameters for one layer, and there is a layer 1; "
+        "give posembed.encodings.PerLayer a list with one for each layer"
+    )
+    own = Transformer(replace(config, scheme=PerLayer([Shaw(4), Shaw(4)])))
+    assert own.position_scheme.layer(0) is not own.position_scheme.layer(1)
 
 
 # The hook.
