@@ -4,8 +4,9 @@ Chapters 3 and 4 and *No positions at all* train the same schemes, sizes, data a
 size between none and the learned table. Their models differ in how they start alone. This plan was written before any
 of its runs, but for those of start B at the seeds 0 to 5, which are runs of the NoPos study.
 
-Starts: the standard deviation of all weights and of the table, and whether word vectors are scaled (then their entries
-start at 1 instead of that deviation). With a width of 64:
+Starts: the standard deviation of the weights (sqrt(2 layers) times smaller for the two matrices of a layer that feed
+the sum) and of the table, and whether word vectors are scaled (then their entries start at 1 instead of that
+deviation). With a width of 64:
 
 - A, "small, scaled": .02, scaled; that of chapters 3 and 4.
 - B, "large": 1 / sqrt(width), not scaled; that of *No positions at all*.
