@@ -1,9 +1,9 @@
 """The NoPos study: language models with and without positions, causal and masked.
 
-All weights start with a standard deviation of 1 / sqrt(width), word vectors and position tables too (the two matrices of a
-layer that feed the sum, with one sqrt(2 layers) times smaller), and word vectors are not scaled. A plan with GPT-2's 0.02
-was given up before any reported run: these are narrow models, and with it the masked one with learned positions stood at
-the loss of guessing by frequency for 3000 steps, at all rates tried.
+All weights start with a standard deviation of 1 / sqrt(width), word vectors and position tables too (the two matrices
+of a layer that feed the sum, with one sqrt(2 layers) times smaller), and word vectors are not scaled. A plan with
+GPT-2's 0.02 was given up before any reported run: these are narrow models, and with it the masked one with learned
+positions stood at the loss of guessing by frequency for 3000 steps, at all rates tried.
 
 1. "causal": 4 layers, width 64, length 64. None, learned, sinusoidal, ALiBi and RoPE, five seeds.
 2. "masked": the same models, reading both ways, 15 % hidden. The same five schemes, five seeds; none and learned at
