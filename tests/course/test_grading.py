@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -171,6 +172,34 @@ def test_what_cannot_be_graded_has_a_row_that_says_why(made, tmp_path, fresh_env
     (out / "grades.csv").write_bytes(b"m\xefne")
     assert grade(folder, graders, out, environment=fresh_environment).returncode == 0
     assert (out / "grades.1.csv").read_bytes() == b"m\xefne" and len(rows_of(out)) == len(found)
+
+
+DOCKER = """#!/bin/sh
+echo "$@" >> "$0.log"
+[ "$1" = run ] || exit 0
+PYTHONPATH={root} exec {python} {root}/course/grading/sandbox.py
+"""
+
+
+@pytest.mark.slow
+def test_without_bubblewrap_it_is_docker_that_runs_them(made, tmp_path, fresh_environment):
+    """A stand-in for Docker runs what the image runs."""
+    graders, key, _ = made
+    (tmp_path / "bin").mkdir()
+    docker = tmp_path / "bin" / "docker"
+    docker.write_text(DOCKER.format(root=ROOT, python=sys.executable))
+    docker.chmod(0o755)
+    write(tmp_path / "submissions", "right", key)
+    write(tmp_path / "submissions", "loops", key, "while True: pass")
+    environment = fresh_environment | {"PATH": str(docker.parent)}
+    done = grade(tmp_path / "submissions", graders, tmp_path / "grades", environment=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [row["score"] for row in rows_of(tmp_path / "grades")] == [f"{MOST}"] * 2
+    asked = (tmp_path / "bin" / "docker.log").read_text()
+    assert asked.count("run --rm") == asked.count("--network none --read-only") == asked.count("kill ") == 2
+    copied = re.findall(r"^COPY (.+) \S+$", (ROOT / "course/grading/Dockerfile").read_text(), re.MULTILINE)
+    of_course = [path for path in " ".join(copied).split() if path.startswith("course")]
+    assert of_course == ["course/grading/wire.py", "course/grading/sandbox.py"]
 
 
 TEST = """
