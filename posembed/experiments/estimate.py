@@ -7,13 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from ..data import load_corpus
 from ..evaluating import torch_threads
 from .config import RunConfig
 from .machine import check_device, machine_of, seeded
 from .measure import TOKENS, TOKENS_BY_POSITION
 from .results import RunResult
-from .runs import make_model
+from .runs import load_data, make_model
 from .training import Training
 
 # Runs that differ in these alone take as long for each step.
@@ -71,7 +70,7 @@ def time_a_step(config: RunConfig) -> float:
     seconds: list[float] = []
     few = replace(config, steps=1 + TIMED_STEPS, further_steps=None, drops_positions=False)
     with torch_threads(config.threads), seeded(config):
-        corpus = load_corpus(config.data)
+        corpus = load_data(config)
         training = Training(make_model(few, corpus), few, corpus)
         training.run(lambda: seconds.append(training.seconds))
     return (seconds[-1] - seconds[0]) / TIMED_STEPS

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import RunError
-from ..models import LanguageModel
 from .config import RunConfig
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ class RunResult:
     versions: dict[str, str]
     machine: str
     wall_seconds: float
-    model: LanguageModel | None = field(default=None, compare=False, repr=False)
+    model: Any = field(default=None, compare=False, repr=False)
     speed: dict[str, float] = field(default_factory=dict)
 
     @property

@@ -10,16 +10,18 @@ from typing import Any
 
 import torch
 
-from ..data import Corpus, load_corpus
-from ..encodings import OnLayers, scheme
+from ..data import Corpus, Task, load_corpus
+from ..encodings import FrozenBias, OnLayers, PositionScheme, scheme
 from ..evaluating import torch_threads
 from ..models import LanguageModel, TransformerConfig
+from ..similarity import dosed_bias
 from .checkpoints import kept
 from .config import RunConfig
 from .inspections import inspect_model, probed_layers, steps_watched
 from .machine import check_device, machine_of, seeded, versions
 from .measure import loss_by_position, loss_of, parameters_of_scheme, scaled_losses
 from .results import RunResult
+from .tasks import load_task, measure_task, task_model
 from .training import Training
 
 # The training loss is noted as the mean over so many pieces of the run.
@@ -32,7 +34,7 @@ def train(
     progress: Callable[[int, float], None] | None = None,
     checkpoint: Path | str | None = None,
 ) -> RunResult:
-    """Train a small language model on one device, and measure it on texts that it has not seen.
+    """Train a small model on one device, on a text or on a task, and measure it on texts that it has not seen.
 
     AdamW with a warm-up and a cosine; gradients are cut to a norm of 1.
 
@@ -48,7 +50,8 @@ def train(
         ``validation_loss``, ``curve`` (training loss over the run), ``parameters`` and ``scheme_parameters`` (how
         many), ``scheme`` (the scheme's own numbers where they are few), ``tokens`` (read in training); of a causal
         model ``perplexity_per_token`` and ``perplexity_per_word`` (of the test text); with a test length
-        ``loss_by_position``. Its speed is in ``speed``.
+        ``loss_by_position``. With a task ``accuracy``, ``validation_accuracy`` and ``baseline``, the accuracy of a
+        constant guess. Its speed is in ``speed``.
 
     Raises:
         RunError: a device that is not there.
@@ -56,6 +59,8 @@ def train(
         CheckpointError: a checkpoint that is damaged, of another version or of another run; it is left as it is.
         CorpusError: a text that cannot be read or is too short.
         EncodingInputError: a scheme that is not defined for the objective.
+        TaskError: an unknown task, or a difficulty that it cannot have.
+        PropertiesInputError: a dose that its property does not allow.
 
     Example:
         >>> from posembed import RunConfig, train
@@ -66,15 +71,12 @@ def train(
     start = time.perf_counter()
     check_device(config)
     with torch_threads(config.threads), seeded(config):
-        corpus = load_corpus(config.data)
-        # Before the training, not after it.
-        corpus.check(max(config.length, config.test_length or 0))
+        corpus = load_data(config)
         training = Training(make_model(config, corpus), config, corpus)
         with nullcontext(lambda: None) if checkpoint is None else kept(training, Path(checkpoint)) as keep:
             earlier = training.seconds
             training.run(lambda: _after_step(training, keep, progress))
         metrics = _measure(training.model.eval(), config, corpus)
-        metrics |= inspect_model(training.model, lambda: make_model(config, corpus), config, corpus)
     if training.watched:
         metrics["watched"] = training.watched
     n_tokens, seconds = config.all_steps * config.batch_size * config.length, training.seconds
@@ -98,12 +100,30 @@ def _after_step(training: Training, keep: Callable[[], None], progress: Any) -> 
         progress(done, training.losses[-1])
 
 
-def make_model(config: RunConfig, corpus: Corpus) -> LanguageModel:
+def load_data(config: RunConfig) -> Any:
+    """Load the text that a run is trained on, a `Corpus`, or its `Task`.
+
+    Raises:
+        CorpusError: a text that cannot be read or is too short.
+        TaskError: an unknown task, or a difficulty that it cannot have.
+    """
+    if config.objective == "task":
+        return load_task(config)
+    corpus = load_corpus(config.data)
+    # Before the training, not after it.
+    corpus.check(max(config.length, config.test_length or 0))
+    return corpus
+
+
+def make_model(config: RunConfig, corpus: Corpus | Task) -> Any:
     """Make the untrained model of a run.
 
     Args:
         config: the run.
-        corpus: its text, whose vocabulary the model has.
+        corpus: its text, whose vocabulary the model has, or its task.
+
+    Returns:
+        A `LanguageModel`; of a task a `SequenceClassifier`, or a `SpanPredictor`.
 
     Raises:
         EncodingInputError: a scheme that is not defined for the objective.
@@ -120,12 +140,12 @@ def make_model(config: RunConfig, corpus: Corpus) -> LanguageModel:
     sizes: dict[str, Any] = {"d_model": config.d_model, "n_heads": config.n_heads, "n_layers": config.n_layers}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
-        its_scheme: Any = config.scheme
+        its_scheme: Any = config.scheme if config.dose is None else _dosed(config)
         if config.layers_with_positions is not None:
             made = scheme(config.scheme, **sizes, n_positions=n_positions, causal=causal, options=config.scheme_options)
             its_scheme = OnLayers(made, config.layers_with_positions, n_layers=config.n_layers)
         model_config = TransformerConfig(
-            vocab_size=len(corpus.vocabulary),
+            vocab_size=corpus.vocab_size,
             **sizes,
             scheme=its_scheme,
             scheme_options=config.scheme_options if config.layers_with_positions is None else {},
@@ -135,17 +155,29 @@ def make_model(config: RunConfig, corpus: Corpus) -> LanguageModel:
             scale_embeddings=config.scale_embeddings,
             weight_std=config.weight_std,
         )
-        return LanguageModel(model_config).to(config.device)
+        model = task_model(corpus, model_config) if isinstance(corpus, Task) else LanguageModel(model_config)
+        return model.to(config.device)
 
 
-def _measure(model: LanguageModel, config: RunConfig, corpus: Corpus) -> dict[str, Any]:
+def _dosed(config: RunConfig) -> PositionScheme:
+    """A frozen bias that violates one property, or none; the slope of each head is half that of the one before."""
+    violated, degrees = next(iter((config.dose or {"symmetry": 0.0}).items()))
+    return FrozenBias(dosed_bias(violated, degrees, length=config.length), 0.5 ** torch.arange(config.n_heads))
+
+
+def _measure(model: Any, config: RunConfig, corpus: Corpus | Task) -> dict[str, Any]:
     scheme_module = model.transformer.position_scheme
-    metrics: dict[str, Any] = {
-        "loss": loss_of(model, corpus.test, config),
-        "validation_loss": loss_of(model, corpus.validation, config),
+    sizes: dict[str, Any] = {
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "scheme_parameters": sum(parameter.numel() for parameter in scheme_module.parameters()),
         "scheme": parameters_of_scheme(scheme_module),
+    }
+    if isinstance(corpus, Task):
+        return measure_task(model, corpus, config.device) | sizes
+    metrics: dict[str, Any] = {
+        "loss": loss_of(model, corpus.test, config),
+        "validation_loss": loss_of(model, corpus.validation, config),
+        **sizes,
     }
     if config.objective == "causal":
         found = corpus.perplexities(metrics["loss"])
@@ -154,7 +186,7 @@ def _measure(model: LanguageModel, config: RunConfig, corpus: Corpus) -> dict[st
         metrics["loss_by_position"] = loss_by_position(model, corpus.test, config)
         if config.test_scalings:
             metrics["loss_by_position_scaled"] = scaled_losses(model, corpus.test, config)
-    return metrics
+    return metrics | inspect_model(model, lambda: make_model(config, corpus), config, corpus)
 
 
 def _means(values: list[float], n_points: int) -> list[float]:

@@ -42,6 +42,9 @@ OTHER = {
     "drops_positions": {"further_steps": 300, "drops_positions": True},
     "weight_std": {"weight_std": 0.1},
     "inspections": {"inspections": ("layers",)},
+    "task": {"objective": "task", "task": "order"},
+    "difficulty": {"objective": "task", "task": "order", "difficulty": 3},
+    "dose": {"dose": {"symmetry": 12.0}},
 }
 
 
@@ -98,7 +101,14 @@ def test_settings_of_earlier_versions_are_read_where_they_were_left_alone():
         ({"learning_rate": "fast"}, "learning_rate is 'fast'"),
         ({"weight_decay": -1}, "weight_decay is -1; it must be a number of at least 0"),
         ({"dropout": 1.0}, "dropout is 1.0; it must be a number of at least 0 and below 1"),
-        ({"objective": "next"}, "objective is 'next'; choose among causal, masked"),
+        ({"objective": "next"}, "objective is 'next'; choose among causal, masked, task"),
+        ({"objective": "task"}, "task is None with the objective 'task'; give both, or neither"),
+        ({"task": "order"}, "task is 'order' with the objective 'causal'; give both, or neither"),
+        ({"difficulty": 2}, "difficulty is that of a task; leave it out otherwise"),
+        ({"objective": "task", "task": "order", "test_length": 64}, "test_length is for texts, not for tasks"),
+        ({"objective": "task", "task": "order", "inspections": ("layers",)}, "inspections is for texts, not for tasks"),
+        ({"scheme": "rope", "dose": {}}, "a dose is one property and its degrees, in place of a scheme"),
+        ({"dose": 12.0}, "a dose is one property and its degrees, in place of a scheme"),
         ({"objective": "masked"}, "a masked model needs one, a causal model has none"),
         ({"masking_rate": 0.15}, "a masked model needs one, a causal model has none"),
         ({"objective": "masked", "masking_rate": 1.0}, "masking_rate is 1.0; it must be a number between 0 and 1"),
