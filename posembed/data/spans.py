@@ -113,7 +113,7 @@ def moved_questions(questions: Sequence[Question], *, seed: int = 0) -> list[Que
     """Take every second question's answer away, by moving the question to another text that does not hold it.
 
     Args:
-        questions: with answers.
+        questions: with answers; one without stays as it is.
         seed: of the choice of texts.
 
     Returns:
@@ -132,6 +132,8 @@ def moved_questions(questions: Sequence[Question], *, seed: int = 0) -> list[Que
     found = list(questions)
     for number in range(1, len(found), 2):
         asked = found[number]
+        if asked.start is None:
+            continue
         others = [each for each in contexts if asked.answer.lower() not in each.lower()]
         if not others:
             raise TaskError(f"the answer {asked.answer!r} stands in every text; give more texts")

@@ -17,6 +17,7 @@ from .shaw import Shaw
 from .sinusoids import Sinusoidal, convert_layout, sinusoidal
 from .sizes import Sizes
 from .t5 import T5
+from .untied import Untied
 from .xpos import XPos
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "Shaw",
     "Sinusoidal",
     "Sizes",
+    "Untied",
     "XPos",
     "YaRNScaling",
     "alibi_slopes",

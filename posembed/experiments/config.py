@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Literal
 
 from ..errors import RunError
@@ -56,8 +56,15 @@ class RunConfig:
         weight_std: the standard deviation of the weights at the start: those of linear layers, and word vectors that
             are not scaled.
         inspections: what else is measured after the training, by names of `posembed.experiments.inspections`.
-        task: where the objective is "task": the name of a made one (see `posembed.data.made_task`).
+        task: where the objective is "task": a made one (see `posembed.data.made_task`), or a real one (see
+            `posembed.experiments.tasks.load_task`).
         difficulty: of the task; by default the usual one.
+        subwords: how many subwords the text is made of, and those of real tasks; None for characters.
+        start: of a task: the settings of the run whose Transformer it begins with, those that are not the defaults (see
+            `told`); None for one that has learned nothing.
+        cls: whether each text begins with [CLS], as BERT's do, which then stands for it where it is classified:
+            "tied", a token at position 0 like any other; "untied", to which all attend by a number of its own;
+            "moved", at a position that is drawn for each text. Of subwords; None for texts as they are.
         dose: a frozen bias in place of a scheme: the property that it violates, and by how many degrees (see
             `posembed.similarity.dosed_bias`); ``{}`` for one that violates none. None for none.
 
@@ -102,6 +109,9 @@ class RunConfig:
     inspections: tuple[str, ...] = ()
     task: str | None = None
     difficulty: int | None = None
+    subwords: int | None = None
+    start: Mapping[str, Any] | None = None
+    cls: Literal["tied", "untied", "moved"] | None = None
     dose: Mapping[str, float] | None = None
 
     def __post_init__(self) -> None:
@@ -134,8 +144,13 @@ class RunConfig:
     def _check_task(self) -> None:
         if (self.objective == "task") != (self.task is not None):
             raise RunError(f"task is {self.task!r} with the objective {self.objective!r}; give both, or neither")
-        if self.task is None and self.difficulty is not None:
-            raise RunError("difficulty is that of a task; leave it out otherwise")
+        for name in ("difficulty", "start"):
+            if self.task is None and getattr(self, name) is not None:
+                raise RunError(f"{name} is that of a task; leave it out otherwise")
+        if self.cls not in (None, "tied", "untied", "moved") or (
+            self.cls is not None and (self.objective == "causal" or self.subwords is None)
+        ):
+            raise RunError(f"cls is {self.cls!r}; choose among tied, untied, moved, for subwords seen from both sides")
         texts = [name for name in ("short_length", "test_length", "further_steps") if getattr(self, name) is not None]
         if self.task is not None and (texts or self.inspections):
             raise RunError(f"{(*texts, 'inspections')[0]} is for texts, not for tasks; leave it out")
@@ -171,16 +186,25 @@ class RunConfig:
         return self.steps + (self.further_steps or 0)
 
     @property
+    def read_length(self) -> int:
+        """Of the pieces that are cut from a text: [CLS] takes one place."""
+        return self.length - (self.cls is not None)
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """The settings that change numbers and are not the defaults; `from_dict` makes the config of them."""
+        default = _defaults()
+        return {
+            name: value for name, value in self.to_dict().items() if name not in _NOT_HASHED and value != default[name]
+        }
+
+    @cached_property
     def key(self) -> str:
         """A short name that two configs share only if every number that matters is the same.
 
         Only what differs from the defaults enters, so a setting that is added later leaves stored results their names.
         """
-        default = _defaults()
-        told = {
-            name: value for name, value in self.to_dict().items() if name not in _NOT_HASHED and value != default[name]
-        }
-        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
+        return hashlib.sha256(json.dumps(self.told, sort_keys=True).encode()).hexdigest()[:16]
 
     def to_dict(self) -> dict[str, Any]:
         """Return what a JSON file holds."""
@@ -206,7 +230,7 @@ class RunConfig:
 
 
 SCALING_NAMES = ("linear", "ntk", "yarn", "llama3")
-INSPECTION_NAMES = ("layers", "untrained", "watched", "prefix", "dropped")
+INSPECTION_NAMES = ("layers", "untrained", "watched", "prefix", "dropped", "positions")
 # How many tokens before the last one the inspection "prefix" leaves in place, the second time.
 KEPT = 8
 # Settings that earlier versions had and wrote down, with the only value that a stored result has.
@@ -253,7 +277,7 @@ def _number(value: Any) -> bool:
 # Settings that are numbers, what must hold for them, and how that is said.
 NUMBERS: tuple[tuple[str, Callable[[Any], Any], str], ...] = (
     (
-        "length n_layers d_model n_heads batch_size steps threads short_length test_length further_steps",
+        "length n_layers d_model n_heads batch_size steps threads short_length test_length further_steps subwords",
         lambda value: _whole(value) and value >= 1,
         "a whole number of at least 1",
     ),

@@ -24,7 +24,7 @@ from .checkpoints import held_back
 from .config import RunConfig
 from .results import RunResult, file_of, missing, read_result, write_result, write_whole
 from .runs import train
-from .weights import write_model, write_table
+from .weights import read_model, write_model, write_table
 
 LOG = logging.getLogger(__name__)
 
@@ -186,7 +186,8 @@ def run_and_store(
 
     Raises:
         RunError: the folder cannot be written, or the disk is full; nothing half-written stays.
-        RunError: a stored result that is damaged, or has no weights where they are to be kept.
+        RunError: a stored result that is damaged, or has no weights where they are to be kept; the weights that a task
+            begins with are not in the folder.
         CheckpointError: a checkpoint that is damaged or of another version; it is left as it is.
 
     Example:
@@ -205,7 +206,8 @@ def run_and_store(
         return read_result(path)
     try:
         out.mkdir(parents=True, exist_ok=True)
-        result = train(config, checkpoint=checkpoint, progress=progress)
+        start = None if config.start is None else read_model(RunConfig.from_dict(config.start), out)
+        result = train(config, checkpoint=checkpoint, progress=progress, start=start)
         model: Any = result.model
         if save_model:
             write_model(model, config, out)

@@ -11,7 +11,8 @@ from typing import Any
 import torch
 
 from ..data import Corpus, Task, load_corpus
-from ..encodings import FrozenBias, OnLayers, PositionScheme, scheme
+from ..encodings import FrozenBias, OnLayers, PerLayer, PositionScheme, Untied, scheme
+from ..errors import RunError
 from ..evaluating import torch_threads
 from ..models import LanguageModel, TransformerConfig
 from ..similarity import dosed_bias
@@ -33,6 +34,7 @@ def train(
     *,
     progress: Callable[[int, float], None] | None = None,
     checkpoint: Path | str | None = None,
+    start: Any = None,
 ) -> RunResult:
     """Train a small model on one device, on a text or on a task, and measure it on texts that it has not seen.
 
@@ -44,6 +46,7 @@ def train(
         checkpoint: the path of a file that the state is written to every five minutes, and when the run is interrupted
             (Ctrl-C, SIGTERM). If the file is there, the run goes on from it, with the same numbers as if it had never
             been stopped, bit for bit (on a GPU as far as its kernels do).
+        start: the model whose Transformer a task's begins with, where the config names its run.
 
     Returns:
         The result with the trained model. Its metrics are ``loss`` (test text, pieces of the trained length),
@@ -54,7 +57,7 @@ def train(
         constant guess. Its speed is in ``speed``.
 
     Raises:
-        RunError: a device that is not there.
+        RunError: a device that is not there; a start that is missing, or that the config does not name.
         RunError: the loss became NaN or infinite.
         CheckpointError: a checkpoint that is damaged, of another version or of another run; it is left as it is.
         CorpusError: a text that cannot be read or is too short.
@@ -68,11 +71,15 @@ def train(
         >>> result.metrics["parameters"]
         1552
     """
-    start = time.perf_counter()
+    began = time.perf_counter()
     check_device(config)
+    if (start is None) != (config.start is None):
+        raise RunError("start is a model and the config's start says which; give both, or run it with its run's grid")
     with torch_threads(config.threads), seeded(config):
         corpus = load_data(config)
         training = Training(make_model(config, corpus), config, corpus)
+        if start is not None:
+            training.model.transformer.load_state_dict(start.transformer.state_dict())
         with nullcontext(lambda: None) if checkpoint is None else kept(training, Path(checkpoint)) as keep:
             earlier = training.seconds
             training.run(lambda: _after_step(training, keep, progress))
@@ -85,7 +92,7 @@ def train(
         metrics=metrics | {"tokens": n_tokens, "curve": _means(training.losses, CURVE_POINTS)},
         versions=versions(),
         machine=machine_of(config),
-        wall_seconds=time.perf_counter() - start + earlier,
+        wall_seconds=time.perf_counter() - began + earlier,
         model=training.model,
         speed={"tokens_per_second": round(n_tokens / max(seconds, 1e-9), 1), "training_seconds": round(seconds, 2)},
     )
@@ -109,7 +116,7 @@ def load_data(config: RunConfig) -> Any:
     """
     if config.objective == "task":
         return load_task(config)
-    corpus = load_corpus(config.data)
+    corpus = load_corpus(config.data, subwords=config.subwords)
     # Before the training, not after it.
     corpus.check(max(config.length, config.test_length or 0))
     return corpus
@@ -136,26 +143,32 @@ def make_model(config: RunConfig, corpus: Corpus | Task) -> Any:
         RoPE(16, layout='half')
     """
     # A table has rows for every position that the model will be asked about, trained or not.
-    n_positions, causal = max(config.length, config.test_length or 0), config.objective == "causal"
+    trained = (config.start or {}).get("length", 0)
+    n_positions, causal = max(config.length, config.test_length or 0, trained), config.objective == "causal"
     sizes: dict[str, Any] = {"d_model": config.d_model, "n_heads": config.n_heads, "n_layers": config.n_layers}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
         its_scheme: Any = config.scheme if config.dose is None else _dosed(config)
+        if config.layers_with_positions is not None or config.cls == "untied":
+            its_scheme = scheme(
+                config.scheme, **sizes, n_positions=n_positions, causal=causal, options=config.scheme_options
+            )
+        if config.cls == "untied":
+            its_scheme = PerLayer([Untied(its_scheme.layer(n), config.n_heads) for n in range(config.n_layers)])
         if config.layers_with_positions is not None:
-            made = scheme(config.scheme, **sizes, n_positions=n_positions, causal=causal, options=config.scheme_options)
-            its_scheme = OnLayers(made, config.layers_with_positions, n_layers=config.n_layers)
+            its_scheme = OnLayers(its_scheme, config.layers_with_positions, n_layers=config.n_layers)
         model_config = TransformerConfig(
             vocab_size=corpus.vocab_size,
             **sizes,
             scheme=its_scheme,
-            scheme_options=config.scheme_options if config.layers_with_positions is None else {},
+            scheme_options=config.scheme_options if isinstance(its_scheme, str) else {},
             n_positions=n_positions,
             causal=causal,
             dropout=config.dropout,
             scale_embeddings=config.scale_embeddings,
             weight_std=config.weight_std,
         )
-        model = task_model(corpus, model_config) if isinstance(corpus, Task) else LanguageModel(model_config)
+        model = task_model(corpus, model_config, config) if isinstance(corpus, Task) else LanguageModel(model_config)
         return model.to(config.device)
 
 
@@ -173,7 +186,7 @@ def _measure(model: Any, config: RunConfig, corpus: Corpus | Task) -> dict[str, 
         "scheme": parameters_of_scheme(scheme_module),
     }
     if isinstance(corpus, Task):
-        return measure_task(model, corpus, config.device) | sizes
+        return measure_task(model, corpus, config) | sizes
     metrics: dict[str, Any] = {
         "loss": loss_of(model, corpus.test, config),
         "validation_loss": loss_of(model, corpus.validation, config),

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from ..data import Characters, Corpus, Task, Tokens, masked, random_windows
 from ..errors import RunError
 from ..models import LanguageModel, drop_positions
+from .cls import with_cls
 from .config import RunConfig
 from .tasks import task_loss
 
@@ -86,7 +87,8 @@ class Training:
         """The loss of the next batch."""
         config, corpus = self.config, self.corpus
         if isinstance(corpus, Task):
-            return task_loss(self.model, corpus.draw(config.batch_size, self.generator), corpus, config.device)
+            texts = corpus.draw(config.batch_size, self.generator)
+            return task_loss(self.model, texts, corpus, config, self.generator)
         ids = draw_pieces(corpus.train, len(self.losses), config, self.generator)
         return batch_loss(self.model, ids, config, self.generator)
 
@@ -162,7 +164,7 @@ def learning_rate_factor(step: int, config: RunConfig) -> float:
 
 def draw_pieces(text: Tokens, step: int, config: RunConfig, generator: torch.Generator) -> Int[Tensor, "pieces length"]:
     """Draw the pieces of a step, counted from 0, from the training text."""
-    length, n_pieces = config.length, config.batch_size
+    length, n_pieces = config.read_length, config.batch_size
     if config.short_length is not None and step < round((config.short_share or 0.0) * config.steps):
         length, n_pieces = config.short_length, config.batch_size * (config.length // config.short_length)
     return random_windows(text, length, n_pieces, generator)
@@ -206,11 +208,13 @@ def batch_loss(
         >>> loss.item() > 3
         True
     """
-    seen, wanted, asked = guesses(ids, config, generator)
+    seen, wanted, asked, positions = with_cls(*guesses(ids, config, generator), config, generator)
     seen, wanted = seen.to(config.device), wanted.to(config.device)
     if asked is None:
         return F.cross_entropy(model(seen).flatten(0, 1), wanted.flatten())
     asked = asked.to(config.device)
     # Logits of the hidden tokens alone: the others are not asked for.
-    logits = model.logits(model.transformer(seen)[asked]) if config.objective == "masked" else model(seen)[asked]
+    logits = (
+        model.logits(model.transformer(seen, positions)[asked]) if config.objective == "masked" else model(seen)[asked]
+    )
     return F.cross_entropy(logits, wanted[asked])

@@ -44,6 +44,9 @@ OTHER = {
     "inspections": {"inspections": ("layers",)},
     "task": {"objective": "task", "task": "order"},
     "difficulty": {"objective": "task", "task": "order", "difficulty": 3},
+    "start": {"objective": "task", "task": "order", "start": {"scheme": "rope"}},
+    "cls": {"objective": "masked", "masking_rate": 0.2, "cls": "moved", "subwords": 99},
+    "subwords": {"subwords": 300},
     "dose": {"dose": {"symmetry": 12.0}},
 }
 
@@ -107,6 +110,8 @@ def test_settings_of_earlier_versions_are_read_where_they_were_left_alone():
         ({"difficulty": 2}, "difficulty is that of a task; leave it out otherwise"),
         ({"objective": "task", "task": "order", "test_length": 64}, "test_length is for texts, not for tasks"),
         ({"objective": "task", "task": "order", "inspections": ("layers",)}, "inspections is for texts, not for tasks"),
+        ({"start": {}}, "start is that of a task; leave it out otherwise"),
+        ({"cls": "tied"}, "cls is 'tied'; choose among tied, untied, moved, for subwords seen from both sides"),
         ({"scheme": "rope", "dose": {}}, "a dose is one property and its degrees, in place of a scheme"),
         ({"dose": 12.0}, "a dose is one property and its degrees, in place of a scheme"),
         ({"objective": "masked"}, "a masked model needs one, a causal model has none"),

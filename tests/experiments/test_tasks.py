@@ -53,11 +53,11 @@ def test_the_dose_is_the_models_only_position():
 
 def test_the_measures_of_a_model_that_is_always_right():
     class Oracle(torch.nn.Module):
-        def forward(self, ids, attention_mask=None):
+        def forward(self, ids, positions, attention_mask):
             labels = RULES["lookup"].label(ids, 2)
             return 100.0 * torch.nn.functional.one_hot(labels, 4)
 
-    found = measure_task(Oracle(), made_task("lookup"), "cpu")
+    found = measure_task(Oracle(), made_task("lookup"), RunConfig(task="lookup", length=32, **TINY))
     assert (found["accuracy"], found["validation_accuracy"], found["loss"]) == (1, 1, 0)
 
 
@@ -65,7 +65,11 @@ def test_the_measures_of_a_model_that_is_always_right():
 @pytest.mark.parametrize(
     ("error", "options", "message"),
     [
-        (TaskError, {"task": "glue"}, "task is 'glue'; choose among majority"),
+        (
+            TaskError,
+            {"task": "glue"},
+            "there is no task 'glue'; choose among majority, order, distance, lookup, first, span, sst2",
+        ),
         (TaskError, {"task": "order", "difficulty": 9}, "difficulty is 9; there are 5 marks"),
         (PropertiesInputError, {"task": "order", "dose": {"locality": 1}}, "violated is 'locality'; choose among mono"),
         (
