@@ -126,7 +126,7 @@ def test_a_checkpoint_of_another_run_or_another_model_is_an_error_and_stays(tmp_
     text = torch.randint(2, 20, (1000,))
     monkeypatch.setattr(
         "posembed.experiments.runs.load_corpus",
-        lambda _: Corpus("other", Characters("abcdefghijklmnopqr"), text, text, text),
+        lambda *_, **__: Corpus("other", Characters("abcdefghijklmnopqr"), text, text, text),
     )
     message = refused(CheckpointError, train, CONFIG, checkpoint=path)
     assert re.fullmatch(r"run.checkpoint does not fit this version's model \(.+\); move it away", message)
