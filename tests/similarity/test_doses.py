@@ -101,3 +101,15 @@ def test_what_a_frozen_bias_cannot_be_or_do():
     q, at = torch.zeros(1, 4, 33, 8), torch.arange(33)
     message = refused(PositionOutOfRangeError, frozen().bias, q, q, at, at)
     assert message == "this bias has positions 0 to 31; shorten the texts"
+
+
+@pytest.mark.parametrize("violated", PROPERTIES)
+def test_what_a_model_is_given_has_the_same_properties_in_every_head(violated):
+    """Slopes are powers of two, which change no digit; single precision keeps what is equal equal, and no two tie."""
+    for degrees in DOSES[1:]:
+        given = properties_of_matrix(dosed_bias(violated, degrees))
+        for head in frozen(violated, degrees).biases:
+            found = properties_of_matrix(head)
+            assert found.monotonicity == given.monotonicity
+            assert found.translation_invariance == pytest.approx(given.translation_invariance, abs=1e-6)
+            assert found.symmetry == pytest.approx(given.symmetry, abs=1e-6)
