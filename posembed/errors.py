@@ -62,6 +62,10 @@ class CorpusError(PosembedError, ValueError):
     """A text that cannot be read or is too short for what is wanted of it."""
 
 
+class TaskError(PosembedError, ValueError):
+    """A task that is not there, or whose files are missing, malformed or hold nothing; a difficulty it cannot have."""
+
+
 class RunError(PosembedError, ValueError):
     """Settings that cannot be meant, a training that diverged, or a stored result that is missing or damaged."""
 

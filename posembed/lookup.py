@@ -52,7 +52,7 @@ def one_hot_lookup(
 
 
 def rows_with_gradient(embedding: nn.Embedding) -> list[int]:
-    """List the rows that the last backward pass reached, from a dense or a sparse gradient.
+    """List the rows that backward passes have reached since gradients were cleared, dense or sparse.
 
     Args:
         embedding: after ``backward()``.

@@ -13,8 +13,10 @@ from huggingface_hub import constants
 from posembed.tables import hub
 
 
-def ask(server: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the client take a server for the hub."""
+def ask(server: HubServer, monkeypatch: pytest.MonkeyPatch, *, mirror: bool = False) -> None:
+    """Let the client take a server for the hub, or for another that HF_ENDPOINT names."""
+    if not mirror:
+        monkeypatch.setattr(hub, "HUB", server.address)
     monkeypatch.setattr(constants, "ENDPOINT", server.address)
     template = server.address + "/{repo_id}/resolve/{revision}/{filename}"
     monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)

@@ -12,6 +12,7 @@ from small_models import IDS, build
 from torch import nn
 
 from posembed import check_equivariance, with_position_table
+from posembed.errors import EquivarianceInputError
 
 D_MODEL = 16
 FLOATS = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
@@ -276,10 +277,99 @@ class WrongByAThousandth(nn.Module):
     ids=str,
 )
 def test_the_tolerance_is_that_of_the_coarsest_format_on_the_way(weights, autocast, verdict):
-    module = WrongByAThousandth(weights)
-    for fn in (module, module.forward):
-        with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
-            assert check_equivariance(fn, tokens(2, 5, D_MODEL)).verdict == verdict
+    method = WrongByAThousandth(weights).forward
+    with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+        assert check_equivariance(method, tokens(2, 5, D_MODEL)).verdict == verdict
+
+
+# Between rounding and tolerance.
+
+
+class Shifted(nn.Module):
+    """Attention, and at the third place a little more of it."""
+
+    def __init__(self, extra, width=16):
+        super().__init__()
+        self.weight, self.extra = nn.Parameter(tokens(width, width)), extra
+
+    def forward(self, x):
+        y = torch.softmax(x @ self.weight @ x.mT, dim=-1) @ x
+        return torch.cat([y[:, :2], y[:, 2:3] * (1 + self.extra), y[:, 3:]], dim=1)
+
+
+class PartsInFloat32(Shifted):
+    def forward(self, x):
+        return super().forward(x + (1e-3 * x.float().cos()).to(x.dtype))
+
+
+X32 = tokens(2, 7, 16).float()
+
+
+@pytest.mark.parametrize("kind", [Shifted, PartsInFloat32])
+def test_a_small_effect_is_told_from_rounding(kind):
+    """Two millionths are less than float32 is trusted with, and real."""
+    model = kind(2e-6).float()
+    assert check_equivariance(model.forward, X32).verdict == "equivariant"
+    report = check_equivariance(model, X32)
+    assert (report.verdict, report.counterexample.index[1]) == ("neither", 2)
+    assert "in float64" in report.remark and report.remark in str(report)
+    assert model.weight.dtype == torch.float32
+
+
+def test_rounding_beyond_the_tolerance_is_told_from_an_effect():
+    """Two hundred roundings of one operation, which a deep network may add up, are gone in float64."""
+
+    class Rounding(Shifted):
+        def forward(self, x):
+            self.extra = 200 * torch.finfo(x.dtype).eps
+            return super().forward(x)
+
+    report = check_equivariance(Rounding(0.0).float(), X32)
+    assert (report.verdict, report.remark) == ("equivariant", "decided in float64")
+    assert check_equivariance(Shifted(200 * torch.finfo(torch.float32).eps).float(), X32).verdict == "neither"
+
+
+def test_where_no_copy_is_possible_the_doubt_is_said(monkeypatch):
+    model = Shifted(2e-6).float()
+    monkeypatch.setattr("posembed.second_look.LARGEST_COPY", 10)
+    assert "no copy in float64 could be made" in str(check_equivariance(model, X32))
+    # With a tolerance of one's own there is no doubt.
+    assert check_equivariance(model, X32, tolerance=1e-5).remark == ""
+
+
+# Token by token.
+
+
+def test_a_model_given_its_axes_exchanged_is_called_token_by_token():
+    layer = nn.TransformerEncoderLayer(16, 2, dropout=0.0, batch_first=False)
+    report = check_equivariance(layer, tokens(2, 7, 16).float())
+    assert report.verdict == "equivariant" and report.token_by_token
+    assert "does seq_dim name the axis of the tokens?" in str(report)
+    assert not check_equivariance(layer, tokens(7, 2, 16).float(), seq_dim=0).token_by_token
+
+
+@pytest.mark.parametrize(
+    ("fn", "alone"),
+    [(torch.relu, True), (lambda x: x - x.mean(dim=1, keepdim=True), False), (lambda x: x.sort(dim=1)[0], False)],
+    ids=["relu", "centred", "sorted"],
+)
+@pytest.mark.parametrize("n_tokens", [2, 3, 8, 40])
+def test_only_what_no_other_token_reaches_is_token_by_token(fn, alone, n_tokens):
+    assert check_equivariance(fn, tokens(2, n_tokens, 4)).token_by_token == alone
+
+
+@pytest.mark.parametrize("seq_dim", [0, 1])
+def test_numbers_with_two_axes_ask_which_holds_the_tokens(seq_dim):
+    x = tokens(6, 4)
+    with pytest.raises(
+        EquivarianceInputError, match=r"\(6, 4\) may hold tokens on either axis; say which with seq_dim"
+    ):
+        check_equivariance(torch.relu, x)
+    assert check_equivariance(torch.relu, x, seq_dim=seq_dim).n_permutations > 0
+    assert check_equivariance(torch.relu, torch.arange(24).reshape(4, 6)).verdict == "equivariant"
+
+
+# Models of transformers.
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "gpt2-lm", "bert", "bert-lm", "distilbert", "roberta"])

@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from refusals import refused
 from small_models import build
+from torch import nn
 
 from posembed import check_equivariance
 from posembed.errors import EquivarianceInputError
@@ -60,6 +61,17 @@ BAD = {
     "one row without its batch axis": Bad(["(5, 8)", "output="], X[:1], lambda x: x[0]),
     "scores of channels-first x": Bad(["axis 2", "(2, 5)"], X.mT, lambda x: x.sum(1), {"seq_dim": 2}),
     "an image model": Bad(["ViTModel takes no inputs_embeds"], torch.rand(1, 3, 8, 8), build("vit")),
+    "a sound model": Bad(["WhisperEncoder takes no input_ids"], IDS, build("whisper").encoder),
+    "an encoder-decoder": Bad(["T5Model reads two sequences", "get_encoder()"], IDS, build("t5")),
+    "another encoder-decoder": Bad(["BartModel reads two sequences"], X, build("bart")),
+    "torch's encoder-decoder": Bad(["Transformer needs src, tgt", "stay"], X, nn.Transformer(8, 2, 1, 1, 8)),
+    "torch's attention": Bad(
+        ["MultiheadAttention needs query, key, value", "lambda x: fn(x, x, x)"], X, nn.MultiheadAttention(8, 2)
+    ),
+    "two arguments": Bad(["needs x, mask, and x is one input", "lambda x: fn(x, x)"], X, lambda x, mask: x),
+    "a name for fn": Bad(["fn is a str", "loaded before"], X, "gpt2"),
+    "a number for fn": Bad(["fn is a int", "give a function"], X, 5),
+    "a class": Bad(["fn is the class Linear", "made"], X, nn.Linear),
     "a choice that is no tensor": Bad(
         ["output='a' gave a tuple of 2", "tensor"], X, lambda x: {"a": (x, x)}, {"output": "a"}
     ),

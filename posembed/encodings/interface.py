@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ from torch import Tensor, nn
 
 from ..errors import EncodingInputError
 from .positions import check_positions, offsets_between
-from .sizes import Sizes
+from .sizes import SIZE_NAMES, Sizes
 
 CAUSAL, BIDIRECTIONAL = "causal", "bidirectional"
 # score, batch, head, position of the query, position of the key -> score
@@ -27,7 +28,8 @@ class PositionScheme(nn.Module):
     Shapes: ``positions`` is "seq" or "batch seq" of integers ("... seq axes" where `n_axes` is set).
 
     Attributes:
-        sizes: the names of the arguments that are sizes of the model, as in `Sizes`, or "d_head".
+        sizes: the names of the arguments that are sizes of the model, as in `Sizes`, or "d_head"; where none are named,
+            the arguments that have such a name.
         objectives: which of "causal" and "bidirectional" the scheme is defined for.
         shared: whether all layers use the same parameters; if not, `scheme` makes one part for each layer.
         reads_mask: whether `bias` also wants ``visible=``, "... query key", True where a query may see a key.
@@ -55,7 +57,12 @@ class PositionScheme(nn.Module):
     @classmethod
     def build(cls, name: str, sizes: Sizes, **options: Any) -> PositionScheme:
         """Make the scheme for a model of these sizes; the name is for messages."""
-        return cls(**sizes.of(name, cls.sizes), **options)
+        return cls(**sizes.of(name, cls.size_names()), **options)
+
+    @classmethod
+    def size_names(cls) -> tuple[str, ...]:
+        """The arguments that are sizes of the model."""
+        return cls.sizes or tuple(name for name in inspect.signature(cls.__init__).parameters if name in SIZE_NAMES)
 
     def add(self, x: Float[Tensor, "*batch seq d_model"], positions: Integer[Tensor, "..."]) -> Tensor:
         """Add to the embeddings, once, before the first layer; shape and dtype are kept."""
@@ -118,6 +125,12 @@ class PositionScheme(nn.Module):
         """Whether the scheme acts on the attention logits."""
         own = type(self)
         return own.bias is not PositionScheme.bias or own.bias_by_offset is not PositionScheme.bias_by_offset
+
+    @property
+    def adds(self) -> bool:
+        """Whether the scheme, or a part of it, acts on the embeddings."""
+        parts = [each for each in self.modules() if isinstance(each, PositionScheme) and each is not self]
+        return any(each.adds for each in parts) if parts else type(self).add is not PositionScheme.add
 
     def check_objective(self, causal: bool, name: str | None = None) -> None:
         """Raise EncodingInputError when the scheme is not defined for a causal, or for a bidirectional, model."""

@@ -17,7 +17,8 @@ from .sizes import check_choice, check_positive, check_whole
 class LearnableSinusoidal(PositionScheme):
     """The sinusoidal encoding with trained frequencies (Wang et al. 2021, On Position Embeddings in BERT, section 4).
 
-    They start at base^(-2i / d_model), those of the 2017 paper. A model has d_model / 2 numbers to learn for any number
+    They start at base^(-2i / d_model), those of the 2017 paper. A model learns d_model / 2 numbers, rounded up, for any
+    number
     of positions.
 
     Args:

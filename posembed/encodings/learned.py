@@ -42,11 +42,12 @@ class Learned(PositionScheme):
         self, n_positions: int | None = None, d_model: int | None = None, *, table: Any = None, std: float = 0.02
     ):
         super().__init__()
+        for name, size in (("n_positions", n_positions), ("d_model", d_model)):
+            if size is not None:
+                check_whole(name, size)
         if table is None:
             if n_positions is None or d_model is None:
                 raise EncodingInputError("learned needs n_positions and d_model, or a table")
-            check_whole("n_positions", n_positions)
-            check_whole("d_model", d_model)
             self.weight = nn.Parameter(torch.empty(n_positions, d_model))
             nn.init.normal_(self.weight, std=std)
         else:

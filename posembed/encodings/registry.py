@@ -17,6 +17,7 @@ from .kerple import KERPLE
 from .learnable_sinusoids import LearnableSinusoidal
 from .learned import Learned
 from .nopos import NoPos
+from .own import own_scheme
 from .rope import RoPE
 from .shaw import Shaw
 from .sinusoids import Sinusoidal
@@ -66,7 +67,8 @@ def scheme(
     Each scheme asks only for the sizes that it needs, and says which one is missing.
 
     Args:
-        name: one of `schemes()`, or several joined by "+"; a scheme made before is handed back as it is.
+        name: one of `schemes()`, or of your own the import path of its class, "module:Class"; or several joined by "+".
+            A scheme made before is handed back as it is.
         d_model: the width of the model.
         n_heads: its number of query heads.
         n_layers: its number of layers. Schemes whose layers share nothing then have a part for each; without it they
@@ -79,7 +81,7 @@ def scheme(
         The scheme; a Transformer gives ``scheme.layer(i)`` to its layer i.
 
     Raises:
-        EncodingInputError: a name that is not in the list.
+        EncodingInputError: a name that is not in the list, or a class that cannot be imported.
         EncodingInputError: a size that is missing, not positive or not divisible; options for a scheme that is not
             there, or that it does not have; a scheme that is not defined for the objective.
 
@@ -109,7 +111,7 @@ def _names(name: Any) -> list[str]:
         raise EncodingInputError(f"{name!r} is no scheme; give a PositionScheme, or a name: {', '.join(SCHEMES)}")
     names = [part.strip() for part in name.split("+")]
     for part in names:
-        if part not in SCHEMES:
+        if ":" not in part and part not in SCHEMES:
             close = difflib.get_close_matches(part.lower(), SCHEMES, n=1, cutoff=0.5)
             hint = f"did you mean {close[0]!r}? " if close else ""
             raise EncodingInputError(f"there is no scheme {part!r}; {hint}The schemes are {', '.join(SCHEMES)}")
@@ -137,14 +139,29 @@ def _check_options(options: Mapping[str, Mapping[str, Any]], names: list[str]) -
             raise EncodingInputError(f"{each} has no option {unknown!r}; it has {', '.join(known) or 'none'}")
 
 
+def _kind(name: str) -> type[PositionScheme]:
+    return own_scheme(name) if ":" in name else SCHEMES[name]
+
+
+def _options_of(name: str) -> list[inspect.Parameter]:
+    """List the options of a scheme: its arguments, without the sizes of the model."""
+    kind = _kind(name)
+    # A scheme that is built in another way has its sizes among the arguments that need no name.
+    named = any("build" in vars(each) for each in kind.__mro__ if each is not PositionScheme)
+    kinds = ("KEYWORD_ONLY",) if named else ("KEYWORD_ONLY", "POSITIONAL_OR_KEYWORD")
+    parameters = inspect.signature(kind).parameters.values()
+    return [each for each in parameters if each.kind.name in kinds and each.name not in kind.size_names()]
+
+
 def _option_names(name: str) -> list[str]:
-    """List the options of a scheme: its keyword arguments, without the sizes of the model."""
-    parameters = inspect.signature(SCHEMES[name].__init__).parameters.values()
-    return [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in SCHEMES[name].sizes]
+    return [each.name for each in _options_of(name)]
 
 
 def _made(name: str, sizes: Sizes, options: Mapping[str, Any]) -> PositionScheme:
-    kind = SCHEMES[name]
+    kind = _kind(name)
+    needed = [each.name for each in _options_of(name) if each.default is each.empty and each.name not in options]
+    if needed:
+        raise EncodingInputError(f"{name} needs {needed[0]!r}; give options={{{name!r}: {{{needed[0]!r}: ...}}}}")
     if kind.shared or sizes.n_layers is None:
         return kind.build(name, sizes, **options)
     return PerLayer([kind.build(name, sizes, **options) for _ in range(sizes.n_layers)])

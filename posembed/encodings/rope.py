@@ -24,11 +24,11 @@ class RoPE(PositionScheme):
     """Rotary position embedding (Su et al. 2021, RoFormer, section 3.2.2, equation 15).
 
     The pair i of a query or key at position p turns by the angle p base^(-2i / width). The product of a query and a key
-    then depends on their offset alone, and norms are kept.
+    then depends on their offset alone, and norms are kept (a YaRN scaling multiplies them).
 
     Args:
         d_head: the width of a head.
-        base: the longest wavelength is about 2 pi times this.
+        base: without a scaling the longest wavelength is 2 pi base^(1 - 2 / width), of the width that turns on an axis.
         layout: which columns form pair i. "half": i and i + width / 2, as in Llama and GPT-NeoX; "interleaved": 2i and
             2i + 1, as in the paper and GPT-J. `convert_rope_layout` carries weights from one to the other.
         fraction: the share of the columns that turn, the first ones (partial rotary, as in GPT-NeoX and Phi).
@@ -147,7 +147,8 @@ def _rotated_width(d_head: int, fraction: float) -> int:
         raise EncodingInputError(f"the head width is {d_head!r}; rope needs a whole number of at least 2")
     if not 0 < fraction <= 1:
         raise EncodingInputError(f"fraction is {fraction!r}; it must be above 0 and at most 1")
-    width = int(d_head * fraction)
+    # A share such as .58 of 100 is a little less than 58 in floating point.
+    width = int(d_head * fraction + 1e-6)
     if width % 2 or width < 2:
         what = (
             f"the head width is {d_head}" if fraction == 1 else f"{fraction} of a head of {d_head} is {width} columns"

@@ -98,7 +98,8 @@ class YaRNScaling(Scaling):
         factor: the longest text wanted, in units of the longest of the training.
         original_max_position_embeddings: the longest text of the training, in tokens.
         beta_fast: a pair that turns more often than this over the training's longest text is kept.
-        beta_slow: one that turns less often than this is divided by the factor; between them there is a ramp.
+        beta_slow: one that turns less often than this is divided by the factor, but for the fastest; between them
+            there is a ramp.
         truncate: whether the ends of the ramp are rounded outwards to whole pairs, as in the authors' code.
         attention: what queries and keys are multiplied by; by default 0.1 ln(factor) + 1; logits get its square.
 

@@ -25,7 +25,7 @@ class Shaw(PositionScheme):
 
     A query at i and a key at j add q_i . a_(j - i) / sqrt(d_head) to their logit, with one vector a for each offset
     clipped to -max_distance .. max_distance, the same for all heads of a layer. The vectors that the paper also adds to
-    the values are left out: the authors found no use for them (table 3).
+    the values are left out.
 
     Args:
         d_head: the width of a head.

@@ -40,7 +40,8 @@ def sinusoidal(
     Args:
         n_positions: how many rows; position p is row p.
         d_model: the width. An odd width keeps the exponent 2i / d_model and goes without the last cosine.
-        base: the longest wavelength is about 2 pi times this.
+        base: of the frequencies. At an even width the longest wavelength is 2 pi base^(1 - 2 / d_model); in the layout
+            "tensor2tensor" it is 2 pi base.
         layout: where sines and cosines stand. "interleaved" is the paper's, sin, cos, sin, cos, and so on; "concat" has
             all sines, then all cosines, of the same frequencies; "tensor2tensor" has all sines, then all cosines, of
             the frequencies base^(-i / (d_model // 2 - 1)), and a zero column where the width is odd.

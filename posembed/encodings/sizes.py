@@ -9,6 +9,9 @@ from typing import Any
 
 from ..errors import EncodingInputError, PosembedError
 
+# What a scheme may ask for, by the names of its arguments.
+SIZE_NAMES = ("d_model", "n_heads", "n_layers", "n_positions", "causal", "d_head")
+
 
 def check_whole(name: str, value: Any, error: type[PosembedError] = EncodingInputError, *, least: int = 1) -> None:
     """Raise the error unless the value is a whole number of at least `least`."""

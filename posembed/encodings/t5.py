@@ -17,9 +17,9 @@ from .sizes import check_whole
 class T5(PositionScheme):
     """Relative position buckets (Raffel et al. 2020, section 2.1, and the authors' code).
 
-    Offsets share a bucket: half of the buckets hold one distance each, the last one all beyond `max_distance` and some
-    before it, and those between ranges that widen about as the distance does: 3, 2, 3, 3, 4, ..., 14 distances in a
-    causal model. Where a model is bidirectional, the past and the future have half of the buckets each (and bucket
+    Offsets share a bucket: about half of the buckets hold one distance each, the last one all beyond `max_distance` and
+    some before it, and those between ranges that widen about as the distance does: 3, 2, 3, 3, 4, ..., 14 distances in
+    a causal model. Where a model is bidirectional, the past and the future have half of the buckets each (and bucket
     n_buckets / 2 stays empty, as in T5); where it is causal, the past has all of them.
 
     T5 itself does not divide its logits by the root of the head width; attention does, unless told otherwise.
@@ -28,7 +28,8 @@ class T5(PositionScheme):
         n_heads: the number of heads.
         causal: whether only the past is attended to.
         n_buckets: the number of buckets, even where the model is bidirectional.
-        max_distance: the distance from which on all share the last bucket.
+        max_distance: from here on all share the last bucket, which begins a little before: at 113 for 128 in a causal
+            model.
 
     Raises:
         EncodingInputError: too few buckets, an odd number of them in a bidirectional model, a max_distance that leaves

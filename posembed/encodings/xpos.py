@@ -38,7 +38,7 @@ class XPos(RoPE):
 
     Raises:
         EncodingInputError: as for RoPE, or a scale_base that is not positive.
-        PositionOutOfRangeError: a position too far from the origin.
+        PositionOutOfRangeError: a position too far from the origin; compiled code does not check, and gives NaN.
 
     Example:
         >>> import torch

@@ -7,7 +7,6 @@ from .grid import run_and_store, run_grid
 from .measure import loss_by_position, loss_of, parameters_of_scheme, scaled_losses
 from .results import (
     RunResult,
-    load_results,
     load_runs,
     missing,
     parse_result,
@@ -16,6 +15,7 @@ from .results import (
     write_result,
     write_whole,
 )
+from .results_table import load_results
 from .runs import make_model, train
 from .table_record import (
     CONTROLS,

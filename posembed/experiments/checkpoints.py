@@ -17,7 +17,7 @@ import torch
 
 from ..errors import CheckpointError
 from .config import RunConfig
-from .results import write_whole
+from .results import file_of, write_whole
 from .training import Training
 
 FORMAT = 2
@@ -26,33 +26,46 @@ SECONDS = 300.0
 
 
 @contextmanager
-def kept(training: Training, path: Path) -> Iterator[Callable[[], None]]:
-    """Take a run up from its checkpoint where there is one, and keep one on the way.
+def kept(training: Training, named: Path | None) -> Iterator[Callable[[], None]]:
+    """Take a run up from its checkpoint where there is one, and keep one until it is trained and measured.
 
     Yields:
         What is to be called after each step. The state is written every five minutes, after the last step, and where
-        Ctrl-C or SIGTERM asks for an end: these are held back until a step is whole, so that no number is lost.
+        Ctrl-C or SIGTERM asks for an end: these are held back until a step is whole, so that no number is lost. If no
+        file is named, it is written where an end is asked for alone, to one in the current folder.
 
     Raises:
         CheckpointError: a checkpoint that is damaged, of another version or of another run; it is left as it is.
     """
+    path, n_steps = named or file_of(training.config, Path(), "checkpoint").absolute(), training.config.all_steps
     if path.exists():
         _take_up(training, path)
     last = time.monotonic()
     with held_back() as held:
+        # What is measured leaves the state alone, and need not be waited for.
+        held.at_once = len(training.losses) == n_steps
 
         def after_step() -> None:
             nonlocal last
-            if len(training.losses) == training.config.all_steps or time.monotonic() - last >= SECONDS:
+            held.at_once = len(training.losses) == n_steps
+            if named and (held.at_once or time.monotonic() - last >= SECONDS):
                 _write(training, path)
                 last = time.monotonic()
             held.end()
 
         try:
             yield after_step
-        except (KeyboardInterrupt, SystemExit):
-            _write(training, path)
+        except (KeyboardInterrupt, SystemExit) as end:
+            # A second one may not cut the writing short.
+            held.at_once = False
+            if _write(training, path):
+                end.add_note(
+                    f"stopped after step {len(training.losses)} of {n_steps}, which are kept in {path.name}; the same "
+                    "call in the same folder goes on from there"
+                )
             raise
+    if named is None:
+        path.unlink(missing_ok=True)
 
 
 class Held:
@@ -60,9 +73,11 @@ class Held:
 
     Attributes:
         number: of the signal that has come; None where none has.
+        at_once: whether one that comes from now on is obeyed where it comes.
     """
 
     number: int | None = None
+    at_once: bool = False
 
     def end(self) -> None:
         """Obey it now, if one has come."""
@@ -78,6 +93,8 @@ def held_back(tell: Callable[[], None] = lambda: None) -> Iterator[Held]:
     def note(number: int, _: Any) -> None:
         held.number = number
         tell()
+        if held.at_once:
+            held.end()
 
     # Only the main thread of a process may be asked.
     mine = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
@@ -90,8 +107,8 @@ def held_back(tell: Callable[[], None] = lambda: None) -> Iterator[Held]:
     held.end()
 
 
-def _write(training: Training, path: Path) -> None:
-    """Write the state; a disk that is full is a warning, for the run itself is well."""
+def _write(training: Training, path: Path) -> bool:
+    """Write the state, and say whether that went well; a full disk is a warning, for the run itself is well."""
     content = io.BytesIO()
     torch.save(training.state(), content)
     body = content.getvalue()
@@ -104,6 +121,8 @@ def _write(training: Training, path: Path) -> None:
             RuntimeWarning,
             stacklevel=2,
         )
+        return False
+    return True
 
 
 def _take_up(training: Training, path: Path) -> None:

@@ -6,9 +6,11 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
-from functools import cache
+from functools import cache, cached_property
+from pathlib import Path
 from typing import Any, Literal
 
+from ..encodings.own import source_hash
 from ..errors import RunError
 
 # What may change without changing any number of a result.
@@ -20,9 +22,10 @@ class RunConfig:
     """One training run. With the same config on the same machine it gives the same numbers.
 
     Attributes:
-        scheme: a name for `posembed.scheme`.
+        scheme: a name for `posembed.scheme`, or of one's own the import path of its class, "module:Class".
         scheme_options: more arguments for the schemes, by their names.
-        objective: "causal", the next token; or "masked", the hidden ones, with a model that sees both sides.
+        objective: "causal", the next token; "masked", the hidden ones, with a model that sees both sides; or "task",
+            what a task asks, with such a model too.
         masking_rate: the share of hidden tokens, where the objective is "masked".
         data: the text: "sotu", or the path of a text file (see `posembed.data.load_corpus`).
         length: of the training pieces, in tokens.
@@ -48,16 +51,31 @@ class RunConfig:
         device: where the run takes place.
         preset: a name for a set of runs; it is stored and changes nothing.
         dropout: of the embeddings, the attention weights and each part's output, in training.
-        layers_with_positions: the layers, counted from 0, whose attention uses the scheme; the others see no positions,
-            as in models that interleave both kinds. None for all.
+        layers_with_positions: the layers, counted from 0, whose attention uses the scheme; the others see no positions
+            but rows that the scheme adds to the embeddings, which reach all layers. None for all.
         further_steps: of AdamW, after the others; the learning rate rises and falls anew. None for none.
         drops_positions: whether the model loses its positions before the further steps, and has none from then on.
         weight_std: the standard deviation of the weights at the start: those of linear layers, and word vectors that
             are not scaled.
         inspections: what else is measured after the training, by names of `posembed.experiments.inspections`.
+        task: where the objective is "task": a made one (see `posembed.data.made_task`), or a real one (see
+            `posembed.experiments.tasks.load_task`).
+        difficulty: of the task; by default the usual one.
+        subwords: how many subwords the text is made of, and those of real tasks; None for characters.
+        start: of a task: the settings of the run whose Transformer it begins with, those that are not the defaults (see
+            `told`); None for one that has learned nothing.
+        cls: whether each text begins with [CLS], as BERT's do, which then stands for it where it is classified:
+            "tied", a token at position 0 like any other; "untied", to which all attend by a number of its own;
+            "moved", at a position that is drawn for each text. Of subwords; None for texts as they are.
+        dose: a frozen bias in place of a scheme: the property that it violates, and by how many degrees (see
+            `posembed.similarity.dosed_bias`); ``{}`` for one that violates none. None for none.
+        text_hash: of the file that `data` names, taken when the config is made, so that a changed text is another run.
+            None where there is no such file.
+        scheme_hash: the same for the file of a scheme of one's own. What that file imports is not seen.
 
     Raises:
-        RunError: a number out of its range, an unknown objective or scaling.
+        RunError: a number out of its range, an unknown objective or scaling; what cannot be stored as JSON.
+        EncodingInputError: a scheme of one's own that cannot be imported.
 
     Example:
         >>> from posembed import RunConfig
@@ -67,7 +85,7 @@ class RunConfig:
 
     scheme: str = "nopos"
     scheme_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    objective: Literal["causal", "masked"] = "causal"
+    objective: Literal["causal", "masked", "task"] = "causal"
     masking_rate: float | None = None
     data: str = "sotu"
     length: int = 64
@@ -95,15 +113,28 @@ class RunConfig:
     drops_positions: bool = False
     weight_std: float = 0.02
     inspections: tuple[str, ...] = ()
+    task: str | None = None
+    difficulty: int | None = None
+    subwords: int | None = None
+    start: Mapping[str, Any] | None = None
+    cls: Literal["tied", "untied", "moved"] | None = None
+    dose: Mapping[str, float] | None = None
+    text_hash: str | None = None
+    scheme_hash: str | None = None
 
     def __post_init__(self) -> None:
+        self._check_storable()
+        if self.scheme_hash is None:
+            object.__setattr__(self, "scheme_hash", source_hash(self.scheme))
+        if self.text_hash is None:
+            object.__setattr__(self, "text_hash", text_hash(self.data))
         for names, holds, wanted in NUMBERS:
             for name in names.split():
                 # What None says by default it may say.
                 if getattr(self, name) is not None or getattr(RunConfig, name) is not None:
                     _check(name, getattr(self, name), holds, wanted)
-        if self.objective not in ("causal", "masked"):
-            raise RunError(f"objective is {self.objective!r}; choose among causal, masked")
+        if self.objective not in ("causal", "masked", "task"):
+            raise RunError(f"objective is {self.objective!r}; choose among causal, masked, task")
         if (self.objective == "masked") != (self.masking_rate is not None):
             raise RunError(
                 f"masking_rate is {self.masking_rate!r} with the objective {self.objective!r}; "
@@ -111,6 +142,7 @@ class RunConfig:
             )
         if self.guessed_share is not None and self.objective != "causal":
             raise RunError("guessed_share is for causal models; a masked one has its masking_rate")
+        self._check_task()
         self._check_lengths()
         self._check_positions()
         _check_names("test_scalings", "scaling", self.test_scalings, SCALING_NAMES)
@@ -121,6 +153,42 @@ class RunConfig:
             raise RunError(
                 f"the inspection 'prefix' is of causal models with a length of at least {3 + KEPT}; leave it out"
             )
+
+    def _check_storable(self) -> None:
+        """Refuse what a file cannot hold; mappings become what will be read back."""
+        if not isinstance(self.scheme, str):
+            kind = self.scheme if isinstance(self.scheme, type) else type(self.scheme)
+            module = "mine" if kind.__module__ == "__main__" else kind.__module__
+            raise RunError(
+                f"scheme is an object, {kind.__name__}, which cannot be stored; give a name of posembed.schemes(), or "
+                f"write the class into a file and give its import path, scheme='{module}:{kind.__qualname__}'"
+            )
+        for name, value in vars(self).items():
+            try:
+                stored = json.loads(json.dumps(value))
+            except (TypeError, ValueError) as error:
+                raise RunError(
+                    f"{name} cannot be stored ({error}); give numbers, texts, lists and mappings of them"
+                ) from None
+            if isinstance(value, dict):
+                object.__setattr__(self, name, stored)
+
+    def _check_task(self) -> None:
+        if (self.objective == "task") != (self.task is not None):
+            raise RunError(f"task is {self.task!r} with the objective {self.objective!r}; give both, or neither")
+        for name in ("difficulty", "start"):
+            if self.task is None and getattr(self, name) is not None:
+                raise RunError(f"{name} is that of a task; leave it out otherwise")
+        if self.cls not in (None, "tied", "untied", "moved") or (
+            self.cls is not None and (self.objective == "causal" or self.subwords is None)
+        ):
+            raise RunError(f"cls is {self.cls!r}; choose among tied, untied, moved, for subwords seen from both sides")
+        texts = [name for name in ("short_length", "test_length", "further_steps") if getattr(self, name) is not None]
+        if self.task is not None and (texts or self.inspections):
+            raise RunError(f"{(*texts, 'inspections')[0]} is for texts, not for tasks; leave it out")
+        dosed = isinstance(self.dose, Mapping) and len(self.dose) <= 1 and self.scheme == "nopos"
+        if self.dose is not None and not dosed:
+            raise RunError("a dose is one property and its degrees, in place of a scheme; leave the scheme out")
 
     def _check_lengths(self) -> None:
         # A causal model guesses one token from one at least.
@@ -150,16 +218,25 @@ class RunConfig:
         return self.steps + (self.further_steps or 0)
 
     @property
+    def read_length(self) -> int:
+        """Of the pieces that are cut from a text: [CLS] takes one place."""
+        return self.length - (self.cls is not None)
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """The settings that change numbers and are not the defaults; `from_dict` makes the config of them."""
+        default = _defaults()
+        return {
+            name: value for name, value in self.to_dict().items() if name not in _NOT_HASHED and value != default[name]
+        }
+
+    @cached_property
     def key(self) -> str:
         """A short name that two configs share only if every number that matters is the same.
 
         Only what differs from the defaults enters, so a setting that is added later leaves stored results their names.
         """
-        default = _defaults()
-        told = {
-            name: value for name, value in self.to_dict().items() if name not in _NOT_HASHED and value != default[name]
-        }
-        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
+        return hashlib.sha256(json.dumps(self.told, sort_keys=True).encode()).hexdigest()[:16]
 
     def to_dict(self) -> dict[str, Any]:
         """Return what a JSON file holds."""
@@ -181,11 +258,22 @@ class RunConfig:
             raise RunError(f"this version of posembed has no setting {unknown[0]!r}; upgrade it")
         # JSON has lists alone.
         tuples = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
-        return cls(**{**values, **tuples})
+        # Nothing is imported because a file says so.
+        config = cls(**{**values, **tuples, "scheme_hash": ""})
+        # What is stored keeps its key, whatever has become of its text.
+        object.__setattr__(config, "text_hash", values.get("text_hash"))
+        object.__setattr__(config, "scheme_hash", values.get("scheme_hash"))
+        return config
+
+
+def text_hash(data: Any) -> str | None:
+    """The hash of a text file, by which a run knows its text again; None where there is no such file."""
+    path = Path(data) if isinstance(data, str) and data != RunConfig.data else None
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path is not None and path.is_file() else None
 
 
 SCALING_NAMES = ("linear", "ntk", "yarn", "llama3")
-INSPECTION_NAMES = ("layers", "untrained", "watched", "prefix", "dropped")
+INSPECTION_NAMES = ("layers", "untrained", "watched", "prefix", "dropped", "positions")
 # How many tokens before the last one the inspection "prefix" leaves in place, the second time.
 KEPT = 8
 # Settings that earlier versions had and wrote down, with the only value that a stored result has.
@@ -232,7 +320,7 @@ def _number(value: Any) -> bool:
 # Settings that are numbers, what must hold for them, and how that is said.
 NUMBERS: tuple[tuple[str, Callable[[Any], Any], str], ...] = (
     (
-        "length n_layers d_model n_heads batch_size steps threads short_length test_length further_steps",
+        "length n_layers d_model n_heads batch_size steps threads short_length test_length further_steps subwords",
         lambda value: _whole(value) and value >= 1,
         "a whole number of at least 1",
     ),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,7 +25,7 @@ from .checkpoints import held_back
 from .config import RunConfig
 from .results import RunResult, file_of, missing, read_result, write_result, write_whole
 from .runs import train
-from .weights import write_model, write_table
+from .weights import read_model, write_model, write_table
 
 LOG = logging.getLogger(__name__)
 
@@ -186,7 +187,8 @@ def run_and_store(
 
     Raises:
         RunError: the folder cannot be written, or the disk is full; nothing half-written stays.
-        RunError: a stored result that is damaged, or has no weights where they are to be kept.
+        RunError: a stored result that is damaged, or has no weights where they are to be kept; the weights that a task
+            begins with are not in the folder.
         CheckpointError: a checkpoint that is damaged or of another version; it is left as it is.
 
     Example:
@@ -205,7 +207,8 @@ def run_and_store(
         return read_result(path)
     try:
         out.mkdir(parents=True, exist_ok=True)
-        result = train(config, checkpoint=checkpoint, progress=progress)
+        start = None if config.start is None else read_model(RunConfig.from_dict(config.start), out)
+        result = train(config, checkpoint=checkpoint, progress=progress, start=start)
         model: Any = result.model
         if save_model:
             write_model(model, config, out)
@@ -241,8 +244,11 @@ def _joblib(configs: Sequence[RunConfig], settings: Settings) -> Iterator[Outcom
     """Several runs at a time, in processes of this machine; when the grid is to end they write down where they are."""
     from joblib import Parallel, delayed
 
+    # Workers are kept from grid to grid: they may have begun elsewhere, before a folder of modules was added.
+    folders = [str(Path(each).absolute()) for each in sys.path]
     with TemporaryDirectory() as desk, held_back(tell=(stop := Path(desk) / "stop").touch) as held:
-        tasks = (delayed(_in_worker)(config, settings, os.getpid(), stop) for config in configs if held.number is None)
+        told = (settings, os.getpid(), stop, folders)
+        tasks = (delayed(_in_worker)(config, *told) for config in configs if held.number is None)
         pool = Parallel(n_jobs=settings.n_workers, batch_size=1, pre_dispatch="n_jobs", return_as="generator_unordered")
         try:
             for outcome in pool(tasks):
@@ -257,11 +263,12 @@ def _joblib(configs: Sequence[RunConfig], settings: Settings) -> Iterator[Outcom
             ) from None
 
 
-def _in_worker(config: RunConfig, settings: Settings, parent: int, stop: Path) -> Outcome:
+def _in_worker(config: RunConfig, settings: Settings, parent: int, stop: Path, folders: list[str]) -> Outcome:
     """Do a run in a worker process, as long as the grid's process lives and does not ask to stop."""
     if os.getpid() == parent:
         # With one worker there is no pool.
         return _attempt(config, settings)
+    sys.path.extend(each for each in folders if each not in sys.path)
     # At a terminal Ctrl-C reaches all processes; the grid's own passes it on.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _end)

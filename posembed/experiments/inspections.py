@@ -14,6 +14,7 @@ from ..mechanisms import shuffled_prefix
 from ..models import LanguageModel, drop_positions
 from ..probing import probe_layers
 from .config import KEPT, RunConfig
+from .learned_positions import POSITIONS, learned_positions
 from .measure import loss_by_position, loss_of
 
 # The probes are fitted to so many tokens of the validation text, and tested on so many of the test text.
@@ -49,12 +50,15 @@ def inspect_model(
         them, and all but the last eight.
 
         "dropped": the loss, and that by position, when the positions are taken away without any further training.
+
+        "positions": what attention makes of positions (`learned_positions`).
     """
     by_name: dict[str, Callable[[], dict[str, Any]]] = {
         "layers": lambda: probed_layers(model, config, corpus),
         "untrained": lambda: probed_layers(untrained().eval(), config, corpus),
         "prefix": lambda: _prefix(model, config, corpus),
         "dropped": lambda: _dropped(model, config, corpus),
+        "positions": lambda: learned_positions(model, min(config.length, POSITIONS)),
     }
     return {name: measured() for name, measured in by_name.items() if name in config.inspections}
 

@@ -15,6 +15,7 @@ from ..data import Characters, Tokens, masked, windows_in_order
 from ..encodings import Learned, LinearScaling, Llama3Scaling, NTKScaling, PositionScheme, RoPE, YaRNScaling
 from ..encodings.rope_scaling import Scaling
 from ..models import LanguageModel
+from .cls import with_cls
 from .config import RunConfig
 
 # About 130 000 tokens for the loss, 260 000 for the loss by position.
@@ -45,7 +46,7 @@ def loss_of(model: LanguageModel, ids: Tokens, config: RunConfig) -> float:
         True
     """
     total, count = 0.0, 0
-    for losses in _losses(model, ids, config, config.length, TOKENS):
+    for losses in text_losses(model, ids, config, config.read_length, TOKENS):
         total, count = total + float(losses.double().nansum()), count + int(losses.isfinite().sum())
     return round(total / count, 6)
 
@@ -75,7 +76,7 @@ def loss_by_position(model: LanguageModel, ids: Tokens, config: RunConfig) -> li
         4
     """
     length = config.test_length or config.length
-    batches = list(_losses(model, ids, config, length, TOKENS_BY_POSITION))
+    batches = list(text_losses(model, ids, config, length, TOKENS_BY_POSITION))
     groups = torch.cat(batches).double().split(GROUP, dim=1)
     return [round(float(group.nanmean()), 5) for group in groups]
 
@@ -143,7 +144,7 @@ def _rounded(values: Tensor) -> list[float]:
     return [float(f"{value:.6g}") for value in values.tolist()]
 
 
-def _losses(model: LanguageModel, text: Tokens, config: RunConfig, length: int, n_tokens: int) -> Iterator[Tensor]:
+def text_losses(model: LanguageModel, text: Tokens, config: RunConfig, length: int, n_tokens: int) -> Iterator[Tensor]:
     """Yield "windows length" of losses, NaN where nothing was to be guessed."""
     windows = windows_in_order(text, length, n_tokens // length)
     generator = torch.Generator().manual_seed(MASK_SEED)
@@ -160,6 +161,7 @@ def _batch_losses(model: LanguageModel, ids: Tensor, config: RunConfig, generato
         wanted[:, 0] = False
     else:
         seen, wanted = masked(ids, config.masking_rate or 0.0, Characters.mask_id, generator)
-        logits = model(seen.to(config.device))
+        seen, ids, wanted, positions = with_cls(seen, ids, wanted, config, generator)
+        logits = model(seen.to(config.device), positions)
     losses = F.cross_entropy(logits.mT.float(), ids.to(config.device), reduction="none").cpu()
     return losses.masked_fill(~wanted, torch.nan)

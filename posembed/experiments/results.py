@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from ..errors import RunError
-from ..models import LanguageModel
 from .config import RunConfig
-
-if TYPE_CHECKING:
-    import pandas
 
 FORMAT = 1
 
@@ -45,7 +42,7 @@ class RunResult:
     versions: dict[str, str]
     machine: str
     wall_seconds: float
-    model: LanguageModel | None = field(default=None, compare=False, repr=False)
+    model: Any = field(default=None, compare=False, repr=False)
     speed: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -67,8 +64,16 @@ class RunResult:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> RunResult:
-        """Make the result that `to_dict` was called on, without the model."""
-        return cls(**{**values, "config": RunConfig.from_dict(values["config"])})
+        """Make the result that `to_dict` was called on, without the model.
+
+        Raises:
+            TypeError: a part that is not of its kind, such as metrics that are no mapping.
+        """
+        made = cls(**{**values, "config": RunConfig.from_dict(values["config"])})
+        mappings, seconds = (made.metrics, made.versions, made.speed), made.wall_seconds
+        if not all(isinstance(each, dict) for each in mappings) or not isinstance(seconds, int | float):
+            raise TypeError("metrics, versions and speed are mappings, wall_seconds is a number")
+        return made
 
 
 def file_of(config: RunConfig, folder: Path | str, ending: Literal["json", "safetensors", "npy", "checkpoint"]) -> Path:
@@ -177,7 +182,7 @@ def read_json(path: Path, parse: Callable[[Any], Any], advice: str) -> Any:
         raise RunError(f"{path.name} cannot be read ({error.strerror})") from None
     except RunError as error:
         raise RunError(f"{path.name}: {error}") from None
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError):
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
         raise RunError(f"{path.name} is damaged; {advice}") from None
 
 
@@ -201,6 +206,7 @@ def parse_result(values: dict[str, Any]) -> RunResult:
 
     Raises:
         RunError: a newer format, or settings that this version has not.
+        ValueError: or KeyError, TypeError, AttributeError: it is not what a run gave.
 
     Example:
         >>> from posembed import RunConfig, RunResult
@@ -209,7 +215,12 @@ def parse_result(values: dict[str, Any]) -> RunResult:
         >>> parse_result({"format": 1, **result.to_dict()}) == result
         True
     """
-    return RunResult.from_dict(of_format(values, FORMAT))
+    result = RunResult.from_dict(of_format(values, FORMAT))
+    numbers = (result.metrics["loss"], result.wall_seconds, *result.speed.values())
+    said = isinstance(result.versions, dict) and isinstance(result.machine, str) and result.model is None
+    if not said or not all(type(each) in (int, float) for each in numbers) or not 0 <= result.wall_seconds < math.inf:
+        raise ValueError("not what a run gives")
+    return result
 
 
 def read_results(folder: Path | str) -> list[RunResult]:
@@ -272,39 +283,16 @@ def load_runs(study: str) -> list[RunResult]:
         >>> load_runs("encodings")[0].config.data
         'sotu'
     """
-    stored = files("posembed.experiments") / "stored"
-    names = sorted(each.name.removesuffix(".json") for each in stored.iterdir() if each.name.endswith(".json"))
+    names = study_names()
     if study not in names:
         raise RunError(f"there are no stored results {study!r}; there are: {', '.join(names) or 'none'}")
-    return [parse_result(each) for each in json.loads((stored / f"{study}.json").read_text(encoding="utf-8"))]
+    return [parse_result(each) for each in json.loads((_stored() / f"{study}.json").read_text(encoding="utf-8"))]
 
 
-def load_results(study: str) -> pandas.DataFrame:
-    """Load the stored runs of a study from the package as a table, one row a run.
-
-    Args:
-        study: its name; the error lists those there are.
-
-    Returns:
-        A DataFrame with a column for each setting of the config, each metric and each speed, and ``machine`` and
-        ``wall_seconds``.
-        Losses are in nats a guessed character.
-
-    Raises:
-        RunError: no such study.
-
-    Example:
-        >>> from posembed import load_results
-        >>> {"scheme", "objective", "seed", "loss"} <= set(load_results("encodings").columns)
-        True
-    """
-    import pandas
-
-    return pandas.DataFrame([_row(run) for run in load_runs(study)])
+def study_names() -> list[str]:
+    """List the studies whose runs are stored in the package."""
+    return sorted(each.name.removesuffix(".json") for each in _stored().iterdir() if each.name.endswith(".json"))
 
 
-def _row(run: RunResult) -> dict[str, Any]:
-    own = {"machine": run.machine, "wall_seconds": run.wall_seconds} | run.speed
-    # What a scheme has learned must not hide the setting that is its name.
-    metrics = {("learned" if name == "scheme" else name): value for name, value in run.metrics.items()}
-    return run.config.to_dict() | metrics | own
+def _stored() -> Any:
+    return files("posembed.experiments") / "stored"

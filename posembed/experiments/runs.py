@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from ..data import Corpus, load_corpus
-from ..encodings import OnLayers, scheme
+from ..data import Corpus, Task, load_corpus
+from ..encodings import FrozenBias, OnLayers, PerLayer, PositionScheme, Untied, scheme
+from ..encodings.own import source_hash
+from ..errors import RunError
 from ..evaluating import torch_threads
 from ..models import LanguageModel, TransformerConfig
+from ..similarity import dosed_bias
 from .checkpoints import kept
-from .config import RunConfig
+from .config import RunConfig, text_hash
 from .inspections import inspect_model, probed_layers, steps_watched
 from .machine import check_device, machine_of, seeded, versions
 from .measure import loss_by_position, loss_of, parameters_of_scheme, scaled_losses
 from .results import RunResult
+from .tasks import load_task, measure_task, task_model
 from .training import Training
 
 # The training loss is noted as the mean over so many pieces of the run.
@@ -31,8 +34,9 @@ def train(
     *,
     progress: Callable[[int, float], None] | None = None,
     checkpoint: Path | str | None = None,
+    start: Any = None,
 ) -> RunResult:
-    """Train a small language model on one device, and measure it on texts that it has not seen.
+    """Train a small model on one device, on a text or on a task, and measure it on texts that it has not seen.
 
     AdamW with a warm-up and a cosine; gradients are cut to a norm of 1.
 
@@ -41,21 +45,27 @@ def train(
         progress: called after every step with the number of steps done and the loss.
         checkpoint: the path of a file that the state is written to every five minutes, and when the run is interrupted
             (Ctrl-C, SIGTERM). If the file is there, the run goes on from it, with the same numbers as if it had never
-            been stopped, bit for bit (on a GPU as far as its kernels do).
+            been stopped, bit for bit (on a GPU as far as its kernels do). By default it is written where the run is
+            interrupted alone, to KEY.checkpoint in the current folder, and removed when the run is done.
+        start: the model whose Transformer a task's begins with, where the config names its run.
 
     Returns:
         The result with the trained model. Its metrics are ``loss`` (test text, pieces of the trained length),
         ``validation_loss``, ``curve`` (training loss over the run), ``parameters`` and ``scheme_parameters`` (how
         many), ``scheme`` (the scheme's own numbers where they are few), ``tokens`` (read in training); of a causal
         model ``perplexity_per_token`` and ``perplexity_per_word`` (of the test text); with a test length
-        ``loss_by_position``. Its speed is in ``speed``.
+        ``loss_by_position``. With a task ``accuracy``, ``validation_accuracy`` and ``baseline``, the accuracy of a
+        constant guess. Its speed is in ``speed``.
 
     Raises:
-        RunError: a device that is not there.
+        RunError: a device that is not there; a start that is missing, or that the config does not name.
         RunError: the loss became NaN or infinite.
         CheckpointError: a checkpoint that is damaged, of another version or of another run; it is left as it is.
+        KeyboardInterrupt: Ctrl-C, after the step under way; its note says where the state is and how to go on.
         CorpusError: a text that cannot be read or is too short.
         EncodingInputError: a scheme that is not defined for the objective.
+        TaskError: an unknown task, or a difficulty that it cannot have.
+        PropertiesInputError: a dose that its property does not allow.
 
     Example:
         >>> from posembed import RunConfig, train
@@ -63,18 +73,19 @@ def train(
         >>> result.metrics["parameters"]
         1552
     """
-    start = time.perf_counter()
+    began = time.perf_counter()
     check_device(config)
+    if (start is None) != (config.start is None):
+        raise RunError("start is a model and the config's start says which; give both, or run it with its run's grid")
     with torch_threads(config.threads), seeded(config):
-        corpus = load_corpus(config.data)
-        # Before the training, not after it.
-        corpus.check(max(config.length, config.test_length or 0))
+        corpus = load_data(config)
         training = Training(make_model(config, corpus), config, corpus)
-        with nullcontext(lambda: None) if checkpoint is None else kept(training, Path(checkpoint)) as keep:
+        if start is not None:
+            training.model.transformer.load_state_dict(start.transformer.state_dict())
+        with kept(training, None if checkpoint is None else Path(checkpoint)) as keep:
             earlier = training.seconds
             training.run(lambda: _after_step(training, keep, progress))
-        metrics = _measure(training.model.eval(), config, corpus)
-        metrics |= inspect_model(training.model, lambda: make_model(config, corpus), config, corpus)
+            metrics = _measure(training.model.eval(), config, corpus)
     if training.watched:
         metrics["watched"] = training.watched
     n_tokens, seconds = config.all_steps * config.batch_size * config.length, training.seconds
@@ -83,7 +94,7 @@ def train(
         metrics=metrics | {"tokens": n_tokens, "curve": _means(training.losses, CURVE_POINTS)},
         versions=versions(),
         machine=machine_of(config),
-        wall_seconds=time.perf_counter() - start + earlier,
+        wall_seconds=time.perf_counter() - began + earlier,
         model=training.model,
         speed={"tokens_per_second": round(n_tokens / max(seconds, 1e-9), 1), "training_seconds": round(seconds, 2)},
     )
@@ -98,15 +109,37 @@ def _after_step(training: Training, keep: Callable[[], None], progress: Any) -> 
         progress(done, training.losses[-1])
 
 
-def make_model(config: RunConfig, corpus: Corpus) -> LanguageModel:
+def load_data(config: RunConfig) -> Any:
+    """Load the text that a run is trained on, a `Corpus`, or its `Task`.
+
+    Raises:
+        CorpusError: a text that cannot be read or is too short.
+        RunError: a text that has changed since the config was made.
+        TaskError: an unknown task, or a difficulty that it cannot have.
+    """
+    if config.text_hash not in (None, text_hash(config.data)):
+        raise RunError(f"{Path(config.data).name} is not the text that the config was made for; make the config anew")
+    if config.objective == "task":
+        return load_task(config)
+    corpus = load_corpus(config.data, subwords=config.subwords)
+    # Before the training, not after it.
+    corpus.check(max(config.length, config.test_length or 0))
+    return corpus
+
+
+def make_model(config: RunConfig, corpus: Corpus | Task) -> Any:
     """Make the untrained model of a run.
 
     Args:
         config: the run.
-        corpus: its text, whose vocabulary the model has.
+        corpus: its text, whose vocabulary the model has, or its task.
+
+    Returns:
+        A `LanguageModel`; of a task a `SequenceClassifier`, or a `SpanPredictor`.
 
     Raises:
         EncodingInputError: a scheme that is not defined for the objective.
+        RunError: a scheme of one's own that has changed since the config was made.
 
     Example:
         >>> from posembed import RunConfig
@@ -115,37 +148,57 @@ def make_model(config: RunConfig, corpus: Corpus) -> LanguageModel:
         >>> make_model(RunConfig(scheme="rope"), load_corpus()).transformer.position_scheme
         RoPE(16, layout='half')
     """
+    if config.scheme_hash != source_hash(config.scheme):
+        raise RunError(f"{config.scheme} is not the code that the config was made for; make the config anew")
     # A table has rows for every position that the model will be asked about, trained or not.
-    n_positions, causal = max(config.length, config.test_length or 0), config.objective == "causal"
+    trained = (config.start or {}).get("length", 0)
+    n_positions, causal = max(config.length, config.test_length or 0, trained), config.objective == "causal"
     sizes: dict[str, Any] = {"d_model": config.d_model, "n_heads": config.n_heads, "n_layers": config.n_layers}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
-        its_scheme: Any = config.scheme
+        its_scheme: Any = config.scheme if config.dose is None else _dosed(config)
+        if config.layers_with_positions is not None or config.cls == "untied":
+            its_scheme = scheme(
+                config.scheme, **sizes, n_positions=n_positions, causal=causal, options=config.scheme_options
+            )
+        if config.cls == "untied":
+            its_scheme = PerLayer([Untied(its_scheme.layer(n), config.n_heads) for n in range(config.n_layers)])
         if config.layers_with_positions is not None:
-            made = scheme(config.scheme, **sizes, n_positions=n_positions, causal=causal, options=config.scheme_options)
-            its_scheme = OnLayers(made, config.layers_with_positions, n_layers=config.n_layers)
+            its_scheme = OnLayers(its_scheme, config.layers_with_positions, n_layers=config.n_layers)
         model_config = TransformerConfig(
-            vocab_size=len(corpus.vocabulary),
+            vocab_size=corpus.vocab_size,
             **sizes,
             scheme=its_scheme,
-            scheme_options=config.scheme_options if config.layers_with_positions is None else {},
+            scheme_options=config.scheme_options if isinstance(its_scheme, str) else {},
             n_positions=n_positions,
             causal=causal,
             dropout=config.dropout,
             scale_embeddings=config.scale_embeddings,
             weight_std=config.weight_std,
         )
-        return LanguageModel(model_config).to(config.device)
+        model = task_model(corpus, model_config, config) if isinstance(corpus, Task) else LanguageModel(model_config)
+        return model.to(config.device)
 
 
-def _measure(model: LanguageModel, config: RunConfig, corpus: Corpus) -> dict[str, Any]:
+def _dosed(config: RunConfig) -> PositionScheme:
+    """A frozen bias that violates one property, or none; the slope of each head is half that of the one before."""
+    violated, degrees = next(iter((config.dose or {"symmetry": 0.0}).items()))
+    return FrozenBias(dosed_bias(violated, degrees, length=config.length), 0.5 ** torch.arange(config.n_heads))
+
+
+def _measure(model: Any, config: RunConfig, corpus: Corpus | Task) -> dict[str, Any]:
     scheme_module = model.transformer.position_scheme
-    metrics: dict[str, Any] = {
-        "loss": loss_of(model, corpus.test, config),
-        "validation_loss": loss_of(model, corpus.validation, config),
+    sizes: dict[str, Any] = {
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "scheme_parameters": sum(parameter.numel() for parameter in scheme_module.parameters()),
         "scheme": parameters_of_scheme(scheme_module),
+    }
+    if isinstance(corpus, Task):
+        return measure_task(model, corpus, config) | sizes
+    metrics: dict[str, Any] = {
+        "loss": loss_of(model, corpus.test, config),
+        "validation_loss": loss_of(model, corpus.validation, config),
+        **sizes,
     }
     if config.objective == "causal":
         found = corpus.perplexities(metrics["loss"])
@@ -154,7 +207,7 @@ def _measure(model: LanguageModel, config: RunConfig, corpus: Corpus) -> dict[st
         metrics["loss_by_position"] = loss_by_position(model, corpus.test, config)
         if config.test_scalings:
             metrics["loss_by_position_scaled"] = scaled_losses(model, corpus.test, config)
-    return metrics
+    return metrics | inspect_model(model, lambda: make_model(config, corpus), config, corpus)
 
 
 def _means(values: list[float], n_points: int) -> list[float]:

@@ -11,12 +11,14 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
-from ..data import Characters, Corpus, Tokens, masked, random_windows
+from ..data import Characters, Corpus, Task, Tokens, masked, random_windows
 from ..errors import RunError
 from ..models import LanguageModel, drop_positions
+from .cls import with_cls
 from .config import RunConfig
+from .tasks import task_loss
 
 BETAS, LARGEST_GRADIENT = (0.9, 0.98), 1.0
 # Where the cosine ends, as a share of the learning rate.
@@ -31,7 +33,7 @@ class Training:
     Args:
         model: the untrained model; its weights change.
         config: the run.
-        corpus: the text.
+        corpus: the text, or the task.
 
     Attributes:
         losses: of the steps so far.
@@ -39,8 +41,10 @@ class Training:
         watched: what was found on the way, by the number of steps done; ready for JSON.
     """
 
-    def __init__(self, model: LanguageModel, config: RunConfig, corpus: Corpus):
-        self.model, self.config, self.corpus = model, config, corpus
+    def __init__(self, model: nn.Module, config: RunConfig, corpus: Corpus | Task):
+        self.config = config
+        self.model: Any = model
+        self.corpus: Any = corpus
         self.optimizer = make_optimizer(model, config)
         self.generator = torch.Generator().manual_seed(config.seed * 2 + BATCHES)
         self.losses: list[float] = []
@@ -66,8 +70,7 @@ class Training:
         for group in self.optimizer.param_groups:
             group["lr"] = config.learning_rate * learning_rate_factor(done, config)
         self.optimizer.zero_grad(set_to_none=True)
-        ids = draw_pieces(self.corpus.train, done, config, self.generator)
-        loss = batch_loss(self.model, ids, config, self.generator)
+        loss = self._loss()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), LARGEST_GRADIENT)
         self.optimizer.step()
@@ -79,6 +82,15 @@ class Training:
                 f"({config.learning_rate}) or lengthen the warm-up ({config.warmup} steps)"
             )
         return self.losses[-1]
+
+    def _loss(self) -> Float[Tensor, ""]:
+        """The loss of the next batch."""
+        config, corpus = self.config, self.corpus
+        if isinstance(corpus, Task):
+            texts = corpus.draw(config.batch_size, self.generator)
+            return task_loss(self.model, texts, corpus, config, self.generator)
+        ids = draw_pieces(corpus.train, len(self.losses), config, self.generator)
+        return batch_loss(self.model, ids, config, self.generator)
 
     def state(self) -> dict[str, Any]:
         """Return all that the next step depends on, as tensors, numbers and texts."""
@@ -111,7 +123,7 @@ class Training:
         return self.config.device.startswith("cuda")
 
 
-def make_optimizer(model: LanguageModel, config: RunConfig) -> torch.optim.AdamW:
+def make_optimizer(model: nn.Module, config: RunConfig) -> torch.optim.AdamW:
     """Make AdamW for a model. Only linear layers decay: a row of a table that no text reaches must stay as it was."""
     decayed = [
         module.weight
@@ -152,7 +164,7 @@ def learning_rate_factor(step: int, config: RunConfig) -> float:
 
 def draw_pieces(text: Tokens, step: int, config: RunConfig, generator: torch.Generator) -> Int[Tensor, "pieces length"]:
     """Draw the pieces of a step, counted from 0, from the training text."""
-    length, n_pieces = config.length, config.batch_size
+    length, n_pieces = config.read_length, config.batch_size
     if config.short_length is not None and step < round((config.short_share or 0.0) * config.steps):
         length, n_pieces = config.short_length, config.batch_size * (config.length // config.short_length)
     return random_windows(text, length, n_pieces, generator)
@@ -196,11 +208,13 @@ def batch_loss(
         >>> loss.item() > 3
         True
     """
-    seen, wanted, asked = guesses(ids, config, generator)
+    seen, wanted, asked, positions = with_cls(*guesses(ids, config, generator), config, generator)
     seen, wanted = seen.to(config.device), wanted.to(config.device)
     if asked is None:
         return F.cross_entropy(model(seen).flatten(0, 1), wanted.flatten())
     asked = asked.to(config.device)
     # Logits of the hidden tokens alone: the others are not asked for.
-    logits = model.logits(model.transformer(seen)[asked]) if config.objective == "masked" else model(seen)[asked]
+    logits = (
+        model.logits(model.transformer(seen, positions)[asked]) if config.objective == "masked" else model(seen)[asked]
+    )
     return F.cross_entropy(logits, wanted[asked])

@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
-from ..data import load_corpus
 from ..errors import RunError
-from ..models import LanguageModel, drop_positions
+from ..models import drop_positions
 from .config import RunConfig
 from .results import file_of, write_whole
-from .runs import make_model
+from .runs import load_data, make_model
 
 FORMAT = 1
 
@@ -118,7 +117,7 @@ def load_tables(study: str) -> dict[str, Float[Tensor, "n_positions d_model"]]:
     return {key: weight.float() for key, weight in load(stored.read_bytes()).items()}
 
 
-def write_model(model: LanguageModel, config: RunConfig, folder: Path | str) -> Path:
+def write_model(model: nn.Module, config: RunConfig, folder: Path | str) -> Path:
     """Write the weights of a trained model under the name of its config.
 
     Args:
@@ -148,7 +147,7 @@ def write_model(model: LanguageModel, config: RunConfig, folder: Path | str) -> 
     return write_whole(file_of(config, folder, "safetensors"), save(tensors, metadata=said))
 
 
-def read_model(config: RunConfig, folder: Path | str) -> LanguageModel:
+def read_model(config: RunConfig, folder: Path | str) -> Any:
     """Make the trained model of a run, on the CPU and in evaluation mode.
 
     Args:
@@ -172,7 +171,7 @@ def read_model(config: RunConfig, folder: Path | str) -> LanguageModel:
     path = file_of(config, folder, "safetensors")
     if not path.is_file():
         raise RunError(f"there are no weights {path.name}; run the config with save_models=True")
-    model = make_model(replace(config, device="cpu"), load_corpus(config.data)).eval()
+    model = make_model(replace(config, device="cpu"), load_data(config)).eval()
     if config.drops_positions:
         drop_positions(model.transformer)
     shapes = {name: value.shape for name, value in model.named_parameters()}

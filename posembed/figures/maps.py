@@ -17,6 +17,8 @@ from .style import DescribedFigure, new_figure, styled
 
 # A screen has no more rows to show.
 MOST_ROWS = 1536
+# Rows that are compared with each other: their cosines fit into memory many times.
+MOST_COMPARED = 4096
 # The share of a table's numbers that the colours tell apart; what lies beyond has the last colour.
 COLOURED = 0.99
 
@@ -64,7 +66,7 @@ def table_maps(
 def similarity_maps(
     tables: Mapping[str, Float[Tensor, "positions d_model"]], *, alt: str, size: tuple[float, float] = (6.6, 3.0)
 ) -> DescribedFigure:
-    """Draw the cosine similarity of every two rows of each table.
+    """Draw the cosine similarity of every two rows of each table; of more than 4,096, of every second, third, ... row.
 
     Args:
         tables: position tables by title, "positions d_model".
@@ -81,9 +83,14 @@ def similarity_maps(
         >>> figure.axes[0].get_xlabel()
         'position'
     """
-    units = {title: F.normalize(table.detach().cpu().double(), dim=1) for title, table in tables.items()}
+    shown = {title: table[:: -(-len(table) // MOST_COMPARED)] for title, table in tables.items()}
+    units = {title: F.normalize(rows.detach().cpu().double(), dim=1) for title, rows in shown.items()}
     cosines = {title: rows @ rows.T for title, rows in units.items()}
-    return table_maps(cosines, alt=alt, xlabel="position", ylabel="position", size=size)
+    figure = table_maps(cosines, alt=alt, xlabel="position", ylabel="position", size=size)
+    for axes, table in zip(figure.axes, tables.values(), strict=False):
+        end = len(table) - 0.5
+        axes.images[0].set_extent((-0.5, end, end, -0.5))
+    return figure
 
 
 @styled

@@ -7,6 +7,7 @@ from .in_transformers import SchemeInModel, use_scheme
 from .masks import AttentionMask, pack, positions_from_mask
 from .multi_head import MultiHeadAttention
 from .transformer import LanguageModel, Transformer, TransformerConfig, TransformerLayer, drop_positions
+from .transformers_saved import load_with_scheme
 
 __all__ = [
     "AttentionMask",
@@ -23,6 +24,7 @@ __all__ = [
     "TransformerLayer",
     "attend",
     "drop_positions",
+    "load_with_scheme",
     "pack",
     "positions_from_mask",
     "use_scheme",

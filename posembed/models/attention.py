@@ -11,7 +11,7 @@ from torch import Tensor
 from ..encodings.interface import PositionScheme
 from ..encodings.positions import check_positions, compute_dtype
 from ..errors import EncodingInputError, ModelInputError
-from .blocks import Bias, DiagonalBias, SchemeBias, attend_in_blocks, check_heads, sdpa
+from .blocks import Bias, DiagonalBias, SchemeBias, attend_in_blocks, check_bias, sdpa
 from .flex import flex_attend
 from .masks import AttentionMask
 
@@ -98,8 +98,8 @@ def _bias(
         offsets = torch.arange(first, first + mask.n_queries + mask.n_keys - 1, device=q.device)
         diagonals = scheme.bias_by_offset(offsets)
         if diagonals is not None:
-            check_heads(diagonals.shape[0], q)
-            return DiagonalBias(diagonals.to(compute_dtype(q)), mask)
+            check_bias(diagonals, q, len(offsets))
+            return DiagonalBias(diagonals.expand(-1, len(offsets)).to(compute_dtype(q)), mask)
     return SchemeBias(scheme, q, k, positions, key_positions, mask)
 
 

@@ -63,7 +63,7 @@ class SchemeBias(Bias):
         )
         if bias is None:
             return None
-        check_heads(bias.shape[-3], self.q)
+        check_bias(bias, self.q, stop - start, n_keys)
         bias = bias.to(compute_dtype(self.q))
         return bias if bias.ndim == 4 else bias[None]
 
@@ -152,9 +152,14 @@ def sdpa(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale: float | No
     return F.scaled_dot_product_attention(q, k, v, mask, dropout_p=dropout, scale=scale, enable_gqa=grouped, **how)
 
 
-def check_heads(n_heads: int, q: Tensor) -> None:
-    """Raise ModelInputError for a bias of other heads than the queries have."""
-    if n_heads not in (1, q.shape[1]):
+def check_bias(bias: Tensor, q: Tensor, *sizes: int) -> None:
+    """Raise ModelInputError unless it is "heads *sizes", or one number for several; a matrix may have a batch axis."""
+    wanted = (q.shape[1], *sizes)
+    batch, own = bias.shape[: -len(wanted)], bias.shape[-len(wanted) :]
+    fits = len(own) == len(wanted) and len(batch) < len(sizes)
+    if not fits or any(
+        n not in (m, 1) for n, m in zip((*batch, *own), (*q.shape[:1][: len(batch)], *wanted), strict=True)
+    ):
         raise ModelInputError(
-            f"the scheme has a bias of {n_heads} heads, but there are {q.shape[1]} query heads; make it for as many"
+            f"the scheme has a bias of shape {tuple(bias.shape)}, but here it must be {wanted}: so many heads first"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from ..encodings import PositionScheme
 from ..encodings import scheme as make_scheme
 from ..errors import ModelInputError
-from .transformers_families import NAME, SCHEME, Anatomy, anatomy, sizes
+from .transformers_families import ENTRY, NAME, SCHEME, Anatomy, anatomy, sizes
 
 
 def use_scheme(
@@ -19,7 +20,8 @@ def use_scheme(
 
     The model is changed, not copied, and stays what it was otherwise: it trains, generates with a cache, returns
     attention weights. The scheme becomes its submodule ``position_scheme``; its own position table is not trained
-    meanwhile. What is saved has the scheme's weights; to load them, give a fresh model the scheme again first.
+    meanwhile. ``save_pretrained`` writes the scheme's weights, and its name and options into the config, as
+    ``position_scheme``; `load_with_scheme` brings them back.
 
     Positions are the ``position_ids`` that the model is called with, from 0 also where its own begin elsewhere
     (RoBERTa); else tokens are counted as the model itself does, and ``generate`` leaves padding out. As ever in
@@ -27,8 +29,9 @@ def use_scheme(
     is given.
 
     Args:
-        model: with any head: BERT, CamemBERT, DistilBERT, GPT-2, GPT-NeoX, Llama, Mistral, Mixtral, ModernBERT, OLMo 2,
-            OPT, Phi-3, Qwen 2 and 3, RoBERTa, SmolLM3, StarCoder2 or XLM-RoBERTa.
+        model: with any head: ALBERT, BERT, CamemBERT, DistilBERT, ELECTRA, Gemma, GPT-2, GPT-NeoX, Llama, Mistral,
+            Mixtral, ModernBERT, OLMo 2, OPT, Phi-3, Qwen 2 and 3, RoBERTa, SmolLM3, StarCoder2 or XLM-RoBERTa. The
+            error of any other says why it cannot.
         scheme: a `PositionScheme`; or a name for `posembed.scheme`, which makes it for the sizes of the model, but with
             its own options, not the model's: rope's base is 10000.
         options: for a name, as for `posembed.scheme`.
@@ -37,7 +40,8 @@ def use_scheme(
         A handle that takes the scheme out again, a context manager with a method ``remove``.
 
     Raises:
-        ModelInputError: a model that is not supported or has a scheme already; a scheme of several coordinates.
+        ModelInputError: a model that is not supported or has a scheme already; a scheme of several coordinates, or one
+            that adds to embeddings narrower than the model.
         EncodingInputError: a scheme that is not defined for the model's objective, or that cannot be made.
         EncodingInputError: a name that no scheme has.
 
@@ -51,15 +55,35 @@ def use_scheme(
         torch.Size([1, 20, 9])
     """
     parts = anatomy(model)
-    if isinstance(scheme, str):
-        made = make_scheme(scheme, **sizes(model.config), causal=parts.causal, options=options).to(model.dtype)
-    else:
-        made = make_scheme(scheme, causal=parts.causal, options=options)
+    made = scheme_for(model, parts, scheme, options)
     if made.n_axes is not None:
         raise ModelInputError(
             "the scheme's positions have several coordinates, but the model counts its tokens; use another"
         )
-    return SchemeInModel(model, made.to(model.device), parts)
+    if parts.narrow and made.adds:
+        raise ModelInputError(
+            f"{type(model).__name__} widens its embeddings after positions were added, and this scheme adds to them; "
+            "use one that acts in attention alone, such as rope, alibi or t5"
+        )
+    said = {"name": scheme, "options": options or {}}
+    return SchemeInModel(model, made.to(model.device), parts, said if _plain(said) else {"name": None})
+
+
+def scheme_for(model: Any, parts: Anatomy, scheme: str | PositionScheme, options: Any) -> PositionScheme:
+    """Make the scheme of a name for the sizes of a model, or check one that was made."""
+    if isinstance(scheme, str):
+        known = sizes(model.config, len(parts.attentions))
+        return make_scheme(scheme, **known, causal=parts.causal, options=options).to(model.dtype)
+    return make_scheme(scheme, causal=parts.causal, options=options)
+
+
+def _plain(said: Any) -> bool:
+    """Whether a config can hold this."""
+    try:
+        json.dumps(said)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 class SchemeInModel:
@@ -81,7 +105,7 @@ class SchemeInModel:
         False
     """
 
-    def __init__(self, model: Any, scheme: PositionScheme, parts: Anatomy):
+    def __init__(self, model: Any, scheme: PositionScheme, parts: Anatomy, said: Mapping[str, Any]):
         from .transformers_calls import hooks
 
         if any(hasattr(each, SCHEME) for each in parts.attentions):
@@ -89,7 +113,7 @@ class SchemeInModel:
         of_layers = [scheme.layer(index) for index in range(len(parts.attentions))]
         self.model, self.scheme = model, scheme
         with ExitStack() as undo:
-            undo.callback(model.set_attn_implementation, model.config._attn_implementation)
+            undo.callback(model.set_attn_implementation, _attention_of(model))
             model.set_attn_implementation(NAME)
             if model.config._attn_implementation != NAME:  # transformers only warns
                 raise ModelInputError(
@@ -101,6 +125,10 @@ class SchemeInModel:
                 undo.callback(module.__dict__.pop, SCHEME)
             model.position_scheme = scheme
             undo.callback(delattr, model, "position_scheme")
+            # The second one keeps from_pretrained from making a model with its former positions.
+            for name, value in ((ENTRY, said), ("attn_implementation", NAME)):
+                setattr(model.config, name, value)
+                undo.callback(delattr, model.config, name)
             # A silent table gets no gradient, and distributed training would wait for one.
             for parameter in parts.own.parameters():
                 undo.callback(parameter.requires_grad_, parameter.requires_grad)
@@ -118,3 +146,9 @@ class SchemeInModel:
 
     def __exit__(self, *error: object) -> None:
         self.remove()
+
+
+def _attention_of(model: Any) -> str:
+    """The attention that a model has without a scheme; of one that was saved with a scheme nobody knows it."""
+    now = model.config._attn_implementation
+    return now if now != NAME else "sdpa" if model._supports_sdpa else "eager"

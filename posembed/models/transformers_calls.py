@@ -19,7 +19,7 @@ from ..errors import ModelInputError
 from .attention import attend
 from .blocks import SchemeBias
 from .masks import AttentionMask
-from .transformers_families import NAME, SCHEME, Anatomy
+from .transformers_families import NAME, SCHEME, Anatomy, crosses
 
 # What some calls ask of attention and use_scheme has no place for.
 UNSUPPORTED = ("softcap", "s_aux", "position_bias", "cache")
@@ -189,6 +189,8 @@ def attention(
         if kwargs.get(name) is not None:
             raise ModelInputError(f"{type(module).__name__} asks for {name}=, which use_scheme does not support")
     scheme = getattr(module, SCHEME, None)
+    if scheme is None and posembed_call is None and not crosses(module):
+        raise ModelInputError("the model was saved with a scheme; load it with posembed.models.load_with_scheme")
     if scheme is None:
         return _with_weights(query, key, value, attention_mask, None, scaling, dropout)
     if posembed_call is None:

@@ -13,6 +13,8 @@ from .masks import positions_from_mask
 
 # The name of our attention in transformers, and where an attention module has the scheme of its layer.
 NAME, SCHEME = "posembed", "_posembed_scheme"
+# Where the config of a model says which scheme it was saved with.
+ENTRY = "position_scheme"
 
 
 @dataclass(frozen=True)
@@ -56,9 +58,12 @@ _ROTARY = Family("rotary_emb")
 
 # By the model_type of their configs. Each is tested: nothing of its own positions may be left.
 FAMILIES = {
+    "albert": Family(_TABLE, has_token_types=True),
     "bert": Family(_TABLE, has_token_types=True),
     "camembert": _ROBERTA,
     "distilbert": Family(_TABLE),
+    "electra": Family(_TABLE, has_token_types=True),
+    "gemma": _ROTARY,
     "gpt2": Family("wpe"),
     "gpt_neox": _ROTARY,
     "llama": _ROTARY,
@@ -76,6 +81,13 @@ FAMILIES = {
     "xlm-roberta": _ROBERTA,
 }
 
+# Why others cannot, where that is not that their attention is code of their own.
+WHY_NOT = {
+    "gemma2": "it caps the logits, which is no part of a scheme",
+    "t5": "its attention makes a bias of its own, and its two stacks would need a scheme each",
+    "vit": "it counts patches, in an array that is no module",
+}
+
 
 @dataclass(frozen=True)
 class Anatomy:
@@ -85,13 +97,15 @@ class Anatomy:
         family: of the model.
         body: the module that embeds tokens and runs the layers.
         own: the module that makes the model's own positions.
-        attentions: the self-attention of each layer, in order.
+        attentions: the self-attention of each layer, in order; of layers that share it, once.
+        narrow: whether the embeddings are widened later, so that nothing of the model's width can be added to them.
     """
 
     family: Family
     body: nn.Module
     own: nn.Module
     attentions: list[nn.Module]
+    narrow: bool
 
     @property
     def causal(self) -> bool:
@@ -103,29 +117,30 @@ def anatomy(model: Any) -> Anatomy:
     """Find the modules, or raise ModelInputError for a model that is not supported."""
     from transformers import PreTrainedModel
 
-    kind = type(model).__name__
-    if not isinstance(model, PreTrainedModel) or model.config.model_type not in FAMILIES:
+    kind, known = type(model).__name__, ", ".join(FAMILIES)
+    if not isinstance(model, PreTrainedModel):
         raise ModelInputError(
-            f"{kind} cannot take a scheme; use_scheme knows models of transformers whose config has one of the "
-            f"model_types {', '.join(FAMILIES)}"
+            f"{kind} cannot take a scheme; use_scheme knows models of transformers with one of the model_types {known}"
         )
-    family = FAMILIES[model.config.model_type]
+    if (name := model.config.model_type) not in FAMILIES:
+        own = None if model._can_set_attn_implementation() else "its attention is code of its own"
+        why = WHY_NOT.get(name) or own or "nobody has tested where it keeps its positions"
+        raise ModelInputError(f"{kind} cannot take a scheme: {why}; use a model with one of the model_types {known}")
+    family = FAMILIES[name]
     body = model.base_model.get_submodule(family.body)
-    if getattr(body, "project_in", None) is not None:
-        raise ModelInputError(
-            f"{kind} widens its embeddings before it adds positions, and a scheme would add to the narrow ones; use an "
-            "OPT whose word_embed_proj_dim is its hidden_size"
-        )
-    attentions = [
-        module
-        for module in body.modules()
-        if hasattr(module, "is_causal") and not getattr(module, "is_cross_attention", "Cross" in type(module).__name__)
-    ]
-    return Anatomy(family, body, body.get_submodule(family.own), attentions)
+    attentions = [module for module in body.modules() if hasattr(module, "is_causal") and not crosses(module)]
+    words: Any = model.get_input_embeddings()
+    narrow = words.weight.shape[-1] != model.config.hidden_size
+    return Anatomy(family, body, body.get_submodule(family.own), attentions, narrow)
 
 
-def sizes(config: Any) -> dict[str, int]:
-    """Read the sizes that `posembed.scheme` asks for from the config of a model."""
+def crosses(attention: nn.Module) -> bool:
+    """Whether keys and values are those of another model."""
+    return bool(getattr(attention, "is_cross_attention", "Cross" in type(attention).__name__))
+
+
+def sizes(config: Any, n_layers: int) -> dict[str, int]:
+    """Read the sizes that `posembed.scheme` asks for from the config of a model; layers that are one count once."""
     d_model, n_heads, n_positions = config.hidden_size, config.num_attention_heads, config.max_position_embeddings
     d_head = getattr(config, "head_dim", None) or d_model // n_heads
     if d_head * n_heads != d_model:
@@ -135,4 +150,4 @@ def sizes(config: Any) -> dict[str, int]:
         )
     if FAMILIES[config.model_type].counted_by == "ids":
         n_positions -= config.pad_token_id + 1  # the rows before position 0
-    return {"d_model": d_model, "n_heads": n_heads, "n_layers": config.num_hidden_layers, "n_positions": n_positions}
+    return {"d_model": d_model, "n_heads": n_heads, "n_layers": n_layers, "n_positions": n_positions}

@@ -14,7 +14,7 @@ from .estimators import fitted_scaling
 def permuted_labels(labels: Float[np.ndarray, " n"], n_permutations: int, *, seed: int = 0) -> Float[np.ndarray, "n k"]:
     """Deal the labels out among the rows at random: a control task (Hewitt and Liang 2019).
 
-    A probe that does as well on these has learned rows by heart; what the table knows plays no part in it.
+    A probe that does as well on these shows nothing of the table: it has learned rows by heart, or nothing.
 
     Args:
         labels: one for each row.

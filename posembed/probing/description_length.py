@@ -23,6 +23,8 @@ N_CONTROLS = 3
 # Widths of the normal distribution to choose from, and shares left to a uniform one.
 N_WIDTHS = 64
 ESCAPES = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
+# By so many rows at most they are chosen: each is coded in every way, and more would hardly change the choice.
+MOST_CODED = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +76,8 @@ def description_length(table: Any, *, rows: RowChoice = None, seed: int = 0) -> 
     coded by a normal distribution around the prediction, summed over whole numbers and cut off at the ends of the
     range, so that the probabilities of the n possible labels add up to one. A part of the probability is spread
     evenly: without it a single row unlike all others, such as GPT-2's untrained last one, would cost thousands of bits.
-    The width and that part are those that would have coded the earlier rows shortest, each predicted without its
-    fold. Labels are the ranks of the positions, 0 to n - 1.
+    The width and that part are those that would have coded the earlier rows (the first 4,096 that were sent) shortest,
+    each predicted without its fold. Labels are the ranks of the positions, 0 to n - 1.
 
     Args:
         table: what `posembed.load_table` takes, or a `PositionTable`.
@@ -130,7 +132,7 @@ def _online_bits(x: np.ndarray, labels: np.ndarray, seed: int) -> Float[np.ndarr
         ridge = Ridge(seed=seed).fit(x[:start], labels[:start])
         predictions, left_out = ridge.predict(x[start:stop]), labels[:start] - ridge.left_out_errors_
         for column in range(labels.shape[1]):
-            shape = _shape(left_out[:, column], labels[:start, column], n)
+            shape = _shape(left_out[:MOST_CODED, column], labels[:start, column][:MOST_CODED], n)
             bits[column] += code_bits(predictions[:, column], labels[start:stop, column], *shape, n).sum()
         start = stop
     return bits

@@ -11,8 +11,8 @@ from .estimators import ScaledProbe
 class LeastSquares(ScaledProbe):
     """Ordinary least squares with an intercept; of several exact solutions, the one with the smallest weights.
 
-    With no more rows than columns any labels are fitted exactly, so its training error says nothing. It is solved by
-    singular values.
+    With no more rows than columns almost any rows fit any labels exactly, so its training error says nothing. It is
+    solved by singular values.
 
     Attributes:
         n_features_in_: the width of the table.

@@ -47,7 +47,7 @@ class Ridge(ScaledProbe):
         strengths = np.array(DECADES) * x.size
         left_out = np.empty((len(strengths), *y.shape))
         for fold in shuffled_folds(len(x), N_FOLDS, self.seed):
-            rest = np.setdiff1d(np.arange(len(x)), fold)
+            rest = np.delete(np.arange(len(x)), fold)
             left_out[:, fold] = _errors(x, y, rest, fold, strengths)
         # The last of the smallest: argmin takes the first, so the grid is read from its strong end.
         chosen = len(strengths) - 1 - np.argmin(np.abs(left_out).mean(axis=1)[::-1], axis=0)

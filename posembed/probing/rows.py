@@ -64,9 +64,9 @@ def split_rows(positions: Int[np.ndarray, " n"], split: Split, *, seed: int = 0)
     Args:
         positions: of the rows, rising.
         split: "even-odd" fits to even positions and tests on odd ones: every tested row lies between two rows that were
-            seen. "all" fits to all rows and tests on the same: the split that many show, and no test. "folds" divides
-            the rows at random into five; each is tested by a probe fitted to the other four. "half" fits to the first
-            half and tests on the second: extrapolation.
+            seen, but for a last odd one. "all" fits to all rows and tests on the same: the split that many show, and no
+            test. "folds" divides the rows at random into five; each is tested by a probe fitted to the other four.
+            "half" fits to the first half and tests on the second: extrapolation.
         seed: of the folds.
 
     Returns:
@@ -93,7 +93,7 @@ def split_rows(positions: Int[np.ndarray, " n"], split: Split, *, seed: int = 0)
         middle = (len(positions) + 1) // 2
         return [Part(indices[:middle], indices[middle:])]
     if split == "folds":
-        return [Part(np.setdiff1d(indices, fold), fold) for fold in shuffled_folds(len(positions), N_FOLDS, seed)]
+        return [Part(np.delete(indices, fold), fold) for fold in shuffled_folds(len(positions), N_FOLDS, seed)]
     odd = positions % 2 == 1
     if odd.all() or not odd.any():
         raise ProbeInputError(

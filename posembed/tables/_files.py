@@ -24,8 +24,9 @@ WEIGHT_FILES = (
 WEIGHT_ENDINGS = (".safetensors", ".bin", ".pt", ".pth", ".ckpt")
 # Bytes of a header, a config, an index or a zip's directory: those of the largest checkpoints have some megabytes.
 LARGEST_TEXT = 2**24
-# No position table is so large, whatever a header says.
-LARGEST_TABLE = 2**30
+# A larger table is refused before it is read: 65,536 positions of 1,024 numbers of four bytes. In memory it takes five
+# times as much while it is read.
+LARGEST_TABLE = 2**28
 # What is read at once: a request costs more than this many bytes.
 BLOCK = 2**16
 

@@ -1,21 +1,18 @@
-"""The tensors in files of weights, each read when it is needed: of safetensors, and of torch.save by its safe loader.
+"""The tensors in files of weights, each read when it is needed: of safetensors, and of torch.save, without torch.load.
 
 A file of torch.save is a zip archive: ``data.pkl`` is a pickle that describes the tensors, and ``data/0``, ``data/1``,
-... hold their numbers. torch.load (weights only: nothing in the pickle is run) is given a copy of the archive in which
-those records are empty, on the meta device, where tensors have a shape and no numbers. Where a tensor's empty record
-stands in the copy (``untyped_storage()._checkpoint_offset``, which torch's GPUDirect tutorial documents) says which
-record is its own.
+... hold their numbers. Before 2020 both stood one after the other.
 """
 
 from __future__ import annotations
 
 import io
 import json
+import math
 import operator
 import re
-import warnings
 import zipfile
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -25,11 +22,12 @@ from torch import Tensor
 
 from ..errors import CheckpointError, CheckpointNotFoundError
 from ._files import LARGEST_TABLE, WEIGHT_ENDINGS, WEIGHT_FILES, CheckpointFiles, File, understood
+from ._pickles import Described, Storage, size_of, tensors_in, unpickled
 
 # The pickle of a large model has some 100 kB; each of its bytes may cost a hundred in memory.
 LARGEST_PICKLE = 2**22
-# How deep dictionaries may be nested: {"state_dict": {"model": {...}}}.
-DEEPEST = 8
+# Characters of a tensor's name; what its parts say is compared with all of a config's.
+LONGEST_NAME = 300
 _DTYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
 
 
@@ -52,6 +50,10 @@ class Entry:
     place: Hashable
     read: Callable[[], Tensor]
     file: str | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.name) > LONGEST_NAME:
+            raise CheckpointError(f"a name of {len(self.name):,} characters, {self.name!r:.50}..., is no tensor's")
 
 
 @dataclass
@@ -103,7 +105,11 @@ def _shards(index: File) -> dict[str, str]:
     # Nothing that leads out of the checkpoint's folder.
     named = dict(shards) if isinstance(shards, dict) else {}
     names = named.values()
-    if not names or not all(isinstance(name, str) and re.fullmatch(r"(?!\.)[\w.-]{1,200}", name) for name in names):
+    if (
+        max(map(len, named), default=0) > LONGEST_NAME
+        or not names
+        or not all(isinstance(name, str) and re.fullmatch(r"(?!\.)[\w.-]{1,200}", name) for name in names)
+    ):
         raise CheckpointError(f"{index.name} has no weight_map that says which file beside it holds which tensor")
     return named
 
@@ -127,58 +133,45 @@ def _of_safetensors(file: File) -> dict[str, Entry]:
     The format: https://github.com/huggingface/safetensors. What the header claims of a tensor is checked when it is
     read, before memory is taken for it.
     """
-    start, entries, ends = 8 + int.from_bytes(file.part(0, 8), "little"), {}, [0]
-    header = json.loads(file.part(8, start))
+    start, entries, places = 8 + int.from_bytes(file.part(0, 8), "little"), {}, []
+    header = json.loads(file.part(8, start), object_pairs_hook=_each_once)
     header.pop("__metadata__", None)
     for name, claims in header.items():
-        shape, (begin, end) = tuple(map(operator.index, claims["shape"])), claims["data_offsets"]
-        dtype = _DTYPES.get(kind := str(claims["dtype"]))
-        ends.append(end)
+        shape, (begin, end) = tuple(map(operator.index, claims["shape"])), map(operator.index, claims["data_offsets"])
+        if not re.fullmatch("[A-Z][A-Z0-9_]{0,20}", kind := claims["dtype"]):
+            raise ValueError(f"it has the dtype {kind!r:.50}; those of safetensors are F32, F16, BF16 and the like")
+        places.append((begin, end))
 
-        def read(begin: int = begin, end: int = end, shape: tuple[int, ...] = shape, dtype: Any = dtype) -> Tensor:
+        def read(begin: int = begin, end: int = end, shape: tuple[int, ...] = shape, kind: str = kind) -> Tensor:
             data = bytearray(file.part(start + begin, start + end, LARGEST_TABLE))
-            return torch.frombuffer(data, dtype=dtype).reshape(shape)
+            return torch.frombuffer(data, dtype=_DTYPES[kind]).reshape(shape)
 
-        entries[name] = Entry(name, shape, kind_of(dtype) if dtype else kind, (begin, end), read, file.name)
-    if start + max(ends) != file.size:
-        raise ValueError("its tensors do not end where it does")
+        known = kind_of(_DTYPES[kind]) if kind in _DTYPES else kind
+        entries[name] = Entry(name, shape, known, (begin, end), read, file.name)
+    # One behind the other, from the first byte to the last.
+    places.sort()
+    if [0, *(end for _, end in places)] != [*(begin for begin, _ in places), file.size - start]:
+        raise ValueError("its tensors do not stand one behind the other up to its end")
     return entries
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object; of two entries of one name nobody says which is meant."""
+    if len(made := dict(pairs)) < len(pairs):
+        raise ValueError("two entries have one name")
+    return made
 
 
 def _of_zip(file: File) -> dict[str, Entry]:
     archive = zipfile.ZipFile(file)
     names = archive.namelist()
+    if len(names) > len(set(names)):
+        raise ValueError("two of its records have one name")
     folder = names[0].partition("/")[0]
     if f"{folder}/byteorder" in names and _record(archive, file, f"{folder}/byteorder", 99) != b"little":
         raise CheckpointError(f"{file.name} was written on a big-endian machine; save it again on one like this")
-    records = sorted({name for name in names if re.fullmatch(re.escape(folder) + r"/data/[0-9]{1,20}", name)})
-    copy = io.BytesIO()
-    with zipfile.ZipFile(copy, "w") as emptied:
-        emptied.writestr(f"{folder}/data.pkl", _record(archive, file, f"{folder}/data.pkl", LARGEST_PICKLE))
-        emptied.writestr(f"{folder}/version", "3\n")
-        for record in records:
-            emptied.writestr(record, b"")
-        # zipfile gives these small records no extra field: their data begins behind the header and the name.
-        begins = {info.header_offset + 30 + len(info.filename.encode()): info.filename for info in emptied.infolist()}
-    copy.seek(0)
-    entries = {}
-    for name, tensor in _tensors(_loaded(copy, file, "meta")):
-        record = begins.get(getattr(tensor.untyped_storage(), "_checkpoint_offset", 0), "")
-        shape, strides, start = tuple(tensor.shape), tensor.stride(), int(tensor.storage_offset())
-        span = 1 + sum((length - 1) * stride for length, stride in zip(shape, strides, strict=True))
-        # An expanded tensor repeats its numbers: little in the file may be more than memory can hold.
-        if record and 0 < tensor.numel() <= span and not tensor.is_neg():
-            read = partial(_numbers, archive, file, record, tensor, span)
-            entries[name] = Entry(name, shape, kind_of(tensor.dtype), (record, start, strides), read, file.name)
-    return entries
-
-
-def _numbers(archive: zipfile.ZipFile, file: File, record: str, tensor: Tensor, span: int) -> Tensor:
-    """The numbers of a tensor of which `span` of a record are a part."""
-    data = bytearray(_record(archive, file, record, LARGEST_TABLE))
-    begin = int(tensor.storage_offset()) * tensor.itemsize
-    numbers = torch.frombuffer(data, dtype=tensor.dtype, count=span, offset=begin)
-    return numbers.as_strided(tensor.shape, tensor.stride())
+    found, _ = unpickled(io.BytesIO(_record(archive, file, f"{folder}/data.pkl", LARGEST_PICKLE)), file.name)
+    return _entries(found, file, lambda storage: _record(archive, file, f"{folder}/data/{storage.key}", LARGEST_TABLE))
 
 
 def _record(archive: zipfile.ZipFile, file: File, name: str, most: int) -> bytes:
@@ -190,47 +183,54 @@ def _record(archive: zipfile.ZipFile, file: File, name: str, most: int) -> bytes
 
 
 def _of_old_pickle(file: File) -> dict[str, Entry]:
+    """Five pickles (a number, a version, a machine, the object, the keys of the storages), then the storages.
+
+    Each of them is its length in eight bytes and its numbers.
+    """
     if file.local is None:
         raise CheckpointError(
             f"{file.name} is in torch's old format, which cannot be read in part; to download all of its "
             f"{file.size:,} bytes, call load_table(..., download=True)"
         )
-    found, file.bytes_read = _tensors(_loaded(file.local, file, "cpu")), file.size
-    return {
-        name: Entry(name, tuple(each.shape), kind_of(each.dtype), each.data_ptr(), partial(each.clone), file.name)
-        for name, each in found
-    }
+    pickles = io.BytesIO(file.part(0, min(file.size, LARGEST_PICKLE)))
+    _, _, (machine, _), (found, storages), (keys, _) = (unpickled(pickles, file.name) for _ in range(5))
+    if machine.get("little_endian") is not True:
+        raise CheckpointError(f"{file.name} was written on a big-endian machine; save it again on one like this")
+    begins, at = dict[str, int](), pickles.tell()
+    for key in keys:
+        begins[key], at = at + 8, at + 8 + storages[key].nbytes
+    if begins.keys() != storages.keys() or at != file.size:
+        raise ValueError("its tensors do not end where it does")
+
+    def read(storage: Storage) -> bytes:
+        begin = begins[storage.key]
+        if int.from_bytes(file.part(begin - 8, begin), "little") * size_of(storage.dtype) != storage.nbytes:
+            raise ValueError("a tensor of another length than it says")
+        return file.part(begin, begin + storage.nbytes, LARGEST_TABLE)
+
+    return _entries(found, file, read)
 
 
-def _loaded(source: Any, file: File, device: str) -> Any:
-    # The one call a weights-only pickle may make that takes as much memory as it likes.
-    if isinstance(source, io.BytesIO) and b"\nbytearray\n" in source.getvalue():
-        raise CheckpointError(f"{file.name} is refused: its pickle makes a bytearray, which is no part of weights")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a pickle protocol that torch did not expect: it reads or it does not
-            return torch.load(source, map_location=device, weights_only=True)
-    except Exception as error:
-        # torch's own message advises to load the file without the weights-only loader: never that.
-        wanted = re.search(r"GLOBAL (\S+) (was not an allowed global|whose module)", str(error))
-        what = f"it asks for {wanted[1]:.100}, which is no part of weights and was not run" if wanted else "damaged"
-        raise CheckpointError(f"{file.name} is refused by torch's weights-only loader: {what}") from error
+def _entries(found: Any, file: File, bytes_of: Callable[[Storage], bytes]) -> dict[str, Entry]:
+    """Describe the tensors of a pickle, whose storages are read by `bytes_of`."""
+    entries = {}
+    for name, tensor in tensors_in(found):
+        span = 1 + sum((length - 1) * stride for length, stride in zip(tensor.shape, tensor.strides, strict=True))
+        # An expanded tensor repeats its numbers: little in the file may be more than memory can hold.
+        if tensor.dtype is not None and 0 < math.prod(tensor.shape) <= span:
+            place = tensor.storage.key, tensor.start, tensor.strides
+            read = partial(_numbers, tensor, span, bytes_of)
+            entries[name] = Entry(name, tensor.shape, kind_of(tensor.dtype), place, read, file.name)
+    return entries
 
 
-def _tensors(found: Any) -> Iterator[tuple[str, Tensor]]:
-    """Walk through dictionaries in dictionaries, each once: a pickle can put one into itself."""
-    seen: set[int] = set()
-
-    def walk(value: Any, path: tuple[str, ...]) -> Iterator[tuple[str, Tensor]]:
-        if isinstance(value, Tensor) and value.layout == torch.strided and not value.is_nested:
-            yield ".".join(path), value
-        elif isinstance(value, dict) and len(path) < DEEPEST and id(value) not in seen:
-            seen.add(id(value))
-            for key, each in value.items():
-                if isinstance(key, str):
-                    yield from walk(each, (*path, key))
-
-    return walk(found, ())
+def _numbers(tensor: Described, span: int, bytes_of: Callable[[Storage], bytes]) -> Tensor:
+    """The numbers of a tensor of which `span` of a storage are a part."""
+    data, begin = bytearray(bytes_of(tensor.storage)), tensor.start * size_of(tensor.dtype)
+    if len(data) != tensor.storage.nbytes:
+        raise ValueError(f"a tensor of {tensor.storage.nbytes:,} bytes, for which it has {len(data):,}")
+    numbers = torch.frombuffer(data, dtype=tensor.dtype or torch.uint8, count=span, offset=begin)
+    return numbers.as_strided(tensor.shape, tensor.strides)
 
 
 def kind_of(dtype: torch.dtype) -> str:

@@ -26,6 +26,8 @@ from ._names import (
 
 # How many candidates an error lists, and how many names are compared with a misspelt one, which takes time.
 MOST_LISTED, MOST_COMPARED = 8, 2000
+# How many tensors may be called as a table is: each is compared with all names.
+MOST_TABLES = 100
 # A table that the model holds and does not add: ESM-2 and old BERTs with relative keys.
 _NOT_ADDED = frozenset({"alibi", "relative_key", "relative_key_query", "rope", "rotary"})
 
@@ -70,15 +72,17 @@ def _named(tensors: Tensors, name: str, source: str) -> Entry:
             return tensors[exact]
     compared = list(islice(tensors.names, MOST_COMPARED))
     close = ", ".join(map(printable, difflib.get_close_matches(name, compared, n=3)))
-    raise PositionTableError(
-        f"{source} holds no tensor {name!r:.100}" + (f"; the closest are {close}" if close else "")
-    )
+    others = f"the closest are {close}" if close else f"it holds {_first(tensors)}"
+    raise PositionTableError(f"{source} holds no tensor {name!r:.100}; {others}")
 
 
 def _found(tensors: Tensors, config: Mapping[str, Any], part: str | None, source: str) -> Entry:
     # GPT-J's kind: a table of RoFormer rotates queries and keys and is added to nothing.
     rotates = config.get("model_type") == "roformer"
     names = [] if rotates else [name for name in tensors.names if is_table_name(name) or name in tensors.schemes]
+    if len(names) > MOST_TABLES:
+        shown = ", ".join(f"{printable(name):.80}" for name in names[:MOST_LISTED])
+        raise PositionTableError(f"{source} has {len(names):,} position tables; choose with name= among: {shown}, ...")
     fitting = [name for name in names if part is None or is_of_part(name, part) or part == part_in(tensors, name)]
     entries = [entry for entry in map(tensors.__getitem__, fitting) if is_table_shape(entry.shape)]
     # What two parts of a model share is one table.
@@ -116,8 +120,8 @@ def _none(tensors: Tensors, config: Mapping[str, Any], source: str) -> PositionT
     if what:
         return PositionTableError(f"{source} has no position table{has}")
     return PositionTableError(
-        f"{source} has no position table: none of its {len(tensors.names)} tensors has a name like one's; if one of "
-        f"them is: {_call('...')}"
+        f"{source} has no position table: none of its {len(tensors.names)} tensors has a name like one's: "
+        f"{_first(tensors)}; if one of them is: {_call('...')}"
     )
 
 
@@ -190,6 +194,13 @@ def _has_patches(tensors: Tensors, entry: Entry) -> bool:
 def _listed(entries: list[Entry]) -> str:
     more = len(entries) - MOST_LISTED
     return ", ".join(map(_shown, entries[:MOST_LISTED])) + (f" and {more} more" if more > 0 else "")
+
+
+def _first(tensors: Tensors) -> str:
+    """The first tensors, and how many more there are."""
+    more = len(tensors.names) - MOST_LISTED
+    shown = ", ".join(_shown(tensors[name]) for name in islice(tensors.names, MOST_LISTED))
+    return (shown or "none") + (f" and {more} more" if more > 0 else "")
 
 
 def _shown(entry: Entry) -> str:

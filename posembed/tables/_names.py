@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import Any
 
 from ..errors import PositionTableError
@@ -26,6 +27,8 @@ TABLE_NAMES = frozenset(
         "wpe",  # GPT-2
     }
 )
+# Of how many parts a config may have settings.
+MOST_PARTS = 64
 # Parts of paths under which those names mean something else: GPT-J's angles, SAM's random frequencies.
 _NO_TABLES = ("attn.embed_positions", "shared_image_embedding.", "shared_embedding.")
 
@@ -168,12 +171,12 @@ def offset_of(name: str, config: Mapping[str, Any]) -> int | None:
 def settings_for(name: str, config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The settings that apply to a tensor, the closest first: those of its part (``text_config``), then the whole's."""
     path = name.split(".")
+    parts = islice(((key, value) for key, value in config.items() if isinstance(value, dict)), MOST_PARTS)
+    known = [(key.removesuffix("_config"), value) for key, value in parts]
     for depth, component in enumerate(path[:-1], start=1):
-        for key, value in config.items():
-            part = key.removesuffix("_config")
+        for part, value in known:
             # "text" is for "language_model" too.
-            same = part == component or part_of(f"{part}.") == part_of(f"{component}.") is not None
-            if isinstance(value, dict) and same:
+            if part == component or part_of(f"{part}.") == part_of(f"{component}.") is not None:
                 return [*settings_for(".".join(path[depth:]), value), config]
     return [config]
 

@@ -8,7 +8,8 @@ import os
 import re
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
@@ -24,6 +25,8 @@ from ..errors import CheckpointNotFoundError
 from ._files import BLOCK, LARGEST_TEXT, WEIGHT_FILES, CheckpointFiles, File, local_file
 from .table import PositionTable
 
+# Whose files huggingface_hub's cache is taken to hold: it does not say of any where it came from.
+HUB = "https://huggingface.co"
 COMMIT = re.compile(r"[0-9a-f]{40}")
 # What git allows as a name, with no slash at its ends.
 _REVISION = re.compile(r"(?!/)(?!.*(?:\.\.|//))[^\s~^:?*\[\\\x00-\x1f\x7f]{1,200}(?<!/)")
@@ -87,6 +90,8 @@ def _ask(patience: float) -> str | None:
 class HubFiles(CheckpointFiles):
     """The files of one commit of a repository on the hub; for those in huggingface_hub's own cache nothing is asked.
 
+    Where HF_ENDPOINT names another hub than huggingface.co, whole files are kept in a folder of its own.
+
     Every request after the first names the commit that it told, so that a push in between mixes no revisions.
 
     Args:
@@ -109,6 +114,9 @@ class HubFiles(CheckpointFiles):
             raise CheckpointNotFoundError(f"revision={branch[:100]!r} is not the name of a branch, a tag or a commit")
         self._hub, self._branch, self._download, self._refresh, self.asked = _client(), branch, download, refresh, False
         self.revision = branch if COMMIT.fullmatch(branch) else None
+        address = self._hub.constants.ENDPOINT
+        own = cache_folder().with_name("hubs") / hashlib.sha256(address.encode()).hexdigest()[:40]
+        self._cache = {} if address == HUB else {"cache_dir": own}
 
     def candidates(self) -> list[str]:
         """The names under which the hub keeps weights; what is here already will do, in whichever form."""
@@ -126,15 +134,15 @@ class HubFiles(CheckpointFiles):
 
     def _cached(self, filename: str) -> Any:
         """The path in huggingface_hub's cache; None where it has none, another object where it knows that none is."""
-        asked = self.source, filename
-        return (
-            None if self._refresh else self._hub.try_to_load_from_cache(*asked, revision=self.revision or self._branch)
-        )
+        where = {"revision": self.revision or self._branch, **self._cache}
+        return None if self._refresh else self._hub.try_to_load_from_cache(self.source, filename, **where)
 
     def _whole(self, filename: str, cached: str | None) -> File | None:
-        get = partial(self._hub.hf_hub_download, self.source, filename, revision=self.revision or self._branch)
-        path = Path(cached or self._asked_for(filename, get))
-        self.revision = next(filter(COMMIT.fullmatch, path.parts), self.revision)
+        where = {"revision": self.revision or self._branch, **self._cache}
+        get = partial(self._hub.hf_hub_download, self.source, filename, **where)
+        with _waits_are_ours(self._hub):
+            path = Path(cached or self._asked_for(filename, get))
+        self.revision = next(filter(COMMIT.fullmatch, reversed(path.parts)), self.revision)
         file = local_file(path)
         if file is not None and cached is None:
             file.bytes_read = file.size
@@ -184,10 +192,26 @@ class HubFiles(CheckpointFiles):
             kinds.OfflineModeIsEnabled: f"{self.source} needs {filename}, which is not in the local caches, and "
             "HF_HUB_OFFLINE forbids to ask the hub; unset it, or put the checkpoint in POSEMBED_CHECKPOINTS",
             Exception: f"{filename} of {self.source} could not be read from {hub_address()}: {_reason(error)}; "
-            "check the internet connection, or try again later",
+            "check the internet connection, or try again later; no file or folder here has this name",
         }
         text = next(text for kind, text in texts.items() if isinstance(error, kind))
         return CheckpointNotFoundError(text) if text else FileNotFoundError(filename)
+
+
+@contextmanager
+def _waits_are_ours(hub: Any) -> Iterator[None]:
+    """Keep from huggingface_hub how long a server tells it to wait, which may be days: it waits some seconds then."""
+
+    def forget(response: Any) -> None:
+        for name in ("retry-after", "ratelimit"):
+            response.headers.pop(name, None)
+
+    hooks = hub.utils.get_session().event_hooks["response"]
+    hooks.append(forget)
+    try:
+        yield
+    finally:
+        hooks.remove(forget)
 
 
 def _client() -> Any:
@@ -265,6 +289,8 @@ def recall(repo_id: str, revision: str, choice: tuple[Any, ...]) -> PositionTabl
     """A table that was kept; None where none was, or what was kept is damaged: a disk may lose bytes."""
     try:
         path, key = _place(repo_id, revision, choice)
+        if not path.is_file():  # a pipe may never end
+            return None
         with np.load(path) as stored:
             about, weight = json.loads(str(stored["about"])), torch.from_numpy(stored["weight"])
         about["grid"] = about["grid"] and tuple(about["grid"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import math
 import os
 import re
 from collections.abc import Mapping
@@ -15,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import CheckpointError, CheckpointNotFoundError, PosembedError, PositionTableError
-from ._files import CheckpointFiles, understood
+from ._files import LARGEST_TABLE, WEIGHT_ENDINGS, CheckpointFiles, understood
 from ._formats import Entry, Tensors, kind_of, open_checkpoint
 from ._layouts import find_entry, part_in, patches_of, stored_offset
 from ._names import printable
@@ -48,8 +50,8 @@ def load_table(
     A string is looked for in this order: a file or folder of that name; the folder of that name in the folder that the
     environment variable POSEMBED_CHECKPOINTS names; posembed's own cache (POSEMBED_CACHE, else ~/.cache/posembed);
     huggingface_hub's cache; the hub. From a file only the list of its tensors and the table itself are read, so a table
-    of BERT (1.6 MB) costs no download of 440 MB.
-    Pickled checkpoints are read through torch's weights-only loader alone.
+    of BERT (1.6 MB) costs no download of 440 MB; torch's format of before 2020 is read whole.
+    Pickled checkpoints are read as data: nothing that a pickle names is called.
 
     Rows that stand before position 0 are cut off: RoBERTa counts positions from its padding id + 1, OPT and BART from
     2 (https://github.com/huggingface/transformers/issues/15292). Which model does is known by the model_type in
@@ -64,7 +66,8 @@ def load_table(
         revision: a branch, tag or commit, of a checkpoint on the hub. Local folders are then left out.
         name: the tensor's name, for a layout that is not known, or to choose among several.
         offset: how many rows stand before position 0, where it is not known or is to be something else.
-        download: fetch the whole file of weights into huggingface_hub's cache, which torch's old format needs.
+        download: fetch the whole file of weights into huggingface_hub's cache (posembed's own where HF_ENDPOINT names
+            another hub than huggingface.co), which torch's old format needs.
         refresh: ask the hub again, past the caches and POSEMBED_CHECKPOINTS.
 
     Returns:
@@ -74,7 +77,8 @@ def load_table(
         PositionTableError: there is no table, or several, or an unknown layout: the message lists the candidates and
             shows the call to make. A model that marks positions otherwise is told what it has instead.
         CheckpointNotFoundError: there is no such checkpoint, or it has no weights.
-        CheckpointError: its files are damaged, contradict themselves, are refused, or hold quantised numbers.
+        CheckpointError: its files are damaged, contradict themselves, are refused, or hold quantised numbers or a table
+            of more than 256 MiB.
         CheckpointNotFoundError: the hub cannot be reached, refuses, or breaks off.
 
     Example:
@@ -133,9 +137,11 @@ def _of_name(
             return _of_files(CheckpointFiles(text, Path(source)), *choice)
     if isinstance(source, Path) or not _ID.fullmatch(text):
         wanted = 'a file or folder here nor the name of a repository on the hub, as "gpt2" or "owner/name"'
-        raise CheckpointNotFoundError(f"{text[:300]!r} is neither {wanted}")
+        raise CheckpointNotFoundError(f"{text[:300]!r} is neither {wanted}{_closest(text)}")
     if folder and not (revision or refresh) and Path(folder, text).exists():
         return _of_files(CheckpointFiles(text, Path(folder, text)), *choice)
+    if text.endswith(WEIGHT_ENDINGS):
+        raise CheckpointNotFoundError(f"there is no file {text!r} here{_closest(text)}")
     # The hub's client is slow to import, and not needed for what is here.
     from .hub import HubFiles, keep, recall
 
@@ -145,6 +151,15 @@ def _of_name(
     if files.asked and not download:
         keep(table, branch, choice)
     return table
+
+
+def _closest(text: str) -> str:
+    """What has a name like a path's in its folder, in words; nothing where the folder is not there either."""
+    try:
+        near = difflib.get_close_matches(Path(text).name, [there.name for there in Path(text).parent.iterdir()])
+    except (OSError, ValueError):
+        return "; check the folder"
+    return f"; the closest are {', '.join(map(printable, near))}" if near else "; check the spelling"
 
 
 def _of_files(files: CheckpointFiles, part: str | None, name: str | None, offset: int | None) -> PositionTable:
@@ -197,6 +212,9 @@ def _table(
         raise error(f"{what} is of {entry.kind} numbers; {_NO_SCALE}")
     if not 0 <= offset < entry.shape[-2]:
         raise PositionTableError(f"{what} has {entry.shape[-2]} rows, so {offset} cannot stand before position 0")
+    claimed = math.prod(entry.shape) * getattr(torch, entry.kind).itemsize
+    if entry.file and claimed > LARGEST_TABLE:
+        raise error(f"{what} is said to have {claimed:,} bytes; a table of more than {LARGEST_TABLE:,} is not read")
     stored = entry.read()
     if stored.layout != torch.strided or stored.is_meta:
         raise PositionTableError(f"{what} is sparse or holds no numbers (on the meta device); give an ordinary tensor")

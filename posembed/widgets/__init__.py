@@ -3,6 +3,7 @@
 from .base import InteractiveFigure
 from .biases import BiasFigure
 from .counting import CountingFigure
+from .doses import DoseFigure
 from .layer_errors import LayerErrorFigure
 from .lookup import LookupFigure
 from .probe import ProbeFigure
@@ -14,6 +15,7 @@ from .sinusoids import SinusoidFigure
 __all__ = [
     "BiasFigure",
     "CountingFigure",
+    "DoseFigure",
     "InteractiveFigure",
     "LayerErrorFigure",
     "LookupFigure",

@@ -28,8 +28,8 @@ def lines_of_bash():
 
 
 def commands():
-    lines = [line for line in lines_of_bash() if re.search(r"(^|\s)posembed (train|grid) ", line)]
-    return [line[line.index("posembed ") :] for line in lines]
+    lines = [line for line in lines_of_bash() if re.search(r"(^|\s)posembed (train|grid|results) ", line)]
+    return [line[line.index("posembed ") :].partition(" > ")[0] for line in lines]
 
 
 @pytest.mark.slow

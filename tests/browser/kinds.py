@@ -361,4 +361,23 @@ class Counting(Figure):
         return (x - left) / (end - left), (bottom - y) / (bottom - top) * 11
 
 
-KINDS = [Shuffle, Lookup, Sinusoids, Rotation, Biases, Probe, Properties, LayerErrors, Counting]
+class Doses(Figure):
+    chapter = "probing/which-positions.html"
+    label = "A dose of one property"
+    lines = ".pe-dose-numbers li"
+    overlap = 3
+    begins = (do("pick", 0), do("slide", dose=3, query=4))
+    changed_by = (do("slide", dose=4), do("pick", 2), do("slide", query=31))
+    shown_by = tuple([do("pick", index), do("slide", dose=dose)] for index in range(3) for dose in (0, 4))
+
+    def pick(self, index):
+        self.choice("violated").select_option(index=index)
+
+    def numbers(self):
+        return [line.split()[-1] for line in self.root.locator(".pe-dose-numbers li").all_inner_texts()]
+
+    def costs(self):
+        return self.root.locator(".pe-dose-words").all_inner_texts()
+
+
+KINDS = [Shuffle, Lookup, Sinusoids, Rotation, Biases, Probe, Properties, LayerErrors, Counting, Doses]

@@ -13,9 +13,11 @@ from posembed.encodings import T5, RoPE
 from posembed.experiments import interval, load_runs
 from posembed.experiments.nopos import PUBLISHED_SCHEMES, published_probe, reported
 from posembed.mechanisms import CountingTransformer
-from posembed.similarity import properties_of_matrix
+from posembed.similarity import dosed_bias, properties_of_matrix
 from posembed.widgets import BiasFigure, LookupFigure, RotationFigure, ShuffleFigure
 from posembed.widgets.counting import VOCABULARY
+from posembed.widgets.doses import ALL_DOSES
+from posembed.widgets.doses import NAMES as DOSED
 from posembed.widgets.layer_errors import GROUPS, NAMES
 from posembed.widgets.probe import CONTROLS, SPLITS
 from posembed.widgets.properties_map import PROPERTIES
@@ -26,6 +28,7 @@ from .kinds import (
     WORDS,
     Biases,
     Counting,
+    Doses,
     LayerErrors,
     Lookup,
     Probe,
@@ -309,3 +312,19 @@ def test_counting(opened, width):
     assert figure.words() != words and sorted(figure.words()) == sorted(words)
     figure.chips()[6].click()
     assert figure.token() == 7
+
+
+@pytest.mark.parametrize("width", [PHONE, 1280])
+def test_doses(opened, width):
+    figure = opened(Doses, width)
+    for index, violated in enumerate(sorted(DOSED)):
+        figure.pick(index)
+        for place, degrees in enumerate(ALL_DOSES):
+            figure.slide(dose=place)
+            found = properties_of_matrix(dosed_bias(violated, degrees)).to_dict()
+            # In the order of the state's names.
+            assert figure.numbers() == [f"{found[name]:.3f}" for name in sorted(DOSED)]
+    # Options stand in the order of the state's names, too: the last but one is symmetry.
+    figure.pick(sorted(DOSED).index("symmetry"))
+    assert figure.costs()[1].startswith("order: .79 right without a dose, 1.00 with it; difference .21 (")
+    expect(figure.status).to_contain_text("Symmetry violated by 48 degrees.")

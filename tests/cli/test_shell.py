@@ -3,14 +3,16 @@
 import io
 import json
 import os
+import re
 import subprocess
 import sys
+import time
 import warnings
 
 import pytest
 
 from posembed.cli import main
-from posembed.cli.output import complain, one_line
+from posembed.cli.output import complain, one_line, progress
 from posembed.errors import CheckpointNotFoundError
 
 # What makes a start slow; the help needs none of it.
@@ -66,6 +68,7 @@ def test_help_teaches_by_examples(call, command):
         (["probe", "gpt2", "--probe", "magic"], "ridge"),
         (["probe", "gpt2", "--split", "thirds"], "folds"),
         (["probe", "gpt2", "--rows", "x"], "'--rows'"),
+        (["probe", "gpt2", "--rows", "None"], "'None' is no choice of rows; say 512"),
         (["probe", "gpt2", "--rows", "1:2:3:4"], "'--rows'"),
         (["properties", "gpt2", "--similarity", "love"], "cosine"),
         (["report", "-o", "page.html"], "SOURCE"),
@@ -91,7 +94,7 @@ def test_an_error_is_one_line(checkpoints, call, command, source):
     ("raised", "code", "said"),
     [
         (CheckpointNotFoundError("the hub\nis away"), 1, "the hub is away"),
-        (KeyboardInterrupt(), 130, "stopped; `posembed train --out` and `posembed grid` go on where they were when"),
+        (KeyboardInterrupt(), 130, "posembed: stopped"),
         (ImportError("libcudart.so: cannot open\nshared object"), 1, "libcudart.so: cannot open shared object; `posem"),
     ],
 )
@@ -146,6 +149,44 @@ def test_progress_is_for_terminals(checkpoints, call, monkeypatch):
     assert code == 0 and json.loads(printed)["n_rows"] == 64
     # What is drawn in between depends on how fast the machine is; the last step is always drawn.
     assert "the description length" in screen.getvalue()
+
+
+def test_without_a_terminal_there_is_a_line_from_time_to_time(monkeypatch, capsys):
+    monkeypatch.setattr("posembed.cli.output.EVERY", 0.01)
+    said = []
+    monkeypatch.setattr("posembed.cli.output.complain", said.append)
+    with progress("starting", 400) as tell:
+        wait_for(lambda: said)
+        tell("rope, loss 2.314", 100)
+        wait_for(lambda: said[-1].startswith("rope"))
+    n_lines = len(said)
+    assert re.fullmatch(r"starting, 0 of 400; 0:00:\d\d gone", said[0])
+    assert re.fullmatch(r"rope, loss 2.314, 100 of 400; 0:0\d:\d\d gone, about 0:\d\d:\d\d left", said[-1])
+    with progress("looking around"):
+        wait_for(lambda: said[-1].startswith("looking around; 0:00:"))
+    assert not [line for line in said[n_lines:] if "looking" not in line]
+
+
+def test_what_was_done_before_is_no_part_of_the_time_that_is_left(monkeypatch):
+    """A run that goes on after 1,000 of 2,000 steps takes the second 1,000 as fast as the first of them."""
+    said, now = [], [0.0]
+    monkeypatch.setattr("posembed.cli.output.EVERY", 0.01)
+    monkeypatch.setattr("posembed.cli.output.complain", said.append)
+    monkeypatch.setattr("posembed.cli.output.time.monotonic", lambda: now[0])
+    with progress("starting", 2000) as tell:
+        for step in range(1001, 1101):
+            tell("rope", step)
+        now[0] = 60.0
+        wait_for(lambda: said and "0:01:00 gone" in said[-1])
+    assert said[-1] == "rope, 1100 of 2000; 0:01:00 gone, about 0:09:00 left"
+
+
+def wait_for(condition):
+    for _ in range(3000):
+        if condition():
+            return
+        time.sleep(0.01)
+    pytest.fail("nothing was said")
 
 
 @pytest.mark.parametrize(

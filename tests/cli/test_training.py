@@ -3,6 +3,10 @@
 import contextlib
 import inspect
 import json
+import os
+import shlex
+import signal
+import sys
 from dataclasses import fields
 from pathlib import Path
 
@@ -10,6 +14,7 @@ import pytest
 
 from posembed import RunConfig, train
 from posembed.cli.training import training_app
+from posembed.errors import RunError
 from posembed.experiments import read_results, run_grid
 from posembed.experiments.plans import standing
 from posembed.experiments.plans.presets import load_study
@@ -25,9 +30,12 @@ def _here(tmp_path, monkeypatch):
 
 def test_there_is_an_option_for_every_setting_with_its_words():
     options = inspect.signature(training_app().registered_commands[0].callback).parameters
-    assert list(options) == [*(each.name for each in fields(RunConfig)), "out", "save_model", "as_json"]
+    settings = [each.name for each in fields(RunConfig) if not each.name.endswith("_hash")]
+    assert list(options) == [*settings, "out", "save_model", "as_json"]
     told = {name: option.annotation.__metadata__[0] for name, option in options.items()}
-    assert told["scheme"].help == "a name for posembed.scheme. Default: nopos."
+    assert told["scheme"].help == (
+        'a name for posembed.scheme, or of one\'s own the import path of its class, "module:Class". Default: nopos.'
+    )
     assert told["learning_rate"].help.endswith("Default: 0.003.")
     assert told["test_length"].help.endswith("up to this one; by default not.")
     assert all(each.help.endswith(".") for each in told.values())
@@ -68,30 +76,36 @@ def test_train_for_people(call):
     assert "a word" not in call("train", *WORDS, "--objective", "masked", "--masking-rate", 0.5)[1]
 
 
-def test_train_keeps_a_result_and_does_not_train_again(data, monkeypatch):
+def test_train_keeps_a_result_and_does_not_train_again(call, data, monkeypatch):
     words = ["train", *WORDS, "--out", "results", "--save-model"]
     first = data(*words)
     key = RunConfig(**TINY).key
     assert {each.name for each in Path("results").iterdir()} == {f"{key}.json", f"{key}.safetensors"}
     monkeypatch.setattr("posembed.experiments.grid.train", lambda *_, **__: pytest.fail("trained again"))
-    assert data(*words) == first
+    code, printed, complained = call(*words, "--json")
+    assert (code, json.loads(printed)) == (0, first) and "this run has a result, of 20" in complained
 
 
-def test_a_run_that_is_interrupted_leaves_its_state_and_says_how_to_go_on(call, monkeypatch):
-    """Ctrl-C comes after the second of three steps."""
-
-    def tell(text, step=0):
-        if step == 2:
-            raise KeyboardInterrupt
-
+@pytest.mark.parametrize("more", [[], ["--out", "results"]], ids=["here", "in a folder"])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_run_that_is_interrupted_leaves_its_state_and_says_how_to_go_on(call, data, monkeypatch, number, code, more):
+    """The signal comes between the first and the second of three steps."""
+    words = ["train", *WORDS, "--scheme=rope", "--seed=3", "--scheme-options", '{"rope": {"base": 500.0}}', *more]
+    config = RunConfig(scheme="rope", seed=3, scheme_options={"rope": {"base": 500.0}}, **TINY)
     with monkeypatch.context() as patch:
-        patch.setattr("posembed.cli.training.progress", lambda *_: contextlib.nullcontext(tell))
-        code, printed, complained = call("train", *WORDS, "--out", "results")
-    assert (code, printed) == (130, "")
-    assert "go on where they were when called again" in complained
-    assert call("train", *WORDS, "--out", "results")[0] == 0
-    (result,) = read_results("results")
-    assert result.metrics["loss"] == train(RunConfig(**TINY)).metrics["loss"]
+        tell = contextlib.nullcontext(lambda text, step=0: step == 1 and os.kill(os.getpid(), number))
+        patch.setattr("posembed.cli.training.progress", lambda *_: tell)
+        ended, printed, complained = call(*words)
+    assert (ended, printed) == (code, "")
+    where, how = complained.splitlines()
+    assert where.startswith(f"posembed: stopped after step 2 of 3, which are kept in {config.key}.checkpoint; ")
+    assert how.startswith("posembed: stopped; go on with: posembed train ") and "--seed=3" in how
+    again = shlex.split(how.partition("go on with: posembed ")[2])
+    assert again == [str(word) for word in words]
+    ended, printed, complained = call(*again, "--json")
+    assert ended == 0 and "this run was stopped, and goes on from" in complained
+    assert json.loads(printed)["metrics"] == json.loads(json.dumps(train(config).metrics))
+    assert not list(Path().rglob("*.checkpoint"))
 
 
 def refused(call, words, part):
@@ -139,11 +153,11 @@ def test_grid_says_beforehand_what_there_is_to_do(call, data):
     found = data("grid", "nopos", "--preset", "smoke", "--dry-run", "--engine", "serial", "--out", "mine")
     n_runs = load_study("nopos", "smoke").n_runs
     assert (found["runs"], found["done"], found["left"], found["at_once"]) == (n_runs, 0, n_runs, 1)
-    assert found["estimated_seconds"] > 0 and found["estimated"] == "from a few timed steps" and found["results"] == {}
+    assert found["estimated_seconds"] > 0 and found["estimated"] == "from timed steps" and found["results"] == {}
     code, printed, complained = call("grid", "nopos", "--preset", "smoke", "--dry-run", "--n-workers", "3", columns=200)
     assert (code, complained) == (0, "")
     assert f"nopos, preset smoke: {n_runs} runs, 0 have a result in results/nopos, {n_runs} are left" in printed
-    assert "(hours:minutes:seconds), 3 at a time; an estimate, from a few timed steps" in printed
+    assert "(hours:minutes:seconds), 3 at a time; an estimate, from timed steps" in printed
     assert not list(Path().iterdir())
 
 
@@ -169,7 +183,7 @@ def test_grid_runs_what_is_left(call, data):
 @pytest.mark.parametrize(
     ("words", "part"),
     [
-        (["glue"], "there is no study 'glue'; choose among nopos, encodings, starts, trained-tables"),
+        (["glue"], "there is no study 'glue'; choose among nopos, encodings, starts, tasks, trained-tables"),
         (["nopos", "--preset", "tpu"], "the study 'nopos' has no preset 'tpu'; choose among smoke, cpu"),
         (["nopos", "--engine", "spark"], "there is no engine 'spark'; choose among serial, joblib, ray"),
         (["nopos", "--n-workers", "0"], "n_workers is 0; it must be a whole number from 1 on"),
@@ -192,3 +206,27 @@ def test_runs_that_fail_are_one_line_and_the_exit_code(call, monkeypatch):
     code, printed = refused(call, words, "2 of 5 runs failed, the others are stored; learned, seed 1")
     assert code == 1 and "5 are left" in printed
     assert len(read_results("mine")) == 3
+
+
+def test_a_changed_text_is_another_run_and_a_stored_one_is_announced(call, data):
+    text, words = Path("mine.txt"), ["train", *WORDS, "--data", "mine.txt", "--out", "results"]
+    text.write_text("To be or not to be. " * 60, encoding="utf-8")
+    first = data(*words)
+    code, _, complained = call(*words)
+    assert code == 0 and complained.startswith("posembed: this run has a result, of 20") and first["key"] in complained
+    text.write_text("all work and no play, " * 60, encoding="utf-8")
+    second = data(*words)
+    assert second["key"] != first["key"] and second["metrics"]["loss"] != first["metrics"]["loss"]
+    # A stored result keeps its key, and its config does not go on with another text.
+    (stored,) = [each for each in read_results("results") if each.config.key == first["key"]]
+    with pytest.raises(RunError, match="mine.txt is not the text that the config was made for"):
+        train(stored.config)
+
+
+def test_a_scheme_of_ones_own_stands_in_this_folder(data, monkeypatch):
+    monkeypatch.setattr("sys.path", list(sys.path))
+    text = "from posembed.encodings import ALiBi\n\nclass Mine(ALiBi):\n    pass\n"
+    Path("scheme_of_this_folder.py").write_text(text)
+    found = data("train", *WORDS, "--scheme", "scheme_of_this_folder:Mine")
+    assert found["config"]["scheme"] == "scheme_of_this_folder:Mine" and found["config"]["scheme_hash"]
+    assert found["metrics"]["loss"] == data("train", *WORDS, "--scheme", "alibi")["metrics"]["loss"]

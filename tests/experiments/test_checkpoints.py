@@ -63,6 +63,53 @@ def test_every_way_to_end_a_run_is_obeyed_and_loses_nothing(tmp_path):
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == handlers
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_without_a_file_keeps_its_state_where_it_is_stopped(tmp_path, monkeypatch, number):
+    monkeypatch.chdir(tmp_path)
+    whole, begun, place = train(CONFIG), [], tmp_path / f"{CONFIG.key}.checkpoint"
+    assert list(tmp_path.iterdir()) == []
+    error = stop_at(CONFIG, None, 7, lambda: os.kill(os.getpid(), number))
+    (said,) = error.__notes__
+    assert said.startswith(f"stopped after step 8 of 12, which are kept in {place.name}; the same call in the same")
+    assert list(tmp_path.iterdir()) == [place]
+    taken_up = train(CONFIG, progress=lambda step, _: begun.append(step))
+    assert begun[0] == 9 and taken_up.metrics == whole.metrics
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("path", [None, "run.checkpoint"])
+def test_a_run_that_is_stopped_while_it_is_measured_is_measured_alone_later(tmp_path, monkeypatch, path):
+    monkeypatch.chdir(tmp_path)
+
+    def stop(*_):
+        os.kill(os.getpid(), signal.SIGTERM)
+        pytest.fail("it was not obeyed")
+
+    # Before a step is left, and after none is.
+    for _ in range(2):
+        with monkeypatch.context() as patch:
+            patch.setattr("posembed.experiments.runs.loss_of", stop)
+            with pytest.raises(SystemExit) as caught:
+                train(CONFIG, checkpoint=path)
+        assert caught.value.code == 143 and caught.value.__notes__[0].startswith("stopped after step 12 of 12")
+    later = train(CONFIG, checkpoint=path, progress=lambda *_: pytest.fail("a step was taken"))
+    assert later.metrics == train(CONFIG).metrics
+
+
+def test_a_second_ctrl_c_does_not_cut_the_writing_short(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def write(path, content):
+        os.kill(os.getpid(), signal.SIGINT)
+        path.write_bytes(content)
+
+    monkeypatch.setattr(checkpoints, "write_whole", write)
+    monkeypatch.setattr("posembed.experiments.runs.loss_of", lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt) as caught:
+        train(CONFIG)
+    assert caught.value.__notes__ and (tmp_path / f"{CONFIG.key}.checkpoint").exists()
+
+
 def test_it_is_written_after_so_many_seconds_and_after_the_last_step(tmp_path, monkeypatch):
     now, path, seen = [0.0], tmp_path / "run.checkpoint", []
     monkeypatch.setattr(checkpoints, "SECONDS", 4.0)
@@ -126,7 +173,7 @@ def test_a_checkpoint_of_another_run_or_another_model_is_an_error_and_stays(tmp_
     text = torch.randint(2, 20, (1000,))
     monkeypatch.setattr(
         "posembed.experiments.runs.load_corpus",
-        lambda _: Corpus("other", Characters("abcdefghijklmnopqr"), text, text, text),
+        lambda *_, **__: Corpus("other", Characters("abcdefghijklmnopqr"), text, text, text),
     )
     message = refused(CheckpointError, train, CONFIG, checkpoint=path)
     assert re.fullmatch(r"run.checkpoint does not fit this version's model \(.+\); move it away", message)

@@ -10,12 +10,13 @@ from refusals import refused
 from posembed import RunConfig, RunResult, schemes, train
 from posembed.errors import RunError
 from posembed.experiments import encodings, estimate, grid, make_model, read_tables, trained_tables, write_result
-from posembed.experiments.estimate import time_a_step
+from posembed.experiments.estimate import time_a_run
 from posembed.experiments.grid import Settings
 from posembed.experiments.machine import machine_of
 from posembed.experiments.nopos import FEW_SEEDS, LARGER, MASKED, PARTS, RATES, SCHEMES, SEEDS, SMALL, TUNING_SEED
 from posembed.experiments.plans import Part, Study, run_study, standing
 from posembed.experiments.plans.presets import PRESETS, STUDIES, load_study
+from posembed.experiments.tasks import load_task
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
 TINY = {"n_layers": 1, "d_model": 8, "n_heads": 2, "length": 16, "batch_size": 2, "steps": 3, "warmup": 1}
@@ -208,29 +209,49 @@ def test_an_estimate_from_stored_runs():
 
 
 def test_an_estimate_from_timed_steps(monkeypatch):
-    """Each size is timed once; measuring reads 2 ** 18 tokens, each for a third of what training on it costs."""
+    """Each size is timed once."""
     timed = []
-    monkeypatch.setattr(estimate, "time_a_step", lambda config: timed.append(config) or 2.0)
-    monkeypatch.setattr(estimate, "TOKENS", 2**17)
-    monkeypatch.setattr(estimate, "TOKENS_BY_POSITION", 2**18)
+    monkeypatch.setattr(estimate, "time_a_run", lambda config: timed.append(config) or (2.0, 0.5))
     small = [RunConfig(seed=seed, **TINY) for seed in (1, 2)]
     large = RunConfig(
         **TINY | {"d_model": 64, "batch_size": 4, "scheme": "rope", "test_length": 64, "test_scalings": ("ntk",)}
     )
     found = estimate.estimate([*small, large], [stored(RunConfig(scheme="t5", **TINY), 1.0)])
-    assert timed == [small[0], large] and found.source == "from a few timed steps"
-    of_measuring = 2**18 / 3 * (2 / (2 * 16) + 3 / (4 * 16))
-    assert found.seconds == pytest.approx(2.0 * (3 * TINY["steps"] + of_measuring))
+    assert timed == [small[0], large] and found.source == "from timed steps"
+    assert found.seconds == pytest.approx(3 * (2.0 * TINY["steps"] + 0.5))
     mixed = estimate.estimate(small, [stored(small[0], 1.0), stored(large, 1.0)])
     assert mixed.source == "from stored runs like them"
-    assert estimate.estimate([small[0], large], [stored(small[1], 1.0)]).source.endswith(
-        "like them and a few timed steps"
-    )
+    assert estimate.estimate([small[0], large], [stored(small[1], 1.0)]).source.endswith("like them and timed steps")
+    inspected = replace(large, inspections=("dropped",))
+    assert estimate.estimate([inspected]).source == "from timed steps, without inspections"
+
+
+def test_measuring_is_timed_on_a_part(monkeypatch):
+    """A clock that ticks with each token that is measured tells how many all of them are."""
+    monkeypatch.setattr(estimate, "TOKENS", 2**20)
+    monkeypatch.setattr(estimate, "TOKENS_BY_POSITION", 2**21)
+    read = []
+    monkeypatch.setattr(estimate, "text_losses", lambda model, text, config, length, n: read.append((length, n)) or [])
+    monkeypatch.setattr("time.perf_counter", lambda: float(sum(n for _, n in read)))
+    config = RunConfig(**TINY | {"scheme": "rope", "test_length": 64, "test_scalings": ("ntk",)})
+    assert time_a_run(config)[1] == 2 * 2**20 + 2 * 2**21
+    assert [length for length, _ in read] == [TINY["length"], 64]
+
+
+def test_a_task_is_timed_on_some_texts(monkeypatch):
+    measured = []
+    monkeypatch.setattr(estimate, "measure_task", lambda model, task, config: measured.append(task))
+    monkeypatch.setattr("time.perf_counter", lambda: 64.0 * len(measured))
+    config = RunConfig(**TINY | {"objective": "task", "task": "order"})
+    _, seconds = time_a_run(config)
+    task = load_task(config)
+    assert len(measured[0].test.ids) == len(measured[0].validation.ids) == 64
+    assert seconds == (len(task.test.ids) + len(task.validation.ids)) / 2
 
 
 def test_timed_steps_leave_random_numbers_and_threads_alone():
     state, threads = torch.get_rng_state(), torch.get_num_threads()
-    assert time_a_step(RunConfig(scheme="learned", further_steps=2, drops_positions=True, **TINY)) > 0
+    assert time_a_run(RunConfig(scheme="learned", further_steps=2, drops_positions=True, **TINY))[0] > 0
     assert torch.equal(torch.get_rng_state(), state) and torch.get_num_threads() == threads
 
 

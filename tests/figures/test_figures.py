@@ -117,6 +117,14 @@ def test_similarity_is_the_cosine_of_every_two_rows():
     assert shown.flatten().tolist() == pytest.approx([1, root, -1, root, 1, -root, -1, -root, 1], abs=1e-7)
 
 
+def test_of_a_long_table_some_rows_are_compared_and_the_axes_count_all():
+    """The cosines of all 65,536 rows would take 34 GB."""
+    table = torch.arange(20_000.0)[:, None] + torch.tensor([1.0, -1e4])
+    axes = similarity_maps({"x": table}, alt="Many rows.").axes[0]
+    assert axes.images[0].get_array().shape == (4000, 4000)
+    assert axes.get_xlim() == (-0.5, 19_999.5) and axes.get_ylim() == (19_999.5, -0.5)
+
+
 def test_costs_are_drawn_in_milliseconds_and_megabytes():
     costs = [LookupCost("dense", 10, 2e-3, 5_000_000), LookupCost("sparse", 10, 1e-3, 1_000_000)]
     left, right = lookup_cost_curves(costs, alt="Two ways.").axes

@@ -22,13 +22,16 @@ _SIZES = {
     "eos_token_id": 2,
 }
 _MORE = {
+    "albert": {"embedding_size": 32, "num_hidden_groups": 2},
+    "electra": {"embedding_size": 32},
+    "gemma": {"head_dim": D_HEAD},
     "opt": {"word_embed_proj_dim": 32, "ffn_dim": 32},
     "qwen3": {"head_dim": D_HEAD},
     "mistral": {"sliding_window": 5},
     "mixtral": {"num_local_experts": 2},
     "modernbert": {"local_attention": 8, "global_attn_every_n_layers": 2},
 }
-ENCODERS = ["bert", "camembert", "distilbert", "modernbert", "roberta", "xlm-roberta"]
+ENCODERS = ["albert", "bert", "camembert", "distilbert", "electra", "modernbert", "roberta", "xlm-roberta"]
 
 
 def build(kind: str, **changes) -> transformers.PreTrainedModel:

@@ -188,6 +188,30 @@ def test_dropout_drops_and_keeps_the_mean():
     assert float((runs.mean(0) - kept).abs().mean()) < 0.1 * float(runs.std(0).mean())
 
 
+class Given(PositionScheme):
+    """A scheme of somebody else's, with a bias of some shape, of a part of a larger tensor."""
+
+    def __init__(self, shape, by_offset=False):
+        super().__init__()
+        self.given, self.by_offset = torch.zeros(10, *shape)[0], by_offset
+
+    def bias(self, *_):
+        return self.given
+
+    def bias_by_offset(self, _):
+        return self.given if self.by_offset else None
+
+
+@pytest.mark.parametrize(("heads", "queries", "keys"), [(4, 5, 5), (1, 5, 5), (4, 1, 5), (4, 5, 1)])
+def test_one_number_may_stand_for_several(heads, queries, keys):
+    q, k, v = inputs(5, dtype=torch.float32)
+    at, few, all_of_them = torch.arange(5), Given((heads, queries, keys)), Given((4, 5, 5))
+    few.given = torch.randn(few.given.shape, generator=torch.Generator().manual_seed(0))
+    all_of_them.given = few.given.expand(4, 5, 5)
+    found = [attend(q, k, v, scheme=s, positions=at, key_positions=at, causal=True) for s in (few, all_of_them)]
+    torch.testing.assert_close(*found)
+
+
 @pytest.mark.bad_input
 @pytest.mark.parametrize(
     ("change", "message"),
@@ -211,7 +235,16 @@ def test_dropout_drops_and_keeps_the_mean():
         ({"positions": torch.arange(5.0)}, "positions are torch.float32"),
         ({"positions": torch.arange(4)}, "positions have shape (4,)"),
         ({"key_positions": torch.arange(7)}, "key_positions have shape (7,)"),
-        ({"scheme": made("alibi", True, n_heads=3, dtype=torch.float32)}, "bias of 3 heads, but there are 4"),
+        (
+            {"scheme": made("alibi", True, n_heads=3, dtype=torch.float32)},
+            "bias of shape (3, 9), but here it must be (4, 9)",
+        ),
+        ({"scheme": Given((5, 5))}, "bias of shape (5, 5), but here it must be (4, 5, 5): so many heads first"),
+        ({"scheme": Given((4, 5, 4))}, "bias of shape (4, 5, 4), but"),
+        ({"scheme": Given((3, 4, 5, 5))}, "bias of shape (3, 4, 5, 5), but"),
+        ({"scheme": Given((1, 2, 4, 5, 5))}, "bias of shape (1, 2, 4, 5, 5), but"),
+        # Read past its end, it would be whatever stands there in memory.
+        ({"scheme": Given((4, 5), by_offset=True)}, "bias of shape (4, 5), but here it must be (4, 9)"),
     ],
     ids=lambda value: value if isinstance(value, str) else ",".join(value),
 )

@@ -30,7 +30,7 @@ from posembed import PositionScheme, schemes, with_position_table
 from posembed.encodings import T5, ALiBi, RoPE, scheme
 from posembed.errors import EncodingInputError, ModelInputError
 from posembed.models import use_scheme
-from posembed.models.transformers_families import FAMILIES
+from posembed.models.transformers_families import FAMILIES, NAME
 
 # Shares of the largest logit: float32 sums of a few hundred products, in another order.
 CLOSE = 1e-5
@@ -98,6 +98,28 @@ def test_without_positions_a_model_that_sees_everything_is_blind_to_order(kind):
         blind = model(ids, **given).logits
         assert difference(model(ids[:, order], **given).logits, blind[:, order]) < CLOSE
         assert difference(blind, before) > 0.01
+
+
+NARROW = {"albert": {"embedding_size": 16}, "electra": {"embedding_size": 16}, "opt": {"word_embed_proj_dim": 16}}
+
+
+@pytest.mark.parametrize("kind", NARROW)
+def test_narrow_embeddings_take_what_acts_in_attention(kind):
+    model, ids, order = build(kind, **NARROW[kind]), tokens(), torch.tensor([3, 0, 6, 2, 5, 1, 4])
+    given = {"attention_mask": whole_mask(7, causal=False), "position_ids": torch.arange(1, 8)[None]}
+    with use_scheme(model, "nopos"):
+        blind = model(ids, **given).logits
+        assert difference(model(ids[:, order], **given).logits, blind[:, order]) < CLOSE
+    for name in ("rope", "t5"):
+        with use_scheme(model, name) as installed:
+            for parameter in installed.scheme.parameters():
+                parameter.uniform_(-2, 2)
+            assert difference(model(ids, **given).logits, blind) > 0.01
+
+
+def test_layers_that_are_one_have_one_part_of_a_scheme():
+    with use_scheme(build("albert", num_hidden_groups=1), "shaw") as installed:
+        assert len(installed.scheme.layers) == 1
 
 
 @pytest.mark.parametrize("kind", FAMILIES)
@@ -341,11 +363,11 @@ def test_a_scheme_is_saved_and_copied_with_its_model(kind, tmp_path):
         parameter.zero_()
     assert not torch.equal(twin(ids).logits, expected)
     back = type(model).from_pretrained(tmp_path).eval()
-    assert back.config._attn_implementation == "sdpa"
     with use_scheme(back, again):
         missing, unexpected = back.load_state_dict(load_file(tmp_path / "model.safetensors"), strict=False)
         assert not unexpected and not any("position_scheme" in name for name in missing)
         assert torch.equal(back(ids).logits, expected)
+    assert back.config._attn_implementation == "sdpa"
 
 
 @pytest.mark.parametrize("implementation", ["eager", "sdpa"])
@@ -452,20 +474,41 @@ class Fixed(transformers.GPT2Model):
 @pytest.mark.parametrize(
     ("model", "given", "error", "message"),
     [
+        (lambda: build_class("ViTModel", "vit"), "alibi", ModelInputError, "it counts patches, in an array that is no"),
         (
-            lambda: build_class("ViTModel", "vit"),
-            "alibi",
+            lambda: build_class("T5EncoderModel", "t5"),
+            "t5",
             ModelInputError,
-            "ViTModel cannot take a scheme; use_scheme",
+            "would need a scheme each; use a model with",
         ),
-        (lambda: build_class("T5EncoderModel", "t5"), "t5", ModelInputError, "bert, camembert, distilbert, gpt2"),
+        (lambda: build_class("Gemma2Model", "gemma2"), "rope", ModelInputError, "it caps the logits, which is no part"),
+        (lambda: build_class("GPTJModel", "gptj"), "rope", ModelInputError, "its attention is code of its own; use a"),
+        (
+            lambda: build_class("BloomModel", "bloom"),
+            "rope",
+            ModelInputError,
+            "its attention is code of its own; use a",
+        ),
+        (lambda: build_class("CohereModel", "cohere"), "rope", ModelInputError, "nobody has tested where it keeps its"),
+        (
+            lambda: build("albert", embedding_size=16),
+            "sinusoidal",
+            ModelInputError,
+            "widens its embeddings after positions",
+        ),
+        (
+            lambda: build("electra", embedding_size=16),
+            "rope+learned",
+            ModelInputError,
+            "use one that acts in attention alone",
+        ),
         (lambda: nn.Linear(2, 2), "alibi", ModelInputError, "Linear cannot take a scheme"),
         (lambda: "gpt2", "alibi", ModelInputError, "str cannot take a scheme"),
         (
             lambda: build("opt", word_embed_proj_dim=16),
-            "alibi",
+            "learned",
             ModelInputError,
-            "OPT whose word_embed_proj_dim is its hidden_size",
+            "OPTForCausalLM widens its embeddings",
         ),
         (
             lambda: Fixed(build("gpt2").config),
@@ -492,9 +535,10 @@ class Fixed(transformers.GPT2Model):
 def test_what_cannot_be_put_together(model, given, error, message):
     model = model()
     state = dict(vars(model)) if isinstance(model, nn.Module) else None
+    before = getattr(getattr(model, "config", None), "_attn_implementation", None)
     assert message in refused(error, use_scheme, model, given)
     assert state is None or vars(model) == state
-    assert getattr(getattr(model, "config", None), "_attn_implementation", "sdpa") == "sdpa"
+    assert getattr(getattr(model, "config", None), "_attn_implementation", None) == before != NAME
 
 
 @pytest.mark.bad_input

@@ -1,6 +1,7 @@
 import json
 import math
-from dataclasses import asdict
+import sys
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -142,6 +143,38 @@ def test_what_leaves_the_order_and_the_shape_leaves_the_properties(max_offset):
     negated = properties_of_matrix(-matrix, max_offset=max_offset)
     assert negated.monotonicity == pytest.approx(1 - found.monotonicity, abs=1e-15)
     assert properties_of_matrix(matrix.T, max_offset=max_offset).symmetry == pytest.approx(found.symmetry, abs=1e-14)
+
+
+WALK = random(300, 6).cumsum(0)
+LONG = {
+    "independent": random(300, 6) + 2,
+    "walk": WALK,
+    "equal": torch.full((300, 3), 0.7),
+    "three rows": WALK[:3],
+    "two rows in turn": WALK[:2].repeat(9, 1),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+@pytest.mark.parametrize(("max_offset", "similarity"), [(None, "dot"), (50, "cosine"), (2, "dot"), (1, "dot")])
+def test_of_many_rows_what_is_sampled_is_near_and_the_rest_the_same(monkeypatch, name, max_offset, similarity):
+    options = {"max_offset": max_offset, "similarity": similarity}
+    whole = properties(LONG[name], **options)
+    monkeypatch.setattr(sys.modules[properties.__module__], "MOST_ROWS", 2)
+    monkeypatch.setattr("posembed.similarity.large.N_PAIRS", 2**17)
+    with pytest.warns(RuntimeWarning, match=f"of {len(LONG[name])} rows monotonicity is estimated"):
+        sampled, again = properties(LONG[name], **options), properties(LONG[name], **options)
+    same(sampled, again)
+    # Four standard errors.
+    assert sampled.monotonicity == pytest.approx(whole.monotonicity, abs=0.006, nan_ok=True)
+    same(replace(sampled, monotonicity=0.0), replace(whole, monotonicity=0.0), tolerance=1e-11)
+
+
+def test_long_tables_need_no_matrix_of_all_their_similarities():
+    """Of 65,536 rows it would have 34 GB."""
+    at = torch.arange(65536, dtype=torch.float64)[:, None] * math.pi / 65536
+    with pytest.warns(RuntimeWarning, match="of 65,536 rows"):
+        same(properties(torch.cat([at.sin(), at.cos()], 1)), Properties(1.0, 1.0, 1.0, NAN), tolerance=1e-6)
 
 
 @pytest.mark.parametrize("dtype", FORMATS, ids=str)

@@ -2,6 +2,7 @@
 
 import io
 import json
+import pickletools
 import struct
 import zipfile
 from functools import partial
@@ -47,6 +48,13 @@ def rewritten(data, changes=(), compression=zipfile.ZIP_STORED):
             if value is not None:
                 archive.writestr(name, value)
     return file.getvalue()
+
+
+def next_pickle(file):
+    """The bytes of the pickle that a file goes on with."""
+    start = file.tell()
+    list(pickletools.genops(file))
+    return file.getvalue()[start : file.tell()]
 
 
 def shapes_of(shapes):

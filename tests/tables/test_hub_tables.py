@@ -1,6 +1,7 @@
 """Tables from a hub: what is moved, who is told the token, what is kept, and every way in which a hub fails."""
 
 import errno
+import os
 import subprocess
 import sys
 import time
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from hub_client import ask
 from hub_server import (
     COMMIT,
     REPO,
@@ -130,6 +132,17 @@ def test_what_is_damaged_is_read_anew(hub, name):
     assert hub.server.asked == []
 
 
+def test_a_pipe_in_the_cache_is_not_waited_for(hub, monkeypatch):
+    hub.load()
+    for path in hub.kept():
+        path.unlink()
+        os.mkfifo(path)
+    with monkeypatch.context() as waiting:
+        waiting.setattr(hub_module.np, "load", lambda path: pytest.fail(f"{path} was opened"))
+        hub.load()
+    assert len(hub.kept()) == 2  # in the place of the pipes
+
+
 def test_a_table_under_the_name_of_another_is_not_taken(hub):
     hub.load()
     first, second = hub.kept()
@@ -178,6 +191,21 @@ def test_what_huggingface_hub_has_is_read_there_even_offline(serve, form, monkey
     hub.server.forget()
     assert hub.load().revision == COMMIT
     assert (hub.server.asked, hub.kept()) == ([], [])
+
+
+@pytest.mark.parametrize("download", [False, True])
+def test_whole_files_of_one_hub_are_not_taken_for_those_of_another(serve, monkeypatch, download):
+    hub, other = serve(), serve(as_hub=False)
+    hub.load(download=True)
+    changed = {name: tensor + 1 for name, tensor in STATE.items()}
+    write(other.folder, state=changed)
+    ask(other.server, monkeypatch, mirror=True)
+    assert torch.equal(load_table(REPO, download=download).weight, WEIGHT[2:] + 1)
+    other.server.forget()
+    load_table(REPO)
+    assert other.server.asked == []
+    ask(hub.server, monkeypatch)
+    hub.load()
 
 
 def test_offline_nothing_is_asked(hub, monkeypatch):
@@ -303,6 +331,16 @@ def test_a_download_that_fails_is_one_line(hub, monkeypatch, fault):
     refusal(hub, download=True)
     hub.server.faults = []
     hub.load(download=True)
+
+
+@pytest.mark.parametrize("told", [{"Retry_After": "999999"}, {"RateLimit": '"resolvers";r=0;t=999999'}], ids=str)
+def test_a_hub_does_not_say_how_long_a_download_waits(hub, monkeypatch, told):
+    monkeypatch.setattr(time, "sleep", (naps := []).append)  # huggingface_hub's own waits
+    hub.server.faults = [answers(429, **told)]
+    assert "429" in refusal(hub, download=True)
+    hub.server.faults = [On(WEIGHTS, answers(429, **told), times=2)]
+    hub.load(download=True)
+    assert naps and max(naps) <= 8
 
 
 def test_nobody_at_the_address_is_not_waited_for(serve):

@@ -239,7 +239,8 @@ UNKNOWN = {"emb.position_embeds_layer.weight": (64, 8), "emb.words.weight": (99,
             "one: emb.position_embeds_layer.weight (64 x 8), pos_enc (1 x 64 x 8)",
         ),
         (UNKNOWN, {}, "load_table(..., name='emb.position_embeds_layer.weight', offset=0)"),
-        ({"linear.weight": (4, 4)}, {}, "none of its 1 tensors has a name like one's"),
+        ({"linear.weight": (4, 4)}, {}, "1 tensors has a name like one's: linear.weight (4 x 4); if one"),
+        ({f"w{n}": (n, 4) for n in range(20)}, {}, "w6 (6 x 4), w7 (7 x 4) and 12 more; if one"),
         (
             {"transformer.wpe.weight": (9, 4)},
             {"name": "transformer.wpe.weigth"},
@@ -257,7 +258,7 @@ def test_what_singles_out_no_table_is_told_what_there_is(shapes, wanted, words):
 def test_a_name_chooses():
     assert offset(TWO, {"model_type": "bart"}, name="model.decoder.embed_positions") == 2
     assert offset(UNKNOWN, {}, name="emb.position_embeds_layer.weight") == 0
-    assert no_offset({"a": (9, 4)}, name="zzzz").endswith("holds no tensor 'zzzz'")
+    assert no_offset({"a": (9, 4)}, name="zzzz").endswith("holds no tensor 'zzzz'; it holds a (9 x 4)")
 
 
 @pytest.mark.parametrize("shape", [(4,), (2, 7, 4), (1, 1, 7, 4), (0, 4), (4, 0), (-1, -4)], ids=str)

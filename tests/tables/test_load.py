@@ -1,16 +1,24 @@
+import io
+import itertools
 import json
 import os
+import pickle
 import random
 import shutil
+import struct
+import subprocess
+import sys
 import tracemalloc
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 import safetensors.torch
 import torch
-from made_files import FORMS, WEIGHT, entry, rewritten, safetensors_bytes, saved, write
+from attacks import BOMBS, armed
+from made_files import FORMS, WEIGHT, entry, next_pickle, rewritten, safetensors_bytes, saved, write
 from refusals import refused
 from safetensors.torch import save_file
 from small_models import TABLES, build
@@ -183,6 +191,25 @@ def test_a_folder_without_weights_or_with_too_many(tmp_path):
     assert torch.equal(load_table(tmp_path / "last.ckpt").weight, WPE)
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("mien.safetensors", "no file 'mien.safetensors' here; the closest are mine.safetensors"),
+        (
+            "./mien.safetensors",
+            'nor the name of a repository on the hub, as "gpt2" or "owner/name"; the closest are mine.',
+        ),
+        ("quite-another.pt", "no file 'quite-another.pt' here; check the spelling"),
+        ("nowhere/mine.safetensors", "no file 'nowhere/mine.safetensors' here; check the folder"),
+    ],
+)
+def test_a_file_that_is_not_there_is_not_looked_up_on_the_hub(tmp_path, monkeypatch, given, said):
+    """A misspelt name was an id of the hub's, and where that could not be reached the internet was to blame."""
+    monkeypatch.chdir(tmp_path)
+    save_file(STATE, "mine.safetensors")
+    assert said in not_loaded(CheckpointNotFoundError, given)
+
+
 def test_the_config_beside_a_file_of_a_name_of_its_own_is_not_believed(tmp_path):
     build("roberta").save_pretrained(tmp_path)
     assert load_table(tmp_path / "model.safetensors").offset == 2
@@ -238,31 +265,84 @@ CALLS = [
 @pytest.mark.parametrize(("call", "asked"), CALLS)
 def test_a_pickle_that_calls_for_more_than_weights_is_refused_and_nothing_runs(tmp_path, new, call, asked):
     torch.save({**STATE, "x": call}, tmp_path / "a.pt", _use_new_zipfile_serialization=new)
-    message = not_loaded(CheckpointError, tmp_path)
-    assert f"{asked}, which is no part of weights and was not run" in message and "weights_only" not in message
+    assert f"{asked}, which is no part of weights and was not run" in not_loaded(CheckpointError, tmp_path)
     assert not Path("ran").exists()
 
 
+@pytest.mark.slow
+def test_what_unfolds_to_gigabytes_or_takes_hours_is_not_followed(tmp_path):
+    for name, new in itertools.product(BOMBS, (True, False)):
+        (tmp_path / f"{name}-{new}.pt").write_bytes(armed(BOMBS[name], new=new))
+    ran = subprocess.run([sys.executable, "-c", BOUNDED, *tmp_path.iterdir()], capture_output=True, text=True)
+    assert (ran.stdout, ran.stderr) == (f"{WPE.tolist()}\n" * 2 * len(BOMBS), "")
+
+
+# In a child: what the reader takes too much of is not this machine's.
+BOUNDED = """
+import resource, sys
+from posembed import load_table
+import posembed.tables._formats
+taken = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
+resource.setrlimit(resource.RLIMIT_AS, (2**32, 2**32))
+for path in sys.argv[1:]:
+    print(load_table(path).weight.tolist())
+assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 < taken + 2**28
+"""
+
 ZIP, OLD = saved(STATE), saved(STATE, _use_new_zipfile_serialization=False)
 SHORT = saved({"wpe.weight": WPE})
+LONG = saved({"wpe.weight": WPE, "z": torch.ones(99)})
+
+
+def records_of(data):
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return {name.partition("/")[2]: archive.read(name) for name in archive.namelist()}
+
+
+def with_another(data, name, content):
+    """An archive with two records of one name."""
+    file = io.BytesIO(data)
+    with zipfile.ZipFile(file, "a") as archive, pytest.warns(UserWarning, match="Duplicate name"):
+        archive.writestr(name, content)
+    return file.getvalue()
+
+
+def old_without_numbers(data):
+    """A file of the old format that lists no storage as written: torch.load gives what stood in memory before."""
+    file = io.BytesIO(data)
+    return b"".join([next_pickle(file) for _ in range(4)]) + pickle.dumps([], protocol=2)
+
+
 DAMAGED = {
     "empty": (b"", "8 are needed"),
     "another file": (b"root:x:0:0:root:/root", "damaged"),
     "a pointer of Git LFS": (b"version https://git-lfs.github.com/spec/v1\n", "run `git lfs pull` first"),
     "a zip cut off": (ZIP[:-30], "damaged"),
     "a zip without its beginning": (b"PK" + ZIP[100:], "damaged"),
-    "half of the old format": (OLD[: len(OLD) // 2], "is refused by torch's weights-only loader: damaged"),
+    "half of the old format": (OLD[: len(OLD) // 2], "damaged"),
     "a zip without a description": (rewritten(ZIP, {"data.pkl": None}), "data.pkl"),
     "a big-endian machine": (rewritten(ZIP, {"byteorder": b"big"}), "big-endian machine"),
     "packed": (rewritten(ZIP, compression=zipfile.ZIP_DEFLATED), "is compressed or far too large"),
     "a long description": (rewritten(ZIP, {"data.pkl": bytes(2**22 + 1)}), "is compressed or far too large"),
-    "a bytearray": (
-        rewritten(ZIP, {"data.pkl": b"\x80\x02c__builtin__\nbytearray\n\x8a\x05\x00\x00\x00\x00\x04\x85R."}),
-        "makes a bytearray",
-    ),
     "too few numbers": (rewritten(SHORT, {"data/0": bytes(31)}), "damaged"),
     "no numbers": (rewritten(SHORT, {"data/0": None}), "damaged"),
     "other numbers than were written": (ZIP.replace(WPE.numpy().tobytes(), bytes(32)), "damaged"),
+    "another's numbers": (rewritten(LONG, {"data/0": records_of(LONG)["data/1"]}), "of 32 bytes, for which it has 396"),
+    "a checksum that is wrong": (
+        SHORT.replace(struct.pack("<I", zlib.crc32(WPE.numpy().tobytes())), bytes(4)),
+        "Bad CRC-32",
+    ),
+    "two records of one name": (with_another(SHORT, "archive/data/0", bytes(32)), "two of its records have one name"),
+    "old tensors that were never filled": (old_without_numbers(OLD), "its tensors do not end where it does"),
+    "old tensors of another length": (OLD.replace(struct.pack("<q", 8) + WPE.numpy().tobytes(), bytes(40)), "length"),
+    "a kind in lower case": (safetensors_bytes({"wpe.weight": entry(dtype="float32")}), "has the dtype 'float32'"),
+    "two tensors of one name": (
+        safetensors_bytes(f'{{"wpe": {json.dumps(entry())}, "wpe": {json.dumps(entry())}}}'.encode()),
+        "two entries have one name",
+    ),
+    "two tensors in one place": (safetensors_bytes({"wpe": entry(), "b": entry()}), "one behind the other"),
+    "a hole": (safetensors_bytes({"wpe": entry(data_offsets=[16, 32])}, bytes(32)), "one behind the other"),
     "a header of terabytes": (safetensors_bytes({}, length=10**12), "1,000,000,000,008 are needed"),
     "no JSON": (safetensors_bytes(b"{"), "damaged"),
     "no tensors": (safetensors_bytes({"wpe.weight": 1}), "damaged"),
@@ -278,8 +358,7 @@ DAMAGED = {
 def test_a_damaged_file_is_refused_in_one_line(name, tmp_path):
     data, words = DAMAGED[name]
     (tmp_path / "model.safetensors").write_bytes(data)
-    message = not_loaded(CheckpointError, tmp_path)
-    assert words in message and "weights_only" not in message
+    assert words in not_loaded(CheckpointError, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -300,11 +379,24 @@ def test_claims_of_terabytes_cost_no_memory(tmp_path, name):
 
 
 def test_a_table_beyond_the_stated_maximum_is_not_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("posembed.tables._formats.LARGEST_TABLE", 2**19)
-    save_file(state := {"wpe.weight": torch.ones(2**10, 2**8)}, tmp_path / "a.safetensors")
+    state = {"wpe.weight": torch.ones(2**10, 2**8)}
+    save_file(state, tmp_path / "a.safetensors")
     torch.save(state, tmp_path / "a.bin")
-    assert "no checkpoint needs as many" in not_loaded(CheckpointError, tmp_path / "a.safetensors")
-    assert "far too large" in not_loaded(CheckpointError, tmp_path / "a.bin")
+    torch.save({"wpe.weight": state["wpe.weight"][:4]}, tmp_path / "part.bin")
+    monkeypatch.setattr("posembed.tables.load.LARGEST_TABLE", 2**19)
+    monkeypatch.setattr("posembed.tables._formats.LARGEST_TABLE", 2**19)
+    for name in ("a.safetensors", "a.bin"):
+        assert "is said to have 1,048,576 bytes; a table of" in not_loaded(CheckpointError, tmp_path / name)
+    assert "far too large" in not_loaded(CheckpointError, tmp_path / "part.bin")
+
+
+@pytest.mark.parametrize("gigabytes", [1, 6, 40])
+def test_a_sparse_file_that_declares_gigabytes_costs_none(tmp_path, gigabytes):
+    rows = gigabytes * 2**18
+    claims = {"dtype": "F32", "shape": [rows, 1024], "data_offsets": [0, rows * 4096]}
+    (file := tmp_path / "model.safetensors").write_bytes(start := safetensors_bytes({"wpe.weight": claims}, b""))
+    os.truncate(file, len(start) + rows * 4096)  # takes no room on the disk
+    assert f"{rows * 4096:,} bytes; a table of more than 268,435,456 is not read" in not_loaded(CheckpointError, file)
 
 
 @pytest.mark.parametrize("form", ["model.safetensors", "pytorch_model.bin", "old"])
@@ -337,6 +429,26 @@ def test_a_broken_config(tmp_path, text, words):
     build("roberta").save_pretrained(tmp_path)
     (tmp_path / "config.json").write_text(text)
     assert words in not_loaded(PosembedError, tmp_path)
+
+
+def test_names_without_end_are_refused(tmp_path):
+    deep = f"{'vision.' * 7600}position_embeddings.weight"
+    (tmp_path / "config.json").write_text(json.dumps({f"part-{number}": {} for number in range(2000)}))
+    (weights := tmp_path / "model.safetensors").write_bytes(safetensors_bytes({deep: entry()}))
+    assert "a name of 53,226 characters" in not_loaded(CheckpointError, tmp_path)
+    weights.unlink()
+    torch.save({"a" * 9**4: {"b" * 9**4: {"wpe": WPE}}}, tmp_path / "a.pt")
+    assert "a name of 13,127 characters" in not_loaded(CheckpointError, tmp_path)
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {deep: "other"}}))
+    assert "has no weight_map" in not_loaded(CheckpointError, tmp_path)
+
+
+def test_many_tables_are_not_compared_with_each_other(tmp_path):
+    header = {f"{n}.positional_embedding": entry(data_offsets=[16 * n, 16 * n + 16]) for n in range(200)}
+    (tmp_path / "model.safetensors").write_bytes(safetensors_bytes(header, bytes(16 * 200)))
+    for wanted in ({}, {"part": "text"}):
+        assert "has 200 position tables; choose with name=" in not_loaded(PositionTableError, tmp_path, **wanted)
+    assert load_table(tmp_path, name="7.positional_embedding").weight.tolist() == [[0.0] * 2] * 2
 
 
 INDEXES = [None, {}, {"wpe.weight": "../outside"}, {"wpe.weight": 3}, {"wpe.weight": "gone"}, {"wpe.weight": "other"}]

@@ -68,7 +68,8 @@ def test_the_memory_of_a_long_table_is_bounded(monkeypatch):
     sizes = []
     product = torch.Tensor.__matmul__
     monkeypatch.setattr(torch.Tensor, "__matmul__", lambda a, b: sizes.append(len(a) * b.shape[1]) or product(a, b))
-    table_of(random(8192, 4)).nearest.sum()
+    table = table_of(random(8192, 4))
+    table.nearest.sum(), table.nearest.sum(), table.untrained_rows
     assert sum(sizes) == 8192**2
     assert max(sizes) <= 2**23
 

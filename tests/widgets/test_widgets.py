@@ -29,6 +29,7 @@ FIGURES = {
     "probe": "ProbeFigure(posembed.experiments.stored_studies())",
     "layer errors": "LayerErrorFigure(posembed.experiments.load_runs('nopos'))",
     "counting": "CountingFigure()",
+    "doses": "DoseFigure(posembed.experiments.load_runs('tasks'))",
 }
 # What that code knows.
 SHOWN = {"posembed": posembed, **vars(widgets)}
@@ -214,7 +215,8 @@ def test_every_fallback_has_a_caption_and_headers(figure):
 
 
 @pytest.mark.parametrize(
-    ("kind", "prefix"), [(widgets.CountingFigure, "pe-count"), (widgets.LayerErrorFigure, "pe-layers")]
+    ("kind", "prefix"),
+    [(widgets.CountingFigure, "pe-count"), (widgets.DoseFigure, "pe-dose"), (widgets.LayerErrorFigure, "pe-layers")],
 )
 def test_its_own_rules_stand_behind_those_of_all_figures(kind, prefix):
     shared, own = (

@@ -1,7 +1,7 @@
 """The studies that ``posembed grid`` knows, whole and in miniature.
 
-Their plans are those of `posembed.experiments.encodings`, `posembed.experiments.nopos`, `posembed.experiments.starts`
-and `posembed.experiments.trained_tables`.
+Their plans are those of `posembed.experiments.encodings`, `posembed.experiments.nopos`, `posembed.experiments.starts`,
+`posembed.experiments.doses` and `posembed.experiments.trained_tables`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...errors import RunError
-from .. import encodings, nopos, starts, trained_tables
+from .. import doses, encodings, nopos, starts, trained_tables
 from ..config import RunConfig
 from . import Part, Study
 
@@ -20,7 +20,7 @@ def load_study(name: str, preset: str = "cpu") -> Study:
     """Make the plan of a study.
 
     Args:
-        name: "nopos", "encodings", "starts" or "trained-tables".
+        name: "nopos", "encodings", "starts", "tasks" or "trained-tables".
         preset: "smoke", minutes on one core; or "cpu", the plan itself.
 
     Raises:
@@ -60,7 +60,10 @@ def _trained_tables() -> Study:
 
 
 def miniature(study: Study) -> Study:
-    """The plan of a study in minutes: two small layers, an eighth of each length, one seed, two learning rates."""
+    """The plan of a study in minutes: two small layers, an eighth of each length, one seed, two learning rates.
+
+    Texts of made tasks are short, and stay as they are.
+    """
     parts = tuple(
         Part(part.name, (_tiny(part.runs[0]),), tuple(_tiny(config) for config in part.tuning[1:3]))
         for part in study.parts
@@ -71,6 +74,8 @@ def miniature(study: Study) -> Study:
 def _tiny(config: RunConfig) -> RunConfig:
     lengths = {name: getattr(config, name) for name in ("length", "short_length", "test_length")}
     smaller: dict[str, Any] = {name: length // 8 for name, length in lengths.items() if length is not None}
+    if config.task is not None:
+        smaller = {}
     if config.layers_with_positions is not None:
         smaller["layers_with_positions"] = (0,)
     if config.further_steps is not None:
@@ -85,5 +90,6 @@ STUDIES: dict[str, Callable[[], Study]] = {
     "nopos": _nopos,
     "encodings": _encodings,
     starts.STUDY: _starts,
+    doses.STUDY: doses.study,
     trained_tables.STUDY: _trained_tables,
 }

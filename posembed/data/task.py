@@ -1,0 +1,93 @@
+"""What a task is: texts with a label each, or with the place of an answer, in three parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+
+class Labelled(NamedTuple):
+    """Texts and what is to be said of them.
+
+    Attributes:
+        ids: "texts seq".
+        labels: "texts", a class each; or "texts 2", the first and the last token of the answer, (0, 0) for none.
+
+    Example:
+        >>> import torch
+        >>> from posembed.data import Labelled
+        >>> texts = Labelled(torch.zeros(3, 5, dtype=torch.long), torch.tensor([0, 1, 1]))
+        >>> texts.at(torch.tensor([2, 0])).labels
+        tensor([1, 0])
+    """
+
+    ids: Int[Tensor, "texts seq"]
+    labels: Tensor
+
+    def at(self, index: Int[Tensor, " chosen"]) -> Labelled:
+        """Return some of the texts."""
+        return Labelled(self.ids[index], self.labels[index])
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Texts to train on, as many as are asked for, and two fixed parts.
+
+    Attributes:
+        name: of the task.
+        vocab_size: the number of tokens.
+        n_classes: the number of classes; None where the answer is a span.
+        draw: gives so many texts for training, by a generator of random numbers.
+        validation: what learning rates are chosen on.
+        test: what results are measured on, and nothing is chosen on.
+        padding: the token that fills texts up; None where all are of one length.
+        counted: what readers should know of the texts, by name: how many there are, and how many were left out and why.
+    """
+
+    name: str
+    vocab_size: int
+    n_classes: int | None
+    draw: Callable[[int, torch.Generator], Labelled]
+    validation: Labelled
+    test: Labelled
+    padding: int | None = None
+    counted: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def baseline(self) -> float:
+        """What a constant guess gets, the share of the test's texts that have the most common label or answer."""
+        return float(self.test.labels.unique(dim=0, return_counts=True)[1].max() / len(self.test.labels))
+
+
+def fixed_task(
+    name: str,
+    sizes: tuple[int, int | None, int],
+    parts: tuple[Labelled, Labelled, Labelled],
+    counted: Mapping[str, int],
+) -> Task:
+    """Make a task whose training texts are drawn from so many that there are.
+
+    Args:
+        name: of the task.
+        sizes: the number of tokens, that of classes, and the token for padding.
+        parts: for training, validation and test.
+        counted: what was counted in reading; the size of each part is added.
+    """
+    train, validation, test = parts
+    vocab_size, n_classes, padding = sizes
+
+    def draw(n: int, generator: torch.Generator) -> Labelled:
+        return train.at(torch.randint(len(train.ids), (n,), generator=generator))
+
+    there = {part: len(each.ids) for part, each in zip(("train", "validation", "test"), parts, strict=True)}
+    return Task(name, vocab_size, n_classes, draw, validation, test, padding, {**counted, **there})
+
+
+def padded(texts: Sequence[Sequence[int]], padding: int, length: int) -> Int[Tensor, "texts length"]:
+    """Texts as rows of one length, filled up with padding."""
+    return torch.tensor([[*ids, *[padding] * (length - len(ids))] for ids in texts])

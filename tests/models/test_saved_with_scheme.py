@@ -1,0 +1,123 @@
+"""A model of transformers that is saved with a scheme comes back with it, or is refused: never with other positions."""
+
+import json
+
+import pytest
+import torch
+import transformers
+from models.in_transformers_models import build, tokens
+from models.reference import Nearness
+from refusals import refused
+from safetensors.torch import load_file, save_file
+
+from posembed import schemes
+from posembed.encodings import RoPE
+from posembed.errors import CheckpointError, ModelInputError
+from posembed.models import load_with_scheme, use_scheme
+
+
+@pytest.fixture(autouse=True)
+def _without_gradients():
+    with torch.no_grad():
+        yield
+
+
+def saved(folder, kind, scheme, **options):
+    """Save a model with a scheme whose parameters are drawn anew; return what it says."""
+    model = build(kind)
+    for parameter in use_scheme(model, scheme, **options).scheme.parameters():
+        parameter.data = torch.rand_like(parameter) + 0.1
+    model.save_pretrained(folder)
+    return model(tokens()).logits
+
+
+ENCODERS = [name for name in schemes() if name not in ("xpos", "fire", "cope")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "scheme"),
+    [
+        *(("gpt2", each) for each in [*schemes(), "learned+t5"]),
+        *(("bert", each) for each in ENCODERS),
+        ("llama", "fire"),
+    ],
+)
+def test_the_scheme_comes_back_with_its_weights(tmp_path, kind, scheme):
+    expected = saved(tmp_path, kind, scheme)
+    back = load_with_scheme(tmp_path)
+    assert torch.equal(back.model(tokens()).logits, expected)
+    assert type(back.model) is type(build(kind)) and back.model.config.position_scheme["name"] == scheme
+    back.remove()
+    assert not {"position_scheme", "attn_implementation"} & set(vars(back.model.config))
+    back.model(tokens())
+
+
+def test_options_and_objects(tmp_path):
+    options = {"rope": {"base": 50.0, "fraction": 0.5}}
+    expected = saved(tmp_path / "named", "gpt2", "rope", options=options)
+    assert json.loads((tmp_path / "named" / "config.json").read_text())["position_scheme"]["options"] == options
+    assert torch.equal(load_with_scheme(tmp_path / "named").model(tokens()).logits, expected)
+    expected = saved(tmp_path / "object", "gpt2", Nearness(4))
+    assert torch.equal(load_with_scheme(tmp_path / "object", Nearness(4)).model(tokens()).logits, expected)
+    said = f"the scheme of {tmp_path / 'object'} was given as an object; give it again, as scheme="
+    assert refused(ModelInputError, load_with_scheme, tmp_path / "object") == said
+
+
+def test_another_head_and_another_precision(tmp_path):
+    saved(tmp_path / "head", "bert", "t5")
+    wanted = load_with_scheme(tmp_path / "head").model
+    base = load_with_scheme(tmp_path / "head", kind=transformers.BertModel, dtype=torch.bfloat16).model
+    assert base.dtype == base.position_scheme.weight.dtype == torch.bfloat16
+    base = load_with_scheme(tmp_path / "head", kind=transformers.BertModel).model
+    assert torch.equal(base(tokens()).last_hidden_state, wanted.bert(tokens()).last_hidden_state)
+    base.save_pretrained(tmp_path / "base")
+    head = load_with_scheme(tmp_path / "base", kind=transformers.BertForSequenceClassification).model
+    assert torch.equal(head.bert(tokens()).last_hidden_state, base(tokens()).last_hidden_state)
+
+
+def test_transformers_alone_does_not_make_a_model_with_its_former_positions(tmp_path):
+    saved(tmp_path, "gpt2", "alibi")
+    model = transformers.GPT2LMHeadModel.from_pretrained(tmp_path)
+    said = "the model was saved with a scheme; load it with posembed.models.load_with_scheme"
+    assert refused(ModelInputError, model, tokens()) == said
+
+
+def retold(folder, change):
+    """Change what the config says."""
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+
+
+@pytest.mark.bad_input
+def test_what_does_not_belong_together_is_refused(tmp_path):
+    saved(tmp_path / "mine", "gpt2", "shaw")
+    build("gpt2").save_pretrained(tmp_path / "plain")
+    folder, plain = tmp_path / "mine", tmp_path / "plain"
+    said = f"{plain} was saved without a scheme; load it with from_pretrained, then use_scheme"
+    assert refused(ModelInputError, load_with_scheme, plain) == said
+    said = f"the scheme of {folder} is 'shaw', not 't5'; give the same one"
+    assert refused(ModelInputError, load_with_scheme, folder, "t5") == said
+    said = refused(ModelInputError, load_with_scheme, folder, kind=transformers.AutoModelForCausalLM)
+    assert said.endswith("give the class of a model, such as kind=GPT2LMHeadModel")
+    retold(folder, {"position_scheme": {"name": "os:Shaw"}})
+    said = refused(ModelInputError, load_with_scheme, folder)
+    assert said.endswith("say scheme='os:Shaw', for nothing is imported because a file says so")
+    retold(folder, {"position_scheme": {"name": "kerple"}})
+    assert "has other weights than the model and its scheme (position_scheme." in refused(
+        CheckpointError, load_with_scheme, folder
+    )
+    retold(folder, {"position_scheme": {"name": "shaw", "options": {"shaw": {"max_distance": 3}}}})
+    assert "has other weights than the model and its scheme (position_scheme." in refused(
+        CheckpointError, load_with_scheme, folder
+    )
+    retold(folder, {"position_scheme": {"name": None}})
+    assert "has other weights than the model and its scheme (position_scheme." in refused(
+        CheckpointError, load_with_scheme, folder, RoPE(8)
+    )
+    retold(folder, {"position_scheme": {"name": "shaw"}})
+    weights = load_file(folder / "model.safetensors")
+    kept = {name: weight for name, weight in weights.items() if "position_scheme" not in name}
+    save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
+    assert "has other weights than the model and its scheme (position_scheme." in refused(
+        CheckpointError, load_with_scheme, folder
+    )

@@ -1,0 +1,115 @@
+"""Biases that violate one property by a dose."""
+
+import itertools
+
+import pytest
+import torch
+from refusals import refused
+
+from posembed import TransformerConfig
+from posembed.encodings import FrozenBias
+from posembed.errors import EncodingInputError, PositionOutOfRangeError, PropertiesInputError
+from posembed.models import Transformer
+from posembed.similarity import dosed_bias, properties_of_matrix
+
+PROPERTIES = ("monotonicity", "translation_invariance", "symmetry")
+DOSES = (0, 12, 24, 36, 48)
+
+
+@pytest.mark.parametrize("length", [32, 31, 9])
+@pytest.mark.parametrize("violated", PROPERTIES)
+def test_a_dose_moves_one_property_and_leaves_the_others(violated, length):
+    measured = [properties_of_matrix(dosed_bias(violated, degrees, length=length)) for degrees in DOSES]
+    for other in set(PROPERTIES) - {violated}:
+        # Monotonicity compares entries, and is exact; the other two are sums of squares in float64.
+        assert [getattr(each, other) for each in measured] == pytest.approx([1.0] * len(DOSES), abs=1e-12)
+    moved = [getattr(each, violated) for each in measured]
+    assert moved[0] == 1 and all(first > second for first, second in itertools.pairwise(moved))
+
+
+@pytest.mark.parametrize("violated", PROPERTIES)
+def test_a_dose_is_an_angle_between_what_a_softmax_sees_and_no_other_strength(violated):
+    rows = [dosed_bias(violated, degrees) for degrees in DOSES]
+    seen = [(each - each.mean(1, keepdim=True)).flatten() for each in rows]
+    cosines = torch.stack([torch.cosine_similarity(each, seen[0], dim=0) for each in seen])
+    # The arc cosine of what is nearly 1 loses half of its digits.
+    assert cosines.clamp(max=1).acos().rad2deg().tolist() == pytest.approx(DOSES, abs=1e-5)
+    assert [each.norm().item() for each in seen] == pytest.approx([seen[0].norm().item()] * len(DOSES), rel=1e-12)
+
+
+def test_undosed_it_is_minus_the_distance():
+    at = torch.arange(32.0, dtype=torch.float64)
+    for violated in PROPERTIES:
+        assert torch.equal(dosed_bias(violated, 0), -(at - at[:, None]).abs())
+
+
+def test_what_each_dose_does():
+    rising, drifting, one_sided = (dosed_bias(violated, 36) for violated in PROPERTIES)
+    assert rising[0].argmin() not in (0, 31) and torch.equal(rising, rising.T)
+    steps = -drifting.diagonal(1)
+    assert (steps.diff() > 0).all()
+    assert one_sided[10, 13] < one_sided[13, 10] < 0
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("locality", 1), "violated is 'locality'; choose among monotonicity, translation_invariance, symmetry"),
+        (("symmetry", 60), "degrees is 60; symmetry with 32 positions allows doses from 0 to 51"),
+        (("symmetry", -1), "degrees is -1; symmetry with 32 positions allows doses from 0 to 51"),
+        (("symmetry", float("nan")), "degrees is nan; symmetry with 32 positions allows doses from 0 to 51"),
+        (("symmetry", "48"), "degrees is '48'; it must be a number"),
+    ],
+)
+def test_a_dose_that_cannot_be(arguments, message):
+    assert refused(PropertiesInputError, dosed_bias, *arguments) == message
+
+
+def frozen(violated="symmetry", degrees=0):
+    return FrozenBias(dosed_bias(violated, degrees), 0.5 ** torch.arange(4))
+
+
+def states(scheme, ids):
+    torch.manual_seed(0)
+    model = Transformer(TransformerConfig(vocab_size=9, n_layers=2, d_model=16, n_heads=4, scheme=scheme, causal=False))
+    return model.double()(ids)
+
+
+def test_a_model_without_a_direction_gives_a_mirrored_text_mirrored_states():
+    """So what pools them cannot tell a text from its mirror image: why texts of made tasks begin with a token."""
+    ids = torch.randint(9, (2, 32), generator=torch.Generator().manual_seed(0))
+    for scheme in (frozen(), frozen("monotonicity", 48)):
+        assert torch.allclose(states(scheme, ids).flip(1), states(scheme, ids.flip(1)), atol=1e-12)
+    for violated in PROPERTIES[1:]:
+        scheme = frozen(violated, 12)
+        assert not torch.allclose(states(scheme, ids).flip(1), states(scheme, ids.flip(1)), atol=1e-3)
+
+
+def test_a_frozen_bias_is_no_parameter_and_takes_positions_of_each_text():
+    scheme, q = frozen(), torch.zeros(2, 4, 3, 8)
+    assert not list(scheme.parameters()) and not scheme.state_dict()
+    shifted = torch.stack([torch.arange(3), torch.arange(3) + 5])
+    assert torch.equal(scheme.bias(q, q, shifted, shifted)[1], scheme.bias(q, q, shifted[1], shifted[1]))
+    assert scheme.bias(q, q, shifted[0], shifted[0])[2, 0].tolist() == [-0.0, -0.25, -0.5]
+
+
+@pytest.mark.bad_input
+def test_what_a_frozen_bias_cannot_be_or_do():
+    message = refused(EncodingInputError, FrozenBias, torch.zeros(3, 4), torch.ones(2))
+    assert message.startswith("the matrix has shape (3, 4) and the slopes (2,); give a square matrix and one slope")
+    q, at = torch.zeros(1, 4, 33, 8), torch.arange(33)
+    message = refused(PositionOutOfRangeError, frozen().bias, q, q, at, at)
+    assert message == "this bias has positions 0 to 31; shorten the texts"
+
+
+@pytest.mark.parametrize("violated", PROPERTIES)
+def test_what_a_model_is_given_has_the_same_properties_in_every_head(violated):
+    """Slopes are powers of two, which change no digit; single precision keeps what is equal equal, and no two tie."""
+    for degrees in DOSES[1:]:
+        given = properties_of_matrix(dosed_bias(violated, degrees))
+        for head in frozen(violated, degrees).biases:
+            found = properties_of_matrix(head)
+            assert found.monotonicity == given.monotonicity
+            assert found.translation_invariance == pytest.approx(given.translation_invariance, abs=1e-6)
+            assert found.symmetry == pytest.approx(given.symmetry, abs=1e-6)
