@@ -23,9 +23,9 @@ def load_results(source: Path | str) -> pandas.DataFrame:
             the name of a study is given with its path, such as "./nopos".
 
     Returns:
-        A DataFrame whose columns say where a value comes from: ``config.scheme`` and the other settings,
-        ``metrics.loss`` and the other metrics, ``speed.tokens_per_second``, ``versions.torch``; before them ``key``,
-        ``machine`` and ``wall_seconds``. Losses are in nats a guessed token.
+        The table. Its columns say where a value comes from, as ``config.scheme`` and the other settings do,
+        ``metrics.loss`` and the other metrics, ``speed.tokens_per_second``, ``versions.torch``; before them stand
+        ``key``, ``machine`` and ``wall_seconds``. Losses are in nats a guessed token.
 
     Raises:
         RunError: no such study or folder; a folder without any result that can be used.
