@@ -55,6 +55,12 @@ class Entry:
         if len(self.name) > LONGEST_NAME:
             raise CheckpointError(f"a name of {len(self.name):,} characters, {self.name!r:.50}..., is no tensor's")
 
+    @property
+    def matrix(self) -> tuple[int, ...]:
+        """Its sizes without the one that only stands for the batch: 1 x positions x width, or positions x 1 x width."""
+        batch = self.shape.index(1) if len(self.shape) == 3 and 1 in self.shape[:2] else None
+        return tuple(size for place, size in enumerate(self.shape) if place != batch)
+
 
 @dataclass
 class Tensors:

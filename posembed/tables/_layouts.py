@@ -41,10 +41,10 @@ def find_entry(
         PositionTableError: none, several of which `part` or `name` singles out none, a shape that no table has.
     """
     entry = _named(tensors, name, source) if name is not None else _found(tensors, config, part, source)
-    if not is_table_shape(entry.shape):
+    if not _is_table(entry):
         raise PositionTableError(
             f"{_shown(entry)} in {source} is no position table: that is a matrix, one row for each position, or 1 x "
-            "positions x width"
+            "positions x width, or positions x 1 x width"
         )
     return entry
 
@@ -84,7 +84,7 @@ def _found(tensors: Tensors, config: Mapping[str, Any], part: str | None, source
         shown = ", ".join(f"{printable(name):.80}" for name in names[:MOST_LISTED])
         raise PositionTableError(f"{source} has {len(names):,} position tables; choose with name= among: {shown}, ...")
     fitting = [name for name in names if part is None or is_of_part(name, part) or part == part_in(tensors, name)]
-    entries = [entry for entry in map(tensors.__getitem__, fitting) if is_table_shape(entry.shape)]
+    entries = [entry for entry in map(tensors.__getitem__, fitting) if _is_table(entry)]
     # What two parts of a model share is one table.
     entries = list({(entry.file, entry.place): entry for entry in reversed(entries)}.values())[::-1]
     added = [entry for entry in entries if _left_out_by(entry, config) is None]
@@ -111,7 +111,7 @@ def _none(tensors: Tensors, config: Mapping[str, Any], source: str) -> PositionT
     what = instead_by_config(config) or instead_by_name(tensors.names)
     has = f"; it has {what}" if what else ""
     likely = islice(filter(is_likely_name, tensors.names), 2 * MOST_LISTED)
-    entries = [entry for entry in map(tensors.__getitem__, likely) if is_table_shape(entry.shape)]
+    entries = [entry for entry in map(tensors.__getitem__, likely) if _is_table(entry)]
     if entries:
         return PositionTableError(
             f"{source} has no position table under a name that is known{has}; these may be one: {_listed(entries)}; "
@@ -125,9 +125,9 @@ def _none(tensors: Tensors, config: Mapping[str, Any], source: str) -> PositionT
     )
 
 
-def is_table_shape(shape: tuple[int, ...]) -> bool:
-    """Whether this is positions x width, or 1 x positions x width, and not empty."""
-    return min(shape, default=0) > 0 and (len(shape) == 2 or (len(shape) == 3 and shape[0] == 1))
+def _is_table(entry: Entry) -> bool:
+    """Whether its shape is positions x width, perhaps with a 1 for the batch, and not empty."""
+    return min(entry.shape, default=0) > 0 and len(entry.matrix) == 2
 
 
 def _left_out_by(entry: Entry, config: Mapping[str, Any]) -> str | None:
@@ -150,7 +150,7 @@ def part_in(tensors: Tensors, name: str) -> str | None:
 
 def patches_of(tensors: Tensors, entry: Entry, config: Mapping[str, Any]) -> tuple[int, tuple[int, int] | None]:
     """How many class tokens a table of image patches has, and the grid of the patches; (0, None) for other tables."""
-    part, rows = part_in(tensors, entry.name), entry.shape[-2]
+    part, rows = part_in(tensors, entry.name), entry.matrix[0]
     if part in ("text", "audio"):
         return 0, None
     settings = settings_for(entry.name, config)[0]

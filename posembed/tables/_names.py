@@ -17,6 +17,7 @@ from ..errors import PositionTableError
 TABLE_NAMES = frozenset(
     {
         "embed_positions",  # BART, OPT, Whisper
+        "pe",  # the buffer of PyTorch's tutorial
         "pos_emb",
         "pos_embed",  # timm
         "position_embedding",  # CLIP

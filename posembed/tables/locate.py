@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from jaxtyping import Float
@@ -25,7 +26,7 @@ class PositionRows:
 
     Attributes:
         name: the qualified name of the table in the model.
-        parameter: the whole table, "n_rows d_model" or "1 n_rows d_model".
+        parameter: the whole table, a parameter or a buffer, "n_rows d_model", "1 n_rows d_model" or "n_rows 1 d_model".
         offset: how many rows stand before position 0 (2 in RoBERTa, OPT and BART, else mostly 0).
 
     Example:
@@ -36,29 +37,31 @@ class PositionRows:
     """
 
     name: str
-    parameter: nn.Parameter
+    parameter: Tensor
     offset: int
 
     @property
     def rows(self) -> Float[Tensor, "n_positions d_model"]:
         """A view of the real positions, row p for position p, that shares the model's memory."""
-        matrix = self.parameter[0] if self.parameter.ndim == 3 else self.parameter
+        table = self.parameter
+        matrix = table if table.ndim == 2 else table[0] if table.shape[0] == 1 else table[:, 0]
         return matrix[self.offset :]
 
 
-def find_position_rows(model: nn.Module, *, part: str | None = None) -> PositionRows:
+def find_position_rows(model: nn.Module, *, part: str | None = None, name: str | None = None) -> PositionRows:
     """Find the one learned or stored position table of a model.
 
     Args:
         model: a transformers model, or any module that uses one of the usual names.
         part: for models with several tables, a part of the name of the wanted one: "encoder", "decoder", "text",
             "vision".
+        name: of the table in the model, where it has no usual one: that of a parameter, a buffer or an nn.Embedding.
 
     Returns:
         The table with its offset.
 
     Raises:
-        PositionTableError: no table, or several and `part` does not single one out.
+        PositionTableError: no table, or several and neither `part` nor `name` singles one out.
 
     Example:
         >>> from transformers import RobertaConfig, RobertaModel
@@ -73,15 +76,16 @@ def find_position_rows(model: nn.Module, *, part: str | None = None) -> Position
     """
     if not isinstance(model, nn.Module):
         raise PositionTableError(f"a {type(model).__name__} is no model; load it first, with AutoModel for example")
-    entry = find_entry(live_tensors(model), live_config(model), source=type(model).__name__, part=part)
+    entry = find_entry(live_tensors(model), live_config(model), source=type(model).__name__, part=part, name=name)
     return live_rows(model, entry)
 
 
 def live_tensors(model: nn.Module) -> Tensors:
-    """A model's parameters, as if they were a checkpoint's tensors."""
+    """A model's parameters and buffers, as if they were a checkpoint's tensors."""
+    named = chain(model.named_parameters(remove_duplicate=False), model.named_buffers(remove_duplicate=False))
     entries = {
-        name: Entry(name, tuple(parameter.shape), kind_of(parameter.dtype), id(parameter), parameter.detach)
-        for name, parameter in model.named_parameters(remove_duplicate=False)
+        name: Entry(name, tuple(tensor.shape), kind_of(tensor.dtype), id(tensor), tensor.detach)
+        for name, tensor in named
     }
     kinds = {name: type(module) for name, module in model.named_modules()}
     learned = [name for name, kind in kinds.items() if f"{kind.__module__}.{kind.__qualname__}" == LEARNED]
@@ -96,7 +100,7 @@ def live_config(model: nn.Module) -> dict[str, Any]:
 
 def live_rows(model: nn.Module, entry: Entry) -> PositionRows:
     """The table of an entry; the rows before position 0 are named by it, or counted in by the module that owns it."""
-    parameter, path = model.get_parameter(entry.name), stem(entry.name)
+    path = stem(entry.name)
     table = model.get_submodule(path) if path != entry.name else None
     owner = model.get_submodule(path.rpartition(".")[0])
     padding = getattr(table, "padding_idx", None) if is_table_name(entry.name) else None
@@ -107,4 +111,5 @@ def live_rows(model: nn.Module, entry: Entry) -> PositionRows:
         if position_ids.is_meta:
             raise PositionTableError(f"{entry.name} is on the meta device, which holds no numbers; load weights first")
         offset = int(position_ids.min())
-    return PositionRows(path if isinstance(table, nn.Embedding) else entry.name, parameter, offset or 0)
+    holder, last = model.get_submodule(entry.name.rpartition(".")[0]), entry.name.rpartition(".")[2]
+    return PositionRows(path if isinstance(table, nn.Embedding) else entry.name, getattr(holder, last), offset or 0)

@@ -18,7 +18,12 @@ Model = TypeVar("Model", bound=nn.Module)
 
 @contextmanager
 def with_position_table(
-    model: Model, table: str | Float[Tensor, "n_positions d_model"], *, part: str | None = None, seed: int = 0
+    model: Model,
+    table: str | Float[Tensor, "n_positions d_model"],
+    *,
+    part: str | None = None,
+    name: str | None = None,
+    seed: int = 0,
 ) -> Iterator[Model]:
     """Give a model another position table for the length of a with block.
 
@@ -26,17 +31,18 @@ def with_position_table(
     0 (RoBERTa's padding rows) are not touched.
 
     Args:
-        model: a transformers model with a learned (or stored) position table.
+        model: a transformers model, or any other, with a learned or stored position table.
         table: "zeroed", "shuffled" (the same rows at other positions), or a tensor whose row p is for position p.
         part: for models with several tables, which one: "encoder", "decoder", "text", "vision".
+        name: of the table in the model, where it has no usual one: that of a parameter, a buffer or an nn.Embedding.
         seed: of the shuffle.
 
     Yields:
         The model itself.
 
     Raises:
-        PositionTableError: the model has no table, or several and `part` names none of them; the new table has another
-            shape or holds NaN or infinity; an unknown word.
+        PositionTableError: the model has no table, or several and neither `part` nor `name` chooses one; the new table
+            has another shape or holds NaN or infinity; an unknown word.
 
     Example:
         >>> import torch
@@ -51,7 +57,7 @@ def with_position_table(
         ...     check_equivariance(model, x).verdict
         'equivariant'
     """
-    found = find_position_rows(model, part=part)
+    found = find_position_rows(model, part=part, name=name)
     new = _new_rows(found, table, seed)
     old = found.rows.detach().clone()
     try:

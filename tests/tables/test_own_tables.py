@@ -1,0 +1,98 @@
+"""Tables of one's own: a buffer as in PyTorch's tutorial, a name that nobody knows, a file of numpy."""
+
+import os
+
+import numpy as np
+import pytest
+import torch
+from refusals import refused
+from torch import nn
+
+from posembed import load_encoder, sinusoidal, with_position_table
+from posembed.errors import CheckpointError, CheckpointNotFoundError, PositionTableError
+from posembed.tables import find_position_rows, load_table
+
+WAVES = sinusoidal(12, 6)
+SHAPES = {"positions first": (12, 1, 6), "batch first": (1, 12, 6), "a matrix": (12, 6)}
+
+
+class Tutorial(nn.Module):
+    """A buffer called pe, which is added, as in PyTorch's tutorial; and a table under a name of its own."""
+
+    def __init__(self, shape=(12, 1, 6)):
+        super().__init__()
+        self.positions = nn.Module()
+        self.positions.register_buffer("pe", WAVES.clone().reshape(shape))
+        self.clock = nn.Parameter(torch.ones(12, 6))
+
+    def forward(self, x):
+        return x + self.positions.pe.reshape(12, 6)[: len(x)] + self.clock[: len(x)]
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+def test_a_buffer_is_read_and_replaced_whichever_axis_stands_for_the_batch(shape, tmp_path):
+    model = Tutorial(shape)
+    torch.save(model.state_dict(), tmp_path / "model.pt")
+    for source in (model, tmp_path / "model.pt"):
+        table = load_table(source)
+        assert table.name == "positions.pe" and torch.equal(table.weight, WAVES)
+    with with_position_table(model, "zeroed"):
+        assert torch.equal(model(torch.zeros(3, 6)), torch.ones(3, 6))
+    assert torch.equal(model.positions.pe.reshape(12, 6), WAVES)
+
+
+def test_a_table_with_a_name_of_its_own_is_chosen_by_it():
+    model = Tutorial()
+    assert torch.equal(load_table(model, name="clock").weight, torch.ones(12, 6))
+    assert find_position_rows(model, name="clock").parameter is model.clock
+    with with_position_table(model, "zeroed", name="clock"):
+        assert torch.equal(model(torch.zeros(3, 6)), WAVES[:3])
+    assert torch.equal(model.clock, torch.ones(12, 6))
+
+
+@pytest.mark.bad_input
+def test_a_name_that_the_model_does_not_have_is_answered_with_those_that_it_has():
+    with pytest.raises(PositionTableError, match=r"no tensor 'clokc'; the closest are clock"):
+        with_position_table(Tutorial(), "zeroed", name="clokc").__enter__()
+
+
+def test_a_file_of_numpy_is_read_exactly(tmp_path):
+    for kind in (">f8", "<f4", "<f2"):
+        np.save(tmp_path / "mine.npy", WAVES.numpy().astype(kind))
+        table = load_table(str(tmp_path / "mine.npy"), offset=2)
+        assert torch.equal(table.weight.double(), torch.from_numpy(WAVES.numpy().astype(kind).astype("f8"))[2:])
+        assert table.file == "mine.npy" and table.bytes_read == (tmp_path / "mine.npy").stat().st_size
+
+
+@pytest.mark.bad_input
+def test_a_file_of_numpy_that_is_no_table_is_refused_in_one_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("objects.npy", np.array([{}], dtype=object), allow_pickle=True)
+    np.save("whole.npy", np.arange(6).reshape(2, 3))
+    np.save("flat.npy", np.zeros(5))
+    np.save("good.npy", np.zeros((40, 8)))
+    with open("good.npy", "rb") as good, open("cut.npy", "wb") as cut:  # noqa: PTH123
+        cut.write(good.read()[:200])
+    os.mkfifo("pipe.npy")
+    header = np.lib.format.header_data_from_array_1_0(np.zeros((2, 3))) | {"shape": (2**20, 2**10)}
+    with open("sparse.npy", "wb") as sparse:  # noqa: PTH123
+        np.lib.format.write_array_header_1_0(sparse, header)
+        sparse.truncate(sparse.tell() + 2**33)
+    for name, said in {
+        "objects": "cannot be read",
+        "whole": "int64 numbers",
+        "flat": "no position table",
+        "cut": "cannot be read",
+        "pipe": "is no file",
+        "sparse": "8,589,934,592 bytes",
+    }.items():
+        assert said in refused((CheckpointError, PositionTableError), load_table, f"{name}.npy"), name
+    assert "closest are good.npy" in refused(CheckpointNotFoundError, load_table, "goad.npy")
+    assert "part= and name=" in refused(PositionTableError, load_table, "good.npy", name="pe")
+
+
+def test_the_installed_encoder_is_read_by_its_name_on_the_hub_without_a_hub(monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    table = load_table("sentence-transformers/all-MiniLM-L6-v2")
+    rows = find_position_rows(load_encoder().model).rows
+    assert torch.equal(table.weight, rows.detach())
