@@ -175,6 +175,7 @@ def make_model(config: RunConfig, corpus: Corpus | Task) -> Any:
             dropout=config.dropout,
             scale_embeddings=config.scale_embeddings,
             weight_std=config.weight_std,
+            positions_added=config.positions_added,
         )
         model = task_model(corpus, model_config, config) if isinstance(corpus, Task) else LanguageModel(model_config)
         return model.to(config.device)
@@ -188,9 +189,10 @@ def _dosed(config: RunConfig) -> PositionScheme:
 
 def _measure(model: Any, config: RunConfig, corpus: Corpus | Task) -> dict[str, Any]:
     scheme_module = model.transformer.position_scheme
+    of_scheme = (*scheme_module.parameters(), *model.transformer.added_anew.parameters())
     sizes: dict[str, Any] = {
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
-        "scheme_parameters": sum(parameter.numel() for parameter in scheme_module.parameters()),
+        "scheme_parameters": sum(parameter.numel() for parameter in of_scheme),
         "scheme": parameters_of_scheme(scheme_module),
     }
     if isinstance(corpus, Task):
