@@ -1,8 +1,8 @@
-"""Texts for any model of text, posembed's or of transformers, and its hidden states, layer by layer."""
+"""Texts for any model of text, posembed's or of transformers, and hidden states of any model, layer by layer."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -84,20 +84,24 @@ def check_ids(ids: Any, *, texts: int, tokens: int) -> None:
 
 
 def hidden_states(
-    model: nn.Module, ids: Int[Tensor, "texts length"], layers: Sequence[int] | None = None
+    model: nn.Module | Callable[[Tensor], Any],
+    ids: Int[Tensor, "texts length"] | Float[Tensor, "images ..."],
+    layers: Sequence[int] | None = None,
 ) -> dict[int, Float[Tensor, "texts length d_model"]]:
     """Run a model in eval mode without gradients and keep the states of some layers, in float32 on the CPU.
 
     Args:
-        model: as in `checked_texts`, which the ids have passed.
-        ids: the texts.
+        model: as in `checked_texts`, which the ids have passed; or a model of images, posembed's or of transformers; or
+            a function that returns the states of all layers, "texts length d_model" each.
+        ids: the texts, or the images.
         layers: which: 0 is what enters the first layer, n what leaves the n-th. All by default.
 
     Raises:
-        ProbeInputError: a layer that the model does not have, a model that hands out no states, or one that is NaN.
+        ProbeInputError: a layer that the model does not have, a model that hands out no states or states of several
+            shapes, or one that is NaN.
     """
     kept: dict[int, list[Tensor]] = {}
-    with evaluating(model):
+    with evaluating(model if isinstance(model, nn.Module) else None):
         for some in ids.split(BATCH_SIZE):
             states = _states(model, some)
             for layer in _chosen(model, layers, len(states)):
@@ -109,24 +113,41 @@ def hidden_states(
     return {layer: torch.cat(parts) for layer, parts in kept.items()}
 
 
-def _states(model: nn.Module, ids: Int[Tensor, "batch length"]) -> Sequence[Float[Tensor, "batch length d_model"]]:
-    ids, own = ids.to(next(model.parameters()).device), own_transformer(model)
-    if own is not None:
-        return own.hidden_states(ids)
-    # Without its head, whose logits would be the largest tensor of all.
-    states = getattr(getattr(model, "base_model", model)(input_ids=ids, output_hidden_states=True), "hidden_states", ())
-    if not states:
-        raise ProbeInputError(f"{type(model).__name__} hands out no hidden states; give a model with layers")
+def _states(model: Any, ids: Tensor) -> Sequence[Float[Tensor, "batch length d_model"]]:
+    module = isinstance(model, nn.Module)
+    ids = ids.to(next(model.parameters(), ids).device) if module else ids
+    own = own_transformer(model) if module else None
+    if own is not None or (module and hasattr(model, "hidden_states")):
+        found = (own or model).hidden_states(ids)
+    elif module:
+        # Without its head, whose logits would be the largest tensor of all.
+        body, name = getattr(model, "base_model", model), "pixel_values" if ids.is_floating_point() else "input_ids"
+        found = body(**{name: ids}, output_hidden_states=True)
+    else:
+        found = model(ids)
+    states = getattr(found, "hidden_states", found)
+    if not isinstance(states, list | tuple) or not states or not all(isinstance(each, Tensor) for each in states):
+        raise ProbeInputError(f"{_named(model)} hands out no hidden states; give a model with layers")
+    shapes = list(dict.fromkeys(tuple(each.shape) for each in states))
+    if len(shapes) > 1 or len(shapes[0]) != 3:
+        raise ProbeInputError(
+            f"{_named(model)} has states of shape {shapes[-1]}, and of {shapes[0]} where it begins; all layers must be "
+            "(texts, length, d_model)"
+        )
     return states
 
 
-def _chosen(model: nn.Module, layers: Sequence[int] | None, n_states: int) -> Sequence[int]:
+def _named(model: Any) -> str:
+    return type(model).__name__ if isinstance(model, nn.Module) else getattr(model, "__name__", "the function")
+
+
+def _chosen(model: Any, layers: Sequence[int] | None, n_states: int) -> Sequence[int]:
     if layers is None:
         return range(n_states)
     known = [each for each in layers if isinstance(each, int) and not isinstance(each, bool) and 0 <= each < n_states]
     if not known or len(set(known)) < len(layers):
         raise ProbeInputError(
-            f"layers={layers!r}, but {type(model).__name__} has layers 0 (embeddings) to {n_states - 1}; "
+            f"layers={layers!r}, but {_named(model)} has layers 0 (embeddings) to {n_states - 1}; "
             "list some, each once"
         )
     return sorted(known)
