@@ -103,7 +103,7 @@ def hidden_states(
     kept: dict[int, list[Tensor]] = {}
     with evaluating(model if isinstance(model, nn.Module) else None):
         for some in ids.split(BATCH_SIZE):
-            states = _states(model, some)
+            states = states_of(model, some)
             for layer in _chosen(model, layers, len(states)):
                 if not bool(states[layer].isfinite().all()):
                     raise ProbeInputError(
@@ -113,7 +113,8 @@ def hidden_states(
     return {layer: torch.cat(parts) for layer, parts in kept.items()}
 
 
-def _states(model: Any, ids: Tensor) -> Sequence[Float[Tensor, "batch length d_model"]]:
+def states_of(model: Any, ids: Tensor) -> Sequence[Float[Tensor, "batch length d_model"]]:
+    """Run a model, without its head, and return the states of all layers; it must be in eval mode by then."""
     module = isinstance(model, nn.Module)
     ids = ids.to(next(model.parameters(), ids).device) if module else ids
     own = own_transformer(model) if module else None
@@ -147,7 +148,6 @@ def _chosen(model: Any, layers: Sequence[int] | None, n_states: int) -> Sequence
     known = [each for each in layers if isinstance(each, int) and not isinstance(each, bool) and 0 <= each < n_states]
     if not known or len(set(known)) < len(layers):
         raise ProbeInputError(
-            f"layers={layers!r}, but {_named(model)} has layers 0 (embeddings) to {n_states - 1}; "
-            "list some, each once"
+            f"layers={layers!r}, but {_named(model)} has layers 0 (embeddings) to {n_states - 1}; list some, each once"
         )
     return sorted(known)
