@@ -90,11 +90,15 @@ class TransformerConfig:
 class Transformer(nn.Module):
     """From tokens to hidden states, over any position scheme.
 
+    Wherever ids are read, "batch seq", embeddings may be given in their place, "batch seq d_model" of a floating-point
+    format: positions are added to them as to the vectors of words, and they are not scaled.
+
     Args:
         config: the sizes and the scheme.
 
     Raises:
-        ModelInputError: ids that are no integers of shape (batch, seq) or outside the vocabulary.
+        ModelInputError: ids that are no integers of shape (batch, seq) or outside the vocabulary; embeddings of another
+            width.
         EncodingInputError: a scheme that lacks a size or is not defined for the objective.
 
     Example:
@@ -129,7 +133,7 @@ class Transformer(nn.Module):
 
     def forward(
         self,
-        ids: Int[Tensor, "batch seq"],
+        ids: Int[Tensor, "batch seq"] | Float[Tensor, "batch seq d_model"],
         positions: Int[Tensor, "..."] | None = None,
         *,
         attention_mask: Any = None,
@@ -145,7 +149,7 @@ class Transformer(nn.Module):
 
     def hidden_states(
         self,
-        ids: Int[Tensor, "batch seq"],
+        ids: Int[Tensor, "batch seq"] | Float[Tensor, "batch seq d_model"],
         positions: Int[Tensor, "..."] | None = None,
         *,
         attention_mask: Any = None,
@@ -169,16 +173,17 @@ class Transformer(nn.Module):
 
     def embed(
         self,
-        ids: Int[Tensor, "batch seq"],
+        ids: Int[Tensor, "batch seq"] | Float[Tensor, "batch seq d_model"],
         positions: Int[Tensor, "..."],
         token_types: Int[Tensor, "batch seq"] | None = None,
     ) -> Float[Tensor, "batch seq d_model"]:
         """Return what enters the first layer: word vectors, those of the tokens' types, and what the scheme adds."""
-        words = self.words(ids)
-        if self.config.scale_embeddings:
+        words = ids if ids.is_floating_point() else self.words(ids)
+        if self.config.scale_embeddings and words is not ids:
             words = words * self.config.d_model**0.5
         if self.token_types is not None:
-            words = words + self.token_types(torch.zeros_like(ids) if token_types is None else token_types)
+            kinds = torch.zeros(ids.shape[:2], dtype=torch.long, device=ids.device)
+            words = words + self.token_types(kinds if token_types is None else token_types)
         x = self.position_scheme.add(words, positions)
         return self.dropout(self.norm(x) if self.config.norm == "post" else x)
 
@@ -199,7 +204,13 @@ class Transformer(nn.Module):
                 nn.init.normal_(output.weight, std=std / (2 * self.config.n_layers) ** 0.5)
 
     def _check(self, ids: Any, token_types: Any) -> None:
-        check_ids("ids", "id", ids, self.config.vocab_size, "the vocabulary of {} tokens")
+        if isinstance(ids, Tensor) and ids.is_floating_point() and ids.ndim == 3:
+            if ids.shape[2] != self.config.d_model or ids.numel() == 0:
+                raise ModelInputError(
+                    f"embeddings are of shape {tuple(ids.shape)}; they must be (batch, seq, {self.config.d_model})"
+                )
+        else:
+            check_ids("ids", "id", ids, self.config.vocab_size, "the vocabulary of {} tokens")
         if token_types is not None:
             if self.token_types is None:
                 raise ModelInputError("this model has no token types; set n_token_types, or leave token_types out")

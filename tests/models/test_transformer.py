@@ -41,6 +41,30 @@ def test_scaled_embeddings_start_with_entries_of_size_one():
     assert abs(embedded.std() - 1) < 0.02
 
 
+@pytest.mark.parametrize("name", ["learned", "rope"])
+def test_positions_are_added_to_given_embeddings_as_to_words(name):
+    torch.manual_seed(0)
+    model = Transformer(TransformerConfig(scheme=name, n_token_types=2, **SIZES)).eval()
+    ids = torch.randint(VOCAB, (2, 9))
+    assert torch.equal(model(model.words(ids)), model(ids))
+    caches = [KeyValueCache() for _ in range(LAYERS)]
+    parts = torch.cat([model(model.words(part), caches=caches) for part in ids.split([4, 5], dim=1)], dim=1)
+    assert torch.allclose(parts, model(ids), atol=2e-5)
+
+
+def test_given_embeddings_are_not_scaled():
+    model = Transformer(TransformerConfig(scheme="nopos", scale_embeddings=True, **SIZES)).eval()
+    given = torch.randn(2, 9, WIDTH)
+    assert torch.equal(model.hidden_states(given)[0], given)
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("shape", [(2, 9, WIDTH + 1), (2, 0, WIDTH)])
+def test_embeddings_of_another_width_or_none_are_an_error(shape):
+    message = refused(ModelInputError, Transformer(TransformerConfig(**SIZES)), torch.zeros(shape))
+    assert message == f"embeddings are of shape {shape}; they must be (batch, seq, {WIDTH})"
+
+
 def test_the_weights_start_as_gpt2s():
     torch.manual_seed(0)
     model = Transformer(TransformerConfig(vocab_size=500, n_layers=8, d_model=128, scheme="nopos"))
