@@ -184,8 +184,10 @@ class RunConfig:
         ):
             raise RunError(f"cls is {self.cls!r}; choose among tied, untied, moved, for subwords seen from both sides")
         texts = [name for name in ("short_length", "test_length", "further_steps") if getattr(self, name) is not None]
-        if self.task is not None and (texts or self.inspections):
+        if self.task is not None and (texts or self.inspections not in ((), ("patches",))):
             raise RunError(f"{(*texts, 'inspections')[0]} is for texts, not for tasks; leave it out")
+        if "patches" in self.inspections and self.task != "digits":
+            raise RunError("the inspection 'patches' is of images, task='digits'; leave it out otherwise")
         dosed = isinstance(self.dose, Mapping) and len(self.dose) <= 1 and self.scheme == "nopos"
         if self.dose is not None and not dosed:
             raise RunError("a dose is one property and its degrees, in place of a scheme; leave the scheme out")
@@ -273,7 +275,7 @@ def text_hash(data: Any) -> str | None:
 
 
 SCALING_NAMES = ("linear", "ntk", "yarn", "llama3")
-INSPECTION_NAMES = ("layers", "untrained", "watched", "prefix", "dropped", "positions")
+INSPECTION_NAMES = ("layers", "untrained", "watched", "prefix", "dropped", "positions", "patches")
 # How many tokens before the last one the inspection "prefix" leaves in place, the second time.
 KEPT = 8
 # Settings that earlier versions had and wrote down, with the only value that a stored result has.

@@ -171,6 +171,7 @@ def _transformer(body: Any) -> Transformer:
 
 
 def linear(n_in: int, n_out: int, config: TransformerConfig) -> nn.Linear:
+    """Make a linear layer that starts as those of the model do."""
     layer = nn.Linear(n_in, n_out)
     nn.init.normal_(layer.weight, std=config.weight_std)
     nn.init.zeros_(layer.bias)

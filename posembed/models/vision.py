@@ -92,6 +92,11 @@ class VisionTransformer(nn.Module):
             return numbers
         return torch.stack([numbers // columns, numbers % columns], -1)
 
+    @property
+    def has_table(self) -> bool:
+        """Whether the scheme, or a part of it, has a learned row for each patch."""
+        return any(isinstance(part, Learned) for part in self.transformer.position_scheme.modules())
+
     def resized(self, size: int) -> VisionTransformer:
         """Return a copy for square images of another size, whose positions lie between those that were trained.
 
@@ -141,8 +146,7 @@ class VisionTransformer(nn.Module):
             given = f"{images.dtype} of {tuple(images.shape)}" if isinstance(images, Tensor) else type(images).__name__
             raise ModelInputError(f"images are {given}; they must be floating-point of shape (batch, height, width)")
         grid, made_for = self._grid(*images.shape[1:]), self._grid(self.size, self.size)
-        tables = any(isinstance(part, Learned) for part in self.transformer.position_scheme.modules())
-        if tables and grid != made_for:
+        if self.has_table and grid != made_for:
             raise ModelInputError(
                 f"images of {grid[0]} x {grid[1]} patches have no rows in a learned table for {made_for[0]} x "
                 f"{made_for[1]}; call resized(size), which interpolates them, for a model of that size"
