@@ -87,6 +87,10 @@ class PositionScheme(nn.Module):
 
         A batch axis stands in front when the bias depends on q or k or when positions have one. Unless overridden, it
         is read off `bias_by_offset`.
+
+        It is asked for a block of queries at a time, with all keys that these may see, those of a cache among them;
+        both are rotated where the scheme rotates. The tokens themselves are not handed in: what a scheme wants to know
+        of one it reads from its key, and what cannot be read there belongs into a subclass of `MultiHeadAttention`.
         """
         if type(self).bias_by_offset is PositionScheme.bias_by_offset:
             return None
