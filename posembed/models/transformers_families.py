@@ -86,7 +86,10 @@ WHY_NOT = {
     "gemma2": "it caps the logits, which is no part of a scheme",
     "t5": "its attention makes a bias of its own, and its two stacks would need a scheme each",
     "vit": "it counts patches, in an array that is no module",
-}
+} | dict.fromkeys(
+    ("falcon_mamba", "mamba", "mamba2", "rwkv", "xlstm"),
+    "it has no attention, and reads its tokens one after the other",
+)
 
 
 @dataclass(frozen=True)

@@ -490,6 +490,8 @@ class Fixed(transformers.GPT2Model):
             "its attention is code of its own; use a",
         ),
         (lambda: build_class("CohereModel", "cohere"), "rope", ModelInputError, "nobody has tested where it keeps its"),
+        (lambda: build_class("MambaModel", "mamba"), "alibi", ModelInputError, "it has no attention, and reads its"),
+        (lambda: build_class("RwkvModel", "rwkv"), "alibi", ModelInputError, "it has no attention, and reads its"),
         (
             lambda: build("albert", embedding_size=16),
             "sinusoidal",
