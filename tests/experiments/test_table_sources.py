@@ -20,7 +20,6 @@ from small_models import build
 from posembed import load_table
 from posembed.errors import CheckpointError, PositionTableError, ProbeInputError
 from posembed.experiments import stored_studies, study_table, table_studies
-from posembed.experiments import table_study as table_sources
 from posembed.pretrained import HUB_NAME, installed_folder
 from posembed.tables import hub as hub_of_tables
 
@@ -125,7 +124,7 @@ def test_without_the_hub_the_encoder_is_measured_from_its_wheel(hub):
 
 
 def test_without_the_wheel_too_the_encoder_is_as_stored(hub, monkeypatch):
-    monkeypatch.setattr(table_sources, "installed_folder", lambda: None)
+    monkeypatch.setattr("posembed.tables.load.installed_folder", lambda: None)
     assert table_studies([HUB_NAME]) == {HUB_NAME: stored_studies()[HUB_NAME]}
 
 
