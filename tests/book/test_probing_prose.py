@@ -5,11 +5,12 @@ import re
 import numpy as np
 import pytest
 import torch
-from prose import printed, said
+from prose import cells, printed, said, source
 
 from posembed import load_table, probe_table, properties, sinusoidal
 from posembed.experiments import stored_studies
 from posembed.experiments.trained_tables import ARMS, contrasts, errors, reported, trained
+from posembed.probing import identical_word_attention
 
 TABLES, TRAINED, PROPERTIES = "probing/position-tables", "probing/trained-tables", "probing/three-properties"
 
@@ -117,7 +118,7 @@ def test_the_intervention():
     said(
         TABLES,
         "A change of 0.67 means that the output vectors are off by two thirds of their length.",
-        "Moving the rows as far in random directions does a third of that.",
+        "Moving the rows as far within a random subspace does a third of that.",
         "the model's outputs change three times as much as by the control",
     )
     pattern = r"(\d+) components: change ([\d.]+), random subspace ([\d.]+), moved as far ([\d.]+)"
@@ -148,3 +149,58 @@ def test_the_stripes_of_the_encoder(table):
     assert all(gap in (5, 6) for gap in np.diff([0, *peaks]))
     assert properties(table.weight[:128], max_offset=3).monotonicity > 0.99
     assert properties(table.weight[:128], max_offset=5).monotonicity < 0.7
+
+
+def test_how_regular_walks_and_formulas_of_other_sizes_are():
+    said(
+        TABLES,
+        "a random walk of many columns passes it",
+        "even the sinusoidal table of the encoder's size fails it",
+    )
+    walks = {
+        columns: [
+            probe_table(np.random.default_rng(seed).normal(size=(512, columns)).cumsum(axis=0)).test_mae
+            for seed in range(5)
+        ]
+        for columns in (1, 4, 64, 384)
+    }
+    assert max(walks[384]) < 1 < max(walks[64]) < 5 < 20 < min(walks[4]) and min(walks[1]) > 40
+    # The best constant guess for the second half has 64.
+    by_width = {width: probe_table(sinusoidal(512, width), split="half").test_mae for width in (8, 16, 32, 384)}
+    assert max(by_width[width] for width in (8, 16, 32)) < 10 < 64 < by_width[384]
+
+
+def test_which_lists_leave_symmetry_out():
+    said(PROPERTIES, "which is why the last two lists above leave it out.")
+    lists = []
+    for cell in cells(PROPERTIES):
+        if "which is why the last two lists" in source(cell):
+            break
+        lists += ["".join(output["text"]) for output in cell.get("outputs", []) if "text" in output]
+    of_tables, (above, last) = lists[1], lists[-2:]
+    assert of_tables.count("symmetry 1.000") == 4
+    assert "symmetry" not in above + last and "invariant" in above and "invariant" in last
+
+
+def test_what_one_vector_for_all_rows_changes():
+    said(PROPERTIES, "With the $c$ of the cell below, expect changes between a tenth and a half")
+    rows, changes = sinusoidal(48, 64, dtype=torch.float64), []
+    before = properties(rows)
+    for seed in range(20):
+        generator = torch.Generator().manual_seed(seed)
+        after = properties(rows + torch.randn(64, dtype=torch.float64, generator=generator))
+        changes.append(
+            (before.monotonicity - after.monotonicity, before.translation_invariance - after.translation_invariance)
+        )
+        assert after.symmetry == pytest.approx(1)
+    # Not so with each c, which is why the exercise names its own.
+    assert 0.1 < min(changes[0]) < max(changes[0]) < 0.5
+    assert min(map(min, changes)) < 0.1 and max(map(max, changes)) > 0.5
+    # The answer counts what moves by more than a hundredth.
+    assert min(map(min, changes)) > 0.01
+
+
+def test_another_draw_of_words_gives_head_9_other_weights(encoder):
+    said(PROPERTIES, "Head 9 gives, with these words, 7 to 18 % of its weight to position 0")
+    others = identical_word_attention(encoder.model, length=48, words=16, heads=None, seed=1)[9][1:, 0]
+    assert others.min() < 0.06 and others.max() < 0.12
