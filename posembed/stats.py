@@ -111,8 +111,8 @@ def difference(values: Sequence[float], others: Sequence[float], *, level: float
 def family(contrasts: Mapping[str, Interval]) -> pandas.DataFrame:
     """Show contrasts as one family: beside each p the one after Holm's correction for all of them (Holm 1979).
 
-    Of forty intervals about two leave out zero by chance alone. The contrasts whose corrected p is below .05 are a set
-    that in at least 95 of 100 studies holds none whose true mean is zero.
+    Of forty intervals about two leave out zero by chance alone if every true mean is zero. The contrasts whose
+    corrected p is below .05 are a set that in at least 95 of 100 studies holds none whose true mean is zero.
 
     Args:
         contrasts: by name; all that were planned, whichever way they came out, each with its p (`interval`).

@@ -89,6 +89,19 @@ def test_holms_correction_by_hand():
     assert family({"one": Interval(0.0, -1.0, 1.0, 5, 0.9), "two": Interval(0.0, -1.0, 1.0, 5, 0.8)})["holm"].max() == 1
 
 
+def test_of_forty_intervals_about_two_leave_out_zero_if_every_true_mean_is_zero():
+    """And Holm's correction leaves any in about 5 of 100 such studies; where nothing is zero most do."""
+    draws = np.random.default_rng(0).normal(size=(400, 40, 5))
+    studies = [[interval(values) for values in study] for study in draws.tolist()]
+    left_out = [sum(each.excludes_zero for each in study) for study in studies]
+    # Its standard error is .07, and that of the share below .01.
+    assert np.mean(left_out) == pytest.approx(2, abs=0.25)
+    kept = [(family({str(n): each for n, each in enumerate(study)})["holm"] < 0.05).any() for study in studies]
+    assert np.mean(kept) < 0.05 + 0.03
+    real = [interval(values).excludes_zero for values in (3 + draws[0]).tolist()]
+    assert sum(real) > 35
+
+
 def test_p_is_that_of_students_test():
     """t = 2 / (1 / sqrt(4)) = 4 with three degrees of freedom."""
     values = 2 + np.array([-1.0, 1.0, -1.0, 1.0]) * (3 / 4) ** 0.5

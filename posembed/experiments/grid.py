@@ -349,7 +349,9 @@ def _start_ray(configs: Sequence[RunConfig], settings: Settings) -> tuple[Any, b
     # A task that asks for more cores than there are would wait for ever.
     threads = max((config.threads for config in configs), default=1)
     cores = settings.n_workers * threads if settings.n_workers > 0 else max(os.cpu_count() or 1, threads)
-    alone: dict[str, Any] = {"num_cpus": cores, "include_dashboard": False, "object_store_memory": OBJECT_STORE}
+    # "local", for Ray would else join a cluster that `ray start` has begun on this machine.
+    alone: dict[str, Any] = {"address": "local", "num_cpus": cores}
+    alone |= {"include_dashboard": False, "object_store_memory": OBJECT_STORE}
     try:
         ray.init(log_to_driver=False, logging_level=logging.ERROR, **({} if "RAY_ADDRESS" in os.environ else alone))
     except Exception as error:  # Ray raises a bare one where a machine is too busy to start it

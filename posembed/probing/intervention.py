@@ -94,8 +94,8 @@ class InterventionResult(Record):
             over tokens.
         control: the same where a random subspace of that dimension, inside what the table's rows span, is erased in its
             place. It changes the table less than the principal components do.
-        control_same_size: with each row moved as far as by the intervention, in random directions instead, so that
-            positions can still be read: what a disturbance of this size does by itself.
+        control_same_size: with each row moved as far as by the intervention, inside one random subspace instead, so
+            that positions can still be read: what a disturbance of this size does by itself.
 
     Example:
         >>> from posembed.probing import Control, InterventionResult
@@ -134,7 +134,7 @@ def intervene(
 
     Erased, all rows have the mean row's coordinates in the subspace; outside of it every row stays. What happens after
     erasing directions of much variance may come from the size of the change alone. So the same number of random
-    directions is erased, and each row is moved as far in random directions. Compare `changed` with the highest of
+    directions is erased, and each row is moved as far inside a random subspace. Compare `changed` with the highest of
     either.
 
     The model runs in eval mode without gradients and is put back as it was.

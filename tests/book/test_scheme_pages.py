@@ -143,6 +143,75 @@ def test_the_tests_it_names_exist(name):
         assert function in [node.name for node in tree.body if isinstance(node, ast.FunctionDef)], path
 
 
+@pytest.mark.parametrize(
+    ("name", "line", "words"),
+    [
+        (
+            "sinusoidal",
+            "encodings/test_sinusoidal_scheme.py::test_far_and_negative_positions_are_exact`: up to a million, to "
+            "either side.",
+            ["position=st.integers(-10 ** 6, 10 ** 6)", "abs=5e-09"],
+        ),
+        (
+            "learnable_sinusoidal",
+            "encodings/test_every_scheme.py::test_far_neighbours_add_different_rows_in_bfloat16`: at the start, "
+            "neighbours near a million do not fall together.",
+            [
+                "kind in ADDING if kind != 'learned'",
+                "build(kind, d_model=64)",
+                "NEAR_A_MILLION",
+                "unique(dim=0)) == 64",
+            ],
+        ),
+        (
+            "alibi",
+            "encodings/test_alibi.py::test_the_slopes_are_the_authors`: for 1 to 130 heads.",
+            ["parametrize('n_heads', range(1, 131))", "authors_slopes(n_heads)"],
+        ),
+        (
+            "learned",
+            "encodings/test_learned.py::test_positions_without_a_row`: refused, in one line that says why.",
+            ["refused(PositionOutOfRangeError", "has no row in a learned table", "is negative"],
+        ),
+        (
+            "nopos",
+            "models/test_multi_head.py::test_only_without_positions_is_it_equivariant`: without positions it is, with "
+            "every other scheme that may look both ways it is not.",
+            ["parametrize('name', BIDIRECTIONAL)", "'equivariant' if name == 'nopos' else 'neither'"],
+        ),
+        (
+            "rope",
+            "encodings/test_rope.py::test_it_is_exact_in_float32_also_at_a_million`: angles are taken in float64, "
+            "whatever the model's format.",
+            ["[torch.float32, torch.float16, torch.bfloat16]", "1000000", "rotate(x.double(), positions)"],
+        ),
+        (
+            "t5",
+            "encodings/test_t5.py::test_the_first_bucket_of_the_future_stays_empty_in_a_bidirectional_model`: bucket "
+            "16 of 32; the token itself has bucket 0, the next one 17, as in T5.",
+            ["16 not in", "== [0, 17]"],
+        ),
+        (
+            "t5",
+            "models/test_flex.py::test_every_hook_and_mask_is_the_formula`: the same through the hook of "
+            "FlexAttention, uncompiled.",
+            ["cases_of('flexed')"],
+        ),
+    ],
+)
+def test_what_a_page_says_of_a_test(name, line, words):
+    assert f"- `tests/{line}" in text(name, "Tests that hold it").split("\n")
+    path, function = re.match(r"([\w/.]+)::(\w+)", line).groups()
+    tree = ast.parse((ROOT / "tests" / path).read_text(encoding="utf-8"))
+    (found,) = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function]
+    assert [word for word in words if word not in ast.unparse(found)] == []
+
+
+def test_flex_attention_is_not_compiled_where_the_page_of_t5_says_so():
+    run = (ROOT / "tests" / "models" / "flexed.py").read_text(encoding="utf-8")
+    assert "compiled=False" in run and "cuda" not in run and '"t5"' in run
+
+
 def test_the_libraries_are_those_of_the_comparison(name):
     page = (BOOK / "conformance.md").read_text(encoding="utf-8")
     parts = re.split(r"^## (.+)$", page, flags=re.MULTILINE)

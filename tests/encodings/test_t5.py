@@ -36,6 +36,7 @@ def test_the_bucket_of_every_distance(n_buckets, max_distance):
     assert both.bucket(-past).tolist() == [0, *(half + bucket for bucket in expected[1:])]
 
 
-def test_the_bucket_of_the_first_one_ahead_stays_empty_in_a_bidirectional_model():
+def test_the_first_bucket_of_the_future_stays_empty_in_a_bidirectional_model():
+    assert T5(1, causal=False).bucket(torch.tensor([0, 1])).tolist() == [0, 17]
     assert 16 not in T5(1, causal=False).bucket(torch.arange(-300, 301))
     assert set(T5(1, causal=True).bucket(torch.arange(-300, 1)).tolist()) == set(range(32))

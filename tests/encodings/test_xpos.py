@@ -103,6 +103,19 @@ def test_in_float16_numbers_stay_finite_or_there_is_a_named_error():
         assert k.isfinite().all() and (q.float() @ k.float().T).isfinite().all()
 
 
+# Without the hook of jaxtyping, whose wrappers compilers cannot look into.
+@pytest.mark.bad_input
+@pytest.mark.slow
+def test_compiled_nothing_is_checked_and_far_keys_are_infinite_or_nan():
+    torch.compiler.reset()
+    far = torch.arange(32_696, 60_000)
+    keys = torch.compile(XPos(8).rotate_keys, backend="eager")(torch.ones(len(far), 8), far)
+    finite = keys.isfinite().all(1)
+    # (1.4 / 0.4)^(p / 512) leaves float32's range at 36,260, and a sum of two such products a little before.
+    assert finite[: 36_000 - 32_696].all() and not finite[36_261 - 32_696 :].any()
+    assert keys.isinf().any() and keys.isnan().any()
+
+
 def test_products_within_reach_are_exact_in_float32():
     """A query of 1e-35 and a key of 1e35 meet as two numbers of about one."""
     positions = torch.arange(32_600, 32_690)

@@ -222,6 +222,21 @@ def test_ray_runs_a_grid_wherever_its_machines_are(tmp_path, monkeypatch, elsewh
     results = run_grid(GRID[:2], engine="ray", out=tmp_path / "here", n_workers=3, gpus=0.5)
     assert [result.config for result in results] == GRID[:2] and not fake.up
     assert fake.asked == [{"num_cpus": 1, "num_gpus": 0}] * 2 and fake.options["num_cpus"] == 3
+    # Ray would else join a cluster that was started on this machine, and refuse to be told its cores.
+    assert fake.options["address"] == "local"
+
+
+def test_ray_joins_the_cluster_that_is_named_and_keeps_one_that_is_up(tmp_path, monkeypatch):
+    fake = FakeRay()
+    monkeypatch.setitem(sys.modules, "ray", fake)
+    monkeypatch.setenv("RAY_ADDRESS", "auto")
+    run_grid(GRID[:2], engine="ray", out=tmp_path / "named")
+    assert not {"address", "num_cpus", "object_store_memory"} & set(fake.options) and not fake.up
+    monkeypatch.delenv("RAY_ADDRESS")
+    fake.up, fake.options = True, None
+    monkeypatch.setattr(fake, "is_initialized", lambda: True)
+    run_grid(GRID[:2], engine="ray", out=tmp_path / "up")
+    assert fake.options is None and fake.up
 
 
 def no_node(**_):

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from experiments.interrupted_grid import SIZES, configs
@@ -18,10 +19,14 @@ SCRIPT = Path(__file__).with_name("interrupted_grid.py")
 pytestmark = pytest.mark.slow
 
 
+def quiet(folder, environment):
+    """Without this Ray would write to the home folder, or join the cluster that RAY_ADDRESS names."""
+    told = {"HOME": str(folder), "RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0"}
+    return {name: value for name, value in environment.items() if name != "RAY_ADDRESS"} | told
+
+
 def start(engine, folder, environment):
-    # Ray would otherwise write to the home folder, or join a cluster.
-    quiet = {"HOME": str(folder), "RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0"}
-    environment = {name: value for name, value in environment.items() if name != "RAY_ADDRESS"} | quiet
+    environment = quiet(folder, environment)
     words = [sys.executable, SCRIPT, engine, folder / "results"]
     # A file and no pipe: what Ray has started may hold a pipe open. In a group, as at a terminal.
     with (folder / "said").open("w") as said:
@@ -110,3 +115,40 @@ def test_a_worker_that_is_killed_ends_the_grid_in_one_line(tmp_path, fresh_envir
         "run the grid again"
     )
     assert len(read_results(folder)) < len(configs())
+
+
+@pytest.fixture
+def cluster(tmp_path, fresh_environment):
+    """The environment of a machine on which `ray start` has begun a cluster of one core."""
+    pytest.importorskip("ray")
+    # In a folder of its own, where no other Ray looks; sockets have short names.
+    with TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as place:
+        environment = quiet(tmp_path, fresh_environment) | {"RAY_TMPDIR": place}
+        alone = ["--include-dashboard=false", "--num-cpus=1", f"--object-store-memory={100 * 2**20}"]
+        words = [Path(sys.executable).with_name("ray"), "start", "--head", "--block", "--port=0", *alone]
+        with (tmp_path / "cluster").open("w") as said:
+            head = subprocess.Popen(words, env=environment, stdout=said, stderr=said, start_new_session=True)
+        try:
+            wait_for(Path(place), "ray/ray_current_cluster", 300.0)
+            yield environment, head
+        finally:
+            os.killpg(head.pid, signal.SIGKILL)
+            head.wait()
+
+
+def started_in(place):
+    """The processes of Ray in a folder, each as its group and its command."""
+    told = subprocess.run(["ps", "-ww", "-eo", "pgid=,args="], capture_output=True, text=True).stdout
+    return [line for line in told.splitlines() if f"{place}/" in line]
+
+
+def test_without_an_address_ray_is_started_beside_a_cluster_of_this_machine(tmp_path, cluster):
+    environment, head = cluster
+    assert start("ray", tmp_path, environment).wait(timeout=900) == 0, (tmp_path / "said").read_text()
+    assert len(read_results(tmp_path / "results")) == len(configs())
+    # What it has started ends with it, and the cluster is still there.
+    end = time.monotonic() + 300
+    while others := [line for line in started_in(environment["RAY_TMPDIR"]) if line.split()[0] != str(head.pid)]:
+        assert time.monotonic() < end, others
+        time.sleep(0.2)
+    assert head.poll() is None and started_in(environment["RAY_TMPDIR"])
