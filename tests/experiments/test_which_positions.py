@@ -1,6 +1,8 @@
 """Pre-training, training on real tasks from it, [CLS] elsewhere, and the plan of which positions for which task."""
 
 import json
+import os
+from pathlib import Path
 
 import pytest
 import torch
@@ -10,9 +12,10 @@ from test_tasks import TINY
 from posembed import RunConfig, RunResult, train
 from posembed.encodings import ALiBi, Untied
 from posembed.errors import RunError, TaskError
-from posembed.experiments import make_model, run_and_store
+from posembed.experiments import make_model, read_results, run_and_store
 from posembed.experiments.cls import cls_positions, with_cls
 from posembed.experiments.learned_positions import learned_positions
+from posembed.experiments.plans import Study, standing
 from posembed.experiments.runs import load_data
 from posembed.experiments.tasks import load_task, overlap
 from posembed.experiments.which_positions import (
@@ -29,6 +32,7 @@ from posembed.experiments.which_positions import (
     properties_of,
 )
 
+RESULTS = Path(__file__).resolve().parents[2] / "results" / "tasks"
 SMALL = {name: value for name, value in TINY.items() if name != "objective"} | {"length": 16}
 
 
@@ -184,3 +188,24 @@ def test_a_correlation_is_over_schemes():
     assert r == pytest.approx(-1) and p == pytest.approx(2 / 24)
     for others in ({0: 1.0}, dict.fromkeys(schemes, 1.0)):
         assert refused(RunError, correlation, schemes, others).startswith("a correlation needs the same three schemes")
+
+
+def test_every_planned_run_is_there():
+    parts = pretraining_parts() + further_parts(read_results(RESULTS))
+    assert len(parts) == 12 + 9 * 4 + 2 * 2 + 3 * 2
+    assert standing(Study("tasks", "cpu", tuple(parts)), RESULTS).left == ()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("task", "said"), [("word", 0.23), ("word-moved", 0.50), ("xquad", 0.40), ("xquad-moved", 0.47)]
+)
+def test_the_best_constant_guess_of_a_span(task, said):
+    """What the chapter names beside F1: the span, or none, that agrees best with all of a task's answers."""
+    config = next(run.config for run in read_results(RESULTS) if run.config.task == task)
+    if task.startswith("xquad") and "POSEMBED_TASKS" not in os.environ:
+        pytest.skip("needs the real tasks: folders sst2, trec, cola and xquad in the one that POSEMBED_TASKS names")
+    labels = load_task(config).test.labels
+    spans = torch.combinations(torch.arange(config.length), with_replacement=True)
+    best = max(float(overlap(span.expand_as(labels), labels).mean()) for span in spans)
+    assert round(best, 2) == said
