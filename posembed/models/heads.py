@@ -81,11 +81,15 @@ class SequenceClassifier(nn.Module):
         self.classes = _linear(config.d_model, n_classes, config)
 
     def forward(
-        self, ids: Int[Tensor, "batch seq"], *args: Any, attention_mask: Any = None, **options: Any
+        self,
+        ids: Int[Tensor, "batch seq"] | Float[Tensor, "batch seq d_model"],
+        *args: Any,
+        attention_mask: Any = None,
+        **options: Any,
     ) -> Float[Tensor, "batch classes"]:
         """Return the logits of the classes; the arguments are those of `Transformer`, with a padding mask if any."""
-        tokens = _tokens(attention_mask, ids)
         states = self.transformer(ids, *args, attention_mask=attention_mask, **options)
+        tokens = _tokens(attention_mask, states)
         if self.pooling == "mean":
             pooled = (states * tokens[..., None]).sum(1) / tokens.sum(1, keepdim=True)
         else:
@@ -138,11 +142,15 @@ class SpanPredictor(nn.Module):
         self.ends = _linear(self.transformer.config.d_model, 2, self.transformer.config)
 
     def forward(
-        self, ids: Int[Tensor, "batch seq"], *args: Any, attention_mask: Any = None, **options: Any
+        self,
+        ids: Int[Tensor, "batch seq"] | Float[Tensor, "batch seq d_model"],
+        *args: Any,
+        attention_mask: Any = None,
+        **options: Any,
     ) -> SpanLogits:
         """Return the logits; the arguments are those of `Transformer`, with a padding mask if any."""
-        tokens = _tokens(attention_mask, ids)
         states = self.transformer(ids, *args, attention_mask=attention_mask, **options)
+        tokens = _tokens(attention_mask, states)
         return SpanLogits(*self.ends(states).masked_fill(~tokens[..., None], -torch.inf).unbind(-1))
 
     def best(self, logits: SpanLogits, *, longest: int | None = None) -> Int[Tensor, "batch 2"]:
@@ -177,11 +185,11 @@ def _linear(n_in: int, n_out: int, config: TransformerConfig) -> nn.Linear:
     return layer
 
 
-def _tokens(mask: Any, ids: Any) -> Tensor:
+def _tokens(mask: Any, states: Tensor) -> Tensor:
     """Which places hold tokens and no padding."""
     if mask is None:
-        return torch.ones_like(ids, dtype=torch.bool)
-    if not isinstance(mask, Tensor) or mask.shape != ids.shape:
+        return states.new_ones(states.shape[:2], dtype=torch.bool)
+    if not isinstance(mask, Tensor) or mask.shape != states.shape[:2]:
         given = tuple(mask.shape) if isinstance(mask, Tensor) else type(mask).__name__
         raise ModelInputError(f"attention_mask is {given}; here it must mark padding, in the shape of the ids")
     tokens = mask.bool()

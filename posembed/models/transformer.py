@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -12,7 +13,7 @@ from torch import Tensor, nn
 
 from ..encodings import NoPos, PositionScheme, Sizes, scheme
 from ..encodings.sizes import check_choice, check_whole
-from ..errors import ModelInputError
+from ..errors import EncodingInputError, ModelInputError
 from .attention import check_dropout
 from .cache import KeyValueCache
 from .multi_head import MultiHeadAttention
@@ -22,6 +23,8 @@ ACTIVATIONS: dict[str, Any] = {
     "gelu_tanh": lambda: nn.GELU(approximate="tanh"),
     "relu": nn.ReLU,
 }
+# What a model hands to the methods that a scheme may override, by the number of arguments.
+ARGUMENTS = {"add": 2, "rotate": 2, "rotate_keys": 2, "bias": 4, "bias_by_offset": 1}
 
 
 @dataclass(frozen=True)
@@ -90,12 +93,17 @@ class TransformerConfig:
 class Transformer(nn.Module):
     """From tokens to hidden states, over any position scheme.
 
+    Where ids are read, "batch seq", embeddings of floats may stand in their place, "batch seq d_model": positions are
+    added to them as to word vectors. They are read in the format of the weights, and not scaled.
+
     Args:
         config: the sizes and the scheme.
 
     Raises:
-        ModelInputError: ids that are no integers of shape (batch, seq) or outside the vocabulary.
-        EncodingInputError: a scheme that lacks a size or is not defined for the objective.
+        ModelInputError: ids that are no integers of shape (batch, seq) or outside the vocabulary; embeddings of another
+            width.
+        EncodingInputError: a scheme that lacks a size or is not defined for the objective; one of your own whose
+            methods take other arguments than those of `PositionScheme`, or whose ``add`` changes the shape.
 
     Example:
         >>> import torch
@@ -110,6 +118,8 @@ class Transformer(nn.Module):
         self.config = config
         self.words = nn.Embedding(config.vocab_size, config.d_model)
         self.token_types = nn.Embedding(config.n_token_types, config.d_model) if config.n_token_types else None
+        if isinstance(config.scheme, type):
+            raise EncodingInputError(f"scheme is the class {config.scheme.__name__}; give a scheme made of it")
         self.position_scheme = scheme(
             config.scheme,
             d_model=config.d_model,
@@ -119,6 +129,7 @@ class Transformer(nn.Module):
             causal=config.causal,
             options=config.scheme_options,
         )
+        _check_methods(self.position_scheme)
         self.dropout = nn.Dropout(config.dropout)
         self.layers = nn.ModuleList(
             TransformerLayer(config, self.position_scheme.layer(index)) for index in range(config.n_layers)
@@ -129,7 +140,7 @@ class Transformer(nn.Module):
 
     def forward(
         self,
-        ids: Int[Tensor, "batch seq"],
+        ids: Int[Tensor, "batch seq"] | Float[Tensor, "batch seq d_model"],
         positions: Int[Tensor, "..."] | None = None,
         *,
         attention_mask: Any = None,
@@ -145,7 +156,7 @@ class Transformer(nn.Module):
 
     def hidden_states(
         self,
-        ids: Int[Tensor, "batch seq"],
+        ids: Int[Tensor, "batch seq"] | Float[Tensor, "batch seq d_model"],
         positions: Int[Tensor, "..."] | None = None,
         *,
         attention_mask: Any = None,
@@ -169,17 +180,24 @@ class Transformer(nn.Module):
 
     def embed(
         self,
-        ids: Int[Tensor, "batch seq"],
+        ids: Int[Tensor, "batch seq"] | Float[Tensor, "batch seq d_model"],
         positions: Int[Tensor, "..."],
         token_types: Int[Tensor, "batch seq"] | None = None,
     ) -> Float[Tensor, "batch seq d_model"]:
         """Return what enters the first layer: word vectors, those of the tokens' types, and what the scheme adds."""
-        words = self.words(ids)
-        if self.config.scale_embeddings:
+        given = ids.is_floating_point()
+        words = ids.to(self.words.weight.dtype) if given else self.words(ids)
+        if self.config.scale_embeddings and not given:
             words = words * self.config.d_model**0.5
         if self.token_types is not None:
-            words = words + self.token_types(torch.zeros_like(ids) if token_types is None else token_types)
+            kinds = ids.new_zeros(ids.shape[:2], dtype=torch.long) if token_types is None else token_types
+            words = words + self.token_types(kinds)
         x = self.position_scheme.add(words, positions)
+        if x.shape != words.shape:
+            raise EncodingInputError(
+                f"{type(self.position_scheme).__name__}.add makes {tuple(x.shape)} of {tuple(words.shape)}; "
+                "it must keep the shape"
+            )
         return self.dropout(self.norm(x) if self.config.norm == "post" else x)
 
     def _initialise(self) -> None:
@@ -199,11 +217,32 @@ class Transformer(nn.Module):
                 nn.init.normal_(output.weight, std=std / (2 * self.config.n_layers) ** 0.5)
 
     def _check(self, ids: Any, token_types: Any) -> None:
-        check_ids("ids", "id", ids, self.config.vocab_size, "the vocabulary of {} tokens")
+        if isinstance(ids, Tensor) and ids.is_floating_point() and ids.ndim == 3:
+            if ids.shape[2] != self.config.d_model or ids.numel() == 0:
+                raise ModelInputError(
+                    f"embeddings are of shape {tuple(ids.shape)}; they must be (batch, seq, {self.config.d_model})"
+                )
+        else:
+            check_ids("ids", "id", ids, self.config.vocab_size, "the vocabulary of {} tokens")
         if token_types is not None:
             if self.token_types is None:
                 raise ModelInputError("this model has no token types; set n_token_types, or leave token_types out")
             check_ids("token_types", "token type", token_types, self.config.n_token_types, "the {} of this model")
+
+
+def _check_methods(scheme: PositionScheme) -> None:
+    """Raise EncodingInputError where a method of a scheme, or of a part of it, cannot take what a model hands to it."""
+    for part in scheme.modules():
+        if not isinstance(part, PositionScheme):
+            continue
+        for name, n in ARGUMENTS.items():
+            mask = {"visible": None} if name == "bias" and part.reads_mask else {}
+            try:
+                inspect.signature(getattr(part, name)).bind(*[None] * n, **mask)
+            except TypeError as error:
+                wanted = inspect.signature(getattr(PositionScheme, name))
+                taken = ", ".join([*list(wanted.parameters)[1:], *mask])
+                raise EncodingInputError(f"{type(part).__name__}.{name}: {error}; it is given ({taken})") from None
 
 
 def check_ids(name: str, one: str, ids: Any, n: int, whole: str) -> None:
@@ -307,7 +346,9 @@ class LanguageModel(nn.Module):
         super().__init__()
         self.transformer = Transformer(config)
 
-    def forward(self, ids: Int[Tensor, "batch seq"], *args: Any, **options: Any) -> Float[Tensor, "batch seq vocab"]:
+    def forward(
+        self, ids: Int[Tensor, "batch seq"] | Float[Tensor, "batch seq d_model"], *args: Any, **options: Any
+    ) -> Float[Tensor, "batch seq vocab"]:
         """Return the logits; the arguments are those of `Transformer`."""
         return self.logits(self.transformer(ids, *args, **options))
 

@@ -1,8 +1,8 @@
-"""Texts for any model of text, posembed's or of transformers, and its hidden states, layer by layer."""
+"""Texts for any model of text, posembed's or of transformers, and hidden states of any model, layer by layer."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -17,7 +17,7 @@ from ..tables import find_position_rows
 BATCH_SIZE = 32
 
 
-def own_transformer(model: nn.Module) -> Transformer | None:
+def own_transformer(model: Any) -> Transformer | None:
     """The `Transformer` in a model of posembed's own; None for any other."""
     model = model.transformer if isinstance(model, LanguageModel) else model
     return model if isinstance(model, Transformer) else None
@@ -33,9 +33,7 @@ def vocabulary_of(model: nn.Module) -> tuple[int, set[int], int | None]:
     if reads != "input_ids":
         reason = f"reads {reads}" if reads else "is no model of transformers or of posembed"
         raise ProbeInputError(f"{type(model).__name__} {reason}, and has no words to repeat; give a model of text")
-    parts = {name.rpartition(".")[2] for name, _ in module.named_modules()}
-    if module.config.is_encoder_decoder and {"encoder", "decoder"} <= parts:
-        raise ProbeInputError(f"{type(model).__name__} has two stacks of layers; give one, such as model.get_encoder()")
+    _check_one_stack(module)
     settings = module.config.get_text_config().to_dict()
     named = [ids for name, ids in settings.items() if name.endswith("_token_id") and ids is not None]
     special = {each for ids in named for each in (ids if isinstance(ids, list) else [ids])}
@@ -45,6 +43,12 @@ def vocabulary_of(model: nn.Module) -> tuple[int, set[int], int | None]:
         kind = type(model).__name__
         raise ProbeInputError(f"{kind} has no word vectors of its own; give the part of it that reads text") from None
     return n_words, special, settings.get("pad_token_id")
+
+
+def _check_one_stack(model: Any) -> None:
+    parts = {name.rpartition(".")[2] for name, _ in model.named_modules()}
+    if model.config.is_encoder_decoder and {"encoder", "decoder"} <= parts:
+        raise ProbeInputError(f"{type(model).__name__} has two stacks of layers; give one, such as model.get_encoder()")
 
 
 def check_length(model: nn.Module, length: int) -> None:
@@ -73,8 +77,7 @@ def checked_texts(model: nn.Module, ids: Any, *, at_least: int) -> Int[Tensor, "
 def check_ids(ids: Any, *, texts: int, tokens: int) -> None:
     """Refuse what is no tensor of ids with so many texts and tokens at least."""
     if not isinstance(ids, Tensor) or ids.ndim != 2 or ids.dtype == torch.bool or ids.is_floating_point():
-        given = f"{ids.dtype} of {tuple(ids.shape)}" if isinstance(ids, Tensor) else type(ids).__name__
-        raise ProbeInputError(f"ids are {given}; they must be integers of shape (texts, length)")
+        raise ProbeInputError(f"ids are {_described(ids)}; they must be integers of shape (texts, length)")
     if len(ids) < texts or ids.shape[1] < tokens:
         raise ProbeInputError(
             f"{len(ids)} texts of {ids.shape[1]} tokens are too few; give at least {texts} of at least {tokens}"
@@ -83,50 +86,121 @@ def check_ids(ids: Any, *, texts: int, tokens: int) -> None:
         raise ProbeInputError(f"ids hold {int(ids.min())}; they must not be negative")
 
 
+def checked_inputs(model: Any, inputs: Any, *, at_least: int) -> Tensor:
+    """Refuse what a model or a function cannot read, or too little of it; ids of texts are `checked_texts`."""
+    own, floats = own_transformer(model), isinstance(inputs, Tensor) and inputs.is_floating_point()
+    reads = getattr(model, "main_input_name", None)
+    if (own is not None and not (floats and inputs.ndim == 3)) or reads == "input_ids":
+        return checked_texts(model, inputs, at_least=at_least)
+    if reads is not None:
+        _check_one_stack(model)
+    if not isinstance(inputs, Tensor) or inputs.ndim == 0 or len(inputs) < at_least or (reads and not floats):
+        raise ProbeInputError(
+            f"{named(model)} reads {reads or 'a tensor'}, and was given {_described(inputs)}; give "
+            f"{'floats' if reads else 'a tensor'} with at least {at_least} along the first axis"
+        )
+    return inputs
+
+
+def given_states(states: Any) -> tuple[Callable[[Tensor], Any], Int[Tensor, " texts"]]:
+    """States in place of a model: a function that looks those of some texts up, and the numbers of all texts."""
+    found = [states] if isinstance(states, Tensor) else states
+    if not isinstance(found, list | tuple) or not found or not isinstance(found[0], Tensor):
+        raise ProbeInputError(
+            f"{named(states)} is no model, no function and no hidden states; give a tensor (texts, length, d_model), "
+            "or a list of such, one a layer"
+        )
+
+    def look_up(texts: Tensor) -> list[Tensor]:
+        return [layer[texts] for layer in layers]
+
+    look_up.__name__ = "what was given"
+    n_texts = found[0].shape[:1].numel()
+    layers = _checked_states(found, look_up, n_texts)
+    return look_up, torch.arange(n_texts)
+
+
 def hidden_states(
-    model: nn.Module, ids: Int[Tensor, "texts length"], layers: Sequence[int] | None = None
+    model: nn.Module | Callable[[Tensor], Any], inputs: Tensor, layers: Sequence[int] | None = None
 ) -> dict[int, Float[Tensor, "texts length d_model"]]:
     """Run a model in eval mode without gradients and keep the states of some layers, in float32 on the CPU.
 
     Args:
-        model: as in `checked_texts`, which the ids have passed.
-        ids: the texts.
+        model: as in `checked_inputs`, which the inputs have passed.
+        inputs: the texts, or whatever the model reads.
         layers: which: 0 is what enters the first layer, n what leaves the n-th. All by default.
 
     Raises:
-        ProbeInputError: a layer that the model does not have, a model that hands out no states, or one that is NaN.
+        ProbeInputError: a layer that the model does not have, a model that hands out no states, one that is NaN, or
+            layers that differ in length or width.
     """
     kept: dict[int, list[Tensor]] = {}
-    with evaluating(model):
-        for some in ids.split(BATCH_SIZE):
-            states = _states(model, some)
+    with evaluating(model if isinstance(model, nn.Module) else None):
+        for some in inputs.split(BATCH_SIZE):
+            states = _checked_states(_run(model, some), model, len(some))
             for layer in _chosen(model, layers, len(states)):
                 if not bool(states[layer].isfinite().all()):
                     raise ProbeInputError(
-                        f"hidden states of layer {layer} are NaN or infinite; look at the model's weights"
+                        f"hidden states of layer {layer} are NaN or infinite; look at the model's weights, or at what "
+                        "was given"
                     )
                 kept.setdefault(layer, []).append(states[layer].float().cpu())
+    sizes = {tuple(part.shape[1:]): layer for layer, parts in kept.items() for part in parts}
+    if len(sizes) > 1:
+        those = ", ".join(f"{size} in layer {layer}" for size, layer in sizes.items())
+        raise ProbeInputError(f"states of {named(model)} differ in length or width: {those}; choose layers of one size")
     return {layer: torch.cat(parts) for layer, parts in kept.items()}
 
 
-def _states(model: nn.Module, ids: Int[Tensor, "batch length"]) -> Sequence[Float[Tensor, "batch length d_model"]]:
-    ids, own = ids.to(next(model.parameters()).device), own_transformer(model)
+def named(model: Any) -> str:
+    """The class of a model, or the name of a function."""
+    return getattr(model, "__name__", type(model).__name__)
+
+
+def _described(given: Any) -> str:
+    return f"{given.dtype} of {tuple(given.shape)}" if isinstance(given, Tensor) else type(given).__name__
+
+
+def _run(model: Any, inputs: Tensor) -> Any:
+    """What a model or a function makes of a batch."""
+    if not isinstance(model, nn.Module):
+        return model(inputs)
+    inputs, own = inputs.to(next(model.parameters(), inputs).device), own_transformer(model)
     if own is not None:
-        return own.hidden_states(ids)
+        return own.hidden_states(inputs)
+    name = getattr(model, "main_input_name", None)
+    if name is None:
+        return model(inputs)
     # Without its head, whose logits would be the largest tensor of all.
-    states = getattr(getattr(model, "base_model", model)(input_ids=ids, output_hidden_states=True), "hidden_states", ())
-    if not states:
-        raise ProbeInputError(f"{type(model).__name__} hands out no hidden states; give a model with layers")
+    body: Any = getattr(model, "base_model", model)
+    inputs = inputs.to(body.dtype) if inputs.is_floating_point() else inputs
+    return getattr(body(**{name: inputs}, output_hidden_states=True), "hidden_states", None)
+
+
+def _checked_states(found: Any, model: Any, n_texts: int) -> Sequence[Float[Tensor, "texts length d_model"]]:
+    """Refuse what are no hidden states of so many texts; one tensor is one layer."""
+    states = [found] if isinstance(found, Tensor) else found
+    if not isinstance(states, list | tuple) or not states:
+        raise ProbeInputError(f"{named(model)} hands out no hidden states; give what returns a list, one a layer")
+    for each in states:
+        if not isinstance(each, Tensor) or not _fits(each, n_texts):
+            raise ProbeInputError(
+                f"{named(model)}: {_described(each)} in place of a layer's states; they must be floats of shape "
+                f"({n_texts}, length, d_model), with a length of at least 2"
+            )
     return states
 
 
-def _chosen(model: nn.Module, layers: Sequence[int] | None, n_states: int) -> Sequence[int]:
+def _fits(states: Tensor, n_texts: int) -> bool:
+    return states.is_floating_point() and states.ndim == 3 and len(states) == n_texts and states.shape[1] >= 2
+
+
+def _chosen(model: Any, layers: Sequence[int] | None, n_states: int) -> Sequence[int]:
     if layers is None:
         return range(n_states)
     known = [each for each in layers if isinstance(each, int) and not isinstance(each, bool) and 0 <= each < n_states]
     if not known or len(set(known)) < len(layers):
         raise ProbeInputError(
-            f"layers={layers!r}, but {type(model).__name__} has layers 0 (embeddings) to {n_states - 1}; "
-            "list some, each once"
+            f"layers={layers!r}, but {named(model)} has layers 0 (embeddings) to {n_states - 1}; list some, each once"
         )
     return sorted(known)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 
 from ..encodings.sizes import check_whole
@@ -18,7 +18,7 @@ from ..plain import Record
 from ..seeds import checked_seed, torch_generator
 from ..stats import BootstrapInterval, mean_interval
 from .estimators import fitted_scaling
-from .hidden_states import checked_texts, hidden_states
+from .hidden_states import checked_inputs, given_states, hidden_states, named
 from .position_network import fit_network, guess, mean_distance
 
 
@@ -126,7 +126,7 @@ class LayerProbeResult(Record):
         random_guess: the error of a random guess, the published baseline.
         middle_guess: the error of always guessing the middle, the better one.
         example_predictions: the most probable position of each token of the first held-out text, a row for each layer.
-        source: the class of the model.
+        source: the class of the model, the name of the function, or "what was given".
         length: of a text, in tokens.
         n_train: how many texts the probes were fitted to.
         n_test: how many were held out.
@@ -173,10 +173,10 @@ class LayerProbeResult(Record):
 
 
 def probe_layers(
-    model: nn.Module,
-    ids: Int[Tensor, "texts length"],
+    model: nn.Module | Callable[[Tensor], Any] | Tensor | Sequence[Tensor],
+    ids: Shaped[Tensor, "texts ..."] | None = None,
     *,
-    test_ids: Int[Tensor, "tested length"] | None = None,
+    test_ids: Shaped[Tensor, "tested ..."] | None = None,
     layers: Sequence[int] | None = None,
     steps: int = 1000,
     control: bool = True,
@@ -202,10 +202,14 @@ def probe_layers(
     chosen layers are held in memory.
 
     Args:
-        model: a model of transformers with one stack of layers, or posembed's `Transformer` or `LanguageModel`; trained
-            or not.
+        model: a model of transformers with one stack of layers, of text, images or sound, or posembed's `Transformer`
+            or `LanguageModel`; trained or not. Or a function from a batch to the hidden states of its layers, "batch
+            length d_model" each. Or, without ids, hidden states themselves: "texts length d_model", or a list of such,
+            one a layer.
         ids: texts of one length, without padding, at least four. Texts that overlap must not be on both sides: the
-            held-out ones are the last quarter, so give pieces in the order of the corpus.
+            held-out ones are the last quarter, so give pieces in the order of the corpus. Or what else the model or the
+            function reads in their place, one a row: embeddings, pixels, samples. A position is then a place in the
+            hidden states: 0 is the class token where a model of images has one.
         test_ids: other texts of that length to test on, at least two; all of `ids` are for fitting then.
         layers: which: 0 is what enters the first layer, n what leaves the n-th. All by default.
         steps: of Adam.
@@ -220,6 +224,7 @@ def probe_layers(
         ProbeInputError: ids that are no texts of one length, too few of them, words, positions or layers that the model
             does not have, or an option that cannot be meant.
         ProbeInputError: hidden states, or the loss of a probe, are NaN or infinite.
+        ProbeInputError: no hidden states, or layers whose states differ in length or width.
 
     Example:
         >>> import torch
@@ -233,11 +238,24 @@ def probe_layers(
         ...     print(causal, found.layers[1].median_mae < 0.9 * found.middle_guess)
         True True
         False False
+
+        Hidden states from elsewhere, here of one layer, or a function that makes them:
+
+        >>> states = torch.randn(80, 16, 8)
+        >>> states[..., 0] += torch.arange(16)
+        >>> print(probe_layers(states, steps=100, control=False).errors[0] < 1)
+        True
+        >>> print(probe_layers(lambda batch: [batch, batch**3], states, steps=100, control=False).errors[0] < 1)
+        True
     """
     if not isinstance(control, bool):
         raise ProbeInputError(f"control is {control!r}; it must be True or False")
     check_whole("steps", steps, ProbeInputError)
     checked_seed(seed)
+    if not callable(model):
+        if ids is not None or test_ids is not None:
+            raise ProbeInputError(f"{named(model)} is no model and no function; give one, or hidden states without ids")
+        model, ids = given_states(model)
     train, test = _parts(model, ids, test_ids)
     with torch_threads(1):  # what torch adds up must not depend on how many there are
         states = hidden_states(model, torch.cat([train, test]), layers)
@@ -246,16 +264,17 @@ def probe_layers(
             for layer, of_layer in states.items()
         }
         errors = tuple(probe.error(layer, control) for layer, probe in probes.items())
+    length, d_model = next(iter(states.values())).shape[1:]
     return LayerProbeResult(
         layers=errors,
-        random_guess=random_guess_error(train.shape[1]),
-        middle_guess=middle_guess_error(train.shape[1]),
+        random_guess=random_guess_error(length),
+        middle_guess=middle_guess_error(length),
         example_predictions=np.stack([probe.likeliest[0].numpy() for probe in probes.values()]),
-        source=type(model).__name__,
-        length=train.shape[1],
+        source=named(model),
+        length=length,
         n_train=len(train),
         n_test=len(test),
-        d_model=next(iter(states.values())).shape[2],
+        d_model=d_model,
         steps=steps,
         seed=seed,
     )
@@ -310,15 +329,14 @@ class _Probe:
         return fit_network(self.train, labels, self.length, self.steps, self.seed)
 
 
-def _parts(model: nn.Module, ids: Any, test_ids: Any) -> tuple[Tensor, Tensor]:
+def _parts(model: Any, ids: Any, test_ids: Any) -> tuple[Tensor, Tensor]:
     """The texts for fitting and those for testing."""
     if test_ids is None:
-        texts = checked_texts(model, ids, at_least=4)
+        texts = checked_inputs(model, ids, at_least=4)
         n_test = max(2, len(texts) // 4)
         return texts[:-n_test], texts[-n_test:]
-    train, test = checked_texts(model, ids, at_least=2), checked_texts(model, test_ids, at_least=2)
-    if train.shape[1] != test.shape[1]:
-        raise ProbeInputError(
-            f"texts of {train.shape[1]} tokens cannot be tested by texts of {test.shape[1]}; cut them to one length"
-        )
+    train, test = checked_inputs(model, ids, at_least=2), checked_inputs(model, test_ids, at_least=2)
+    if train.shape[1:] != test.shape[1:]:
+        sizes = [" x ".join(map(str, part.shape[1:])) for part in (train, test)]
+        raise ProbeInputError("texts of {} cannot be tested by texts of {}; cut them to one length".format(*sizes))
     return train, test

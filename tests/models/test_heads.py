@@ -48,6 +48,17 @@ def test_what_is_pooled():
     assert torch.allclose(first(IDS, attention_mask=BEHIND), first.classes(states[:, 0]), atol=1e-6)
 
 
+@torch.no_grad()
+@pytest.mark.parametrize("mask", [None, BEHIND])
+def test_every_head_takes_embeddings_in_place_of_ids(mask):
+    for head in (LanguageModel(ENCODER), MaskedLanguageModel(ENCODER), SequenceClassifier(ENCODER, 3)):
+        model = head.eval()
+        assert torch.equal(model(model.transformer.words(IDS), attention_mask=mask), model(IDS, attention_mask=mask))
+    spans = SpanPredictor(ENCODER).eval()
+    found = spans(spans.transformer.words(IDS), attention_mask=mask)
+    assert torch.equal(found.start, spans(IDS, attention_mask=mask).start)
+
+
 def test_a_body_is_shared_and_a_config_makes_one():
     body = Transformer(ENCODER)
     assert SequenceClassifier(body, 2).transformer is body
@@ -133,7 +144,7 @@ def a_model(**options):
             "the first token of a causal model sees nothing of the text; choose pooling='mean'",
         ),
         (
-            lambda: SequenceClassifier(ENCODER, 2)(IDS, attention_mask=torch.ones(2, 12, 12)),
+            lambda: SequenceClassifier(ENCODER, 2)(IDS, attention_mask=torch.ones(2, 12, 12).bool()),
             "attention_mask is (2, 12, 12); here it must mark padding, in the shape of the ids",
         ),
         (

@@ -4,7 +4,7 @@ import pytest
 import torch
 from refusals import refused
 
-from posembed import Transformer, TransformerConfig, scheme, schemes
+from posembed import PositionScheme, Transformer, TransformerConfig, scheme, schemes
 from posembed.errors import EncodingInputError, ModelInputError
 from posembed.models import KeyValueCache, positions_from_mask
 
@@ -39,6 +39,70 @@ def test_scaled_embeddings_start_with_entries_of_size_one():
     config = TransformerConfig(scheme="nopos", scale_embeddings=True, vocab_size=2000, d_model=64)
     embedded = Transformer(config).eval().embed(torch.arange(2000)[None], torch.arange(2000))
     assert abs(embedded.std() - 1) < 0.02
+
+
+@pytest.mark.parametrize("name", ["learned", "rope"])
+def test_positions_are_added_to_given_embeddings_as_to_words(name):
+    torch.manual_seed(0)
+    model = Transformer(TransformerConfig(scheme=name, n_token_types=2, **SIZES)).eval()
+    ids = torch.randint(VOCAB, (2, 9))
+    assert torch.equal(model(model.words(ids)), model(ids))
+    assert torch.equal(model(model.words(ids).double()), model(ids))  # a format that holds the other exactly
+    caches = [KeyValueCache() for _ in range(LAYERS)]
+    parts = torch.cat([model(model.words(part), caches=caches) for part in ids.split([4, 5], dim=1)], dim=1)
+    assert torch.allclose(parts, model(ids), atol=2e-5)
+
+
+def test_given_embeddings_are_not_scaled():
+    model = Transformer(TransformerConfig(scheme="nopos", scale_embeddings=True, **SIZES)).eval()
+    given = torch.randn(2, 9, WIDTH)
+    assert torch.equal(model.hidden_states(given)[0], given)
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("shape", [(2, 9, WIDTH + 1), (2, 0, WIDTH)])
+def test_embeddings_of_another_width_or_none_are_an_error(shape):
+    message = refused(ModelInputError, Transformer(TransformerConfig(**SIZES)), torch.zeros(shape))
+    assert message == f"embeddings are of shape {shape}; they must be (batch, seq, {WIDTH})"
+
+
+class OneMore(PositionScheme):
+    def bias(self, q, k, positions, key_positions, scale):
+        return None
+
+
+class OneLess(PositionScheme):
+    def bias_by_offset(self):
+        return None
+
+
+class NoMask(PositionScheme):
+    reads_mask = True
+
+    def bias(self, q, k, positions, key_positions):
+        return None
+
+
+class Drops(PositionScheme):
+    def add(self, x, positions):
+        return x[:, 1:]
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("own", "message"),
+    [
+        (OneMore(), "OneMore.bias: missing a required argument: 'scale'; it is given (q, k, positions, key_positions)"),
+        (scheme("nopos") + OneMore(), "OneMore.bias: missing a required argument: 'scale'"),
+        (OneLess(), "OneLess.bias_by_offset: too many positional arguments; it is given (offsets)"),
+        (NoMask(), "NoMask.bias: got an unexpected keyword argument 'visible'; it is given (q, k, positions, key_pos"),
+        (Drops(), f"Drops.add makes (2, 8, {WIDTH}) of (2, 9, {WIDTH}); it must keep the shape"),
+        (Drops, "scheme is the class Drops; give a scheme made of it"),
+    ],
+)
+def test_what_is_wrong_with_a_scheme_of_ones_own_is_named(own, message):
+    ids = torch.ones(2, 9, dtype=torch.long)
+    assert message in refused(EncodingInputError, lambda: Transformer(TransformerConfig(scheme=own, **SIZES))(ids))
 
 
 def test_the_weights_start_as_gpt2s():

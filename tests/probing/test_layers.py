@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refused
 from small_models import build
+from transformers import FunnelConfig, FunnelModel, Wav2Vec2Config, Wav2Vec2ForCTC, Wav2Vec2Model
 
 from posembed import Transformer, TransformerConfig
 from posembed.errors import ProbeInputError
@@ -226,7 +227,125 @@ def test_states_are_those_that_a_model_hands_out(kind):
         torch.testing.assert_close(states, wanted[layer], rtol=0, atol=1e-6)
 
 
+# What else has hidden states.
+
+SOUND = {
+    "hidden_size": 16,
+    "intermediate_size": 16,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "conv_dim": [8],
+    "conv_kernel": [4],
+    "conv_stride": [4],
+    "num_conv_pos_embeddings": 4,
+    "num_conv_pos_embedding_groups": 2,
+    "num_feat_extract_layers": 1,
+}
+
+
+def numbers(*shape):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(0))
+
+
+def test_hidden_states_themselves_and_a_function_come_out_as_their_model(result):
+    states = list(hidden_states(model(), texts(16)).values())
+    by_function = probe_layers(lambda batch: model().eval().hidden_states(batch), texts(16), **QUICK)
+    assert by_function.source == "<lambda>" and by_function.to_dict() == result.to_dict() | {"source": "<lambda>"}
+    for found in (probe_layers(states, **QUICK), probe_layers(tuple(states), **QUICK)):
+        assert found.to_dict() == result.to_dict() | {"source": "what was given"}
+    assert probe_layers(states, layers=[1], **QUICK).layers == result.layers[1:2]
+    one = probe_layers(states[1].requires_grad_(), **QUICK)
+    assert one.errors == result.errors[1:2] and one.layers[0].layer == 0
+
+
+def test_a_function_may_return_one_layer_and_read_what_it_likes():
+    seen = []
+    given_apart = {"test_ids": numbers(3, 5, 4)}
+    found = probe_layers(
+        lambda batch: seen.append(batch) or batch.bfloat16(), numbers(40, 5, 4), **given_apart, **QUICK
+    )
+    assert torch.equal(torch.cat(seen), torch.cat([numbers(40, 5, 4), numbers(3, 5, 4)]))
+    assert (found.n_train, found.n_test, found.length, found.d_model) == (40, 3, 5, 4)
+
+
+def test_a_module_of_ones_own_is_a_function_in_eval_mode():
+    made = torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.Dropout(0.9))
+    assert torch.equal(hidden_states(made, numbers(8, 5, 4))[0], made[0](numbers(8, 5, 4)).detach())
+    assert made.training and probe_layers(made, numbers(8, 5, 4), **QUICK).source == "Sequential"
+
+
+@pytest.mark.parametrize("format", [torch.float32, torch.float64])
+@pytest.mark.parametrize(
+    ("build_one", "name", "shape", "length"),
+    [
+        (lambda: build("vit"), "pixel_values", (3, 8, 8), 5),
+        (lambda: Wav2Vec2ForCTC(Wav2Vec2Config(**SOUND)).eval(), "input_values", (40,), 10),
+    ],
+)
+def test_models_of_images_and_sound_are_read(build_one, name, shape, length, format):
+    made, given = build_one(), numbers(8, *shape)
+    with torch.no_grad():
+        wanted = made(**{name: given}, output_hidden_states=True).hidden_states
+    for layer, states in hidden_states(made, given.to(format)).items():
+        torch.testing.assert_close(states, wanted[layer], rtol=0, atol=1e-6)
+    found = probe_layers(made, given.to(format), **QUICK)
+    assert found.length == length and len(found.layers) == len(wanted) == 2
+
+
+def test_our_own_model_is_probed_on_embeddings():
+    made = model("rope")
+    found = probe_layers(made, made.words(texts(16)).detach(), **QUICK)
+    assert found.to_dict() == probe_layers(made, texts(16), **QUICK).to_dict()
+
+
 # What is refused.
+
+NOTHING = "is no model, no function and no hidden states; give a tensor (texts, length, d_model), or a list of"
+NO_STATES = {
+    "no layers": (([],), f"list {NOTHING}"),
+    "a name": (("gpt2",), f"str {NOTHING}"),
+    "an array": ((np.zeros((8, 5, 4)),), f"ndarray {NOTHING}"),
+    "arrays": (([np.zeros((8, 5, 4))],), f"list {NOTHING}"),
+    "a number": ((torch.tensor(1.0),), "what was given: torch.float32 of () in place of a layer's states"),
+    "integers": ((texts(),), "what was given: torch.int64 of (40, 12) in place of a layer's states"),
+    "one position": ((numbers(8, 1, 4),), "they must be floats of shape (8, length, d_model), with a length of at"),
+    "other texts": (([numbers(8, 5, 4), numbers(9, 5, 4)],), "torch.float32 of (9, 5, 4) in place of"),
+    "three texts": ((numbers(3, 5, 4),), "torch.int64 of (3,); give a tensor with at least 4 along the first axis"),
+    "states and ids": ((numbers(8, 5, 4), texts()), "Tensor is no model and no function; give one, or hidden states"),
+    "no such layer": (([numbers(8, 5, 4)], None, [1]), "layers=[1], but what was given has layers 0"),
+    "other widths": (
+        ([numbers(8, 5, 4), numbers(8, 5, 3)],),
+        "states of what was given differ in length or width: (5, 4) in layer 0, (5, 3) in layer 1; choose",
+    ),
+    "no number": (([numbers(8, 5, 4), numbers(8, 5, 4).log()],), "hidden states of layer 1 are NaN or infinite"),
+    "nothing to read": ((lambda batch: batch,), "<lambda> reads a tensor, and was given NoneType; give a tensor"),
+    "a function of nothing": ((lambda batch: None, texts()), "<lambda> hands out no hidden states"),
+    "a function of one text": ((lambda batch: [numbers(1, 5, 4)], texts()), "floats of shape (32, length, d_model)"),
+    "a function of words": ((lambda batch: ["a"], texts()), "<lambda>: str in place of a layer's states"),
+    "ids of no sound": (
+        (Wav2Vec2Model(Wav2Vec2Config(**SOUND)), texts()),
+        "Wav2Vec2Model reads input_values, and was given torch.int64 of (40, 12); give floats with at least 4",
+    ),
+    "sound for two stacks": ((build("whisper"), numbers(8, 4, 12)), "WhisperModel has two stacks of layers"),
+}
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("name", NO_STATES)
+def test_what_are_no_hidden_states_is_refused(name):
+    (made, *rest), piece = NO_STATES[name]
+    ids, layers = (*rest, None, None)[:2]
+    assert piece in refused(ProbeInputError, probe_layers, made, ids, layers=layers, **QUICK)
+
+
+@pytest.mark.bad_input
+def test_a_stack_that_shortens_is_named_and_its_layers_of_one_length_are_probed():
+    sizes = {"vocab_size": 30, "block_sizes": [1, 1], "num_decoder_layers": 1, "d_model": 16, "n_head": 2, "d_head": 8}
+    made, ids = FunnelModel(FunnelConfig(**sizes, d_inner=16)).eval(), texts(8, 8, least=4, size=30)
+    message = refused(ProbeInputError, probe_layers, made, ids, **QUICK)
+    assert "states of FunnelModel differ in length or width: (8, 16) in layer" in message
+    assert probe_layers(made, ids, layers=[0, 1], **QUICK).length == 8
+
 
 BAD = {
     "a list": ({"ids": [[1, 2]]}, "ids are list"),
@@ -239,7 +358,7 @@ BAD = {
     "a negative word": ({"ids": texts() - VOCABULARY}, "must not be negative"),
     "a text too long": ({"ids": texts(8, LENGTH + 1)}, "length is 13, but position_scheme.weight has 12"),
     "one other text": ({"test_ids": texts(1)}, "1 texts of 12 tokens"),
-    "other lengths": ({"test_ids": texts(8, 5)}, "texts of 12 tokens cannot be tested by texts of 5"),
+    "other lengths": ({"test_ids": texts(8, 5)}, "texts of 12 cannot be tested by texts of 5"),
     "a layer too far": ({"layers": [3]}, "layers=[3], but Transformer has layers 0 (embeddings) to 2"),
     "a layer twice": ({"layers": [1, 1]}, "list some, each once"),
     "no layer": ({"layers": []}, "layers=[]"),
