@@ -13,9 +13,10 @@ import torch
 from jaxtyping import Int, Shaped
 from torch import Tensor, nn
 
-from .errors import EquivarianceInputError, NonDeterministicError
+from .errors import EquivarianceInputError, NonDeterministicError, PositionTableError
 from .evaluating import evaluating
-from .second_look import ComputedIn, in_float64, widened
+from .second_look import ComputedIn, in_float64, storages, widened
+from .tables import find_position_rows
 
 Verdict = Literal["equivariant", "invariant", "neither"]
 
@@ -58,7 +59,8 @@ class EquivarianceReport:
         counterexample: for "neither", the worst entry; otherwise None.
         token_by_token: whether it is equivariant because no output of a token depends on any other token. That is so of
             a linear layer, and of a model whose tokens lie along another axis than `seq_dim`.
-        remark: how an error between rounding and tolerance was decided, or that it was not; mostly empty.
+        remark: how an error between rounding and tolerance was decided, or that it was not; that the model's position
+            table takes no part. Mostly empty.
 
     Example:
         >>> import torch
@@ -103,8 +105,9 @@ def check_equivariance(
 
     An effect of the order below the tolerance looks like rounding, and rounding that a very deep or badly conditioned
     model amplifies beyond it looks like an effect. So where an error lies above the rounding of one operation and below
-    ten times the default tolerance, a module is copied and checked again in float64; `remark` says so, or why that was
-    not possible. Of other functions, give x in float64, and take large constants off the output.
+    ten times the default tolerance, a module or its bound method is copied and checked again in float64; `remark` says
+    so, or why that was not possible. Other functions cannot be copied: compute in float64, and take large constants off
+    the output.
 
     Args:
         fn: a function, a module, or a transformers model, which gets x as ``inputs_embeds`` when x is floating point
@@ -151,9 +154,12 @@ def check_equivariance(
     # Between the rounding of one operation and ten times the tolerance it may be either.
     rounding = next((torch.finfo(dtype).eps for dtype, t in TOLERANCES.items() if t == report.tolerance), math.inf)
     doubtful = rounding < report.max_error <= min(10 * report.tolerance, 0.1)
-    if tolerance is not None or worst is None or not doubtful or not isinstance(fn, nn.Module):
-        return report
-    return replace(report, **_second_look(fn, x, settings, report, worst))
+    if tolerance is None and worst is not None and doubtful:
+        report = replace(report, **_second_look(fn, x, settings, report, worst))
+    if report.verdict != "neither" and _table_unread(fn, x):
+        unread = "its position table takes no part when vectors are given; give ids"
+        report = replace(report, remark="; ".join(filter(None, (report.remark, unread))))
+    return report
 
 
 def _compared(
@@ -187,9 +193,12 @@ def _token_by_token(
     run: Callable[[Tensor], Tensor], x: Tensor, reference: Tensor, seq_dim: int, tolerance: float
 ) -> bool:
     """Whether a token's output stays as it was when all other tokens become copies of it; some eight are tried."""
+    # The same operations on the same numbers round alike in the same memory layout. So a few units of float32 are
+    # enough in narrow formats too, whose own would hide the attention of a small model.
+    tolerance = min(tolerance, 4 * torch.finfo(torch.float32).eps)
     n_tokens = x.shape[seq_dim]
     for place in range(0, n_tokens, -(-n_tokens // 8)):
-        alone = _numbers(run(x.narrow(seq_dim, place, 1).expand(x.shape)))
+        alone = _numbers(run(torch.empty_like(x).copy_(x.narrow(seq_dim, place, 1))))
         change = _distance(alone, reference).narrow(seq_dim, place, 1) if alone.shape == reference.shape else None
         # Not "above": a function that gives NaN for equal tokens depends on the others too.
         if change is None or not _largest(change) <= tolerance * _largest(reference):
@@ -198,14 +207,18 @@ def _token_by_token(
 
 
 def _second_look(
-    fn: nn.Module, x: Tensor, settings: tuple[int, Any, int, int], report: EquivarianceReport, worst: Counterexample
+    fn: Any, x: Tensor, settings: tuple[int, Any, int, int], report: EquivarianceReport, worst: Counterexample
 ) -> dict[str, Any]:
     """What changes in a report whose error may be rounding or a small effect, after a look at a copy in float64."""
-    wide, doubt = in_float64(fn), "that may be rounding or a small effect"
+    doubt, module = "that may be rounding or a small effect", _module_of(fn)
+    if module is None:
+        advice = f"{doubt}, and a function cannot be looked at again: give the module itself, or compute in float64"
+        return {} if report.tolerance == TOLERANCES[torch.float64] else {"remark": advice}
+    wide = in_float64(fn, module)
     if wide is None:
         return {"remark": f"{doubt}, and no copy in float64 could be made"}
     try:
-        with ComputedIn() as computed:
+        with ComputedIn(cast(nn.Module, _module_of(wide))) as computed:
             again, there = _compared(wide, widened(x), *settings, None)
     except (RuntimeError, MemoryError, ValueError, TypeError) as error:
         return {"remark": f"{doubt}, and a copy in float64 does not run ({str(error).splitlines()[0]})"}
@@ -216,6 +229,19 @@ def _second_look(
         seen = {"verdict": "neither", "counterexample": there, "token_by_token": False}
         return {**seen, "remark": "an effect and not rounding: in float64 the same entry is furthest off"}
     return {"remark": f"{doubt}, and parts of it do not compute in float64"}
+
+
+def _table_unread(fn: Any, x: Tensor) -> bool:
+    """Whether a transformers model that is given vectors has a position table and does not look at it."""
+    if _argument_name(fn, x) != "inputs_embeds":
+        return False
+    try:
+        table = find_position_rows(fn).rows
+    except PositionTableError:
+        return False
+    with evaluating(fn), ComputedIn(fn) as computed:
+        _called(fn, x.detach().clone())
+    return not storages(table) & computed.read
 
 
 class _Comparison:
@@ -416,10 +442,23 @@ def _runner(fn: Callable[..., Any], output: Any) -> Callable[[Tensor], Tensor]:
     def run(x: Tensor) -> Tensor:
         # Copies on both sides: fn may write into its input, or hand out the same buffer every time.
         given = x.detach().clone()
-        result = fn(**{name: given}) if (name := _argument_name(fn, given)) else fn(given)
-        return _pick(result, output).detach().clone()
+        return _pick(_called(fn, given), output).detach().clone()
 
     return run
+
+
+def _called(fn: Any, x: Tensor) -> Any:
+    name = _argument_name(fn, x)
+    if name is None:
+        return fn(x)
+    try:
+        return fn(**{name: x})
+    except (ValueError, TypeError, AttributeError) as error:
+        parameters = inspect.signature(fn.forward).parameters
+        if name != "inputs_embeds" or name in parameters or "input_ids" not in parameters:
+            raise
+        # It took the vectors among its further arguments, and did not use them.
+        raise EquivarianceInputError(f"{type(fn).__name__} takes no inputs_embeds; give ids") from error
 
 
 def _numbers(tensor: Tensor) -> Tensor:

@@ -10,9 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_models import IDS, build
 from torch import nn
+from transformers import DebertaV2Config, DebertaV2Model
 
 from posembed import check_equivariance, with_position_table
 from posembed.errors import EquivarianceInputError
+from posembed.second_look import ComputedIn
 
 D_MODEL = 16
 FLOATS = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
@@ -254,15 +256,15 @@ def test_the_real_encoder_in_every_precision(encoder, dtype):
         assert check_equivariance(model, ids).verdict == "neither"
 
 
-class WrongByAThousandth(nn.Module):
-    """Rounding that bfloat16 may well show and float32 may not, handed out in float32."""
+class SlightlyWrong(nn.Module):
+    """Less than one rounding of float16 and far more than float32 may show, handed out in float32."""
 
     def __init__(self, dtype):
         super().__init__()
         self.weight = nn.Parameter(torch.ones(D_MODEL, dtype=dtype))
 
     def forward(self, x):
-        x[:, 2] += 1e-3 * x.abs().max()
+        x[:, 2] += 5e-4 * x.abs().max()
         return x
 
 
@@ -277,7 +279,7 @@ class WrongByAThousandth(nn.Module):
     ids=str,
 )
 def test_the_tolerance_is_that_of_the_coarsest_format_on_the_way(weights, autocast, verdict):
-    method = WrongByAThousandth(weights).forward
+    method = SlightlyWrong(weights).forward
     with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
         assert check_equivariance(method, tokens(2, 5, D_MODEL)).verdict == verdict
 
@@ -309,11 +311,63 @@ X32 = tokens(2, 7, 16).float()
 def test_a_small_effect_is_told_from_rounding(kind):
     """Two millionths are less than float32 is trusted with, and real."""
     model = kind(2e-6).float()
-    assert check_equivariance(model.forward, X32).verdict == "equivariant"
-    report = check_equivariance(model, X32)
-    assert (report.verdict, report.counterexample.index[1]) == ("neither", 2)
-    assert "in float64" in report.remark and report.remark in str(report)
+    for fn in (model, model.forward):
+        report = check_equivariance(fn, X32)
+        assert (report.verdict, report.counterexample.index[1]) == ("neither", 2)
+        assert "in float64" in report.remark and report.remark in str(report)
     assert model.weight.dtype == torch.float32
+
+
+def test_what_is_no_module_is_told_that_it_was_not_looked_at_again():
+    model = Shifted(2e-6).float()
+    assert "give the module itself, or compute in float64" in check_equivariance(lambda x: model(x), X32).remark
+    wide = Shifted(2e-14).double()
+    assert check_equivariance(lambda x: wide(x), X32.double()).remark == ""
+
+
+def disentangled(seed, **changes):
+    """A DeBERTa whose only positions are those of its attention."""
+    sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4, "intermediate_size": 64}
+    relative = {"relative_attention": True, "pos_att_type": ["p2c", "c2p"], "position_buckets": 16}
+    config = DebertaV2Config(vocab_size=100, position_biased_input=False, **sizes | relative | changes)
+    return seeded(lambda: DebertaV2Model(config), seed).eval()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_mask_in_float32_keeps_no_model_from_being_decided(seed):
+    """Freshly initialised, the positions move the output by millionths, and the mask of ones stays in float32."""
+    ids = torch.arange(7, 31).reshape(2, 12)
+    for fn in (model := disentangled(seed), model.forward):
+        report = check_equivariance(fn, ids, n_permutations=2)
+        assert (report.verdict, report.remark) == ("neither", "decided in float64")
+    report = check_equivariance(disentangled(seed, relative_attention=False, pos_att_type=None), ids, n_permutations=2)
+    assert report.verdict == "equivariant" and "may be" not in report.remark
+
+
+class Buffered(nn.Module):
+    """Hands its input through memory that was constant before."""
+
+    def forward(self, x):
+        mask = torch.ones(x.shape)
+        mask[:, 1:].copy_(x[:, 1:])
+        return mask[..., :2] * x[..., :2]
+
+
+@pytest.mark.parametrize(
+    ("module", "formats"),
+    [
+        (lambda: Buffered(), {torch.float32, torch.float64}),
+        (lambda: nn.Linear(16, 2).double(), {torch.float64}),
+        (lambda: Shifted(0.0).double(), {torch.float64}),
+        (lambda: PartsInFloat32(0.0).double(), {torch.float32, torch.float64}),
+    ],
+    ids=["written into", "linear", "attention", "parts"],
+)
+def test_only_what_depends_on_the_input_counts_as_computed(module, formats):
+    made = module()
+    with ComputedIn(made) as computed:
+        made(X32.double())
+    assert computed.formats == formats
 
 
 def test_rounding_beyond_the_tolerance_is_told_from_an_effect():
@@ -358,6 +412,20 @@ def test_only_what_no_other_token_reaches_is_token_by_token(fn, alone, n_tokens)
     assert check_equivariance(fn, tokens(2, n_tokens, 4)).token_by_token == alone
 
 
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_token_by_token_is_said_in_every_format_only_where_it_is_true(dtype):
+    """The attention of a small fresh model moves its outputs by less than one rounding of the narrow formats."""
+    model = build("bert").to(dtype)
+    ids = torch.arange(7, 19)[None]
+    with with_position_table(model, "zeroed"):
+        for fn in (model, lambda ids: model(ids)):
+            assert not check_equivariance(fn, ids).token_by_token
+    alone = seeded(lambda: nn.Sequential(nn.Linear(D_MODEL, 32), nn.GELU(), nn.LayerNorm(32), nn.Linear(32, 8)))
+    assert check_equivariance(alone.to(dtype), tokens(3, 11, D_MODEL, dtype=dtype)).token_by_token
+    # The same where the tokens do not lie in memory in their order.
+    assert check_equivariance(alone, tokens(11, 3, D_MODEL, dtype=dtype).transpose(0, 1)).token_by_token
+
+
 @pytest.mark.parametrize("seq_dim", [0, 1])
 def test_numbers_with_two_axes_ask_which_holds_the_tokens(seq_dim):
     x = tokens(6, 4)
@@ -382,6 +450,17 @@ def test_models_of_transformers(kind, given):
         # A causal mask tells the order even to a model without positions.
         wanted = "neither" if kind.startswith("gpt2") else "equivariant"
         assert check_equivariance(model, x).verdict == wanted
+
+
+def test_vectors_that_pass_by_the_position_table():
+    model = build("esm")
+    words, unread = model.get_input_embeddings()(IDS).detach(), "takes no part when vectors are given; give ids"
+    assert unread in str(check_equivariance(model, words))
+    assert check_equivariance(model, IDS).verdict == "neither"
+    # A table of zeros is read all the same.
+    bert = build("bert")
+    with with_position_table(bert, "zeroed"):
+        assert unread not in check_equivariance(bert, words).remark
 
 
 def moved(fn, seq_dim):

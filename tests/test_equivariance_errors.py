@@ -8,12 +8,14 @@ import torch.nn.functional as F
 from refusals import refused
 from small_models import build
 from torch import nn
+from transformers import SiglipTextConfig, SiglipTextModel
 
 from posembed import check_equivariance
 from posembed.errors import EquivarianceInputError
 
 pytestmark = pytest.mark.bad_input
 X = torch.randn(2, 5, 8, generator=torch.Generator().manual_seed(0))
+SIGLIP = SiglipTextConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8, vocab_size=9)
 IDS = torch.tensor([[3, 1, 4, 1, 5], [9, 2, 6, 5, 3]])
 
 
@@ -62,6 +64,8 @@ BAD = {
     "scores of channels-first x": Bad(["axis 2", "(2, 5)"], X.mT, lambda x: x.sum(1), {"seq_dim": 2}),
     "an image model": Bad(["ViTModel takes no inputs_embeds"], torch.rand(1, 3, 8, 8), build("vit")),
     "a sound model": Bad(["WhisperEncoder takes no input_ids"], IDS, build("whisper").encoder),
+    "a text tower given vectors": Bad(["CLIPTextModel takes no inputs_embeds; give ids"], X, build("clip").text_model),
+    "SigLIP's text tower": Bad(["SiglipTextModel takes no inputs_embeds; give ids"], X, SiglipTextModel(SIGLIP)),
     "an encoder-decoder": Bad(["T5Model reads two sequences", "get_encoder()"], IDS, build("t5")),
     "another encoder-decoder": Bad(["BartModel reads two sequences"], X, build("bart")),
     "torch's encoder-decoder": Bad(["Transformer needs src, tgt", "stay"], X, nn.Transformer(8, 2, 1, 1, 8)),

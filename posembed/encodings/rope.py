@@ -29,8 +29,9 @@ class RoPE(PositionScheme):
     Args:
         d_head: the width of a head.
         base: without a scaling the longest wavelength is 2 pi base^(1 - 2 / width), of the width that turns on an axis.
-        layout: which columns form pair i. "half": i and i + width / 2, as in Llama and GPT-NeoX; "interleaved": 2i and
-            2i + 1, as in the paper and GPT-J. `convert_rope_layout` carries weights from one to the other.
+        layout: which columns form pair i. "half": i and i + width / 2, as in GPT-NeoX and transformers' Llama;
+            "interleaved": 2i and 2i + 1, as in the paper, GPT-J and Llama as Meta released it. `convert_rope_layout`
+            carries weights from one to the other.
         fraction: the share of the columns that turn, the first ones (partial rotary, as in GPT-NeoX and Phi).
         axes: for positions on several axes, how many columns each axis gets; positions then are "... seq axes". The
             pairs of the first axis come first.
