@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from ..encodings import PositionScheme
-from ..errors import CheckpointError, ModelInputError
+from ..errors import CheckpointError, CheckpointNotFoundError, ModelInputError
+from ..tables.hub import why_unreachable
 from .in_transformers import SchemeInModel, scheme_for, use_scheme
 from .transformers_families import ENTRY, NAME, anatomy
 
@@ -32,7 +35,7 @@ def load_with_scheme(
     Raises:
         ModelInputError: a model without a scheme, or with another one; one that has to be given and is not.
         CheckpointError: weights of the scheme that are missing, or those of another one.
-        OSError: no such folder, or a hub that cannot be reached, in the words of transformers.
+        CheckpointNotFoundError: no such folder, or one without a model; a hub that has none or cannot be reached.
 
     Example:
         >>> from tempfile import mkdtemp
@@ -47,8 +50,14 @@ def load_with_scheme(
     """
     import transformers
 
+    # The hub's client tries for half a minute where nobody answers; what was downloaded before is read all the same.
+    here = os.path.exists(source) or more.get("local_files_only")  # noqa: PTH110  (Path.exists raises at long names)
+    unreachable = None if here else why_unreachable()
+    if unreachable:
+        more["local_files_only"] = True
     where = {name: more[name] for name in ("revision", "cache_dir", "token", "local_files_only") if name in more}
-    config = transformers.AutoConfig.from_pretrained(source, **where)
+    with _in_one_line(source, unreachable, OSError, ValueError):
+        config = transformers.AutoConfig.from_pretrained(source, **where)
     said = getattr(config, ENTRY, None)
     if config._attn_implementation != NAME or not isinstance(said, Mapping):
         raise ModelInputError(f"{source} was saved without a scheme; load it with from_pretrained, then use_scheme")
@@ -58,7 +67,8 @@ def load_with_scheme(
         raise ModelInputError(f"kind is {kind!r}; give the class of a model, such as kind=GPT2LMHeadModel")
     loads = _with_room(kind, scheme, options).from_pretrained
     how = more | {"output_loading_info": True, "attn_implementation": "eager", "ignore_mismatched_sizes": True}
-    model, found = loads(source, **how)
+    with _in_one_line(source, unreachable, OSError):
+        model, found = loads(source, **how)
     others = [name for name, *_ in found["mismatched_keys"] if not more.get("ignore_mismatched_sizes") or _ours(name)]
     others += filter(_ours, (*found["missing_keys"], *found["unexpected_keys"]))
     if others:
@@ -72,6 +82,16 @@ def load_with_scheme(
     installed = use_scheme(model, scheme, options=options)
     installed.scheme.load_state_dict(weights)
     return installed
+
+
+@contextmanager
+def _in_one_line(source: Any, unreachable: str | None, *kinds: type[Exception]) -> Iterator[None]:
+    """Say in one line what transformers says in several when it finds no model."""
+    try:
+        yield
+    except kinds as error:
+        reason = f"the hub cannot be asked ({unreachable})" if unreachable else (str(error).splitlines() or ["?"])[0]
+        raise CheckpointNotFoundError(f"{source} cannot be loaded: {reason}; check the folder or the name") from error
 
 
 def _ours(name: str) -> bool:

@@ -144,7 +144,7 @@ def _of_safetensors(file: File) -> dict[str, Entry]:
     header.pop("__metadata__", None)
     for name, claims in header.items():
         shape, (begin, end) = tuple(map(operator.index, claims["shape"])), map(operator.index, claims["data_offsets"])
-        if not re.fullmatch("[A-Z][A-Z0-9_]{0,20}", kind := claims["dtype"]):
+        if not re.fullmatch("[A-Z][A-Z0-9_]{0,20}", str(kind := claims["dtype"])):
             raise ValueError(f"it has the dtype {kind!r:.50}; those of safetensors are F32, F16, BF16 and the like")
         places.append((begin, end))
 
@@ -173,6 +173,10 @@ def _of_zip(file: File) -> dict[str, Entry]:
     names = archive.namelist()
     if len(names) > len(set(names)):
         raise ValueError("two of its records have one name")
+    if names[0].endswith(".npy"):
+        raise CheckpointError(
+            f"{file.name} is a zip of arrays (.npz); save the one that is the table as .npy: numpy.save"
+        )
     folder = names[0].partition("/")[0]
     if f"{folder}/byteorder" in names and _record(archive, file, f"{folder}/byteorder", 99) != b"little":
         raise CheckpointError(f"{file.name} was written on a big-endian machine; save it again on one like this")

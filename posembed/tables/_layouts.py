@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from collections.abc import Mapping
 from itertools import islice
 from typing import Any
@@ -197,9 +198,16 @@ def _listed(entries: list[Entry]) -> str:
 
 
 def _first(tensors: Tensors) -> str:
-    """The first tensors, and how many more there are."""
+    """The first tensors, and how many more there are: matrices, which may be tables, before all else."""
+
+    def rank(name: str) -> int:
+        # Of shards that are not open the name has to tell.
+        entry = tensors.seen.get(name)
+        axes = len(entry.matrix) if entry else 1 if re.search(r"bias|norm|ln_", name) else 2
+        return {2: 0, 1: 2, 0: 2}.get(axes, 1)
+
     more = len(tensors.names) - MOST_LISTED
-    shown = ", ".join(_shown(tensors[name]) for name in islice(tensors.names, MOST_LISTED))
+    shown = ", ".join(_shown(tensors[name]) for name in sorted(tensors.names, key=rank)[:MOST_LISTED])
     return (shown or "none") + (f" and {more} more" if more > 0 else "")
 
 

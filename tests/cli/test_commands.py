@@ -1,11 +1,14 @@
 """What ``table``, ``probe`` and ``properties`` print, for people and for programs, is what the package computes."""
 
 import math
+from contextlib import contextmanager
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
 
+from posembed import sinusoidal
 from posembed.cli.output import BLOCKS, bars, facts, listed, show, strip
 from posembed.probing import description_length, probe_table, spectrum
 from posembed.similarity import properties
@@ -48,6 +51,35 @@ def test_table_for_people(checkpoints, call, waves):
     for title, letter in (("norm of each row, from 0", "▁"), ("cosine of each row", "?")):
         (place,) = [number for number, line in enumerate(lines) if line.startswith(title)]
         assert lines[place + 1] == "█" * 40 + letter + "█" * 23
+
+
+def test_of_a_long_table_it_is_said_what_was_compared(tmp_path, call, data, monkeypatch):
+    monkeypatch.setattr("posembed.tables.table.ALL_COMPARED", 50)
+    monkeypatch.setattr("posembed.cli.tables.MOST_ROWS", 40)
+    monkeypatch.setattr("posembed.cli.tables.strip", lambda *_: during.append(asked[-1]) or "")
+    monkeypatch.setattr("posembed.cli.tables.progress", noted := Noted())
+    asked, during = noted.told, []
+    np.save(tmp_path / "long.npy", sinusoidal(64, 32).numpy())
+    found, which = data("table", tmp_path / "long.npy"), "each with the 8 on either side and 1,024 drawn at random"
+    assert (found["sampled"], found["spectrum"]["rows"]) == (which, 40)
+    flat = " ".join(call("table", tmp_path / "long.npy", columns=200)[1].split())
+    for part in (f"rows compared {which}", "spectrum of the first 40 rows", "with its nearest of these, from 0 to 1"):
+        assert part in flat, part
+    # All of the work is done while something is shown of it.
+    assert during == [f"comparing the rows, {which}"] * 2
+
+
+class Noted:
+    """In the place of `progress`: what was told, and at last that nothing is told any more."""
+
+    def __init__(self):
+        self.told = []
+
+    @contextmanager
+    def __call__(self, doing):
+        self.told.append(doing)
+        yield self.told.append
+        self.told.append("over")
 
 
 def test_probe_in_json(checkpoints, data, waves):

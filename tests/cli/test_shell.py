@@ -91,6 +91,15 @@ def test_an_error_is_one_line(checkpoints, call, command, source):
 
 
 @pytest.mark.parametrize(
+    ("rows", "said"),
+    [("3:1", "--rows 3:1 holds no rows; "), ("99:", "--rows 99: holds no rows; "), (":99", "--rows 0:99 goes beyond")],
+)
+def test_rows_are_called_as_they_were_given(checkpoints, call, rows, said):
+    code, printed, complained = call("probe", "waves", "--rows", rows)
+    assert (code, printed) == (1, "") and complained.startswith(f"posembed: {said}")
+
+
+@pytest.mark.parametrize(
     ("raised", "code", "said"),
     [
         (CheckpointNotFoundError("the hub\nis away"), 1, "the hub is away"),

@@ -12,8 +12,8 @@ from safetensors.torch import load_file, save_file
 
 from posembed import schemes
 from posembed.encodings import RoPE
-from posembed.errors import CheckpointError, ModelInputError
-from posembed.models import load_with_scheme, use_scheme
+from posembed.errors import CheckpointError, CheckpointNotFoundError, ModelInputError
+from posembed.models import load_with_scheme, transformers_saved, use_scheme
 
 
 @pytest.fixture(autouse=True)
@@ -80,6 +80,23 @@ def test_transformers_alone_does_not_make_a_model_with_its_former_positions(tmp_
     model = transformers.GPT2LMHeadModel.from_pretrained(tmp_path)
     said = "the model was saved with a scheme; load it with posembed.models.load_with_scheme"
     assert refused(ModelInputError, model, tokens()) == said
+
+
+@pytest.mark.bad_input
+def test_what_is_not_there_is_said_in_one_line_and_a_hub_that_is_away_not_waited_for(tmp_path, monkeypatch):
+    real, asked = transformers.AutoConfig.from_pretrained, []
+    monkeypatch.setattr(transformers.AutoConfig, "from_pretrained", lambda *a, **o: asked.append(o) or real(*a, **o))
+    monkeypatch.setattr(transformers_saved, "why_unreachable", lambda: "https://huggingface.co: nobody answers")
+    assert refused(CheckpointNotFoundError, load_with_scheme, "owner/nosuch") == (
+        "owner/nosuch cannot be loaded: the hub cannot be asked (https://huggingface.co: nobody answers); "
+        "check the folder or the name"
+    )
+    assert asked == [{"local_files_only": True}]
+    monkeypatch.setattr(transformers_saved, "why_unreachable", lambda: pytest.fail("there is a folder"))
+    assert f"{tmp_path} cannot be loaded: " in refused(CheckpointNotFoundError, load_with_scheme, tmp_path)
+    saved(tmp_path, "gpt2", "t5")
+    (tmp_path / "model.safetensors").unlink()
+    assert f"{tmp_path} cannot be loaded: " in refused(CheckpointNotFoundError, load_with_scheme, tmp_path)
 
 
 def retold(folder, change):

@@ -143,6 +143,23 @@ def test_a_pipe_in_the_cache_is_not_waited_for(hub, monkeypatch):
     assert len(hub.kept()) == 2  # in the place of the pipes
 
 
+@pytest.mark.parametrize("mirror", [False, True])
+def test_a_pipe_in_the_cache_of_the_hubs_client_is_refused(serve, monkeypatch, mirror):
+    hub = serve(as_hub=not mirror)
+    if mirror:
+        ask(hub.server, monkeypatch, mirror=True)
+    hub.load(download=True)
+    kept = hub.cache.parent
+    for pattern in (f"snapshots/{COMMIT}/model.safetensors", "refs/main"):
+        (path,) = kept.glob(f"**/{pattern}")
+        path.unlink()
+        os.mkfifo(path)
+        said = refused(CheckpointNotFoundError, load_table, REPO, download=True)
+        assert said == f"{path} is no regular file; remove it and try again"
+        path.unlink()
+        hub.load(download=True)
+
+
 def test_a_table_under_the_name_of_another_is_not_taken(hub):
     hub.load()
     first, second = hub.kept()

