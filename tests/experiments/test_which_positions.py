@@ -187,7 +187,7 @@ def test_a_correlation_is_over_schemes():
     # Two of the 24 orders of four schemes are as extreme.
     assert r == pytest.approx(-1) and p == pytest.approx(2 / 24)
     for others in ({0: 1.0}, dict.fromkeys(schemes, 1.0)):
-        assert refused(RunError, correlation, schemes, others).startswith("a correlation needs the same three schemes")
+        assert refused(RunError, correlation, schemes, others).startswith("a correlation needs the same 3 to 9 schemes")
 
 
 def test_every_planned_run_is_there():
