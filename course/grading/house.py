@@ -19,7 +19,7 @@ from wire import decode, encode, write
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 IMAGE = "posembed-grading"
-# What one submission may use at most; a cell or a call, a quarter of its time.
+# What one submission may use at most; a cell half of its time, a call a quarter.
 SECONDS = 240
 MEMORY, DISK, PROCESSES, ANSWER = 4 * 2**30, 2**28, 64, 2**26
 # What a process may ask for, in the sandbox and outside; a library asks for more than it uses.
@@ -80,6 +80,8 @@ def _bubblewrap():
     for path in ("/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime"):
         command += ["--ro-bind-try", path, path]
     command += ["--proc", "/proc", "--dev", "/dev", "--size", str(DISK), "--tmpfs", "/desk", "--chdir", "/desk"]
+    # Both are in memory too, and have no bound of their own.
+    command += ["--remount-ro", "/dev", "--remount-ro", "/"]
     return [str(word) for word in command]
 
 
@@ -114,7 +116,8 @@ class House:
         if not self.process.stdout.readline(ANSWER):
             raise GraderError(f"the sandbox cannot be started: {self.process.stderr.read().decode().strip()[-300:]}")
         threading.Thread(target=self._watch, daemon=True).start()
-        told = self.ask({"cells": cells, "seconds": max(1, seconds // 2), "addresses": ADDRESSES}).get("errors", [])
+        limits = {"cell": max(1, seconds // 2), "call": max(1, seconds // 4), "addresses": ADDRESSES}
+        told = self.ask({"cells": cells, "limits": limits}).get("errors", [])
         self.errors = [f"cell {number}: {error}" for number, error in told]
 
     def __enter__(self):
@@ -142,13 +145,16 @@ class House:
             write(self.process.stdin, message | {"number": self.n_asked})
             line = self.process.stdout.readline(ANSWER)
             if line.endswith(b"\n"):
-                return _answer(line, self.n_asked)
+                if (answer := _answer(line, self.n_asked)) is not None:
+                    return answer
+                self.end("it wrote something where the grader reads its answers")
             self.end(f"gave back more than {ANSWER // 2**20} MB" if line else "")
         except BrokenPipeError:
             pass
         time.sleep(2 * LOOK)  # the watch says why, where it was it
         self.process.wait()
-        raise EndedError(self.why or "the notebook ended its own process")
+        self.why = self.why or "the notebook ended its own process"
+        raise EndedError(self.why)
 
     def _watch(self):
         start = time.monotonic()
@@ -164,14 +170,12 @@ class House:
 
 
 def _answer(line, number):
-    """What the sandbox answered to the question with this number; a submission may have written anything."""
+    """What the sandbox answered to the question with this number; None for whatever else a submission has written."""
     try:
         answer = json.loads(line)
     except (ValueError, RecursionError):
         answer = None
-    if not isinstance(answer, dict) or answer.get("number") != number:
-        raise EndedError("it wrote something where the grader reads its answers")
-    return answer
+    return answer if isinstance(answer, dict) and answer.get("number") == number else None
 
 
 def _family(process):
@@ -196,12 +200,22 @@ class Names(dict):
     def __init__(self, house, tests):
         super().__init__(__folder__=str(tests))
         self.house = house
+        self.too_slow = {}
 
     def get(self, name, default=None):
         """The value of a name of the submission; otter asks so for what a test names."""
         if name in self:
             return self[name]
-        return self._value(self.house.ask({"get": name}), name)
+        return self._ask({"get": name}, name)
+
+    def _ask(self, request, name):
+        # What took too long once is not asked again: it would take the time of the other questions.
+        if name in self.too_slow:
+            raise StudentError(self.too_slow[name])
+        answer = self.house.ask(request)
+        if answer.get("too slow"):
+            self.too_slow[name] = f"`{name}` {str(answer.get('error'))[:1000]}"
+        return self._value(answer, name)
 
     def _value(self, answer, name):
         if "error" in answer:
@@ -214,7 +228,7 @@ class Names(dict):
     def _function(self, name, _source):
         def call(*args, **kwargs):
             request = {"call": name, "args": encode(args), "kwargs": encode(kwargs)}
-            return self._value(self.house.ask(request), name)
+            return self._ask(request, name)
 
         call.remote, call.__name__ = name, str(name)
         return call

@@ -32,14 +32,13 @@ def main():
     write(answers, {"ready": True})
     submission = json.loads(asked.readline())
     # What is used by all is watched from outside.
-    resource.setrlimit(resource.RLIMIT_AS, (submission["addresses"],) * 2)
-    errors = [
-        [number, error] for number, cell in submission["cells"] if (error := run(shell, cell, submission["seconds"]))
-    ]
+    limits = submission["limits"]
+    resource.setrlimit(resource.RLIMIT_AS, (limits["addresses"],) * 2)
+    errors = [[number, error] for number, cell in submission["cells"] if (error := run(shell, cell, limits["cell"]))]
     write(answers, {"errors": errors, "number": submission["number"]})
     for line in asked:
         request = json.loads(line)
-        write(answers, answer(shell.user_ns, request, submission["seconds"]) | {"number": request["number"]})
+        write(answers, answer(shell.user_ns, request, limits["call"]) | {"number": request["number"]})
 
 
 def stop(*_):
@@ -93,7 +92,7 @@ def answer(names, request, seconds):
         arguments, options = (decode(request[key], lambda *f: given(names, *f)) for key in ("args", "kwargs"))
         return {"value": named(names[request["call"]](*arguments, **options), None)}
     except BaseException as error:
-        return {"error": said(error, seconds)}
+        return {"error": said(error, seconds), "too slow": isinstance(error, TooLongError)}
     finally:
         signal.alarm(0)
 

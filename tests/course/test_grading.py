@@ -30,6 +30,20 @@ HOSTILE = {
     "forks": ("import os, time\nfor _ in range(7): os.fork()\ntime.sleep(9)", MOST, "cell 2: PermissionError"),
     "fills the disk": ("open('full', 'wb').write(bytes(2**29))", MOST, "No space left on device"),
     "takes memory": ("x = b'x' * 2**35", MOST, "cell 2: MemoryError"),
+    "fills memory that is no process's": (
+        """
+import ctypes, os
+libc, refused = ctypes.CDLL(None, use_errno=True), []
+for path in ("/full", "/dev/full2", "/dev/shm/full"):
+    try: open(path, "wb")
+    except OSError as error: refused.append(error.errno)
+for done in (libc.memfd_create(b"full", 0), libc.shmget(0, 4096, 0o1600), libc.unshare(2**28)):
+    if done < 0: refused.append(ctypes.get_errno())
+raise OSError(refused)
+""",
+        MOST,
+        "cell 2: OSError: [30, 30, 30, 1, 1, 1]",
+    ),
     "deletes": (
         "import shutil; shutil.rmtree('{folder}', ignore_errors=True); shutil.rmtree('/usr')",
         MOST,
@@ -236,6 +250,66 @@ def test_an_answer_that_a_test_does_not_survive_costs_its_own_row_alone(tmp_path
         "right": ("1", ""),
         "wrong": ("0", ""),
     }
+
+
+TWO_QUESTIONS = {
+    "q1": """
+from otter.test_files import test_case
+
+name, points = "q1", 3
+
+@test_case(points=1)
+def test_one(f):
+    assert f(1) == 1
+
+@test_case(points=1)
+def test_two(f):
+    assert f(2) == 2
+
+@test_case(points=1)
+def test_three(f):
+    assert f(3) == 3
+""",
+    "q2": """
+from otter.test_files import test_case
+
+name, points = "q2", 1
+
+@test_case(points=1)
+def test_x(x):
+    assert x == "right"
+""",
+}
+# Of `f`; the points that are left, and what the row says.
+ANSWERS = {
+    "right": ("f = lambda n: n", "4", ""),
+    "loops": ("def f(n):\n    while True: pass", "1", ""),
+    "a huge number": ("f = 10**5000", "1", ""),
+    "exits": ("import os\ndef f(n): os._exit(0)", "0", "the notebook ended its own process"),
+    "writes": (
+        "import json\ndef f(n): json.dumps = lambda *_: '[]'",
+        "0",
+        "it wrote something where the grader reads its answers",
+    ),
+}
+
+
+@pytest.mark.slow
+def test_an_answer_that_fails_leaves_the_others_their_points_or_says_why_not(tmp_path, fresh_environment):
+    (tmp_path / "graders" / "two" / "tests").mkdir(parents=True)
+    for name, test in TWO_QUESTIONS.items():
+        (tmp_path / "graders" / "two" / "tests" / f"{name}.py").write_text(test)
+    questions = [{"name": "q1", "points": 3, "manual": False}, {"name": "q2", "points": 1, "manual": False}]
+    about = {"title": "Two", "course": "c", "questions": questions}
+    (tmp_path / "graders" / "two" / "assignment.json").write_text(json.dumps(about))
+    notebook = {"cells": [], "metadata": {"posembed": {"assignment": "two", "course": "c"}}, "nbformat": 4}
+    for name, (cell, _, _) in ANSWERS.items():
+        write(tmp_path / "submissions", name, notebook, f"x = 'right'\n{cell}")
+    options = [tmp_path / "graders", tmp_path / "out", "--unsafe", "--seconds", "80"]
+    done = grade(tmp_path / "submissions", *options, environment=fresh_environment)
+    assert done.returncode == 0, done.stderr
+    found = {row["student"]: (row["score"], row["reason"]) for row in rows_of(tmp_path / "out")}
+    assert found == {name: (points, reason) for name, (_, points, reason) in ANSWERS.items()}
 
 
 @pytest.mark.bad_input
