@@ -111,11 +111,8 @@ def grade(student, path, file, course, wanted, kind, seconds):
             raise ValueError(f"it is {of}, not of {wanted!r}")
         if made_for != assignment_of(wanted, course)["course"]:
             raise ValueError("it was made for another course: its seed is not this one's")
-        # For the tests themselves, which an answer may keep busy; the sandbox has its own watch.
-        signal.signal(signal.SIGALRM, _too_long)
-        signal.alarm(2 * seconds)
         with house.House(kind, cells, seconds) as inside:
-            _test(given, inside, course / wanted / "tests")
+            _test(given, inside, course / wanted / "tests", seconds)
             more = f" (and {len(inside.errors) - 1} more)" if len(inside.errors) > 1 else ""
             given.reason = inside.why or "".join(inside.errors[:1])[:300] + more
     except house.GraderError:
@@ -138,8 +135,12 @@ def _too_long(*_):
     raise TestsTooLongError
 
 
-def _test(given, inside, tests):
+def _test(given, inside, tests, seconds):
     from otter.test_files.exception_test import ExceptionTestFile
+
+    # For the tests themselves, which an answer may keep busy; the sandbox has its own watch.
+    signal.signal(signal.SIGALRM, _too_long)
+    signal.alarm(2 * seconds)
 
     names = house.Names(inside, tests)
     for path in sorted(tests.glob("*.py")):
