@@ -98,7 +98,7 @@ def _bias(
         offsets = torch.arange(first, first + mask.n_queries + mask.n_keys - 1, device=q.device)
         diagonals = scheme.bias_by_offset(offsets)
         if diagonals is not None:
-            check_bias(diagonals, q, len(offsets))
+            check_bias(scheme, diagonals, q, len(offsets))
             return DiagonalBias(diagonals.expand(-1, len(offsets)).to(compute_dtype(q)), mask)
     return SchemeBias(scheme, q, k, positions, key_positions, mask)
 

@@ -237,9 +237,12 @@ def test_one_number_may_stand_for_several(heads, queries, keys):
         ({"key_positions": torch.arange(7)}, "key_positions have shape (7,)"),
         (
             {"scheme": made("alibi", True, n_heads=3, dtype=torch.float32)},
-            "bias of shape (3, 9), but here it must be (4, 9)",
+            "ALiBi gave a bias of shape (3, 9), but here it must be (4, 9): heads, offsets",
         ),
-        ({"scheme": Given((5, 5))}, "bias of shape (5, 5), but here it must be (4, 5, 5): so many heads first"),
+        (
+            {"scheme": Given((5, 5))},
+            "Given gave a bias of shape (5, 5), but here it must be (4, 5, 5): heads, queries, keys",
+        ),
         ({"scheme": Given((4, 5, 4))}, "bias of shape (4, 5, 4), but"),
         ({"scheme": Given((3, 4, 5, 5))}, "bias of shape (3, 4, 5, 5), but"),
         ({"scheme": Given((1, 2, 4, 5, 5))}, "bias of shape (1, 2, 4, 5, 5), but"),
