@@ -54,7 +54,7 @@ def attend(
 
     Raises:
         ModelInputError: shapes, heads, masks or a bias that do not fit together.
-        EncodingInputError: positions that are missing, of a wrong dtype or shape.
+        EncodingInputError: what is no scheme; positions that are missing, of a wrong dtype or shape.
 
     Example:
         >>> import torch
@@ -71,6 +71,9 @@ def attend(
     _check_shapes(q, k, v, dropout)
     mask = AttentionMask(q.shape[2], k.shape[2], causal=causal, given=attention_mask, device=q.device)
     _check_mask(mask, q)
+    if scheme is not None and not isinstance(scheme, PositionScheme):
+        made = f"posembed.scheme('alibi', n_heads={q.shape[1]})"
+        raise EncodingInputError(f"{scheme!r} is no scheme; give a PositionScheme that is made, such as {made}, or None")
     if scheme is None or not scheme.biased:
         square, single = mask.n_queries == mask.n_keys, mask.n_queries == 1
         if mask.given is None and (not causal or square or single):

@@ -8,6 +8,7 @@ from models.reference import CASES, D_HEAD, N_HEADS, attention, made
 from refusals import refused
 
 from posembed import PositionScheme
+from posembed.encodings import ALiBi
 from posembed.errors import EncodingInputError, ModelInputError
 from posembed.models import attend
 
@@ -231,6 +232,10 @@ def test_one_number_may_stand_for_several(heads, queries, keys):
         ({"attention_mask": [1, 1]}, "attention_mask is list"),
         ({"q": torch.zeros(2, 4, 6, D_HEAD), "positions": torch.arange(6)}, "6 queries and 5 keys"),
         ({"dropout": 1.5}, "dropout is 1.5"),
+        *(
+            ({"scheme": one}, f"{one!r} is no scheme; give a PositionScheme that is made, such as posembed.scheme('al")
+            for one in ("rope", "nosuch", ALiBi, 3)
+        ),
         ({"positions": None}, "ALiBi has a bias; pass positions and key_positions"),
         ({"positions": torch.arange(5.0)}, "positions are torch.float32"),
         ({"positions": torch.arange(4)}, "positions have shape (4,)"),

@@ -523,6 +523,8 @@ class Fixed(transformers.GPT2Model):
         (lambda: build("gpt2"), "alibbi", EncodingInputError, "did you mean 'alibi'"),
         (lambda: nn.DataParallel(build("gpt2")), "alibi", ModelInputError, "DataParallel cannot take a scheme"),
         (lambda: build("gpt2"), 3, EncodingInputError, "3 is no scheme"),
+        (lambda: build("gpt2"), None, EncodingInputError, "None is no scheme; give a PositionScheme, or a name"),
+        (lambda: build("gpt2"), RoPE, EncodingInputError, "RoPE'> is no scheme; give a PositionScheme, or a name"),
         (lambda: build("bert"), "xpos", EncodingInputError, "xpos is not defined for a bidirectional model"),
         (
             lambda: build("bert"),
@@ -544,6 +546,20 @@ def test_what_cannot_be_put_together(model, given, error, message):
 
 
 @pytest.mark.bad_input
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (ALiBi(N_HEADS + 1), f"ALiBi gave a bias of shape ({N_HEADS + 1}, 9), but here it must be ({N_HEADS}, 9)"),
+        (RoPE(16), "the vectors are 8 wide, but this scheme was made for 16"),
+    ],
+)
+def test_a_scheme_for_other_heads_is_one_line_in_the_first_call(given, message):
+    model = build("gpt2")
+    with use_scheme(model, given):
+        assert message in refused((ModelInputError, EncodingInputError), model, torch.zeros(1, 5, dtype=torch.long))
+
+
 def test_one_scheme_at_a_time():
     model, ids = build("gpt2"), tokens()
     with use_scheme(model, "alibi"):
