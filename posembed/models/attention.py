@@ -73,7 +73,9 @@ def attend(
     _check_mask(mask, q)
     if scheme is not None and not isinstance(scheme, PositionScheme):
         made = f"posembed.scheme('alibi', n_heads={q.shape[1]})"
-        raise EncodingInputError(f"{scheme!r} is no scheme; give a PositionScheme that is made, such as {made}, or None")
+        raise EncodingInputError(
+            f"{scheme!r} is no scheme; give a PositionScheme that is made, such as {made}, or None"
+        )
     if scheme is None or not scheme.biased:
         square, single = mask.n_queries == mask.n_keys, mask.n_queries == 1
         if mask.given is None and (not causal or square or single):

@@ -30,7 +30,7 @@ from posembed import PositionScheme, schemes, with_position_table
 from posembed.encodings import T5, ALiBi, RoPE, scheme
 from posembed.errors import EncodingInputError, ModelInputError
 from posembed.models import use_scheme
-from posembed.models.transformers_families import FAMILIES, NAME
+from posembed.models.transformers_families import FAMILIES, NAME, Family
 
 # Shares of the largest logit: float32 sums of a few hundred products, in another order.
 CLOSE = 1e-5
@@ -546,6 +546,23 @@ def test_what_cannot_be_put_together(model, given, error, message):
 
 
 @pytest.mark.bad_input
+def test_an_untested_model_is_tried_as_the_error_says(monkeypatch):
+    """With the model's own rotation as a scheme the numbers stay: its own positions are silent, the scheme acts."""
+    model, ids = build_class("CohereModel", "cohere").eval(), torch.arange(5)[None]
+    own = model(ids).last_hidden_state
+    said = refused(ModelInputError, use_scheme, model, "rope")
+    assert (
+        "to try it say where, such as FAMILIES['cohere'] = Family('rotary_emb'), both from posembed.models.tr" in said
+    )
+    monkeypatch.setitem(FAMILIES, "cohere", Family("rotary_emb"))
+    d_head = model.config.hidden_size // model.config.num_attention_heads
+    base = model.config.rope_parameters["rope_theta"]
+    with use_scheme(model, RoPE(d_head, base=base, layout="interleaved")):
+        assert difference(model(ids).last_hidden_state, own) < CLOSE
+    with use_scheme(model, "nopos"):
+        assert difference(model(ids).last_hidden_state, own) > 100 * CLOSE
+
+
 @pytest.mark.bad_input
 @pytest.mark.parametrize(
     ("given", "message"),
