@@ -37,9 +37,12 @@ class Counterexample:
     actual: float | int
 
     def __str__(self) -> str:
+        # As many digits as show two of the difference: of a small effect both numbers begin alike.
+        apart, size = abs(self.actual - self.expected) or 1, max(abs(self.actual), abs(self.expected)) or 1
+        digits = min(17, max(2, 2 + math.floor(math.log10(size)) - math.floor(math.log10(apart))))
         return (
-            f"permutation {list(self.permutation)}: output{list(self.index)} is {self.actual:.6g}, "
-            f"expected {self.expected:.6g}"
+            f"permutation {list(self.permutation)}: output{list(self.index)} is {self.actual:.{digits}g}, "
+            f"expected {self.expected:.{digits}g}"
         )
 
 

@@ -274,6 +274,19 @@ def test_the_worst_entry_is_named():
 
 
 @pytest.mark.parametrize(
+    ("expected", "actual", "said"),
+    [
+        (0.1234567, 0.1234567 + 2.1e-8, "0.123456721, expected 0.1234567"),
+        (1.23456789e-9, 2.3456789e-9, "2.3e-09, expected 1.2e-09"),
+        (0.4123456, -0.8345678, "-0.83, expected 0.41"),
+        (0, 1, "1, expected 0"),
+    ],
+)
+def test_a_counterexample_has_the_digits_that_say_something(expected, actual, said):
+    assert str(Counterexample((1, 0), (0,), expected, actual)) == f"permutation [1, 0]: output[0] is {said}"
+
+
+@pytest.mark.parametrize(
     ("fn", "line"),
     [
         (lambda x: x + x.amax(1, True), "equivariant: error 0.0e+00 of the output's scale over 8 permutations"),

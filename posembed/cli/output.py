@@ -3,12 +3,8 @@
 import json
 import math
 import re
-import sys
-import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
 from typing import Any
 
 import typer
@@ -18,12 +14,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 
 from ..plain import plain
+from ..waiting import one_line, say, told
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 # Of a list, how many are shown one by one.
 LISTED = 8
-# Seconds between two lines where there is no terminal.
-EVERY = 10.0
 # What errors call the options of the commands.
 OPTIONS = "part|revision|name|offset|download|refresh|rows|seed"
 
@@ -33,18 +28,12 @@ def print_json(value: Any) -> None:
     typer.echo(json.dumps(plain(value), indent=2, allow_nan=False))
 
 
-def one_line(text: object) -> str:
-    """Write a text in one line without control characters, which a file's name or a header could bring along."""
-    words = " ".join(str(text).split())
-    return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in words)
-
-
 def complain(message: str) -> None:
     """Write one line to stderr; advice that is given in Python is put into the options of the commands."""
     message = re.sub(r"(?:call )?load_table\((?:'[^']*'|\.\.\.), (.*?)\)(?=$|[\s;:.])", r"say \1", message)
     message = re.sub(r"\bslice\((\d+), (?:(\d+)|None), None\)", r"\1:\2", message)
     message = re.sub(rf"(?<!-)\b({OPTIONS})=(?:True\b)?", r"--\1 ", message)
-    print(f"posembed: {one_line(message)}", file=sys.stderr)
+    say(message)
 
 
 def show(*parts: Any, style: str | None = None) -> None:
@@ -103,7 +92,7 @@ def progress(doing: str, steps: int | None = None) -> Iterator[Callable[..., Non
     """
     console = Console(stderr=True)
     if not console.is_terminal:
-        with _lines(doing, steps) as tell:
+        with told(doing, steps) as tell:
             yield tell
         return
     columns = [SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()]
@@ -111,32 +100,3 @@ def progress(doing: str, steps: int | None = None) -> Iterator[Callable[..., Non
     with Progress(*columns, console=console, transient=True) as shown:
         task = shown.add_task(one_line(doing), total=steps)
         yield lambda text, done=0: shown.update(task, description=one_line(text), completed=done)
-
-
-@contextmanager
-def _lines(doing: str, steps: int | None) -> Iterator[Callable[..., None]]:
-    began, over = time.monotonic(), threading.Event()
-    # What is being done, how many steps are done, and how many were before: some, where a run is taken up again.
-    state: list[Any] = [doing, 0, None]
-
-    def tell(text: str, done: int = 0) -> None:
-        state[:] = text, done, max(0, done - 1) if state[2] is None else state[2]
-
-    def write() -> None:
-        while not over.wait(EVERY):
-            (text, done, before), seconds = state, time.monotonic() - began
-            counted = f", {done} of {steps}" if steps else ""
-            left = f", about {_clock(seconds * (steps - done) / (done - before))} left" if steps and done else ""
-            complain(f"{text}{counted}; {_clock(seconds)} gone{left}")
-
-    writing = threading.Thread(target=write, daemon=True)
-    writing.start()
-    try:
-        yield tell
-    finally:
-        over.set()
-        writing.join()
-
-
-def _clock(seconds: float) -> str:
-    return str(timedelta(seconds=round(seconds)))

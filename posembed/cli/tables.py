@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 HOW_FOUND = "How the table is found"
 # Of the spectrum, in JSON.
 MOST_COMPONENTS = 20
-# The first so many are taken apart: the search for a helix takes four times as long for twice the rows.
-MOST_ROWS = 8192
 READ = (
     "Read the error beside the three controls. A low one shows that a simple function of a row gives its position, not "
     "that the model computes that function, nor that it uses positions at all."
@@ -90,7 +88,7 @@ def table(
         )
         tell("the spectrum")
         # A table with NaN is shown all the same.
-        spread = None if found.non_finite_rows else spectrum(found, rows=min(len(found), MOST_ROWS))
+        spread = None if found.non_finite_rows else spectrum(found)
         tell(f"comparing the rows{f', {found.sampled}' if found.sampled else ''}")
         told: Any = _table_json(found, spread) if as_json else _table_shown(found, spread)
     if as_json:
@@ -116,7 +114,6 @@ def _table_shown(found: PositionTable, spread: Spectrum | None) -> list[Any]:
         "untrained rows": listed(found.untrained_rows),
         "rows compared": found.sampled,
         "NaN or infinity": f"rows {listed(broken)}" if broken else None,
-        "spectrum": f"of the first {spread.n_rows:,} rows" if spread and spread.n_rows < len(found) else None,
     }
     return [
         *(facts(told), "", str(spread or "rows with NaN or infinity have no spectrum")),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import itertools
 import json
 import os
 import re
@@ -207,16 +206,11 @@ def grid(
 
 
 def _run(plan: Study, settings: Settings, n_left: int) -> dict[str, list[RunResult]]:
+    from ..experiments.grid import telling
     from ..experiments.plans import run_study
 
-    number = itertools.count(1)
     with progress(f"running {plan.name}", n_left) as tell:
-
-        def after_run(config: RunConfig, result: RunResult | None) -> None:
-            how = f"loss {result.metrics['loss']:.3f}" if result else "failed"
-            tell(f"{config.scheme}, seed {config.seed}: {how}", next(number))
-
-        results, remark = run_study(plan, settings, after_run)
+        results, remark = run_study(plan, settings, telling(tell))
     if remark:
         complain(f"warning: in the tuning, {remark}")
     return results

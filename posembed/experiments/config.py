@@ -10,6 +10,9 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+import torch
+
+from ..encodings import scheme
 from ..encodings.own import source_hash
 from ..errors import RunError
 
@@ -75,7 +78,7 @@ class RunConfig:
 
     Raises:
         RunError: a number out of its range, an unknown objective or scaling; what cannot be stored as JSON.
-        EncodingInputError: a scheme of one's own that cannot be imported.
+        EncodingInputError: a scheme that cannot be made for the model, or one of one's own that cannot be imported.
 
     Example:
         >>> from posembed import RunConfig
@@ -124,7 +127,8 @@ class RunConfig:
 
     def __post_init__(self) -> None:
         self._check_storable()
-        if self.scheme_hash is None:
+        here = self.scheme_hash is None
+        if here:
             object.__setattr__(self, "scheme_hash", source_hash(self.scheme))
         if self.text_hash is None:
             object.__setattr__(self, "text_hash", text_hash(self.data))
@@ -153,6 +157,10 @@ class RunConfig:
             raise RunError(
                 f"the inspection 'prefix' is of causal models with a length of at least {3 + KEPT}; leave it out"
             )
+        if here:
+            # What is wrong with it is best said now; what it draws belongs to nobody.
+            with torch.random.fork_rng(devices=[]):
+                scheme(self.scheme, **self.sizes, options=self.scheme_options)
 
     def _check_storable(self) -> None:
         """Refuse what a file cannot hold; mappings become what will be read back."""
@@ -211,6 +219,14 @@ class RunConfig:
                 raise RunError(f"layers_with_positions is {layers!r}; it must be {wanted}")
         if self.drops_positions and self.further_steps is None:
             raise RunError("drops_positions needs further_steps, the training without positions; give a number")
+
+    @property
+    def sizes(self) -> dict[str, Any]:
+        """What `posembed.scheme` is told of the model."""
+        # A table has rows for every position that the model will be asked about, trained or not.
+        longest = max(self.length, self.test_length or 0, (self.start or {}).get("length", 0))
+        sizes = {name: getattr(self, name) for name in ("d_model", "n_heads", "n_layers")}
+        return {**sizes, "n_positions": longest, "causal": self.objective == "causal"}
 
     @property
     def all_steps(self) -> int:

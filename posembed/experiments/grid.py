@@ -6,6 +6,7 @@ of a result is all that says that a run is done: a grid that was stopped goes on
 
 from __future__ import annotations
 
+import itertools
 import logging
 import os
 import signal
@@ -14,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -21,6 +23,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
 from ..errors import PosembedError, RunError
+from ..waiting import told
 from .checkpoints import held_back
 from .config import RunConfig
 from .results import RunResult, file_of, missing, read_result, write_result, write_whole
@@ -102,7 +105,8 @@ def run_grid(
         save_models: whether the weights of each model are kept beside its result (see `read_model`).
         save_tables: the same for the trained position table (see `read_tables`).
         gpus: the share of a GPU that a run takes on a Ray cluster, where its device is one.
-        progress: called after each run with its config and its result without the model, or None where it failed.
+        progress: called after each run with its config and its result without the model, or None where it failed. By
+            default a line on stderr says every ten seconds how many runs are done and about how long the rest takes.
 
     Returns:
         The results in the order of the configs, without models.
@@ -129,7 +133,9 @@ def run_grid(
         raise RunError(f"{wrong[0]!r} among the configs is no RunConfig; give a list of RunConfig")
     settings = Settings(Path(out), engine, n_workers, gpus, save_models, save_tables)
     settings.check(configs)
-    failed = run_all(configs, settings, progress)
+    left = missing(configs, settings.out)
+    with told("running the grid", len(left)) if progress is None else nullcontext() as tell:
+        failed = run_all(left, settings, progress or telling(tell))
     if failed:
         raise RunError(report(failed, len({config.key for config in configs})))
     return [read_result(file_of(config, settings.out, "json")) for config in configs]
@@ -144,6 +150,17 @@ def run_all(configs: Sequence[RunConfig], settings: Settings, progress: Progress
         if progress:
             progress(config, None if reason else read_result(file_of(config, settings.out, "json")))
     return failed
+
+
+def telling(tell: Any) -> Progress:
+    """Make of a function that is told what was done, and how many runs that are, one that is called after each run."""
+    number = itertools.count(1)
+
+    def after_run(config: RunConfig, result: RunResult | None) -> None:
+        how = f"loss {result.metrics['loss']:.3f}" if result else "failed"
+        tell(f"{config.scheme}, seed {config.seed}: {how}", next(number))
+
+    return after_run
 
 
 def report(failed: Sequence[Outcome], n_runs: int, n_waiting: int = 0) -> str:

@@ -216,9 +216,11 @@ def parse_result(values: dict[str, Any]) -> RunResult:
         True
     """
     result = RunResult.from_dict(of_format(values, FORMAT))
-    numbers = (result.metrics["loss"], result.wall_seconds, *result.speed.values())
+    # Beside lists and mappings metrics hold losses, shares and counts.
+    measured = (each for each in result.metrics.values() if type(each) in (int, float))
+    numbers = (result.metrics["loss"], result.wall_seconds, *result.speed.values(), *measured)
     said = isinstance(result.versions, dict) and isinstance(result.machine, str) and result.model is None
-    if not said or not all(type(each) in (int, float) for each in numbers) or not 0 <= result.wall_seconds < math.inf:
+    if not said or not all(type(each) in (int, float) and 0 <= each < math.inf for each in numbers):
         raise ValueError("not what a run gives")
     return result
 

@@ -150,28 +150,20 @@ def make_model(config: RunConfig, corpus: Corpus | Task) -> Any:
     """
     if config.scheme_hash != source_hash(config.scheme):
         raise RunError(f"{config.scheme} is not the code that the config was made for; make the config anew")
-    # A table has rows for every position that the model will be asked about, trained or not.
-    trained = (config.start or {}).get("length", 0)
-    n_positions, causal = max(config.length, config.test_length or 0, trained), config.objective == "causal"
-    sizes: dict[str, Any] = {"d_model": config.d_model, "n_heads": config.n_heads, "n_layers": config.n_layers}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
         its_scheme: Any = config.scheme if config.dose is None else _dosed(config)
         if config.layers_with_positions is not None or config.cls == "untied":
-            its_scheme = scheme(
-                config.scheme, **sizes, n_positions=n_positions, causal=causal, options=config.scheme_options
-            )
+            its_scheme = scheme(config.scheme, **config.sizes, options=config.scheme_options)
         if config.cls == "untied":
             its_scheme = PerLayer([Untied(its_scheme.layer(n), config.n_heads) for n in range(config.n_layers)])
         if config.layers_with_positions is not None:
             its_scheme = OnLayers(its_scheme, config.layers_with_positions, n_layers=config.n_layers)
         model_config = TransformerConfig(
             vocab_size=corpus.vocab_size,
-            **sizes,
+            **config.sizes,
             scheme=its_scheme,
             scheme_options=config.scheme_options if isinstance(its_scheme, str) else {},
-            n_positions=n_positions,
-            causal=causal,
             dropout=config.dropout,
             scale_embeddings=config.scale_embeddings,
             weight_std=config.weight_std,

@@ -125,9 +125,9 @@ def table_heat(weight: Float[Tensor, "n_positions d_model"], *, alt: str) -> Des
     figure, axes = new_figure(alt, size=(4.8, 3.4))
     # The axes count to the ends, also where rows in between are left out.
     extent = (-0.5, n_columns - 0.5, n_rows - 0.5, -0.5)
-    shown = weight[:: -(-n_rows // MOST_ROWS)]
-    image = _paint(axes, shown, limit, 5, nothing="#8c959f", extent=extent, aspect="auto")
-    axes.set(xlabel="column", ylabel="position")
+    step = -(-n_rows // MOST_ROWS)
+    image = _paint(axes, weight[::step], limit, 5, nothing="#8c959f", extent=extent, aspect="auto")
+    axes.set(xlabel="column", ylabel="position" if step == 1 else f"position (one row in {step} is drawn)")
     bar = figure.colorbar(image, ax=axes, shrink=0.9, extend="both")
     # As one picture, not as hundreds of small areas.
     bar.solids.set_rasterized(True)

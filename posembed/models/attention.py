@@ -54,7 +54,7 @@ def attend(
 
     Raises:
         ModelInputError: shapes, heads, masks or a bias that do not fit together.
-        EncodingInputError: positions that are missing, of a wrong dtype or shape.
+        EncodingInputError: what is no scheme; positions that are missing, of a wrong dtype or shape.
 
     Example:
         >>> import torch
@@ -71,6 +71,11 @@ def attend(
     _check_shapes(q, k, v, dropout)
     mask = AttentionMask(q.shape[2], k.shape[2], causal=causal, given=attention_mask, device=q.device)
     _check_mask(mask, q)
+    if scheme is not None and not isinstance(scheme, PositionScheme):
+        made = f"posembed.scheme('alibi', n_heads={q.shape[1]})"
+        raise EncodingInputError(
+            f"{scheme!r} is no scheme; give a PositionScheme that is made, such as {made}, or None"
+        )
     if scheme is None or not scheme.biased:
         square, single = mask.n_queries == mask.n_keys, mask.n_queries == 1
         if mask.given is None and (not causal or square or single):
@@ -98,7 +103,7 @@ def _bias(
         offsets = torch.arange(first, first + mask.n_queries + mask.n_keys - 1, device=q.device)
         diagonals = scheme.bias_by_offset(offsets)
         if diagonals is not None:
-            check_bias(diagonals, q, len(offsets))
+            check_bias(scheme, diagonals, q, len(offsets))
             return DiagonalBias(diagonals.expand(-1, len(offsets)).to(compute_dtype(q)), mask)
     return SchemeBias(scheme, q, k, positions, key_positions, mask)
 

@@ -63,7 +63,7 @@ class SchemeBias(Bias):
         )
         if bias is None:
             return None
-        check_bias(bias, self.q, stop - start, n_keys)
+        check_bias(self.scheme, bias, self.q, stop - start, n_keys)
         bias = bias.to(compute_dtype(self.q))
         return bias if bias.ndim == 4 else bias[None]
 
@@ -152,7 +152,7 @@ def sdpa(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale: float | No
     return F.scaled_dot_product_attention(q, k, v, mask, dropout_p=dropout, scale=scale, enable_gqa=grouped, **how)
 
 
-def check_bias(bias: Tensor, q: Tensor, *sizes: int) -> None:
+def check_bias(scheme: PositionScheme, bias: Tensor, q: Tensor, *sizes: int) -> None:
     """Raise ModelInputError unless it is "heads *sizes", or one number for several; a matrix may have a batch axis."""
     wanted = (q.shape[1], *sizes)
     batch, own = bias.shape[: -len(wanted)], bias.shape[-len(wanted) :]
@@ -160,6 +160,7 @@ def check_bias(bias: Tensor, q: Tensor, *sizes: int) -> None:
     if not fits or any(
         n not in (m, 1) for n, m in zip((*batch, *own), (*q.shape[:1][: len(batch)], *wanted), strict=True)
     ):
+        axes = "heads, queries, keys" if len(sizes) == 2 else "heads, offsets"
         raise ModelInputError(
-            f"the scheme has a bias of shape {tuple(bias.shape)}, but here it must be {wanted}: so many heads first"
+            f"{type(scheme).__name__} gave a bias of shape {tuple(bias.shape)}, but here it must be {wanted}: {axes}"
         )

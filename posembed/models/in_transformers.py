@@ -31,7 +31,7 @@ def use_scheme(
     Args:
         model: with any head: ALBERT, BERT, CamemBERT, DistilBERT, ELECTRA, Gemma, GPT-2, GPT-NeoX, Llama, Mistral,
             Mixtral, ModernBERT, OLMo 2, OPT, Phi-3, Qwen 2 and 3, RoBERTa, SmolLM3, StarCoder2 or XLM-RoBERTa. The
-            error of any other says why it cannot.
+            error of any other says why it cannot, or how to try it.
         scheme: a `PositionScheme`; or a name for `posembed.scheme`, which makes it for the sizes of the model, but with
             its own options, not the model's: rope's base is 10000.
         options: for a name, as for `posembed.scheme`.

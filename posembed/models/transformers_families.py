@@ -127,7 +127,11 @@ def anatomy(model: Any) -> Anatomy:
         )
     if (name := model.config.model_type) not in FAMILIES:
         own = None if model._can_set_attn_implementation() else "its attention is code of its own"
-        why = WHY_NOT.get(name) or own or "nobody has tested where it keeps its positions"
+        untested = (
+            "nobody has tested where it keeps its positions; to try it say where, such as "
+            f"FAMILIES[{name!r}] = Family('rotary_emb'), both from posembed.models.transformers_families"
+        )
+        why = WHY_NOT.get(name) or own or untested
         raise ModelInputError(f"{kind} cannot take a scheme: {why}; use a model with one of the model_types {known}")
     family = FAMILIES[name]
     body = model.base_model.get_submodule(family.body)

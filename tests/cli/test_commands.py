@@ -55,15 +55,14 @@ def test_table_for_people(checkpoints, call, waves):
 
 def test_of_a_long_table_it_is_said_what_was_compared(tmp_path, call, data, monkeypatch):
     monkeypatch.setattr("posembed.tables.table.ALL_COMPARED", 50)
-    monkeypatch.setattr("posembed.cli.tables.MOST_ROWS", 40)
     monkeypatch.setattr("posembed.cli.tables.strip", lambda *_: during.append(asked[-1]) or "")
     monkeypatch.setattr("posembed.cli.tables.progress", noted := Noted())
     asked, during = noted.told, []
     np.save(tmp_path / "long.npy", sinusoidal(64, 32).numpy())
     found, which = data("table", tmp_path / "long.npy"), "each with the 8 on either side and 1,024 drawn at random"
-    assert (found["sampled"], found["spectrum"]["rows"]) == (which, 40)
+    assert (found["sampled"], found["spectrum"]["rows"]) == (which, 64)
     flat = " ".join(call("table", tmp_path / "long.npy", columns=200)[1].split())
-    for part in (f"rows compared {which}", "spectrum of the first 40 rows", "with its nearest of these, from 0 to 1"):
+    for part in (f"rows compared {which}", "spectrum: 64 rows", "with its nearest of these, from 0 to 1"):
         assert part in flat, part
     # All of the work is done while something is shown of it.
     assert during == [f"comparing the rows, {which}"] * 2

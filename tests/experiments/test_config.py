@@ -4,17 +4,18 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
+import torch
 from refusals import refused
 
-from posembed import RunConfig
-from posembed.errors import RunError
+from posembed import RunConfig, scheme
+from posembed.errors import EncodingInputError, RunError
 from posembed.experiments.config import RETIRED
 from posembed.experiments.encodings import Arm
 
 # A value of each setting that is not its default, with what belongs to it.
 OTHER = {
     "scheme": {"scheme": "rope"},
-    "scheme_options": {"scheme_options": {"nopos": {"a": 1}}},
+    "scheme_options": {"scheme": "rope", "scheme_options": {"rope": {"base": 500.0}}},
     "objective": {"objective": "masked", "masking_rate": 0.2},
     "masking_rate": {"objective": "masked", "masking_rate": 0.3},
     "data": {"data": "a.txt"},
@@ -141,6 +142,37 @@ def test_settings_of_earlier_versions_are_read_where_they_were_left_alone():
 )
 def test_settings_that_cannot_be_meant(options, message):
     assert message in refused(RunError, RunConfig, **options)
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"scheme": "nosuch"},
+        {"scheme": "rope", "scheme_options": {"rope": {"base": float("inf")}}},
+        {"scheme": "rope", "scheme_options": {"rope": {"bas": 3.0}}},
+        {"scheme": "rope", "scheme_options": {"t5": {}}},
+        {"scheme": "rope", "scheme_options": [1]},
+        {"scheme": "xpos", "objective": "masked", "masking_rate": 0.1},
+        {"d_model": 10, "n_heads": 4},
+    ],
+)
+def test_a_scheme_that_cannot_be_made_is_refused_as_scheme_refuses_it(settings):
+    sizes = {"d_model": 64, "n_heads": 4, "causal": "objective" not in settings}
+    sizes |= {name: value for name, value in settings.items() if name in sizes}
+    name, options = settings.get("scheme", "nopos"), settings.get("scheme_options")
+    said = refused(EncodingInputError, scheme, name, **sizes, options=options)
+    assert refused(EncodingInputError, RunConfig, **settings) == said
+    # What is stored is read nonetheless, also by a version that has no such scheme any more.
+    if "d_model" not in settings:
+        told = RunConfig().to_dict() | settings
+        assert RunConfig.from_dict(told).scheme == name
+
+
+def test_the_scheme_that_is_tried_draws_nothing_and_fits_every_position():
+    before = torch.get_rng_state()
+    config = RunConfig(scheme="learned", test_length=128)
+    assert torch.equal(torch.get_rng_state(), before) and config.sizes["n_positions"] == 128
 
 
 def test_a_masked_model_can_be_trained_on_single_characters():

@@ -1,7 +1,9 @@
 """Grids: each run once, failures that cost nothing but themselves, weights beside results."""
 
 import json
+import re
 import sys
+import time
 from functools import partial
 from types import SimpleNamespace
 
@@ -44,6 +46,27 @@ def test_a_grid_runs_each_config_once_and_goes_on_where_it_was(tmp_path, trained
     assert results[0].metrics == json.loads(json.dumps(train(GRID[0]).metrics))
 
 
+def test_a_grid_says_from_time_to_time_how_far_it_is(tmp_path, trained, monkeypatch, capsys):
+    """To whoever has not asked to be told; a grid of seconds is done before there is anything to say."""
+    said = []
+    trained.second = lambda config, **more: wait_for(said) or train(config, **more)
+    monkeypatch.setattr("posembed.waiting.EVERY", 0.01)
+    monkeypatch.setattr("posembed.waiting.say", said.append)
+    run_grid(GRID, engine="serial", out=tmp_path)
+    line = r"learned, seed 1: loss \d\.\d{3}, 1 of 3; 0:\d\d:\d\d gone, about 0:\d\d:\d\d left"
+    assert any(re.fullmatch(line, each) for each in said), said
+    monkeypatch.undo()
+    run_grid(GRID, engine="serial", out=tmp_path)
+    assert capsys.readouterr() == ("", "")
+
+
+def wait_for(said):
+    end = time.monotonic() + 60
+    while not any("seed 1" in line for line in said):
+        assert time.monotonic() < end, said
+        time.sleep(0.01)
+
+
 def test_joblib_gives_the_numbers_of_this_process_and_writes_where_it_was_called(tmp_path, monkeypatch):
     """Workers outlive a grid, and a relative path would mean the folder in which the first one was called."""
     for folder, configs in (("first", GRID[:1]), ("second", GRID[1:])):
@@ -74,10 +97,10 @@ def test_a_failure_does_not_keep_the_others_from_being_done(tmp_path, trained, c
 
 
 def test_a_reason_that_several_runs_share_is_said_once(tmp_path):
-    configs = [RunConfig(scheme="xpos", objective="masked", masking_rate=0.5, seed=seed, **TINY) for seed in (1, 2)]
+    configs = [RunConfig(scheme="alibi", test_length=10**6, seed=seed, **TINY) for seed in (1, 2)]
     message = refused(RunError, run_grid, configs, engine="serial", out=tmp_path)
-    assert message.startswith("2 of 2 runs failed; xpos, seed 1,")
-    assert message.count("not defined for") == 1
+    assert message.startswith("2 of 2 runs failed; alibi, seed 1,")
+    assert message.count("make the pieces shorter") == 1
 
 
 def test_a_full_disk_loses_no_other_run_and_is_told(tmp_path, full_disk):

@@ -57,8 +57,7 @@ def test_a_result_comes_back(tmp_path):
     assert read_result(path) == result(seed=3)
     assert [each.name for each in tmp_path.iterdir()] == [path.name]
     assert parse_result(json.loads(path.read_text())) == result(seed=3)
-    nan = RunResult(RunConfig(), {"loss": math.nan}, {}, "", 0.0)
-    assert math.isnan(read_result(write_result(nan, tmp_path)).metrics["loss"])
+    write_result(RunResult(RunConfig(), {"loss": 0}, {}, "", 0.0), tmp_path)
     assert missing([RunConfig(seed=3), RunConfig(seed=4), RunConfig(), RunConfig(seed=4)], tmp_path) == [
         RunConfig(seed=4)
     ]
@@ -127,8 +126,10 @@ def test_a_result_that_cannot_be_read_is_an_error_and_stays(tmp_path, damage, me
 
 ALTERED = [
     *({"metrics": value} for value in (None, {}, [2.5], {"loss": None}, {"loss": "2.5"})),
+    *({"metrics": {"loss": value}} for value in (math.nan, math.inf, -2.5)),
+    *({"metrics": {"loss": 2.5, "validation_loss": value}} for value in (math.nan, -2.5)),
     *({"wall_seconds": value} for value in ("an hour", None, -1.0, math.nan, math.inf, True)),
-    *({"speed": value} for value in (None, "fast", {"tokens_per_second": "many"})),
+    *({"speed": value} for value in (None, "fast", {"tokens_per_second": "many"}, {"tokens_per_second": math.nan})),
     {"versions": None},
     {"machine": 3},
     {"model": 3},

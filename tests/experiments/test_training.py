@@ -10,7 +10,7 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 
 from posembed import RunConfig, RunResult, train
 from posembed.encodings import LinearScaling, NoPos, RoPE
-from posembed.errors import CorpusError, EncodingInputError, RunError
+from posembed.errors import CorpusError, RunError
 from posembed.experiments import (
     batch_loss,
     learning_rate_factor,
@@ -342,7 +342,6 @@ def test_what_cannot_be_trained_is_refused_before_the_training(tmp_path):
     for changes, error, message in (
         ({"data": str(tmp_path / "one-line.txt")}, CorpusError, "one-line.txt"),
         ({"test_length": 10**6}, CorpusError, "make the pieces shorter"),
-        ({"scheme": "xpos", **MASKED}, EncodingInputError, "xpos is not defined for a bidirectional model"),
     ):
         config = RunConfig(**TINY | changes)
         assert message in refused(error, train, config, progress=lambda *_: told.append(1))

@@ -87,6 +87,18 @@ def test_rows_that_look_untrained_or_hold_nan_are_marked():
     assert row_health(load_table(sinusoidal(N, 32)), alt="All well.").legends == []
 
 
+def test_of_a_long_table_it_is_said_what_is_shown_and_compared(table, monkeypatch):
+    whole = row_health(table, alt="All."), table_heat(table.weight, alt="All.")
+    assert whole[0].axes[1].get_title() == ""
+    assert whole[1].axes[0].get_ylabel() == "position"
+    monkeypatch.setattr("posembed.tables.table.ALL_COMPARED", 40)
+    monkeypatch.setattr("posembed.figures.maps.MOST_ROWS", 20)
+    said = row_health(table, alt="Some.").axes[1].get_title()
+    assert said == "compared each with the 8 on either side and 1,024 drawn at random"
+    figure = table_heat(table.weight, alt="Some.")
+    assert figure.axes[0].get_ylabel() == "position (one row in 3 is drawn)"
+
+
 def test_a_point_for_each_tested_row_and_the_line_of_an_exact_probe(result):
     axes = probe_scatter(result, alt="Points.").axes[0]
     line, guess, dots = axes.lines

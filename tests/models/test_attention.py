@@ -8,6 +8,7 @@ from models.reference import CASES, D_HEAD, N_HEADS, attention, made
 from refusals import refused
 
 from posembed import PositionScheme
+from posembed.encodings import ALiBi
 from posembed.errors import EncodingInputError, ModelInputError
 from posembed.models import attend
 
@@ -231,15 +232,22 @@ def test_one_number_may_stand_for_several(heads, queries, keys):
         ({"attention_mask": [1, 1]}, "attention_mask is list"),
         ({"q": torch.zeros(2, 4, 6, D_HEAD), "positions": torch.arange(6)}, "6 queries and 5 keys"),
         ({"dropout": 1.5}, "dropout is 1.5"),
+        *(
+            ({"scheme": one}, f"{one!r} is no scheme; give a PositionScheme that is made, such as posembed.scheme('al")
+            for one in ("rope", "nosuch", ALiBi, 3)
+        ),
         ({"positions": None}, "ALiBi has a bias; pass positions and key_positions"),
         ({"positions": torch.arange(5.0)}, "positions are torch.float32"),
         ({"positions": torch.arange(4)}, "positions have shape (4,)"),
         ({"key_positions": torch.arange(7)}, "key_positions have shape (7,)"),
         (
             {"scheme": made("alibi", True, n_heads=3, dtype=torch.float32)},
-            "bias of shape (3, 9), but here it must be (4, 9)",
+            "ALiBi gave a bias of shape (3, 9), but here it must be (4, 9): heads, offsets",
         ),
-        ({"scheme": Given((5, 5))}, "bias of shape (5, 5), but here it must be (4, 5, 5): so many heads first"),
+        (
+            {"scheme": Given((5, 5))},
+            "Given gave a bias of shape (5, 5), but here it must be (4, 5, 5): heads, queries, keys",
+        ),
         ({"scheme": Given((4, 5, 4))}, "bias of shape (4, 5, 4), but"),
         ({"scheme": Given((3, 4, 5, 5))}, "bias of shape (3, 4, 5, 5), but"),
         ({"scheme": Given((1, 2, 4, 5, 5))}, "bias of shape (1, 2, 4, 5, 5), but"),

@@ -30,7 +30,7 @@ from posembed import PositionScheme, schemes, with_position_table
 from posembed.encodings import T5, ALiBi, RoPE, scheme
 from posembed.errors import EncodingInputError, ModelInputError
 from posembed.models import use_scheme
-from posembed.models.transformers_families import FAMILIES, NAME
+from posembed.models.transformers_families import FAMILIES, NAME, Family
 
 # Shares of the largest logit: float32 sums of a few hundred products, in another order.
 CLOSE = 1e-5
@@ -523,6 +523,8 @@ class Fixed(transformers.GPT2Model):
         (lambda: build("gpt2"), "alibbi", EncodingInputError, "did you mean 'alibi'"),
         (lambda: nn.DataParallel(build("gpt2")), "alibi", ModelInputError, "DataParallel cannot take a scheme"),
         (lambda: build("gpt2"), 3, EncodingInputError, "3 is no scheme"),
+        (lambda: build("gpt2"), None, EncodingInputError, "None is no scheme; give a PositionScheme, or a name"),
+        (lambda: build("gpt2"), RoPE, EncodingInputError, "RoPE'> is no scheme; give a PositionScheme, or a name"),
         (lambda: build("bert"), "xpos", EncodingInputError, "xpos is not defined for a bidirectional model"),
         (
             lambda: build("bert"),
@@ -544,6 +546,37 @@ def test_what_cannot_be_put_together(model, given, error, message):
 
 
 @pytest.mark.bad_input
+def test_an_untested_model_is_tried_as_the_error_says(monkeypatch):
+    """With the model's own rotation as a scheme the numbers stay: its own positions are silent, the scheme acts."""
+    model, ids = build_class("CohereModel", "cohere").eval(), torch.arange(5)[None]
+    own = model(ids).last_hidden_state
+    said = refused(ModelInputError, use_scheme, model, "rope")
+    assert (
+        "to try it say where, such as FAMILIES['cohere'] = Family('rotary_emb'), both from posembed.models.tr" in said
+    )
+    monkeypatch.setitem(FAMILIES, "cohere", Family("rotary_emb"))
+    d_head = model.config.hidden_size // model.config.num_attention_heads
+    base = model.config.rope_parameters["rope_theta"]
+    with use_scheme(model, RoPE(d_head, base=base, layout="interleaved")):
+        assert difference(model(ids).last_hidden_state, own) < CLOSE
+    with use_scheme(model, "nopos"):
+        assert difference(model(ids).last_hidden_state, own) > 100 * CLOSE
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (ALiBi(N_HEADS + 1), f"ALiBi gave a bias of shape ({N_HEADS + 1}, 9), but here it must be ({N_HEADS}, 9)"),
+        (RoPE(16), "the vectors are 8 wide, but this scheme was made for 16"),
+    ],
+)
+def test_a_scheme_for_other_heads_is_one_line_in_the_first_call(given, message):
+    model = build("gpt2")
+    with use_scheme(model, given):
+        assert message in refused((ModelInputError, EncodingInputError), model, torch.zeros(1, 5, dtype=torch.long))
+
+
 def test_one_scheme_at_a_time():
     model, ids = build("gpt2"), tokens()
     with use_scheme(model, "alibi"):

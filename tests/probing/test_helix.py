@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from probing_tables import random_table
 
 from posembed.probing import helix, spectrum
-from posembed.probing.helix import _sinusoid
+from posembed.probing.helix import _on_grid, _sinusoid
 
 
 def circle(n, period, phase=90.0, start=0.3):
@@ -30,6 +30,25 @@ def test_what_a_frequency_explains_is_what_least_squares_says(n, frequency, seed
     explained, coefficients = _sinusoid(y, frequency)
     np.testing.assert_allclose(explained, ((basis @ fitted) ** 2).sum(axis=0), rtol=1e-7, atol=1e-7)
     np.testing.assert_allclose(coefficients, fitted[:2], rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("n", [32, 33, 97, 512])
+def test_all_frequencies_at_once_explain_what_each_does(n):
+    """Both are sums of n products in float64, so what they differ by is rounding."""
+    y = np.cumsum(random_table(n, 3), axis=0)
+    y -= y.mean(axis=0)
+    grid, explained = _on_grid(y)
+    assert grid[0] * n == pytest.approx(np.pi) and grid[-1] == pytest.approx(np.pi - 2 * np.pi / n)
+    one_by_one = np.stack([_sinusoid(y, frequency)[0] for frequency in grid])
+    np.testing.assert_allclose(explained, one_by_one, rtol=1e-9, atol=1e-11 * one_by_one.max())
+
+
+def test_the_search_is_not_quadratic(monkeypatch):
+    """What is tried one by one, in as many steps as there are rows, is no more for a longer table."""
+    tried = []
+    monkeypatch.setattr(helix, "_sinusoid", lambda *given: tried.append(1) or _sinusoid(*given))
+    assert find_helix(circle(20_000, 31.7)).period == pytest.approx(31.7)
+    assert len(tried) < 500
 
 
 @settings(max_examples=25)

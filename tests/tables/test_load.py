@@ -1,6 +1,7 @@
 import io
 import itertools
 import json
+import math
 import os
 import pickle
 import random
@@ -24,8 +25,9 @@ from safetensors.torch import save_file
 from small_models import TABLES, build
 from torch import nn
 
-from posembed.encodings import Learned
+from posembed.encodings import Learned, sinusoidal
 from posembed.errors import CheckpointError, CheckpointNotFoundError, PosembedError, PositionTableError
+from posembed.probing import spectrum
 from posembed.tables import _files, find_position_rows, load_table
 
 WPE = torch.arange(8.0).reshape(4, 2)
@@ -459,6 +461,25 @@ def test_a_sparse_file_that_declares_gigabytes_costs_none(tmp_path, gigabytes):
     (file := tmp_path / "model.safetensors").write_bytes(start := safetensors_bytes({"wpe.weight": claims}, b""))
     os.truncate(file, len(start) + rows * 4096)  # takes no room on the disk
     assert f"{rows * 4096:,} bytes; a table of more than 268,435,456 is not read" in not_loaded(CheckpointError, file)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", [(10**6, 2), (2**16, 2**10)], ids=str)
+@pytest.mark.parametrize("form", ["model.safetensors", "pytorch_model.bin"])
+def test_large_tables_that_are_honest_are_read(tmp_path, form, shape):
+    """The second has the most bytes that are read."""
+    weight = torch.arange(shape[0] * shape[1], dtype=torch.float32).sin().view(shape)
+    (save_file if form.endswith("safetensors") else torch.save)({"wpe.weight": weight}, tmp_path / form)
+    found = load_table(tmp_path)
+    assert torch.equal(found.weight, weight) and found.bytes_read < weight.nbytes + 2**22
+
+
+@pytest.mark.slow
+def test_a_million_rows_are_looked_at_in_a_time_that_grows_with_them():
+    """A comparison of each row with each would take hours, and terabytes."""
+    found = load_table(sinusoidal(10**6, 2))
+    assert found.untrained_rows == [] and float(found.nearest.min()) > 0.99
+    assert spectrum(found).helix.period == pytest.approx(2 * math.pi, rel=1e-6)
 
 
 @pytest.mark.parametrize("form", ["model.safetensors", "pytorch_model.bin", "old"])
