@@ -28,6 +28,18 @@ SIGNATURE = re.compile(r'<dt class="sig .*?</dt>', re.DOTALL)
 TABLE = re.compile(r'<table [^>]*class="[^"]*\btable\b.*?</table>', re.DOTALL)
 LONG_NAME = re.compile(r"[\w(]{12,}(?=[^<>]*<)")
 PARTS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[_(])(?=\w)")
+# What a cell prints, and how two columns of it are apart.
+OUTPUT = re.compile(
+    r'(<div class="output (?:stream|text_plain))\b(.*?<pre>)(.*?)(?=</pre>)',
+    re.DOTALL,
+)
+COLUMNS = re.compile(r"\S {2,}\S")
+MARKUP = re.compile(r"<[^>]*>")
+# A size in a style would be lost with the height, which follows the width.
+SIZE = re.compile(r' style="width: (\d+)px; height: (\d+)px;"')
+SIZED = r' width="\1" height="\2" loading="lazy"'
+# What the search quotes of a page: its text, without the bars around it.
+BARS_AND_TEXT, TEXT = '[role="main"]', "article.bd-article"
 
 
 def drop_repeated_scripts(app, pagename, templatename, context, doctree):
@@ -80,6 +92,13 @@ def break_between_parts(name):
     return PARTS.sub("<wbr>", name.group())
 
 
+def wrapping(output):
+    """Let the lines of an output wrap, which would ruin columns."""
+    start, rest, text = output.groups()
+    columns = COLUMNS.search(MARKUP.sub("", text))
+    return output.group() if columns else f"{start} running{rest}{text}"
+
+
 def show_made_defaults(app, what, name, obj, options, signature, returns):
     """Show what makes a default that is made anew for each object.
 
@@ -104,11 +123,16 @@ def repair_pages(app, exception):
         text = UNKNOWN_COLOURS.sub(r'\1data-theme="light"', text)
         text = SIGNATURE.sub(plain_lines, text)
         text = TABLE.sub(breakable, text)
+        text = OUTPUT.sub(wrapping, text)
+        text = SIZE.sub(SIZED, text)
         text = WIDE_TABLE.sub(r'<table tabindex="0" \1', text)
         text = text.replace(UNNAMED_FOLD, NAMED_FOLD)
         # A role that has been withdrawn, and that no list may hold.
         text = text.replace('role="doc-biblioentry"', 'role="listitem"')
         page.write_text(text, encoding="utf-8")
+    search = Path(app.outdir, "_static", "searchtools.js")
+    text = search.read_text(encoding="utf-8").replace(BARS_AND_TEXT, TEXT)
+    search.write_text(text, encoding="utf-8")
 
 
 def setup(app):

@@ -1,4 +1,4 @@
-"""The repairs of finished pages: long names in tables break between their parts, and signatures can be read."""
+"""The repairs of finished pages: what is too wide breaks where it may, and signatures can be read."""
 
 import ast
 import inspect
@@ -36,6 +36,28 @@ def test_long_names_of_a_table_break_between_their_parts(repairs, text, broken):
 def test_other_text_is_left_alone(repairs):
     html = '<p>layers_with_positions</p><table class="dataframe"><td>layers_with_positions</td></table>'
     assert repairs.TABLE.sub(repairs.breakable, html) == html
+
+
+@pytest.mark.parametrize(
+    ("text", "wraps"),
+    [
+        ("caught: rows 256 and 257 are identical", True),
+        ('<span class="k">one</span> two\n  three', True),
+        ("gpt2   0.33\nwhisper-base 0.15", False),
+        ('gpt2 <span class="k"> 0.33</span>', False),
+    ],
+)
+def test_outputs_without_columns_wrap(repairs, text, wraps):
+    html = '<div class="output{} highlight-myst-ansi"><div class="highlight"><pre><span></span>{}\n</pre></div></div>'
+    expected = html.format(" stream running" if wraps else " stream", text)
+    assert repairs.OUTPUT.sub(repairs.wrapping, html.format(" stream", text)) == expected
+
+
+def test_pictures_have_their_place_before_they_are_loaded(repairs):
+    html = '<img alt="x" src="a.png" style="width: 660px; height: 310px;" />'
+    assert (
+        repairs.SIZE.sub(repairs.SIZED, html) == '<img alt="x" src="a.png" width="660" height="310" loading="lazy" />'
+    )
 
 
 @pytest.mark.parametrize(

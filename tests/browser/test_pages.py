@@ -3,14 +3,29 @@
 import pytest
 
 from .axe import violations
-from .built import HTML, figures, pages, soup
-from .chromium import Record, outside, styles, visit, wait_until_still
-from .colours import DARK, READABLE, WHITE, contrast, ink_and_paper, luminance
-from .figures import WIDTHS
+from .built import HTML, chapters, figures, pages, soup
+from .chromium import Record, outside, printed, styles, visit, wait_until_still
+from .colours import DARK, LIGHT_AND_DARK, READABLE, WHITE, contrast, ink_and_paper, luminance
 
 # One page of each kind is always looked at; the others by `make test-all`.
 KINDS = ["intro.html", "encodings/relative-positions.html", "schemes/rope.html", "api-models.html", "glossary.html"]
 PAGES = [*KINDS, *(pytest.param(page, marks=pytest.mark.slow) for page in pages() if page not in KINDS)]
+# From a small phone to a wide screen.
+SCREENS = [360, 390, 768, 1280, 1920]
+CHAPTERS = [f"{name}.html" for name in chapters()]
+# From this width on nothing of a chapter needs to scroll, and no code is smaller than this.
+SMALLEST_WHOLE, LEGIBLE = 768, 11
+SCROLLING = """() => [...document.querySelectorAll("main :is(pre, table)")]
+  .filter((node) => node.checkVisibility() && node.scrollWidth > node.clientWidth + 1)
+  .map((node) => [node, getComputedStyle(node)])
+  .map(([node, style]) => ({ text: node.innerText, overflow: style.overflowX, shadow: style.backgroundImage }))"""
+# On paper: every how many parts one is looked at, what stands open, and what nobody can press.
+SAMPLE = 7
+ANSWERS = ".quick-question details > :not(summary), .solution.dropdown > section > *"
+ON_SCREEN_ONLY = (
+    ".bd-sidebar, .bd-header-article, .toggle-button, .copybtn, .sd-btn, .pe-controls, details.hide > summary"
+)
+SEEN = "{ opacityProperty: true, visibilityProperty: true, contentVisibilityAuto: true }"
 FIGURES = [f"{name}.html" for name in figures()]
 MOST_OF_A_PAGE = 1_000_000
 # What a first visit loads, before the host compresses it: MathJax is 1.2 MB of it, the theme 1.0 MB.
@@ -56,12 +71,23 @@ def test_weight(opened):
     assert opened.record.transferred() < MOST_OF_A_VISIT
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("width", SCREENS)
 def test_does_not_scroll_sideways(opened, width):
     page = opened.show(width)
     opened.unfold()
     too_wide = page.evaluate("document.documentElement.scrollWidth") - width
     assert too_wide <= 0, f"{too_wide} px too wide: {outside(page, '.bd-article')[:5]}"
+
+
+@pytest.mark.parametrize("width", SCREENS)
+def test_nothing_is_cut(opened, width):
+    """What is wider than its box scrolls in it, and a shadow says so; in chapters on a phone alone."""
+    page = opened.show(width)
+    opened.unfold()
+    scrolling = page.evaluate(SCROLLING)
+    assert [box for box in scrolling if box["overflow"] != "auto" or "gradient" not in box["shadow"]] == []
+    assert width < SMALLEST_WHOLE or opened.name not in CHAPTERS or scrolling == []
+    assert all(float(size.removesuffix("px")) >= LEGIBLE for size in styles(page.locator("main pre"), "fontSize"))
 
 
 @pytest.mark.parametrize(("width", "colours"), [(1280, "light"), (390, "dark")])
@@ -117,6 +143,19 @@ def test_colours_are_switched_by_click_and_by_key(opened):
         modes.append(page.evaluate("() => document.documentElement.dataset.mode"))
     assert sorted(modes[:3]) == ["auto", "dark", "light"]
     assert modes[3] == modes[0]
+
+
+@pytest.mark.parametrize("colours", LIGHT_AND_DARK)
+def test_printed(opened, colours):
+    """On white, with all answers, and without what only a screen can use."""
+    page = opened.show(colours=colours)
+    page.evaluate("() => document.querySelectorAll('details').forEach((node) => (node.open = false))")
+    with printed(page):
+        assert ink_and_paper(page.locator("main p").first)[1] == WHITE
+        for part in page.locator("main :is(h2, p, li, td, pre):visible").all()[::SAMPLE]:
+            assert contrast(ink_and_paper(part)[0], WHITE) >= READABLE, part.inner_text()
+        assert page.locator(ANSWERS).evaluate_all(f"(nodes) => nodes.every((node) => node.checkVisibility({SEEN}))")
+        assert page.locator(f":is({ON_SCREEN_ONLY}):visible").count() == 0
 
 
 def test_z_nothing_went_wrong(opened):

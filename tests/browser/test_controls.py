@@ -1,0 +1,104 @@
+"""What is around the text: the bars, the drawers of a phone, the map of the landing page, pictures, previews."""
+
+import re
+
+import pytest
+
+from .built import HTML, chapters, repository, soup, sources
+from .chromium import styles
+from .colours import LIGHT_AND_DARK, VISIBLE, contrast, ink_and_paper
+
+CHAPTER = f"{chapters()[0]}.html"
+BUTTONS = {
+    "menu": ".primary-toggle",
+    "rocket": ".dropdown-launch-buttons > button",
+    "download": ".dropdown-download-buttons > button",
+}
+DRAWERS = {
+    "contents of the book": (".primary-toggle", ".bd-sidebar-primary", "a.current[href='#']"),
+    "contents of the page": (".secondary-toggle", ".bd-sidebar-secondary", "a[href^='#']"),
+}
+
+
+@pytest.mark.parametrize("colours", LIGHT_AND_DARK)
+@pytest.mark.parametrize("button", BUTTONS.values(), ids=list(BUTTONS))
+def test_the_focus_is_seen(open_address, site, button, colours):
+    page = open_address(f"{site}/{CHAPTER}", color_scheme=colours)
+    page.keyboard.press("Tab")
+    place = page.locator(button)
+    place.focus()
+    assert styles(place, "outlineStyle") == ["solid"]
+    assert float(styles(place, "outlineWidth")[0].removesuffix("px")) >= 2
+    assert contrast(styles(place, "outlineColor")[0], ink_and_paper(place)[1]) >= VISIBLE
+
+
+@pytest.mark.parametrize(("button", "drawer", "link"), DRAWERS.values(), ids=list(DRAWERS))
+def test_a_drawer_closes_behind_a_link(open_address, site, button, drawer, link):
+    page = open_address(f"{site}/{CHAPTER}", width=390)
+    page.locator(button).click()
+    followed = page.locator(f"{drawer} {link}").first
+    followed.click()
+    page.wait_for_function(OUT_OF_SIGHT, arg=drawer)
+    page.locator(button).click()
+    assert followed.is_visible()
+
+
+OUT_OF_SIGHT = """(drawer) => {
+  const box = document.querySelector(drawer).getBoundingClientRect();
+  return box.width === 0 || box.right <= 0 || box.left >= innerWidth;
+}"""
+
+
+@pytest.mark.parametrize("width", [360, 390, 768])
+def test_the_map_shows_the_reading_times(open_address, site, width):
+    page = open_address(f"{site}/intro.html", width=width)
+    times = page.locator("table.map td:last-child")
+    assert times.count() > 10
+    for time in times.all():
+        box = time.bounding_box()
+        assert time.inner_text().strip()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+    table = page.locator("table.map")
+    assert table.evaluate("(node) => node.scrollWidth - node.clientWidth") <= 0
+
+
+def test_the_field_of_the_search_begins_after_its_icon(open_address, site):
+    page = open_address(f"{site}/search.html?q=attention")
+    field = page.locator("main input[name=q]")
+    start = field.bounding_box()["x"] + float(styles(field, "paddingLeft")[0].removesuffix("px"))
+    icon = page.locator("main .bd-search .fa-magnifying-glass").bounding_box()
+    assert icon["x"] + icon["width"] <= start
+
+
+def test_the_search_quotes_the_text_alone(open_address, site):
+    page = open_address(f"{site}/search.html?q=attention")
+    page.locator("#search-results p.context, #search-results div.context").nth(3).wait_for()
+    quotes = page.locator("#search-results .context").all_inner_texts()
+    assert [quote for quote in quotes if re.search("Binder|Repository|Suggest edit|Contents 1", quote)] == []
+
+
+@pytest.mark.parametrize("name", chapters())
+def test_pictures_have_their_place_before_they_are_loaded(built, name):
+    pictures = soup(f"{name}.html").select(".cell_output img")
+    assert [each for each in pictures if not (each.get("width") and each.get("height"))] == []
+    assert {each.get("loading") for each in pictures} <= {"lazy"}
+
+
+def test_pages_are_described(built):
+    descriptions = []
+    for name in sources():
+        (description,) = soup(f"{name}.html").select("head meta[name=description]")
+        descriptions.append(description["content"])
+        assert soup(f"{name}.html").select_one("head meta[property='og:title']")["content"]
+    assert [text for text in descriptions if not 15 < len(text) <= 160] == []
+    assert len(set(descriptions)) == len(descriptions)
+
+
+def test_what_needs_an_address_waits_for_it(built):
+    has_address = not repository().startswith("OWNER/")
+    assert (HTML / "sitemap.xml").exists() == has_address
+    for name in sources():
+        needs = soup(f"{name}.html").select("head :is(link[rel=canonical], meta[property='og:image'])")
+        assert len(needs) == 2 * has_address
+    assert (HTML / "_static" / "screenshot.webp").exists()
