@@ -10,7 +10,6 @@ import torch
 
 from .read_table import given as folder
 
-ONCE = True  # it takes seconds
 ABSENT = {
     "x_transformers": "states of its own models (`return_hiddens=True`), which this one is not; then as transformers",
     "rotary_embedding_torch": "rotations alone",

@@ -31,7 +31,7 @@ own, take scikit-learn (task 3). {verdict}
 
 Below are ten tasks as a user of each library would do them. *Lines* are logical lines of Python, imports included, as
 ruff formats them at 120 columns, counted by a program. *Time* is that of one call after a warm-up, on one thread: the
-median of at least three rounds in which the libraries take turns, and one call for the last two tasks, which take long.
+median of at least three rounds in which the libraries take turns, or one call where that takes more than a second.
 All was measured in one run on {date}: {where}, {versions}. {absent}When it began, the load of the machine was {load} on
 {cores} cores; on a busy machine times are noisy, and differences below a factor of two mean nothing.
 `python -m benchmarks.alternatives` repeats the run on yours. Where several libraries give the same thing, the run

@@ -37,7 +37,7 @@ def posembed(model, ids, tokenizer):
 
 
 def transformers(model, ids, tokenizer):
-    """Trains and is saved; a cache and padding need more lines, and the table is lost."""
+    """It trains; a cache, padding and loading it again need more lines, and the table is lost."""
     import torch
     from transformers import AttentionInterface
     from transformers.integrations.sdpa_attention import sdpa_attention_forward

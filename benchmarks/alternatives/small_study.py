@@ -8,7 +8,6 @@ stopped, and that the same seed has the same batches in all arms.
 
 from posembed.data import load_corpus
 
-ONCE = True  # it takes seconds
 ABSENT = {
     "rotary_embedding_torch": "rotations alone",
     "transformer_lens": "`tools.training` trains one model to be looked into; it has no study",
@@ -21,7 +20,7 @@ def given(quick):
     """Steps, seeds, width, pieces of the package's text to train on and to test on, and how many characters it has."""
     corpus = load_corpus()
     train, test = (part[: len(part) // 64 * 64].view(-1, 64) for part in (corpus.train, corpus.test))
-    sizes = (3, (1, 2), 16, train[:64], test[:64]) if quick else (200, (1, 2, 3), 32, train, test[:2048])
+    sizes = (3, (1, 2), 16, train[:64], test[:64]) if quick else (300, (1, 2, 3), 32, train, test[:2048])
     return *sizes, corpus.vocab_size
 
 
@@ -100,7 +99,6 @@ def shown(answer, _):
     return "RoPE changes the loss by {:.3f} ({:.3f} to {:.3f}) nats".format(*answer)
 
 
-def agree(answers, inputs):
-    """Each finds that RoPE helps."""
-    if inputs[0] > 3:
-        assert all(mean < 0 for mean, *_ in answers.values()), answers
+def agree(answers, _):
+    """Models and batches differ, and so do the numbers; but no interval excludes another."""
+    assert max(low for _, low, _ in answers.values()) < min(high for *_, high in answers.values()), answers
