@@ -85,16 +85,18 @@ def run(names, *, quick, out):
     torch.set_num_threads(1)
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
+    packages = [package for package in (*page.PACKAGES, *page.OPTIONAL) if installed(package)]
+    settings = {"tasks": list(names), "quick": quick, "load_before": load}
     rows = []
     with threadpool_limits(1):
         for name in names:
             gc.collect()
             rows += (found := measure(name, TASKS[name], quick=quick))
             print(page.table([asdict(row) for row in found], TASKS[name]), flush=True)
+            # What was done is there, should a later task fail.
+            write(PARTS, rows, settings, packages)
     minutes = round((time.monotonic() - start) / 60, 1)
-    packages = [package for package in (*page.PACKAGES, *page.OPTIONAL) if installed(package)]
-    settings = {"tasks": list(names), "quick": quick, "minutes": minutes, "load_before": load}
-    write(out, rows, settings, packages)
+    write(out, rows, settings | {"minutes": minutes}, packages)
     print(f"alternatives: {minutes} minutes; every number is in {out}")
 
 
