@@ -17,7 +17,6 @@ from typing import Any
 import torch
 
 from . import ROOT
-from .case import Row
 
 RESULTS, PAGE = ROOT / "results" / "benchmarks.json", ROOT / "book" / "benchmarks.md"
 PACKAGES = ("posembed", "torch", "transformers", "x-transformers", "rotary-embedding-torch", "numpy")
@@ -55,7 +54,7 @@ NOTES = {
 COLUMNS = ("who", "time", "ratio", "memory", "error")
 
 
-def write(path: Path, rows: Sequence[Row], settings: Mapping[str, Any]) -> None:
+def write(path: Path, rows: Sequence[Any], settings: Mapping[str, Any], packages: Sequence[str] = PACKAGES) -> None:
     """Keep a run, whole or not at all: when, where, with what, how, and every row; six digits of each number."""
     info = Path("/proc/cpuinfo")
     found = re.search(r"^model name\s*:\s*(.+)$", info.read_text(), re.M) if info.exists() else None
@@ -68,7 +67,7 @@ def write(path: Path, rows: Sequence[Row], settings: Mapping[str, Any]) -> None:
             "platform": f"{platform.system()} {platform.machine()}",
             "threads": torch.get_num_threads(),
         },
-        "versions": {"python": platform.python_version()} | {name: version(name) for name in PACKAGES},
+        "versions": {"python": platform.python_version()} | {name: version(name) for name in packages},
         "settings": dict(settings),
         "rows": json.loads(
             json.dumps([asdict(row) for row in rows]), parse_float=lambda digits: float(f"{float(digits):.6g}")
@@ -82,19 +81,24 @@ def write(path: Path, rows: Sequence[Row], settings: Mapping[str, Any]) -> None:
 
 def render(document: Mapping[str, Any]) -> str:
     """The page, from the run as it is stored."""
-    machine = document["machine"]
-    where = f"{machine['cpu']}, {machine['platform']}, {machine['threads']} thread"
-    versions = ", ".join(f"{name} {number}" for name, number in document["versions"].items() if name != "posembed")
-    parts = [OPENING.format(date=document["date"][:10], where=where, versions=versions)]
+    parts = [OPENING.format(**circumstances(document))]
     for work, rows in groupby(document["rows"], key=lambda row: row["work"]):
         parts += [f"## {TITLES[work]}\n", *([NOTES[work]] if work in NOTES else [])]
         parts += [case(name, list(group)) for name, group in groupby(rows, key=lambda row: row["case"])]
     return "\n".join(parts)
 
 
+def circumstances(document: Mapping[str, Any]) -> dict[str, str]:
+    """When, where and with what a run was made, for a sentence."""
+    machine = document["machine"]
+    where = f"{machine['cpu']}, {machine['platform']}, {machine['threads']} thread"
+    versions = ", ".join(f"{name} {number}" for name, number in document["versions"].items() if name != "posembed")
+    return {"date": document["date"][:10], "where": where, "versions": versions}
+
+
 def case(name: str, rows: Sequence[Mapping[str, Any]]) -> str:
     """One table, with what it was to show."""
-    head = f":::{{table}}\n:class: wide\n\n{_line(COLUMNS)}{_line(['---'] * len(COLUMNS))}"
+    head = f":::{{table}}\n:class: wide\n\n{cells(COLUMNS)}{cells(['---'] * len(COLUMNS))}"
     lines = (
         f"- {goal['goal']}: {goal['figure']}, **{'met' if goal['met'] else 'not met'}**.\n"
         for row in rows
@@ -106,20 +110,21 @@ def case(name: str, rows: Sequence[Mapping[str, Any]]) -> str:
 def line(row: Mapping[str, Any]) -> str:
     """One candidate, as a line of the table."""
     if row["failed"]:
-        return _line([row["candidate"], row["failed"].replace("|", "/"), "", "", ""])
+        return cells([row["candidate"], row["failed"].replace("|", "/"), "", "", ""])
     ratio = "" if row["ratio"] is None else f"{row['ratio']:,.{0 if row['ratio'] >= 100 else 2}f}"
     digit, exponent = f"{row['error']:.0e}".split("e")
     error = f"{digit}×10<sup>{int(exponent)}</sup>".replace("-", "−") if row["error"] else "0"
-    time = _in_unit(row["median"], {"s": 1, "ms": 1e-3, "µs": 1e-6})
-    memory = _in_unit(row["memory"], {"GiB": 2**30, "MiB": 2**20, "KiB": 2**10})
-    return _line([row["candidate"], time, ratio, memory, error])
+    time = in_unit(row["median"], {"s": 1, "ms": 1e-3, "µs": 1e-6})
+    memory = in_unit(row["memory"], {"GiB": 2**30, "MiB": 2**20, "KiB": 2**10})
+    return cells([row["candidate"], time, ratio, memory, error])
 
 
-def _line(cells: Sequence[str]) -> str:
-    return "|" + "|".join(f" {cell} " if cell else " " for cell in cells) + "|\n"
+def cells(texts: Sequence[str]) -> str:
+    """A line of a table."""
+    return "|" + "|".join(f" {text} " if text else " " for text in texts) + "|\n"
 
 
-def _in_unit(number: float | None, units: Mapping[str, float]) -> str:
+def in_unit(number: float | None, units: Mapping[str, float]) -> str:
     """Three digits in the largest unit of which there is one; a number and its unit stay on one line."""
     if number is None:
         return ""
