@@ -131,6 +131,8 @@ def run_grid(
     configs = list(configs)
     if wrong := [config for config in configs if not isinstance(config, RunConfig)]:
         raise RunError(f"{wrong[0]!r} among the configs is no RunConfig; give a list of RunConfig")
+    if not isinstance(out, str | Path):
+        raise RunError(f"out is {out!r}; give the folder for the results")
     settings = Settings(Path(out), engine, n_workers, gpus, save_models, save_tables)
     settings.check(configs)
     left = missing(configs, settings.out)

@@ -38,6 +38,8 @@ def load_results(source: Path | str) -> pandas.DataFrame:
     """
     import pandas
 
+    if not isinstance(source, str | Path):
+        raise RunError(f"the source is {source!r}; give a folder, or the name of a study")
     runs = load_runs(source) if isinstance(source, str) and source in study_names() else _of_folder(source)
     return pandas.DataFrame([_row(run) for run in runs])
 

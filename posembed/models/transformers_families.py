@@ -92,6 +92,10 @@ WHY_NOT = {
 )
 
 
+# What models call the module that makes their positions.
+MAKERS = ("rotary_emb", "rotary_pos_emb", "wpe", "embed_positions", "position_embeddings")
+
+
 @dataclass(frozen=True)
 class Anatomy:
     """The modules of a model that a position scheme has to do with.
@@ -126,19 +130,25 @@ def anatomy(model: Any) -> Anatomy:
             f"{kind} cannot take a scheme; use_scheme knows models of transformers with one of the model_types {known}"
         )
     if (name := model.config.model_type) not in FAMILIES:
-        own = None if model._can_set_attn_implementation() else "its attention is code of its own"
+        fixed = None if model._can_set_attn_implementation() else "its attention is code of its own"
+        modules = [path for path, _ in model.base_model.named_modules() if path.rpartition(".")[2] in MAKERS]
         untested = (
-            "nobody has tested where it keeps its positions; to try it say where, such as "
-            f"FAMILIES[{name!r}] = Family('rotary_emb'), both from posembed.models.transformers_families"
+            "nobody has tested where it keeps its positions; to try it name the module that makes them, "
+            f"FAMILIES[{name!r}] = Family({(modules or ['...'])[0]!r}), both from posembed.models.transformers_families"
         )
-        why = WHY_NOT.get(name) or own or untested
+        why = WHY_NOT.get(name) or fixed or untested
         raise ModelInputError(f"{kind} cannot take a scheme: {why}; use a model with one of the model_types {known}")
     family = FAMILIES[name]
     body = model.base_model.get_submodule(family.body)
     attentions = [module for module in body.modules() if hasattr(module, "is_causal") and not crosses(module)]
     words: Any = model.get_input_embeddings()
     narrow = words.weight.shape[-1] != model.config.hidden_size
-    return Anatomy(family, body, body.get_submodule(family.own), attentions, narrow)
+    try:
+        own = body.get_submodule(family.own)
+    except AttributeError:
+        parts = ", ".join(path for path, _ in body.named_children())
+        raise ModelInputError(f"{kind} has no module {family.own!r} that makes its positions; it has {parts}") from None
+    return Anatomy(family, body, own, attentions, narrow)
 
 
 def crosses(attention: nn.Module) -> bool:

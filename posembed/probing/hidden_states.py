@@ -136,6 +136,8 @@ def hidden_states(
     """
     kept: dict[int, list[Tensor]] = {}
     with evaluating(model if isinstance(model, nn.Module) else None):
+        if isinstance(model, nn.Module):
+            _check_repeatable(model, inputs[:2])
         for some in inputs.split(BATCH_SIZE):
             states = _checked_states(_run(model, some), model, len(some))
             for layer in _chosen(model, layers, len(states)):
@@ -150,6 +152,18 @@ def hidden_states(
         those = ", ".join(f"{size} in layer {layer}" for size, layer in sizes.items())
         raise ProbeInputError(f"states of {named(model)} differ in length or width: {those}; choose layers of one size")
     return {layer: torch.cat(parts) for layer, parts in kept.items()}
+
+
+def _check_repeatable(model: nn.Module, inputs: Tensor) -> None:
+    """Refuse a model that draws as it runs, as one that shuffles its patches does: its states say nothing of places."""
+    first, again = (_checked_states(_run(model, inputs), model, len(inputs)) for _ in range(2))
+    if not all(
+        torch.allclose(one, other, rtol=1e-3, atol=1e-3, equal_nan=True)
+        for one, other in zip(first, again, strict=True)
+    ):
+        raise ProbeInputError(
+            f"{named(model)} gives other states each time; give a function that calls it with what it draws held fixed"
+        )
 
 
 def named(model: Any) -> str:
@@ -174,7 +188,11 @@ def _run(model: Any, inputs: Tensor) -> Any:
     # Without its head, whose logits would be the largest tensor of all.
     body: Any = getattr(model, "base_model", model)
     inputs = inputs.to(body.dtype) if inputs.is_floating_point() else inputs
-    return getattr(body(**{name: inputs}, output_hidden_states=True), "hidden_states", None)
+    try:
+        return getattr(body(**{name: inputs}, output_hidden_states=True), "hidden_states", None)
+    except TypeError as error:
+        said = f"{named(model)} cannot be called with {name} alone ({error}); give a function that calls it"
+        raise ProbeInputError(said) from None
 
 
 def _checked_states(found: Any, model: Any, n_texts: int) -> Sequence[Float[Tensor, "texts length d_model"]]:

@@ -190,6 +190,7 @@ def test_a_result_without_the_weights_that_are_asked_for_is_refused_before_anyth
             "save_tables is for the scheme 'learned'; 'rope' has no ta",
         ),
         (GRID[0], {}, "configs is a RunConfig; give a list of RunConfig"),
+        (GRID, {"out": None}, "out is None; give the folder for the results"),
         ([GRID[0], {"scheme": "rope"}], {}, "{'scheme': 'rope'} among the configs is no RunConfig; give a list"),
     ],
 )

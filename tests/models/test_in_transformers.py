@@ -552,8 +552,12 @@ def test_an_untested_model_is_tried_as_the_error_says(monkeypatch):
     own = model(ids).last_hidden_state
     said = refused(ModelInputError, use_scheme, model, "rope")
     assert (
-        "to try it say where, such as FAMILIES['cohere'] = Family('rotary_emb'), both from posembed.models.tr" in said
+        "name the module that makes them, FAMILIES['cohere'] = Family('rotary_emb'), both from posembed.models.tr"
+        in said
     )
+    monkeypatch.setitem(FAMILIES, "cohere", Family("wpe"))
+    said = refused(ModelInputError, use_scheme, model, "rope")
+    assert said.startswith("CohereModel has no module 'wpe' that makes its positions; it has embed_tokens, layers, no")
     monkeypatch.setitem(FAMILIES, "cohere", Family("rotary_emb"))
     d_head = model.config.hidden_size // model.config.num_attention_heads
     base = model.config.rope_parameters["rope_theta"]

@@ -10,7 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refused
 from small_models import build
-from transformers import FunnelConfig, FunnelModel, Wav2Vec2Config, Wav2Vec2ForCTC, Wav2Vec2Model
+from transformers import (
+    FunnelConfig,
+    FunnelModel,
+    TimesFmConfig,
+    TimesFmModel,
+    ViTMAEConfig,
+    ViTMAEModel,
+    Wav2Vec2Config,
+    Wav2Vec2ForCTC,
+    Wav2Vec2Model,
+)
 
 from posembed import Transformer, TransformerConfig
 from posembed.errors import ProbeInputError
@@ -336,6 +346,35 @@ def test_what_are_no_hidden_states_is_refused(name):
     (made, *rest), piece = NO_STATES[name]
     ids, layers = (*rest, None, None)[:2]
     assert piece in refused(ProbeInputError, probe_layers, made, ids, layers=layers, **QUICK)
+
+
+@pytest.mark.bad_input
+def test_a_model_that_draws_as_it_runs_is_refused():
+    """One that shuffles its patches would seem to know no positions."""
+    sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    made = ViTMAEModel(ViTMAEConfig(image_size=8, patch_size=4, mask_ratio=0.0, **sizes)).eval()
+    images = torch.randn(8, 3, 8, 8)
+    message = refused(ProbeInputError, probe_layers, made, images, **QUICK)
+    assert "ViTMAEModel gives other states each time; give a function" in message
+
+    def fixed(some):
+        noise = torch.arange(4.0).expand(len(some), 4)
+        return made(some, noise=noise, output_hidden_states=True).hidden_states
+
+    assert probe_layers(fixed, images, **QUICK).length > 1
+
+
+@pytest.mark.bad_input
+def test_a_model_that_reads_more_than_one_thing_is_refused_in_one_line():
+    sizes = {
+        "hidden_size": 16,
+        "intermediate_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "head_dim": 8,
+    }
+    made = TimesFmModel(TimesFmConfig(**sizes)).eval()
+    assert "TimesFmModel cannot be called with" in refused(ProbeInputError, probe_layers, made, torch.randn(8, 32))
 
 
 @pytest.mark.bad_input
