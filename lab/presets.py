@@ -1,8 +1,7 @@
 """Sizes that are too large for `posembed.train`: one for a GPU, and those of Haviv et al. (2022)."""
 
 # About 27 million parameters, 25 of them in the layers, and 213 million tokens read: minutes on a fast GPU. The text is
-# the file enwik8, the first
-# hundred million bytes of Wikipedia.
+# the file enwik8, the first hundred million bytes of Wikipedia.
 GPU = {
     "text": "enwik8",
     "vocab_size": 4096,

@@ -36,10 +36,22 @@ TASKS = {
 # The function's name, the package on PyPI that it needs, and what it cannot be asked for, where a task says no more.
 LIBRARIES = {
     "posembed": ("posembed", ""),
-    "transformers": ("transformers", "nothing for this: models, and what trains them"),
-    "x_transformers": ("x-transformers", "nothing for this: layers, and models built of them"),
+    "transformers": (
+        "transformers",
+        "nothing for this: models, and what trains them",
+    ),
+    "x_transformers": (
+        "x-transformers",
+        "nothing for this: layers, and models built of them",
+    ),
     "rotary_embedding_torch": ("rotary-embedding-torch", "rotations alone"),
-    "transformer_lens": ("transformer-lens", "nothing for this: it looks into models, and changes what happens there"),
-    "nnsight": ("nnsight", "nothing for this: it looks into models, and changes what happens there"),
+    "transformer_lens": (
+        "transformer-lens",
+        "nothing for this: it looks into models, and changes what happens there",
+    ),
+    "nnsight": (
+        "nnsight",
+        "nothing for this: it looks into models, and changes what happens there",
+    ),
     "plain": ("torch and scikit-learn", "nothing for this"),
 }

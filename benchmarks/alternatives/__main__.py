@@ -67,16 +67,37 @@ class Row:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run what the command line asks for."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.alternatives", description="ten tasks, seven ways")
-    parser.add_argument("--only", nargs="+", choices=TASKS, default=list(TASKS), metavar="TASK", help=", ".join(TASKS))
-    parser.add_argument("--quick", action="store_true", help="tiny sizes, to see that everything runs; no real numbers")
-    parser.add_argument("--page", action="store_true", help="measure nothing; write the book's page anew")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.alternatives",
+        description="ten tasks, seven ways",
+    )
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        choices=TASKS,
+        default=list(TASKS),
+        metavar="TASK",
+        help=", ".join(TASKS),
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="tiny sizes, to see that everything runs; no real numbers",
+    )
+    parser.add_argument(
+        "--page",
+        action="store_true",
+        help="measure nothing; write the book's page anew",
+    )
     asked = parser.parse_args(arguments)
     whole = set(asked.only) == set(TASKS) and not asked.quick
     if not asked.page:
         run(asked.only, quick=asked.quick, out=page.RESULTS if whole else PARTS)
     if asked.page or whole:
-        page.PAGE.write_text(page.render(json.loads(page.RESULTS.read_text(encoding="utf-8"))), encoding="utf-8")
+        page.PAGE.write_text(
+            page.render(json.loads(page.RESULTS.read_text(encoding="utf-8"))),
+            encoding="utf-8",
+        )
 
 
 def run(names, *, quick, out):
@@ -85,14 +106,21 @@ def run(names, *, quick, out):
     torch.set_num_threads(1)
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
-    packages = [package for package in (*page.PACKAGES, *page.OPTIONAL) if installed(package)]
+    packages = [
+        package
+        for package in (*page.PACKAGES, *page.OPTIONAL)
+        if installed(package)
+    ]
     settings = {"tasks": list(names), "quick": quick, "load_before": load}
     rows = []
     with threadpool_limits(1):
         for name in names:
             gc.collect()
             rows += (found := measure(name, TASKS[name], quick=quick))
-            print(page.table([asdict(row) for row in found], TASKS[name]), flush=True)
+            print(
+                page.table([asdict(row) for row in found], TASKS[name]),
+                flush=True,
+            )
             # What was done is there, should a later task fail.
             write(PARTS, rows, settings, packages)
     minutes = round((time.monotonic() - start) / 60, 1)
@@ -102,16 +130,23 @@ def run(names, *, quick, out):
 
 def measure(name: str, task: ModuleType, *, quick: bool) -> list[Row]:
     """Do a task by each library that has something for it; assert what the answers have in common."""
-    rows = [Row(name, library) for library in LIBRARIES if hasattr(task, library)]
+    rows = [
+        Row(name, library) for library in LIBRARIES if hasattr(task, library)
+    ]
     calls, answers, first, inputs = {}, {}, {}, task.given(quick)
     for row in rows:
-        function, package = getattr(task, row.library), LIBRARIES[row.library][0]
+        function, package = (
+            getattr(task, row.library),
+            LIBRARIES[row.library][0],
+        )
         row.lines = sources.n_lines(function)
         if package in page.OPTIONAL and not installed(package):
             row.failed = "not installed where this was run"
             continue
         try:
-            _call(function, task.given(True))  # imports, and whatever else the first call alone needs
+            _call(
+                function, task.given(True)
+            )  # imports, and whatever else the first call alone needs
             calls[row.library] = _bound(function, task.given(quick))
             begun = time.perf_counter()
             answers[row.library] = calls[row.library]()
@@ -123,7 +158,11 @@ def measure(name: str, task: ModuleType, *, quick: bool) -> list[Row]:
             row.failed = said(error)
     task.agree(answers, inputs)
     once = quick or max(first.values()) > LONG
-    times = {each: [first[each]] for each in first} if once else interleaved(calls, first, SECONDS, 51)
+    times = (
+        {each: [first[each]] for each in first}
+        if once
+        else interleaved(calls, first, SECONDS, 51)
+    )
     for row in rows:
         if row.failed is None:
             row.seconds = times[row.library]

@@ -31,7 +31,15 @@ def posembed(q, k, v):
 
     positions = torch.arange(q.shape[2])
     alibi = scheme("alibi", n_heads=8)
-    return attend(q, k, v, causal=True, scheme=alibi, positions=positions, key_positions=positions)
+    return attend(
+        q,
+        k,
+        v,
+        causal=True,
+        scheme=alibi,
+        positions=positions,
+        key_positions=positions,
+    )
 
 
 def transformers(q, k, v):
@@ -42,7 +50,9 @@ def transformers(q, k, v):
     length = q.shape[2]
     alibi = build_alibi_tensor(torch.ones(1, length), 8, q.dtype)
     bias = alibi + torch.full((length, length), -torch.inf).triu(1)
-    return torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=bias[None])
+    return torch.nn.functional.scaled_dot_product_attention(
+        q, k, v, attn_mask=bias[None]
+    )
 
 
 def x_transformers(q, k, v):
@@ -62,7 +72,9 @@ def plain(q, k, v):
     slopes = 2.0 ** -torch.arange(1, 9)
     bias = slopes[:, None, None] * (at - at[:, None])
     bias = bias.masked_fill(at > at[:, None], -torch.inf)
-    return torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=bias)
+    return torch.nn.functional.scaled_dot_product_attention(
+        q, k, v, attn_mask=bias
+    )
 
 
 def shown(answer, inputs):

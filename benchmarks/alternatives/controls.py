@@ -23,7 +23,14 @@ def posembed(table):
 
     result = probe_table(table, split="folds")
     of = result.baselines
-    return result.test_mae, of.constant, of.permuted_labels, of.random_table, result.interval.low, result.interval.high
+    return (
+        result.test_mae,
+        of.constant,
+        of.permuted_labels,
+        of.random_table,
+        result.interval.low,
+        result.interval.high,
+    )
 
 
 def plain(table):
@@ -34,28 +41,44 @@ def plain(table):
     from sklearn.linear_model import RidgeCV
     from sklearn.model_selection import KFold, cross_val_predict
 
-    x, at, rng = table.double().numpy(), np.arange(len(table)), np.random.default_rng(0)
+    x, at, rng = (
+        table.double().numpy(),
+        np.arange(len(table)),
+        np.random.default_rng(0),
+    )
     labels = np.column_stack([at, *(rng.permutation(at) for _ in range(10))])
     probe = RidgeCV(np.logspace(-8, 4, 13), alpha_per_target=True)
     folds = KFold(5, shuffle=True, random_state=0)
     errors = abs(cross_val_predict(probe, x, labels, cv=folds) - labels)
-    constant = abs(cross_val_predict(DummyRegressor(strategy="median"), x, at, cv=folds) - at).mean()
+    constant = abs(
+        cross_val_predict(DummyRegressor(strategy="median"), x, at, cv=folds)
+        - at
+    ).mean()
     random = rng.normal(x.mean(axis=0), x.std(), x.shape)
     of_random = abs(cross_val_predict(probe, random, at, cv=folds) - at).mean()
-    interval = bootstrap((errors[:, 0],), np.mean, random_state=rng).confidence_interval
-    return errors[:, 0].mean(), constant, errors[:, 1:].mean(), of_random, interval.low, interval.high
+    interval = bootstrap(
+        (errors[:, 0],), np.mean, random_state=rng
+    ).confidence_interval
+    return (
+        errors[:, 0].mean(),
+        constant,
+        errors[:, 1:].mean(),
+        of_random,
+        interval.low,
+        interval.high,
+    )
 
 
 def shown(answer, _):
     """Errors in positions."""
     error, constant, permuted, random, low, high = answer
-    return (
-        f"{error:.1f} off ({low:.1f} to {high:.1f}); {constant:.0f}, {permuted:.0f} and {random:.0f} for the controls"
-    )
+    return f"{error:.1f} off ({low:.1f} to {high:.1f}); {constant:.0f}, {permuted:.0f} and {random:.0f} for the controls"
 
 
 def agree(answers, _):
     """Errors of other folds and another choice of the penalty are within a fifth; controls within a tenth."""
     ours, others = answers["posembed"], list(answers.values())
     assert all(abs(each[0] / ours[0] - 1) < 0.2 for each in others)
-    assert all(abs(each[i] / ours[i] - 1) < 0.1 for each in others for i in (1, 2, 3))
+    assert all(
+        abs(each[i] / ours[i] - 1) < 0.1 for each in others for i in (1, 2, 3)
+    )

@@ -20,7 +20,9 @@ ABSENT = {
 def given(quick):
     """The folder of all-MiniLM-L6-v2, and texts of random words."""
     torch.manual_seed(0)
-    return *folder(quick), torch.randint(1000, 30000, (8, 16) if quick else (96, 64))
+    return *folder(quick), torch.randint(
+        1000, 30000, (8, 16) if quick else (96, 64)
+    )
 
 
 def posembed(folder, ids):
@@ -30,7 +32,10 @@ def posembed(folder, ids):
     from posembed import probe_layers
 
     return [
-        layer.mae for layer in probe_layers(AutoModel.from_pretrained(folder), ids, steps=100, control=False).layers
+        layer.mae
+        for layer in probe_layers(
+            AutoModel.from_pretrained(folder), ids, steps=100, control=False
+        ).layers
     ]
 
 
@@ -40,7 +45,9 @@ def transformers(folder, ids):
     from transformers import AutoModel
 
     with torch.no_grad():
-        states = AutoModel.from_pretrained(folder)(ids, output_hidden_states=True).hidden_states
+        states = AutoModel.from_pretrained(folder)(
+            ids, output_hidden_states=True
+        ).hidden_states
     return _errors(states)
 
 
@@ -52,7 +59,12 @@ def transformer_lens(folder, ids):
     bridge = TransformerBridge.boot_transformers(str(folder), device="cpu")
     with torch.no_grad():
         _, kept = bridge.run_with_cache(ids)
-    return _errors([kept["blocks.0.hook_in"], *(kept[f"blocks.{i}.hook_out"] for i in range(bridge.cfg.n_layers))])
+    return _errors(
+        [
+            kept["blocks.0.hook_in"],
+            *(kept[f"blocks.{i}.hook_out"] for i in range(bridge.cfg.n_layers)),
+        ]
+    )
 
 
 def nnsight(folder, ids):
@@ -63,7 +75,12 @@ def nnsight(folder, ids):
 
     model = nnsight.NNsight(AutoModel.from_pretrained(folder))
     with torch.no_grad(), model.trace(ids):
-        states = nnsight.save([model.embeddings.output, *(layer.output for layer in model.encoder.layer)])
+        states = nnsight.save(
+            [
+                model.embeddings.output,
+                *(layer.output for layer in model.encoder.layer),
+            ]
+        )
     return _errors(states)
 
 
@@ -77,8 +94,16 @@ def _errors(states):
     n_train, positions = texts - texts // 4, np.tile(np.arange(length), texts)
     for layer in states:
         x, at = layer.flatten(0, 1).numpy(), n_train * length
-        probe = MLPClassifier(128, batch_size=min(512, at), learning_rate_init=1e-2, max_iter=11, random_state=0)
-        probe = make_pipeline(StandardScaler(), probe).fit(x[:at], positions[:at])
+        probe = MLPClassifier(
+            128,
+            batch_size=min(512, at),
+            learning_rate_init=1e-2,
+            max_iter=11,
+            random_state=0,
+        )
+        probe = make_pipeline(StandardScaler(), probe).fit(
+            x[:at], positions[:at]
+        )
         errors.append(float(abs(probe.predict(x[at:]) - positions[at:]).mean()))
     return errors
 
@@ -91,4 +116,6 @@ def shown(errors, _):
 def agree(answers, inputs):
     """Every probe finds the positions in some layer: half as far off as the middle of the text, or less."""
     if len(inputs[1]) > 8:
-        assert all(min(errors) < inputs[1].shape[1] / 8 for errors in answers.values())
+        assert all(
+            min(errors) < inputs[1].shape[1] / 8 for errors in answers.values()
+        )

@@ -14,7 +14,9 @@ ABSENT = {}
 def given(quick):
     """An attention layer without positions, and what it reads, "batch seq d_model"."""
     torch.manual_seed(0)
-    return nn.TransformerEncoderLayer(64, 4, batch_first=True), torch.randn(2, 8 if quick else 128, 64)
+    return nn.TransformerEncoderLayer(64, 4, batch_first=True), torch.randn(
+        2, 8 if quick else 128, 64
+    )
 
 
 def posembed(model, x):

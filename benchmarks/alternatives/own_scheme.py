@@ -19,7 +19,9 @@ ABSENT = {
 def given(quick):
     """Queries, keys and values, "batch heads seq d_head", and a slope for each head."""
     torch.manual_seed(0)
-    return *(torch.randn(2, 8, 16 if quick else 1024, 64) for _ in range(3)), torch.linspace(0.1, 0.8, 8)
+    return *(
+        torch.randn(2, 8, 16 if quick else 1024, 64) for _ in range(3)
+    ), torch.linspace(0.1, 0.8, 8)
 
 
 def posembed(q, k, v, slopes):
@@ -38,7 +40,9 @@ def posembed(q, k, v, slopes):
             return -self.slopes[:, None] * offsets.abs().sqrt()
 
     own, at = RootDistance(), torch.arange(q.shape[2])
-    output = attend(q, k, v, causal=True, scheme=own, positions=at, key_positions=at)
+    output = attend(
+        q, k, v, causal=True, scheme=own, positions=at, key_positions=at
+    )
     return output, torch.autograd.grad(output.square().mean(), own.slopes)[0]
 
 
@@ -53,11 +57,16 @@ def x_transformers(q, k, v, slopes):
             self.slopes = torch.nn.Parameter(slopes)
 
         def forward(self, n_queries, n_keys):
-            offsets = torch.arange(n_keys) - torch.arange(n_keys - n_queries, n_keys)[:, None]
+            offsets = (
+                torch.arange(n_keys)
+                - torch.arange(n_keys - n_queries, n_keys)[:, None]
+            )
             return -self.slopes[:, None, None] * offsets.abs().sqrt()
 
     own = RootDistance()
-    output, _ = Attend(causal=True, flash=True)(q, k, v, attn_bias=own(q.shape[2], k.shape[2]))
+    output, _ = Attend(causal=True, flash=True)(
+        q, k, v, attn_bias=own(q.shape[2], k.shape[2])
+    )
     return output, torch.autograd.grad(output.square().mean(), own.slopes)[0]
 
 
@@ -67,8 +76,12 @@ def plain(q, k, v, slopes):
 
     slopes, at = torch.nn.Parameter(slopes), torch.arange(q.shape[2])
     offsets = at - at[:, None]
-    bias = (-slopes[:, None, None] * offsets.abs().sqrt()).masked_fill(offsets > 0, -torch.inf)
-    output = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=bias)
+    bias = (-slopes[:, None, None] * offsets.abs().sqrt()).masked_fill(
+        offsets > 0, -torch.inf
+    )
+    output = torch.nn.functional.scaled_dot_product_attention(
+        q, k, v, attn_mask=bias
+    )
     return output, torch.autograd.grad(output.square().mean(), slopes)[0]
 
 
@@ -81,5 +94,7 @@ def agree(answers, _):
     """Output and gradient are the same up to rounding in float32."""
     ours = answers["posembed"]
     assert all(
-        torch.allclose(each, own, atol=1e-5) for two in answers.values() for each, own in zip(two, ours, strict=True)
+        torch.allclose(each, own, atol=1e-5)
+        for two in answers.values()
+        for each, own in zip(two, ours, strict=True)
     )

@@ -12,8 +12,19 @@ from .. import ROOT
 from ..page import cells, circumstances, in_unit
 from . import LIBRARIES, TASKS, sources
 
-RESULTS, PAGE = ROOT / "results" / "alternatives.json", ROOT / "book" / "alternatives.md"
-PACKAGES = ("posembed", "torch", "transformers", "x-transformers", "rotary-embedding-torch", "scikit-learn", "numpy")
+RESULTS, PAGE = (
+    ROOT / "results" / "alternatives.json",
+    ROOT / "book" / "alternatives.md",
+)
+PACKAGES = (
+    "posembed",
+    "torch",
+    "transformers",
+    "x-transformers",
+    "rotary-embedding-torch",
+    "scikit-learn",
+    "numpy",
+)
 OPTIONAL = ("transformer-lens", "nnsight")
 OPENING = """\
 % Made by `python -m benchmarks.alternatives --page` from results/alternatives.json.
@@ -30,7 +41,7 @@ queries and keys, or to add one known bias, take what the library of your model 
 own, take scikit-learn (task 3). {verdict}
 
 Below are ten tasks as a user of each library would do them. *Lines* are logical lines of Python, imports included, as
-ruff formats them at 120 columns, counted by a program. *Time* is that of one call after a warm-up, on one thread: the
+ruff formats them at 80 columns, counted by a program. *Time* is that of one call after a warm-up, on one thread: the
 median of at least three rounds in which the libraries take turns, or one call where that takes more than a second.
 All was measured in one run on {date}: {where}, {versions}. {absent}When it began, the load of the machine was {load} on
 {cores} cores; on a busy machine times are noisy, and differences below a factor of two mean nothing.
@@ -44,10 +55,15 @@ Lines, and the time of one call; a dash where a library has nothing for the task
 
 def render(document: Mapping[str, Any]) -> str:
     """The page, from the run as it is stored."""
-    tasks = {name: list(rows) for name, rows in groupby(document["rows"], key=lambda row: row["task"])}
+    tasks = {
+        name: list(rows)
+        for name, rows in groupby(document["rows"], key=lambda row: row["task"])
+    }
     missing = [name for name in OPTIONAL if name not in document["versions"]]
     about = {
-        "absent": f"{' and '.join(missing)} were not installed. " if missing else "",
+        "absent": f"{' and '.join(missing)} were not installed. "
+        if missing
+        else "",
         "load": document["settings"]["load_before"][0],
         "cores": document["machine"]["cores"],
         "verdict": verdict(tasks),
@@ -86,7 +102,14 @@ def summary(tasks: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
     for number, (name, rows) in enumerate(tasks.items(), 1):
         by_library = {row["library"]: row for row in rows}
         title = inspect.getdoc(TASKS[name]).split("\n")[0].rstrip(".")
-        lines.append(cells([f"{number}. {title}", *(_short(by_library.get(library)) for library in LIBRARIES)]))
+        lines.append(
+            cells(
+                [
+                    f"{number}. {title}",
+                    *(_short(by_library.get(library)) for library in LIBRARIES),
+                ]
+            )
+        )
     return f":::{{table}}\n:class: wide\n\n{''.join(lines)}:::\n"
 
 
@@ -102,14 +125,29 @@ def _time(row: Mapping[str, Any]) -> str:
 
 def table(rows: Sequence[Mapping[str, Any]], task: ModuleType) -> str:
     """What each library gives for a task, and why others give nothing."""
-    lines = [cells(["by", "lines", "time", "what one gets", "in this run"]), cells(["---"] * 5)]
+    lines = [
+        cells(["by", "lines", "time", "what one gets", "in this run"]),
+        cells(["---"] * 5),
+    ]
     for row in rows:
         gets = inspect.getdoc(getattr(task, row["library"]))
         came = (row["failed"] or row["shown"]).replace("|", "/")
-        lines.append(cells([LIBRARIES[row["library"]][0], str(row["lines"]), _time(row), gets, came]))
+        lines.append(
+            cells(
+                [
+                    LIBRARIES[row["library"]][0],
+                    str(row["lines"]),
+                    _time(row),
+                    gets,
+                    came,
+                ]
+            )
+        )
     for library, (package, nothing) in LIBRARIES.items():
         if not hasattr(task, library):
-            lines.append(cells([package, "–", "", task.ABSENT.get(library, nothing), ""]))
+            lines.append(
+                cells([package, "–", "", task.ABSENT.get(library, nothing), ""])
+            )
     return f":::{{table}}\n:class: wide\n\n{''.join(lines)}:::\n"
 
 
@@ -120,4 +158,8 @@ def listings(task: ModuleType) -> str:
         for library, (package, _) in LIBRARIES.items()
         if hasattr(task, library)
     ]
-    return "::::{admonition} The code\n:class: dropdown\n\n" + "\n".join(blocks) + "::::\n"
+    return (
+        "::::{admonition} The code\n:class: dropdown\n\n"
+        + "\n".join(blocks)
+        + "::::\n"
+    )

@@ -9,14 +9,18 @@ import torch
 
 from posembed.pretrained import installed_folder
 
-ABSENT = {"nnsight": "nothing of its own: it holds a model of transformers, whose table is read as there"}
+ABSENT = {
+    "nnsight": "nothing of its own: it holds a model of transformers, whose table is read as there"
+}
 
 
 def given(quick):
     """The folder of all-MiniLM-L6-v2."""
     folder = installed_folder()
     if folder is None:
-        raise FileNotFoundError("the wheel of all-MiniLM-L6-v2 is not installed")
+        raise FileNotFoundError(
+            "the wheel of all-MiniLM-L6-v2 is not installed"
+        )
     return (folder,)
 
 
@@ -31,14 +35,18 @@ def transformers(folder):
     """The whole model, and in it the raw rows under the name that this kind of model has for them."""
     from transformers import AutoModel
 
-    return AutoModel.from_pretrained(folder).embeddings.position_embeddings.weight.detach()
+    return AutoModel.from_pretrained(
+        folder
+    ).embeddings.position_embeddings.weight.detach()
 
 
 def transformer_lens(folder):
     """The whole model with its hooks; the raw rows have one name in all kinds of models."""
     from transformer_lens.model_bridge import TransformerBridge
 
-    return TransformerBridge.boot_transformers(str(folder), device="cpu").W_pos.detach()
+    return TransformerBridge.boot_transformers(
+        str(folder), device="cpu"
+    ).W_pos.detach()
 
 
 def plain(folder):
@@ -56,4 +64,6 @@ def shown(table, _):
 
 def agree(answers, _):
     """The same rows, bit for bit."""
-    assert all(torch.equal(table, answers["posembed"]) for table in answers.values())
+    assert all(
+        torch.equal(table, answers["posembed"]) for table in answers.values()
+    )

@@ -11,14 +11,20 @@ import torch
 from ..rope import rotated
 
 AT = 100_000
-ABSENT = {"transformer_lens": "not by itself: its rotations are inside its models"}
+ABSENT = {
+    "transformer_lens": "not by itself: its rotations are inside its models"
+}
 
 
 def given(quick):
     """Queries and keys, "batch heads seq d_head", and positions far out."""
     torch.manual_seed(0)
     length = 16 if quick else 1024
-    return torch.randn(2, 8, length, 64), torch.randn(2, 8, length, 64), torch.arange(AT, AT + length)
+    return (
+        torch.randn(2, 8, length, 64),
+        torch.randn(2, 8, length, 64),
+        torch.arange(AT, AT + length),
+    )
 
 
 def posembed(q, k, positions):
@@ -32,18 +38,28 @@ def posembed(q, k, positions):
 def transformers(q, k, positions):
     """The layout of halves, and every scaling that a model of its has."""
     from transformers import LlamaConfig
-    from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply_rotary_pos_emb
+    from transformers.models.llama.modeling_llama import (
+        LlamaRotaryEmbedding,
+        apply_rotary_pos_emb,
+    )
 
-    rotary = LlamaRotaryEmbedding(LlamaConfig(hidden_size=512, num_attention_heads=8))
+    rotary = LlamaRotaryEmbedding(
+        LlamaConfig(hidden_size=512, num_attention_heads=8)
+    )
     return apply_rotary_pos_emb(q, k, *rotary(q, positions[None]))
 
 
 def x_transformers(q, k, positions):
     """The interleaved layout; xPos and scalings."""
-    from x_transformers.x_transformers import RotaryEmbedding, apply_rotary_pos_emb
+    from x_transformers.x_transformers import (
+        RotaryEmbedding,
+        apply_rotary_pos_emb,
+    )
 
     angles, scale = RotaryEmbedding(64)(positions)
-    return apply_rotary_pos_emb(q, angles, scale), apply_rotary_pos_emb(k, angles, scale)
+    return apply_rotary_pos_emb(q, angles, scale), apply_rotary_pos_emb(
+        k, angles, scale
+    )
 
 
 def rotary_embedding_torch(q, k, positions):
@@ -60,7 +76,12 @@ def plain(q, k, positions):
 
     angles = positions[:, None] * 10000.0 ** (-torch.arange(0, 64, 2) / 64)
     turn = torch.polar(torch.ones_like(angles), angles)
-    return tuple(torch.view_as_real(torch.view_as_complex(x.unflatten(-1, (-1, 2))) * turn).flatten(-2) for x in (q, k))
+    return tuple(
+        torch.view_as_real(
+            torch.view_as_complex(x.unflatten(-1, (-1, 2))) * turn
+        ).flatten(-2)
+        for x in (q, k)
+    )
 
 
 def shown(answer, inputs):
@@ -76,5 +97,9 @@ def agree(answers, inputs):
 
 def _error(turned, q, _, positions):
     """In the nearer of the two layouts."""
-    wanted = [rotated(q, positions, layout) for layout in ("half", "interleaved")]
-    return float(min((turned - each).abs().max() for each in wanted) / q.abs().max())
+    wanted = [
+        rotated(q, positions, layout) for layout in ("half", "interleaved")
+    ]
+    return float(
+        min((turned - each).abs().max() for each in wanted) / q.abs().max()
+    )

@@ -23,9 +23,20 @@ def given(quick):
     """A small GPT-2 with random weights, ids, and a tokenizer, without which TransformerLens asks the hub for one."""
     torch.manual_seed(0)
     n_layers, length = (1, 16) if quick else (4, 128)
-    sizes = {"n_embd": 128, "n_head": 8, "n_positions": length, "vocab_size": 1000}
-    model = GPT2LMHeadModel(GPT2Config(n_layer=n_layers, bos_token_id=0, eos_token_id=0, **sizes))
-    return model.eval().requires_grad_(False), torch.randint(1000, (4, length)), load_encoder().tokenizer
+    sizes = {
+        "n_embd": 128,
+        "n_head": 8,
+        "n_positions": length,
+        "vocab_size": 1000,
+    }
+    model = GPT2LMHeadModel(
+        GPT2Config(n_layer=n_layers, bos_token_id=0, eos_token_id=0, **sizes)
+    )
+    return (
+        model.eval().requires_grad_(False),
+        torch.randint(1000, (4, length)),
+        load_encoder().tokenizer,
+    )
 
 
 def posembed(model, ids, tokenizer):
@@ -46,7 +57,9 @@ def transformers(model, ids, tokenizer):
         at, slopes = torch.arange(query.shape[2]), 2.0 ** -torch.arange(1, 9)
         bias = slopes[:, None, None] * (at - at[:, None])
         bias = bias.masked_fill(at > at[:, None], -torch.inf)
-        return sdpa_attention_forward(module, query, key, value, bias[None], **options)
+        return sdpa_attention_forward(
+            module, query, key, value, bias[None], **options
+        )
 
     AttentionInterface.register("alibi", alibi)
     model.set_attn_implementation("alibi")
@@ -63,9 +76,14 @@ def transformer_lens(model, ids, tokenizer):
         at, slopes = torch.arange(scores.shape[-1]), 2.0 ** -torch.arange(1, 9)
         return scores + slopes[:, None, None] * (at - at[:, None])
 
-    bridge = TransformerBridge.boot_transformers("gpt2", hf_model=model, tokenizer=tokenizer)
+    bridge = TransformerBridge.boot_transformers(
+        "gpt2", hf_model=model, tokenizer=tokenizer
+    )
     silent = ("hook_pos_embed", lambda rows, hook: torch.zeros_like(rows))
-    hooks = [(f"blocks.{layer}.attn.hook_attn_scores", alibi) for layer in range(bridge.cfg.n_layers)]
+    hooks = [
+        (f"blocks.{layer}.attn.hook_attn_scores", alibi)
+        for layer in range(bridge.cfg.n_layers)
+    ]
     return bridge.run_with_hooks(ids, fwd_hooks=[silent, *hooks])
 
 
@@ -93,4 +111,7 @@ def shown(answer, _):
 
 def agree(answers, _):
     """The same logits up to rounding in float32."""
-    assert all(torch.allclose(each, answers["posembed"], atol=1e-4) for each in answers.values())
+    assert all(
+        torch.allclose(each, answers["posembed"], atol=1e-4)
+        for each in answers.values()
+    )

@@ -9,8 +9,15 @@ from typing import Any
 
 def code(function: Callable[..., Any]) -> str:
     """A function's source, and that of the helpers of its module that it calls."""
-    names = [name for name in function.__code__.co_names if name.startswith("_") and name in function.__globals__]
-    return "\n\n".join(inspect.getsource(each) for each in (function, *map(function.__globals__.get, names)))
+    names = [
+        name
+        for name in function.__code__.co_names
+        if name.startswith("_") and name in function.__globals__
+    ]
+    return "\n\n".join(
+        inspect.getsource(each)
+        for each in (function, *map(function.__globals__.get, names))
+    )
 
 
 def n_lines(function: Callable[..., Any]) -> int:

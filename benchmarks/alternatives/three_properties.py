@@ -26,8 +26,13 @@ def plain(table):
 
     x = table.double().numpy()
     a, n = x @ x.T, len(x)
-    sides = [side[:50] for i in range(n) for side in (a[i, i + 1 :], a[i, :i][::-1])]
-    signs = [np.sign(side[:, None] - side)[np.triu_indices(len(side), 1)] for side in sides]
+    sides = [
+        side[:50] for i in range(n) for side in (a[i, i + 1 :], a[i, :i][::-1])
+    ]
+    signs = [
+        np.sign(side[:, None] - side)[np.triu_indices(len(side), 1)]
+        for side in sides
+    ]
     monotonicity = (1 + np.concatenate(signs).mean()) / 2
     diagonals = [a.diagonal(offset) for offset in range(1 - n, n) if offset]
     inside = sum(len(each) * each.var() for each in diagonals)
@@ -38,9 +43,14 @@ def plain(table):
 
 def shown(answer, _):
     """In their order."""
-    return "monotonicity {:.4f}, invariance {:.4f}, symmetry {:.0f}".format(*answer)
+    return "monotonicity {:.4f}, invariance {:.4f}, symmetry {:.0f}".format(
+        *answer
+    )
 
 
 def agree(answers, _):
     """The same up to rounding."""
-    assert all(np.allclose(each, answers["posembed"], atol=1e-9) for each in answers.values())
+    assert all(
+        np.allclose(each, answers["posembed"], atol=1e-9)
+        for each in answers.values()
+    )
