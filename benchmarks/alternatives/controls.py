@@ -72,7 +72,9 @@ def plain(table):
 def shown(answer, _):
     """Errors in positions."""
     error, constant, permuted, random, low, high = answer
-    controls = f"{constant:.0f}, {permuted:.0f} and {random:.0f} for the controls"
+    controls = (
+        f"{constant:.0f}, {permuted:.0f} and {random:.0f} for the controls"
+    )
     return f"{error:.1f} off ({low:.1f} to {high:.1f}); {controls}"
 
 
