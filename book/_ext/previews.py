@@ -11,7 +11,7 @@ from docutils import nodes
 # How the address begins until `make set-repository` sets it.
 PLACEHOLDER = "https://OWNER."
 PICTURE = "_static/screenshot.webp"
-SENTENCE = re.compile(r".+?(?:[.?!](?=\s|$)|:$)")
+SENTENCE = re.compile(r".+?(?:[.?!](?=\s[^a-z]|$)|:$)")
 LONGEST = 160
 # Where a page's own text stands: not in a note, a table or a list.
 OWN = nodes.section | nodes.container
@@ -24,11 +24,12 @@ def describe(app, pagename, templatename, context, doctree):
         context["pageurl"] = None
     if doctree is None:
         return
+    book, title = app.config.html_title, doctree.next_node(nodes.title).astext()
     facts = {
-        "og:title": doctree.next_node(nodes.title).astext(),
-        "og:description": beginning(doctree),
+        "og:title": title,
+        "og:description": beginning(doctree) or f"{title} of the book {book}",
         "og:type": "article",
-        "og:site_name": app.config.project,
+        "og:site_name": book,
     }
     if base:
         facts |= {"og:url": context["pageurl"], "og:image": base + PICTURE}
@@ -45,19 +46,14 @@ def address(app):
 
 
 def beginning(doctree):
-    """The first sentences of a page: one, and more if they are short."""
+    """The first sentence of a page, and the next ones if they are short."""
     for paragraph in doctree.findall(nodes.paragraph):
         sentences = SENTENCE.findall(plain(paragraph))
         if sentences and isinstance(paragraph.parent, OWN):
-            whole = [
-                text for text in accumulate(sentences) if len(text) <= LONGEST
-            ]
-            return (
-                whole[-1]
-                if whole
-                else textwrap.shorten(sentences[0], LONGEST, placeholder=" …")
-            )
-    return doctree.next_node(nodes.title).astext()
+            cut = textwrap.shorten(sentences[0], LONGEST, placeholder=" …")
+            short = [s for s in accumulate(sentences) if len(s) <= LONGEST]
+            return (short or [cut])[-1]
+    return ""
 
 
 def plain(paragraph):

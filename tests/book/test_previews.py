@@ -15,7 +15,7 @@ Title
 
 .. note:: Not the page's own text.
 
-Is ``nn.Embedding`` more than a lookup "table"? This is the
+Is ``nn.Embedding`` or ... more than a lookup "table"? This is the
 second sentence. This one is too long, LONG.
 
 - and a list
@@ -30,7 +30,7 @@ def previews():
 @pytest.fixture
 def app(tmp_path):
     """What of Sphinx the extension uses, for a book that has an address."""
-    config = SimpleNamespace(html_baseurl=ADDRESS, project="Positional embeddings")
+    config = SimpleNamespace(html_baseurl=ADDRESS, html_title="Positional embeddings")
     builder = SimpleNamespace(get_target_uri=lambda name: f"{name}.html")
     env = SimpleNamespace(found_docs={"why/two", "intro"})
     return SimpleNamespace(config=config, builder=builder, env=env, outdir=tmp_path)
@@ -48,7 +48,7 @@ def doctree():
 
 def test_a_page_is_described_by_its_beginning(previews, app, context, doctree):
     previews.describe(app, "why/two", "page.html", context, doctree)
-    described = 'content="Is nn.Embedding more than a lookup &quot;table&quot;? This is the second sentence."'
+    described = 'content="Is nn.Embedding or ... more than a lookup &quot;table&quot;? This is the second sentence."'
     assert context["metatags"].count(described) == 2
     assert f'property="og:image" content="{ADDRESS}_static/screenshot.webp"' in context["metatags"]
     assert f'property="og:url" content="{ADDRESS}why/two.html"' in context["metatags"]
@@ -58,6 +58,12 @@ def test_a_long_sentence_is_shortened(previews):
     page = publish_doctree("Title\n=====\n\n" + "word " * 60 + "end.", settings_overrides={"doctitle_xform": False})
     assert len(previews.beginning(page)) <= previews.LONGEST
     assert previews.beginning(page).endswith("word …")
+
+
+def test_a_page_of_entries_alone_is_described_by_its_title(previews, app, context):
+    page = publish_doctree("Glossary\n========\n\n- an entry", settings_overrides={"doctitle_xform": False})
+    previews.describe(app, "why/two", "page.html", context, page)
+    assert 'name="description" content="Glossary of the book Positional embeddings"' in context["metatags"]
 
 
 def test_without_an_address_nothing_needs_one(previews, app, context, doctree):
