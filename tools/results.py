@@ -7,6 +7,7 @@ taken from the folder of a grid that kept them.
 Usage: python tools/results.py [FOLDER WITH THE WEIGHTS OF THE NOPOS STUDY]
 """
 
+import gzip
 import json
 import sys
 from pathlib import Path
@@ -23,7 +24,7 @@ from posembed.experiments import (
 )
 from posembed.experiments.nopos import MODELS, model_card, run_of_model
 from posembed.experiments.nopos.models import MODEL_FOLDER
-from posembed.experiments.results import file_of
+from posembed.experiments.results import BUNDLE, file_of
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "results"
@@ -51,7 +52,8 @@ def runs_of(folder):
 def store_runs(study, results=RESULTS, stored=STORED):
     """Write the runs of a study and their tables."""
     runs, tables = runs_of(results / study)
-    write_whole(stored / f"{study}.json", runs)
+    # Without a date: the same runs are the same file.
+    write_whole(stored / f"{study}{BUNDLE}", gzip.compress(runs, mtime=0))
     if tables is not None:
         write_whole(stored / f"{study}.safetensors", tables)
 

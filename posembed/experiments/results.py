@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 import os
@@ -16,6 +17,8 @@ from ..errors import RunError
 from .config import RunConfig
 
 FORMAT = 1
+# How the file of a study's runs ends, in the package.
+BUNDLE = ".json.gz"
 
 
 @dataclass(frozen=True)
@@ -288,12 +291,12 @@ def load_runs(study: str) -> list[RunResult]:
     names = study_names()
     if study not in names:
         raise RunError(f"there are no stored results {study!r}; there are: {', '.join(names) or 'none'}")
-    return [parse_result(each) for each in json.loads((_stored() / f"{study}.json").read_text(encoding="utf-8"))]
+    return [parse_result(each) for each in json.loads(gzip.decompress((_stored() / f"{study}{BUNDLE}").read_bytes()))]
 
 
 def study_names() -> list[str]:
     """List the studies whose runs are stored in the package."""
-    return sorted(each.name.removesuffix(".json") for each in _stored().iterdir() if each.name.endswith(".json"))
+    return sorted(each.name.removesuffix(BUNDLE) for each in _stored().iterdir() if each.name.endswith(BUNDLE))
 
 
 def _stored() -> Any:
