@@ -144,9 +144,8 @@ def measure(name: str, task: ModuleType, *, quick: bool) -> list[Row]:
             row.failed = "not installed where this was run"
             continue
         try:
-            _call(
-                function, task.given(True)
-            )  # imports, and whatever else the first call alone needs
+            # Imports, and whatever else the first call alone needs.
+            _call(function, task.given(True))
             calls[row.library] = _bound(function, task.given(quick))
             begun = time.perf_counter()
             answers[row.library] = calls[row.library]()

@@ -55,7 +55,8 @@ class _Calls:
 
     def __init__(self, parts: Anatomy, scheme: PositionScheme):
         self.family, self.scheme, self.n_layers = parts.family, scheme, len(parts.attentions)
-        self.names = list(inspect.signature(parts.body.forward).parameters)
+        # Of the class, without self: others may have set a forward on the model, such as nnsight.
+        self.names = list(inspect.signature(type(parts.body).forward).parameters)[1:]
 
     def before(self, body: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
         """Add the scheme's vectors to the embeddings, and send the positions along to every attention."""

@@ -2,6 +2,8 @@
 
 import contextlib
 import copy
+import functools
+import inspect
 
 import pytest
 import torch
@@ -565,6 +567,21 @@ def test_an_untested_model_is_tried_as_the_error_says(monkeypatch):
         assert difference(model(ids).last_hidden_state, own) < CLOSE
     with use_scheme(model, "nopos"):
         assert difference(model(ids).last_hidden_state, own) > 100 * CLOSE
+
+
+def test_a_model_whose_forward_another_library_has_wrapped_takes_a_scheme():
+    model, ids = build("gpt2"), torch.arange(5)[None]
+    with use_scheme(model, "alibi"):
+        expected = model(ids).last_hidden_state
+    own = model.forward
+
+    def wrapped(self, *args, **kwargs):
+        return own(*args, **kwargs)
+
+    model.forward = functools.partial(wrapped, model)
+    model.forward.__signature__ = inspect.signature(wrapped)
+    with use_scheme(model, "alibi"):
+        assert torch.equal(model(ids).last_hidden_state, expected)
 
 
 @pytest.mark.bad_input
