@@ -570,7 +570,7 @@ def test_an_untested_model_is_tried_as_the_error_says(monkeypatch):
 
 
 def test_a_model_whose_forward_another_library_has_wrapped_takes_a_scheme():
-    model, ids = build("gpt2"), torch.arange(5)[None]
+    model, ids = build("gpt2").base_model, torch.arange(5)[None]
     with use_scheme(model, "alibi"):
         expected = model(ids).last_hidden_state
     own = model.forward
