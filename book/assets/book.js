@@ -3,3 +3,6 @@ document.addEventListener("click", (event) => {
   if (!event.target.closest(".bd-sidebar-primary a, .bd-sidebar-secondary a")) return;
   for (const drawer of document.querySelectorAll("input.sidebar-toggle")) drawer.checked = false;
 });
+// The theme looks for code that scrolls, to give it a tab stop, when the window changes its size; what was folded has
+// none until it is looked at again.
+document.addEventListener("toggle", () => dispatchEvent(new Event("resize")), { capture: true });
