@@ -1,8 +1,9 @@
-"""Texts, the characters they are made of, and the pieces that models are trained on; tasks, made and real."""
+"""Texts, the characters they are made of, and the pieces that models are trained on; images; tasks, made and real."""
 
 from .characters import Characters, Tokens
 from .classes import ClassedText, class_task, classed_rows, read_classes
 from .corpus import Corpus, load_corpus
+from .images import enlarged, image_task, images
 from .made import made_task, mirror_ceiling
 from .perplexity import Perplexities, perplexities
 from .spans import Question, moved_questions, question_rows, read_questions, span_task, word_questions
@@ -22,6 +23,9 @@ __all__ = [
     "Tokens",
     "class_task",
     "classed_rows",
+    "enlarged",
+    "image_task",
+    "images",
     "load_corpus",
     "made_task",
     "masked",

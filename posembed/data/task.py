@@ -15,7 +15,7 @@ class Labelled(NamedTuple):
     """Texts and what is to be said of them.
 
     Attributes:
-        ids: "texts seq".
+        ids: "texts seq"; of images their grey values, "images height width".
         labels: "texts", a class each; or "texts 2", the first and the last token of the answer, (0, 0) for none.
 
     Example:
@@ -26,7 +26,7 @@ class Labelled(NamedTuple):
         tensor([1, 0])
     """
 
-    ids: Int[Tensor, "texts seq"]
+    ids: Tensor
     labels: Tensor
 
     def at(self, index: Int[Tensor, " chosen"]) -> Labelled:

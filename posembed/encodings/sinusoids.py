@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal, get_args
 
 import torch
@@ -77,10 +77,13 @@ class Sinusoidal(PositionScheme):
     Args:
         d_model: the width.
         base: as for `sinusoidal`.
-        layout: as for `sinusoidal`.
+        layout: as for `sinusoidal`; with axes that of each part.
+        axes: for positions on several axes, such as the row and the column of an image's patch (Parmar et al. 2018):
+            how many columns each axis gets, or only how many axes there are, for equal parts; positions then are
+            "... seq axes". The columns of the first axis come first, those of a table of that width.
 
     Raises:
-        EncodingInputError: as for `sinusoidal`; positions of a wrong dtype or shape.
+        EncodingInputError: as for `sinusoidal`; axes that do not add up; positions of a wrong dtype or shape.
 
     Example:
         >>> import torch
@@ -89,21 +92,37 @@ class Sinusoidal(PositionScheme):
         >>> added = Sinusoidal(6).add(torch.zeros(1, 2, 6), torch.tensor([3, 8]))
         >>> torch.allclose(added[0], sinusoidal(9, 6)[[3, 8]], atol=1e-7)
         True
+        >>> patch = Sinusoidal(8, axes=2).add(torch.zeros(1, 1, 8), torch.tensor([[3, 8]]))  # row 3, column 8
+        >>> torch.allclose(patch[0, 0], torch.cat([sinusoidal(9, 4)[3], sinusoidal(9, 4)[8]]), atol=1e-7)
+        True
     """
 
     sizes = ("d_model",)
 
-    def __init__(self, d_model: int, *, base: float = 10000.0, layout: Layout = "interleaved"):
+    def __init__(
+        self,
+        d_model: int,
+        *,
+        base: float = 10000.0,
+        layout: Layout = "interleaved",
+        axes: int | Sequence[int] | None = None,
+    ):
         super().__init__()
         _check(0, d_model, base, layout, torch.float32)
         self.d_model, self.base, self.layout = d_model, base, layout
-        self.frequencies = _frequencies(d_model, base, layout)
+        self.axes = None if axes is None else _checked_axes(axes, d_model, layout)
+        self.n_axes = None if self.axes is None else len(self.axes)
+        self.frequencies = [_frequencies(width, base, layout) for width in self.axes or (d_model,)]
 
     def add(self, x: Float[Tensor, "*batch seq d_model"], positions: Integer[Tensor, "..."]) -> Tensor:
         """Add each position's row. The sum is taken in float32 at least and rounded once."""
-        check_positions(positions, x, width=self.d_model)
-        cos, sin = cos_sin(positions, self.frequencies, compute_dtype(x))
-        return add_rows(x, arrange(sin, cos, self.d_model, self.layout))
+        check_positions(positions, x, width=self.d_model, n_axes=self.n_axes)
+        coordinates = (positions if self.axes else positions[..., None]).unbind(-1)
+        rows = []
+        for each, of_axis, width in zip(coordinates, self.frequencies, self.axes or (self.d_model,), strict=True):
+            cos, sin = cos_sin(each, of_axis, compute_dtype(x))
+            rows.append(arrange(sin, cos, width, self.layout))
+        return add_rows(x, torch.cat(rows, -1))
 
     def extra_repr(self) -> str:
         return f"{self.d_model}, layout={self.layout!r}"
@@ -192,10 +211,30 @@ def _columns(d_model: int, layout: Layout) -> tuple[slice, slice]:
     return slice(0, n_sines), slice(n_sines, n_sines + d_model // 2)
 
 
+def _checked_axes(axes: int | Sequence[int], d_model: int, layout: Layout) -> tuple[int, ...]:
+    if isinstance(axes, int):
+        check_whole("axes", axes)
+        if d_model % axes:
+            raise EncodingInputError(f"d_model is {d_model}, which {axes} axes do not divide; give each axis its width")
+        axes = [d_model // axes] * axes
+    least = _narrowest(layout)
+    if any(not isinstance(width, int) or width < least for width in axes):
+        raise EncodingInputError(
+            f"axes are {tuple(axes)}; for {layout} each axis needs at least {least} column" + "s" * (least > 1)
+        )
+    if sum(axes) != d_model:
+        raise EncodingInputError(f"axes {tuple(axes)} have {sum(axes)} columns together; they must have {d_model}")
+    return tuple(axes)
+
+
+def _narrowest(layout: str) -> int:
+    return 2 if layout == "tensor2tensor" else 1
+
+
 def _check(n_positions: int, d_model: int, base: float, layout: str, dtype: torch.dtype) -> None:
     check_choice("layout", layout, LAYOUTS)
     check_whole("n_positions", n_positions, least=0)
-    narrowest = 2 if layout == "tensor2tensor" else 1
+    narrowest = _narrowest(layout)
     if not isinstance(d_model, int) or d_model < narrowest:
         raise EncodingInputError(
             f"d_model is {d_model!r}; for {layout} it must be a whole number of at least {narrowest}"

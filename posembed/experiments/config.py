@@ -15,6 +15,7 @@ import torch
 from ..encodings import scheme
 from ..encodings.own import source_hash
 from ..errors import RunError
+from ..models.transformer import POSITIONS_ADDED
 
 # What may change without changing any number of a result.
 _NOT_HASHED = ("preset",)
@@ -72,6 +73,8 @@ class RunConfig:
             "moved", at a position that is drawn for each text. Of subwords; None for texts as they are.
         dose: a frozen bias in place of a scheme: the property that it violates, and by how many degrees (see
             `posembed.similarity.dosed_bias`); ``{}`` for one that violates none. None for none.
+        positions_added: where rows that the scheme adds to embeddings are added: "input", once; "every layer", the same
+            rows again; "layers anew", each layer its own (see `posembed.TransformerConfig`).
         text_hash: of the file that `data` names, taken when the config is made, so that a changed text is another run.
             None where there is no such file.
         scheme_hash: the same for the file of a scheme of one's own. What that file imports is not seen.
@@ -122,6 +125,7 @@ class RunConfig:
     start: Mapping[str, Any] | None = None
     cls: Literal["tied", "untied", "moved"] | None = None
     dose: Mapping[str, float] | None = None
+    positions_added: Literal["input", "every layer", "layers anew"] = "input"
     text_hash: str | None = None
     scheme_hash: str | None = None
 
@@ -192,8 +196,10 @@ class RunConfig:
         ):
             raise RunError(f"cls is {self.cls!r}; choose among tied, untied, moved, for subwords seen from both sides")
         texts = [name for name in ("short_length", "test_length", "further_steps") if getattr(self, name) is not None]
-        if self.task is not None and (texts or self.inspections):
+        if self.task is not None and (texts or self.inspections not in ((), ("patches",))):
             raise RunError(f"{(*texts, 'inspections')[0]} is for texts, not for tasks; leave it out")
+        if "patches" in self.inspections and self.task != "digits":
+            raise RunError("the inspection 'patches' is of images, task='digits'; leave it out otherwise")
         dosed = isinstance(self.dose, Mapping) and len(self.dose) <= 1 and self.scheme == "nopos"
         if self.dose is not None and not dosed:
             raise RunError("a dose is one property and its degrees, in place of a scheme; leave the scheme out")
@@ -217,6 +223,8 @@ class RunConfig:
             whole = isinstance(layers, tuple) and all(type(index) is int for index in layers)
             if not whole or list(layers) != sorted({*layers} & {*range(self.n_layers)}):
                 raise RunError(f"layers_with_positions is {layers!r}; it must be {wanted}")
+        if self.positions_added not in POSITIONS_ADDED:
+            raise RunError(f"positions_added is {self.positions_added!r}; choose among {', '.join(POSITIONS_ADDED)}")
         if self.drops_positions and self.further_steps is None:
             raise RunError("drops_positions needs further_steps, the training without positions; give a number")
 
@@ -289,7 +297,7 @@ def text_hash(data: Any) -> str | None:
 
 
 SCALING_NAMES = ("linear", "ntk", "yarn", "llama3")
-INSPECTION_NAMES = ("layers", "untrained", "watched", "prefix", "dropped", "positions")
+INSPECTION_NAMES = ("layers", "untrained", "watched", "prefix", "dropped", "positions", "patches")
 # How many tokens before the last one the inspection "prefix" leaves in place, the second time.
 KEPT = 8
 # Settings that earlier versions had and wrote down, with the only value that a stored result has.

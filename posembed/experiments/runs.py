@@ -21,6 +21,7 @@ from .config import RunConfig, text_hash
 from .inspections import inspect_model, probed_layers, steps_watched
 from .machine import check_device, machine_of, seeded, versions
 from .measure import loss_by_position, loss_of, parameters_of_scheme, scaled_losses
+from .patches import patch_measures
 from .results import RunResult
 from .tasks import load_task, measure_task, task_model
 from .training import Training
@@ -55,7 +56,7 @@ def train(
         many), ``scheme`` (the scheme's own numbers where they are few), ``tokens`` (read in training); of a causal
         model ``perplexity_per_token`` and ``perplexity_per_word`` (of the test text); with a test length
         ``loss_by_position``. With a task ``accuracy``, ``validation_accuracy`` and ``baseline``, the accuracy of a
-        constant guess. Its speed is in ``speed``.
+        constant guess, and what its inspections find. Its speed is in ``speed``.
 
     Raises:
         RunError: a device that is not there; a start that is missing, or that the config does not name.
@@ -135,7 +136,7 @@ def make_model(config: RunConfig, corpus: Corpus | Task) -> Any:
         corpus: its text, whose vocabulary the model has, or its task.
 
     Returns:
-        A `LanguageModel`; of a task a `SequenceClassifier`, or a `SpanPredictor`.
+        A `LanguageModel`; of a task a `SequenceClassifier`, a `SpanPredictor`, or of images a `VisionTransformer`.
 
     Raises:
         EncodingInputError: a scheme that is not defined for the objective.
@@ -167,6 +168,7 @@ def make_model(config: RunConfig, corpus: Corpus | Task) -> Any:
             dropout=config.dropout,
             scale_embeddings=config.scale_embeddings,
             weight_std=config.weight_std,
+            positions_added=config.positions_added,
         )
         model = task_model(corpus, model_config, config) if isinstance(corpus, Task) else LanguageModel(model_config)
         return model.to(config.device)
@@ -180,12 +182,16 @@ def _dosed(config: RunConfig) -> PositionScheme:
 
 def _measure(model: Any, config: RunConfig, corpus: Corpus | Task) -> dict[str, Any]:
     scheme_module = model.transformer.position_scheme
+    of_scheme = (*scheme_module.parameters(), *model.transformer.added_anew.parameters())
     sizes: dict[str, Any] = {
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
-        "scheme_parameters": sum(parameter.numel() for parameter in scheme_module.parameters()),
+        "scheme_parameters": sum(parameter.numel() for parameter in of_scheme),
         "scheme": parameters_of_scheme(scheme_module),
     }
     if isinstance(corpus, Task):
+        if "patches" in config.inspections:
+            untrained = make_model(config, corpus).eval()
+            sizes["patches"] = patch_measures(model, untrained, corpus.validation, corpus.test)
         return measure_task(model, corpus, config) | sizes
     metrics: dict[str, Any] = {
         "loss": loss_of(model, corpus.test, config),

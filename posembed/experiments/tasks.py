@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from functools import cache
 from pathlib import Path
@@ -16,6 +17,7 @@ from ..data import (
     Labelled,
     Task,
     class_task,
+    image_task,
     load_corpus,
     made_task,
     moved_questions,
@@ -27,7 +29,7 @@ from ..data import (
 from ..data.classes import FORMATS
 from ..data.made import RULES
 from ..errors import TaskError
-from ..models import SequenceClassifier, SpanPredictor, TransformerConfig
+from ..models import SequenceClassifier, SpanPredictor, TransformerConfig, VisionTransformer
 from .cls import cls_positions
 from .config import RunConfig
 
@@ -35,6 +37,8 @@ from .config import RunConfig
 # real; "word" asks where a word stands in a piece of the run's text.
 SPANS = ("xquad", "xquad-moved", "word", "word-moved")
 WORDS = 10_000
+# The task of images, and the side of their patches in pixels.
+DIGITS, PATCH = "digits", 2
 # Names the folder that holds those of the real tasks.
 FOLDER = "POSEMBED_TASKS"
 # Texts that are measured at a time, and the places of a moved [CLS] when they are.
@@ -44,19 +48,22 @@ AT_A_TIME, PLACES_SEED = 512, 12345
 def load_task(config: RunConfig) -> Task:
     """Load the task that a run is trained on.
 
-    Made ones are those of `posembed.data.made_task`. Real ones are "sst2", "trec" and "cola", "xquad" and
-    "xquad-moved" (every second question without an answer), in folders sst2, trec, cola, xquad of the one that the
+    Made ones are those of `posembed.data.made_task`. "digits" is that of `posembed.data.image_task`, with as many
+    patches of 2 x 2 pixels as the config's length, a square of them. Real ones are "sst2", "trec" and "cola", "xquad"
+    and "xquad-moved" (every second question without an answer), in folders sst2, trec, cola, xquad of the one that the
     environment variable POSEMBED_TASKS names; their subwords are those of the run's text.
 
     Raises:
         TaskError: an unknown task, or a difficulty that it cannot have; files that are missing or malformed; a real
-            task without subwords.
+            task without subwords; digits in a number of patches that is no square.
     """
     name = config.task or ""
     if name in RULES:
         return made_task(name, difficulty=config.difficulty, length=config.length)
+    if name == DIGITS:
+        return _digits(config)
     if name not in (*FORMATS, *SPANS):
-        raise TaskError(f"there is no task {name!r}; choose among {', '.join((*RULES, *FORMATS, *SPANS))}")
+        raise TaskError(f"there is no task {name!r}; choose among {', '.join((*RULES, *FORMATS, *SPANS, DIGITS))}")
     if config.subwords is not None and name.startswith("word"):
         return _real(name, Path(), config.data, config.subwords, config.length)
     if FOLDER not in os.environ:
@@ -64,6 +71,16 @@ def load_task(config: RunConfig) -> Task:
     if config.subwords is None:
         raise TaskError(f"{name} is read in subwords; say how many, subwords=2048")
     return _real(name, Path(os.environ[FOLDER]), config.data, config.subwords, config.length)
+
+
+def _digits(config: RunConfig) -> Task:
+    side = math.isqrt(config.length)
+    if side**2 != config.length:
+        raise TaskError(f"length is {config.length}; digits are read in a square of patches, such as 36")
+    for name in ("difficulty", "subwords"):
+        if getattr(config, name) is not None:
+            raise TaskError(f"{name} is {getattr(config, name)!r}; digits have none, leave it out")
+    return image_task(side * PATCH)
 
 
 @cache
@@ -81,8 +98,10 @@ def _real(name: str, folder: Path, text: str, subwords: int, length: int) -> Tas
 
 def task_model(task: Task, body: TransformerConfig, config: RunConfig) -> nn.Module:
     """Make an encoder with what reads the answer: from [CLS] where there is one, else from the mean of all states; of
-    a span from each state.
+    a span from each state. Images have an encoder of their own.
     """
+    if task.name == DIGITS:
+        return VisionTransformer(body, task.n_classes or 0, size=task.test.ids.shape[1], patch=PATCH)
     if task.n_classes is None:
         return SpanPredictor(body, no_answer=bool((task.test.labels == 0).all(1).any()))
     return SequenceClassifier(body, task.n_classes, pooling="mean" if config.cls is None else "first")
@@ -143,6 +162,8 @@ def _loss(logits: Any, labels: Tensor) -> Float[Tensor, ""]:
 
 
 def _logits(model: nn.Module, texts: Labelled, task: Task, config: RunConfig, generator: torch.Generator) -> Any:
+    if task.name == DIGITS:
+        return model(texts.ids.to(config.device))
     tokens = torch.ones_like(texts.ids, dtype=torch.bool) if task.padding is None else texts.ids != task.padding
     mask = None if task.padding is None else tokens.to(config.device)
     return model(texts.ids.to(config.device), cls_positions(tokens, config, generator), attention_mask=mask)

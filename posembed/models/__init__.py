@@ -8,6 +8,7 @@ from .masks import AttentionMask, pack, positions_from_mask
 from .multi_head import MultiHeadAttention
 from .transformer import LanguageModel, Transformer, TransformerConfig, TransformerLayer, drop_positions
 from .transformers_saved import load_with_scheme
+from .vision import VisionTransformer, patches_of
 
 __all__ = [
     "AttentionMask",
@@ -22,10 +23,12 @@ __all__ = [
     "Transformer",
     "TransformerConfig",
     "TransformerLayer",
+    "VisionTransformer",
     "attend",
     "drop_positions",
     "load_with_scheme",
     "pack",
+    "patches_of",
     "positions_from_mask",
     "use_scheme",
 ]

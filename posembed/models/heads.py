@@ -30,7 +30,7 @@ class MaskedLanguageModel(LanguageModel):
 
     def __init__(self, config: TransformerConfig):
         super().__init__(config)
-        dense = _linear(config.d_model, config.d_model, config)
+        dense = linear(config.d_model, config.d_model, config)
         norm = nn.LayerNorm(config.d_model, config.norm_epsilon)
         self.transform = nn.Sequential(dense, ACTIVATIONS[config.activation](), norm)
         self.bias = nn.Parameter(torch.zeros(config.vocab_size))
@@ -78,7 +78,7 @@ class SequenceClassifier(nn.Module):
             raise ModelInputError("the first token of a causal model sees nothing of the text; choose pooling='mean'")
         self.pooling = pooling
         self.dropout = nn.Dropout(config.dropout)
-        self.classes = _linear(config.d_model, n_classes, config)
+        self.classes = linear(config.d_model, n_classes, config)
 
     def forward(
         self,
@@ -139,7 +139,7 @@ class SpanPredictor(nn.Module):
     def __init__(self, body: Transformer | TransformerConfig, *, no_answer: bool = False):
         super().__init__()
         self.transformer, self.no_answer = _transformer(body), no_answer
-        self.ends = _linear(self.transformer.config.d_model, 2, self.transformer.config)
+        self.ends = linear(self.transformer.config.d_model, 2, self.transformer.config)
 
     def forward(
         self,
@@ -178,7 +178,8 @@ def _transformer(body: Any) -> Transformer:
     return body if isinstance(body, Transformer) else Transformer(body)
 
 
-def _linear(n_in: int, n_out: int, config: TransformerConfig) -> nn.Linear:
+def linear(n_in: int, n_out: int, config: TransformerConfig) -> nn.Linear:
+    """Make a linear layer that starts as those of the model do."""
     layer = nn.Linear(n_in, n_out)
     nn.init.normal_(layer.weight, std=config.weight_std)
     nn.init.zeros_(layer.bias)

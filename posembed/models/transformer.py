@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ ACTIVATIONS: dict[str, Any] = {
 }
 # What a model hands to the methods that a scheme may override, by the number of arguments.
 ARGUMENTS = {"add": 2, "rotate": 2, "rotate_keys": 2, "bias": 4, "bias_by_offset": 1}
+POSITIONS_ADDED = ("input", "every layer", "layers anew")
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,10 @@ class TransformerConfig:
         weight_std: the standard deviation of the weights at the start: those of linear layers, and word vectors that
             are not scaled. The default is that of GPT-2 and BERT, and suits their widths; narrow models learn faster
             with 1 / sqrt(d_model).
+        positions_added: where a scheme that adds rows to embeddings adds them. "input": once, to what enters the first
+            layer. "every layer": the same rows to what enters each layer (Dehghani et al. 2019, Universal Transformers,
+            equation 4); no parameter more. "layers anew": rows of its own to what enters each layer; they begin alike,
+            and there are n_layers - 1 tables more, of a learned one each n_positions * d_model numbers.
 
     Example:
         >>> from posembed import TransformerConfig
@@ -76,6 +82,7 @@ class TransformerConfig:
     norm_epsilon: float = 1e-5
     n_token_types: int = 0
     weight_std: float = 0.02
+    positions_added: Literal["input", "every layer", "layers anew"] = "input"
 
     def __post_init__(self) -> None:
         for name in ("vocab_size", "n_layers", "d_model", "n_heads"):
@@ -84,6 +91,7 @@ class TransformerConfig:
         check_whole("n_token_types", self.n_token_types, ModelInputError, least=0)
         check_choice("norm", self.norm, ("pre", "post"), ModelInputError)
         check_choice("activation", self.activation, ACTIVATIONS, ModelInputError)
+        check_choice("positions_added", self.positions_added, POSITIONS_ADDED, ModelInputError)
         check_dropout(self.dropout)
         if isinstance(self.weight_std, bool) or not 0 <= self.weight_std < float("inf"):
             raise ModelInputError(f"weight_std is {self.weight_std!r}; it must be a finite number of at least 0")
@@ -102,6 +110,8 @@ class Transformer(nn.Module):
     Raises:
         ModelInputError: ids that are no integers of shape (batch, seq) or outside the vocabulary; embeddings of another
             width.
+        ModelInputError: positions that are to be added again by a scheme that adds none, or anew by one that learns
+            none.
         EncodingInputError: a scheme that lacks a size or is not defined for the objective; one of your own whose
             methods take other arguments than those of `PositionScheme`, or whose ``add`` changes the shape.
 
@@ -130,6 +140,7 @@ class Transformer(nn.Module):
             options=config.scheme_options,
         )
         _check_methods(self.position_scheme)
+        self.added_anew = nn.ModuleList(self._schemes_anew())
         self.dropout = nn.Dropout(config.dropout)
         self.layers = nn.ModuleList(
             TransformerLayer(config, self.position_scheme.layer(index)) for index in range(config.n_layers)
@@ -163,7 +174,10 @@ class Transformer(nn.Module):
         caches: Sequence[KeyValueCache] | None = None,
         token_types: Int[Tensor, "batch seq"] | None = None,
     ) -> list[Float[Tensor, "batch seq d_model"]]:
-        """Return the embeddings and the output of each layer; the last one is normalised."""
+        """Return the embeddings and the output of each layer; the last one is normalised.
+
+        Positions that are added again are in what enters a layer, and not in the output of the layer before.
+        """
         self._check(ids, token_types)
         if positions is None:
             start = len(caches[0]) if caches else 0
@@ -171,8 +185,8 @@ class Transformer(nn.Module):
         x = self.embed(ids, positions, token_types)
         states = [x]
         its_caches: Sequence[KeyValueCache | None] = caches or [None] * len(self.layers)
-        for layer, cache in zip(self.layers, its_caches, strict=True):
-            x = layer(x, positions, attention_mask=attention_mask, cache=cache)
+        for index, (layer, cache) in enumerate(zip(self.layers, its_caches, strict=True)):
+            x = layer(self.entering(index, x, positions), positions, attention_mask=attention_mask, cache=cache)
             states.append(x)
         if self.config.norm == "pre":
             states[-1] = self.norm(x)
@@ -199,6 +213,28 @@ class Transformer(nn.Module):
                 "it must keep the shape"
             )
         return self.dropout(self.norm(x) if self.config.norm == "post" else x)
+
+    def entering(
+        self, index: int, x: Float[Tensor, "batch seq d_model"], positions: Int[Tensor, "..."]
+    ) -> Float[Tensor, "batch seq d_model"]:
+        """Return what enters a layer, of what leaves the one before: with positions, where they are added again."""
+        if index == 0 or self.config.positions_added == "input":
+            return x
+        schemes: Any = self.added_anew or [self.position_scheme] * len(self.layers)
+        return schemes[index - 1].add(x, positions)
+
+    def _schemes_anew(self) -> list[PositionScheme]:
+        """What adds to the layers after the first, where each has its own."""
+        added, its_scheme = self.config.positions_added, self.position_scheme
+        name = self.config.scheme if isinstance(self.config.scheme, str) else type(its_scheme).__name__
+        if added != "input" and not its_scheme.adds:
+            raise ModelInputError(f"{name} adds no rows to embeddings, so not to {added} either; leave it out")
+        if added != "layers anew":
+            return []
+        # Of several schemes in one, what does not add would be there as well, without any use.
+        if len([*its_scheme.modules()]) > 1 or not [*its_scheme.parameters()]:
+            raise ModelInputError(f"{name} is not one scheme that learns rows, to have anew; choose 'every layer'")
+        return [copy.deepcopy(its_scheme) for _ in range(self.config.n_layers - 1)]
 
     def _initialise(self) -> None:
         std, width = self.config.weight_std, self.config.d_model
@@ -276,6 +312,7 @@ def drop_positions(model: Transformer) -> None:
         True
     """
     model.position_scheme = NoPos()
+    model.added_anew = nn.ModuleList(NoPos() for _ in model.added_anew)
     layers: Any = model.layers
     for layer in layers:
         layer.attention.position_scheme = NoPos()

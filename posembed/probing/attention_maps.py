@@ -53,8 +53,9 @@ def _of_own(model: Transformer, ids: Int[Tensor, "batch seq"], layer: int) -> Fl
     ids = ids.to(model.words.weight.device)
     positions = torch.arange(ids.shape[1], device=ids.device)
     x = model.embed(ids, positions)
-    for before in layers[:layer]:
-        x = before(x, positions)
+    for index, before in enumerate(layers[:layer]):
+        x = before(model.entering(index, x, positions), positions)
+    x = model.entering(layer, x, positions)
     attention, scheme = layers[layer].attention, layers[layer].attention.position_scheme
     x = layers[layer].attention_norm(x) if layers[layer].pre_norm else x
     q, k = (each(x).unflatten(-1, (-1, attention.d_head)).transpose(1, 2) for each in (attention.query, attention.key))

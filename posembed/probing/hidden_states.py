@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from ..errors import PositionTableError, ProbeInputError
 from ..evaluating import evaluating
-from ..models import LanguageModel, Transformer
+from ..models import LanguageModel, Transformer, VisionTransformer
 from ..tables import find_position_rows
 
 BATCH_SIZE = 32
@@ -139,7 +139,7 @@ def hidden_states(
         if isinstance(model, nn.Module):
             _check_repeatable(model, inputs[:2])
         for some in inputs.split(BATCH_SIZE):
-            states = _checked_states(_run(model, some), model, len(some))
+            states = states_of(model, some)
             for layer in _chosen(model, layers, len(states)):
                 if not bool(states[layer].isfinite().all()):
                     raise ProbeInputError(
@@ -175,13 +175,18 @@ def _described(given: Any) -> str:
     return f"{given.dtype} of {tuple(given.shape)}" if isinstance(given, Tensor) else type(given).__name__
 
 
+def states_of(model: Any, inputs: Tensor) -> Sequence[Float[Tensor, "texts length d_model"]]:
+    """The states of all layers for one batch; the model must be in eval mode by then."""
+    return _checked_states(_run(model, inputs), model, len(inputs))
+
+
 def _run(model: Any, inputs: Tensor) -> Any:
     """What a model or a function makes of a batch."""
     if not isinstance(model, nn.Module):
         return model(inputs)
     inputs, own = inputs.to(next(model.parameters(), inputs).device), own_transformer(model)
-    if own is not None:
-        return own.hidden_states(inputs)
+    if own is not None or isinstance(model, VisionTransformer):
+        return (own or model).hidden_states(inputs)
     name = getattr(model, "main_input_name", None)
     if name is None:
         return model(inputs)

@@ -39,3 +39,34 @@ def test_far_and_negative_positions_are_exact(position, d_model):
     expected = [(math.cos if column % 2 else math.sin)(angle) for column, angle in enumerate(angles)]
     # A frequency computed in another way is off by a few units of 2**-53, and the angle by as many times 10**6.
     assert rows.tolist() == pytest.approx(expected, rel=0, abs=5e-9)
+
+
+@given(
+    axes=st.lists(st.integers(2, 9), min_size=1, max_size=3),
+    layout=st.sampled_from(LAYOUTS),
+    coordinates=st.lists(st.integers(-(10**6), 10**6), min_size=12, max_size=12),
+)
+def test_each_axis_has_the_rows_of_a_table_of_its_width(axes, layout, coordinates):
+    positions = torch.tensor(coordinates).reshape(2, 2, 3)[..., : len(axes)]
+    made = Sinusoidal(sum(axes), layout=layout, axes=axes)
+    assert made.n_axes == len(axes)
+    rows = made.add(torch.zeros(2, 2, sum(axes)), positions)
+    parts = [
+        Sinusoidal(width, layout=layout).add(torch.zeros(2, 2, width), positions[..., axis])
+        for axis, width in enumerate(axes)
+    ]
+    assert torch.equal(rows, torch.cat(parts, -1))
+
+
+def test_a_number_of_axes_is_that_many_equal_parts():
+    positions, x = torch.tensor([[3, 8], [8, 3]]), torch.zeros(1, 2, 8)
+    assert torch.equal(Sinusoidal(8, axes=2).add(x, positions), Sinusoidal(8, axes=(4, 4)).add(x, positions))
+
+
+def test_grid_offsets_are_one_turn_each():
+    """The product of two rows depends on the offset along each axis alone (section 3.5, for each of two axes)."""
+    made = Sinusoidal(12, axes=(8, 4))
+    row = lambda *place: made.add(torch.zeros(1, 1, 12, dtype=torch.float64), torch.tensor([place]))[0, 0]
+    near, far = row(2, 5) @ row(4, 1), row(1002, 95) @ row(1004, 91)
+    # A unit in the last place of 1000, times twelve columns.
+    torch.testing.assert_close(near, far, rtol=0, atol=12 * 1000 * 2.0**-52)

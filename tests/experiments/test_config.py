@@ -49,6 +49,7 @@ OTHER = {
     "cls": {"objective": "masked", "masking_rate": 0.2, "cls": "moved", "subwords": 99},
     "subwords": {"subwords": 300},
     "dose": {"dose": {"symmetry": 12.0}},
+    "positions_added": {"positions_added": "every layer"},
     "text_hash": {"data": "a.txt", "text_hash": "0" * 16},
     "scheme_hash": {"scheme": "mine:Own", "scheme_hash": "0" * 16},
 }

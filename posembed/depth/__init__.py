@@ -1,0 +1,23 @@
+"""Is once enough? What the layers of a model have of the positions that were added at its input, and what they use."""
+
+from .ablation import Ablation, ablate, layers_of, next_token_loss
+from .input_left import InputLeft, input_left
+from .profile import DepthProfile, LayerProfile, depth_profile
+from .readable import Reading, read
+from .shares import LayerShares, position_shares
+
+__all__ = [
+    "Ablation",
+    "DepthProfile",
+    "InputLeft",
+    "LayerProfile",
+    "LayerShares",
+    "Reading",
+    "ablate",
+    "depth_profile",
+    "input_left",
+    "layers_of",
+    "next_token_loss",
+    "position_shares",
+    "read",
+]

@@ -1,0 +1,348 @@
+"""Is the position that is in a layer's states used? What a model loses where it is taken out, or exchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from ..encodings.sizes import check_whole
+from ..errors import ProbeInputError
+from ..evaluating import evaluating
+from ..models import LanguageModel, Transformer
+from ..plain import Record
+from ..probing.hidden_states import BATCH_SIZE, own_transformer, states_of
+from ..seeds import checked_seed, torch_generator
+from ..stats import BootstrapInterval, mean_interval
+
+# Of the variance of the mean states, so much is in the directions that are projected out.
+KEPT = 0.9
+# How far above chance a direction must be: in units of the largest variance that chance gives.
+ABOVE_CHANCE = 2.0
+
+Change = Callable[[Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class Ablation(Record):
+    """What a model loses where the position in the states of one layer is changed.
+
+    Attributes:
+        kind: "project out", "shuffle" or "swap", as `ablate` explains.
+        cost: the mean rise of the loss, or the mean change of the last states as a part of their size.
+        interval: of it, over texts.
+        control: the same by a change of the same size that has nothing to do with position, the mean over the draws.
+        difference: the cost less that of the control, with its interval over texts.
+        difference_interval: of it.
+        n_directions: how many are projected out; None for the others.
+
+    Example:
+        >>> from posembed.depth import Ablation
+        >>> from posembed.stats import BootstrapInterval
+        >>> interval = BootstrapInterval(0.9, 1.1, 0.95, 4)
+        >>> print(Ablation("swap", 1.0, interval, 0.2, 0.8, interval, None))
+        swap costs 1.0000 (0.90 to 1.10), its control 0.2000
+    """
+
+    kind: str
+    cost: float
+    interval: BootstrapInterval
+    control: float
+    difference: float
+    difference_interval: BootstrapInterval
+    n_directions: int | None
+
+    def __str__(self) -> str:
+        of = "" if self.n_directions is None else f" of {self.n_directions} directions"
+        return f"{self.kind}{of} costs {self.cost:.4f} ({self.interval}), its control {self.control:.4f}"
+
+
+def ablate(
+    model: nn.Module,
+    fit_ids: Tensor,
+    ids: Tensor,
+    *,
+    layers: Sequence[int] | None = None,
+    loss: Callable[[Any], Float[Tensor, " texts"]] | None = None,
+    skip: int = 0,
+    n_draws: int = 2,
+    seed: int = 0,
+) -> dict[int, tuple[Ablation, ...]]:
+    """Change what the states of one layer have of position, let the model go on from there, and measure what it loses.
+
+    The position in the states of a layer is the mean state at each position, over other texts, less the mean of all.
+    Every change is made to the output of the layer, for all tokens at once:
+
+    "project out": the directions in which these means differ are removed: in them, all states get the mean of all. They
+    are the principal directions of what the means of two halves of the texts have in common, down to 90 % of it, and
+    only those whose variance is twice as large as what chance makes of such a product. Its control removes as many
+    directions drawn at random.
+
+    "shuffle": a token's part of position is replaced by that of another one, with one permutation of the positions for
+    each text. Its control adds the same vectors, turned by one random rotation: as large, as different from each other,
+    and in directions that have nothing to do with position.
+
+    "swap": the same with positions p and p + length // 2 exchanged: order within a half stays as it was.
+
+    What is taken out is a mean: position that is there in another form, such as products with a word, stays. Where
+    positions are added again at every layer, or attention has them (RoPE), the layers that follow have them still.
+
+    Args:
+        model: posembed's own or one of transformers, with one stack of layers.
+        fit_ids: texts, or images, that the means are taken of.
+        ids: others, on which the model is measured.
+        layers: which: 0 is what enters the first layer, n what leaves the n-th, before a final norm. All by default.
+        loss: what is measured: a function of the model that gives a number for each of ``ids``. By default the mean loss
+            of the next token for a causal `LanguageModel`; for all others the mean distance of the last states from
+            those without the change, as a part of their size.
+        skip: so many tokens at the beginning stay as they are, such as [CLS].
+        n_draws: of each control.
+        seed: of permutations, directions, rotations and intervals.
+
+    Returns:
+        For each layer the three ablations.
+
+    Raises:
+        ProbeInputError: a model whose layers cannot be found, a layer that it does not have, or options that cannot be
+            meant.
+
+    Example:
+        >>> import torch
+        >>> from posembed import TransformerConfig
+        >>> from posembed.depth import ablate
+        >>> from posembed.models import LanguageModel
+        >>> _ = torch.manual_seed(0)
+        >>> model = LanguageModel(TransformerConfig(20, n_layers=2, causal=False))  # no positions: nothing to lose
+        >>> found = ablate(model, torch.randint(20, (40, 6)), torch.randint(20, (8, 6)), layers=[1])
+        >>> found[1][0].cost
+        0.0
+    """
+    check_whole("n_draws", n_draws, ProbeInputError)
+    check_whole("skip", skip, ProbeInputError, least=0)
+    random = torch_generator(checked_seed(seed), "ablations")
+    stack = layers_of(model)
+    chosen = list(range(len(stack) + 1)) if layers is None else sorted({*layers})
+    if not chosen or not {*chosen} <= {*range(len(stack) + 1)}:
+        raise ProbeInputError(f"layers={layers!r}, but {type(model).__name__} has 0 (embeddings) to {len(stack)}")
+    with evaluating(model):
+        means = {layer: _Means(skip) for layer in chosen}
+        with ExitStack() as hooks:
+            for layer in chosen:
+                hooks.enter_context(changed(stack, layer, means[layer].note))
+            for number, half in enumerate(fit_ids.tensor_split(2)):
+                for some in half.split(BATCH_SIZE):
+                    for each in means.values():
+                        each.half = number
+                    states_of(model, some)
+        cost = _cost_of(model, ids, loss)
+        return {
+            layer: _ablations(partial(_run, cost, stack, layer), means[layer], n_draws, random, seed)
+            for layer in chosen
+        }
+
+
+def layers_of(model: nn.Module) -> nn.ModuleList:
+    """Find the layers of a model, one after the other.
+
+    Raises:
+        ProbeInputError: they are not found.
+    """
+    own = own_transformer(model) or getattr(model, "transformer", None)
+    if isinstance(own, Transformer):
+        return own.layers
+    n_layers = getattr(getattr(model, "config", None), "num_hidden_layers", None)
+    for module in model.modules():
+        if isinstance(module, nn.ModuleList) and len(module) == n_layers:
+            return module
+    raise ProbeInputError(f"the layers of {type(model).__name__} are not found; give a model with one stack of layers")
+
+
+@contextmanager
+def changed(stack: nn.ModuleList, layer: int, change: Change) -> Iterator[None]:
+    """Change the states of a layer inside the block: what leaves the n-th, or for 0 what enters the first."""
+
+    def entering(_: nn.Module, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        if given:
+            return (change(given[0]), *given[1:]), named
+        return given, named | {"hidden_states": change(named["hidden_states"])}
+
+    def leaving(_: nn.Module, __: Any, output: Any) -> Any:
+        return (change(output[0]), *output[1:]) if isinstance(output, tuple) else change(output)
+
+    if layer:
+        hook = stack[layer - 1].register_forward_hook(leaving)
+    else:
+        hook = stack[0].register_forward_pre_hook(entering, with_kwargs=True)
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
+class _Means:
+    """The mean state at each position, in two halves of the texts."""
+
+    def __init__(self, skip: int):
+        self.skip, self.half = skip, 0
+        self.sums: list[Any] = [0, 0]
+        self.counts = [0, 0]
+
+    def note(self, states: Float[Tensor, "batch length d_model"]) -> Float[Tensor, "batch length d_model"]:
+        self.sums[self.half] = self.sums[self.half] + states[:, self.skip :].double().sum(dim=0)
+        self.counts[self.half] += len(states)
+        return states
+
+    def directions(self) -> Float[Tensor, "n d_model"]:
+        """Those in which the means of both halves differ alike, more than by chance."""
+        one, other = (_centred(total / n) for total, n in zip(self.sums, self.counts, strict=True))
+        values, vectors = torch.linalg.eigh(one.mT @ other + other.mT @ one)
+        # Of products of noise with noise as many are negative as positive, and as large.
+        least = max(-ABOVE_CHANCE * float(values[0]), 1e-9 * float(values[-1]), torch.finfo(values.dtype).tiny)
+        values, vectors = values.flip(0), vectors.flip(1).mT
+        above = int((values > least).sum())
+        shares = values[:above].cumsum(0) / values[:above].sum()
+        return vectors[: min(int((shares < KEPT).sum()) + 1, above)]
+
+    @property
+    def middle(self) -> Float[Tensor, " d_model"]:
+        return sum(self.sums).mean(dim=0) / sum(self.counts)
+
+    @property
+    def part(self) -> Float[Tensor, "length d_model"]:
+        return _centred(sum(self.sums) / sum(self.counts))
+
+
+def _centred(rows: Float[Tensor, "length d_model"]) -> Float[Tensor, "length d_model"]:
+    return rows - rows.mean(dim=0)
+
+
+def _ablations(
+    run: Callable[[Change], Float[Tensor, " texts"]], means: _Means, n_draws: int, random: torch.Generator, seed: int
+) -> tuple[Ablation, ...]:
+    """The three changes at one layer, each with its control."""
+    part, skip, basis = means.part, means.skip, means.directions()
+    width = part.shape[1]
+    turned = [torch.linalg.qr(_normal(width, width, random))[0] for _ in range(n_draws)]
+    # Any so many columns of a random rotation are random directions.
+    found = [
+        _ablation(
+            "project out",
+            run(_without(basis, means.middle, skip)),
+            [run(_without(turn[:, : len(basis)].mT, means.middle, skip)) for turn in turned],
+            seed,
+            len(basis),
+        )
+    ]
+    order = int(torch.randint(2**31, (), generator=random))
+    makes: dict[str, Callable[[Tensor], Change]] = {
+        "shuffle": lambda rows: _shuffled(rows, skip, order),
+        "swap": lambda rows: _moved(rows.roll(-(len(rows) // 2), 0) - rows, skip),
+    }
+    for kind, make in makes.items():
+        found.append(_ablation(kind, run(make(part)), [run(make(part @ turn)) for turn in turned], seed))
+    return tuple(found)
+
+
+def _normal(rows: int, columns: int, random: torch.Generator) -> Float[Tensor, "rows columns"]:
+    return torch.randn(rows, columns, dtype=torch.float64, generator=random)
+
+
+def _without(basis: Float[Tensor, "n d_model"], middle: Float[Tensor, " d_model"], skip: int) -> Change:
+    """Give all states the middle's coordinates in the directions of a basis."""
+
+    def change(states: Tensor) -> Tensor:
+        at, to = basis.to(states), middle.to(states)
+        return _after(states, skip, lambda own: own - (own - to) @ at.mT @ at)
+
+    return change
+
+
+def _moved(moves: Float[Tensor, "length d_model"], skip: int) -> Change:
+    return lambda states: _after(states, skip, lambda own: own + moves.to(own))
+
+
+def _shuffled(rows: Float[Tensor, "length d_model"], skip: int, order: int) -> Change:
+    """For each text another permutation, the same ones each time that this is made."""
+    random = torch.Generator().manual_seed(order)
+
+    def change(states: Tensor) -> Tensor:
+        places = torch.rand(len(states), len(rows), generator=random).argsort(dim=1)
+        return _after(states, skip, lambda own: own + (rows[places] - rows).to(own))
+
+    return change
+
+
+def _after(states: Tensor, skip: int, change: Change) -> Tensor:
+    """Change the states of all tokens but so many at the beginning."""
+    return torch.cat([states[:, :skip], change(states[:, skip:])], dim=1)
+
+
+def _run(
+    cost: Callable[[], Float[Tensor, " texts"]], stack: nn.ModuleList, layer: int, change: Change
+) -> Float[Tensor, " texts"]:
+    with changed(stack, layer, change):
+        return cost()
+
+
+def _ablation(
+    kind: str, cost: Float[Tensor, " texts"], controls: list[Float[Tensor, " texts"]], seed: int, n: int | None = None
+) -> Ablation:
+    control = torch.stack(controls).mean(dim=0)
+    return Ablation(
+        kind=kind,
+        cost=float(cost.mean()),
+        interval=mean_interval(cost.numpy(), seed=seed),
+        control=float(control.mean()),
+        difference=float((cost - control).mean()),
+        difference_interval=mean_interval((cost - control).numpy(), seed=seed),
+        n_directions=n,
+    )
+
+
+def _cost_of(
+    model: nn.Module, ids: Tensor, loss: Callable[[Any], Float[Tensor, " texts"]] | None
+) -> Callable[[], Float[Tensor, " texts"]]:
+    """A function that says by how much the model does worse than now, or otherwise, for each text."""
+    batches = ids.split(BATCH_SIZE)
+    if loss is None and isinstance(model, LanguageModel) and model.transformer.config.causal:
+        loss = lambda model: torch.cat([next_token_loss(model, some) for some in batches])  # noqa: E731
+    if loss is not None:
+        before = loss(model).double().cpu()
+        return lambda: loss(model).double().cpu() - before
+    states = [states_of(model, some)[-1].double().cpu() for some in batches]
+
+    def change() -> Float[Tensor, " texts"]:
+        moves = []
+        for some, was in zip(batches, states, strict=True):
+            moved = (states_of(model, some)[-1].double().cpu() - was).norm(dim=-1)
+            moves.append((moved / was.norm(dim=-1).clamp(min=torch.finfo(was.dtype).tiny)).mean(dim=1))
+        return torch.cat(moves)
+
+    return change
+
+
+def next_token_loss(model: Any, ids: Int[Tensor, "texts length"]) -> Float[Tensor, " texts"]:
+    """The mean loss of the next token in each text, in nats.
+
+    Args:
+        model: gives logits, or an output that has them, and sees no token ahead.
+        ids: the texts.
+
+    Example:
+        >>> import torch
+        >>> from posembed.depth import next_token_loss
+        >>> certain = lambda ids: 100.0 * torch.nn.functional.one_hot((ids + 1) % 5, 5)
+        >>> next_token_loss(certain, torch.arange(5)[None])
+        tensor([0.])
+    """
+    ids = ids.to(next(model.parameters(), ids).device) if isinstance(model, nn.Module) else ids
+    output = model(ids[:, :-1])
+    logits = getattr(output, "logits", output)
+    return F.cross_entropy(logits.mT.float(), ids[:, 1:], reduction="none").mean(dim=1)

@@ -1,0 +1,214 @@
+"""Position by layer: how much of it is there, what can be read, what is left of the input's, and whether it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from ..errors import PositionTableError, ProbeInputError
+from ..evaluating import torch_threads
+from ..plain import Record
+from ..probing.hidden_states import check_ids, checked_texts, hidden_states, own_transformer
+from ..seeds import checked_seed
+from ..tables import find_position_rows
+from .ablation import Ablation, ablate
+from .input_left import InputLeft, input_left
+from .readable import Reading, read
+from .shares import LayerShares, position_shares
+
+
+@dataclass(frozen=True)
+class LayerProfile(Record):
+    """What there is of position in the states of one layer.
+
+    Attributes:
+        layer: 0 is what enters the first layer, n what leaves the n-th; of a pre-norm model the last is normalised.
+        shares: of the variance (`position_shares`).
+        position: how well the position can be read (`read`).
+        token: how well the token at this place can; None without ids.
+        before: how well the token before can; None without ids.
+        left: what is left of the position vectors added at the input (`input_left`); None where none are known.
+        ablations: what the model loses (`ablate`); the last of a pre-norm model is before the final norm. Empty where
+            it was not asked for.
+
+    Example:
+        >>> from posembed.depth import LayerProfile
+        >>> sorted(LayerProfile.__dataclass_fields__)
+        ['ablations', 'before', 'layer', 'left', 'position', 'shares', 'token']
+    """
+
+    layer: int
+    shares: LayerShares
+    position: Reading
+    token: Reading | None
+    before: Reading | None
+    left: InputLeft | None
+    ablations: tuple[Ablation, ...]
+
+    def __str__(self) -> str:
+        named = {"position": self.position, "token": self.token, "token before": self.before}
+        lines = [
+            f"{self.shares}",
+            *(f"  {name} read {each}" for name, each in named.items() if each is not None),
+            *([] if self.left is None else [f"  of the input's position {self.left}"]),
+            *(f"  {each}" for each in self.ablations),
+        ]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class DepthProfile(Record):
+    """What there is of position in each layer of a model.
+
+    Attributes:
+        layers: one for each, the embeddings first.
+        source: the class of the model.
+        length: how many positions.
+        n_train: how many texts means and probes were fitted to.
+        n_test: how many were held out.
+        seed: of it all.
+
+    Example:
+        >>> from posembed.depth import DepthProfile
+        >>> print(DepthProfile((), "Transformer", 64, 30, 10, 0))
+        Transformer: positions by layer in 10 held-out texts of 64, fitted to 30
+    """
+
+    layers: tuple[LayerProfile, ...]
+    source: str
+    length: int
+    n_train: int
+    n_test: int
+    seed: int
+
+    def __str__(self) -> str:
+        head = f"{self.source}: positions by layer in {self.n_test} held-out texts of {self.length}, fitted to "
+        return "\n".join([f"{head}{self.n_train}", *map(str, self.layers)])
+
+
+def depth_profile(
+    model: nn.Module,
+    ids: Tensor,
+    *,
+    test_ids: Tensor | None = None,
+    vectors: Float[Tensor, "length d_model"] | None = None,
+    skip: int = 0,
+    ablations: bool = True,
+    n_tested: int = 64,
+    seed: int = 0,
+) -> DepthProfile:
+    """Measure, layer by layer, what a model's states have of position.
+
+    Shares of the variance are of all held-out texts; probes and the map to the input's vectors are fitted to the others
+    and tested on these; ablations take their means from the others too. Everything runs in one thread.
+
+    Args:
+        model: as for `posembed.probing.hidden_states`; for ablations one whose layers are found.
+        ids: texts of one length, without padding, in the order of the corpus; or images.
+        test_ids: those to be held out; by default the last quarter of ``ids``.
+        vectors: what is added to the embeddings at each position; by default what the model's scheme adds, or the rows
+            of its position table, where it has either.
+        skip: so many tokens at the beginning are left out, such as [CLS].
+        ablations: whether the model is run with its layers changed, which takes longest.
+        n_tested: on how many held-out texts, at most, it is run so.
+        seed: of controls, draws and intervals.
+
+    Raises:
+        ProbeInputError: texts, images or vectors that are not so, or a model that cannot be read.
+
+    Example:
+        >>> import torch
+        >>> from posembed import Transformer, TransformerConfig
+        >>> from posembed.depth import depth_profile
+        >>> _ = torch.manual_seed(0)
+        >>> model = Transformer(TransformerConfig(20, n_layers=1, d_model=16, scheme="learned", n_positions=8))
+        >>> model.position_scheme.weight.data.normal_()
+        Parameter containing:
+        ...
+        >>> found = depth_profile(model, torch.randint(20, (80, 8)), ablations=False)
+        >>> found.layers[0].shares.position > 0.9, found.layers[0].position.accuracy > 0.9
+        (True, True)
+    """
+    seed = checked_seed(seed)
+    train, test = _parts(model, ids, test_ids)
+    with torch_threads(1):
+        states = [each[:, skip:] for each in hidden_states(model, torch.cat([train, test])).values()]
+        named = None if ids.is_floating_point() else test[:, skip:]
+        length = states[0].shape[1]
+        rows = _input_vectors(model, skip, length) if vectors is None else vectors
+        shares = position_shares([each[len(train) :] for each in states], named, seed=seed)
+        lost = ablate(model, train, test[:n_tested], skip=skip, seed=seed) if ablations else {}
+        layers = []
+        for number, (its_shares, each) in enumerate(zip(shares, states, strict=True)):
+            labels = None if named is None else torch.cat([train, test])[:, skip:].cpu()
+            fitted, held_out = each[: len(train)], each[len(train) :]
+            layers.append(
+                LayerProfile(
+                    layer=number,
+                    shares=its_shares,
+                    **_readings(each, labels, len(train), seed),
+                    left=None if rows is None else input_left(fitted, held_out, rows, seed=seed),
+                    ablations=lost.get(number, ()),
+                )
+            )
+    return DepthProfile(tuple(layers), type(model).__name__, length, len(train), len(test), seed)
+
+
+def _readings(
+    states: Float[Tensor, "texts length d_model"], labels: Tensor | None, n_train: int, seed: int
+) -> dict[str, Any]:
+    """What can be read: the position, and where tokens have names which one it is and which one comes before."""
+
+    def reading(some: Tensor, its_labels: Tensor) -> Reading:
+        return read(some[:n_train], its_labels[:n_train], some[n_train:], its_labels[n_train:], seed=seed)
+
+    places = torch.arange(states.shape[1]).expand(len(states), -1)
+    return {
+        "position": reading(states, places),
+        "token": None if labels is None else reading(states, labels),
+        "before": None if labels is None else reading(states[:, 1:], labels[:, :-1]),
+    }
+
+
+def _parts(model: Any, ids: Any, test_ids: Any) -> Sequence[Tensor]:
+    """The texts or images for fitting, and those held out."""
+    given = [ids] if test_ids is None else [ids, test_ids]
+    least = 4 if test_ids is None else 2
+    for number, each in enumerate(given):
+        if isinstance(each, Tensor) and each.is_floating_point() and each.ndim > 2:
+            if len(each) < least or not bool(each.isfinite().all()):
+                raise ProbeInputError(f"{len(each)} images are too few, or hold NaN; give at least {least} of numbers")
+        elif isinstance(model, nn.Module):
+            given[number] = checked_texts(model, each, at_least=least)
+        else:
+            check_ids(each, texts=least, tokens=2)
+    if test_ids is None:
+        n_test = max(2, len(ids) // 4)
+        return given[0][:-n_test], given[0][-n_test:]
+    if given[0].shape[1:] != given[1].shape[1:]:
+        raise ProbeInputError(
+            f"what is held out is of shape {tuple(given[1].shape[1:])}, the rest of {tuple(given[0].shape[1:])}; cut "
+            "them to one"
+        )
+    return given
+
+
+def _input_vectors(model: Any, skip: int, length: int) -> Float[Tensor, "length d_model"] | None:
+    """What is added at each position of the embeddings, where that is known."""
+    own = own_transformer(model) if isinstance(model, nn.Module) else None
+    with torch.no_grad():
+        if own is not None:
+            if not own.position_scheme.adds:
+                return None
+            at = torch.arange(skip, skip + length, device=own.words.weight.device)
+            return own.position_scheme.add(own.words.weight.new_zeros(1, length, own.config.d_model), at)[0].cpu()
+        try:
+            rows = find_position_rows(model).rows[skip : skip + length]
+        except PositionTableError:
+            return None
+    return rows.detach().float().cpu() if len(rows) == length else None

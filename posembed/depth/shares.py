@@ -1,0 +1,177 @@
+"""How much of what differs between tokens is explained by where they stand, and how much by which token it is?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from ..errors import ProbeInputError
+from ..plain import Record
+from ..seeds import checked_seed
+from ..stats import BootstrapInterval, mean_interval
+
+
+@dataclass(frozen=True)
+class LayerShares(Record):
+    """What the variance between the states of one layer is made of. Position, token and the rest add up to one.
+
+    Attributes:
+        layer: 0 is what enters the first layer, n what leaves the n-th.
+        total: the mean squared distance of a state from the mean of all.
+        position: the share that is explained by position, adjusted for what groups at random would explain.
+        position_interval: of it, over texts.
+        token: the share of which token it is in what position leaves, adjusted likewise; None without ids.
+        token_interval: of it.
+        raw_position: the share as it is in these texts.
+        raw_token: likewise.
+
+    Example:
+        >>> import torch
+        >>> from posembed.depth import position_shares
+        >>> print(position_shares([torch.arange(4.0)[:, None].repeat(8, 1, 1)])[0])
+        layer 0: position 1.000 (1.00 to 1.00) of 1.25
+    """
+
+    layer: int
+    total: float
+    position: float
+    position_interval: BootstrapInterval
+    token: float | None
+    token_interval: BootstrapInterval | None
+    raw_position: float
+    raw_token: float | None
+
+    @property
+    def position_square(self) -> float:
+        """The adjusted mean square that position explains, in the units of `total`."""
+        return self.position * self.total
+
+    @property
+    def rest(self) -> float:
+        """What neither explains: the context, and what the two do together."""
+        return 1 - self.position - (self.token or 0.0)
+
+    def __str__(self) -> str:
+        token = "" if self.token is None else f", token {self.token:.3f} ({self.token_interval})"
+        return f"layer {self.layer}: position {self.position:.3f} ({self.position_interval}){token} of {self.total:.4g}"
+
+
+def position_shares(
+    states: Float[Tensor, "layers texts length d_model"] | Sequence[Float[Tensor, "texts length d_model"]],
+    ids: Int[Tensor, "texts length"] | None = None,
+    *,
+    seed: int = 0,
+) -> tuple[LayerShares, ...]:
+    """Divide the variance between states, layer by layer, into shares of position, of the token and the rest.
+
+    The squared distances of all states from their mean are divided twice, as in an analysis of variance: first into
+    what the means over texts at each position explain, then into what the means of each token explain of what is left.
+    Means of groups explain something by chance alone, K groups of n states a share of (K - 1) / (n - 1) if they are
+    drawn at random. The adjusted share is 0 for such groups on average, and 1 where nothing is left: it is the adjusted
+    coefficient of determination (Ezekiel 1930), and may come out a little below 0.
+
+    The intervals are over texts, by a bootstrap of blocks of neighbouring ones (`posembed.stats.mean_interval`) of what
+    each text adds to the share, with the means held: to first order that is all, as the means are those that leave the
+    least.
+
+    Args:
+        states: of texts of one length; of `posembed.probing.hidden_states` the values.
+        ids: which token stands where; None where tokens have no names, as in images.
+        seed: of the bootstrap.
+
+    Returns:
+        The shares of each layer. NaN where all states of a layer are alike.
+
+    Raises:
+        ProbeInputError: states that are not so, fewer than two texts or positions, ids of another shape.
+
+    Example:
+        >>> import torch
+        >>> from posembed.depth import position_shares
+        >>> ids = torch.arange(6)[:, None].roll(1, 0) + torch.arange(4)  # each position sees each word once
+        >>> ids, words, rows = ids % 6, torch.eye(6), 2 * torch.eye(6)[:4]
+        >>> (found,) = position_shares([words[ids] + rows], ids)
+        >>> round(found.raw_position, 4), round(found.raw_token, 4)
+        (0.7826, 0.2174)
+    """
+    layers = checked_states(states)
+    n_texts, length = layers[0].shape[:2]
+    if ids is not None and tuple(ids.shape) != (n_texts, length):
+        raise ProbeInputError(f"ids are of shape {tuple(ids.shape)}, but the states are those of {n_texts} x {length}")
+    tokens = None if ids is None else ids.unique(return_inverse=True)[1]
+    return tuple(_shares(number, layer, tokens, checked_seed(seed)) for number, layer in enumerate(layers))
+
+
+def checked_states(states: Any, *, least: int = 2) -> list[Float[Tensor, "texts length d_model"]]:
+    """Refuse what is no list of states of one shape, of so many texts and at least two positions."""
+    layers = list(states) if isinstance(states, Tensor | list | tuple) else []
+    good = all(isinstance(each, Tensor) and each.ndim == 3 and each.is_floating_point() for each in layers)
+    if not layers or not good or len({each.shape[:2] for each in layers}) > 1:
+        raise ProbeInputError(
+            "states must be a list of tensors (texts, length, d_model) of the same texts, one a layer"
+        )
+    n_texts, length = layers[0].shape[:2]
+    if n_texts < least or length < 2:
+        raise ProbeInputError(f"{n_texts} texts of {length} positions are too few; give {least} of 2 at least")
+    if not all(bool(each.isfinite().all()) for each in layers):
+        raise ProbeInputError("states are NaN or infinite; look at the model's weights")
+    return layers
+
+
+def _shares(
+    number: int, layer: Float[Tensor, "texts length d_model"], tokens: Int[Tensor, "texts length"] | None, seed: int
+) -> LayerShares:
+    states = layer.double()
+    n_texts, length = states.shape[:2]
+    n = n_texts * length
+    left = states - states.mean(dim=(0, 1))
+    whole = _squares(left)
+    left = left - left.mean(dim=0)
+    unplaced = _squares(left)
+    of_position = (n - 1) / (n - length)
+    raw, adjusted = whole - unplaced, whole - of_position * unplaced
+    token, raw_token = None, None
+    if tokens is not None:
+        n_kinds = int(tokens.max()) + 1
+        unnamed = _squares(left - _means(left, tokens, n_kinds))
+        of_token = (n - 1) / (n - n_kinds) if n > n_kinds else math.nan
+        raw_token, token = unplaced - unnamed, of_position * (unplaced - of_token * unnamed)
+    return LayerShares(
+        layer=number,
+        total=float(whole.sum() / n),
+        position=_share(adjusted, whole),
+        position_interval=_interval(adjusted, whole, seed),
+        token=None if token is None else _share(token, whole),
+        token_interval=None if token is None else _interval(token, whole, seed),
+        raw_position=_share(raw, whole),
+        raw_token=None if raw_token is None else _share(raw_token, whole),
+    )
+
+
+def _squares(deviations: Float[Tensor, "texts length d_model"]) -> Float[Tensor, " texts"]:
+    return deviations.square().sum(dim=(1, 2))
+
+
+def _means(
+    x: Float[Tensor, "texts length d_model"], tokens: Int[Tensor, "texts length"], n_kinds: int
+) -> Float[Tensor, "texts length d_model"]:
+    """The mean of all states of a token, at each of its places."""
+    flat = tokens.flatten()
+    sums = x.new_zeros(n_kinds, x.shape[2]).index_add_(0, flat, x.flatten(0, 1))
+    return (sums / flat.bincount(minlength=n_kinds)[:, None])[tokens]
+
+
+def _share(part: Float[Tensor, " texts"], whole: Float[Tensor, " texts"]) -> float:
+    return float(part.sum() / whole.sum())
+
+
+def _interval(part: Float[Tensor, " texts"], whole: Float[Tensor, " texts"], seed: int) -> BootstrapInterval:
+    """Of a ratio of two means over texts, from the values whose mean it is to first order."""
+    share = _share(part, whole)
+    return mean_interval((share + (part - share * whole) / whole.mean()).numpy(), seed=seed)
