@@ -265,7 +265,8 @@ def _without(basis: Float[Tensor, "n d_model"], middle: Float[Tensor, " d_model"
 
 
 def _moved(moves: Float[Tensor, "length d_model"], skip: int) -> Change:
-    return lambda states: _after(states, skip, lambda own: own + moves.to(own))
+    # A model that guesses the next token may be given all but the last one.
+    return lambda states: _after(states, skip, lambda own: own + moves[: own.shape[1]].to(own))
 
 
 def _shuffled(rows: Float[Tensor, "length d_model"], skip: int, order: int) -> Change:
@@ -273,8 +274,9 @@ def _shuffled(rows: Float[Tensor, "length d_model"], skip: int, order: int) -> C
     random = torch.Generator().manual_seed(order)
 
     def change(states: Tensor) -> Tensor:
-        places = torch.rand(len(states), len(rows), generator=random).argsort(dim=1)
-        return _after(states, skip, lambda own: own + (rows[places] - rows).to(own))
+        n = states.shape[1] - skip
+        places = torch.rand(len(states), n, generator=random).argsort(dim=1)
+        return _after(states, skip, lambda own: own + (rows[places] - rows[:n]).to(own))
 
     return change
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,6 +100,7 @@ def depth_profile(
     skip: int = 0,
     ablations: bool = True,
     n_tested: int = 64,
+    loss: Callable[[Any], Float[Tensor, " texts"]] | None = None,
     seed: int = 0,
 ) -> DepthProfile:
     """Measure, layer by layer, what a model's states have of position.
@@ -116,6 +117,7 @@ def depth_profile(
         skip: so many tokens at the beginning are left out, such as [CLS].
         ablations: whether the model is run with its layers changed, which takes longest.
         n_tested: on how many held-out texts, at most, it is run so.
+        loss: what is measured of these then, as for `ablate`.
         seed: of controls, draws and intervals.
 
     Raises:
@@ -142,7 +144,7 @@ def depth_profile(
         length = states[0].shape[1]
         rows = _input_vectors(model, skip, length) if vectors is None else vectors
         shares = position_shares([each[len(train) :] for each in states], named, seed=seed)
-        lost = ablate(model, train, test[:n_tested], skip=skip, seed=seed) if ablations else {}
+        lost = ablate(model, train, test[:n_tested], loss=loss, skip=skip, seed=seed) if ablations else {}
         layers = []
         for number, (its_shares, each) in enumerate(zip(shares, states, strict=True)):
             labels = None if named is None else torch.cat([train, test])[:, skip:].cpu()

@@ -297,7 +297,7 @@ def text_hash(data: Any) -> str | None:
 
 
 SCALING_NAMES = ("linear", "ntk", "yarn", "llama3")
-INSPECTION_NAMES = ("layers", "untrained", "watched", "prefix", "dropped", "positions", "patches")
+INSPECTION_NAMES = ("layers", "untrained", "watched", "prefix", "dropped", "positions", "depth", "patches")
 # How many tokens before the last one the inspection "prefix" leaves in place, the second time.
 KEPT = 8
 # Settings that earlier versions had and wrote down, with the only value that a stored result has.

@@ -6,16 +6,18 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
+import torch
 from jaxtyping import Int
 from torch import Tensor
 
 from ..data import Corpus, windows_in_order
+from ..depth import LayerProfile, depth_profile
 from ..mechanisms import shuffled_prefix
 from ..models import LanguageModel, drop_positions
 from ..probing import probe_layers
 from .config import KEPT, RunConfig
 from .learned_positions import POSITIONS, learned_positions
-from .measure import loss_by_position, loss_of
+from .measure import loss_by_position, loss_of, text_losses
 
 # The probes are fitted to so many tokens of the validation text, and tested on so many of the test text.
 FITTED, TESTED = 2**16, 2**14
@@ -24,6 +26,8 @@ PROBE_STEPS = 2000
 WATCHED = (1 / 32, 1 / 8, 1 / 2)
 # Texts whose last token is guessed with its prefix shuffled.
 PREFIXES = 256
+# Texts that what layers hold of positions is fitted to, and those that it is measured on.
+DEPTH_FITTED, DEPTH_TESTED = 512, 256
 
 
 def inspect_model(
@@ -52,6 +56,8 @@ def inspect_model(
         "dropped": the loss, and that by position, when the positions are taken away without any further training.
 
         "positions": what attention makes of positions (`learned_positions`).
+
+        "depth": what each layer holds of positions, in the trained model and before (`posembed.depth.depth_profile`).
     """
     by_name: dict[str, Callable[[], dict[str, Any]]] = {
         "layers": lambda: probed_layers(model, config, corpus),
@@ -59,6 +65,7 @@ def inspect_model(
         "prefix": lambda: _prefix(model, config, corpus),
         "dropped": lambda: _dropped(model, config, corpus),
         "positions": lambda: learned_positions(model, min(config.length, POSITIONS)),
+        "depth": lambda: _by_depth(model, untrained().eval(), config, corpus),
     }
     return {name: measured() for name, measured in by_name.items() if name in config.inspections}
 
@@ -109,3 +116,46 @@ def _dropped(model: LanguageModel, config: RunConfig, corpus: Corpus) -> dict[st
         "loss": loss_of(without, corpus.test, config),
         "loss_by_position": loss_by_position(without, corpus.test, config),
     }
+
+
+def _by_depth(model: LanguageModel, untrained: LanguageModel, config: RunConfig, corpus: Corpus) -> dict[str, Any]:
+    """By "trained" and "untrained" a column for each number of a layer; the untrained model is not run with changes."""
+    fitted, tested = (
+        windows_in_order(text, config.length, n)
+        for text, n in ((corpus.validation, DEPTH_FITTED), (corpus.test, DEPTH_TESTED))
+    )
+
+    def loss(its_model: LanguageModel) -> Tensor:
+        parts = text_losses(its_model, corpus.test, config, config.length, len(tested) * config.length)
+        return torch.cat([*parts]).nanmean(dim=1)
+
+    found = {}
+    for name, each in (("trained", model), ("untrained", untrained)):
+        profile = depth_profile(
+            each,
+            fitted,
+            test_ids=tested,
+            ablations=each is model,
+            n_tested=len(tested),
+            loss=loss,
+            seed=config.seed,
+        )
+        rows = [_numbers(layer) for layer in profile.layers]
+        found[name] = {column: [float(f"{row[column]:.5g}") for row in rows] for column in rows[0]}
+    return found
+
+
+def _numbers(layer: LayerProfile) -> dict[str, float]:
+    shares, left = layer.shares, layer.left
+    numbers = {"total": shares.total, "position": shares.position, "token": shares.token or 0.0}
+    for name, reading in (("position", layer.position), ("token", layer.token), ("before", layer.before)):
+        if reading is not None:
+            numbers |= {f"read {name}": reading.accuracy, f"read {name}, permuted": reading.permuted_labels}
+            numbers[f"read {name}, chance"] = reading.chance
+    if left is not None:
+        numbers |= {"left, r2": left.r2, "left, coefficient": left.coefficient, "left, cosine": left.cosine}
+    for each in layer.ablations:
+        numbers |= {each.kind: each.cost, f"{each.kind}, control": each.control}
+        if each.n_directions is not None:
+            numbers["directions"] = each.n_directions
+    return numbers
