@@ -99,9 +99,9 @@ def ablate(
         fit_ids: texts, or images, that the means are taken of.
         ids: others, on which the model is measured.
         layers: which: 0 is what enters the first layer, n what leaves the n-th, before a final norm. All by default.
-        loss: what is measured: a function of the model that gives a number for each of ``ids``. By default the mean loss
-            of the next token for a causal `LanguageModel`; for all others the mean distance of the last states from
-            those without the change, as a part of their size.
+        loss: what is measured: a function of the model that gives a number for each of ``ids``. By default the mean
+            loss of the next token for a causal `LanguageModel`; for all others the mean distance of the last states
+            from those without the change, as a part of their size.
         skip: so many tokens at the beginning stay as they are, such as [CLS].
         n_draws: of each control.
         seed: of permutations, directions, rotations and intervals.
@@ -166,24 +166,29 @@ def layers_of(model: nn.Module) -> nn.ModuleList:
 
 @contextmanager
 def changed(stack: nn.ModuleList, layer: int, change: Change) -> Iterator[None]:
-    """Change the states of a layer inside the block: what leaves the n-th, or for 0 what enters the first."""
+    """Change the states of a layer inside the block: what leaves the n-th, or for 0 what enters the first.
 
-    def entering(_: nn.Module, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    The layer's ``forward`` is exchanged, as transformers notes hidden states before any hook would change them.
+    """
+    module: Any = stack[max(layer, 1) - 1]
+    before, forward = module.__dict__.get("forward"), module.forward
+
+    def changing(*given: Any, **named: Any) -> Any:
+        if layer:
+            output = forward(*given, **named)
+            return (change(output[0]), *output[1:]) if isinstance(output, tuple) else change(output)
         if given:
-            return (change(given[0]), *given[1:]), named
-        return given, named | {"hidden_states": change(named["hidden_states"])}
+            return forward(change(given[0]), *given[1:], **named)
+        return forward(**named | {"hidden_states": change(named["hidden_states"])})
 
-    def leaving(_: nn.Module, __: Any, output: Any) -> Any:
-        return (change(output[0]), *output[1:]) if isinstance(output, tuple) else change(output)
-
-    if layer:
-        hook = stack[layer - 1].register_forward_hook(leaving)
-    else:
-        hook = stack[0].register_forward_pre_hook(entering, with_kwargs=True)
+    module.forward = changing
     try:
         yield
     finally:
-        hook.remove()
+        if before is None:
+            del module.forward
+        else:
+            module.forward = before
 
 
 class _Means:

@@ -82,8 +82,8 @@ def input_left(
         >>> from posembed import sinusoidal
         >>> from posembed.depth import input_left
         >>> rows = sinusoidal(8, 16)
-        >>> words = torch.randn(60, 8, 16, generator=torch.Generator().manual_seed(0))
-        >>> found = input_left(words[:40] + rows, words[40:] + rows, rows)
+        >>> words = torch.randn(500, 8, 16, generator=torch.Generator().manual_seed(0))
+        >>> found = input_left(words[:200] + rows, words[200:] + rows, rows)
         >>> abs(found.coefficient - 1) < 0.1
         True
     """

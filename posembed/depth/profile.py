@@ -129,9 +129,7 @@ def depth_profile(
         >>> from posembed.depth import depth_profile
         >>> _ = torch.manual_seed(0)
         >>> model = Transformer(TransformerConfig(20, n_layers=1, d_model=16, scheme="learned", n_positions=8))
-        >>> model.position_scheme.weight.data.normal_()
-        Parameter containing:
-        ...
+        >>> _ = model.position_scheme.weight.data.normal_()
         >>> found = depth_profile(model, torch.randint(20, (80, 8)), ablations=False)
         >>> found.layers[0].shares.position > 0.9, found.layers[0].position.accuracy > 0.9
         (True, True)

@@ -2,18 +2,18 @@
 
 The plan was written before any of its runs. The part on images is `posembed.experiments.images`; both make one study.
 
-Models: causal, of characters, in pieces of 64. Two depths with matched
-parameters: 4 layers of width 56 and 12 of width 32 have 151 and 147 thousand in their layers. All weights and learned
-rows start with a deviation of 1 / sqrt(width), words are not scaled, 1500 steps of 32 texts.
+Models: causal, of characters, in pieces of 64. Two depths with matched parameters: 4 layers of width 56 and 12 of width
+32 have 151 and 147 thousand in their layers. All weights and learned rows start with a deviation of 1 / sqrt(width),
+words are not scaled, 1500 steps of 32 texts.
 
 Arms: "none"; "input", learned rows added to the embeddings; "every layer", the same rows added to what enters each
 layer; "layers anew", rows of its own for each layer, which are 64 numbers times the width more for each layer after the
-first; "rope", which turns queries and keys in every layer by construction. And one masked model of 4 layers with learned
-rows at the input, 2000 steps, for what its layers hold; it is part of no contrast.
+first; "rope", which turns queries and keys in every layer by construction. And one masked model of 4 layers with
+learned rows at the input, 2000 steps, for what its layers hold; it is part of no contrast.
 
-The learning rate of each arm is that with the lowest mean validation loss of two seeds that no reported run has, in runs
-of a third of the steps (a half for masked ones), among three; where it is the first or the last of them, the next one (a
-third or three times as high) is tried too. Then five seeds.
+The learning rate of each arm is that with the lowest mean validation loss of two seeds that no reported run has, in
+runs of a third of the steps (a half for masked ones), among three; where it is the first or the last of them, the next
+one (a third or three times as high) is tried too. Then five seeds.
 
 What is compared, seed by seed; "early" is after the first layer, "late" after the last but one, since the last state is
 normalised:

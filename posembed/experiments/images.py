@@ -64,7 +64,7 @@ ARMS: dict[str, tuple[str, dict[str, Any]]] = {
 RATES, TUNING_SEEDS, SEEDS = (1e-3, 3e-3, 1e-2), (11, 12), (1, 2, 3, 4, 5)
 STEPS, TUNING_STEPS = 1200, 600
 # By the rule of the plan, after an arm had chosen the first or the last rate.
-FURTHER_RATES: dict[str, tuple[float, ...]] = {}
+FURTHER_RATES: dict[str, tuple[float, ...]] = {"none": (3e-4,)}
 N_LAYERS, WIDTH, PATCHES = 6, 64, 36
 EARLY, LATE = 1, N_LAYERS - 1
 # The side of the enlarged images that are compared, in pixels.

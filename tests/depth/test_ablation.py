@@ -1,0 +1,165 @@
+"""What a model loses where the position in a layer's states is changed, on models whose loss is known."""
+
+import pytest
+import torch
+from refusals import refused
+from small_models import build
+
+from posembed import Transformer, TransformerConfig
+from posembed.depth import ablate, depth_profile, next_token_loss
+from posembed.depth.ablation import changed, layers_of
+from posembed.errors import ProbeInputError
+from posembed.models import LanguageModel
+from posembed.probing.hidden_states import states_of
+
+WORDS, LENGTH, WIDTH = 20, 8, 16
+
+
+def texts(n=40, seed=0, length=LENGTH):
+    return torch.randint(2, WORDS, (n, length), generator=torch.Generator().manual_seed(seed))
+
+
+def language_model(scheme="learned", **options):
+    torch.manual_seed(0)
+    sizes = {"d_model": WIDTH, "n_heads": 2, "n_layers": 2, "n_positions": LENGTH}
+    return LanguageModel(TransformerConfig(WORDS, scheme=scheme, causal=True, **(sizes | options))).eval()
+
+
+def one_direction(size=3.0):
+    """A model whose rows are multiples of one vector: projecting that out leaves nothing of them."""
+    model = language_model()
+    direction = torch.nn.functional.normalize(torch.randn(WIDTH), dim=0)
+    model.transformer.position_scheme.weight.data = size * torch.linspace(-1, 1, LENGTH)[:, None] * direction
+    return model
+
+
+def loss_with(model, rows, ids):
+    model.transformer.position_scheme.weight.data = rows
+    return next_token_loss(model, ids).mean().item()
+
+
+@torch.inference_mode()
+def test_projecting_out_all_there_is_of_position_is_as_if_no_row_had_been_added():
+    model, ids = one_direction(), texts(32, seed=1)
+    rows = model.transformer.position_scheme.weight.data.clone()
+    before = next_token_loss(model, ids).mean().item()
+    project_out = ablate(model, texts(400), ids, layers=[0])[0][0]
+    assert project_out.n_directions == 1
+    # All states get the mean of all along that direction; words have next to none there on average.
+    along = rows[-1] / rows[-1].norm()
+    words = model.transformer.words.weight
+    model.transformer.words.weight.data = words - (words @ along)[:, None] * along
+    mean = (words[texts(400)].mean(dim=(0, 1)) @ along) * along
+    flat = loss_with(model, mean.expand(LENGTH, -1), ids)
+    assert project_out.cost == pytest.approx(flat - before, abs=2e-3)
+
+
+@torch.inference_mode()
+def test_a_swap_is_as_if_the_rows_had_been_exchanged():
+    model, ids = language_model(), texts(32, seed=1)
+    rows = torch.randn(LENGTH, WIDTH)
+    before = loss_with(model, rows, ids)
+    swap = ablate(model, texts(2000), ids, layers=[0])[0][2]
+    assert swap.kind == "swap"
+    # The means have a little of the words in them.
+    assert swap.cost == pytest.approx(loss_with(model, rows.roll(-LENGTH // 2, 0), ids) - before, abs=0.02)
+
+
+def test_a_model_whose_loss_is_of_position_loses_what_a_change_of_other_directions_does_not_cost():
+    """At each position another word comes next, and the model knows it by the row alone."""
+    model = language_model(d_model=32, n_heads=2)
+    rows, words = model.transformer.position_scheme.weight, model.transformer.words.weight
+    torch.nn.init.orthogonal_(rows)
+    rows.data *= 3
+    for layer in model.transformer.layers:
+        for last in (layer.attention.output, layer.feed_forward[2]):
+            torch.nn.init.zeros_(last.weight)
+    words.data *= 0.1
+    ids = (torch.arange(LENGTH) + 3).repeat(60, 1)
+    words.data[ids[0, 1:]] += rows.data[: LENGTH - 1]
+    found = ablate(model, ids + 1, ids[:16], seed=3)
+    assert [*found] == [0, 1, 2]
+    for layer in found.values():
+        for each in layer:
+            assert each.difference_interval.low > 0
+    assert ablate(model, ids + 1, ids[:16], seed=3) == found
+
+
+def test_without_positions_both_ways_nothing_is_there_and_nothing_is_lost():
+    torch.manual_seed(0)
+    model = Transformer(TransformerConfig(WORDS, n_layers=2, d_model=WIDTH, n_heads=2, causal=False))
+    found = ablate(model, texts(60), texts(8, seed=1))
+    assert found[1][0].n_directions == 0
+    assert found[1][0].cost == found[1][0].control == 0
+
+
+def test_a_loss_of_ones_own_and_tokens_that_stay():
+    model = language_model()
+    seen = []
+
+    def loss(its_model):
+        seen.append(states_of(its_model, texts(4, seed=1))[-1])
+        return seen[-1].square().mean(dim=(1, 2))
+
+    with torch.inference_mode():
+        ablate(model, texts(40), texts(4, seed=1), layers=[0], loss=loss, skip=LENGTH - 2)
+    # Causal: nothing before the changed tokens can know of the change.
+    for changed_states in seen[1:]:
+        torch.testing.assert_close(changed_states[:, : LENGTH - 2], seen[0][:, : LENGTH - 2])
+    assert any(not torch.equal(each, seen[0]) for each in seen[1:])
+
+
+MODELS = ("bert", "gpt2", "vit")
+
+
+def made(name):
+    layers = {"n_layer": 2} if name == "gpt2" else {"num_hidden_layers": 2}
+    return build(name, **layers)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@torch.inference_mode()
+def test_the_states_of_models_of_transformers_are_changed_where_they_should_be(name):
+    model = made(name)
+    inputs = torch.randn(3, 3, 8, 8) if name == "vit" else texts(3) + 4
+    before = states_of(model, inputs)
+    stack = layers_of(model)
+    assert len(stack) == 2
+    for layer in range(3):
+        noted = []
+        with changed(stack, layer, lambda states, noted=noted: noted.append(states) or states):
+            same = states_of(model, inputs)
+        for one, other in zip(before, same, strict=True):
+            torch.testing.assert_close(one, other)
+        # The last hidden state may be behind a final norm.
+        if layer < 2:
+            torch.testing.assert_close(noted[0], before[layer])
+        with changed(stack, layer, torch.zeros_like):
+            assert not torch.allclose(states_of(model, inputs)[-1], before[-1])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_profile_of_models_of_transformers(name):
+    model = made(name)
+    inputs = torch.randn(24, 3, 8, 8) if name == "vit" else texts(24) + 4
+    found = depth_profile(model, inputs, skip=1 if name != "gpt2" else 0)
+    assert len(found.layers) == 3
+    assert (found.layers[0].token is None) == (name == "vit")
+    assert all(len(layer.ablations) == 3 for layer in found.layers)
+    assert found.layers[0].left is not None or name == "vit"
+
+
+@pytest.mark.bad_input
+def test_what_is_refused():
+    model = language_model()
+    for message, call in (
+        ("the layers of Linear are not found", lambda: ablate(torch.nn.Linear(3, 3), texts(), texts())),
+        ("has 0 (embeddings) to 2", lambda: ablate(model, texts(), texts(), layers=[3])),
+        ("has 0 (embeddings) to 2", lambda: ablate(model, texts(), texts(), layers=[])),
+        ("n_draws", lambda: ablate(model, texts(), texts(), n_draws=0)),
+        ("cut them to one", lambda: depth_profile(model, texts(), test_ids=texts(length=5))),
+        ("are too few", lambda: depth_profile(model, texts(2))),
+        ("has 8 positions", lambda: depth_profile(model, texts(length=9))),
+        ("is no model of transformers or of posembed", lambda: depth_profile(torch.nn.Flatten(0), texts())),
+    ):
+        assert message in refused(ProbeInputError, call)
