@@ -3,7 +3,7 @@
 The plan was written before any of its runs. The part on images is `posembed.experiments.images`; both make one study.
 
 Models: causal, of characters, in pieces of 64. Two depths with matched parameters: 4 layers of width 56 and 12 of width
-32 have 151 and 147 thousand in their layers. All weights and learned rows start with a deviation of 1 / sqrt(width),
+32 have 153 and 152 thousand in their layers. All weights and learned rows start with a deviation of 1 / sqrt(width),
 words are not scaled, 1500 steps of 32 texts.
 
 Arms: "none"; "input", learned rows added to the embeddings; "every layer", the same rows added to what enters each
