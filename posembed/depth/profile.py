@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from ..errors import PositionTableError, ProbeInputError
 from ..evaluating import torch_threads
 from ..plain import Record
-from ..probing.hidden_states import check_ids, checked_texts, hidden_states, own_transformer
+from ..probing.hidden_states import checked_inputs, hidden_states, own_transformer
 from ..seeds import checked_seed
 from ..tables import find_position_rows
 from .ablation import Ablation, ablate
@@ -175,27 +175,19 @@ def _readings(
     }
 
 
-def _parts(model: Any, ids: Any, test_ids: Any) -> Sequence[Tensor]:
+def _parts(model: Any, ids: Any, test_ids: Any) -> tuple[Tensor, Tensor]:
     """The texts or images for fitting, and those held out."""
-    given = [ids] if test_ids is None else [ids, test_ids]
-    least = 4 if test_ids is None else 2
-    for number, each in enumerate(given):
-        if isinstance(each, Tensor) and each.is_floating_point() and each.ndim > 2:
-            if len(each) < least or not bool(each.isfinite().all()):
-                raise ProbeInputError(f"{len(each)} images are too few, or hold NaN; give at least {least} of numbers")
-        elif isinstance(model, nn.Module):
-            given[number] = checked_texts(model, each, at_least=least)
-        else:
-            check_ids(each, texts=least, tokens=2)
     if test_ids is None:
-        n_test = max(2, len(ids) // 4)
-        return given[0][:-n_test], given[0][-n_test:]
-    if given[0].shape[1:] != given[1].shape[1:]:
+        given = checked_inputs(model, ids, at_least=4)
+        n_test = max(2, len(given) // 4)
+        return given[:-n_test], given[-n_test:]
+    train, test = (checked_inputs(model, each, at_least=2) for each in (ids, test_ids))
+    if train.shape[1:] != test.shape[1:]:
         raise ProbeInputError(
-            f"what is held out is of shape {tuple(given[1].shape[1:])}, the rest of {tuple(given[0].shape[1:])}; cut "
-            "them to one"
+            f"what is held out is of shape {tuple(test.shape[1:])}, the rest of {tuple(train.shape[1:])}; cut them to "
+            "one"
         )
-    return given
+    return train, test
 
 
 def _input_vectors(model: Any, skip: int, length: int) -> Float[Tensor, "length d_model"] | None:

@@ -160,6 +160,6 @@ def test_what_is_refused():
         ("cut them to one", lambda: depth_profile(model, texts(), test_ids=texts(length=5))),
         ("are too few", lambda: depth_profile(model, texts(2))),
         ("has 8 positions", lambda: depth_profile(model, texts(length=9))),
-        ("is no model of transformers or of posembed", lambda: depth_profile(torch.nn.Flatten(0), texts())),
+        ("in place of a layer's states", lambda: depth_profile(torch.nn.Flatten(0), texts())),
     ):
         assert message in refused(ProbeInputError, call)

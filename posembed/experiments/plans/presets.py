@@ -1,7 +1,7 @@
 """The studies that ``posembed grid`` knows, whole and in miniature.
 
 Their plans are those of `posembed.experiments.encodings`, `posembed.experiments.nopos`, `posembed.experiments.starts`,
-`posembed.experiments.doses` and `posembed.experiments.trained_tables`.
+`posembed.experiments.doses`, `posembed.experiments.depth` and `posembed.experiments.trained_tables`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...errors import RunError
-from .. import doses, encodings, nopos, starts, trained_tables
+from .. import depth, doses, encodings, nopos, starts, trained_tables
 from ..config import RunConfig
 from . import Part, Study
 
@@ -20,7 +20,7 @@ def load_study(name: str, preset: str = "cpu") -> Study:
     """Make the plan of a study.
 
     Args:
-        name: "nopos", "encodings", "starts", "tasks" or "trained-tables".
+        name: "nopos", "encodings", "starts", "tasks", "depth" or "trained-tables".
         preset: "smoke", minutes on one core; or "cpu", the plan itself.
 
     Raises:
@@ -75,14 +75,15 @@ def _tiny(config: RunConfig) -> RunConfig:
     lengths = {name: getattr(config, name) for name in ("length", "short_length", "test_length")}
     smaller: dict[str, Any] = {name: length // 8 for name, length in lengths.items() if length is not None}
     if config.task is not None:
-        smaller = {}
+        # One head of images is wide enough for both of its axes.
+        smaller = {"n_heads": 1} if config.task == "digits" else {}
     if config.layers_with_positions is not None:
         smaller["layers_with_positions"] = (0,)
     if config.further_steps is not None:
         smaller["further_steps"] = 10
     sizes: dict[str, Any] = {"n_layers": 2, "d_model": 16, "n_heads": 2, "batch_size": 8, "steps": 20, "warmup": 5}
     # Probes would take longer than all else.
-    return replace(config, **sizes, **smaller, inspections=(), preset="smoke")
+    return replace(config, **(sizes | smaller), inspections=(), preset="smoke")
 
 
 PRESETS = ("smoke", "cpu")
@@ -91,5 +92,6 @@ STUDIES: dict[str, Callable[[], Study]] = {
     "encodings": _encodings,
     starts.STUDY: _starts,
     doses.STUDY: doses.study,
+    depth.STUDY: depth.study,
     trained_tables.STUDY: _trained_tables,
 }
