@@ -1,6 +1,6 @@
 """Is once enough? What the layers of a model have of the positions that were added at its input, and what they use."""
 
-from .ablation import Ablation, ablate, layers_of, next_token_loss
+from .ablation import Ablation, ablate, changed, layers_of, next_token_loss
 from .input_left import InputLeft, input_left
 from .profile import DepthProfile, LayerProfile, depth_profile
 from .readable import Reading, read
@@ -14,6 +14,7 @@ __all__ = [
     "LayerShares",
     "Reading",
     "ablate",
+    "changed",
     "depth_profile",
     "input_left",
     "layers_of",

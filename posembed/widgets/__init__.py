@@ -3,6 +3,7 @@
 from .base import InteractiveFigure
 from .biases import BiasFigure
 from .counting import CountingFigure
+from .depth import DepthFigure
 from .doses import DoseFigure
 from .layer_errors import LayerErrorFigure
 from .lookup import LookupFigure
@@ -15,6 +16,7 @@ from .sinusoids import SinusoidFigure
 __all__ = [
     "BiasFigure",
     "CountingFigure",
+    "DepthFigure",
     "DoseFigure",
     "InteractiveFigure",
     "LayerErrorFigure",

@@ -380,4 +380,31 @@ class Doses(Figure):
         return self.root.locator(".pe-dose-words").all_inner_texts()
 
 
-KINDS = [Shuffle, Lookup, Sinusoids, Rotation, Biases, Probe, Properties, LayerErrors, Counting, Doses]
+class Depth(Figure):
+    chapter = "probing/once-enough.html"
+    label = "Position and content by layer"
+    lines = ".pe-depth-controls > *"
+    overlap = 3
+    begins = (do("pick", 3, "learned", 0), do("slide", state=1))
+    changed_by = (do("slide", state=2), do("pick", 0, "none", 1), do("switch", "take position out"))
+    shown_by = tuple(
+        [do("pick", model, arm, measure), do("slide", state=state), *([do("switch", "take position out")] * taken)]
+        for model, arm, state in ((0, "none", 4), (1, "every layer", 12), (2, "input", 0), (3, "rope, 2-D", 6))
+        for measure in (0, 1)
+        for taken in (measure,)
+    )
+
+    def pick(self, model, arm, measure):
+        """Choose a model by its place, positions by their name, a measure by its place."""
+        self.choice("model").select_option(index=model)
+        self.choice("positions").select_option(label=arm)
+        self.choice("measure").select_option(index=measure)
+
+    def items(self):
+        return self.root.locator(".pe-depth-item:visible").all_inner_texts()
+
+    def charts(self):
+        return self.root.get_by_role("img")
+
+
+KINDS = [Shuffle, Lookup, Sinusoids, Rotation, Biases, Probe, Properties, LayerErrors, Counting, Depth, Doses]

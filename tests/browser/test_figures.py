@@ -28,6 +28,7 @@ from .kinds import (
     WORDS,
     Biases,
     Counting,
+    Depth,
     Doses,
     LayerErrors,
     Lookup,
@@ -328,3 +329,30 @@ def test_doses(opened, width):
     figure.pick(sorted(DOSED).index("symmetry"))
     assert figure.costs()[1].startswith("order: .79 right without a dose, 1.00 with it; difference .21 (")
     expect(figure.status).to_contain_text("Symmetry violated by 48 degrees.")
+
+
+@pytest.mark.parametrize("width", [PHONE, 1280])
+def test_depth(opened, width):
+    figure = opened(Depth, width)
+    models = figure.given("models", "taken")["models"]
+    for index, model in enumerate(models):
+        for arm in model["arms"]:
+            for measure, name in enumerate(("shares", "read")):
+                figure.pick(index, arm["name"], measure)
+                figure.slide(state=1)
+                wanted = [(each["name"], each["trained"][1][0]) for each in arm[name]]
+                for text, (series, mean) in zip(figure.items(), wanted, strict=True):
+                    assert text.startswith(f"{series} ")
+                    shown = text.removeprefix(series).split()[0].replace("−", "-")
+                    assert abs(float(shown) - mean) <= 0.0051
+    # The cost is shown on demand, with its own chart.
+    expect(figure.charts()).to_have_count(1)
+    figure.pick(3, "rope, 2-D", 0)
+    figure.switch("take position out")
+    expect(figure.charts()).to_have_count(2)
+    assert figure.items()[-1].startswith("taking position out there costs .73 of the answers (")
+    # What another model has not is one of its own.
+    figure.slide(state=6)
+    figure.choice("model").select_option(index=2)
+    expect(figure.status).to_contain_text("hidden words, 4 layers, input, after the last layer: position ")
+    assert figure.slider("state").get_attribute("aria-valuetext") == "4"

@@ -29,6 +29,7 @@ FIGURES = {
     "probe": "ProbeFigure(posembed.experiments.stored_studies())",
     "layer errors": "LayerErrorFigure(posembed.experiments.load_runs('nopos'))",
     "counting": "CountingFigure()",
+    "depth": "DepthFigure(posembed.experiments.load_runs('depth'))",
     "doses": "DoseFigure(posembed.experiments.load_runs('tasks'))",
 }
 # What that code knows.
