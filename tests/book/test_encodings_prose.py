@@ -111,7 +111,7 @@ def test_trained_frequencies(runs):
 def test_without_positions_from_another_start(runs):
     said(
         SINUSOIDS,
-        "In [chapter 10](chapter-nopos) the same model has 1.43 in place of 1.79.",
+        "In [chapter 11](chapter-nopos) the same model has 1.43 in place of 1.79.",
         "There only the start differs: the weights are drawn with another standard deviation",
     )
     there = {run.config.seed: run for run in of_nopos("causal, nopos", load_runs("nopos"))}

@@ -2,20 +2,15 @@
 
 import os
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from smoke import TINY, check
 
 from posembed import RunConfig
-from posembed.experiments import read_results, run_and_store
 from posembed.experiments.doses import run
-from posembed.experiments.machine import machine_of, versions
 from posembed.experiments.which_positions import pretraining
 
-STORED = Path(__file__).resolve().parents[2] / "results" / "tasks-smoke"
-TINY = {"n_layers": 2, "d_model": 16, "n_heads": 2, "batch_size": 8, "steps": 20, "warmup": 5, "preset": "smoke"}
-# In nats, where the processor or torch is another one.
-TOLERANCE = 1e-3
+STORED = "tasks-smoke"
 
 DOSES = [replace(run("order", violated, 24.0, seed=1), **TINY) for violated in ("monotonicity", "symmetry")]
 # Of part 2 and of part 3: an arm, and the task that it is trained on further.
@@ -38,25 +33,15 @@ def few_tokens():
     """Stored runs are measured on all texts."""
 
 
-def check(config, folder, **options):
-    """A run gives what is stored: exactly where processor and torch are the same."""
-    (stored,) = [result for result in read_results(STORED) if result.config == config]
-    again = run_and_store(config, folder, **options)
-    if (stored.machine, stored.versions["torch"]) == (machine_of(config), versions()["torch"]):
-        assert again.metrics == stored.metrics
-    for name in ("loss", "validation_loss"):
-        assert again.metrics[name] == pytest.approx(stored.metrics[name], abs=TOLERANCE)
-
-
 @pytest.mark.parametrize("config", DOSES, ids=["monotonicity", "symmetry"])
 def test_a_dose_gives_the_stored_numbers_again(config, tmp_path):
-    check(config, tmp_path)
+    check(config, STORED, tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("arm", STARTS, ids=["part 2", "part 3"])
 def test_what_is_trained_further_gives_the_stored_numbers_again(arm, tmp_path):
-    check(pretrained(arm), tmp_path, save_model=True)
+    check(pretrained(arm), STORED, tmp_path, save_model=True)
     if "POSEMBED_TASKS" not in os.environ:
         pytest.skip("needs the real tasks, in the folder that POSEMBED_TASKS names")
-    check(further(arm), tmp_path)
+    check(further(arm), STORED, tmp_path)
