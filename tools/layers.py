@@ -1,8 +1,8 @@
 """Measure, layer by layer, what published models hold of their positions, through the Hugging Face hub.
 
-GPT-2 reads texts of the corpus in its own subwords, a vision Transformer pieces of the two photographs that scikit-learn
-brings. What is measured is that of the chapter *Is once enough?* (`posembed.depth.depth_profile`). It is written to
-`results/layers/`; the workflow `tables` runs this and proposes what is new.
+GPT-2 reads texts of the corpus in its own subwords, a vision Transformer pieces of the two photographs that come with
+scikit-learn. What is measured is that of the chapter *Is once enough?* (`posembed.depth.depth_profile`). It is written
+to `results/layers/`; the workflow `tables` runs this and proposes what is new.
 
 Usage: python tools/layers.py [NAME ...]    by default those of the chapter
 """

@@ -56,9 +56,9 @@ class TransformerConfig:
             are not scaled. The default is that of GPT-2 and BERT, and suits their widths; narrow models learn faster
             with 1 / sqrt(d_model).
         positions_added: where a scheme that adds rows to embeddings adds them. "input": once, to what enters the first
-            layer. "every layer": the same rows to what enters each layer, as Universal Transformers do
-            (Dehghani et al. 2019); no parameter more. "layers anew": rows of its own to what enters each layer; they begin alike,
-            and there are n_layers - 1 tables more, of a learned one each n_positions * d_model numbers.
+            layer. "every layer": the same rows to what enters each layer, as Universal Transformers do (Dehghani et al.
+            2019); no parameter more. "layers anew": rows of its own to what enters each layer; they begin alike, and
+            there are n_layers - 1 tables more, of a learned one each n_positions * d_model numbers.
 
     Example:
         >>> from posembed import TransformerConfig

@@ -47,9 +47,7 @@ class DepthFigure(InteractiveFigure):
             models.append(_text("hidden words, 4 layers", {"input": depth.masked_part().reported(runs)}))
             models.append(_images({arm: images.part(arm).reported(runs) for arm in images.ARMS}))
         except RunError as error:
-            raise FigureInputError(
-                f"the runs by depth are not all there ({error}); give load_runs('depth')"
-            ) from None
+            raise FigureInputError(f"the runs by depth are not all there ({error}); give load_runs('depth')") from None
         super().__init__(models=models, model=3, arm="learned", measure="shares", layer=1, taken=False)
 
     def fallback_html(self) -> str:
@@ -64,7 +62,14 @@ class DepthFigure(InteractiveFigure):
         return html_table(
             "share of the variance between states, mean of five seeds, after the first layer and after the last but "
             "one.",
-            ["model", "positions", "position, first", "position, last but one", "content, first", "content, last but one"],
+            [
+                "model",
+                "positions",
+                "position, first",
+                "position, last but one",
+                "content, first",
+                "content, last but one",
+            ],
             rows,
         )
 

@@ -7,7 +7,20 @@ from .axe import violations
 from .chromium import into_view, middle, printed, styles, wait_until_still
 from .colours import DARK, LIGHT_AND_DARK, READABLE, contrast, ink_and_paper, luminance
 from .figures import touch
-from .kinds import KINDS, Biases, Counting, Depth, Doses, LayerErrors, Lookup, Probe, Properties, Rotation, Shuffle, Sinusoids
+from .kinds import (
+    KINDS,
+    Biases,
+    Counting,
+    Depth,
+    Doses,
+    LayerErrors,
+    Lookup,
+    Probe,
+    Properties,
+    Rotation,
+    Shuffle,
+    Sinusoids,
+)
 
 SLOW = pytest.mark.slow
 TOUCHED = {"has_touch": True, "is_mobile": True}

@@ -51,7 +51,9 @@ def test_the_numbers_of_images_are_those_of_the_study(figure, runs):
             for series, key in zip(arm[measure], keys.values(), strict=True):
                 both = ([each[of][measure][key] for each in found] for of in ("layers", "untrained"))
                 assert_shows(series, *both)
-        assert_shows(arm["cost"], *([each["ablations"]["project out"][of] for each in found] for of in ("cost", "control")))
+        assert_shows(
+            arm["cost"], *([each["ablations"]["project out"][of] for each in found] for of in ("cost", "control"))
+        )
 
 
 def test_a_reading_has_its_constant_guess_beside_it(figure):
