@@ -58,7 +58,17 @@ WIDTHS = {4: 56, 12: 32}
 RATES, TUNING_SEEDS, SEEDS = (3e-3, 1e-2, 3e-2), (11, 12), (1, 2, 3, 4, 5)
 STEPS, TUNING_STEPS, MASKED_STEPS, MASKED_TUNING_STEPS = 1500, 500, 2000, 1000
 # By the rule of the plan, after an arm had chosen the first or the last rate.
-FURTHER_RATES: dict[str, tuple[float, ...]] = {"4 layers, input": (0.1,)}
+FURTHER_RATES: dict[str, tuple[float, ...]] = {
+    "4 layers, input": (0.1,),
+    "4 layers, every layer": (0.1,),
+    "4 layers, layers anew": (0.1,),
+    "12 layers, none": (0.1,),
+    "12 layers, input": (0.1,),
+    "12 layers, every layer": (0.1,),
+    "12 layers, layers anew": (0.1,),
+    "12 layers, rope": (0.1,),
+    "masked, 4 layers, input": (0.001,),
+}
 MASKED = "masked, 4 layers, input"
 
 
