@@ -183,13 +183,12 @@ change = [round(each, 4) for each in change]
     ],
     "q7": [
         """
-alike, variance_5, limit, spread, four_off = 0.5, 0.3125, 0.25, 0.25, 16
+alike, variance_5, limit, spread = 0.5, 0.3125, 0.25, 0.25
 """,
         """
 alike = (9 / 36) ** 0.5
 variance_5 = sum(w**2 for w in [0.5] + [0.125] * 4)
 limit, spread = 1 / 4, (2 / 32) ** 0.5
-four_off = min(t for t in range(1, 99) if t * spread >= 4)
 """,
         """
 random = torch.Generator().manual_seed(0)
@@ -198,24 +197,9 @@ spread = round(float(squares.std() / squares.mean()), 2)
 """,
     ],
     "q8": [
-        "bends, at_four, read_at_2, read_at_7 = [1.0, -6.0, 8.0], 1.0, 1.5, 3.0",
-        """
-slopes = [(1 - 0) / (1 / 3 - 1 / 2), (1 - 0) / (1 - 1 / 2)]
-bends = [1, slopes[0], slopes[1] - slopes[0]]
-at_four = bends[0]
-""",
-        """
-def counted(share):
-    t = 1
-    while 1 / (t + 1) > share + 1e-9: t += 1
-    return t + (1 / t - share) / (1 / t - 1 / (t + 1))
-read_at_2, read_at_7 = (counted(3 / (3 + t - 1)) for t in (2, 7))
-""",
-    ],
-    "q9": [
         FLOOR.replace("KEY", VISIBLE),
         """
-rows, least, without = 3, 0.637, 0.477
+rows, least = 3, 0.637
 same_everywhere = {name: "learned" not in name and "sinusoidal" not in name for name in same_everywhere}
 def floor(ids, hidden):
     n = int(ids.max()) + 1
@@ -460,25 +444,12 @@ change = paired(*({s: e[2] + 0.1 * s for s, e in errors[name].items()} for name 
         "the half itself": "limit = 0.5 - 0.3",
         "the variance for the standard deviation": "spread = 0.0625",
         "of one channel": "spread = 2**0.5",
-        "twice as far": "four_off = 32",
     },
     "q8": {
-        "slopes, not bends": "bends = (1, -6, 2)",
-        "the constant forgotten": "bends = (0, -6, 8)",
-        "the fourth is even": "at_four = 0",
-        "it goes on below the last": "at_four = 1.5",
-        "the head start overlooked": "read_at_2, read_at_7 = 2, 7",
-        "the inverse of the share": "read_at_2 = 4 / 3",
-        "the marked token counted twice": "read_at_7 = 17 / 7",
-    },
-    "q9": {
         "each place a row": "rows = 8",
         "hidden places differ": "rows = 5",
         "bits": "least = 0.9183",
         "no better than even": "least = math.log(2)",
-        "counts not used": "without = 0.5623",
-        "the order used": "without = 0",
-        "without the weight of its texts": "without = least",
         "one guess for all texts": FLOOR.replace("KEY", "None"),
         "a guess for each text": FLOOR.replace("KEY", "len(groups)"),
         "the order kept": FLOOR.replace("KEY", VISIBLE.replace("sorted(", "[").replace("gap))", "gap])")),
