@@ -14,9 +14,10 @@ from jaxtyping import Int, Shaped
 from torch import Tensor, nn
 
 from .errors import EquivarianceInputError, NonDeterministicError, PositionTableError
-from .evaluating import evaluating
+from .evaluating import CALLED_WRONGLY, evaluating
 from .second_look import ComputedIn, in_float64, storages, widened
 from .tables import find_position_rows
+from .waiting import one_line
 
 Verdict = Literal["equivariant", "invariant", "neither"]
 
@@ -452,16 +453,20 @@ def _runner(fn: Callable[..., Any], output: Any) -> Callable[[Tensor], Tensor]:
 
 def _called(fn: Any, x: Tensor) -> Any:
     name = _argument_name(fn, x)
-    if name is None:
-        return fn(x)
     try:
-        return fn(**{name: x})
-    except (ValueError, TypeError, AttributeError) as error:
-        parameters = inspect.signature(fn.forward).parameters
-        if name != "inputs_embeds" or name in parameters or "input_ids" not in parameters:
+        return fn(x) if name is None else fn(**{name: x})
+    except CALLED_WRONGLY as error:
+        module, kind = _module_of(fn), type(fn).__name__
+        own = next((each.dtype for each in module.parameters() if each.is_floating_point()), None) if module else None
+        if x.is_floating_point() and own not in (None, x.dtype):
+            raise EquivarianceInputError(f"x is of {x.dtype} and the module of {own}; give x.to({own})") from error
+        if name is None:
             raise
-        # It took the vectors among its further arguments, and did not use them.
-        raise EquivarianceInputError(f"{type(fn).__name__} takes no inputs_embeds; give ids") from error
+        if name not in (parameters := inspect.signature(fn.forward).parameters) and "input_ids" in parameters:
+            # It took the vectors among its further arguments, and did not use them.
+            raise EquivarianceInputError(f"{kind} takes no inputs_embeds; give ids") from error
+        said = f"{kind} cannot be called with this x as {name} alone ({one_line(error):.200})"
+        raise EquivarianceInputError(f"{said}; give one that fits, one part of it, or a function of x") from error
 
 
 def _numbers(tensor: Tensor) -> Tensor:

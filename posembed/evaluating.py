@@ -8,6 +8,9 @@ from contextlib import contextmanager
 import torch
 from torch import nn
 
+# What torch and transformers raise where a model is called with what does not fit.
+CALLED_WRONGLY = (AttributeError, IndexError, RuntimeError, TypeError, ValueError)
+
 
 @contextmanager
 def evaluating(model: nn.Module | None) -> Iterator[None]:

@@ -109,6 +109,7 @@ def _table_shown(found: PositionTable, spread: Spectrum | None) -> list[Any]:
         "offset": f"{found.offset} rows before position 0, left out here" if found.offset else None,
         "class tokens": f"the first {found.n_class_tokens} rows" if found.n_class_tokens else None,
         "grid": found.grid and "{} x {} patches".format(*found.grid),
+        "other tables": f"--name reads {found.others}" if found.others else None,
         "bytes read": f"{found.bytes_read:,}",
         "norms": f"median {median(norms):.4g}, from {min(norms):.4g} to {max(norms):.4g}",
         "untrained rows": listed(found.untrained_rows),
@@ -124,7 +125,7 @@ def _table_shown(found: PositionTable, spread: Spectrum | None) -> list[Any]:
 
 
 def _table_json(found: PositionTable, spread: Spectrum | None) -> dict[str, Any]:
-    names = "source name file part revision stored_dtype offset n_class_tokens grid bytes_read sampled"
+    names = "source name file part revision stored_dtype offset n_class_tokens grid others bytes_read sampled"
     told = {name: getattr(found, name) for name in (*names.split(), "untrained_rows", "non_finite_rows")}
     norms = found.norms[found.norms.isfinite()]
     ends = {"median": norms.quantile(0.5), "min": norms.min(), "max": norms.max()} if len(norms) else None

@@ -26,8 +26,13 @@ SECONDS = 300.0
 
 
 @contextmanager
-def kept(training: Training, named: Path | None) -> Iterator[Callable[[], None]]:
+def kept(training: Training, named: Path | None, watch: Callable[[], None]) -> Iterator[Callable[[], None]]:
     """Take a run up from its checkpoint where there is one, and keep one until it is trained and measured.
+
+    Args:
+        training: the run.
+        named: the file of its state.
+        watch: called before the first step that is left and after each, wherever the run was stopped.
 
     Yields:
         What is to be called after each step. The state is written every five minutes, after the last step, and where
@@ -42,18 +47,24 @@ def kept(training: Training, named: Path | None) -> Iterator[Callable[[], None]]
         _take_up(training, path)
     last = time.monotonic()
     with held_back() as held:
-        # What is measured leaves the state alone, and need not be waited for.
-        held.at_once = len(training.losses) == n_steps
 
         def after_step() -> None:
             nonlocal last
-            held.at_once = len(training.losses) == n_steps
-            if named and (held.at_once or time.monotonic() - last >= SECONDS):
+            measured = len(training.losses) == n_steps
+            if named and (measured or time.monotonic() - last >= SECONDS):
                 _write(training, path)
                 last = time.monotonic()
+            between_steps(measured)
+
+        def between_steps(measured: bool) -> None:
             held.end()
+            # What is watched and measured leaves the state alone, and need not be waited for.
+            held.at_once = True
+            watch()
+            held.at_once = measured
 
         try:
+            between_steps(len(training.losses) == n_steps)
             yield after_step
         except (KeyboardInterrupt, SystemExit) as end:
             # A second one may not cut the writing short.

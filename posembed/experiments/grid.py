@@ -11,19 +11,21 @@ import logging
 import os
 import signal
 import sys
+import sysconfig
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
 from ..errors import PosembedError, RunError
-from ..waiting import told
+from ..waiting import say, told
 from .checkpoints import held_back
 from .config import RunConfig
 from .results import RunResult, file_of, missing, read_result, write_result, write_whole
@@ -249,9 +251,17 @@ def _attempt(config: RunConfig, settings: Settings) -> Outcome:
         return config, str(error)
     except Exception as error:
         # The traceback is for whoever looks into it.
-        LOG.exception("the run %s failed", config.key)
-        return config, f"{type(error).__name__}: {' '.join(str(error).split())}"
+        LOG.debug("the run %s failed", config.key, exc_info=True)
+        return config, f"{type(error).__name__}: {' '.join(str(error).split())}, in {_place(error)}"
     return config, ""
+
+
+def _place(error: Exception) -> str:
+    """Where something went wrong: in a scheme of one's own, where the way leads through one, and not in a library."""
+    ways, paths = traceback.extract_tb(error.__traceback__), sysconfig.get_paths()
+    libraries = (str(Path(__file__).parents[1]), paths["stdlib"], paths["purelib"], paths["platlib"], "<")
+    where = ([each for each in ways if not each.filename.startswith(libraries)] or ways)[-1]
+    return f"{Path(where.filename).name}, line {where.lineno}"
 
 
 def _serial(configs: Sequence[RunConfig], settings: Settings) -> Iterator[Outcome]:
@@ -265,7 +275,7 @@ def _joblib(configs: Sequence[RunConfig], settings: Settings) -> Iterator[Outcom
 
     # Workers are kept from grid to grid: they may have begun elsewhere, before a folder of modules was added.
     folders = [str(Path(each).absolute()) for each in sys.path]
-    with TemporaryDirectory() as desk, held_back(tell=(stop := Path(desk) / "stop").touch) as held:
+    with TemporaryDirectory() as desk, held_back(tell=partial(_ask_to_stop, stop := Path(desk) / "stop")) as held:
         told = (settings, os.getpid(), stop, folders)
         tasks = (delayed(_in_worker)(config, *told) for config in configs if held.number is None)
         pool = Parallel(n_jobs=settings.n_workers, batch_size=1, pre_dispatch="n_jobs", return_as="generator_unordered")
@@ -282,11 +292,18 @@ def _joblib(configs: Sequence[RunConfig], settings: Settings) -> Iterator[Outcom
             ) from None
 
 
+def _ask_to_stop(stop: Path) -> None:
+    stop.touch()
+    say("stopping, as soon as each run has taken the step that it is at; the same call goes on from there")
+
+
 def _in_worker(config: RunConfig, settings: Settings, parent: int, stop: Path, folders: list[str]) -> Outcome:
     """Do a run in a worker process, as long as the grid's process lives and does not ask to stop."""
     if os.getpid() == parent:
         # With one worker there is no pool.
         return _attempt(config, settings)
+    if stop.exists():
+        return config, "it was interrupted"  # it waited for its turn
     sys.path.extend(each for each in folders if each not in sys.path)
     # At a terminal Ctrl-C reaches all processes; the grid's own passes it on.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -83,7 +83,8 @@ def train(
         training = Training(make_model(config, corpus), config, corpus)
         if start is not None:
             training.model.transformer.load_state_dict(start.transformer.state_dict())
-        with kept(training, None if checkpoint is None else Path(checkpoint)) as keep:
+        path = None if checkpoint is None else Path(checkpoint)
+        with kept(training, path, lambda: _watch(training)) as keep:
             earlier = training.seconds
             training.run(lambda: _after_step(training, keep, progress))
             metrics = _measure(training.model.eval(), config, corpus)
@@ -102,12 +103,15 @@ def train(
 
 
 def _after_step(training: Training, keep: Callable[[], None], progress: Any) -> None:
-    done = len(training.losses)
-    if done in steps_watched(training.config):
-        training.watched[str(done)] = probed_layers(training.model, training.config, training.corpus)
     keep()
     if progress:
-        progress(done, training.losses[-1])
+        progress(len(training.losses), training.losses[-1])
+
+
+def _watch(training: Training) -> None:
+    done = len(training.losses)
+    if done in steps_watched(training.config) and str(done) not in training.watched:
+        training.watched[str(done)] = probed_layers(training.model, training.config, training.corpus)
 
 
 def load_data(config: RunConfig) -> Any:

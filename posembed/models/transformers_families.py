@@ -83,6 +83,7 @@ FAMILIES = {
 
 # Why others cannot, where that is not that their attention is code of their own.
 WHY_NOT = {
+    "decision_transformer": "it counts steps in time, of three tokens each",
     "gemma2": "it caps the logits, which is no part of a scheme",
     "t5": "its attention makes a bias of its own, and its two stacks would need a scheme each",
     "vit": "it counts patches, in an array that is no module",
@@ -93,7 +94,7 @@ WHY_NOT = {
 
 
 # What models call the module that makes their positions.
-MAKERS = ("rotary_emb", "rotary_pos_emb", "wpe", "embed_positions", "position_embeddings")
+MAKERS = ("rotary_emb", "rotary_pos_emb", "wpe", "embed_positions", "position_embedding", "position_embeddings")
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,11 @@ def anatomy(model: Any) -> Anatomy:
         modules = [path for path, _ in model.base_model.named_modules() if path.rpartition(".")[2] in MAKERS]
         untested = (
             "nobody has tested where it keeps its positions; to try it name the module that makes them, "
-            f"FAMILIES[{name!r}] = Family({(modules or ['...'])[0]!r}), both from posembed.models.transformers_families"
+            f"FAMILIES[{name!r}] = Family({modules[0]!r}), both from posembed.models.transformers_families"
+            if len(modules) == 1
+            else f"it makes positions in several places ({', '.join(modules[:3])}); to try it give one part of it"
+            if modules
+            else "none of its modules is known to make positions"
         )
         why = WHY_NOT.get(name) or fixed or untested
         raise ModelInputError(f"{kind} cannot take a scheme: {why}; use a model with one of the model_types {known}")

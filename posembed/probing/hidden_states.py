@@ -10,9 +10,10 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ..errors import PositionTableError, ProbeInputError
-from ..evaluating import evaluating
+from ..evaluating import CALLED_WRONGLY, evaluating
 from ..models import LanguageModel, Transformer, VisionTransformer
 from ..tables import find_position_rows
+from ..waiting import one_line
 
 BATCH_SIZE = 32
 
@@ -41,7 +42,8 @@ def vocabulary_of(model: nn.Module) -> tuple[int, set[int], int | None]:
         n_words = module.get_input_embeddings().weight.shape[0]
     except (AttributeError, NotImplementedError):
         kind = type(model).__name__
-        raise ProbeInputError(f"{kind} has no word vectors of its own; give the part of it that reads text") from None
+        said = f"{kind} has no word vectors of its own; give the part of it that has, or a function to hidden states"
+        raise ProbeInputError(said) from None
     return n_words, special, settings.get("pad_token_id")
 
 
@@ -195,9 +197,9 @@ def _run(model: Any, inputs: Tensor) -> Any:
     inputs = inputs.to(body.dtype) if inputs.is_floating_point() else inputs
     try:
         return getattr(body(**{name: inputs}, output_hidden_states=True), "hidden_states", None)
-    except TypeError as error:
-        said = f"{named(model)} cannot be called with {name} alone ({error}); give a function that calls it"
-        raise ProbeInputError(said) from None
+    except CALLED_WRONGLY as error:
+        said = f"{named(model)} cannot be called with this {name} alone ({one_line(error):.200})"
+        raise ProbeInputError(f"{said}; give what fits, or a function that calls it") from error
 
 
 def _checked_states(found: Any, model: Any, n_texts: int) -> Sequence[Float[Tensor, "texts length d_model"]]:

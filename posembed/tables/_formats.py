@@ -22,7 +22,7 @@ from torch import Tensor
 
 from ..errors import CheckpointError, CheckpointNotFoundError
 from ._files import LARGEST_TABLE, WEIGHT_ENDINGS, WEIGHT_FILES, CheckpointFiles, File, understood
-from ._pickles import Described, Storage, size_of, tensors_in, unpickled
+from ._pickles import ALONE, Described, Storage, size_of, tensors_in, unpickled
 
 # The pickle of a large model has some 100 kB; each of its bytes may cost a hundred in memory.
 LARGEST_PICKLE = 2**22
@@ -76,7 +76,7 @@ class Tensors:
     seen: dict[str, Entry]
     shards: Mapping[str, str] = field(default_factory=dict)
     files: CheckpointFiles | None = None
-    schemes: Collection[str] = ()
+    schemes: Collection[str] = (ALONE,)
 
     @property
     def names(self) -> Collection[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import operator
 import re
 from collections.abc import Mapping
 from itertools import islice
@@ -78,9 +79,8 @@ def _named(tensors: Tensors, name: str, source: str) -> Entry:
 
 
 def _found(tensors: Tensors, config: Mapping[str, Any], part: str | None, source: str) -> Entry:
-    # GPT-J's kind: a table of RoFormer rotates queries and keys and is added to nothing.
-    rotates = config.get("model_type") == "roformer"
-    names = [] if rotates else [name for name in tensors.names if is_table_name(name) or name in tensors.schemes]
+    kind = model_type(config)
+    names = [name for name in tensors.names if is_table_name(name, kind) or name in tensors.schemes]
     if len(names) > MOST_TABLES:
         shown = ", ".join(f"{printable(name):.80}" for name in names[:MOST_LISTED])
         raise PositionTableError(f"{source} has {len(names):,} position tables; choose with name= among: {shown}, ...")
@@ -111,7 +111,8 @@ def _none(tensors: Tensors, config: Mapping[str, Any], source: str) -> PositionT
     """The error for a checkpoint without a known table: what it has instead, and what may be one all the same."""
     what = instead_by_config(config) or instead_by_name(tensors.names)
     has = f"; it has {what}" if what else ""
-    likely = islice(filter(is_likely_name, tensors.names), 2 * MOST_LISTED)
+    kind = model_type(config)
+    likely = islice((name for name in tensors.names if is_likely_name(name, kind)), 2 * MOST_LISTED)
     entries = [entry for entry in map(tensors.__getitem__, likely) if _is_table(entry)]
     if entries:
         return PositionTableError(
@@ -159,7 +160,7 @@ def patches_of(tensors: Tensors, entry: Entry, config: Mapping[str, Any]) -> tup
     n_class_tokens = rows - math.prod(grid) if grid else -1
     usual = [0, 1, 2, settings.get("n_cls_tokens")]  # none, [CLS], and DeiT's token for distillation
     if grid and n_class_tokens >= 0 and n_class_tokens in usual:
-        return n_class_tokens, grid
+        return n_class_tokens, grid if len(grid) == 2 else None
     if (part == "vision" and settings.get("num_patches") == rows) or _has_patches(tensors, entry):
         for n_class_tokens in (0, 1, 2):
             side = math.isqrt(max(0, rows - n_class_tokens))
@@ -168,18 +169,31 @@ def patches_of(tensors: Tensors, entry: Entry, config: Mapping[str, Any]) -> tup
     return 0, None
 
 
-def _grid_of_image(settings: Mapping[str, Any]) -> tuple[int, int] | None:
-    image, patch = _pair(settings.get("image_size")), _pair(settings.get("patch_size"))
-    grid = (image[0] // patch[0], image[1] // patch[1]) if image and patch else (0, 0)
-    return grid if min(grid) > 0 else None
+def others_of(tensors: Tensors, entry: Entry, config: Mapping[str, Any]) -> str:
+    """What else may be a position table by its name, besides one that was chosen; "" where nothing is."""
+    kind, here = model_type(config), (entry.file, entry.place)
+    found = {name: tensors.seen.get(name) for name in tensors.names if is_likely_name(name, kind)}
+    # Shards that are not open stay so.
+    others = (name for name, it in found.items() if it is None or (_is_table(it) and (it.file, it.place) != here))
+    return ", ".join(map(printable, islice(others, MOST_LISTED)))
 
 
-def _pair(size: Any) -> tuple[int, int] | None:
-    """Height and width, from the ways in which configs give them."""
+def _grid_of_image(settings: Mapping[str, Any]) -> Any:
+    """How many patches there are along each axis of an image, or of a film, whose times come first; None if unknown."""
+    whole, patch, tubelet = (settings.get(name) for name in ("image_size", "patch_size", "tubelet_size"))
+    whole, patch = _sizes(whole), _sizes(patch)
+    if isinstance(tubelet, list):
+        whole, patch = _sizes([settings.get("num_frames"), *whole]), _sizes(tubelet)
+    grid = tuple(map(operator.floordiv, whole, patch))
+    return grid if len(whole) == len(patch) and min(grid, default=0) > 0 else None
+
+
+def _sizes(size: Any) -> tuple[int, ...]:
+    """Height and width, and time before them where it is given, from the ways in which configs give them."""
     if isinstance(size, dict):
         size = [size.get("height"), size.get("width")]
-    pair = tuple(size) if isinstance(size, list) else (size, size)
-    return pair if len(pair) == 2 and all(type(each) is int and each > 0 for each in pair) else None
+    sizes = tuple(size) if isinstance(size, list) else (size, size)
+    return sizes if len(sizes) in (2, 3) and all(type(each) is int and each > 0 for each in sizes) else ()
 
 
 def _has_patches(tensors: Tensors, entry: Entry) -> bool:

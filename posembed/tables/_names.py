@@ -30,6 +30,15 @@ TABLE_NAMES = frozenset(
 )
 # Of how many parts a config may have settings.
 MOST_PARTS = 64
+# What models of these types call theirs, and no other is one: of GPT-2's in a decision transformer row 0 alone is read,
+# RoFormer's rotates queries and keys and is added to nothing, a conformer's is of distances.
+_OWN_NAMES = {
+    "canine": "char_position_embeddings",
+    "decision_transformer": "embed_timestep",
+    "reformer": "embedding",
+    "roformer": None,
+    "wav2vec2-conformer": None,
+}
 # Parts of paths under which those names mean something else: GPT-J's angles, SAM's random frequencies.
 _NO_TABLES = ("attn.embed_positions", "shared_image_embedding.", "shared_embedding.")
 
@@ -47,14 +56,17 @@ _PARTS = {
 }
 
 
-def is_table_name(name: str) -> bool:
-    """Whether a tensor or parameter of this name is a position table, if its shape is one's."""
-    return stem(name).rpartition(".")[2] in TABLE_NAMES and not any(part in f"{name}." for part in _NO_TABLES)
+def is_table_name(name: str, kind: str | None = None) -> bool:
+    """Whether a tensor or parameter of this name is a position table in a model of this type, if its shape is one's."""
+    last = stem(name).rpartition(".")[2]
+    if kind in _OWN_NAMES:
+        return last == _OWN_NAMES[kind]
+    return last in TABLE_NAMES and not any(part in f"{name}." for part in _NO_TABLES)
 
 
-def is_likely_name(name: str) -> bool:
-    """Whether a tensor of this name may be a position table of a layout that is not known."""
-    return bool(_LIKELY.search(name.lower())) and not _UNLIKELY.search(name.lower())
+def is_likely_name(name: str, kind: str | None = None) -> bool:
+    """Whether a tensor of this name may be a position table, where the layout of such a model is not known."""
+    return kind not in _OWN_NAMES and bool(_LIKELY.search(name.lower())) and not _UNLIKELY.search(name.lower())
 
 
 def stem(name: str) -> str:
@@ -198,7 +210,8 @@ ROPE = "rotary embeddings (RoPE)"
 ALIBI = "ALiBi's biases, computed from the distance"
 SINUSOID = "a sinusoid that it computes, which is no table to change"
 CONVOLUTION = "a convolution over its input (wav2vec 2.0's kind)"
-RECURRENCE = "nothing of the kind: it reads its tokens one after the other"
+RELATIVE = "relative positions inside its attention"
+RECURRENCE = "nothing of the kind: layers of it read the tokens one after the other"
 
 # By a part of the name of one of the model's modules, parameters or buffers. In this order: WavLM and T5 models have
 # several.
@@ -208,10 +221,13 @@ BY_NAME = {
     "pos_conv_embed": CONVOLUTION,
     "relative_attention_bias": "a learned bias for each relative distance (T5's kind)",
     "relative_position_bias": "a learned bias for each relative distance",
-    "rel_pos": "relative positions inside its attention",
-    "rel_embeddings": "relative positions inside its attention",
-    "pos_bias_u": "relative positions inside its attention (Transformer-XL's kind)",
-    "r_r_bias": "relative positions inside its attention (Transformer-XL's kind)",
+    "position_bias_mlp": "biases that a small network makes of the distance (Swin v2's kind)",
+    "rel_pos": RELATIVE,
+    "rel_embeddings": RELATIVE,
+    "pos_bias_u": f"{RELATIVE} (Transformer-XL's kind)",
+    "r_r_bias": f"{RELATIVE} (Transformer-XL's kind)",
+    "position_embeddings.weights.": "factors of a table, one an axis, which its model puts together (Reformer's kind)",
+    "A_log": RECURRENCE,  # the layers of Mamba, alone or between others that have no positions either
 }
 
 # By the model_type of config.json, where neither the config nor a tensor's name would tell.
@@ -225,7 +241,7 @@ _BY_TYPE = {
         *("trocr", "videomae", "xglm"),
     },
     CONVOLUTION: {"hubert", "sew", "sew-d", "unispeech", "unispeech-sat", "wav2vec2", "wavlm"},
-    RECURRENCE: {"falcon_mamba", "mamba", "mamba2", "rwkv", "xlstm"},
+    RECURRENCE: {"rwkv", "xlstm"},
 }
 
 # Settings that only a model with rotary embeddings has.
@@ -251,7 +267,12 @@ def instead_by_config(config: Mapping[str, Any]) -> str | None:
     for what, kinds in _BY_TYPE.items():
         if isinstance(kind, str) and kind in kinds:
             return what
-    if config.get("position_embedding_type") in ("rotary", "rope") or any(config.get(key) for key in _ROTARY_SETTINGS):
+    said = config.get("position_embedding_type", config.get("position_embeddings_type", ""))
+    if str(said).startswith("relative"):
+        return RELATIVE
+    # Zamba2 and Granite's hybrids have settings for rotary embeddings that they do not use.
+    unused = said is None or config.get("use_mem_rope") is False
+    if said in ("rotary", "rope") or (not unused and any(config.get(key) for key in _ROTARY_SETTINGS)):
         return ROPE
     # Falcon without alibi; its configs may leave the settings out.
     if kind == "falcon":

@@ -21,6 +21,8 @@ from ._names import printable
 
 # How deep dictionaries may be nested: {"state_dict": {"model": {...}}}.
 DEEPEST = 8
+# What a tensor is called that was saved by itself.
+ALONE = "the tensor"
 # Characters of what a pickle names.
 LONGEST = 200
 # What torch.save names besides what it calls; a pickle with any other name is of more than weights.
@@ -224,7 +226,7 @@ def tensors_in(found: Any) -> Iterator[tuple[str, Described]]:
 
     def walk(value: Any, path: tuple[str, ...]) -> Iterator[tuple[str, Described]]:
         if isinstance(value, Described):
-            yield ".".join(path), value
+            yield ".".join(path) or ALONE, value
         elif isinstance(value, dict) and len(path) < DEEPEST and id(value) not in seen:
             seen.add(id(value))
             for key, each in value.items():

@@ -20,7 +20,7 @@ from ..errors import CheckpointError, CheckpointNotFoundError, PosembedError, Po
 from ..pretrained import HUB_NAME, WHEEL, installed_folder
 from ._files import LARGEST_TABLE, WEIGHT_ENDINGS, CheckpointFiles, understood
 from ._formats import Entry, Tensors, kind_of, open_checkpoint
-from ._layouts import find_entry, part_in, patches_of, stored_offset
+from ._layouts import find_entry, others_of, part_in, patches_of, stored_offset
 from ._names import printable
 from .locate import live_config, live_rows, live_tensors
 from .table import PositionTable
@@ -270,4 +270,5 @@ def _table(
         stored_dtype=entry.kind,
         n_class_tokens=n_class_tokens,
         grid=grid,
+        others=others_of(tensors, entry, config),
     )

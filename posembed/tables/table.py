@@ -43,6 +43,7 @@ class PositionTable:
         stored_dtype: the kind of number in the checkpoint; bfloat16 and float16 are widened, which is exact.
         n_class_tokens: how many rows stand for class tokens in front of the patches, in models of images.
         grid: the rows and columns of the patches, which follow each other row by row, in models of images.
+        others: the names of what else there may be a position table; `load_table` reads one that is given as its name=.
 
     Raises:
         PositionTableError: a weight that is no floating-point matrix with at least one entry, or a grid that is not one
@@ -69,6 +70,7 @@ class PositionTable:
     stored_dtype: str = "float32"
     n_class_tokens: int = 0
     grid: tuple[int, int] | None = None
+    others: str = ""
 
     def __post_init__(self) -> None:
         shape, kind = (
@@ -98,9 +100,10 @@ class PositionTable:
         return self.n_positions
 
     def __repr__(self) -> str:
+        others = f"; name= reads {self.others}" if self.others else ""
         return (
             f"PositionTable({self.source!r}, {printable(self.name)}: {self.n_positions} positions x {self.d_model}, "
-            f"{self.stored_dtype})"
+            f"{self.stored_dtype}{others})"
         )
 
     @property

@@ -12,7 +12,7 @@ from refusals import refused
 from posembed import RunConfig, train
 from posembed.data import Characters, Corpus
 from posembed.errors import CheckpointError
-from posembed.experiments import checkpoints
+from posembed.experiments import checkpoints, runs
 
 TINY = {"n_layers": 1, "d_model": 8, "n_heads": 2, "length": 16, "batch_size": 4, "steps": 12, "warmup": 2}
 CONFIG = RunConfig(scheme="learned", **TINY)
@@ -44,6 +44,24 @@ def test_a_run_that_is_interrupted_goes_on_with_the_same_numbers(tmp_path, more)
     assert taken_up.metrics == whole.metrics
     pairs = zip(taken_up.model.state_dict().values(), whole.model.state_dict().values(), strict=True)
     assert all(torch.equal(*pair) for pair in pairs)
+
+
+def test_what_is_watched_on_the_way_is_not_waited_for(tmp_path, monkeypatch):
+    config, path = RunConfig(scheme="rope", **TINY, inspections=("watched",)), tmp_path / "run.checkpoint"
+    whole, watched, done = train(config), runs.probed_layers, []
+
+    def interrupted(model, *given):
+        if len(done) == 1:
+            os.kill(os.getpid(), signal.SIGINT)
+        done.append(watched(model, *given))
+        return done[-1]
+
+    monkeypatch.setattr(runs, "probed_layers", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        train(config, checkpoint=path)
+    assert len(done) == 1
+    monkeypatch.setattr(runs, "probed_layers", watched)
+    assert train(config, checkpoint=path).metrics == whole.metrics
 
 
 def test_every_way_to_end_a_run_is_obeyed_and_loses_nothing(tmp_path):

@@ -1,6 +1,8 @@
 """Grids: each run once, failures that cost nothing but themselves, weights beside results."""
 
 import json
+import logging
+import os
 import re
 import sys
 import time
@@ -81,19 +83,35 @@ def test_joblib_gives_the_numbers_of_this_process_and_writes_where_it_was_called
     assert [found[name] for name in ("curve", "scheme")] == [here[name] for name in ("curve", "scheme")]
 
 
-def test_a_failure_does_not_keep_the_others_from_being_done(tmp_path, trained, caplog):
+def test_a_failure_does_not_keep_the_others_from_being_done(tmp_path, trained, caplog, capsys):
     told = []
-    trained.second = lambda config, **_: 1 / 0
+    # In a library, which is called by code of one's own.
+    trained.second = lambda config, **_: torch.zeros(2).view(3)
+    line = trained.second.__code__.co_firstlineno
     options = {"engine": "serial", "out": tmp_path, "progress": lambda config, result: told.append(result is None)}
     assert refused(RunError, run_grid, GRID, **options) == (
         "1 of 3 runs failed, the others are stored; learned, seed 2, learning rate 0.003, "
-        f"{GRID[1].key} (ZeroDivisionError: division by zero)"
+        f"{GRID[1].key} (RuntimeError: shape '[3]' is invalid for input of size 2, in test_grid.py, line {line})"
     )
+    assert capsys.readouterr().err == "" and not caplog.records
     assert told == [False, True, False] and missing(GRID, tmp_path) == [GRID[1]]
-    assert caplog.records[-1].exc_info[0] is ZeroDivisionError
     # Of ours the message is enough.
     trained.second = lambda config, **_: (_ for _ in ()).throw(RunError("it diverged"))
     assert refused(RunError, run_grid, GRID, **options).endswith(f"{GRID[1].key} (it diverged)")
+
+
+def test_the_traceback_of_a_failure_is_for_who_asks_for_it(tmp_path, trained, caplog):
+    caplog.set_level(logging.DEBUG, grid.LOG.name)
+    trained.second = lambda config, **_: 1 / 0
+    assert refused(RunError, run_grid, GRID, engine="serial", out=tmp_path).startswith("1 of 3 runs failed")
+    assert caplog.records[-1].exc_info[0] is ZeroDivisionError
+
+
+def test_a_run_that_waits_while_the_grid_is_stopped_is_not_begun(tmp_path, trained, capsys):
+    grid._ask_to_stop(tmp_path / "stop")
+    assert capsys.readouterr().err.startswith("posembed: stopping, as soon as each run has taken the step")
+    outcome = grid._in_worker(GRID[0], grid.Settings(tmp_path), os.getppid(), tmp_path / "stop", [])
+    assert outcome == (GRID[0], "it was interrupted") and trained.seeds == []
 
 
 def test_a_reason_that_several_runs_share_is_said_once(tmp_path):

@@ -77,6 +77,7 @@ def test_a_grid_that_is_stopped_loses_nothing_and_goes_on(tmp_path, fresh_enviro
     (os.killpg if everybody else os.kill)(grid.pid, number)
     grid.wait(timeout=900)
     said = (tmp_path / "said").read_text()
+    assert ("\nposembed: stopping, " in f"\n{said}") == (engine == "joblib" and number != signal.SIGKILL)
     # What an interpreter that Ctrl-C has ended returns depends on its libraries.
     if number == signal.SIGINT:
         # Inside a run of this process, a note says where it can go on.

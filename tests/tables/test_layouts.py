@@ -289,7 +289,24 @@ INSTEAD = [
     ({"model_type": "swin"}, ["a.relative_position_bias_table"], "a learned bias for each relative distance"),
     ({"model_type": "wav2vec2"}, ["encoder.pos_conv_embed.conv.weight"], "a convolution"),
     ({"model_type": "marian"}, [], "a sinusoid that it computes"),
-    ({"model_type": "mamba"}, [], "nothing of the kind"),
+    ({"model_type": "rwkv"}, [], "nothing of the kind"),
+    ({"model_type": "jamba"}, ["layers.0.mamba.A_log"], "nothing of the kind"),
+    # Settings that the model does not use.
+    ({"model_type": "zamba2", "rope_theta": 1e4, "use_mem_rope": False}, ["layers.0.A_log"], "nothing of the kind"),
+    ({"model_type": "zamba2", "rope_theta": 1e4, "use_mem_rope": True}, ["layers.0.A_log"], "RoPE"),
+    (
+        {"model_type": "granitemoehybrid", "rope_theta": 1e4, "position_embedding_type": None},
+        ["layers.0.A_log"],
+        "nothing of the kind",
+    ),
+    (
+        {"model_type": "wav2vec2-conformer", "position_embeddings_type": "relative"},
+        ["encoder.pos_conv_embed.conv.weight", "encoder.embed_positions.pe"],
+        "relative positions inside",
+    ),
+    ({"model_type": "wav2vec2-conformer", "position_embeddings_type": "rotary"}, [], "RoPE"),
+    ({"model_type": "swinv2"}, ["a.self.continuous_position_bias_mlp.0.weight"], "Swin v2's kind"),
+    ({"model_type": "reformer"}, ["embeddings.position_embeddings.weights.0"], "factors of a table"),
 ]
 
 
@@ -297,6 +314,20 @@ INSTEAD = [
 def test_a_checkpoint_without_a_table_says_what_the_model_has_instead(config, names, instead):
     message = no_offset(dict.fromkeys([*names, "embed.weight"], (20, 8)), config)
     assert "has no position table" in message and instead in message.partition("; ")[2]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("canine", "char_embeddings.char_position_embeddings.weight"),
+        ("decision_transformer", "embed_timestep.weight"),
+        ("reformer", "embeddings.position_embeddings.embedding.weight"),
+    ],
+)
+def test_a_table_that_a_type_calls_otherwise_and_what_is_none_there(kind, name):
+    others = {"encoder.wpe.weight": (64, 8), "embeddings.word_embeddings.weight": (99, 8)}
+    assert found({name: (20, 8), **others}, config={"model_type": kind}).name == name
+    assert "has no position table: none of its 2 " in no_offset(others, {"model_type": kind})
 
 
 def test_a_table_that_the_model_does_not_add_is_not_given_as_its_table():
@@ -329,6 +360,8 @@ SIZES = {"image_size": 224, "patch_size": 16}
         (198, {"image_size": "224", "patch_size": [1, 2, 3]}, (2, (14, 14))),
         (196, {"image_size": 0, "patch_size": 0}, (0, (14, 14))),
         (200, {}, (0, None)),
+        # ViViT cuts films into boxes, two pictures deep.
+        (1 + 16 * 14 * 14, {"image_size": 224, "num_frames": 32, "tubelet_size": [2, 16, 16]}, (1, None)),
     ],
     ids=str,
 )

@@ -119,6 +119,25 @@ def test_dictionaries_in_dictionaries_are_walked_once(tmp_path):
     assert (found.name, found.file, found.weight.tolist()) == ("state_dict.wpe.weight", "last.ckpt", WPE.tolist())
 
 
+def test_a_tensor_that_was_saved_by_itself_is_the_table(tmp_path):
+    for options in ({}, {"_use_new_zipfile_serialization": False}):
+        torch.save(nn.Parameter(WPE), path := tmp_path / "own.pt", **options)
+        assert load_table(path).weight.tolist() == WPE.tolist()
+    torch.save(WPE.flatten(), path)
+    assert "has no position table" in not_loaded(PositionTableError, path)
+
+
+def test_what_else_may_be_a_table_is_told(tmp_path):
+    """The decoder of a masked autoencoder has a table of its own, which nobody uses afterwards."""
+    state = {"vit.pos_embed": WPE[None], "decoder.decoder_pos_embed": WPE[None] + 1, "decoder.rel_pos_emb": WPE}
+    torch.save(state, path := tmp_path / "own.pt")
+    found = load_table(path)
+    assert found.name == "vit.pos_embed" and repr(found).endswith("float32; name= reads decoder.decoder_pos_embed)")
+    assert load_table(path, name=found.others).weight.tolist() == (WPE + 1).tolist()
+    torch.save({"wpe.weight": WPE, "tied_pos_emb": WPE}, path)
+    assert load_table(path).others == ""
+
+
 def test_what_is_shared_is_one_table_and_what_repeats_numbers_is_none(tmp_path):
     torch.save({"encoder.wpe.weight": WPE, "decoder.wpe.weight": WPE}, tmp_path / "a.pt")
     assert load_table(tmp_path).name == "encoder.wpe.weight"
