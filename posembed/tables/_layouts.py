@@ -104,6 +104,8 @@ def _found(tensors: Tensors, config: Mapping[str, Any], part: str | None, source
     if names and part is not None:
         shown = ", ".join(f"{printable(name):.150}" for name in names[:MOST_LISTED])
         raise PositionTableError(f"part={part!r} fits none of the position tables of {source}: {shown}")
+    if names:
+        return tensors[names[0]]  # of another shape, as SAM's: rows x columns x width
     raise _none(tensors, config, source)
 
 

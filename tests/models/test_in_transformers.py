@@ -25,6 +25,7 @@ from models.in_transformers_models import (
 from models.reference import Nearness
 from refusals import refused
 from safetensors.torch import load_file
+from small_models import build as small_model
 from torch import nn
 from transformers import DynamicCache, StaticCache
 
@@ -492,6 +493,8 @@ class Fixed(transformers.GPT2Model):
             "its attention is code of its own; use a",
         ),
         (lambda: build_class("CohereModel", "cohere"), "rope", ModelInputError, "nobody has tested where it keeps its"),
+        (lambda: small_model("clip"), "rope", ModelInputError, "it makes positions in several places (text_model.emb"),
+        (lambda: build_class("VivitModel", "vivit"), "rope", ModelInputError, "none of its modules is known to make"),
         (lambda: build_class("MambaModel", "mamba"), "alibi", ModelInputError, "it has no attention, and reads its"),
         (lambda: build_class("RwkvModel", "rwkv"), "alibi", ModelInputError, "it has no attention, and reads its"),
         (

@@ -375,6 +375,8 @@ def test_a_model_that_reads_more_than_one_thing_is_refused_in_one_line():
     }
     made = TimesFmModel(TimesFmConfig(**sizes)).eval()
     assert "TimesFmModel cannot be called with" in refused(ProbeInputError, probe_layers, made, torch.randn(8, 32))
+    images = torch.randn(8, 3, 9, 9)
+    assert "ViTModel cannot be called with this pixel" in refused(ProbeInputError, probe_layers, build("vit"), images)
 
 
 @pytest.mark.bad_input

@@ -124,7 +124,7 @@ def test_a_tensor_that_was_saved_by_itself_is_the_table(tmp_path):
         torch.save(nn.Parameter(WPE), path := tmp_path / "own.pt", **options)
         assert load_table(path).weight.tolist() == WPE.tolist()
     torch.save(WPE.flatten(), path)
-    assert "has no position table" in not_loaded(PositionTableError, path)
+    assert "is no position table: that is a matrix" in not_loaded(PositionTableError, path)
 
 
 def test_what_else_may_be_a_table_is_told(tmp_path):
