@@ -48,9 +48,6 @@ class ALiBi(PositionScheme):
 
         return hook
 
-    def extra_repr(self) -> str:
-        return f"{self.n_heads}"
-
 
 def alibi_slopes(n_heads: int) -> Float[Tensor, " heads"]:
     """Make the slopes of ALiBi's heads (Press et al. 2022, section 3, and the authors' code for other head counts).

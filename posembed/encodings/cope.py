@@ -84,6 +84,3 @@ class CoPE(PositionScheme):
         with torch.autocast(q.device.type, enabled=False):
             gates = (q.to(dtype) @ k.to(dtype).mT / math.sqrt(self.d_head)).sigmoid() * visible
         return gates.flip(-1).cumsum(-1).flip(-1)
-
-    def extra_repr(self) -> str:
-        return f"{self.d_head}, n_positions={self.n_positions}"

@@ -57,6 +57,3 @@ class FrozenBias(PositionScheme):
                 raise PositionOutOfRangeError(f"this bias has positions 0 to {n - 1}; shorten the texts")
         pairs = self.biases[:, positions[..., :, None].long(), key_positions[..., None, :].long()]
         return pairs.movedim(0, -3)
-
-    def extra_repr(self) -> str:
-        return f"{self.biases.shape[-1]} positions, {len(self.biases)} heads"

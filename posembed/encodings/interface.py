@@ -145,6 +145,12 @@ class PositionScheme(nn.Module):
                 f"{name or type(self).__name__} is not defined for a {wanted} model, only for a {defined} one"
             )
 
+    def extra_repr(self) -> str:
+        """Say what the scheme was made with, as far as it keeps that under the names of its arguments."""
+        given = {name: getattr(self, name, None) for name in inspect.signature(type(self).__init__).parameters}
+        kept = {name: value for name, value in given.items() if not isinstance(value, Tensor | nn.Module | None)}
+        return ", ".join(f"{name}={value!r}" for name, value in kept.items())
+
     def __add__(self, other: PositionScheme) -> PositionScheme:
         from .composed import Composed
 

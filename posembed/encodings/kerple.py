@@ -73,6 +73,3 @@ class KERPLE(PositionScheme):
         if self.kernel == "log":
             return -scale * torch.log1p(shape * distance)
         return -scale * distance.pow(shape)
-
-    def extra_repr(self) -> str:
-        return f"{self.n_heads}, kernel={self.kernel!r}"

@@ -61,6 +61,3 @@ class LearnableSinusoidal(PositionScheme):
         # float64 also where the parameter is bfloat16: its rounding moves a frequency, but never merges two positions.
         at = angles(positions, self.frequencies)
         return arrange(at.sin(), at.cos(), self.d_model, self.layout).to(positions.device)
-
-    def extra_repr(self) -> str:
-        return f"{self.d_model}, layout={self.layout!r}"

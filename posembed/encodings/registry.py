@@ -88,7 +88,7 @@ def scheme(
     Example:
         >>> from posembed import scheme
         >>> scheme("alibi", n_heads=8)
-        ALiBi(8)
+        ALiBi(n_heads=8)
         >>> both = scheme("learned+t5", d_model=64, n_heads=8, n_positions=512, causal=True)
         >>> sorted(both.objectives)
         ['causal']

@@ -14,7 +14,7 @@ from .angles import cos_sin, frequencies, rotate_pairs
 from .interface import PositionScheme
 from .positions import check_positions, compute_dtype, for_heads
 from .rope_scaling import Scaling, as_scaling
-from .sizes import check_choice, check_positive
+from .sizes import check_choice, check_positive, check_whole
 
 RotaryLayout = Literal["half", "interleaved"]
 LAYOUTS: tuple[RotaryLayout, ...] = get_args(RotaryLayout)
@@ -81,9 +81,6 @@ class RoPE(PositionScheme):
             cos, sin = cos * self.scaling.attention_factor, sin * self.scaling.attention_factor
         return rotate_pairs(x, for_heads(cos, x), for_heads(sin, x), self.layout)
 
-    def extra_repr(self) -> str:
-        return f"{self.d_head}, layout={self.layout!r}"
-
 
 def _axial_cos_sin(
     positions: Integer[Tensor, "..."],
@@ -144,8 +141,7 @@ def convert_rope_layout(
 
 def _rotated_width(d_head: int, fraction: float) -> int:
     """How many columns of a head turn, checked to be even."""
-    if not isinstance(d_head, int) or d_head < 2:
-        raise EncodingInputError(f"the head width is {d_head!r}; rope needs a whole number of at least 2")
+    check_whole("d_head", d_head, least=2)
     if not 0 < fraction <= 1:
         raise EncodingInputError(f"fraction is {fraction!r}; it must be above 0 and at most 1")
     # A share such as .58 of 100 is a little less than 58 in floating point.

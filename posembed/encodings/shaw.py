@@ -96,6 +96,3 @@ class Shaw(PositionScheme):
             return self.sinusoids.rows(offsets)
         zeros = torch.zeros(len(offsets), self.d_head, device=offsets.device, dtype=torch.float64)
         return self.sinusoids.add(zeros, offsets)
-
-    def extra_repr(self) -> str:
-        return f"{self.d_head}, max_distance={self.max_distance}, vectors={self.vectors!r}"

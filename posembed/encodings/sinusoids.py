@@ -124,9 +124,6 @@ class Sinusoidal(PositionScheme):
             rows.append(arrange(sin, cos, width, self.layout))
         return add_rows(x, torch.cat(rows, -1))
 
-    def extra_repr(self) -> str:
-        return f"{self.d_model}, layout={self.layout!r}"
-
 
 def convert_layout(
     table: Float[Tensor, "*batch d_model"], *, source: Layout, target: Layout
@@ -234,11 +231,7 @@ def _narrowest(layout: str) -> int:
 def _check(n_positions: int, d_model: int, base: float, layout: str, dtype: torch.dtype) -> None:
     check_choice("layout", layout, LAYOUTS)
     check_whole("n_positions", n_positions, least=0)
-    narrowest = _narrowest(layout)
-    if not isinstance(d_model, int) or d_model < narrowest:
-        raise EncodingInputError(
-            f"d_model is {d_model!r}; for {layout} it must be a whole number of at least {narrowest}"
-        )
+    check_whole("d_model", d_model, least=_narrowest(layout))
     check_positive("base", base)
     if not dtype.is_floating_point:
         raise EncodingInputError(f"dtype is {dtype}; sines need a floating-point format")

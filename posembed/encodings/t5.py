@@ -88,9 +88,6 @@ class T5(PositionScheme):
                 f"max_distance is {self.max_distance}; with {self.n_buckets} buckets it must be above {self.side // 2}"
             )
 
-    def extra_repr(self) -> str:
-        return f"{self.n_heads}, causal={self.causal}, n_buckets={self.n_buckets}, max_distance={self.max_distance}"
-
 
 def _first_distances(n_buckets: int, max_distance: int) -> list[int]:
     """The smallest distance in each bucket of one side.

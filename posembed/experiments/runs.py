@@ -151,7 +151,7 @@ def make_model(config: RunConfig, corpus: Corpus | Task) -> Any:
         >>> from posembed.data import load_corpus
         >>> from posembed.experiments import make_model
         >>> make_model(RunConfig(scheme="rope"), load_corpus()).transformer.position_scheme
-        RoPE(16, layout='half')
+        RoPE(d_head=16, base=10000.0, layout='half')
     """
     if config.scheme_hash != source_hash(config.scheme):
         raise RunError(f"{config.scheme} is not the code that the config was made for; make the config anew")

@@ -82,10 +82,10 @@ REFUSED = [
         "layout is 'tensor2tensor'; choose among interleaved, con",
     ),
     (lambda: LearnableSinusoidal(4, base=-1.0), "base is -1.0; it must be a positive number"),
-    (lambda: Sinusoidal(0), "d_model is 0; for interleaved it must be a whole number of at least 1"),
+    (lambda: Sinusoidal(0), "d_model is 0; it must be a whole number of at least 1"),
     (
         lambda: Sinusoidal(1, layout="tensor2tensor"),
-        "d_model is 1; for tensor2tensor it must be a whole number of at least 2",
+        "d_model is 1; it must be a whole number of at least 2",
     ),
     (lambda: Sinusoidal(4, layout="paper"), "layout is 'paper'; choose among interleaved, concat, tensor2tensor"),
     (lambda: Sinusoidal(4, base=math.nan), "base is nan; it must be a positive number"),
@@ -129,7 +129,7 @@ REFUSED = [
     (lambda: T5(2, causal=True, max_distance=128.0), "max_distance is 128.0"),
     # Rotations and their scalings.
     (lambda: RoPE(7), "the head width is 7; rope turns pairs of columns, so it must be even and at least 2"),
-    (lambda: RoPE(8.0), "the head width is 8.0; rope needs a whole number of at least 2"),
+    (lambda: RoPE(8.0), "d_head is 8.0; it must be a whole number of at least 2"),
     (lambda: RoPE(8, fraction=0.0), "fraction is 0.0; it must be above 0 and at most 1"),
     (lambda: RoPE(8, fraction=1.5), "fraction is 1.5"),
     (lambda: RoPE(10, fraction=0.5), "0.5 of a head of 10 is 5 columns; rope turns pairs of columns"),
