@@ -234,7 +234,9 @@ def _ablations(
     """The three changes at one layer, each with its control."""
     part, skip, basis = means.part, means.skip, means.directions()
     width = part.shape[1]
-    turned = [torch.linalg.qr(_normal(width, width, random))[0] for _ in range(n_draws)]
+    turned = [
+        torch.linalg.qr(torch.randn(width, width, dtype=torch.float64, generator=random))[0] for _ in range(n_draws)
+    ]
     # Any so many columns of a random rotation are random directions.
     found = [
         _ablation(
@@ -253,10 +255,6 @@ def _ablations(
     for kind, make in makes.items():
         found.append(_ablation(kind, run(make(part)), [run(make(part @ turn)) for turn in turned], seed))
     return tuple(found)
-
-
-def _normal(rows: int, columns: int, random: torch.Generator) -> Float[Tensor, "rows columns"]:
-    return torch.randn(rows, columns, dtype=torch.float64, generator=random)
 
 
 def _without(basis: Float[Tensor, "n d_model"], middle: Float[Tensor, " d_model"], skip: int) -> Change:

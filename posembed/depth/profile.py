@@ -10,10 +10,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from ..errors import PositionTableError, ProbeInputError
+from ..errors import PositionTableError
 from ..evaluating import torch_threads
 from ..plain import Record
-from ..probing.hidden_states import checked_inputs, hidden_states, own_transformer
+from ..probing.hidden_states import fitted_and_tested, hidden_states, own_transformer
 from ..seeds import checked_seed
 from ..tables import find_position_rows
 from .ablation import Ablation, ablate
@@ -135,7 +135,7 @@ def depth_profile(
         (True, True)
     """
     seed = checked_seed(seed)
-    train, test = _parts(model, ids, test_ids)
+    train, test = fitted_and_tested(model, ids, test_ids)
     with torch_threads(1):
         states = [each[:, skip:] for each in hidden_states(model, torch.cat([train, test])).values()]
         named = None if ids.is_floating_point() else test[:, skip:]
@@ -173,21 +173,6 @@ def _readings(
         "token": None if labels is None else reading(states, labels),
         "before": None if labels is None else reading(states[:, 1:], labels[:, :-1]),
     }
-
-
-def _parts(model: Any, ids: Any, test_ids: Any) -> tuple[Tensor, Tensor]:
-    """The texts or images for fitting, and those held out."""
-    if test_ids is None:
-        given = checked_inputs(model, ids, at_least=4)
-        n_test = max(2, len(given) // 4)
-        return given[:-n_test], given[-n_test:]
-    train, test = (checked_inputs(model, each, at_least=2) for each in (ids, test_ids))
-    if train.shape[1:] != test.shape[1:]:
-        raise ProbeInputError(
-            f"what is held out is of shape {tuple(test.shape[1:])}, the rest of {tuple(train.shape[1:])}; cut them to "
-            "one"
-        )
-    return train, test
 
 
 def _input_vectors(model: Any, skip: int, length: int) -> Float[Tensor, "length d_model"] | None:

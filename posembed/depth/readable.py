@@ -12,7 +12,7 @@ from ..errors import ProbeInputError
 from ..plain import Record
 from ..seeds import checked_seed, torch_generator
 from ..stats import BootstrapInterval, mean_interval
-from .shares import checked_states
+from .shares import checked_states, group_means
 
 # What is added to the covariance, as a part of its mean variance: enough to invert it, too little to blur it.
 SHRINKAGE = 1e-3
@@ -112,7 +112,7 @@ def _right(
     x, at = states.flatten(0, 1).double(), labels.flatten()
     centre, counts = x.mean(dim=0), at.bincount().double()
     x = x - centre
-    means = x.new_zeros(len(counts), x.shape[1]).index_add_(0, at, x) / counts[:, None]
+    means = group_means(x, at, len(counts))
     within = x - means[at]
     covariance = within.mT @ within / len(x)
     size = float((x.mT @ x).diagonal().mean() / len(x))

@@ -138,7 +138,7 @@ def _shares(
     token, raw_token = None, None
     if tokens is not None:
         n_kinds = int(tokens.max()) + 1
-        unnamed = _squares(left - _means(left, tokens, n_kinds))
+        unnamed = _squares(left - group_means(left.flatten(0, 1), tokens.flatten(), n_kinds)[tokens])
         of_token = (n - 1) / (n - n_kinds) if n > n_kinds else math.nan
         raw_token, token = unplaced - unnamed, of_position * (unplaced - of_token * unnamed)
     return LayerShares(
@@ -157,13 +157,12 @@ def _squares(deviations: Float[Tensor, "texts length d_model"]) -> Float[Tensor,
     return deviations.square().sum(dim=(1, 2))
 
 
-def _means(
-    x: Float[Tensor, "texts length d_model"], tokens: Int[Tensor, "texts length"], n_kinds: int
-) -> Float[Tensor, "texts length d_model"]:
-    """The mean of all states of a token, at each of its places."""
-    flat = tokens.flatten()
-    sums = x.new_zeros(n_kinds, x.shape[2]).index_add_(0, flat, x.flatten(0, 1))
-    return (sums / flat.bincount(minlength=n_kinds)[:, None])[tokens]
+def group_means(
+    x: Float[Tensor, "n d_model"], groups: Int[Tensor, " n"], n_groups: int
+) -> Float[Tensor, "groups d_model"]:
+    """The mean of the vectors of each group."""
+    sums = x.new_zeros(n_groups, x.shape[1]).index_add_(0, groups, x)
+    return sums / groups.bincount(minlength=n_groups)[:, None]
 
 
 def _share(part: Float[Tensor, " texts"], whole: Float[Tensor, " texts"]) -> float:

@@ -13,6 +13,7 @@ from torch import Tensor
 from ..data import Labelled, enlarged
 from ..data.images import CLASSES, PLACES
 from ..depth import ablate
+from ..depth.shares import group_means
 from ..models import VisionTransformer, patches_of
 from ..probing import Ridge
 from ..seeds import torch_generator
@@ -117,7 +118,7 @@ def share_between(states: Float[Tensor, "n d_model"], groups: Int[Tensor, " n"])
     """
     x = states.double() - states.double().mean(0)
     names, index = groups.unique(return_inverse=True)
-    means = _means(x, index, len(names))
+    means = group_means(x, index, len(names))
     # Of all columns together: what is left within groups, and what there is.
     within, whole = float(((x - means[index]) ** 2).sum()), float((x**2).sum())
     return 1 - within / whole * (len(x) - 1) / (len(x) - len(names)) if whole else float("nan")
@@ -138,11 +139,6 @@ def described(model: VisionTransformer, images: Labelled) -> Patches:
         torch.arange(n).repeat_interleave(places),
         pixels.flatten(0, 1),
     )
-
-
-def _means(x: Tensor, index: Tensor, n: int) -> Tensor:
-    sums = torch.zeros(n, x.shape[1], dtype=x.dtype).index_add_(0, index, x)
-    return sums / index.bincount(minlength=n)[:, None]
 
 
 def _shares(patches: Patches, states: Tensor) -> dict[str, float]:

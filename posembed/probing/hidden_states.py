@@ -104,6 +104,19 @@ def checked_inputs(model: Any, inputs: Any, *, at_least: int) -> Tensor:
     return inputs
 
 
+def fitted_and_tested(model: Any, inputs: Any, test_inputs: Any) -> tuple[Tensor, Tensor]:
+    """What is for fitting and what is for testing: the last quarter, unless that is given."""
+    if test_inputs is None:
+        given = checked_inputs(model, inputs, at_least=4)
+        n_test = max(2, len(given) // 4)
+        return given[:-n_test], given[-n_test:]
+    train, test = (checked_inputs(model, each, at_least=2) for each in (inputs, test_inputs))
+    if train.shape[1:] != test.shape[1:]:
+        sizes = [" x ".join(map(str, part.shape[1:])) for part in (train, test)]
+        raise ProbeInputError("texts of {} cannot be tested by texts of {}; cut them to one length".format(*sizes))
+    return train, test
+
+
 def given_states(states: Any) -> tuple[Callable[[Tensor], Any], Int[Tensor, " texts"]]:
     """States in place of a model: a function that looks those of some texts up, and the numbers of all texts."""
     found = [states] if isinstance(states, Tensor) else states

@@ -18,7 +18,7 @@ from ..plain import Record
 from ..seeds import checked_seed, torch_generator
 from ..stats import BootstrapInterval, mean_interval
 from .estimators import fitted_scaling
-from .hidden_states import checked_inputs, given_states, hidden_states, named
+from .hidden_states import fitted_and_tested, given_states, hidden_states, named
 from .position_network import fit_network, guess, mean_distance
 
 
@@ -256,7 +256,7 @@ def probe_layers(
         if ids is not None or test_ids is not None:
             raise ProbeInputError(f"{named(model)} is no model and no function; give one, or hidden states without ids")
         model, ids = given_states(model)
-    train, test = _parts(model, ids, test_ids)
+    train, test = fitted_and_tested(model, ids, test_ids)
     with torch_threads(1):  # what torch adds up must not depend on how many there are
         states = hidden_states(model, torch.cat([train, test]), layers)
         probes = {
@@ -327,16 +327,3 @@ class _Probe:
 
     def _fit(self, labels: Int[Tensor, " tokens"]) -> nn.Sequential:
         return fit_network(self.train, labels, self.length, self.steps, self.seed)
-
-
-def _parts(model: Any, ids: Any, test_ids: Any) -> tuple[Tensor, Tensor]:
-    """The texts for fitting and those for testing."""
-    if test_ids is None:
-        texts = checked_inputs(model, ids, at_least=4)
-        n_test = max(2, len(texts) // 4)
-        return texts[:-n_test], texts[-n_test:]
-    train, test = checked_inputs(model, ids, at_least=2), checked_inputs(model, test_ids, at_least=2)
-    if train.shape[1:] != test.shape[1:]:
-        sizes = [" x ".join(map(str, part.shape[1:])) for part in (train, test)]
-        raise ProbeInputError("texts of {} cannot be tested by texts of {}; cut them to one length".format(*sizes))
-    return train, test
