@@ -199,9 +199,10 @@ def _run(model: Any, inputs: Tensor) -> Any:
     """What a model or a function makes of a batch."""
     if not isinstance(model, nn.Module):
         return model(inputs)
-    inputs, own = inputs.to(next(model.parameters(), inputs).device), own_transformer(model)
-    if own is not None or isinstance(model, VisionTransformer):
-        return (own or model).hidden_states(inputs)
+    inputs = inputs.to(next(model.parameters(), inputs).device)
+    own = model if isinstance(model, VisionTransformer) else own_transformer(model)
+    if own is not None:
+        return own.hidden_states(inputs)
     name = getattr(model, "main_input_name", None)
     if name is None:
         return model(inputs)
