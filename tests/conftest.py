@@ -1,5 +1,6 @@
 import importlib.util
 import os
+import signal
 from pathlib import Path
 
 import hypothesis
@@ -10,6 +11,9 @@ from threadpoolctl import threadpool_limits
 
 # The tensors here are small, and the workers of pytest-xdist would fight over the cores.
 torch.set_num_threads(1)
+
+# Where the tests run in the background of a shell, they and what they start would not hear Ctrl-C.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same examples on every machine: a test that fails is one that the next run can repeat. No timed limit, because a
 # busy machine is not an error; no database, because the examples do not depend on it.

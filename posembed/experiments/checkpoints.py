@@ -107,9 +107,10 @@ def held_back(tell: Callable[[], None] = lambda: None) -> Iterator[Held]:
         if held.at_once:
             held.end()
 
-    # Only the main thread of a process may be asked.
+    # Only the main thread of a process may be asked; a worker of a grid leaves Ctrl-C to the grid, which passes it on.
     mine = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
-    before = {number: signal.signal(number, note) for number in mine}
+    heard = [number for number in mine if signal.getsignal(number) != signal.SIG_IGN]
+    before = {number: signal.signal(number, note) for number in heard}
     try:
         yield held
     finally:

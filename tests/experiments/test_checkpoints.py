@@ -64,6 +64,15 @@ def test_what_is_watched_on_the_way_is_not_waited_for(tmp_path, monkeypatch):
     assert train(config, checkpoint=path).metrics == whole.metrics
 
 
+def test_what_ignores_ctrl_c_goes_on():
+    """As the workers of a grid, which tells them itself."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        train(CONFIG, progress=lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def test_every_way_to_end_a_run_is_obeyed_and_loses_nothing(tmp_path):
     handlers = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
     ends = {
