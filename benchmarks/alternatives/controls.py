@@ -1,8 +1,8 @@
 """Probe it with controls.
 
 scikit-learn has every part, any other estimator, and pipelines that nothing here has: for a probe of your own it is the
-better choice, and posembed's probes have its `fit` and `predict`. What it leaves to you is what to compare with: its
-bootstrap takes errors of neighbouring rows for independent ones, where posembed draws blocks.
+better choice, and posembed's probes have its `fit` and `predict`. What it leaves to you is what to compare with;
+and SciPy's bootstrap takes errors of neighbouring rows for independent ones, where posembed draws blocks.
 """
 
 from posembed import load_table

@@ -1,9 +1,9 @@
 """A scheme of one's own, with a learned slope.
 
 For one experiment with one model, the bias as a matrix is shorter and nothing is missed; a bias that is a function of
-query, key and positions runs fastest on a GPU through torch's FlexAttention. A class of posembed is the better choice
-where the idea has to work elsewhere too: the same five lines go into a model with a cache, into GPT-2 and Llama, and
-into a grid of training runs.
+query, key and positions is what torch's FlexAttention compiles for a GPU. A class of posembed is the better choice
+where the idea has to work elsewhere too: in a file of its own the same class goes into a model with a cache, into GPT-2
+and Llama, and into a grid of training runs.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """RoPE on queries and keys.
 
-All have it in three or four lines, and in a model that you train it makes no difference which: take the one of the
+All five have it in three or four lines, and in a model that you train it makes no difference which: take the one of the
 library that the model is built with. rotary-embedding-torch has variants for pictures, lengths and learned frequencies.
 posembed computes the angles in float64, which matters at positions far out, and has both layouts, which matters for
 weights of another model.
