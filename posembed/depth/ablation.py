@@ -153,6 +153,12 @@ def layers_of(model: nn.Module) -> nn.ModuleList:
 
     Raises:
         ProbeInputError: they are not found.
+
+    Example:
+        >>> from posembed import Transformer, TransformerConfig
+        >>> from posembed.depth import layers_of
+        >>> len(layers_of(Transformer(TransformerConfig(20, n_layers=3))))
+        3
     """
     own = own_transformer(model) or getattr(model, "transformer", None)
     if isinstance(own, Transformer):
@@ -169,6 +175,21 @@ def changed(stack: nn.ModuleList, layer: int, change: Change) -> Iterator[None]:
     """Change the states of a layer inside the block: what leaves the n-th, or for 0 what enters the first.
 
     The layer's ``forward`` is exchanged, as transformers notes hidden states before any hook would change them.
+
+    Args:
+        stack: what `layers_of` finds.
+        layer: whose states; 0 is what enters the first.
+        change: a function of states, "batch length d_model", that gives others.
+
+    Example:
+        >>> import torch
+        >>> from posembed import Transformer, TransformerConfig
+        >>> from posembed.depth import changed, layers_of
+        >>> model = Transformer(TransformerConfig(20, n_layers=2))
+        >>> with changed(layers_of(model), 1, torch.zeros_like):
+        ...     states = model.hidden_states(torch.tensor([[3, 1, 4]]))
+        >>> bool(states[0].any()), bool(states[1].any())
+        (True, False)
     """
     module: Any = stack[max(layer, 1) - 1]
     before, forward = module.__dict__.get("forward"), module.forward

@@ -53,7 +53,7 @@ class LayerShares(Record):
 
     @property
     def rest(self) -> float:
-        """What neither explains: the context, and what the two do together."""
+        """The share that neither explains, which is of the context and of what the two do together."""
         return 1 - self.position - (self.token or 0.0)
 
     def __str__(self) -> str:

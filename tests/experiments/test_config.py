@@ -95,7 +95,7 @@ def test_settings_of_earlier_versions_are_read_where_they_were_left_alone():
         ({"drops_positions": "yes", "further_steps": 3}, "drops_positions is 'yes'; it must be True or False"),
         ({"scale_embeddings": 1}, "scale_embeddings is 1; it must be True or False"),
         ({"inspections": "layers"}, "inspections are 'layers'; they must be a tuple of names"),
-        ({"inspections": ("depth",)}, "there is no inspection 'depth'; choose among layers, untrained, watched"),
+        ({"inspections": ("heads",)}, "there is no inspection 'heads'; choose among layers, untrained, watched"),
         ({"inspections": ("prefix",), "length": 10}, "the inspection 'prefix' is of causal models with a length of at"),
         ({"inspections": ("prefix",), "objective": "masked", "masking_rate": 0.15}, "'prefix' is of causal models"),
         ({"steps": 0}, "steps is 0; it must be a whole number of at least 1"),
