@@ -112,15 +112,16 @@ class Sinusoidal(PositionScheme):
         self.d_model, self.base, self.layout = d_model, base, layout
         self.axes = None if axes is None else _checked_axes(axes, d_model, layout)
         self.n_axes = None if self.axes is None else len(self.axes)
-        self._of_axes = [_frequencies(width, base, layout) for width in self.axes or (d_model,)]
-        self.frequencies = torch.cat(self._of_axes)
+        of_axes = [_frequencies(width, base, layout) for width in self.axes or (d_model,)]
+        self.frequencies, self._n_of_axes = torch.cat(of_axes), [len(each) for each in of_axes]
 
     def add(self, x: Float[Tensor, "*batch seq d_model"], positions: Integer[Tensor, "..."]) -> Tensor:
         """Add each position's row. The sum is taken in float32 at least and rounded once."""
         check_positions(positions, x, width=self.d_model, n_axes=self.n_axes)
         coordinates = (positions if self.axes else positions[..., None]).unbind(-1)
         rows = []
-        for each, of_axis, width in zip(coordinates, self._of_axes, self.axes or (self.d_model,), strict=True):
+        of_axes = self.frequencies.split(self._n_of_axes)
+        for each, of_axis, width in zip(coordinates, of_axes, self.axes or (self.d_model,), strict=True):
             cos, sin = cos_sin(each, of_axis, compute_dtype(x))
             rows.append(arrange(sin, cos, width, self.layout))
         return add_rows(x, torch.cat(rows, -1))

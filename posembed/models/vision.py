@@ -126,9 +126,7 @@ class VisionTransformer(nn.Module):
         for part in other.transformer.position_scheme.modules():
             if isinstance(part, Learned):
                 part.weight = nn.Parameter(_interpolated(part.weight.detach(), old, new))
-            elif isinstance(part, Sinusoidal) and part.n_axes == 2:
-                part.frequencies = [each * (old / new) for each in part.frequencies]
-            elif isinstance(part, RoPE) and part.n_axes == 2:
+            elif isinstance(part, Sinusoidal | RoPE) and part.n_axes == 2:
                 part.frequencies = part.frequencies * (old / new)
         return other
 
