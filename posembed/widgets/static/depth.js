@@ -94,11 +94,11 @@ function render({ model, el }) {
     const { its, found, series, last, state } = now;
     const [where, arm, out] = [place(state, last), found.name, model.get("taken")];
     lines.forEach((line, k) => {
-      line.hidden = !series[k];
+      line.classList.toggle("pe-depth-off", !series[k]);
       line.textContent = series[k] ? words(series[k], state) : "";
     });
     const price = costs(found.cost, state, its.unit);
-    taken.hidden = costLine.hidden = !out;
+    for (const node of [taken, costLine]) node.classList.toggle("pe-depth-off", !out);
     costLine.textContent = price;
     const said = series.map((each) => words(each, state)).join("; ");
     chart.redraw(`${its.name}, ${arm}: ${MEASURES[model.get("measure")]} by state; ${where}: ${said}`);
