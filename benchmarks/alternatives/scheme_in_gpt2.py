@@ -2,9 +2,9 @@
 
 For one scheme, and training at scale, transformers' own door is enough: a registered function of attention is what a
 scheme of posembed is put in by as well. To change one layer, one head or anything else on the way, TransformerLens and
-nnsight are the better choice: they reach every point of the pass, and posembed reaches the positions alone. Its scheme
-stays in the model when that trains, generates with a cache, reads padded texts, or texts longer than the table was, and
-is saved with it.
+nnsight are the better choice: they reach every point of the pass, and posembed reaches positions, and the states
+between layers. Its scheme stays in the model when that trains, generates with a cache, reads padded texts, or texts
+longer than the table was, and is saved with it.
 """
 
 import torch
