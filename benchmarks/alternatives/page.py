@@ -37,8 +37,8 @@ OPENING = """\
 10), and a scheme of ours goes into models of transformers too (task 7). To change anything anywhere in a model, take
 [nnsight](https://nnsight.net) or [TransformerLens](https://transformerlensorg.github.io/TransformerLens): posembed
 changes the positions of a model and the states between its layers, and reads these and its attention to one repeated
-word (tasks 7 and 9). To rotate queries and keys, or to add one known bias, take what the library of your model has (tasks 5 and 6).
-For a probe of your own, take scikit-learn (task 3).
+word (tasks 7 and 9). To rotate queries and keys, or to add one known bias, take what the library of your model has
+(tasks 5 and 6). For a probe of your own, take scikit-learn (task 3).
 
 {verdict}
 

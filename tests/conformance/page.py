@@ -39,8 +39,8 @@ differences stay as small as is allowed, the tests see to; on another processor 
 FAULTS_OPENING = """\
 ## Where the peers go wrong
 
-Each row asks both sides the same, of parts or of whole layers as each has them. The versions are those above; later ones may be mended,
-and then the tests ask for this page to be made anew.
+Each row asks both sides the same, of parts or of whole layers as each has them. The versions are those above; later
+ones may be mended, and then the tests ask for this page to be made anew.
 
 :::{table}
 :class: wide
