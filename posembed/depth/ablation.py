@@ -338,7 +338,7 @@ def _cost_of(
     """A function that says by how much the model does worse than now, or otherwise, for each text."""
     batches = ids.split(BATCH_SIZE)
     if loss is None and isinstance(model, LanguageModel) and model.transformer.config.causal:
-        loss = lambda model: torch.cat([next_token_loss(model, some) for some in batches])  # noqa: E731
+        loss = partial(_next_token_losses, batches=batches)
     if loss is not None:
         before = loss(model).double().cpu()
         return lambda: loss(model).double().cpu() - before
@@ -352,6 +352,10 @@ def _cost_of(
         return torch.cat(moves)
 
     return change
+
+
+def _next_token_losses(model: Any, batches: Sequence[Tensor]) -> Float[Tensor, " texts"]:
+    return torch.cat([next_token_loss(model, some) for some in batches])
 
 
 def next_token_loss(model: Any, ids: Int[Tensor, "texts length"]) -> Float[Tensor, " texts"]:
