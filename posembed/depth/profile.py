@@ -10,7 +10,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from ..errors import PositionTableError
+from ..encodings.sizes import check_whole
+from ..errors import PositionTableError, ProbeInputError
 from ..evaluating import torch_threads
 from ..plain import Record
 from ..probing.hidden_states import fitted_and_tested, hidden_states, own_transformer
@@ -135,6 +136,9 @@ def depth_profile(
         (True, True)
     """
     seed = checked_seed(seed)
+    check_whole("n_tested", n_tested, ProbeInputError)
+    if not callable(model):
+        raise ProbeInputError(f"the model is {type(model).__name__}, which cannot be called; give a module")
     train, test = fitted_and_tested(model, ids, test_ids)
     with torch_threads(1):
         states = [each[:, skip:] for each in hidden_states(model, torch.cat([train, test])).values()]

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+import transformers
 from refusals import refused
 from small_models import build
 
@@ -149,6 +150,12 @@ def test_a_profile_of_models_of_transformers(name):
     assert found.layers[0].left is not None or name == "vit"
 
 
+def swin():
+    """A model whose second layer has fewer and wider states than its first."""
+    sizes = {"image_size": 16, "patch_size": 2, "window_size": 4, "embed_dim": 8, "depths": [1, 1], "num_heads": [2, 2]}
+    return transformers.SwinModel(transformers.SwinConfig(**sizes)).eval()
+
+
 @pytest.mark.bad_input
 def test_what_is_refused():
     model = language_model()
@@ -160,6 +167,9 @@ def test_what_is_refused():
         ("cut them to one", lambda: depth_profile(model, texts(), test_ids=texts(length=5))),
         ("are too few", lambda: depth_profile(model, texts(2))),
         ("has 8 positions", lambda: depth_profile(model, texts(length=9))),
+        ("n_tested", lambda: depth_profile(model, texts(), n_tested=0)),
+        ("the model is str", lambda: depth_profile("gpt2", texts())),
+        ("differ in length or width", lambda: depth_profile(swin(), torch.rand(12, 3, 16, 16))),
         ("in place of a layer's states", lambda: depth_profile(torch.nn.Flatten(0), texts())),
     ):
         assert message in refused(ProbeInputError, call)
