@@ -383,7 +383,7 @@ class Doses(Figure):
 class Depth(Figure):
     chapter = "probing/once-enough.html"
     label = "Position and content by layer"
-    lines = ".pe-depth-controls > *"
+    lines = ".pe-choice, .pe-toggle"
     overlap = 3
     begins = (do("pick", 3, "learned", 0), do("slide", state=1))
     changed_by = (do("slide", state=2), do("pick", 0, "none", 1), do("switch", "take position out"))
@@ -403,7 +403,8 @@ class Depth(Figure):
     def items(self):
         return self.root.locator(".pe-depth-item:visible").all_inner_texts()
 
-    def charts(self):
+    @property
+    def chart(self):
         return self.root.get_by_role("img")
 
 

@@ -345,12 +345,13 @@ def test_depth(opened, width):
                     assert text.startswith(f"{series} ")
                     shown = text.removeprefix(series).split()[0].replace("−", "-")
                     assert abs(float(shown) - mean) <= 0.0051
-    # The cost is shown on demand, with its own chart.
-    expect(figure.charts()).to_have_count(1)
+    # The switch shows what it costs to take position out, in place of what there is.
     figure.pick(3, "rope, 2-D", 0)
     figure.switch("take position out")
-    expect(figure.charts()).to_have_count(2)
-    assert figure.items()[-1].startswith("taking position out there costs .73 of the answers (")
+    (cost,) = figure.items()
+    assert cost.startswith("taking position out there costs .73 of the answers (")
+    expect(figure.chart).to_have_accessible_name(re.compile("^cost of taking position out, of the answers by state"))
+    figure.switch("take position out")
     # What another model has not is one of its own.
     figure.slide(state=6)
     figure.choice("model").select_option(index=2)

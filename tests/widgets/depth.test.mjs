@@ -35,7 +35,11 @@ test("every model has what is chosen, or the nearest thing to it", () => {
       assert.equal(found.state, found.last);
       assert.equal(found.series[0].trained.length, found.last + 1);
       const there = its.arms.some(({ name }) => name === arm);
-      assert.equal(found.found.name, there ? arm : its.arms.at(-1).name);
+      assert.equal(found.arm, there ? arm : its.arms.at(-1).name);
+      const cost = chosen(state.models, { model, arm, measure: "read", layer: 0, taken: true });
+      assert.deepEqual([cost.series.length, cost.series[0].name], [1, "cost"]);
+      assert.ok(cost.to >= Math.max(...cost.series[0].trained.flat()));
+      assert.match(cost.words(cost.series[0], 0), /^taking position out there costs /);
     }
   });
 });

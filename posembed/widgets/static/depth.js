@@ -22,12 +22,13 @@ export function costs({ trained, beside }, state, unit) {
 }
 
 const HEIGHT = 230;
+const LOOKS = ["pe-depth-first", "pe-depth-second", "pe-depth-third"];
 const MEASURES = { shares: "share of the variance", read: "read from one state" };
 
-function drawLines(width, series, last, state, name, to, ticks, looks) {
+function drawLines(width, { series, last, state, name, to, looks }) {
   const { x, y, parts } = axes(width, HEIGHT,
     { from: 0, to: last, ticks: range(0, last), name: "state (0 enters the first layer)" },
-    { from: 0, to, ticks, name });
+    { from: 0, to, ticks: [0, to / 2, to], name });
   const at = (value) => y(Math.max(0, Math.min(to, value)));
   const path = (look, values) => svg("path", { class: look, d: lineThrough(values.map((value, k) => [x(k), at(value)])) });
   return [
@@ -48,27 +49,25 @@ function drawLines(width, series, last, state, name, to, ticks, looks) {
 /** The least round number above all values. */
 const above = (values) => [0.1, 0.2, 0.5, 1, 2, 5, 10].find((each) => each >= Math.max(...values)) ?? Math.max(...values);
 
-/** What is shown; an arm or a state that the chosen model has not is one of its own. */
-export function chosen(models, { model, arm, measure, layer }) {
+/** What is shown, curves of one measure or the cost of a change; what the chosen model has not is one of its own. */
+export function chosen(models, { model, arm, measure, layer, taken }) {
   const its = models[model];
   const found = its.arms.find(({ name }) => name === arm) ?? its.arms.at(-1);
   const last = found.shares[0].trained.length - 1;
-  return { its, found, series: found[measure], last, state: Math.min(layer, last) };
+  const shown = { its, arm: found.name, last, state: Math.min(layer, last) };
+  if (!taken) return { ...shown, series: found[measure], name: MEASURES[measure], to: 1, looks: LOOKS, words };
+  return {
+    ...shown, series: [found.cost], name: `cost of taking position out, ${its.unit}`,
+    to: above(found.cost.trained.flat()), looks: ["pe-depth-fourth"], words: (series, state) => costs(series, state, its.unit),
+  };
 }
 
 function render({ model, el }) {
   const models = model.get("models");
-  const read = () => chosen(models, Object.fromEntries(["model", "arm", "measure", "layer"].map((name) => [name, model.get(name)])));
+  const read = () => chosen(models, Object.fromEntries(["model", "arm", "measure", "layer", "taken"].map((name) => [name, model.get(name)])));
   let now = read();
-  const looks = ["pe-depth-first", "pe-depth-second", "pe-depth-third"];
-  const chart = drawing(HEIGHT, (width) => drawLines(width, now.series, now.last, now.state, MEASURES[model.get("measure")], 1, [0, 0.5, 1], looks));
-  const cost = drawing(HEIGHT, (width) => {
-    const to = above(now.found.cost.trained.flat());
-    return drawLines(width, [now.found.cost], now.last, now.state, `cost of taking position out, ${now.its.unit}`, to, [0, to / 2, to], ["pe-depth-fourth"]);
-  });
-  const lines = looks.map((look) => h("li", { class: `pe-depth-item ${look}` }));
-  const costLine = h("li", { class: "pe-depth-item pe-depth-fourth" });
-  const taken = h("div", {}, cost.node);
+  const chart = drawing(HEIGHT, (width) => drawLines(width, now));
+  const lines = range(0, 2).map(() => h("li", {}));
 
   // Arms and layers differ between models, so their controls are made anew with each.
   const rest = h("div", { class: "pe-controls pe-depth-rest" });
@@ -81,35 +80,29 @@ function render({ model, el }) {
       choose(model, "measure", "measure", Object.entries(MEASURES)),
       toggle(model, "taken", "take position out")),
     rest,
-    h("div", { class: "pe-depth-parts" },
-      h("div", {}, chart.node, h("ul", { class: "pe-depth-list" }, ...lines)),
-      taken),
-    h("ul", { class: "pe-depth-list" }, costLine),
+    chart.node,
+    h("ul", { class: "pe-depth-list" }, ...lines),
     h("p", { class: "pe-note" }, "Line and band: mean and 95\u00a0% interval of five seeds. Dashed: the untrained models, or the control of the change."));
   figure.classList.add("pe-depth");
   figure.lastChild.classList.add("pe-hidden");
 
   function show() {
     now = read();
-    const { its, found, series, last, state } = now;
-    const [where, arm, out] = [place(state, last), found.name, model.get("taken")];
+    const { its, arm, series, last, state, name, looks } = now;
+    const texts = series.map((each) => now.words(each, state));
     lines.forEach((line, k) => {
-      line.classList.toggle("pe-depth-off", !series[k]);
-      line.textContent = series[k] ? words(series[k], state) : "";
+      line.className = `pe-depth-item ${looks[k] ?? ""} ${texts[k] ? "" : "pe-depth-off"}`;
+      line.textContent = texts[k] ?? "";
     });
-    const price = costs(found.cost, state, its.unit);
-    for (const node of [taken, costLine]) node.classList.toggle("pe-depth-off", !out);
-    costLine.textContent = price;
-    const said = series.map((each) => words(each, state)).join("; ");
-    chart.redraw(`${its.name}, ${arm}: ${MEASURES[model.get("measure")]} by state; ${where}: ${said}`);
-    cost.redraw(`${its.name}, ${arm}: cost of taking position out by state; ${where}: ${price}`);
-    return `${its.name}, ${arm}, ${where}: ${said}.${out ? ` Here ${price}.` : ""}`;
+    const said = `${its.name}, ${arm}, ${place(state, last)}: ${texts.join("; ")}.`;
+    chart.redraw(`${name} by state. ${said}`);
+    return said;
   }
 
   const tell = () => say(show());
   model.on("change:model", () => {
     now = read();
-    assign(model, "arm", now.found.name);
+    assign(model, "arm", now.arm);
     assign(model, "layer", now.state);
     armed();
     tell();
