@@ -7,7 +7,6 @@ Usage: python tools/book.py build [--hub] [--without-solutions]
 import argparse
 import functools
 import http.server
-import importlib.util
 import os
 import shutil
 import subprocess
@@ -28,8 +27,6 @@ HTML = BUILD / "html"
 STAMP = BUILD / "book.made-from"
 # How Jupyter Book is handed the chapters that were run here: it finds each in this cache, and runs nothing itself.
 CACHE = BUILD / ".jupyter_cache"
-# What of MathJax the pages use; the rest of its package (SVG output, speech) is ten times larger.
-MATHJAX = ("tex-mml-chtml.js", "output/chtml/fonts/woff-v2", "a11y", "sre", "input/tex/extensions", "ui")
 
 
 def build(hub, solutions=True):
@@ -55,7 +52,6 @@ def build(hub, solutions=True):
     if conformance.returncode:
         sys.exit("book: nothing was built")
     hand_over(notebooks)
-    copy_mathjax()
     print("book: building the pages", flush=True)
     command = [Path(sys.executable).with_name("jupyter-book"), "build", "book", "--config", "_config.yml"]
     # All pages each time: Sphinx would miss a changed style sheet, option or docstring.
@@ -102,20 +98,6 @@ def hand_over(notebooks):
             copy = Path(folder) / path.name
             nbformat.write(notebook, copy)
             cache.cache_notebook_file(copy, check_validity=False, overwrite=True)
-
-
-def copy_mathjax():
-    """Put MathJax beside the book's own assets, from its package: pages load nothing from another host."""
-    spec = importlib.util.find_spec("sphinx-mathjax-offline")
-    if spec is None or spec.origin is None:
-        sys.exit("book: sphinx-mathjax-offline is not installed; run `make setup`")
-    source = Path(spec.origin).parent / "static" / "mathjax"
-    target = BUILD / "assets" / "mathjax"
-    shutil.rmtree(target, ignore_errors=True)
-    for name in MATHJAX:
-        (target / name).parent.mkdir(parents=True, exist_ok=True)
-        copy = shutil.copytree if (source / name).is_dir() else shutil.copy
-        copy(source / name, target / name)
 
 
 def serve(port):

@@ -4,8 +4,6 @@ import re
 from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 
-from docutils import nodes
-
 # The theme loads its icons as fonts as well; the script that draws them would
 # add more to each page than everything else together.
 ICON_SCRIPT = re.compile(
@@ -55,22 +53,6 @@ def drop_repeated_scripts(app, pagename, templatename, context, doctree):
             kept.append(script)
         seen.add(body)
     context["script_files"][:] = kept
-
-
-def drop_idle_mathjax(app, pagename, templatename, context, doctree):
-    """Load MathJax, which outweighs a page, only where there is a formula."""
-    if doctree is None or any(doctree.findall(is_formula)):
-        return
-    context["script_files"][:] = [
-        script
-        for script in context.get("script_files", [])
-        if "mathjax" not in str(script).lower()
-    ]
-
-
-def is_formula(node):
-    """Tell formulas from other nodes."""
-    return isinstance(node, nodes.math | nodes.math_block)
 
 
 def plain_lines(signature):
@@ -138,7 +120,6 @@ def repair_pages(app, exception):
 def setup(app):
     """Connect the repairs; Sphinx calls this."""
     app.connect("autodoc-process-signature", show_made_defaults)
-    app.connect("html-page-context", drop_idle_mathjax, priority=900)
     app.connect("build-finished", repair_pages)
     app.connect("html-page-context", drop_repeated_scripts, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

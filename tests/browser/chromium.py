@@ -119,7 +119,7 @@ class Record:
 
 
 def visit(page, address):
-    """Go to an address and wait until the page's figures run, its formulas are set and its fonts are there."""
+    """Go to an address and wait until the page's figures run and its fonts are there."""
     answer = page.goto(address)
     if answer and not answer.ok:
         raise RuntimeError(f"{address} answers {answer.status}; is the book being built at this moment?")
@@ -127,9 +127,9 @@ def visit(page, address):
 
 
 def wait_until_ready(page):
-    """Wait until the page's figures run, its formulas are set and its fonts are there."""
+    """Wait until the page's figures run and its fonts are there."""
     page.wait_for_function("() => !document.querySelector('.posembed-root:not(:has(.pe-figure))')")
-    page.evaluate(SET)
+    page.evaluate(FONTS)
     wait_until_still(page)
 
 
@@ -139,9 +139,9 @@ def wait_until_still(page):
 
 
 # What a page promises it may never keep, and an evaluation has no time limit of its own.
-SET = """() => Promise.race([
-  (async () => { await window.MathJax?.startup?.promise; await document.fonts.ready; })(),
-  new Promise((_, refuse) => setTimeout(() => refuse(new Error("no formulas or fonts after a minute")), 60000)),
+FONTS = """() => Promise.race([
+  document.fonts.ready.then(() => null),
+  new Promise((_, refuse) => setTimeout(() => refuse(new Error("no fonts after a minute")), 60000)),
 ])"""
 # A paused animation never ends, and one of a page that is not drawn may take its time: both are still enough.
 STILL = """() => Promise.race([

@@ -1,0 +1,238 @@
+"""Formulas as MathML, which browsers set by themselves.
+
+A page needs no script for them, and nothing of it moves. Their font holds what
+the book's formulas use and no more.
+"""
+
+import re
+from base64 import b64encode
+from html import unescape
+from importlib.util import find_spec
+from io import BytesIO
+from pathlib import Path
+from unicodedata import normalize
+from xml.etree import ElementTree
+
+from docutils import nodes
+from fontTools.subset import Options, Subsetter
+from fontTools.ttLib import TTFont
+from math_core import LatexError, LatexToMathML
+from sphinx.util import logging
+from sphinx.util.math import get_node_equation_number
+
+CONVERTER = LatexToMathML(fancy_error=False)
+STYLES = "formulas.css"
+FONT_FACE = (
+    '@font-face {{ font-family: "Formulas"; '
+    'src: url("data:font/woff2;base64,{}") format("woff2"); }}\n'
+)
+MATH = re.compile(r"<math.*?</math>", re.DOTALL)
+# A browser would break a line between a formula and the full stop after it.
+GLUED = re.compile(rf"([^\s<>]*)({MATH.pattern})([^\s<>]*)", re.DOTALL)
+TAG = re.compile(r"<[^>]*>")
+# A letter alone is set in italics, which are characters of their own.
+LETTER = re.compile(r"<mi>(.)</mi>")
+ITALICS = {0x210E, *range(0x1D434, 0x1D468), *range(0x1D6E2, 0x1D71C)}
+# No formula names it: it is drawn for <msqrt>.
+ROOT = "√"
+# A formula of so many characters fits a line of a phone, and stays whole.
+SHORT = 16
+RELATIONS_AND_SUMS = {*"=≈≠<>≤≥∈→+−±"}
+OPENING, CLOSING, BARS = {*"([{⌊⌈⟨"}, {*")]}⌋⌉⟩"}, {*"|‖"}
+QUADS = ("1em", "2em")
+
+
+def mathml(tex, display):
+    """A formula as MathML, in pieces between which a line may break.
+
+    It breaks between clauses, which a wide space parts, before it breaks inside
+    of one.
+    """
+    text = CONVERTER.convert_with_local_state(tex, displaystyle=display)
+    formula = ElementTree.fromstring(
+        text.replace("&ApplyFunction;", "\N{FUNCTION APPLICATION}")
+    )
+    formula.attrib = {"displaystyle": "true"} if display else {}
+    if len("".join(formula.itertext())) <= SHORT:
+        return html(formula)
+    parts = ["".join(map(html, pieces(each))) for each in clauses(formula)]
+    if len(parts) == 1:
+        return parts[0]
+    return '<span class="quad"> </span>'.join(
+        f'<span class="clause">{part}</span>' for part in parts
+    )
+
+
+def html(formula):
+    """A formula as it stands in a page."""
+    return ElementTree.tostring(formula, encoding="unicode")
+
+
+def clauses(formula):
+    """Split it at wide spaces."""
+    parts = [ElementTree.Element("math", formula.attrib)]
+    for child in formula:
+        if child.tag == "mspace" and child.get("width") in QUADS:
+            parts.append(ElementTree.Element("math", formula.attrib))
+        else:
+            parts[-1].append(child)
+    return parts
+
+
+def pieces(formula):
+    """Split it before relations and sums, and after commas.
+
+    What stands in parentheses stays whole.
+    """
+    parts, depth, after_comma = [], 0, True
+    for child in formula:
+        text = "".join(child.itertext())
+        if after_comma or (depth == 0 and may_begin(child, text, parts[-1])):
+            parts.append(ElementTree.Element("math", formula.attrib))
+        parts[-1].append(child)
+        depth += deeper(child)
+        after_comma = depth == 0 and text == ","
+    return parts
+
+
+def may_begin(child, text, piece):
+    """Whether a line may break before this part of a formula."""
+    if child.tag != "mo" or text not in RELATIONS_AND_SUMS:
+        return False
+    # The sign of a number belongs to it.
+    if piece[-1].tag == "mo" and piece[-1].text in RELATIONS_AND_SUMS:
+        return False
+    # As the first of a piece it would else be taken for a sign.
+    child.set("form", "infix")
+    return True
+
+
+def deeper(child):
+    """By how many parentheses what follows stands deeper."""
+    return sum(map(fence, child.iter("mo")))
+
+
+def fence(mo):
+    """1 for what opens, -1 for what closes, and else 0."""
+    if mo.text in BARS:
+        return {"prefix": 1, "postfix": -1}.get(mo.get("form"), 0)
+    return (mo.text in OPENING) - (mo.text in CLOSING)
+
+
+def set_formula(writer, node, display):
+    """Append a formula to the page; one that cannot be set is a warning."""
+    try:
+        writer.body.append(mathml(node.astext(), display))
+    except LatexError as error:
+        message = "a formula cannot be set: %s"
+        logging.getLogger(__name__).warning(message, error, location=node)
+
+
+def visit_inline(writer, node):
+    """A formula in a line of text."""
+    set_formula(writer, node, display=False)
+    raise nodes.SkipNode
+
+
+def visit_display(writer, node):
+    """A formula in lines of its own, with its number if it has one."""
+    writer.body.append(writer.starttag(node, "div", CLASS="math"))
+    if node["number"]:
+        number = get_node_equation_number(writer, node)
+        writer.body.append(f'<span class="eqno">({number})')
+        writer.add_permalink_ref(node, "Link to this equation")
+        writer.body.append("</span>")
+    writer.body.append('<span class="formula">')
+    set_formula(writer, node, display=True)
+    writer.body.append("</span></div>\n")
+    raise nodes.SkipNode
+
+
+def add_styles(app, pagename, templatename, context, doctree):
+    """Load the font where there is a formula."""
+    if doctree is not None and any(doctree.findall(is_formula)):
+        app.add_css_file(STYLES)
+
+
+def is_formula(node):
+    """Tell formulas from other nodes."""
+    return isinstance(node, nodes.math | nodes.math_block)
+
+
+def finish_pages(app, exception):
+    """Keep formulas and what touches them together, and write their font.
+
+    It stands in a style sheet, where it is there at once: a file of its own
+    would come later, and what is then set anew moves the page.
+    """
+    if exception or app.builder.format != "html":
+        return
+    formulas = []
+    for page in Path(app.outdir).rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        formulas += MATH.findall(text)
+        page.write_text(GLUED.sub(keep_together, text), encoding="utf-8")
+    styles = FONT_FACE.format(b64encode(font(used_in(formulas))).decode())
+    Path(app.outdir, "_static", STYLES).write_text(styles, encoding="utf-8")
+
+
+def keep_together(match):
+    """Let no line break between a formula and the text that touches it."""
+    before, formula, after = match.groups()
+    if not before and not after:
+        return formula
+    return f'<span class="text-nowrap">{match.group()}</span>'
+
+
+def used_in(formulas):
+    """The characters that a browser takes from the font, as numbers."""
+    letters, others = set(), {ROOT}
+    for formula in formulas:
+        letters |= {*LETTER.findall(formula)}
+        others |= {*unescape(TAG.sub("", LETTER.sub("", formula)))}
+    italics = {n for n in ITALICS if normalize("NFKC", chr(n)) in letters}
+    upright = letters - {normalize("NFKC", chr(n)) for n in italics}
+    return italics | {ord(each) for each in upright | others}
+
+
+def font(characters):
+    """STIX Two Math with these characters only, as WOFF2."""
+    source = Path(find_spec("ziamath").origin).with_name("fonts")
+    whole = TTFont(source / "STIXTwoMath-Regular.ttf")
+    options = Options(hinting=False, layout_features=["ssty"], name_IDs=["*"])
+    subsetter = Subsetter(options)
+    subsetter.populate(unicodes=characters)
+    subsetter.subset(whole)
+    narrow_roots(whole)
+    whole.flavor = "woff2"
+    file = BytesIO()
+    whole.save(file)
+    return file.getvalue()
+
+
+def narrow_roots(whole):
+    """Make the taller forms of the root sign as wide as the smallest.
+
+    Chromium leaves room for the widest, whichever it draws.
+    """
+    root, widths = whole.getBestCmap()[ord(ROOT)], whole["hmtx"]
+    variants = whole["MATH"].table.MathVariants
+    forms = variants.VertGlyphConstruction[
+        variants.VertGlyphCoverage.glyphs.index(root)
+    ]
+    taller = {each.VariantGlyph for each in forms.MathGlyphVariantRecord}
+    taller |= {part.glyph for part in forms.GlyphAssembly.PartRecords}
+    for name in taller - {root}:
+        scale = widths[root][0] / widths[name][0]
+        whole["glyf"][name].coordinates.scale((scale, 1))
+        widths[name] = (widths[root][0], round(widths[name][1] * scale))
+
+
+def setup(app):
+    """Make it the way formulas are set; Sphinx calls this."""
+    app.add_html_math_renderer(
+        "mathml", (visit_inline, None), (visit_display, None)
+    )
+    app.connect("html-page-context", add_styles)
+    app.connect("build-finished", finish_pages)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
