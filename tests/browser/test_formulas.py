@@ -29,11 +29,11 @@ SECTIONS = [
 # By how many pixels a link may miss its place.
 NEAR = 8
 TEX = re.compile(r"\\[(\[]|\$\$|\\[a-z]{2,}")
-# What stands in a table that scrolls is no wider than the page: the table is scrolled.
+# A wide table is scrolled, with all that stands in it; the list of contents waits beside a phone's page.
 OUT_OF_PLACE = """() => {
   const right = (node) => node.getBoundingClientRect().right;
   const line = (node) => getComputedStyle(node).display.startsWith("inline") ? line(node.parentElement) : node;
-  return [...document.querySelectorAll("main math")]
+  return [...document.querySelectorAll(".bd-article math")]
     .filter((node) => node.checkVisibility() && !node.closest("table"))
     .filter((node) => right(node) > Math.min(right(line(node.parentElement)), innerWidth) + 1)
     .map((node) => node.textContent);
