@@ -28,7 +28,7 @@ OPENING = """\
 Time and memory beside other libraries, measured in one run on {date}: {where}, {versions}.
 Candidates take turns within a round. A ratio is a candidate's time divided by posembed's in the same round, the median
 over all rounds: 2.00 is twice as slow. distilbert's and roformer's tables, filled
-entry by entry, are timed by one first call. Memory is the peak of one call
+entry by entry, are timed by one first call, and their ratio is to posembed's median. Memory is the peak of one call
 beyond its inputs, with what the candidate keeps. The error is the largest difference from the same in float64, divided
 by the largest number there. Times on a shared machine are noisy;
 `make bench` repeats them on yours, and `results/benchmarks.json` has every round.

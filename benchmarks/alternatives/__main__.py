@@ -38,7 +38,7 @@ from . import LIBRARIES, TASKS, page, sources
 PARTS = ROOT / "_build" / "alternatives.json"
 # Seconds that the rounds of one task may take; three rounds are always made.
 SECONDS = 3.0
-# Where a call takes longer than this, one is timed.
+# A call that takes longer than this is timed once.
 LONG = 1.0
 
 
@@ -156,12 +156,10 @@ def measure(name: str, task: ModuleType, *, quick: bool) -> list[Row]:
                 raise
             row.failed = said(error)
     task.agree(answers, inputs)
-    once = quick or max(first.values()) > LONG
-    times = (
-        {each: [first[each]] for each in first}
-        if once
-        else interleaved(calls, first, SECONDS, 51)
-    )
+    times = {each: [first[each]] for each in first}
+    if not quick:
+        short = {each: calls[each] for each in first if first[each] <= LONG}
+        times |= interleaved(short, first, SECONDS, 51)
     for row in rows:
         if row.failed is None:
             row.seconds = times[row.library]

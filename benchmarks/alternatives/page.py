@@ -44,8 +44,7 @@ word (tasks 7 and 9). To rotate queries and keys, or to add one known bias, take
 
 Below are ten tasks as a user of each library would do them. *Lines* are logical lines of Python, imports included, as
 ruff formats them at 80 columns, counted by a program. *Time* is that of one call after a warm-up, on one thread: the
-median of at least three rounds in which the libraries take turns; in a task where one of them takes more than a second,
-each is timed by one call.
+median of at least three rounds in which the libraries take turns; a call of more than a second is timed once.
 Where several libraries give the same thing, the run compares their answers and stops if they differ. Weights are those
 of all-MiniLM-L6-v2, or random: GPT-2 is a small one that has learned nothing.
 

@@ -133,7 +133,9 @@ def _as_facts(result: RunResult) -> dict[str, str | None]:
 
 
 def grid(
-    study: Annotated[str, typer.Argument(metavar="STUDY", help="nopos, encodings, starts, tasks or trained-tables.")],
+    study: Annotated[
+        str, typer.Argument(metavar="STUDY", help="depth, encodings, nopos, starts, tasks or trained-tables.")
+    ],
     preset: Annotated[str, typer.Option(help="smoke, in minutes; cpu, the plan of the study.")] = "cpu",
     data: Annotated[str | None, typer.Option(help="Another text for all runs.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what there is to do, and stop.")] = False,

@@ -35,13 +35,13 @@ class Ablation(Record):
     """What a model loses where the position in the states of one layer is changed.
 
     Attributes:
-        kind: "project out", "shuffle" or "swap", as `ablate` explains.
+        kind: "project out", "shuffle", "swap" or "exchange", as `ablate` explains.
         cost: the mean rise of the loss, or the mean change of the last states as a part of their size.
         interval: of it, over texts.
         control: the same by a change of the same size that has nothing to do with position, the mean over the draws.
         difference: the cost less that of the control, with its interval over texts.
         difference_interval: of it.
-        n_directions: how many are projected out; None for the others.
+        n_directions: how many are projected out, or exchanged; None for the others.
 
     Example:
         >>> from posembed.depth import Ablation
@@ -60,7 +60,8 @@ class Ablation(Record):
     n_directions: int | None
 
     def __str__(self) -> str:
-        of = "" if self.n_directions is None else f" of {self.n_directions} directions"
+        n = self.n_directions
+        of = "" if n is None else f" of {n} direction{'s' * (n != 1)}"
         return f"{self.kind}{of} costs {self.cost:.4f} ({self.interval}), its control {self.control:.4f}"
 
 
@@ -91,13 +92,18 @@ def ablate(
 
     "swap": the same with positions p and p + length // 2 exchanged: order within a half stays as it was.
 
+    "exchange": between texts. In the directions that "project out" removes, each text gets the coordinates of another
+    one at the same positions: what is position there stays, what these directions have of a text goes. Its control
+    exchanges as many random directions. Where projecting out costs much and this costs little, it was position that
+    was missed.
+
     What is taken out is a mean: position that is there in another form, such as products with a word, stays. Where
     positions are added again at every layer, or attention has them (RoPE), the layers that follow have them still.
 
     Args:
         model: posembed's own or one of transformers, with one stack of layers.
         fit_ids: texts, or images, that the means are taken of.
-        ids: others, on which the model is measured.
+        ids: others, two or more, on which the model is measured.
         layers: which: 0 is what enters the first layer, n what leaves the n-th, before a final norm. All by default.
         loss: what is measured: a function of the model that gives a number for each of ``ids``. By default the mean
             loss of the next token for a causal `LanguageModel`; for all others the mean distance of the last states
@@ -107,11 +113,11 @@ def ablate(
         seed: of permutations, directions, rotations and intervals.
 
     Returns:
-        For each layer the three ablations.
+        For each layer the four ablations.
 
     Raises:
         ProbeInputError: a model whose layers cannot be found, a layer that it does not have, or options that cannot be
-            meant.
+            meant, such as fewer than two texts.
 
     Example:
         >>> import torch
@@ -131,6 +137,8 @@ def ablate(
     chosen = list(range(len(stack) + 1)) if layers is None else sorted({*layers})
     if not chosen or not {*chosen} <= {*range(len(stack) + 1)}:
         raise ProbeInputError(f"layers={layers!r}, but {type(model).__name__} has 0 (embeddings) to {len(stack)}")
+    if min(len(fit_ids), len(ids)) < 2:
+        raise ProbeInputError("one text is not enough; give two or more to take means of, and two or more to measure")
     with evaluating(model):
         means = {layer: _Means(skip) for layer in chosen}
         with ExitStack() as hooks:
@@ -252,22 +260,16 @@ def _centred(rows: Float[Tensor, "length d_model"]) -> Float[Tensor, "length d_m
 def _ablations(
     run: Callable[[Change], Float[Tensor, " texts"]], means: _Means, n_draws: int, random: torch.Generator, seed: int
 ) -> tuple[Ablation, ...]:
-    """The three changes at one layer, each with its control."""
+    """The four changes at one layer, each with its control."""
     part, skip, basis = means.part, means.skip, means.directions()
     width = part.shape[1]
     turned = [
         torch.linalg.qr(torch.randn(width, width, dtype=torch.float64, generator=random))[0] for _ in range(n_draws)
     ]
     # Any so many columns of a random rotation are random directions.
-    found = [
-        _ablation(
-            "project out",
-            run(_without(basis, means.middle, skip)),
-            [run(_without(turn[:, : len(basis)].mT, means.middle, skip)) for turn in turned],
-            seed,
-            len(basis),
-        )
-    ]
+    others = [turn[:, : len(basis)].mT for turn in turned]
+    removed, *controls = (run(_without(some, means.middle, skip)) for some in (basis, *others))
+    found = [_ablation("project out", removed, controls, seed, len(basis))]
     order = int(torch.randint(2**31, (), generator=random))
     makes: dict[str, Callable[[Tensor], Change]] = {
         "shuffle": lambda rows: _shuffled(rows, skip, order),
@@ -275,7 +277,8 @@ def _ablations(
     }
     for kind, make in makes.items():
         found.append(_ablation(kind, run(make(part)), [run(make(part @ turn)) for turn in turned], seed))
-    return tuple(found)
+    exchanged, *controls = (run(_exchanged(some, skip)) for some in (basis, *others))
+    return (*found, _ablation("exchange", exchanged, controls, seed, len(basis)))
 
 
 def _without(basis: Float[Tensor, "n d_model"], middle: Float[Tensor, " d_model"], skip: int) -> Change:
@@ -284,6 +287,16 @@ def _without(basis: Float[Tensor, "n d_model"], middle: Float[Tensor, " d_model"
     def change(states: Tensor) -> Tensor:
         at, to = basis.to(states), middle.to(states)
         return _after(states, skip, lambda own: own - (own - to) @ at.mT @ at)
+
+    return change
+
+
+def _exchanged(basis: Float[Tensor, "n d_model"], skip: int) -> Change:
+    """Give each text of a batch the coordinates that the one before it has in the directions of a basis."""
+
+    def change(states: Tensor) -> Tensor:
+        at = basis.to(states)
+        return _after(states, skip, lambda own: own + (own.roll(1, 0) - own) @ at.mT @ at)
 
     return change
 
@@ -336,7 +349,8 @@ def _cost_of(
     model: nn.Module, ids: Tensor, loss: Callable[[Any], Float[Tensor, " texts"]] | None
 ) -> Callable[[], Float[Tensor, " texts"]]:
     """A function that says by how much the model does worse than now, or otherwise, for each text."""
-    batches = ids.split(BATCH_SIZE)
+    # Of one size, so that no text is alone in the last one.
+    batches = ids.tensor_split(-(-len(ids) // BATCH_SIZE))
     if loss is None and isinstance(model, LanguageModel) and model.transformer.config.causal:
         loss = partial(_next_token_losses, batches=batches)
     if loss is not None:

@@ -40,7 +40,7 @@ FAULTS_OPENING = """\
 ## Where the peers go wrong
 
 Each row asks both sides the same, of parts or of whole layers as each has them. The versions are those above; later
-ones may be mended, and then the tests ask for this page to be made anew.
+ones may be mended. Whoever has others installed makes this page anew with `make conformance`.
 
 :::{table}
 :class: wide

@@ -34,6 +34,13 @@ def one_direction(size=3.0):
     return model
 
 
+def add_nothing(model):
+    """Layers that leave their states as they are."""
+    for layer in model.transformer.layers:
+        for last in (layer.attention.output, layer.feed_forward[2]):
+            torch.nn.init.zeros_(last.weight)
+
+
 def loss_with(model, rows, ids):
     model.transformer.position_scheme.weight.data = rows
     return next_token_loss(model, ids).mean().item()
@@ -66,23 +73,49 @@ def test_a_swap_is_as_if_the_rows_had_been_exchanged():
     assert swap.cost == pytest.approx(loss_with(model, rows.roll(-LENGTH // 2, 0), ids) - before, abs=0.02)
 
 
+@torch.inference_mode()
+def test_exchanged_between_texts_position_stays_and_words_go():
+    """Words that have nothing in the direction of position lose nothing; those that have, have it from another text."""
+    model, ids = one_direction(), texts(33, seed=1)
+    rows, words = model.transformer.position_scheme.weight.data, model.transformer.words.weight
+    along = rows[-1] / rows[-1].norm()
+    words.data -= (words @ along)[:, None] * along
+    project_out, _, _, exchange = ablate(model, texts(400), ids, layers=[0])[0]
+    assert (exchange.kind, exchange.n_directions) == ("exchange", 1)
+    assert abs(exchange.cost) < 1e-5 < 1e-3 < abs(project_out.cost)
+    # The same words at each place, and two of them that differ in that direction: texts change places there.
+    words.data[2:4] += torch.tensor([[2.0], [5.0]]) * along
+    one, other = torch.full((2, LENGTH), 2), torch.full((1, LENGTH), 3)
+    seen = []
+
+    def loss(its_model):
+        seen.append(states_of(its_model, torch.cat([one, other]))[1] @ along)
+        return seen[-1].mean(dim=1)
+
+    add_nothing(model)
+    with_both = torch.randint(2, 4, (400, LENGTH), generator=torch.Generator().manual_seed(2))
+    ablate(model, with_both, torch.cat([one, other]), layers=[0], loss=loss)
+    before, exchanged = seen[0], seen[-3]
+    torch.testing.assert_close(exchanged, before.roll(1, 0), atol=0.05, rtol=0)
+
+
 def test_a_model_whose_loss_is_of_position_loses_what_a_change_of_other_directions_does_not_cost():
     """At each position another word comes next, and the model knows it by the row alone."""
     model = language_model(d_model=32, n_heads=2)
     rows, words = model.transformer.position_scheme.weight, model.transformer.words.weight
     torch.nn.init.orthogonal_(rows)
     rows.data *= 3
-    for layer in model.transformer.layers:
-        for last in (layer.attention.output, layer.feed_forward[2]):
-            torch.nn.init.zeros_(last.weight)
+    add_nothing(model)
     words.data *= 0.1
     ids = (torch.arange(LENGTH) + 3).repeat(60, 1)
     words.data[ids[0, 1:]] += rows.data[: LENGTH - 1]
     found = ablate(model, ids + 1, ids[:16], seed=3)
     assert [*found] == [0, 1, 2]
     for layer in found.values():
-        for each in layer:
+        for each in layer[:3]:
             assert each.difference_interval.low > 0
+        # All texts are the same one.
+        assert layer[3].cost == 0
     assert ablate(model, ids + 1, ids[:16], seed=3) == found
 
 
@@ -146,7 +179,7 @@ def test_a_profile_of_models_of_transformers(name):
     found = depth_profile(model, inputs, skip=1 if name != "gpt2" else 0)
     assert len(found.layers) == 3
     assert (found.layers[0].token is None) == (name == "vit")
-    assert all(len(layer.ablations) == 3 for layer in found.layers)
+    assert all(len(layer.ablations) == 4 for layer in found.layers)
     assert found.layers[0].left is not None or name == "vit"
 
 
@@ -163,6 +196,8 @@ def test_what_is_refused():
         ("the layers of Linear are not found", lambda: ablate(torch.nn.Linear(3, 3), texts(), texts())),
         ("has 0 (embeddings) to 2", lambda: ablate(model, texts(), texts(), layers=[3])),
         ("has 0 (embeddings) to 2", lambda: ablate(model, texts(), texts(), layers=[])),
+        ("one text is not enough", lambda: ablate(model, texts(), texts(1))),
+        ("one text is not enough", lambda: ablate(model, texts(1), texts())),
         ("n_draws", lambda: ablate(model, texts(), texts(), n_draws=0)),
         ("cut them to one", lambda: depth_profile(model, texts(), test_ids=texts(length=5))),
         ("are too few", lambda: depth_profile(model, texts(2))),

@@ -111,10 +111,11 @@ def test_a_worker_that_is_killed_ends_the_grid_in_one_line(tmp_path, fresh_envir
     workers = [line.split()[1] for line in told if line.split()[0] == str(grid.pid) and "LokyProcess" in line]
     os.kill(int(workers[0]), signal.SIGKILL)
     assert grid.wait(timeout=900) == 1
-    assert (tmp_path / "said").read_text().splitlines()[-1] == (
+    # What joblib's tracker of resources warns of as the interpreter ends may stand below.
+    assert (tmp_path / "said").read_text().splitlines().count(
         "posembed.errors.RunError: a worker process was killed, for too much memory perhaps; what is done is stored, "
         "run the grid again"
-    )
+    ) == 1
     assert len(read_results(folder)) < len(configs())
 
 

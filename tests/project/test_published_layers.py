@@ -52,7 +52,7 @@ def test_both_models_are_measured_and_stored(tool, hub):
         assert len(each["layers"]) == 2 and (each["n_train"], each["n_test"]) == (24, 8)
         # What enters the first layer has a row added for each position, and nothing else that tells it.
         assert each["layers"][0]["left"]["coefficient"] == pytest.approx(1, abs=0.1)
-        assert all(len(layer["ablations"]) == 3 for layer in each["layers"])
+        assert all(len(layer["ablations"]) == 4 for layer in each["layers"])
     assert text["layers"][0]["before"] is not None and image["layers"][0]["before"] is None
 
 
