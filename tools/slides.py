@@ -6,17 +6,25 @@ Usage: python tools/slides.py CHAPTER        for instance why/permutation-equiva
 import argparse
 import re
 import sys
+from pathlib import Path
 
 import nbformat
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "book" / "_ext"))
+
 from chapters import BOOK, BUILD, ROOT, chapters
 from claims import NAMED
 from nbconvert import SlidesExporter
+from traitlets.config import Config
+from without_solutions import without_solutions
 
 OUT = BUILD / "slides"
 ANSWER = re.compile(r"^answer = None", re.MULTILINE)
 BOX = re.compile(r"(?s)^:::+\{(?P<kind>[\w:-]+)\} *(?P<title>[^\n]*)\n(?P<body>.*?)^:::+$", re.MULTILINE)
 SHOWN = ("prf:definition", "prf:theorem", "prf:proposition", "prf:corollary")
 MARK = "\0"
+# Of what pages fold, what it shows.
+FOLDED = Config(TagRemovePreprocessor={"enabled": True, "remove_input_tags": ["hide-input"]})
 END = re.compile(r"^## (?:Exercises|Sources)", re.MULTILINE)
 ROLES = (
     (re.compile(r"\{term\}`([^`<]*)(?: <[^`]*>)?`"), r"\1"),
@@ -31,17 +39,12 @@ ROLES = (
 
 def slides(notebook):
     """A chapter as a notebook of slides."""
-    cells, in_solution = [], False
-    for cell in notebook.cells:
+    cells = []
+    for cell in map(nbformat.from_dict, without_solutions(notebook.cells)):
         text = cell.source
         if cell.cell_type == "markdown":
-            if "{solution-end}" in text:
-                in_solution = False
-            elif "{solution-start}" in text:
-                in_solution = True
-            elif not in_solution:
-                cells += _of_text(text)
-        elif not (in_solution or "hide-cell" in cell.metadata.get("tags", []) or ANSWER.search(text)):
+            cells += _of_text(text)
+        elif not ("hide-cell" in cell.metadata.get("tags", []) or ANSWER.search(text)):
             cell.source = NAMED.sub("", text)
             cells.append(_slide(cell, "-" if cells and cells[-1].cell_type == "markdown" else "subslide"))
     return nbformat.v4.new_notebook(cells=cells, metadata=notebook.metadata)
@@ -60,8 +63,8 @@ def _of_text(text):
             parts = [part for part in section.split("\n\n") if part.strip()]
             shown = section.partition("\n**Next")[0] if whole else "\n\n".join(parts[:3])
             yield _slide(nbformat.v4.new_markdown_cell(shown), "slide")
-        else:
-            yield from (_slide(nbformat.v4.new_markdown_cell(part), "subslide") for part in _stated(section))
+            section = "" if whole else "\n\n".join(parts[3:])
+        yield from (_slide(nbformat.v4.new_markdown_cell(part), "subslide") for part in _stated(section))
 
 
 def _body(box):
@@ -89,7 +92,7 @@ def main():
     if path not in chapters():
         known = ", ".join(each.relative_to(BOOK).with_suffix("").as_posix() for each in chapters())
         sys.exit(f"slides: there is no chapter {chapter!r}; there are {known}")
-    page, _ = SlidesExporter().from_notebook_node(slides(nbformat.read(path, as_version=4)))
+    page, _ = SlidesExporter(config=FOLDED).from_notebook_node(slides(nbformat.read(path, as_version=4)))
     OUT.mkdir(parents=True, exist_ok=True)
     target = OUT / f"{path.stem}.html"
     target.write_text(page, encoding="utf-8")

@@ -99,7 +99,7 @@ def verdict(tasks: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
         "In this run a library, or code without one, took fewer lines than posembed "
         f"in {listed(fewer)} of the ten, and less than half the time in "
         f"{listed(faster)}; most of all in task {worst[1]}, where posembed took "
-        f"{worst[0]:.1f} times as long."
+        f"about {worst[0]:.0f} times as long."
     )
 
 

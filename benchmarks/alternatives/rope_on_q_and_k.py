@@ -1,9 +1,10 @@
 """RoPE on queries and keys.
 
-All five have it in three or four lines, and in a model that you train it makes no difference which: take the one of the
-library that the model is built with. rotary-embedding-torch has variants for pictures, lengths and learned frequencies.
-posembed computes the angles in float64, which matters at positions far out, and has both layouts, which matters for
-weights of another model.
+All five have it in three or four lines, and in a model that you train in float32, at the usual lengths, we know of no
+difference that matters: take the one of the library that the model is built with. In bfloat16 some of them round
+positions, as {doc}`conformance` shows. rotary-embedding-torch has variants for pictures, lengths and learned
+frequencies. posembed computes the angles in float64, which matters at positions far out, and has both layouts, which
+matters for weights of another model.
 """
 
 import torch

@@ -33,25 +33,44 @@ OUTPUT = re.compile(
 )
 COLUMNS = re.compile(r"\S {2,}\S")
 MARKUP = re.compile(r"<[^>]*>")
+# Code, and the marks on what has the colour of plain text in it: two in three.
+CODE = re.compile(r"<pre>.*?</pre>", re.DOTALL)
+PLAIN_TOKEN = re.compile(r'<span class="(?:n|nn|nx|p|pm|w)">([^<]*)</span>')
 # A size in a style would be lost with the height, which follows the width.
 SIZE = re.compile(r' style="width: (\d+)px; height: (\d+)px;"')
 SIZED = r' width="\1" height="\2" loading="lazy"'
+# Pages that run their own code by a server are not offered.
+THEBE = re.compile(
+    r'<script type="text/x-thebe-config">.*?</script>|'
+    r"<script>kernelName = .*?</script>",
+    re.DOTALL,
+)
+# Scripts run in their order once the page is there, the theme's too.
+THEME_SCRIPT = re.compile(r"<script (src=[^>]*_static/scripts/)")
 # What the search quotes of a page: its text, without the bars around it.
 BARS_AND_TEXT, TEXT = '[role="main"]', "article.bd-article"
 
 
-def drop_repeated_scripts(app, pagename, templatename, context, doctree):
-    """Print each inline script once.
+def order_scripts(app, pagename, templatename, context, doctree):
+    """Run scripts once the page is there, each once, and only those it needs.
 
     Two extensions register theirs twice, and a second `const` of one name is an
     error in the page.
     """
     seen, kept = set(), []
     for script in context.get("script_files", []):
-        body = (getattr(script, "attributes", None) or {}).get("body")
-        if body is None or body not in seen:
-            kept.append(script)
+        attributes = getattr(script, "attributes", None) or {}
+        body = attributes.get("body", "")
+        name = str(getattr(script, "filename", None) or "")
+        if body in seen - {""} or "thebe" in name + body:
+            continue
         seen.add(body)
+        if name:
+            attributes["defer"] = "defer"
+        elif body.startswith("DOCUMENTATION_OPTIONS"):
+            # It waits for the script before it.
+            attributes["type"] = "module"
+        kept.append(script)
     context["script_files"][:] = kept
 
 
@@ -72,6 +91,11 @@ def breakable(table):
 def break_between_parts(name):
     """Allow a line break between the parts of one name."""
     return PARTS.sub("<wbr>", name.group())
+
+
+def few_marks(code):
+    """Take away the marks that show nothing; a browser is slowed by each."""
+    return PLAIN_TOKEN.sub(r"\1", code.group())
 
 
 def wrapping(output):
@@ -102,10 +126,13 @@ def repair_pages(app, exception):
     for page in Path(app.outdir).rglob("*.html"):
         text = ICON_SCRIPT.sub("", page.read_text(encoding="utf-8"))
         text = FONT_PRELOAD.sub("", text)
+        text = THEBE.sub("", text)
+        text = THEME_SCRIPT.sub(r"<script defer \1", text)
         text = UNKNOWN_COLOURS.sub(r'\1data-theme="light"', text)
         text = SIGNATURE.sub(plain_lines, text)
         text = TABLE.sub(breakable, text)
         text = OUTPUT.sub(wrapping, text)
+        text = CODE.sub(few_marks, text)
         text = SIZE.sub(SIZED, text)
         text = WIDE_TABLE.sub(r'<table tabindex="0" \1', text)
         text = text.replace(UNNAMED_FOLD, NAMED_FOLD)
@@ -121,5 +148,5 @@ def setup(app):
     """Connect the repairs; Sphinx calls this."""
     app.connect("autodoc-process-signature", show_made_defaults)
     app.connect("build-finished", repair_pages)
-    app.connect("html-page-context", drop_repeated_scripts, priority=900)
+    app.connect("html-page-context", order_scripts, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

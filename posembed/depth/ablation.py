@@ -95,7 +95,7 @@ def ablate(
     "exchange": between texts. In the directions that "project out" removes, each text gets the coordinates of another
     one at the same positions: what is position there stays, what these directions have of a text goes. Its control
     exchanges as many random directions. Where projecting out costs much and this costs little, it was position that
-    was missed.
+    was missed; where this costs as much, it was what else these directions hold.
 
     What is taken out is a mean: position that is there in another form, such as products with a word, stays. Where
     positions are added again at every layer, or attention has them (RoPE), the layers that follow have them still.
@@ -105,9 +105,10 @@ def ablate(
         fit_ids: texts, or images, that the means are taken of.
         ids: others, two or more, on which the model is measured.
         layers: which: 0 is what enters the first layer, n what leaves the n-th, before a final norm. All by default.
-        loss: what is measured: a function of the model that gives a number for each of ``ids``. By default the mean
-            loss of the next token for a causal `LanguageModel`; for all others the mean distance of the last states
-            from those without the change, as a part of their size.
+        loss: what is measured: a function of the model that gives a number for each of ``ids``, and hands the model two
+            or more of them at a time, which can then be exchanged. By default the mean loss of the next token for a
+            causal `LanguageModel`; for all others the mean distance of the last states from those without the change,
+            as a part of their size.
         skip: so many tokens at the beginning stay as they are, such as [CLS].
         n_draws: of each control.
         seed: of permutations, directions, rotations and intervals.
@@ -295,6 +296,10 @@ def _exchanged(basis: Float[Tensor, "n d_model"], skip: int) -> Change:
     """Give each text of a batch the coordinates that the one before it has in the directions of a basis."""
 
     def change(states: Tensor) -> Tensor:
+        if len(states) < 2:
+            raise ProbeInputError(
+                "loss gives the model one text alone, so none can be exchanged; give it two at a time"
+            )
         at = basis.to(states)
         return _after(states, skip, lambda own: own + (own.roll(1, 0) - own) @ at.mT @ at)
 

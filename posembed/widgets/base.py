@@ -20,9 +20,11 @@ STATIC = Path(__file__).parent / "static"
 # In characters: a page of the book has to carry it.
 MOST_OF_A_STATE = 300_000
 
-# A model with the part of anywidget's interface that the figures use. `started` marks the element, because JupyterLab
-# may show one output twice.
-_PAGE = """<div class="posembed-root" data-posembed="{uid}">{fallback}</div>
+# A model with the part of anywidget's interface that the figures use, started when its place comes near or the page is
+# printed; until then the place is as high as it will be. `started` marks the element, because JupyterLab may show one
+# output twice.
+_PAGE = """<div class="posembed-root" data-posembed="{uid}" style="--pe-phone: {phone}px; --pe-wide: {wide}px">
+{fallback}</div>
 <script type="module">
 const state = {state};
 const source = {module};
@@ -38,10 +40,19 @@ const model = {{
   save_changes() {{}},
   on: (event, listener) => (listeners[event] ||= []).push(listener),
 }};
-const url = URL.createObjectURL(new Blob([source], {{ type: "text/javascript" }}));
-const figure = await import(url);
-URL.revokeObjectURL(url);
-figure.default.render({{ model, el }});
+const start = async () => {{
+  near.disconnect();
+  removeEventListener("beforeprint", start);
+  const url = URL.createObjectURL(new Blob([source], {{ type: "text/javascript" }}));
+  const figure = await import(url);
+  URL.revokeObjectURL(url);
+  figure.default.render({{ model, el }});
+  el.dataset.drawn = "yes";
+}};
+const look = (seen) => seen.some((each) => each.isIntersecting) && start();
+const near = new IntersectionObserver(look, {{ rootMargin: "600px" }});
+near.observe(el);
+addEventListener("beforeprint", start);
 </script>
 <style>{style}</style>"""
 
@@ -63,6 +74,8 @@ class InteractiveFigure(anywidget.AnyWidget):
     """
 
     module: ClassVar[str]
+    # How many pixels high it is on a phone of 390 and on a wide page, about.
+    height: ClassVar[tuple[int, int]]
     # What to do where its numbers are too many for a page.
     remedy: ClassVar[str] = "show less"
     # ipywidgets 7, which Colab has, would display a widget by itself, without the page form.
@@ -115,6 +128,8 @@ class InteractiveFigure(anywidget.AnyWidget):
         uid = hashlib.sha256(f"{type(self).__name__}{number}{state}".encode()).hexdigest()[:8]
         return _PAGE.format(
             uid=f"pe-{uid}",
+            phone=self.height[0],
+            wide=self.height[1],
             fallback=self.fallback_html(),
             state=state,
             module=_script_safe(self.source()),

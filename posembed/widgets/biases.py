@@ -42,6 +42,7 @@ class BiasFigure(InteractiveFigure):
     """
 
     module = "biases.js"
+    height = (1190, 754)
 
     def __init__(self) -> None:
         panels = [

@@ -31,6 +31,7 @@ class CountingFigure(InteractiveFigure):
     """
 
     module = "counting.js"
+    height = (977, 868)
 
     def __init__(self) -> None:
         # What each word carries of the mark, which no length changes.

@@ -36,15 +36,16 @@ class DepthFigure(InteractiveFigure):
         >>> from posembed.experiments import load_runs
         >>> from posembed.widgets import DepthFigure
         >>> [model["name"] for model in DepthFigure(load_runs("depth")).models]
-        ['texts, 4 layers', 'texts, 12 layers', 'hidden words, 4 layers', 'images, 6 layers']
+        ['texts, 4 layers', 'texts, 12 layers', 'hidden characters, 4 layers', 'images, 6 layers']
     """
 
     module = "depth.js"
+    height = (662, 566)
 
     def __init__(self, runs: Sequence[RunResult]) -> None:
         try:
             models = [_text(f"texts, {n} layers", _arms(n, runs)) for n in depth.WIDTHS]
-            models.append(_text("hidden words, 4 layers", {"input": depth.masked_part().reported(runs)}))
+            models.append(_text("hidden characters, 4 layers", {"input": depth.masked_part().reported(runs)}))
             models.append(_images({arm: images.part(arm).reported(runs) for arm in images.ARMS}))
         except RunError as error:
             raise FigureInputError(f"the runs by depth are not all there ({error}); give load_runs('depth')") from None

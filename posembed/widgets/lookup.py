@@ -25,6 +25,7 @@ class LookupFigure(InteractiveFigure):
     """
 
     module = "lookup.js"
+    height = (555, 504)
 
     def __init__(self) -> None:
         generator = torch.Generator().manual_seed(SEED)

@@ -72,6 +72,7 @@ class ProbeFigure(InteractiveFigure):
     """
 
     module = "probe.js"
+    height = (1069, 596)
     remedy = "show fewer tables"
 
     def __init__(self, studies: Mapping[str, TableStudy]) -> None:

@@ -38,6 +38,7 @@ class RotationFigure(InteractiveFigure):
     """
 
     module = "rotation.js"
+    height = (1081, 699)
 
     def __init__(self, *, view: str = "offset") -> None:
         check_choice("view", view, list(VIEWS), FigureInputError)

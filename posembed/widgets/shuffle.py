@@ -38,6 +38,7 @@ class ShuffleFigure(InteractiveFigure):
     """
 
     module = "shuffle.js"
+    height = (461, 354)
 
     def __init__(self, encoder: Encoder, sentence: str) -> None:
         words = sentence.split()

@@ -127,8 +127,11 @@ def visit(page, address):
 
 
 def wait_until_ready(page):
-    """Wait until the page's figures run and its fonts are there."""
-    page.wait_for_function("() => !document.querySelector('.posembed-root:not(:has(.pe-figure))')")
+    """Look at each of the page's figures until it runs, which it does when it comes near, and wait for the fonts."""
+    for figure in page.locator(".posembed-root").all():
+        into_view(figure)
+        figure.locator(".pe-figure").wait_for(state="attached")
+    page.evaluate("() => scrollTo(0, 0)")
     page.evaluate(FONTS)
     wait_until_still(page)
 

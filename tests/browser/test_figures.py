@@ -355,5 +355,5 @@ def test_depth(opened, width):
     # What another model has not is one of its own.
     figure.slide(state=6)
     figure.choice("model").select_option(index=2)
-    expect(figure.status).to_contain_text("hidden words, 4 layers, input, after the last layer: position ")
+    expect(figure.status).to_contain_text("hidden characters, 4 layers, input, after the last layer: position ")
     assert figure.slider("state").get_attribute("aria-valuetext") == "4"

@@ -143,6 +143,10 @@ def test_a_loss_of_ones_own_and_tokens_that_stay():
     assert any(not torch.equal(each, seen[0]) for each in seen[1:])
 
 
+def one_at_a_time(model):
+    return torch.cat([next_token_loss(model, each[None]) for each in texts()])
+
+
 MODELS = ("bert", "gpt2", "vit")
 
 
@@ -198,6 +202,7 @@ def test_what_is_refused():
         ("has 0 (embeddings) to 2", lambda: ablate(model, texts(), texts(), layers=[])),
         ("one text is not enough", lambda: ablate(model, texts(), texts(1))),
         ("one text is not enough", lambda: ablate(model, texts(1), texts())),
+        ("give it two at a time", lambda: ablate(model, texts(), texts(), layers=[0], loss=one_at_a_time)),
         ("n_draws", lambda: ablate(model, texts(), texts(), n_draws=0)),
         ("cut them to one", lambda: depth_profile(model, texts(), test_ids=texts(length=5))),
         ("are too few", lambda: depth_profile(model, texts(2))),

@@ -233,7 +233,7 @@ def test_its_own_rules_stand_behind_those_of_all_figures(kind, prefix):
 
 def test_a_figure_without_a_fallback_says_so():
     class Bare(InteractiveFigure):
-        module = "lookup.js"
+        module, height = "lookup.js", (1, 1)
 
     assert "Bare must draw a form of itself" in refused(NotImplementedError, Bare().page_html)
 
