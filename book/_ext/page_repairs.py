@@ -59,7 +59,7 @@ def order_scripts(app, pagename, templatename, context, doctree):
     """
     seen, kept = set(), []
     for script in context.get("script_files", []):
-        attributes = getattr(script, "attributes", None) or {}
+        attributes = getattr(script, "attributes", {})
         body = attributes.get("body", "")
         name = str(getattr(script, "filename", None) or "")
         if body in seen - {""} or "thebe" in name + body:

@@ -77,3 +77,35 @@ def test_defaults_that_are_made_anew_can_be_read(repairs, kind, made):
 def test_signatures_of_all_else_stay(repairs):
     assert repairs.show_made_defaults(None, "function", "f", len, None, "(obj, /)", "int") is None
     assert repairs.show_made_defaults(None, "class", "RunConfig", RunConfig, None, None, None) is None
+
+
+def test_code_has_marks_only_where_they_show_something(repairs):
+    html = (
+        '<pre><span class="n">x</span> <span class="o">=</span> <span class="mi">1</span></pre><span class="n">y</span>'
+    )
+    assert repairs.CODE.sub(repairs.few_marks, html) == (
+        '<pre>x <span class="o">=</span> <span class="mi">1</span></pre><span class="n">y</span>'
+    )
+
+
+class Script:
+    def __init__(self, filename, **attributes):
+        self.filename, self.attributes = filename, attributes
+
+
+def test_scripts_wait_for_the_page_and_come_once(repairs):
+    scripts = [
+        Script("a.js"),
+        Script(None, body="const a = 1"),
+        Script(None, body="const a = 1"),
+        Script("_static/sphinx-thebe.js"),
+        Script(None, body="DOCUMENTATION_OPTIONS.pagename = 'x'"),
+    ]
+    context = {"script_files": [*scripts]}
+    repairs.order_scripts(None, "x", "page.html", context, None)
+    assert [each.filename or each.attributes["body"] for each in context["script_files"]] == [
+        "a.js",
+        "const a = 1",
+        "DOCUMENTATION_OPTIONS.pagename = 'x'",
+    ]
+    assert scripts[0].attributes == {"defer": "defer"} and scripts[4].attributes["type"] == "module"
