@@ -1,0 +1,147 @@
+"""The first page: a figure of a chapter, and a card for each chapter.
+
+Titles, questions and reading times are those of the chapters themselves; the
+picture is the first, or the named one, that a chapter draws.
+"""
+
+import html
+import json
+import re
+from base64 import b64decode
+from io import BytesIO
+from pathlib import Path
+
+import yaml
+from docutils import nodes
+from docutils.parsers.rst import Directive
+from PIL import Image
+
+PICTURES = "_static/cards"
+SIZE = (480, 270)
+DIFFICULTY = {"1": "easy", "2": "medium", "3": "hard"}
+QUESTION = re.compile(r"\*\*The question:\*\* (.+)")
+MINUTES = re.compile(r"about (\d+) minutes to read|(\d+) minutes to read")
+FIGURE = re.compile(
+    r'<div class="posembed-root" data-posembed="([^"]+)".*?</script>\s*'
+    r"<style>.*?</style>",
+    re.DOTALL,
+)
+
+
+class Cards(Directive):
+    """A card for each chapter: `path difficulty [number of the picture]`."""
+
+    has_content = True
+
+    def run(self):
+        """Make one list for each part of the book."""
+        source = Path(self.state.document.settings.env.srcdir)
+        toc = yaml.safe_load((source / "_toc.yml").read_text(encoding="utf-8"))
+        wanted = dict(line.split(maxsplit=1) for line in self.content if line)
+        found, number = [], 0
+        for part in toc["parts"]:
+            cards = ""
+            for chapter in part["chapters"]:
+                if part.get("numbered"):
+                    number += 1
+                if chapter["file"] in wanted:
+                    words = wanted[chapter["file"]].split()
+                    cards += card(source, chapter["file"], number, *words)
+            if cards:
+                found.append(
+                    nodes.raw(
+                        "",
+                        f'<h3 class="cards-part">{part["caption"]}</h3>\n'
+                        f'<ol class="cards">{cards}</ol>\n',
+                        format="html",
+                    )
+                )
+        return found
+
+
+def card(source, name, number, difficulty, picture="1"):
+    """One chapter."""
+    notebook = json.loads(
+        (source / f"{name}.ipynb").read_text(encoding="utf-8")
+    )
+    first = "".join(notebook["cells"][0]["source"])
+    title = re.search(r"^# (.+)$", first, re.MULTILINE)[1]
+    question = QUESTION.search(first)[1]
+    minutes = next(filter(None, MINUTES.search(first).groups()))
+    level = DIFFICULTY[difficulty]
+    return (
+        f'<li class="card-of" data-page="{name}">'
+        f'<a href="{name}.html">'
+        f"{image(source, notebook, name, int(picture))}"
+        f'<span class="card-title">{number}. {plain(title)}</span></a>'
+        f"<p>{plain(question[0].upper() + question[1:])}</p>"
+        f'<p class="card-facts">{minutes} min · {level}</p></li>\n'
+    )
+
+
+def plain(text):
+    """Markdown's code marks as HTML."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
+
+
+def image(source, notebook, name, number):
+    """The picture of a chapter, small, its own description left to the page."""
+    pictures = [
+        output["data"]["image/png"]
+        for cell in notebook["cells"]
+        for output in cell.get("outputs", [])
+        if "image/png" in output.get("data", {})
+    ]
+    if number == 0 or not pictures:
+        return '<span class="card-picture"></span>'
+    whole = Image.open(BytesIO(b64decode("".join(pictures[number - 1]))))
+    small = whole.convert("RGB")
+    small.thumbnail((SIZE[0], SIZE[1] * 4))
+    target = f"{name.replace('/', '-')}.webp"
+    folder = source.parent / "_build" / "cards"
+    folder.mkdir(parents=True, exist_ok=True)
+    small.save(folder / target, "webp", quality=82)
+    width, height = small.size
+    return (
+        f'<img class="card-picture" src="{PICTURES}/{target}" alt="" '
+        f'width="{width}" height="{height}" loading="lazy" />'
+    )
+
+
+class FigureOf(Directive):
+    """The place of the first interactive figure of a chapter."""
+
+    required_arguments = 1
+
+    def run(self):
+        """Mark the place; the figure is there once its page is written."""
+        mark = f"<!-- figure of {self.arguments[0]} -->"
+        return [nodes.raw("", mark, format="html")]
+
+
+def place_figures(app, exception):
+    """Copy figures from their chapters, each with a name of its own."""
+    if exception or app.builder.format != "html":
+        return
+    out = Path(app.outdir)
+    index = out / "intro.html"
+    text = index.read_text(encoding="utf-8")
+    for mark, name in re.findall(r"(<!-- figure of (\S+) -->)", text):
+        chapter = (out / f"{name}.html").read_text(encoding="utf-8")
+        figure = FIGURE.search(chapter)
+        copy = figure[0].replace(figure[1], f"{figure[1]}-first")
+        text = text.replace(mark, copy)
+    index.write_text(text, encoding="utf-8")
+    folder = Path(app.srcdir).parent / "_build" / "cards"
+    target = out / PICTURES
+    target.mkdir(parents=True, exist_ok=True)
+    for path in folder.glob("*.webp"):
+        (target / path.name).write_bytes(path.read_bytes())
+
+
+def setup(app):
+    """Add the directives; Sphinx calls this."""
+    app.add_directive("chapter-cards", Cards)
+    app.add_directive("figure-of", FigureOf)
+    app.connect("build-finished", place_figures, priority=400)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
