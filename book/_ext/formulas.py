@@ -9,6 +9,7 @@ from base64 import b64encode
 from html import unescape
 from importlib.util import find_spec
 from io import BytesIO
+from logging import WARNING, getLogger
 from pathlib import Path
 from unicodedata import normalize
 from xml.etree import ElementTree
@@ -20,6 +21,8 @@ from math_core import LatexError, LatexToMathML
 from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 
+# It tells each table of a font that it leaves out.
+getLogger("fontTools").setLevel(WARNING)
 CONVERTER = LatexToMathML(fancy_error=False)
 STYLES = "formulas.css"
 FONT_FACE = (

@@ -65,7 +65,8 @@ def order_scripts(app, pagename, templatename, context, doctree):
         if body in seen - {""} or "thebe" in name + body:
             continue
         seen.add(body)
-        if name:
+        if name and pagename != "search":
+            # The search's own page calls some as it is read.
             attributes["defer"] = "defer"
         elif body.startswith("DOCUMENTATION_OPTIONS"):
             # It waits for the script before it.

@@ -128,10 +128,11 @@ def visit(page, address):
 
 def wait_until_ready(page):
     """Look at each of the page's figures until it runs, which it does when it comes near, and wait for the fonts."""
-    for figure in page.locator(".posembed-root").all():
+    # At a link's place nothing is scrolled.
+    for figure in [] if "#" in page.url else page.locator(".posembed-root").all():
         into_view(figure)
         figure.locator(".pe-figure").wait_for(state="attached")
-    page.evaluate("() => scrollTo(0, 0)")
+        page.evaluate("() => scrollTo(0, 0)")
     page.evaluate(FONTS)
     wait_until_still(page)
 

@@ -57,7 +57,7 @@ def test_each_chapter_has_a_card_that_leads_to_it(open_address, site, width):
         f"{name}.html" for name in numbered
     ]
     for card in cards.all():
-        assert re.search(r"\d+ min · (easy|medium|hard)", card.locator(".card-facts").inner_text())
+        assert re.search(r"\d+ min · (easy|medium|hard)", card.locator(".card-facts").text_content())
         box = card.bounding_box()
         assert box["x"] >= 0 and box["x"] + box["width"] <= width
         assert card.evaluate("(node) => node.scrollWidth - node.clientWidth") <= 0
