@@ -122,6 +122,8 @@
     spoken.replaceChildren("Your answers are forgotten.");
   });
   const end = document.getElementById("what-to-remember") || questions[questions.length - 1].box.parentNode;
-  end.append(make("div", "chapter-score", total, marks, note, forget), spoken);
+  end.append(make("div", "chapter-score", total, marks, note, forget));
+  // Outside of the sections, which a browser does not lay out while they are far.
+  document.querySelector("main").append(spoken);
   show();
 })();
