@@ -20,7 +20,7 @@ RUN = $(VENV_BIN)/python
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book test test-all course grade slides bench serve lint chapters conformance results pictures lock set-repository check-repository clean
+.PHONY: help setup book pdf epub screenshots test test-all course grade slides bench serve lint chapters conformance results pictures lock set-repository check-repository clean
 
 help:           ## list the commands
 	@sed -n 's/^\([a-z-]*\): *[a-z ]*## /  make \1\t/p' Makefile | expand -t 26
@@ -31,6 +31,15 @@ setup:          ## create .venv with the pinned versions (the other commands do 
 
 book: setup     ## execute the chapters and build the book into _build/html
 	@$(RUN) tools/book.py build $(if $(HUB),--hub) $(if $(filter no,$(SOLUTIONS)),--without-solutions)
+
+pdf: book       ## print the whole book as one PDF into _build, by Chromium, 5 minutes
+	@$(RUN) tools/pdf.py
+
+epub: book      ## make the whole book one EPUB in _build
+	@$(RUN) tools/epub.py
+
+screenshots: book ## take pictures of every page into _build/screenshots, on a phone and a desktop, light and dark
+	@$(RUN) tools/screenshots.py
 
 test: setup     ## the tests that find mistakes, in minutes: package, chapters, built pages
 	@$(RUN) tools/test.py

@@ -1,0 +1,170 @@
+"""The book as one file, PDF and EPUB, and pictures of its pages."""
+
+import contextlib
+import re
+import subprocess
+import sys
+import zipfile
+from posixpath import dirname, join, normpath
+from xml.etree import ElementTree
+
+import pytest
+from PIL import Image
+
+from .built import ROOT, sources
+from .chromium import find_chromium
+from .conftest import NO_CHROMIUM
+from .figures import WIDTHS
+
+TOOLS = ROOT / "tools"
+XHTML = "{http://www.w3.org/1999/xhtml}"
+OPF = "{http://www.idpf.org/2007/opf}"
+# What stands on the page of chapter 1 behind an answer that a reader would press.
+ANSWER = "not twice and good once"
+
+
+@pytest.fixture(scope="module")
+def tools(built):
+    """The tools, which import each other by their names."""
+    sys.path.insert(0, str(TOOLS))
+    import epub
+    import screenshots
+    import whole
+
+    yield {"epub": epub, "screenshots": screenshots, "whole": whole}
+    sys.path.remove(str(TOOLS))
+
+
+@pytest.fixture(scope="module")
+def pages(tools):
+    return tools["whole"].pages("test")
+
+
+@pytest.fixture(scope="module")
+def book(tools, tmp_path_factory):
+    """The parts of the EPUB by their names."""
+    epub = tools["epub"]
+    epub.ROOT = tmp_path_factory.mktemp("epub")
+    epub.TARGET = epub.ROOT / "book.epub"
+    epub.main()
+    with zipfile.ZipFile(epub.TARGET) as file:
+        first = file.infolist()[0]
+        assert (first.filename, first.compress_type) == ("mimetype", zipfile.ZIP_STORED)
+        return {name.removeprefix("book/"): file.read(name) for name in file.namelist()}
+
+
+def documents(book):
+    return {name: ElementTree.fromstring(data) for name, data in book.items() if name.endswith((".xhtml", ".opf"))}
+
+
+@pytest.mark.slow
+def test_epub_holds_every_page_and_all_that_it_lists(book):
+    package = documents(book)["package.opf"]
+    listed = {item.get("id"): item.get("href") for item in package.iter(f"{OPF}item")}
+    assert {*listed.values()} == {*book} - {"mimetype", "META-INF/container.xml", "package.opf"}
+    read = [listed[entry.get("idref")] for entry in package.iter(f"{OPF}itemref")]
+    assert read == ["nav.xhtml", *(f"{name}.xhtml" for name in sources())]
+
+
+@pytest.mark.slow
+def test_epub_links_lead_somewhere(book):
+    pages = documents(book)
+    names = {name: [node.get("id") for node in page.iter() if node.get("id")] for name, page in pages.items()}
+    assert [name for name, ids in names.items() if len(ids) != len({*ids})] == []
+    dead = []
+    for name, page in pages.items():
+        addresses = [
+            *(a.get("href") for a in page.iter(f"{XHTML}a")),
+            *(i.get("src") for i in page.iter(f"{XHTML}img")),
+        ]
+        for address in addresses:
+            if re.match(r"https?:|mailto:", address):
+                continue
+            file, _, place = address.partition("#")
+            target = normpath(join(dirname(name), file)) if file else name
+            if target not in book or (place and place not in names[target]):
+                dead.append((name, address))
+    assert dead == []
+
+
+@pytest.mark.slow
+def test_epub_needs_no_script_and_answers_are_open(book):
+    pages = [page for name, page in documents(book).items() if name != "package.opf"]
+    tags = {node.tag for page in pages for node in page.iter()}
+    assert f"{XHTML}script" not in tags and "{http://www.w3.org/1998/Math/MathML}math" in tags
+    assert all(node.get("open") == "" for page in pages for node in page.iter(f"{XHTML}details"))
+    assert ANSWER in " ".join("".join(documents(book)["why/permutation-equivariance.xhtml"].itertext()).split())
+
+
+@pytest.fixture(scope="module")
+def pdf(built):
+    pypdf = pytest.importorskip("pypdf", reason="no pypdf: run make setup")
+    if find_chromium() is None:
+        pytest.skip(NO_CHROMIUM)
+    # By itself, because the tests have a browser of theirs.
+    subprocess.run([sys.executable, "tools/pdf.py"], cwd=ROOT, check=True)
+    return pypdf.PdfReader(ROOT / "_build" / "positional-embeddings.pdf")
+
+
+def flat(outline):
+    for each in outline:
+        yield from flat(each) if isinstance(each, list) else [each]
+
+
+@pytest.mark.slow
+def test_pdf(pdf, pages):
+    """One test, because it is printed in minutes: bookmarks, numbers of the contents, links, answers."""
+    assert 200 < len(pdf.pages) < 1500
+    marks = [(each.title, pdf.get_destination_page_number(each)) for each in flat(pdf.outline)]
+    expected = [title for page in pages for title in [page.title, *(title for _, title in page.sections)]]
+    parts = {page.part for page in pages}
+    # A part and its first page can have one name: what is compared is the rest, in its order.
+    assert [title for title, _ in marks if title not in parts] == [title for title in expected if title not in parts]
+    assert parts - {None} <= {title for title, _ in marks}
+    words = ["".join(page.extract_text().split()) for page in pdf.pages]
+    first = dict(marks)[pages[0].title]
+    for title, number in marks:
+        bare = "".join(title.split())
+        # Upright letters of a formula can come out as others.
+        if bare.isascii() and title not in parts:
+            assert bare in words[number], title
+    listed = "".join(words[1:first])
+    for page in pages:
+        place = next(number for title, number in marks if title == page.title) + 1
+        line = re.escape("".join(page.title.split()))
+        assert re.search(rf"{line}\D*{place}(?!\d\d\d)", listed), page.title
+    named = {name.lstrip("/") for name in pdf.named_destinations}
+    links = [link.get_object() for page in pdf.pages for link in page.get("/Annots") or ()]
+    inside = {str(link["/Dest"]).lstrip("/") for link in links if "/Dest" in link}
+    assert len(inside) > len(expected) and inside <= named
+    outside = [link["/A"].get("/URI", "") for link in links if "/A" in link]
+    assert [address for address in outside if not address.startswith("https://")] == []
+    assert "".join(ANSWER.split()) in "".join(words)
+
+
+@pytest.mark.slow
+def test_pictures_are_as_wide_as_the_window_and_as_high_as_the_page(tools, browser, tmp_path, monkeypatch):
+    changed = {"TARGET": tmp_path, "ROOT": tmp_path, "start_browser": lambda: contextlib.nullcontext(browser)}
+    for name, value in changed.items():
+        monkeypatch.setattr(tools["screenshots"], name, value)
+    tools["screenshots"].main(["schemes/rope"])
+    made = {path.stem: Image.open(path).size for path in tmp_path.glob("*.png")}
+    assert {*made} == {f"schemes-rope-{width}-{mode}" for width in WIDTHS for mode in ("light", "dark")}
+    assert all(f"-{width}-" in name and height > 2000 for name, (width, height) in made.items())
+
+
+def test_a_page_that_is_not_there_is_named(tools, browser):
+    with pytest.raises(SystemExit, match="screenshots: there is no page 'why/wherefore'; there are alternatives"):
+        tools["screenshots"].main(["why/wherefore"])
+
+
+def test_without_chromium_a_line_says_what_to_do(tools, monkeypatch):
+    monkeypatch.setattr(tools["screenshots"], "find_chromium", lambda: None)
+    with pytest.raises(SystemExit, match="screenshots: it needs Chromium; install"):
+        tools["screenshots"].main([])
+
+
+def test_where_nothing_is_built_a_line_says_what_to_do(tools, monkeypatch, tmp_path):
+    monkeypatch.setattr(tools["whole"], "HTML", tmp_path)
+    with pytest.raises(SystemExit, match="epub: nothing is built yet; run `make book` first"):
+        tools["epub"].main()
