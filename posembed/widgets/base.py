@@ -110,7 +110,7 @@ class InteractiveFigure(anywidget.AnyWidget):
 
     @classmethod
     def stylesheet(cls) -> str:
-        """The style sheet of all figures, the looks of schemes, and the figure's own, if there is one beside its module."""
+        """The style sheet of all figures with the looks of schemes; behind it the figure's own, where there is one."""
         shared, own = STATIC / "figure.css", (STATIC / cls.module).with_suffix(".css")
         parts = [shared.read_text(encoding="utf-8"), looks.stylesheet()]
         if own.exists():

@@ -1,4 +1,4 @@
-"""The looks of the schemes, and the colours of signed numbers, for the pages: a style sheet and constants of modules."""
+"""The looks of the schemes, and the colours of signed numbers, as a style sheet and as constants of modules."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def stylesheet() -> str:
 
 
 def constants() -> str:
-    """Give modules the dashes and marks of the schemes, and the colours of pictures that are drawn once for any page."""
+    """Define the dashes and marks of the schemes, and the colours of pictures that are drawn once for any page."""
     schemes = {
         name: {"dash": " ".join(f"{WIDTH * each:g}" for each in DASHES[look.dash]) or "none", "mark": mark(look.marker)}
         for name, look in LOOKS.items()
