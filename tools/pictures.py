@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import torch.nn.functional as F
-from matplotlib import colormaps
 from PIL import Image
 
 from posembed import load_encoder
+from posembed.figures import DIVERGING
 
 ROOT = Path(__file__).resolve().parent.parent
 MAP = ROOT / "book" / "assets" / "what-it-learned.webp"
@@ -23,7 +23,7 @@ def position_map():
     """Cosine similarity of every two rows of the encoder's real position table, in the colours of the book's maps."""
     table = load_encoder().model.embeddings.position_embeddings.weight.detach().double()
     rows = F.normalize(table, dim=1)
-    shades = colormaps["PuOr_r"]((rows @ rows.T).numpy() / 2 + 0.5, bytes=True)
+    shades = DIVERGING((rows @ rows.T).numpy() / 2 + 0.5, bytes=True)
     return Image.fromarray(np.asarray(shades)[..., :3])
 
 

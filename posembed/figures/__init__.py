@@ -3,17 +3,22 @@
 from .costs import lookup_cost_curves
 from .curves import curves
 from .differences import token_differences
+from .looks import COLOURS, DIVERGING, LOOKS, SEQUENTIAL, Look, look_of
 from .maps import similarity_maps, table_heat, table_maps
 from .probes import probe_scatter
 from .rows import row_health
 from .schemes import added_maps, bias_curves, counted_map, damping_curves, frequency_curves, logit_maps, weight_maps
 from .scores import seed_scores
 from .spectrum import explained_variance, helix_portrait
-from .style import COLOURS, DescribedFigure, new_figure, styled
+from .style import DescribedFigure, new_figure, styled
 
 __all__ = [
     "COLOURS",
+    "DIVERGING",
+    "LOOKS",
+    "SEQUENTIAL",
     "DescribedFigure",
+    "Look",
     "added_maps",
     "bias_curves",
     "counted_map",
@@ -23,6 +28,7 @@ __all__ = [
     "frequency_curves",
     "helix_portrait",
     "logit_maps",
+    "look_of",
     "lookup_cost_curves",
     "new_figure",
     "probe_scatter",

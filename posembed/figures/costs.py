@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..lookup import LookupCost
-from .style import MARKERS, DescribedFigure, new_figure, styled
+from .looks import MARKERS
+from .style import DescribedFigure, new_figure, styled
 
 
 @styled

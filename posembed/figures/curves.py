@@ -9,9 +9,12 @@ import numpy as np
 
 from ..errors import FigureInputError
 from ..experiments import interval
-from .style import LINE_STYLES, DescribedFigure, new_figure, styled
+from .looks import looks_of, named
+from .style import DescribedFigure, new_figure, styled
 
 SOFT = "#57606a"
+# Up to so many points of a scheme have its marker.
+FEW = 12
 BEHIND_STYLES = ("-", "--", ":")
 # Of a legend, in characters: what fits above a figure of usual width, and what a line and the space around it take.
 LEGEND_WIDTH, HANDLE = 76, 9
@@ -33,8 +36,12 @@ def curves(
     size: tuple[float, float] = (6.6, 3.4),
     band: Literal["range", "interval"] = "range",
     behind: Mapping[str, tuple[Sequence[float | int], Sequence[float | int]]] | None = None,
+    schemes: Mapping[str, str] | None = None,
 ) -> DescribedFigure:
     """Draw one curve for each label, or the mean and the range or interval of several.
+
+    A label that names one scheme ("ALiBi", "a learned table") has its colour, dash and, where there are at most 12
+    points, its marker, the same in all figures.
 
     Args:
         series: for each label "points" numbers, or "runs points": then their mean is drawn with a band.
@@ -50,6 +57,7 @@ def curves(
         size: width and height in inches.
         band: what it shows: from the least run to the largest, or the 95 % interval of the mean at each place.
         behind: thin grey curves for comparison, such as published ones: for each label its places and its points.
+        schemes: the schemes of labels that do not name them.
 
     Returns:
         The figure.
@@ -68,14 +76,14 @@ def curves(
     if band not in ("range", "interval"):
         raise FigureInputError(f"band is {band!r}; choose 'range' or 'interval'")
     figure, axes = new_figure(alt, size=size)
-    for number, (label, values) in enumerate(series.items()):
+    for (label, values), look in zip(series.items(), looks_of(series, schemes), strict=True):
         runs = np.atleast_2d(np.asarray(values, dtype=float))
         places = np.arange(runs.shape[1]) if x is None else np.asarray(x, dtype=float)
         if runs.shape[1] != len(places):
             raise FigureInputError(f"{label!r} has {runs.shape[1]} points for {len(places)} places")
-        # Six colours that can be told apart; a seventh curve has another kind of line.
-        style = LINE_STYLES[number // 6 % len(LINE_STYLES)]
-        (line,) = axes.plot(places, runs.mean(axis=0), label=label, linestyle=style)
+        if len(places) > FEW or not (named(label) or label in (schemes or {})):
+            look["marker"] = None
+        (line,) = axes.plot(places, runs.mean(axis=0), label=label, **look)
         if len(runs) > 1:
             axes.fill_between(places, *_band(runs, band), color=line.get_color(), alpha=0.2, linewidth=0)
     for number, (label, (at, points)) in enumerate((behind or {}).items()):

@@ -9,7 +9,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ..errors import FigureInputError
-from .style import MARKERS, DescribedFigure, new_figure, styled
+from .looks import looks_of
+from .style import DescribedFigure, new_figure, styled
 
 
 @styled
@@ -43,12 +44,12 @@ def token_differences(
         1
     """
     figure, axes = new_figure(alt)
-    for (label, values), marker in zip(differences.items(), MARKERS, strict=False):
+    for (label, values), look in zip(differences.items(), looks_of(differences), strict=True):
         if len(values) != len(tokens) or bool((values < 0).any()):
             raise FigureInputError(f"{label!r} needs {len(tokens)} differences of zero or more, one for each token")
         # Zero has no place on a logarithmic axis.
         shown = values.clamp(min=torch.finfo(values.dtype).eps).tolist()
-        axes.plot(range(len(tokens)), shown, marker=marker, markersize=8, linestyle="none", label=label)
+        axes.plot(range(len(tokens)), shown, markersize=8, label=label, **look | {"linestyle": "none"})
     axes.set_yscale("log")
     axes.set_xticks(range(len(tokens)), tokens)
     axes.set_ylabel(ylabel)

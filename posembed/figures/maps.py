@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import matplotlib
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
@@ -13,6 +12,7 @@ from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
 from ..errors import FigureInputError
+from .looks import DIVERGING, SEQUENTIAL, SEQUENTIAL_BELOW
 from .style import DescribedFigure, new_figure, styled
 
 # A screen has no more rows to show.
@@ -21,6 +21,8 @@ MOST_ROWS = 1536
 MOST_COMPARED = 4096
 # The share of a table's numbers that the colours tell apart; what lies beyond has the last colour.
 COLOURED = 0.99
+# The share of the largest number up to which one of the other sign is taken for zero.
+ROUNDING = 1e-6
 
 
 @styled
@@ -32,7 +34,9 @@ def table_maps(
     ylabel: str = "row",
     size: tuple[float, float] = (6.6, 3.0),
 ) -> DescribedFigure:
-    """Draw matrices side by side with one colour scale, white at zero, grey where there is no number (NaN).
+    """Draw matrices side by side with one colour scale, grey where there is no number (NaN).
+
+    It is white at zero, orange above and blue below; of numbers of one sign it has that half alone.
 
     Args:
         tables: matrices by title.
@@ -51,12 +55,12 @@ def table_maps(
         >>> [axes.get_title() for axes in figure.axes[:2]]
         ['before', 'after']
     """
-    limit = max(float(table.nan_to_num().abs().max()) for table in tables.values()) or 1.0
+    scale = _scale([table[table.isfinite()] for table in tables.values()])
     figure, row = new_figure(alt, len(tables), size=size, squeeze=False)
     # Numbers below a narrow panel must not run into each other.
     n_ticks = "auto" if len(tables) < 3 else 4
     for axes, (title, table) in zip(row[0], tables.items(), strict=True):
-        image = _paint(axes, table, limit, n_ticks, nothing="#c9d1d9", aspect="auto")
+        image = _paint(axes, table, scale, n_ticks, nothing="#c9d1d9", aspect="auto")
         axes.set(title=title, xlabel=xlabel, ylabel=ylabel)
     figure.colorbar(image, ax=row[0], shrink=0.9)
     return figure
@@ -117,16 +121,16 @@ def table_heat(weight: Float[Tensor, "n_positions d_model"], *, alt: str) -> Des
         >>> figure.axes[0].get_ylabel()
         'position'
     """
-    finite = weight[torch.isfinite(weight)].abs().flatten()
+    finite = weight[torch.isfinite(weight)].flatten()
     if not len(finite):
         raise FigureInputError(f"a {' x '.join(map(str, weight.shape))} matrix holds no finite number to draw")
-    limit = float(finite.kthvalue(max(1, round(COLOURED * len(finite)))).values) or 1.0
+    limit = float(finite.abs().kthvalue(max(1, round(COLOURED * len(finite)))).values) or 1.0
     n_rows, n_columns = weight.shape
     figure, axes = new_figure(alt, size=(4.8, 3.4))
     # The axes count to the ends, also where rows in between are left out.
     extent = (-0.5, n_columns - 0.5, n_rows - 0.5, -0.5)
     step = -(-n_rows // MOST_ROWS)
-    image = _paint(axes, weight[::step], limit, 5, nothing="#8c959f", extent=extent, aspect="auto")
+    image = _paint(axes, weight[::step], _scale([finite], limit), 5, nothing="#8c959f", extent=extent, aspect="auto")
     axes.set(xlabel="column", ylabel="position" if step == 1 else f"position (one row in {step} is drawn)")
     bar = figure.colorbar(image, ax=axes, shrink=0.9, extend="both")
     # As one picture, not as hundreds of small areas.
@@ -134,12 +138,23 @@ def table_heat(weight: Float[Tensor, "n_positions d_model"], *, alt: str) -> Des
     return figure
 
 
-def _paint(axes: Any, matrix: Tensor, limit: float, n_ticks: Any, *, nothing: str, **options: Any) -> Any:
-    """Draw a matrix on a scale around zero, in a colour of its own where it holds no number."""
-    # PuOr: purple and orange, which colour-blind readers can tell apart.
-    colours = matplotlib.colormaps["PuOr_r"].with_extremes(bad=nothing)
+def _scale(numbers: list[Tensor], limit: float | None = None) -> dict[str, Any]:
+    """The map and the ends of a scale for these numbers: around zero, or from it where they have one sign."""
+    least = min((float(each.min()) for each in numbers if each.numel()), default=0.0)
+    most = max((float(each.max()) for each in numbers if each.numel()), default=0.0)
+    limit = limit or max(-least, most) or 1.0
+    if least >= -ROUNDING * limit:
+        return {"cmap": SEQUENTIAL, "vmin": 0.0, "vmax": limit}
+    if most <= ROUNDING * limit:
+        return {"cmap": SEQUENTIAL_BELOW, "vmin": -limit, "vmax": 0.0}
+    return {"cmap": DIVERGING, "vmin": -limit, "vmax": limit}
+
+
+def _paint(axes: Any, matrix: Tensor, scale: dict[str, Any], n_ticks: Any, *, nothing: str, **options: Any) -> Any:
+    """Draw a matrix on a scale, in a colour of its own where it holds no number."""
+    scale = scale | {"cmap": scale["cmap"].with_extremes(bad=nothing)}
     shown = matrix.detach().cpu().float().numpy()
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MaxNLocator(n_ticks, integer=True))
     axes.grid(False)
-    return axes.imshow(shown, cmap=colours, vmin=-limit, vmax=limit, **options)
+    return axes.imshow(shown, **scale, **options)

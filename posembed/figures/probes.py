@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..probing import ProbeResult, constant_guess
-from .style import COLOURS, DescribedFigure, new_figure, styled
+from .looks import COLOURS
+from .style import DescribedFigure, new_figure, styled
 
 # How far beyond the table, in tables, a prediction is drawn where it is.
 MARGIN = 0.25

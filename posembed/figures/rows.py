@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from ..tables import PositionTable
-from .style import COLOURS, DescribedFigure, styled
+from .looks import COLOURS
+from .style import DescribedFigure, styled
 
 
 @styled

@@ -6,16 +6,17 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import matplotlib
 import torch
 from jaxtyping import Float, Integer
 from torch import Tensor
 
 from ..encodings import CoPE, PositionScheme, RoPE
 from ..encodings.interface import BIDIRECTIONAL, CAUSAL
+from ..encodings.registry import SCHEMES
 from ..errors import FigureInputError
 from ..models import attend
 from .curves import curves
+from .looks import SEQUENTIAL
 from .maps import table_maps
 from .style import DescribedFigure, new_figure, styled
 
@@ -121,7 +122,8 @@ def bias_curves(
         [-1.0, -0.75, -0.5, -0.25, 0.0]
     """
     labelled = {"": schemes} if isinstance(schemes, PositionScheme) else schemes
-    series = {}
+    series, kinds = {}, {}
+    names = {kind: name for name, kind in SCHEMES.items()}
     for label, each in labelled.items():
         bias = each.bias_by_offset(offsets)
         if bias is None:
@@ -129,7 +131,10 @@ def bias_curves(
         for head in heads:
             name = f"head {head}" if not label else label if len(heads) == 1 else f"{label}, head {head}"
             series[name] = _of_head(bias, head, each).detach()
-    return curves(series, x=offsets.double().tolist(), alt=alt, xlabel=OFFSET, ylabel="bias", size=size)
+            if type(each) in names:
+                kinds[name] = names[type(each)]
+    x = offsets.double().tolist()
+    return curves(series, x=x, alt=alt, xlabel=OFFSET, ylabel="bias", size=size, schemes=kinds)
 
 
 def logit_maps(
@@ -362,7 +367,7 @@ def _draw_numbers(
     axes: Any, values: Float[Tensor, "rows columns"], text: Callable[[float], str], *, most: float
 ) -> None:
     """Draw a matrix of numbers from zero on with the number in each cell; where there is none the cell is grey."""
-    colours = matplotlib.colormaps["Oranges"].with_extremes(bad="#c9d1d9")
+    colours = SEQUENTIAL.with_extremes(bad="#c9d1d9")
     # Up to the middle of the colours: black is readable on all of them.
     axes.imshow(values.numpy(), cmap=colours, vmin=0, vmax=2 * most)
     for row, column in values.isfinite().nonzero().tolist():

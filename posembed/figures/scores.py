@@ -7,7 +7,8 @@ from typing import Any
 
 from ..errors import FigureInputError
 from ..experiments import interval
-from .style import COLOURS, DescribedFigure, new_figure, styled
+from .looks import COLOURS, looks_of, named
+from .style import DescribedFigure, new_figure, styled
 
 
 @styled
@@ -20,6 +21,8 @@ def seed_scores(
     size: tuple[float, float] | None = None,
 ) -> DescribedFigure:
     """Draw every seed as a point and the mean with its 95 % interval, one row for each label.
+
+    A row whose label names one scheme has its colour and marker.
 
     Args:
         scores: for each label at least two numbers; or for each title such a mapping, drawn side by side.
@@ -48,11 +51,16 @@ def seed_scores(
     size = size or (6.6, 0.9 + 0.42 * max(map(len, panels.values())))
     figure, row = new_figure(alt, len(panels), size=size, squeeze=False)
     for axes, (title, panel) in zip(row[0], panels.items(), strict=True):
-        for place, values in enumerate(panel.values()):
+        for place, ((label, values), look) in enumerate(zip(panel.items(), looks_of(panel), strict=True)):
             summary = interval(values)
-            axes.plot(values, [place] * len(values), "o", color=COLOURS[0], alpha=0.45, markersize=5, zorder=2)
-            axes.plot([summary.low, summary.high], [place + 0.25] * 2, color=COLOURS[1], linewidth=2.5, zorder=3)
-            axes.plot(summary.mean, place + 0.25, "D", color=COLOURS[1], markersize=5, zorder=4)
+            dots, mean = COLOURS[:2]
+            marks = "oD"
+            if named(label):
+                dots = mean = look["color"]
+                marks = 2 * look["marker"]
+            axes.plot(values, [place] * len(values), marks[0], color=dots, alpha=0.45, markersize=5, zorder=2)
+            axes.plot([summary.low, summary.high], [place + 0.25] * 2, color=mean, linewidth=2.5, zorder=3)
+            axes.plot(summary.mean, place + 0.25, marks[1], color=mean, markersize=5, zorder=4)
         axes.set_yticks(range(len(panel)), list(panel))
         axes.set_ylim(len(panel) - 0.4, -0.6)
         axes.set(title=title, xlabel=xlabel)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import matplotlib
 import numpy as np
 from matplotlib.colors import ListedColormap
 
 from ..errors import FigureInputError
 from ..probing import Spectrum
+from .looks import SEQUENTIAL, looks_of
 from .style import DescribedFigure, new_figure, styled
 
-# The part of viridis that stands out from white paper and from a dark screen.
-POSITIONS = ListedColormap(matplotlib.colormaps["viridis"](np.linspace(0.28, 0.88, 256)))
+# The part of the sequential map that stands out from white paper, the first position dark.
+POSITIONS = ListedColormap(SEQUENTIAL(np.linspace(1, 0.3, 256)))
 
 
 @styled
@@ -44,9 +44,9 @@ def explained_variance(
     if not spectra:
         raise FigureInputError("there is no spectrum to draw; give at least one")
     figure, axes = new_figure(alt, size=size)
-    for label, found in spectra.items():
+    for (label, found), look in zip(spectra.items(), looks_of(spectra), strict=True):
         shares = np.cumsum(np.asarray(found.explained_variance_ratio, dtype=float))
-        axes.plot(np.arange(1, len(shares) + 1), shares, marker="o", markevery=slice(0, 10), label=label)
+        axes.plot(np.arange(1, len(shares) + 1), shares, markevery=slice(0, 10), label=label, **look)
     axes.axhline(0.9, color="#57606a", linestyle=":", linewidth=1.2)
     axes.set_xscale("log")
     axes.set(xlabel="principal components", ylabel="share of the variance", ylim=(0, 1.03))

@@ -12,13 +12,9 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from ..errors import FigureInputError
+from .looks import COLOURS, DASHES
 
 Draw = TypeVar("Draw", bound=Callable[..., Any])
-
-# Okabe and Ito's colours, which colour-blind readers can tell apart.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
-LINE_STYLES = ("-", "--", "-.", ":")
-MARKERS = ("o", "s", "^", "D", "v", "P")
 
 STYLE: Any = {
     "axes.axisbelow": True,
@@ -34,6 +30,9 @@ STYLE: Any = {
     "font.size": 12,
     "grid.color": "#e4e7eb",
     "legend.frameon": False,
+    "lines.dashdot_pattern": DASHES["-."],
+    "lines.dashed_pattern": DASHES["--"],
+    "lines.dotted_pattern": DASHES[":"],
     "lines.linewidth": 2,
     "lines.markersize": 6,
     "savefig.dpi": 160,

@@ -15,6 +15,7 @@ import anywidget
 import traitlets
 
 from ..errors import FigureInputError
+from . import looks
 
 STATIC = Path(__file__).parent / "static"
 # In characters: a page of the book has to carry it.
@@ -103,14 +104,18 @@ class InteractiveFigure(anywidget.AnyWidget):
 
     @classmethod
     def source(cls) -> str:
-        """The ES module: the shared kit in front of the figure's own part, so that no import needs an address."""
-        return "\n".join((STATIC / name).read_text(encoding="utf-8") for name in ("kit.js", cls.module))
+        """The ES module: shared kit and looks in front of the figure's own part, so that no import needs an address."""
+        kit, own = ((STATIC / name).read_text(encoding="utf-8") for name in ("kit.js", cls.module))
+        return "\n".join((kit, looks.constants(), own))
 
     @classmethod
     def stylesheet(cls) -> str:
-        """The style sheet of all figures; behind it the figure's own, where there is one beside its module."""
-        paths = (STATIC / "figure.css", (STATIC / cls.module).with_suffix(".css"))
-        return "\n".join(path.read_text(encoding="utf-8") for path in paths if path.exists())
+        """The style sheet of all figures with the looks of schemes; behind it the figure's own, where there is one."""
+        shared, own = STATIC / "figure.css", (STATIC / cls.module).with_suffix(".css")
+        parts = [shared.read_text(encoding="utf-8"), looks.stylesheet()]
+        if own.exists():
+            parts.append(own.read_text(encoding="utf-8"))
+        return "\n".join(parts)
 
     def state(self) -> dict[str, Any]:
         """What the module reads, by name."""

@@ -46,7 +46,11 @@ class BiasFigure(InteractiveFigure):
 
     def __init__(self) -> None:
         panels = [
-            {"name": name, "forms": {objective: _tabulated(form, objective) for objective, form in forms.items()}}
+            {
+                "name": name,
+                "scheme": name.lower(),
+                "forms": {objective: _tabulated(form, objective) for objective, form in forms.items()},
+            }
             for name, forms in _untrained().items()
         ]
         super().__init__(

@@ -9,6 +9,7 @@ from refusals import refused
 
 from posembed import figures, probe_table, scheme, sinusoidal
 from posembed.figures import (
+    DIVERGING,
     DescribedFigure,
     lookup_cost_curves,
     new_figure,
@@ -49,11 +50,18 @@ FIGURES = {
     "token_differences": lambda: (["a", "b"], {"x": torch.tensor([0.1, 0.2])}),
     "weight_maps": lambda: (made("nopos"), {"n_positions": 4}),
 }
+NO_FIGURES = {"COLOURS", "DIVERGING", "LOOKS", "SEQUENTIAL"} | {
+    "DescribedFigure",
+    "Look",
+    "look_of",
+    "new_figure",
+    "styled",
+}
 KEYWORDS = ("added_maps", "bias_curves", "damping_curves", "logit_maps", "weight_maps")
 
 
 def test_every_figure_is_here():
-    assert FIGURES.keys() == set(figures.__all__) - {"COLOURS", "DescribedFigure", "new_figure", "styled"}
+    assert FIGURES.keys() == set(figures.__all__) - NO_FIGURES
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -107,6 +115,28 @@ def test_maps_share_one_scale_that_is_white_at_zero():
     images = [axes.images[0] for axes in figure.axes[:2]]
     assert [image.get_clim() for image in images] == [(-4.0, 4.0)] * 2
     assert images[1].get_array().min() == -4.0
+
+
+@pytest.mark.parametrize(
+    ("numbers", "ends", "hues"),
+    [
+        ([[-1.0, 2.0]], (-2, 2), "both"),
+        ([[0.0, 2.0]], (0, 2), "orange"),
+        ([[0.5, 2.0]], (0, 2), "orange"),
+        ([[-3.0, 0.0]], (-3, 0), "blue"),
+        ([[0.0, 0.0]], (0, 1), "orange"),
+        # Rounding gives no number a sign of its own, and infinity is no end.
+        ([[-1e-9, 2.0, math.inf]], (0, 2), "orange"),
+    ],
+)
+def test_numbers_of_one_sign_have_their_half_of_the_colours(numbers, ends, hues):
+    (image,) = table_maps({"x": torch.tensor(numbers)}, alt="A row.").axes[0].images
+    assert image.get_clim() == ends
+    low, zero, high = (image.cmap(image.norm(each)) for each in (ends[0], 0, ends[1]))
+    assert min(zero[:3]) > 0.95
+    blue, orange = (tuple(DIVERGING(each)) for each in (0.0, 1.0))
+    assert (low == blue, high == orange) == (hues != "orange", hues != "blue")
+    assert blue[2] > 2 * blue[0] and orange[0] > 2 * orange[2]
 
 
 def test_similarity_is_the_cosine_of_every_two_rows():

@@ -51,10 +51,11 @@ def test_what_is_no_number_is_grey_and_does_not_count():
     numbers = torch.tensor([[1.0, math.nan], [math.inf, -2.0]])
     image = table_heat(numbers, alt="Two numbers.").axes[0].images[0]
     assert image.get_clim() == (-2, 2)
+    assert table_heat(numbers.abs(), alt="Two numbers.").axes[0].images[0].get_clim() == (0, 2)
     grey = image.cmap(np.ma.masked_invalid([np.nan]))
     assert grey[0, :3] == pytest.approx([0x8C / 255, 0x95 / 255, 0x9F / 255])
     # Zeros have a scale all the same.
-    assert table_heat(torch.zeros(3, 2), alt="Zeros.").axes[0].images[0].get_clim() == (-1, 1)
+    assert table_heat(torch.zeros(3, 2), alt="Zeros.").axes[0].images[0].get_clim() == (0, 1)
 
 
 @pytest.mark.bad_input

@@ -7,7 +7,7 @@ import { pathToFileURL } from "node:url";
 const folder = process.env.POSEMBED_FIXTURES;
 const { state, cases, published, depths } = JSON.parse(readFileSync(join(folder, "fixtures.json"), "utf-8"));
 const {
-  studied, reach, asDeep, flip, isNamedAbove, errorWords, listed, whose, heading, sentence, stepWords, LOOKS, range, default: figure,
+  studied, reach, asDeep, flip, isNamedAbove, errorWords, listed, whose, heading, sentence, stepWords, lookOf, LOOKS, range, default: figure,
 } = await import(pathToFileURL(join(folder, "figure.mjs")));
 
 // Sums of at most five numbers below a hundred, in double precision on both sides; published ones have four decimals.
@@ -160,7 +160,24 @@ test("what stands above the numbers", () => {
 });
 
 test("each scheme has a colour and a mark of its own", () => {
-  assert.deepEqual(Object.keys(LOOKS), state.known.map(({ key }) => key));
+  const known = state.known.map(({ key }) => key);
+  assert.deepEqual(known.filter((key) => !(key in LOOKS)), []);
   for (const look of [({ colour }) => colour, ({ mark }) => mark(4)])
-    assert.equal(new Set(Object.values(LOOKS).map(look)).size, state.known.length);
+    assert.equal(new Set(known.map((key) => look(lookOf(key)))).size, known.length);
+  assert.equal(lookOf("alibi").colour, "pe-scheme-alibi");
+});
+
+test("a mark has the size that it is asked for", () => {
+  const reach = (path) => Math.max(...path.match(/-?[\d.]+/g).map((number) => Math.abs(number)));
+  for (const key of Object.keys(LOOKS)) {
+    assert.ok(reach(lookOf(key).mark(4)) >= 3.8 && reach(lookOf(key).mark(4)) < 5.7, key);
+    assert.match(lookOf(key).mark(4), /^M(-?[\d.]+ ?|[LCQ])+Z$/);
+  }
+});
+
+test("a scheme without a look of its own is one of the other series", () => {
+  const others = range(0, 4).map((k) => lookOf("mine", k));
+  assert.deepEqual(others.map(({ colour }) => colour), range(0, 4).map((k) => `pe-series-${k}`));
+  assert.equal(new Set(others.map(({ dash }) => dash)).size, 5);
+  assert.equal(lookOf("mine", 5).colour, "pe-series-0");
 });

@@ -99,9 +99,6 @@ function account(rule, { head, position, offset, from, to }) {
 
 const HEIGHT = 158;
 const MARGINS = { left: 42, right: 9, top: 9, bottom: 36 };
-const N_COLOURS = 5;
-// Dashes tell lines apart where they lie on each other and where colours do not.
-const DASHES = ["7 3", "none", "2 3", "9 3 2 3", "14 3"];
 
 /** The parts of one chart: a line for each series, over the offsets that the query sees. */
 function plot(width, { series, from, to, offset, weights, band }) {
@@ -119,8 +116,8 @@ function plot(width, { series, from, to, offset, weights, band }) {
   const [low, high] = [Math.min(0, ...values), Math.max(0, ...values)];
   const upTo = high === low ? low + 1 : high;
   const y = scale({ from: low, to: upTo }, bottom, top);
-  const path = ({ values, rule, k, chosen, dash }) => svg("path", {
-    class: `pe-bias-line pe-series-${k}${chosen ? "" : " pe-bias-other"}`,
+  const path = ({ values, rule, colour, chosen, dash }) => svg("path", {
+    class: `pe-bias-line ${colour}${chosen ? "" : " pe-bias-other"}`,
     "stroke-dasharray": dash,
     // Where offsets share a number the line is one of steps, each as wide as an offset.
     d: lineThrough(values.flatMap((value, n) =>
@@ -137,8 +134,8 @@ function plot(width, { series, from, to, offset, weights, band }) {
     svg("line", { class: "pe-bias-cursor", x1: x(offset), x2: x(offset), y1: top, y2: bottom }),
     ...series.filter((each) => !each.chosen).map(path),
     ...chosen.map(path),
-    ...chosen.map(({ values, k }) =>
-      svg("circle", { class: `pe-bias-dot pe-series-${k}`, cx: x(offset), cy: y(values[offset - from]), r: 4 })),
+    ...chosen.map(({ values, colour }) =>
+      svg("circle", { class: `pe-bias-dot ${colour}`, cx: x(offset), cy: y(values[offset - from]), r: 4 })),
   ];
 }
 
@@ -149,15 +146,15 @@ function partAt(node, event) {
 }
 
 /** A chart with its name, the value at the offset, the scheme's formula, and what it makes of the offset. */
-function card(name, k, point) {
+function card(name, look, point) {
   const [value, formula, words] = ["pe-bias-value", "pe-bias-words", "pe-bias-words"].map((part) => h("span", { class: part }));
   let content = null;
   const chart = drawing(HEIGHT, (width) => (content ? plot(width, content) : []));
   for (const kind of ["pointerdown", "pointermove"])
     chart.node.addEventListener(kind, (event) => point(partAt(chart.node, event)));
-  const swatch = k === null ? [] : [svg("svg", { class: "pe-bias-swatch", viewBox: "0 0 22 8", "aria-hidden": "true" },
-    svg("line", { class: "pe-bias-line", x2: 22, y1: 4, y2: 4, "stroke-dasharray": DASHES[k] }))];
-  const node = h("div", { class: `pe-bias${k === null ? "" : ` pe-series-${k}`}` },
+  const swatch = look === null ? [] : [svg("svg", { class: "pe-bias-swatch", viewBox: "0 0 22 8", "aria-hidden": "true" },
+    svg("line", { class: "pe-bias-line", x2: 22, y1: 4, y2: 4, "stroke-dasharray": look.dash }))];
+  const node = h("div", { class: `pe-bias ${look === null ? "" : look.colour}` },
     h("div", { class: "pe-bias-title" }, ...swatch, h("strong", {}, name), value), formula, chart.node, words);
   return {
     node,
@@ -213,7 +210,8 @@ function render({ model, el }) {
     ...(objectives.length > 1 ? [toggle(model, "bidirectional", "bidirectional")] : []),
     toggle(model, "weights", "attention weights"));
   const heading = h("p", { class: "pe-hint" });
-  const cards = panels.map(({ name }, k) => card(name, k % N_COLOURS, point));
+  const looks = panels.map(({ scheme }, k) => lookOf(scheme, k));
+  const cards = panels.map(({ name }, k) => card(name, looks[k], point));
   const together = card("Together", null, point);
   const grid = h("div", { class: "pe-bias-panels" }, ...[...cards, ...(cards.length > 1 ? [together] : [])].map(({ node }) => node));
   const legend = h("p", { class: "pe-hint" }, `Thin lines: the other heads. Shaded: offsets that share a number. ${model.get("note")}`);
@@ -224,7 +222,7 @@ function render({ model, el }) {
   function lines(form, k, { position, from, to, weights, head }) {
     return heads.map((each) => {
       const values = biases(form, positions, each, position, from, to);
-      return { values: weights ? softmax(values).map((weight) => 100 * weight) : values, rule: form.rule, k: k % N_COLOURS, chosen: each === head };
+      return { values: weights ? softmax(values).map((weight) => 100 * weight) : values, rule: form.rule, colour: looks[k].colour, chosen: each === head };
     });
   }
 
@@ -257,7 +255,7 @@ function render({ model, el }) {
     offsets.show();
     const drawn = panels.map((panel, k) => drawPanel(panel, k, now));
     // The first on top, whose line has gaps, so that what lies below it shows.
-    const series = drawn.flatMap((each) => each.series).map((each) => ({ ...each, dash: DASHES[each.k] })).reverse();
+    const series = drawn.flatMap((each, k) => each.series.map((line) => ({ ...line, dash: looks[k].dash }))).reverse();
     together.show({ ...now, series }, `All schemes on one scale, head ${head}`, "", "on one scale", `head ${head}, query at ${position}`);
     const said = drawn.map((each) => each.said).join(", ");
     say(weights

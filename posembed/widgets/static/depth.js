@@ -22,7 +22,7 @@ export function costs({ trained, beside }, state, unit) {
 }
 
 const HEIGHT = 230;
-const LOOKS = ["pe-depth-first", "pe-depth-second", "pe-depth-third"];
+const SERIES = ["pe-depth-first", "pe-depth-second", "pe-depth-third"];
 const MEASURES = { shares: "share of the variance", read: "read from one state" };
 
 function drawLines(width, { series, last, state, name, to, looks }) {
@@ -55,7 +55,7 @@ export function chosen(models, { model, arm, measure, layer, taken }) {
   const found = its.arms.find(({ name }) => name === arm) ?? its.arms.at(-1);
   const last = found.shares[0].trained.length - 1;
   const shown = { its, arm: found.name, last, state: Math.min(layer, last) };
-  if (!taken) return { ...shown, series: found[measure], name: MEASURES[measure], to: 1, looks: LOOKS, words };
+  if (!taken) return { ...shown, series: found[measure], name: MEASURES[measure], to: 1, looks: SERIES, words };
   return {
     ...shown, series: [found.cost], name: `cost of taking position out, ${its.unit}`,
     to: above(found.cost.trained.flat()), looks: ["pe-depth-fourth"], words: (series, state) => costs(series, state, its.unit),

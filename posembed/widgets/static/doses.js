@@ -29,7 +29,7 @@ function picture(rows) {
   const context = canvas.getContext("2d");
   const image = context.createImageData(rows.length, rows.length);
   const least = Math.min(...rows.flat());
-  rows.flat().forEach((value, k) => image.data.set([62, 122, 198, (255 * value) / least], 4 * k));
+  rows.flat().forEach((value, k) => image.data.set([...BELOW, (255 * value) / least], 4 * k));
   context.putImageData(image, 0, 0);
   return canvas.toDataURL();
 }

@@ -74,6 +74,17 @@ function signedColour(value) {
   return `color-mix(in oklab, var(${value < 0 ? "--pe-negative" : "--pe-positive"}) ${share}%, var(--pe-zero))`;
 }
 
+/** How a scheme is drawn: the class of its colour, its dashes, and the outline of its mark; one without a look of its own
+ * as the k-th of other series. */
+function lookOf(scheme, k = 0) {
+  const { dash, mark } = LOOKS[scheme] ?? { dash: ["none", "7 3", "2 3", "9 3 2 3", "14 3"][k % 5], mark: "M-.8 -.8H.8V.8H-.8Z" };
+  return {
+    colour: scheme in LOOKS ? `pe-scheme-${scheme}` : `pe-series-${k % 5}`,
+    dash,
+    mark: (radius) => mark.replace(/-?[\d.]+/g, (number) => Number((number * radius).toFixed(2))),
+  };
+}
+
 /** The frame of a figure: its parts and a line that screen readers announce when it changes. */
 function frame(el, label, ...parts) {
   const status = h("p", { class: "pe-status", role: "status", "aria-live": "polite" });

@@ -75,27 +75,20 @@ function sentence(now) {
 }
 
 const HEIGHT = 340;
-// A colour of the palette and a mark for each scheme.
-const LOOKS = {
-  nopos: { colour: 0, mark: (r) => `M${-r} 0a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0Z` },
-  learned: { colour: 1, mark: (r) => `M${-0.9 * r} ${-0.9 * r}H${0.9 * r}V${0.9 * r}H${-0.9 * r}Z` },
-  sinusoidal: { colour: 3, mark: (r) => `M0 ${-1.2 * r}L${1.2 * r} ${0.9 * r}H${-1.2 * r}Z` },
-  alibi: { colour: 4, mark: (r) => `M0 ${-1.3 * r}L${1.3 * r} 0L0 ${1.3 * r}L${-1.3 * r} 0Z` },
-  rope: { colour: 2, mark: (r) => `M0 ${1.2 * r}L${1.2 * r} ${-0.9 * r}H${-1.2 * r}Z` },
-};
-const series = (key) => `pe-series-${LOOKS[key].colour}`;
 
 /** What one scheme draws: the paper's curve, a thin line a seed, and their mean with a mark at each layer. */
 function curves({ x, y }, { key, lines, means, paper }, { group, layer }) {
   const n = group.n_layers;
-  const path = (look, shares) => svg("path", { class: look, d: lineThrough(shares.map((share, k) => [x(k / (shares.length - 1)), y(share)])) });
+  const { colour, dash, mark: outline } = lookOf(key);
+  const path = (look, shares, dashes) => svg("path", {
+    class: look, "stroke-dasharray": dashes, d: lineThrough(shares.map((share, k) => [x(k / (shares.length - 1)), y(share)])) });
   const mark = (look, radius, depth, share) => svg("path", {
-    class: `pe-layers-mark ${look}`, d: LOOKS[key].mark(radius), transform: `translate(${x(depth).toFixed(2)} ${y(share).toFixed(2)})` });
+    class: `pe-layers-mark ${look}`, d: outline(radius), transform: `translate(${x(depth).toFixed(2)} ${y(share).toFixed(2)})` });
   const ours = (errors) => errors.map((error) => error / group.middle);
-  return svg("g", { class: series(key), "data-scheme": key },
+  return svg("g", { class: colour, "data-scheme": key },
     ...(paper.length ? [path("pe-layers-paper", paper), mark("pe-layers-theirs", 4, layer / n, asDeep(paper, layer / n))] : []),
     ...lines.map((line) => path("pe-layers-seed", ours(line))),
-    ...(means.length ? [path("pe-layers-mean", ours(means))] : []),
+    ...(means.length ? [path("pe-layers-mean", ours(means), dash)] : []),
     ...ours(means).map((share, k) => mark("", k === layer ? 6 : 4, k / n, share)));
 }
 
@@ -140,8 +133,9 @@ const swatch = (...parts) => svg("svg", { class: "pe-layers-swatch", viewBox: "-
 function schemeRow(model, { key, name }) {
   const input = h("input", { type: "checkbox", role: "switch", onchange: () => assign(model, "schemes", flip(model.get("schemes"), key)) });
   const [error, span, share, paper] = ["pe-layers-error", "pe-layers-interval", "", ""].map((look) => h("span", { class: look }));
-  const sign = swatch(svg("path", { class: "pe-layers-mean", d: "M-13 0H13" }), svg("path", { class: "pe-layers-mark", d: LOOKS[key].mark(4.5) }));
-  const node = h("tr", { class: series(key) },
+  const { colour, dash, mark } = lookOf(key);
+  const sign = swatch(svg("path", { class: "pe-layers-mean", "stroke-dasharray": dash, d: "M-13 0H13" }), svg("path", { class: "pe-layers-mark", d: mark(4.5) }));
+  const node = h("tr", { class: colour },
     h("th", { scope: "row" }, h("label", { class: "pe-toggle" }, input, sign, h("span", {}, name))),
     h("td", {}, error, span), h("td", {}, share), h("td", {}, paper));
   const show = ({ on, probed, means, intervals, paper: curve }, { group, layer }) => {
@@ -251,9 +245,8 @@ function render({ model, el }) {
       steps.node, seeds.node),
     h("div", { class: "pe-layers-parts" },
       h("div", {}, chart.node, h("div", { class: "pe-controls pe-layers-layer" }, layers.node)), numbers.node),
-    h("p", { class: "pe-note" }, about, ` Thin lines: one seed each; thick: their mean. Dashed, and in the last column at the same depth: ${published.about}.`));
-  // The five colours are those of the probe's figure.
-  figure.classList.add("pe-layers", "pe-probe");
+    h("p", { class: "pe-note" }, about, ` Thin lines: one seed each; thick: their mean. Dotted, and in the last column at the same depth: ${published.about}.`));
+  figure.classList.add("pe-layers");
   // What it says can be read in other places of the figure.
   figure.lastChild.classList.add("pe-hidden");
 

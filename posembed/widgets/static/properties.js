@@ -87,10 +87,9 @@ function placeAxis(n, name, zero = 0) {
   return { from: -0.5, to: n - 0.5, name, ticks, words: (place) => signed(place - zero) };
 }
 
-// Cells are drawn in colours that are more or less clear, for light and dark paper alike.
-const [BELOW, ABOVE] = [[62, 122, 198], [234, 112, 16]];
-
-/** The address of a picture with a pixel for each value: blue below zero, orange above, clear at zero. */
+/** The address of a picture with a pixel for each value: blue below zero, orange above, clear at zero.
+ *
+ * So it does for light and dark paper alike. */
 function picture(rows, full) {
   const canvas = h("canvas", { width: rows[0].length, height: rows.length });
   const context = canvas.getContext("2d");

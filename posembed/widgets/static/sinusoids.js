@@ -27,10 +27,9 @@ const N_OFFSETS = 128;
 const ROUNDING = 1e-9;
 const [HIGH, LOW] = [210, 150];
 
-// The picture is drawn in colours that are more or less clear, for light and dark paper alike.
-const [BELOW, ABOVE] = [[62, 122, 198], [234, 112, 16]];
-
-/** The address of a picture with a pixel for each number between -1 and 1: blue below zero, orange above, clear at it. */
+/** The address of a picture with a pixel for each number between -1 and 1: blue below zero, orange above, clear at it.
+ *
+ * So it does for light and dark paper alike. */
 function picture(rows) {
   const canvas = h("canvas", { width: rows[0].length, height: rows.length });
   const context = canvas.getContext("2d");

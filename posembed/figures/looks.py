@@ -1,0 +1,171 @@
+"""How each scheme looks in every figure, static or interactive: one colour, one dash, one marker."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgb
+
+# By matplotlib's names: how long lines and gaps are, in widths of the line.
+DASHES: Mapping[str, tuple[float, ...]] = {"-": (), "--": (3.7, 1.6), "-.": (6.4, 1.6, 1.0, 1.6), ":": (1.0, 1.65)}
+LINE_STYLES = tuple(DASHES)
+MARKERS = ("o", "s", "^", "D", "v", "P")
+
+# Of what is no scheme: Okabe and Ito's colours, which colour-blind readers can tell apart, and the hue of each.
+HUES = {
+    "#0072B2": "blue",
+    "#D55E00": "vermilion",
+    "#009E73": "green",
+    "#CC79A7": "purple",
+    "#56B4E9": "blue",
+    "#E69F00": "orange",
+}
+COLOURS = tuple(HUES)
+INK = "#1f2328"
+
+# Signed numbers: below zero, at zero, above zero; on light paper, on dark, and where a picture is drawn once for both.
+BELOW, ZERO, ABOVE = "#2c5fa8", "#f1f2f4", "#e66100"
+BELOW_ON_DARK, ZERO_ON_DARK, ABOVE_ON_DARK = "#5c9ded", "#2a313a", "#f28e2b"
+BELOW_ON_BOTH, ABOVE_ON_BOTH = "#3e7ac6", "#ea7010"
+_TO_BELOW = ["#fafafb", "#a3bce0", BELOW, "#173a72"]
+_TO_ABOVE = ["#fafafb", "#fbbd90", ABOVE, "#983900"]
+# For numbers of both signs: nearly white at zero, blue below, orange above.
+DIVERGING = LinearSegmentedColormap.from_list("diverging", _TO_BELOW[:0:-1] + _TO_ABOVE)
+# For numbers of one sign: the half of it that they have.
+SEQUENTIAL = LinearSegmentedColormap.from_list("sequential", _TO_ABOVE)
+SEQUENTIAL_BELOW = LinearSegmentedColormap.from_list("sequential below zero", _TO_BELOW[::-1])
+
+
+@dataclass(frozen=True)
+class Look:
+    """The look of a scheme.
+
+    Args:
+        hue: what its family has in common.
+        light: its colour on light paper.
+        dark: its colour on dark paper.
+        dash: one of `DASHES`.
+        marker: one of matplotlib's.
+    """
+
+    hue: str
+    light: str
+    dark: str
+    dash: str
+    marker: str
+
+
+# A family has one hue; within it dashes and markers differ, and the shades a little. Two schemes with one dash are of
+# two families, whose colours are told apart with any colour vision. What models most often have is a solid line.
+LOOKS: Mapping[str, Look] = {
+    "nopos": Look("ink", INK, "#e6edf3", "-", "o"),
+    "learned": Look("blue", "#2f4db8", "#8ab4f0", "-", "s"),
+    "sinusoidal": Look("blue", "#4a86d8", "#4d83d6", "--", "^"),
+    "learnable_sinusoidal": Look("blue", "#1b3170", "#b9d2fa", "-.", ">"),
+    "rope": Look("vermilion", "#a83a00", "#e2492b", "-", "v"),
+    "xpos": Look("vermilion", "#d9531e", "#ff9a76", "--", "<"),
+    "alibi": Look("green", "#2a9483", "#35806f", "-", "D"),
+    "kerple": Look("green", "#0b5f52", "#6fd3bd", "--", "p"),
+    "fire": Look("green", "#4f8f3c", "#62b04a", "-.", "h"),
+    "t5": Look("purple", "#a968ea", "#a24fe0", "-", "P"),
+    "shaw": Look("purple", "#6a2c91", "#dcc2ff", "--", "X"),
+    "cope": Look("orange", "#d07a00", "#f5b53f", "-", "*"),
+}
+
+# What labels call a scheme beside its name, in lower case.
+CALLED = {
+    "no position": "nopos",
+    "no positions": "nopos",
+    "without positions": "nopos",
+    "sinusoid": "sinusoidal",
+    "sinusoids": "sinusoidal",
+    "learnable sinusoids": "learnable_sinusoidal",
+    "rotary": "rope",
+}
+_NAMES = CALLED | {name.replace("_", " "): name for name in LOOKS}
+# The longest first: "learnable sinusoidal" is not sinusoidal.
+_NAMED = re.compile(rf"(?<!\w)(?:{'|'.join(sorted(map(re.escape, _NAMES), key=len, reverse=True))})(?!\w)")
+
+
+def look_of(label: str) -> Look | None:
+    """The look of the one scheme that a label names; None where it names none, or several.
+
+    Example:
+        >>> from posembed.figures import look_of
+        >>> look_of("ALiBi, head 1").marker, look_of("NoPos minus learned")
+        ('D', None)
+    """
+    found = named(label)
+    return LOOKS[found] if found else None
+
+
+def named(label: str) -> str | None:
+    """The one scheme that a label names, of those that have a look.
+
+    Example:
+        >>> from posembed.figures.looks import named
+        >>> named("a learned table"), named("learnable sinusoidal"), named("a constant guess")
+        ('learned', 'learnable_sinusoidal', None)
+    """
+    found = {_NAMES[each] for each in _NAMED.findall(str(label).lower().replace("_", " "))}
+    return found.pop() if len(found) == 1 else None
+
+
+def looks_of(labels: Iterable[str], schemes: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
+    """Colour, line and marker of the series of one figure, no two with the same colour and line.
+
+    The first series of a scheme has its look, others of it the same hue in another shade and with another dash; what
+    names no scheme has the colours of other series, without those whose hue a scheme of the figure has.
+
+    Args:
+        labels: of the series, in order.
+        schemes: the schemes of labels that do not name them.
+
+    Returns:
+        For each label "color", "linestyle" and "marker", as matplotlib calls them.
+
+    Example:
+        >>> from posembed.figures.looks import looks_of
+        >>> [look["color"] for look in looks_of(["a learned table", "a guess"])]
+        ['#2f4db8', '#D55E00']
+    """
+    found = [named(label) or (schemes or {}).get(label) for label in labels]
+    names = [name if name in LOOKS else None for name in found]
+    taken: set[tuple[str, str]] = {(LOOKS[name].light, LOOKS[name].dash) for name in names if name}
+    used = {LOOKS[name].hue for name in names if name}
+    cycle = [colour for colour, hue in HUES.items() if hue not in used] or list(COLOURS)
+    seen: list[str] = []
+    styles = []
+    for name in names:
+        if name is None:
+            n = len(styles) - len(seen)
+            style = LINE_STYLES[n // len(cycle) % len(LINE_STYLES)]
+            styles.append(_kwargs(cycle[n % len(cycle)], style, MARKERS[n % len(MARKERS)]))
+            continue
+        look = LOOKS[name]
+        colour, dash = (look.light, look.dash) if name not in seen else _variant(look, taken)
+        taken.add((colour, dash))
+        seen.append(name)
+        styles.append(_kwargs(colour, dash, look.marker))
+    return styles
+
+
+def _variant(look: Look, taken: set[tuple[str, str]]) -> tuple[str, str]:
+    """The next shade and dash of a scheme that are not taken; after eight they come again."""
+    start = LINE_STYLES.index(look.dash)
+    dashes: Sequence[str] = LINE_STYLES[start:] + LINE_STYLES[:start]
+    shades = (look.light, _darker(look.light))
+    # Shade and dash change at once, as long as there are new ones.
+    variants = [(shades[(k + k // len(dashes)) % 2], dashes[k % len(dashes)]) for k in range(2 * len(dashes))]
+    return next((each for each in variants if each not in taken), variants[0])
+
+
+def _darker(colour: str) -> str:
+    return to_hex([0.45 * own + 0.55 * ink for own, ink in zip(to_rgb(colour), to_rgb("#0c0f12"), strict=True)])
+
+
+def _kwargs(colour: str, dash: str, marker: str) -> dict[str, Any]:
+    return {"color": colour, "linestyle": dash, "marker": marker}
