@@ -464,9 +464,11 @@ def _called(fn: Any, x: Tensor) -> Any:
             raise
         if name not in (parameters := inspect.signature(fn.forward).parameters) and "input_ids" in parameters:
             # It took the vectors among its further arguments, and did not use them.
-            raise EquivarianceInputError(f"{kind} takes no inputs_embeds; give ids") from error
+            such = "model.text_model and ids" if "pixel_values" in parameters and hasattr(fn, "text_model") else "ids"
+            raise EquivarianceInputError(f"{kind} takes no inputs_embeds; give {such}") from error
         said = f"{kind} cannot be called with this x as {name} alone ({one_line(error):.200})"
-        raise EquivarianceInputError(f"{said}; give one that fits, one part of it, or a function of x") from error
+        part = "one part of it" + ", such as model.text_model," * (hasattr(fn, "text_model") and name == "input_ids")
+        raise EquivarianceInputError(f"{said}; give one that fits, {part} or a function of x") from error
 
 
 def _numbers(tensor: Tensor) -> Tensor:
@@ -489,16 +491,22 @@ def _argument_name(fn: Any, x: Tensor) -> str | None:
     name = "inputs_embeds" if x.is_floating_point() else "input_ids"
     parameters = inspect.signature(fn.forward).parameters
     if "decoder_input_ids" in parameters:
+        parts = {f"model.get_{part}()": getattr(fn, f"get_{part}", lambda: None)() for part in ("encoder", "decoder")}
+        fitting = [f"one of its parts, such as {part}, or " for part, its in parts.items() if _reads(its, name)]
         raise EquivarianceInputError(
-            f"{type(fn).__name__} reads two sequences; give one of its parts, such as model.get_encoder(), or a "
-            "function of the sequence that is meant, in which the other stays the same"
+            f"{type(fn).__name__} reads two sequences; give {''.join(fitting[:1])}a function of the sequence that is "
+            "meant, in which the other stays the same"
         )
     open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
     if name in parameters or (open_ended and getattr(fn, "main_input_name", name) in ("input_ids", "inputs_embeds")):
         return name
-    raise EquivarianceInputError(
-        f"{type(fn).__name__} takes no {name}; give a function of its tokens instead, for example its encoder"
-    )
+    inner = [path for path, _ in fn.named_modules() if path.rpartition(".")[2] == "encoder" and x.is_floating_point()]
+    such = f"such as lambda x: model.{inner[0]}(x)" if inner else "or of their vectors, which calls its layers"
+    raise EquivarianceInputError(f"{type(fn).__name__} takes no {name}; give a function of its tokens instead, {such}")
+
+
+def _reads(module: Any, name: str) -> bool:
+    return isinstance(module, nn.Module) and name in inspect.signature(module.forward).parameters
 
 
 def _pick(result: Any, output: Any) -> Tensor:

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from refusals import refused
 from small_models import build
 from torch import nn
-from transformers import SiglipTextConfig, SiglipTextModel
+from transformers import Dinov2Config, Dinov2Model, SiglipTextConfig, SiglipTextModel
 
 from posembed import check_equivariance
 from posembed.errors import EquivarianceInputError
@@ -16,6 +16,7 @@ from posembed.errors import EquivarianceInputError
 pytestmark = pytest.mark.bad_input
 X = torch.randn(2, 5, 8, generator=torch.Generator().manual_seed(0))
 SIGLIP = SiglipTextConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8, vocab_size=9)
+DINOV2 = Dinov2Config(hidden_size=8, num_hidden_layers=1, num_attention_heads=2, image_size=8, patch_size=4)
 IDS = torch.tensor([[3, 1, 4, 1, 5], [9, 2, 6, 5, 3]])
 
 
@@ -63,10 +64,18 @@ BAD = {
     "one row without its batch axis": Bad(["(5, 8)", "output="], X[:1], lambda x: x[0]),
     "scores of channels-first x": Bad(["axis 2", "(2, 5)"], X.mT, lambda x: x.sum(1), {"seq_dim": 2}),
     "an image model": Bad(["ViTModel takes no inputs_embeds"], torch.rand(1, 3, 8, 8), build("vit")),
+    "an image model without an encoder": Bad(["ViTModel takes no", "of their vectors, which calls"], X, build("vit")),
+    "an image model with one": Bad(["such as lambda x: model.encoder(x)"], X, Dinov2Model(DINOV2)),
+    "two towers given vectors": Bad(["CLIPModel takes no", "give model.text_model and ids"], X, build("clip")),
+    "an encoder-decoder of sound": Bad(["reads two sequences", "such as model.get_decoder()"], X, build("whisper")),
     "a sound model": Bad(["WhisperEncoder takes no input_ids"], IDS, build("whisper").encoder),
     "a text tower given vectors": Bad(["CLIPTextModel takes no inputs_embeds; give ids"], X, build("clip").text_model),
     "SigLIP's text tower": Bad(["SiglipTextModel takes no inputs_embeds; give ids"], X, SiglipTextModel(SIGLIP)),
-    "a model of two towers": Bad(["CLIPModel cannot be called with this x as input_ids alone"], IDS, build("clip")),
+    "a model of two towers": Bad(
+        ["CLIPModel cannot be called with this x as input_ids alone", "of it, such as model.text_model"],
+        IDS,
+        build("clip"),
+    ),
     "another width": Bad(["GPT2Model cannot be called with", "(The size of"], X, build("gpt2")),
     "another format": Bad(["x is of torch.float32 and the module of torch.float16; give"], X, nn.Linear(8, 8).half()),
     "an encoder-decoder": Bad(["T5Model reads two sequences", "get_encoder()"], IDS, build("t5")),
@@ -116,6 +125,11 @@ BAD = {
 def test_a_named_error_in_one_line_that_says_what_to_do(bad):
     message = refused(EquivarianceInputError, check_equivariance, bad.fn, bad.x, **bad.options)
     assert [piece for piece in bad.says if piece not in message] == []
+
+
+def test_the_encoder_that_is_named_can_be_checked():
+    model = Dinov2Model(DINOV2).eval()
+    assert check_equivariance(lambda x: model.encoder(x), X).verdict == "equivariant"
 
 
 def test_an_error_of_the_function_is_its_own():

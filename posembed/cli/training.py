@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import RunError
+from ..errors import PosembedError, RunError
 from .output import complain, facts, one_line, print_json, progress, show
 from .tables import AsJson
 
@@ -89,9 +89,16 @@ def _settings(config: type[RunConfig]) -> Iterator[tuple[str, Any]]:
         words = " ".join(said[each.name].split()).replace("`", "").replace("None for", "by default")
         default = "" if each.default in (None, (), "", MISSING) else f" Default: {each.default}."
         written = str(each.type).removesuffix(" | None")
-        more: Any = {"parser": json.loads, "metavar": "JSON"} if written.startswith("Mapping") else {}
+        more: Any = {"parser": _read_json, "metavar": "JSON"} if written.startswith("Mapping") else {}
         option = typer.Option(help=words + default, show_default=False, **more)
         yield each.name, Annotated[KINDS.get(written, str | None), option]
+
+
+def _read_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:  # which typer would put into a box
+        raise PosembedError(f"""{text!r:.100} is no JSON, as '{{"rope": {{"base": 500.0}}}}' is; mend it""") from None
 
 
 def _trained(config: RunConfig, out: Path | None, save_model: bool) -> RunResult:

@@ -18,7 +18,7 @@ from ..errors import ProbeInputError
 from ..evaluating import evaluating
 from ..models import LanguageModel, Transformer
 from ..plain import Record
-from ..probing.hidden_states import BATCH_SIZE, own_transformer, states_of
+from ..probing.hidden_states import BATCH_SIZE, check_one_stack, own_transformer, states_of
 from ..seeds import checked_seed, torch_generator
 from ..stats import BootstrapInterval, mean_interval
 
@@ -134,7 +134,7 @@ def ablate(
     check_whole("n_draws", n_draws, ProbeInputError)
     check_whole("skip", skip, ProbeInputError, least=0)
     random = torch_generator(checked_seed(seed), "ablations")
-    stack = layers_of(model)
+    stack = layers_of(model, fit_ids)
     chosen = list(range(len(stack) + 1)) if layers is None else sorted({*layers})
     if not chosen or not {*chosen} <= {*range(len(stack) + 1)}:
         raise ProbeInputError(f"layers={layers!r}, but {type(model).__name__} has 0 (embeddings) to {len(stack)}")
@@ -157,8 +157,16 @@ def ablate(
         }
 
 
-def layers_of(model: nn.Module) -> nn.ModuleList:
+def layers_of(model: nn.Module, inputs: Tensor | None = None) -> nn.ModuleList:
     """Find the layers of a model, one after the other.
+
+    In a model of transformers they are a list of as many modules as its config says, and what enters and leaves them
+    are the hidden states that the model hands out.
+
+    Args:
+        model: posembed's own or one of transformers, with one stack of layers.
+        inputs: texts, or images, with whose first two that is verified; without them it is taken for granted where
+            there is only one such list.
 
     Raises:
         ProbeInputError: they are not found.
@@ -172,11 +180,47 @@ def layers_of(model: nn.Module) -> nn.ModuleList:
     own = own_transformer(model) or getattr(model, "transformer", None)
     if isinstance(own, Transformer):
         return own.layers
+    check_one_stack(model)
     n_layers = getattr(getattr(model, "config", None), "num_hidden_layers", None)
-    for module in model.modules():
-        if isinstance(module, nn.ModuleList) and len(module) == n_layers:
-            return module
-    raise ProbeInputError(f"the layers of {type(model).__name__} are not found; give a model with one stack of layers")
+    lists = [each for each in model.modules() if isinstance(each, nn.ModuleList) and len({*each}) == n_layers]
+    if inputs is not None:
+        lists = [each for each in lists if _hand_on_states(model, each, inputs[:2])][:1]
+    # A list inside of a layer, such as of experts, is no other candidate.
+    if not lists or not {*lists} <= {*lists[0].modules()}:
+        raise ProbeInputError(
+            f"the layers of {type(model).__name__} are not found; give a model that hands its states from one of a "
+            "list of layers to the next, or leave ablations out: depth_profile(..., ablations=False)"
+        )
+    return lists[0]
+
+
+def _hand_on_states(model: nn.Module, stack: nn.ModuleList, inputs: Tensor) -> bool:
+    """Whether the states that `changed` would change are those of the model, and all that it goes on from."""
+    noted: dict[int, Any] = {}
+
+    def note(states: Any, layer: int) -> Any:
+        noted[layer] = states
+        return states
+
+    with evaluating(model):
+        try:
+            with ExitStack() as hooks:
+                for layer in range(len(stack) + 1):
+                    hooks.enter_context(changed(stack, layer, partial(note, layer=layer)))
+                states = states_of(model, inputs)
+        except KeyError:  # modules that are given no states
+            return False
+        if len(states) != len(noted) or not all(_alike(noted[n], each) for n, each in enumerate(states[:-1])):
+            return False
+        # The last one may be handed out behind a norm, which makes the same of all that is zero.
+        with changed(stack, len(stack), torch.zeros_like):
+            last = states_of(model, inputs)[-1]
+    return _alike(last, last[:1, :1].expand_as(last))
+
+
+def _alike(one: Any, other: Tensor) -> bool:
+    same_shape = isinstance(one, Tensor) and one.shape == other.shape
+    return same_shape and torch.allclose(one, other, rtol=1e-3, atol=1e-3, equal_nan=True)
 
 
 @contextmanager
@@ -206,7 +250,7 @@ def changed(stack: nn.ModuleList, layer: int, change: Change) -> Iterator[None]:
     def changing(*given: Any, **named: Any) -> Any:
         if layer:
             output = forward(*given, **named)
-            return (change(output[0]), *output[1:]) if isinstance(output, tuple) else change(output)
+            return (change(output[0]), *output[1:]) if isinstance(output, tuple | list) else change(output)
         if given:
             return forward(change(given[0]), *given[1:], **named)
         return forward(**named | {"hidden_states": change(named["hidden_states"])})

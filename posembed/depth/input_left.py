@@ -98,7 +98,7 @@ def input_left(
     wanted = vectors.detach().cpu().double()
     wanted = wanted - wanted.mean(dim=0)
     size = float(wanted.square().sum())
-    if size <= (1e-6 * float(vectors.abs().max())) ** 2 * vectors.numel():
+    if all_alike(vectors):
         raise ProbeInputError("the vectors are all alike, so no position has one of its own; leave them out")
     seed, tested = checked_seed(seed), test_states.double()
     r2 = (1 - (_told(states, wanted, tested) - wanted).square().sum(dim=(1, 2)) / size).numpy()
@@ -111,6 +111,12 @@ def input_left(
         coefficient_interval=mean_interval(of_text, seed=seed),
         cosine=float((means * wanted).sum() / (means.norm() * wanted.norm())),
     )
+
+
+def all_alike(vectors: Float[Tensor, "length d_model"]) -> bool:
+    """Whether no position has a vector of its own, up to rounding."""
+    apart = vectors.detach().double() - vectors.detach().double().mean(dim=0)
+    return float(apart.square().sum()) <= (1e-6 * float(vectors.abs().max())) ** 2 * vectors.numel()
 
 
 def _told(

@@ -18,7 +18,7 @@ from ..probing.hidden_states import fitted_and_tested, hidden_states, own_transf
 from ..seeds import checked_seed
 from ..tables import find_position_rows
 from .ablation import Ablation, ablate
-from .input_left import InputLeft, input_left
+from .input_left import InputLeft, all_alike, input_left
 from .readable import Reading, read
 from .shares import LayerShares, position_shares
 
@@ -33,7 +33,8 @@ class LayerProfile(Record):
         position: how well the position can be read (`read`).
         token: how well the token at this place can; None without ids.
         before: how well the token before can; None without ids.
-        left: what is left of the position vectors added at the input (`input_left`); None where none are known.
+        left: what is left of the position vectors added at the input (`input_left`); None where none are known, or all
+            are alike.
         ablations: what the model loses (`ablate`); the last of a pre-norm model is before the final norm. Empty where
             it was not asked for.
 
@@ -145,6 +146,8 @@ def depth_profile(
         named = None if ids.is_floating_point() else test[:, skip:]
         length = states[0].shape[1]
         rows = _input_vectors(model, skip, length) if vectors is None else vectors
+        # A table of zeros, with which BEiT begins, or a scheme that adds the same everywhere.
+        rows = None if vectors is None and rows is not None and all_alike(rows) else rows
         shares = position_shares([each[len(train) :] for each in states], named, seed=seed)
         lost = ablate(model, train, test[:n_tested], loss=loss, skip=skip, seed=seed) if ablations else {}
         layers = []

@@ -195,7 +195,10 @@ def attention(
     if scheme is None:
         return _with_weights(query, key, value, attention_mask, None, scaling, dropout)
     if posembed_call is None:
-        raise ModelInputError("a layer was called by itself, without positions; call the whole model")
+        raise ModelInputError(
+            "attention was called without positions; call the whole model, and if you did, use another one: the layers "
+            "of this one hand nothing on to attention"
+        )
     if scaling == 1.0 and getattr(module, "scaling", 1.0) != 1.0:
         # Schemes read queries as they were projected; OPT scales its own before attention.
         query, scaling = query / module.scaling, module.scaling

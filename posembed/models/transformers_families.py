@@ -84,7 +84,9 @@ FAMILIES = {
 # Why others cannot, where that is not that their attention is code of their own.
 WHY_NOT = {
     "decision_transformer": "it counts steps in time, of three tokens each",
+    "fnet": "it has no attention, and mixes its tokens by Fourier transforms",
     "gemma2": "it caps the logits, which is no part of a scheme",
+    "stablelm": "its layers hand nothing on to attention, which so cannot know where its tokens stand",
     "t5": "its attention makes a bias of its own, and its two stacks would need a scheme each",
     "vit": "it counts patches, in an array that is no module",
 } | dict.fromkeys(
@@ -146,6 +148,8 @@ def anatomy(model: Any) -> Anatomy:
     family = FAMILIES[name]
     body = model.base_model.get_submodule(family.body)
     attentions = [module for module in body.modules() if hasattr(module, "is_causal") and not crosses(module)]
+    if not attentions:
+        raise ModelInputError(f"{kind} cannot take a scheme: it has no attention that can be exchanged; use another")
     words: Any = model.get_input_embeddings()
     narrow = words.weight.shape[-1] != model.config.hidden_size
     try:

@@ -34,7 +34,7 @@ def vocabulary_of(model: nn.Module) -> tuple[int, set[int], int | None]:
     if reads != "input_ids":
         reason = f"reads {reads}" if reads else "is no model of transformers or of posembed"
         raise ProbeInputError(f"{type(model).__name__} {reason}, and has no words to repeat; give a model of text")
-    _check_one_stack(module)
+    check_one_stack(module)
     settings = module.config.get_text_config().to_dict()
     named = [ids for name, ids in settings.items() if name.endswith("_token_id") and ids is not None]
     special = {each for ids in named for each in (ids if isinstance(ids, list) else [ids])}
@@ -47,9 +47,10 @@ def vocabulary_of(model: nn.Module) -> tuple[int, set[int], int | None]:
     return n_words, special, settings.get("pad_token_id")
 
 
-def _check_one_stack(model: Any) -> None:
+def check_one_stack(model: Any) -> None:
+    """Refuse a model of transformers that has an encoder and a decoder."""
     parts = {name.rpartition(".")[2] for name, _ in model.named_modules()}
-    if model.config.is_encoder_decoder and {"encoder", "decoder"} <= parts:
+    if getattr(getattr(model, "config", None), "is_encoder_decoder", False) and {"encoder", "decoder"} <= parts:
         raise ProbeInputError(f"{type(model).__name__} has two stacks of layers; give one, such as model.get_encoder()")
 
 
@@ -95,7 +96,7 @@ def checked_inputs(model: Any, inputs: Any, *, at_least: int) -> Tensor:
     if (own is not None and not (floats and inputs.ndim == 3)) or reads == "input_ids":
         return checked_texts(model, inputs, at_least=at_least)
     if reads is not None:
-        _check_one_stack(model)
+        check_one_stack(model)
     if not isinstance(inputs, Tensor) or inputs.ndim == 0 or len(inputs) < at_least or (reads and not floats):
         raise ProbeInputError(
             f"{named(model)} reads {reads or 'a tensor'}, and was given {_described(inputs)}; give "

@@ -71,12 +71,16 @@ class Tensors:
         shards: the file of each tensor, where there are several.
         files: where those are.
         schemes: those that are tables whatever they are called.
+        widths: those of the vectors that a module looks up.
+        call: how errors say that one is chosen.
     """
 
     seen: dict[str, Entry]
     shards: Mapping[str, str] = field(default_factory=dict)
     files: CheckpointFiles | None = None
     schemes: Collection[str] = (ALONE,)
+    widths: Collection[int] = ()
+    call: str = "load_table(..., name={!r:.150}, offset=0)"
 
     @property
     def names(self) -> Collection[str]:

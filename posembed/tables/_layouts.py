@@ -13,6 +13,7 @@ from typing import Any
 from ..errors import PositionTableError
 from ._formats import Entry, Tensors
 from ._names import (
+    SINUSOID,
     instead_by_config,
     instead_by_name,
     is_likely_name,
@@ -33,6 +34,10 @@ MOST_TABLES = 100
 # A table that the model holds and does not add: ESM-2 and old BERTs with relative keys.
 _NOT_ADDED = frozenset({"alibi", "relative_key", "relative_key_query", "rope", "rotary"})
 
+# What configs call the width of a model's vectors, and files its word vectors.
+_WIDTHS = ("hidden_size", "d_model", "n_embd", "embed_dim", "embedding_size", "emb_dim", "dim", "word_embed_proj_dim")
+_WORDS = re.compile(r"word|tok|wte|emb(ed(ding)?s?)?\.weight$")
+
 
 def find_entry(
     tensors: Tensors, config: Mapping[str, Any], *, source: str, part: str | None = None, name: str | None = None
@@ -48,7 +53,25 @@ def find_entry(
             f"{_shown(entry)} in {source} is no position table: that is a matrix, one row for each position, or 1 x "
             "positions x width, or positions x 1 x width"
         )
+    _check_not_transposed(tensors, entry, config, source)
     return entry
+
+
+def _check_not_transposed(tensors: Tensors, entry: Entry, config: Mapping[str, Any], source: str) -> None:
+    """Refuse a table with a column for each position: one as wide as no vector of the model, with as many rows."""
+    n_rows, width = entry.matrix
+    said = [settings.get(name) for settings in settings_for(entry.name, config) for name in _WIDTHS]
+    words = [other.shape[-1] for name, other in tensors.seen.items() if len(other.shape) == 2 and _WORDS.search(name)]
+    widths = [*filter(lambda each: type(each) is int, said), *words, *tensors.widths]
+    # What an nn.Embedding looks up has a row for each position.
+    if entry.name.endswith(".weight") or width in widths or n_rows not in widths:
+        return
+    turned = ".T" if len(entry.shape) == 2 else "[0].T" if entry.shape[0] == 1 else "[:, 0].T"
+    it = f"weights[{entry.name!r:.150}]" if entry.file else f"model.{printable(entry.name):.150}"
+    raise PositionTableError(
+        f"{_shown(entry)} in {source} lies transposed, with a column for each position: the model's vectors are "
+        f"{n_rows} wide; read it with load_table({it}{turned}), or to exchange it store it with a row for each position"
+    )
 
 
 def stored_offset(entry: Entry, config: Mapping[str, Any], source: str) -> int:
@@ -64,7 +87,7 @@ def stored_offset(entry: Entry, config: Mapping[str, Any], source: str) -> int:
     raise PositionTableError(
         f"{_shown(entry)} in {source} is a position table, but not every model of this layout begins at row 0 and "
         f"{known if config else 'there is no config.json that says which this is'}; say how many rows stand before "
-        f"position 0 (2 in RoBERTa's kind, 0 in BERT's): {_call(entry.name)}"
+        f"position 0 (2 in RoBERTa's kind, 0 in BERT's): {Tensors.call.format(entry.name)}"
     )
 
 
@@ -81,6 +104,9 @@ def _named(tensors: Tensors, name: str, source: str) -> Entry:
 def _found(tensors: Tensors, config: Mapping[str, Any], part: str | None, source: str) -> Entry:
     kind = model_type(config)
     names = [name for name in tensors.names if is_table_name(name, kind) or name in tensors.schemes]
+    # What use_scheme wrote there; the model's own table is silent then.
+    if isinstance(put_in := config.get("position_scheme"), Mapping):
+        names = _of_scheme(tensors, names, put_in.get("name"), source)
     if len(names) > MOST_TABLES:
         shown = ", ".join(f"{printable(name):.80}" for name in names[:MOST_LISTED])
         raise PositionTableError(f"{source} has {len(names):,} position tables; choose with name= among: {shown}, ...")
@@ -92,14 +118,15 @@ def _found(tensors: Tensors, config: Mapping[str, Any], part: str | None, source
     if len(added) == 1:
         return added[0]
     if added:
-        fits = "has several position tables; choose with part= or name= among"
+        parts = "part= or " if any(part_in(tensors, entry.name) for entry in added) else ""
+        fits = f"has several position tables; choose with {parts}name= among"
         if part is not None:
             fits = f"has {len(added)} position tables that part={part!r} fits; choose with name= among"
         raise PositionTableError(f"{source} {fits}: {_listed(added)}")
     if entries:
         raise PositionTableError(
             f"{source} says position_embedding_type={_left_out_by(entries[0], config)!r}, so its model does not add "
-            f"the table {_shown(entries[0])} that it holds; to read it all the same: {_call(entries[0].name)}"
+            f"the table {_shown(entries[0])} that it holds; to take it all the same: {_call(tensors, entries[0].name)}"
         )
     if names and part is not None:
         shown = ", ".join(f"{printable(name):.150}" for name in names[:MOST_LISTED])
@@ -109,23 +136,46 @@ def _found(tensors: Tensors, config: Mapping[str, Any], part: str | None, source
     raise _none(tensors, config, source)
 
 
+def _of_scheme(tensors: Tensors, silent: list[str], scheme: Any, source: str) -> list[str]:
+    """The tables of a scheme that was put into a model, in place of those that the model has of its own."""
+    parts = str(scheme).split("+")
+    at = (
+        ["position_scheme.weight"]
+        if len(parts) == 1
+        else [f"position_scheme.parts.{n}.weight" for n in range(len(parts))]
+    )
+    known = {*tensors.schemes, *(name for name, kind in zip(at, parts, strict=True) if kind == "learned")}
+    if names := [name for name in tensors.names if name in known]:
+        return names
+    former = "".join(
+        f"; the table that is silent meanwhile: load_table(..., name={name!r:.150})" for name in silent[:1]
+    )
+    said = "an object" if scheme is None else f"{scheme!r:.100}"
+    raise PositionTableError(
+        f"the positions of {source} come from the scheme that was put in, {said}, of which no position table is known"
+        + former
+    )
+
+
 def _none(tensors: Tensors, config: Mapping[str, Any], source: str) -> PositionTableError:
     """The error for a checkpoint without a known table: what it has instead, and what may be one all the same."""
     what = instead_by_config(config) or instead_by_name(tensors.names)
-    has = f"; it has {what}" if what else ""
+    # A sinusoid that is held as a tensor is a table like any other.
+    has = f"; it has {what}" if what and what != SINUSOID else ""
+    rows = ", and say how many rows stand before position 0" if "offset=" in tensors.call else ""
     kind = model_type(config)
     likely = islice((name for name in tensors.names if is_likely_name(name, kind)), 2 * MOST_LISTED)
     entries = [entry for entry in map(tensors.__getitem__, likely) if _is_table(entry)]
     if entries:
         return PositionTableError(
             f"{source} has no position table under a name that is known{has}; these may be one: {_listed(entries)}; "
-            f"choose, and say how many rows stand before position 0: {_call(entries[0].name)}"
+            f"choose{rows}: {_call(tensors, entries[0].name)}"
         )
     if what:
-        return PositionTableError(f"{source} has no position table{has}")
+        return PositionTableError(f"{source} has no position table; it has {what}")
     return PositionTableError(
         f"{source} has no position table: none of its {len(tensors.names)} tensors has a name like one's: "
-        f"{_first(tensors)}; if one of them is: {_call('...')}"
+        f"{_first(tensors)}; if one of them is: {_call(tensors, '...')}"
     )
 
 
@@ -231,5 +281,5 @@ def _shown(entry: Entry) -> str:
     return f"{printable(entry.name):.150} ({' x '.join(map(str, entry.shape))})"
 
 
-def _call(name: str) -> str:
-    return f"load_table(..., name={name!r:.150}, offset=0)"
+def _call(tensors: Tensors, name: str) -> str:
+    return tensors.call.format(name)

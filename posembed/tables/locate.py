@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -76,7 +76,8 @@ def find_position_rows(model: nn.Module, *, part: str | None = None, name: str |
     """
     if not isinstance(model, nn.Module):
         raise PositionTableError(f"a {type(model).__name__} is no model; load it first, with AutoModel for example")
-    entry = find_entry(live_tensors(model), live_config(model), source=type(model).__name__, part=part, name=name)
+    tensors = replace(live_tensors(model), call="with_position_table(..., name={!r:.150})")
+    entry = find_entry(tensors, live_config(model), source=type(model).__name__, part=part, name=name)
     return live_rows(model, entry)
 
 
@@ -89,7 +90,8 @@ def live_tensors(model: nn.Module) -> Tensors:
     }
     kinds = {name: type(module) for name, module in model.named_modules()}
     learned = [name for name, kind in kinds.items() if f"{kind.__module__}.{kind.__qualname__}" == LEARNED]
-    return Tensors(entries, schemes=[f"{name}.weight".lstrip(".") for name in learned])
+    widths = {module.embedding_dim for module in model.modules() if isinstance(module, nn.Embedding)}
+    return Tensors(entries, schemes=[f"{name}.weight".lstrip(".") for name in learned], widths=widths)
 
 
 def live_config(model: nn.Module) -> dict[str, Any]:

@@ -124,6 +124,7 @@ def refused(call, words, part):
         (["--objective", "next"], "choose among causal, masked"),
         (["--device", "cuda:99"], "device is 'cuda:99', which PyTorch has not here"),
         (["--data", "nothing.txt"], "nothing.txt"),
+        (["--scheme-options", "{bad"], """'{bad' is no JSON, as '{"rope": {"base": 500.0}}' is; mend it"""),
         (["--scheme-options", "[1]"], "give a mapping of schemes"),
         (["--save-model"], "--save-model needs --out"),
         (["--out", "a-file"], "cannot write to the folder a-file"),
@@ -138,7 +139,6 @@ def test_a_run_that_cannot_be_is_one_line(call, words, part):
     ("words", "part"),
     [
         (["train", "--steps", "many"], "'--steps'"),
-        (["train", "--scheme-options", "{"], "'--scheme-options'"),
         (["train", "--stepps", "3"], "--stepps"),
         (["grid", "nopos", "--n-workers", "many"], "'--n-workers'"),
         (["grid", "nopos", "encodings"], "encodings"),

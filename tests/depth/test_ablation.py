@@ -187,6 +187,57 @@ def test_a_profile_of_models_of_transformers(name):
     assert found.layers[0].left is not None or name == "vit"
 
 
+def xlm(name="XLM", n_layers=2):
+    """A model that keeps the parts of its layers in lists side by side."""
+    sizes = {"vocab_size": 30, "emb_dim": 16, "n_layers": n_layers, "n_heads": 2, "max_position_embeddings": LENGTH}
+    return getattr(transformers, f"{name}Model")(getattr(transformers, f"{name}Config")(**sizes)).eval()
+
+
+def funnel():
+    """A model whose list of layers is one of lists, none of which is called."""
+    sizes = {"vocab_size": 30, "block_sizes": [1, 1], "d_model": 16, "n_head": 2, "d_head": 8, "d_inner": 16}
+    return transformers.FunnelBaseModel(transformers.FunnelConfig(**sizes)).eval()
+
+
+def xlnet():
+    """A model whose layers are given states with the batch on the second axis."""
+    return build("xlnet", n_layer=2)
+
+
+@pytest.mark.parametrize(
+    "model", [xlm(), xlm("Flaubert"), xlm(n_layers=1), funnel(), xlnet()], ids=lambda model: type(model).__name__
+)
+def test_layers_that_do_not_hand_on_the_states_of_the_model_are_refused(model):
+    kept = [(module, module.__dict__.get("forward")) for module in model.modules()]
+    message = refused(ProbeInputError, ablate, model, texts() + 4, texts() + 4)
+    assert f"the layers of {type(model).__name__} are not found" in message and "ablations=False" in message
+    assert all(module.__dict__.get("forward") is forward for module, forward in kept)
+
+
+def test_a_profile_of_a_model_whose_layers_are_not_found_has_all_but_ablations():
+    found = depth_profile(xlm(), texts() + 4, ablations=False)
+    assert found.layers[0].left is not None and not found.layers[0].ablations
+
+
+def test_a_table_of_zeros_leaves_nothing_to_look_for():
+    model = made("bert")
+    torch.nn.init.zeros_(model.embeddings.position_embeddings.weight)
+    assert all(layer.left is None for layer in depth_profile(model, texts() + 4, ablations=False).layers)
+
+
+def test_lists_side_by_side_are_not_taken_for_the_layers_and_lists_inside_of_one_do_not_matter():
+    assert "are not found" in refused(ProbeInputError, layers_of, xlm())
+    sizes = {"num_hidden_layers": 2, "num_key_value_heads": 2, "qk_layernorm": True}
+    config = transformers.StableLmConfig(**sizes, vocab_size=30, hidden_size=16, num_attention_heads=2)
+    model = transformers.StableLmModel(config).eval()
+    assert layers_of(model) is layers_of(model, texts()) is model.layers
+
+
+def test_a_layer_that_returns_a_list_is_changed():
+    model = build("gpt", n_layer=2)
+    assert [*ablate(model, texts(), texts(4), n_draws=1)] == [0, 1, 2]
+
+
 def swin():
     """A model whose second layer has fewer and wider states than its first."""
     sizes = {"image_size": 16, "patch_size": 2, "window_size": 4, "embed_dim": 8, "depths": [1, 1], "num_heads": [2, 2]}
@@ -203,6 +254,7 @@ def test_what_is_refused():
         ("one text is not enough", lambda: ablate(model, texts(), texts(1))),
         ("one text is not enough", lambda: ablate(model, texts(1), texts())),
         ("give it two at a time", lambda: ablate(model, texts(), texts(), layers=[0], loss=one_at_a_time)),
+        ("two stacks of layers; give one, such", lambda: ablate(build("whisper"), texts(), texts())),
         ("n_draws", lambda: ablate(model, texts(), texts(), n_draws=0)),
         ("cut them to one", lambda: depth_profile(model, texts(), test_ids=texts(length=5))),
         ("are too few", lambda: depth_profile(model, texts(2))),

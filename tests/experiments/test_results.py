@@ -203,6 +203,9 @@ def test_a_bad_file_costs_the_table_one_line_and_no_other_run(tmp_path):
     (tmp_path / "empty").mkdir()
     said = "there are no results in 'empty'; give the folder with the runs' JSON files"
     assert refused(RunError, load_results, tmp_path / "empty") == said
+    (tmp_path / "empty" / "a-run.checkpoint").write_bytes(b"")
+    said = "there are no results in 'empty'; 1 run stopped on the way; give the same command again to go on"
+    assert refused(RunError, load_results, tmp_path / "empty") == said
 
 
 # Tables.

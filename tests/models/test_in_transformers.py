@@ -496,6 +496,8 @@ class Fixed(transformers.GPT2Model):
         (lambda: small_model("clip"), "rope", ModelInputError, "it makes positions in several places (text_model.emb"),
         (lambda: build_class("VivitModel", "vivit"), "rope", ModelInputError, "none of its modules is known to make"),
         (lambda: build_class("MambaModel", "mamba"), "alibi", ModelInputError, "it has no attention, and reads its"),
+        (lambda: build_class("FNetModel", "fnet"), "alibi", ModelInputError, "it has no attention, and mixes its"),
+        (lambda: build_class("StableLmModel", "stablelm"), "t5", ModelInputError, "its layers hand nothing on to att"),
         (lambda: build_class("RwkvModel", "rwkv"), "alibi", ModelInputError, "it has no attention, and reads its"),
         (
             lambda: build("albert", embedding_size=16),
@@ -632,3 +634,15 @@ def test_caches_that_do_not_work():
             ModelInputError, model, ids, past_key_values=StaticCache(config=model.config, max_cache_len=12)
         )
         model(ids, past_key_values=plain)
+
+
+@pytest.mark.bad_input
+def test_families_of_ones_own_that_cannot_be_are_told_so(monkeypatch):
+    monkeypatch.setitem(FAMILIES, "fnet", Family("embeddings.position_embeddings"))
+    monkeypatch.setitem(FAMILIES, "stablelm", Family("rotary_emb"))
+    assert "has no attention that can be" in refused(
+        ModelInputError, use_scheme, build_class("FNetModel", "fnet"), "t5"
+    )
+    model = build_class("StableLmModel", "stablelm")
+    with use_scheme(model, "alibi"):
+        assert "hand nothing on to attention" in refused(ModelInputError, model, tokens())

@@ -1,6 +1,7 @@
 """A model of transformers that is saved with a scheme comes back with it, or is refused: never with other positions."""
 
 import json
+from functools import partial
 
 import pytest
 import torch
@@ -10,9 +11,10 @@ from models.reference import Nearness
 from refusals import refused
 from safetensors.torch import load_file, save_file
 
-from posembed import schemes
+from posembed import load_table, schemes
+from posembed import with_position_table as with_table
 from posembed.encodings import RoPE
-from posembed.errors import CheckpointError, CheckpointNotFoundError, ModelInputError
+from posembed.errors import CheckpointError, CheckpointNotFoundError, ModelInputError, PositionTableError
 from posembed.models import load_with_scheme, transformers_saved, use_scheme
 
 
@@ -138,3 +140,31 @@ def test_what_does_not_belong_together_is_refused(tmp_path):
     assert "has other weights than the model and its scheme (position_scheme." in refused(
         CheckpointError, load_with_scheme, folder
     )
+
+
+def test_the_table_of_a_model_with_a_scheme_is_that_of_the_scheme(tmp_path):
+    for scheme, name in (("learned", "position_scheme.weight"), ("t5+learned", "position_scheme.parts.1.weight")):
+        for kind in ("gpt2", "llama", "opt"):
+            model = build(kind)
+            rows = use_scheme(model, scheme).scheme.get_parameter(name.removeprefix("position_scheme."))
+            model.save_pretrained(tmp_path / scheme / kind)
+            for source in (model, tmp_path / scheme / kind):
+                found = load_table(source)
+                assert found.name == name and torch.equal(found.weight, rows)
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("kind", ["roberta", "llama"])
+def test_where_the_scheme_has_no_table_the_silent_one_is_not_taken_for_it(tmp_path, kind):
+    for scheme, said in (("t5", "'t5'"), (RoPE(4), "an object")):
+        model = build(kind)
+        with use_scheme(model, scheme):
+            model.save_pretrained(tmp_path)
+            calls = partial(load_table, model), partial(load_table, tmp_path), with_table(model, "zeroed").__enter__
+            for call in calls:
+                message = refused(PositionTableError, call)
+                assert f"come from the scheme that was put in, {said}, of which no position table" in message
+                assert "RoPE" not in message and ("silent meanwhile" in message) == (kind == "roberta")
+    if kind == "roberta":
+        own = load_table(model)
+        assert torch.equal(load_table(tmp_path, name=own.name + ".weight").weight, own.weight)

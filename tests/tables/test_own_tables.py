@@ -5,7 +5,9 @@ import os
 import numpy as np
 import pytest
 import torch
+import transformers
 from refusals import refused
+from small_models import build
 from torch import nn
 
 from posembed import load_encoder, sinusoidal, with_position_table
@@ -48,6 +50,49 @@ def test_a_table_with_a_name_of_its_own_is_chosen_by_it():
     with with_position_table(model, "zeroed", name="clock"):
         assert torch.equal(model(torch.zeros(3, 6)), WAVES[:3])
     assert torch.equal(model.clock, torch.ones(12, 6))
+
+
+class Lookup(nn.Module):
+    """Words of 6 numbers, and a table of 12 positions that lies one way or the other."""
+
+    def __init__(self, shape, name="embedding"):
+        super().__init__()
+        self.add_module(name, nn.Embedding(20, 6))
+        self.register_buffer("pe", WAVES.T.clone().reshape(shape))
+
+
+TURNED = {"[0].T": (1, 6, 12), "[:, 0].T": (6, 1, 12), ".T": (6, 12)}
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("turned", TURNED)
+def test_a_table_with_a_column_for_each_position_is_not_taken_for_one_of_rows(turned, tmp_path):
+    torch.save(Lookup(TURNED[turned]).state_dict(), tmp_path / "model.pt")
+    model = Lookup(TURNED[turned], "whatever")
+    for source, it in ((model, "model.pe"), (tmp_path / "model.pt", "weights['pe']")):
+        for name in (None, "pe"):
+            message = refused(PositionTableError, load_table, source, name=name)
+            assert "lies transposed" in message and "vectors are 6 wide" in message
+            assert f"load_table({it}{turned})" in message
+    assert "lies transposed" in refused(PositionTableError, with_position_table(model, "zeroed").__enter__)
+    assert torch.equal(load_table(eval(f"model.pe{turned}")).weight, WAVES)
+
+
+def test_as_many_positions_as_the_vectors_are_wide_are_read_where_a_width_is_known():
+    model = Lookup((6, 12))
+    model.wide = nn.Embedding(3, 12)
+    assert load_table(model).weight.shape == (6, 12)
+    assert load_table(build("albert", max_position_embeddings=16)).weight.shape == (16, 8)
+
+
+@pytest.mark.bad_input
+def test_a_buffer_of_ctrl_is_chosen_in_the_call_that_was_made():
+    sizes = {"vocab_size": 9, "n_positions": 12, "n_embd": 8, "dff": 8, "n_layer": 1, "n_head": 2}
+    model = transformers.CTRLModel(transformers.CTRLConfig(**sizes))
+    message = refused(PositionTableError, with_position_table(model, "zeroed").__enter__)
+    assert message.endswith("choose: with_position_table(..., name='pos_encoding')") and "no table" not in message
+    with with_position_table(model, "zeroed", name="pos_encoding"):
+        assert not model.pos_encoding.any()
 
 
 @pytest.mark.bad_input
