@@ -37,6 +37,8 @@ def main():
         sys.exit("pictures: the screenshot needs Chromium and the built book (make book); it was left as it is")
     with serve_folder(ROOT / "_build" / "html") as address, open_page(1280, 800) as page:
         page.goto(f"{address}/why/permutation-equivariance.html")
+        # A figure starts when it comes near.
+        page.locator("#try-it-shuffle-the-words").scroll_into_view_if_needed()
         page.locator(".pe-figure .pe-word").first.wait_for()
         page.get_by_role("switch", name="add positions").check()
         page.get_by_role("button", name="coding").press("ArrowLeft")
