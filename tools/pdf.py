@@ -141,7 +141,7 @@ def bookmarks(writer, pages, found):
 
     def mark(title, name, parent=None):
         number, top = found[name]
-        return writer.add_outline_item(title, page_number=number - 1, parent=parent, fit=Fit.xyz(top=top))
+        return writer.add_outline_item(title=title, page_number=number - 1, parent=parent, fit=Fit.xyz(top=top))
 
     for part, group in whole.parts(pages):
         above = mark(part, key(group[0].name)) if part else None
