@@ -8,6 +8,7 @@ Usage: python tools/pdf.py
 import datetime
 import io
 import json
+import logging
 import sys
 import time
 from copy import copy
@@ -140,7 +141,7 @@ def bookmarks(writer, pages, found):
 
     def mark(title, name, parent=None):
         number, top = found[name]
-        return writer.add_outline_item(title, number - 1, parent=parent, fit=Fit.xyz(top=top))
+        return writer.add_outline_item(title=title, page_number=number - 1, parent=parent, fit=Fit.xyz(top=top))
 
     for part, group in whole.parts(pages):
         above = mark(part, key(group[0].name)) if part else None
@@ -154,6 +155,8 @@ def main():
     """Write the PDF."""
     if find_chromium() is None:
         sys.exit(whole.NO_CHROMIUM.format("pdf"))
+    # Chromium's count of its objects is too low, and pypdf says so at each reading.
+    logging.getLogger("pypdf").setLevel(logging.ERROR)
     start, pages = time.monotonic(), whole.pages("pdf")
     print("pdf: printing the book", flush=True)
     data, found = print_twice(pages)
