@@ -138,7 +138,7 @@ def looks_of(labels: Iterable[str], schemes: Mapping[str, str] | None = None) ->
     used = {LOOKS[name].hue for name in names if name}
     cycle = [colour for colour, hue in HUES.items() if hue not in used] or list(COLOURS)
     seen: list[str] = []
-    styles = []
+    styles: list[dict[str, Any]] = []
     for name in names:
         if name is None:
             n = len(styles) - len(seen)
@@ -164,7 +164,8 @@ def _variant(look: Look, taken: set[tuple[str, str]]) -> tuple[str, str]:
 
 
 def _darker(colour: str) -> str:
-    return to_hex([0.45 * own + 0.55 * ink for own, ink in zip(to_rgb(colour), to_rgb("#0c0f12"), strict=True)])
+    red, green, blue = (0.45 * own + 0.55 * ink for own, ink in zip(to_rgb(colour), to_rgb("#0c0f12"), strict=True))
+    return to_hex((red, green, blue))
 
 
 def _kwargs(colour: str, dash: str, marker: str) -> dict[str, Any]:
