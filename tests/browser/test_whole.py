@@ -150,9 +150,13 @@ def test_pictures_are_as_wide_as_the_window_and_as_high_as_the_page(tools, brows
     for name, value in changed.items():
         monkeypatch.setattr(tools["screenshots"], name, value)
     tools["screenshots"].main(["schemes/rope"])
-    made = {path.stem: Image.open(path).size for path in tmp_path.glob("*.png")}
+    made = {path.stem: Image.open(path) for path in tmp_path.glob("*.png")}
     assert {*made} == {f"schemes-rope-{width}-{mode}" for width in WIDTHS for mode in ("light", "dark")}
-    assert all(f"-{width}-" in name and height > 2000 for name, (width, height) in made.items())
+    for name, picture in made.items():
+        assert f"-{picture.width}-" in name and picture.height > 2000
+        # A part that was not drawn has one colour.
+        strips = [picture.crop((0, top, 390, top + 600)) for top in range(0, picture.height - 600, 600)]
+        assert min(len(strip.getcolors(1 << 18)) for strip in strips) > 20, name
 
 
 def test_a_page_that_is_not_there_is_named(tools, browser):
