@@ -80,20 +80,29 @@ def names(pages, out):
 
 def sheet(paths, known, out):
     """Write these style sheets as one, and return its name."""
-    rules = []
-    for path in paths:
-        text = URL.sub(
-            lambda match, path=path: moved(match, path, out),
-            path.read_text(encoding="utf-8"),
-        )
-        rules += tinycss2.parse_stylesheet(
-            text, skip_comments=True, skip_whitespace=True
-        )
-    kept = "".join(filter(None, (shortened(rule, known) for rule in rules)))
+    rules = [rule for path in paths for rule in rules_of(path, out)]
+    kept = "".join(shortened(rule, known) for rule in rules)
     styles = icon_fonts(kept, out) + kept
     name = f"_static/styles-{sha256(styles.encode()).hexdigest()[:8]}.css"
     (out / name).write_text(styles, encoding="utf-8")
     return name
+
+
+def rules_of(path, out):
+    """The rules of a style sheet; in the place of an import those it names.
+
+    Behind other rules a browser would overlook the import.
+    """
+    text = path.read_text(encoding="utf-8")
+    text = URL.sub(lambda match: moved(match, path, out), text)
+    for rule in tinycss2.parse_stylesheet(
+        text, skip_comments=True, skip_whitespace=True
+    ):
+        if rule.type == "at-rule" and rule.lower_at_keyword == "import":
+            (named,) = (each for each in rule.prelude if each.type == "string")
+            yield from rules_of(path.parent / named.value, out)
+        else:
+            yield rule
 
 
 def moved(match, path, out):

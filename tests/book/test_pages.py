@@ -176,6 +176,8 @@ def test_one_option_of_a_quick_question_is_right_and_says_so_first(name):
             r"^<details><summary>.+</summary>\n\n(.+\n(?:.+\n)*)\n</details>$", question, re.MULTILINE
         )
         assert len(explanations) == question.count("<details>") >= 2, question
+        # HTML takes no Markdown.
+        assert not re.search(r"<summary>.*[`*$].*</summary>", question), question
         firsts = [re.match(r"\W*(\w+\W)", explanation)[1] for explanation in explanations]
         assert sum(first in ("Right.", "Right,", "Right:") for first in firsts) == 1, question
         assert sum(first.startswith(("Right", "right")) for first in firsts) == 1, question

@@ -50,7 +50,8 @@ def test_pages_of_a_site_have_one_style_sheet_with_what_they_need(styles, tmp_pa
     monkeypatch.setattr(styles, "icon_fonts", lambda kept, out: fonts.setdefault("kept", kept) and "")
     (tmp_path / "_static" / "theme").mkdir(parents=True)
     (tmp_path / "_static" / "theme" / "a.css").write_text('.here { background: url(../b.png) } .gone { a: "b" }')
-    (tmp_path / "_static" / "c.css").write_text(".made-by-a-script { a: b }")
+    (tmp_path / "_static" / "c.css").write_text('@import "imported.css"; .made-by-a-script { a: b }')
+    (tmp_path / "_static" / "imported.css").write_text("p { a: b }")
     (tmp_path / "_static" / "d.js").write_text("node.className = 'made-by-a-script'")
     link = '<link rel="stylesheet" href="{}_static/{}" />'
     for place, up in (("", ""), ("part/", "../")):
@@ -60,7 +61,7 @@ def test_pages_of_a_site_have_one_style_sheet_with_what_they_need(styles, tmp_pa
     app = type("App", (), {"outdir": tmp_path, "builder": type("Builder", (), {"format": "html"})})
     styles.unite(app, None)
     (united,) = (tmp_path / "_static").glob("styles-*.css")
-    assert united.read_text() == '.here{background: url("b.png")}.made-by-a-script{a: b}' == fonts["kept"]
+    assert united.read_text() == '.here{background: url("b.png")}p{a: b}.made-by-a-script{a: b}' == fonts["kept"]
     for place, up in (("", ""), ("part/", "../")):
         head = (tmp_path / place / "page.html").read_text().partition("</head>")[0]
         assert head == f'<head><link rel="stylesheet" href="{up}_static/{united.name}" />'
