@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgb
 
 # By matplotlib's names: how long lines and gaps are, in widths of the line.
@@ -138,7 +139,7 @@ def looks_of(labels: Iterable[str], schemes: Mapping[str, str] | None = None) ->
     used = {LOOKS[name].hue for name in names if name}
     cycle = [colour for colour, hue in HUES.items() if hue not in used] or list(COLOURS)
     seen: list[str] = []
-    styles = []
+    styles: list[dict[str, Any]] = []
     for name in names:
         if name is None:
             n = len(styles) - len(seen)
@@ -164,7 +165,9 @@ def _variant(look: Look, taken: set[tuple[str, str]]) -> tuple[str, str]:
 
 
 def _darker(colour: str) -> str:
-    return to_hex([0.45 * own + 0.55 * ink for own, ink in zip(to_rgb(colour), to_rgb("#0c0f12"), strict=True)])
+    own, ink = np.array(to_rgb(colour)), np.array(to_rgb("#0c0f12"))
+    red, green, blue = 0.45 * own + 0.55 * ink
+    return to_hex((red, green, blue))
 
 
 def _kwargs(colour: str, dash: str, marker: str) -> dict[str, Any]:
