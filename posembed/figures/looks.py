@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgb
 
 # By matplotlib's names: how long lines and gaps are, in widths of the line.
@@ -62,17 +63,17 @@ class Look:
 # two families, whose colours are told apart with any colour vision. What models most often have is a solid line.
 LOOKS: Mapping[str, Look] = {
     "nopos": Look("ink", INK, "#e6edf3", "-", "o"),
-    "learned": Look("blue", "#2f4db8", "#8ab4f0", "-", "s"),
+    "learned": Look("blue", "#2f4db8", "#a3c3f1", "-", "s"),
     "sinusoidal": Look("blue", "#4a86d8", "#4d83d6", "--", "^"),
-    "learnable_sinusoidal": Look("blue", "#1b3170", "#b9d2fa", "-.", ">"),
-    "rope": Look("vermilion", "#a83a00", "#e2492b", "-", "v"),
+    "learnable_sinusoidal": Look("blue", "#1b3170", "#6fc3e6", "-.", ">"),
+    "rope": Look("vermilion", "#a83a00", "#fd3e17", "-", "v"),
     "xpos": Look("vermilion", "#d9531e", "#ff9a76", "--", "<"),
-    "alibi": Look("green", "#2a9483", "#35806f", "-", "D"),
+    "alibi": Look("green", "#2a9483", "#40a76e", "-", "D"),
     "kerple": Look("green", "#0b5f52", "#6fd3bd", "--", "p"),
-    "fire": Look("green", "#4f8f3c", "#62b04a", "-.", "h"),
-    "t5": Look("purple", "#a968ea", "#a24fe0", "-", "P"),
+    "fire": Look("green", "#4f8f3c", "#a5cf5a", "-.", "h"),
+    "t5": Look("purple", "#a968ea", "#b652fb", "-", "P"),
     "shaw": Look("purple", "#6a2c91", "#dcc2ff", "--", "X"),
-    "cope": Look("orange", "#d07a00", "#f5b53f", "-", "*"),
+    "cope": Look("orange", "#d07a00", "#fec632", "-", "*"),
 }
 
 # What labels call a scheme beside its name, in lower case.
@@ -164,7 +165,8 @@ def _variant(look: Look, taken: set[tuple[str, str]]) -> tuple[str, str]:
 
 
 def _darker(colour: str) -> str:
-    red, green, blue = (0.45 * own + 0.55 * ink for own, ink in zip(to_rgb(colour), to_rgb("#0c0f12"), strict=True))
+    own, ink = np.array(to_rgb(colour)), np.array(to_rgb("#0c0f12"))
+    red, green, blue = 0.45 * own + 0.55 * ink
     return to_hex((red, green, blue))
 
 
