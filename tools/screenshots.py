@@ -18,8 +18,6 @@ TARGET = BUILD / "screenshots"
 WIDTHS, MODES = (390, 1280), ("light", "dark")
 # Chromium draws no higher picture at once.
 HIGHEST = 16_000
-# Sections far from the window, which are not drawn before they come near.
-DRAWN = "section { content-visibility: visible !important; }"
 EAGER = """() => Promise.all([...document.images].map((image) => {
   image.loading = "eager";
   return image.decode().catch(() => null);
@@ -38,7 +36,6 @@ def names():
 def take(page, address):
     """A picture of a whole page, its figures drawn."""
     visit(page, address)
-    page.add_style_tag(content=DRAWN)
     page.evaluate(EAGER)
     wait_until_still(page)
     width, height = page.evaluate("[innerWidth, document.documentElement.scrollHeight]")

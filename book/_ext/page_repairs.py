@@ -45,8 +45,9 @@ THEBE = re.compile(
     r"<script>kernelName = .*?</script>",
     re.DOTALL,
 )
-# Scripts run in their order once the page is there, the theme's too.
-THEME_SCRIPT = re.compile(r"<script (src=[^>]*_static/scripts/)")
+# Scripts run in their order once the page is there, the theme's and the
+# search's too.
+OTHER_SCRIPT = re.compile(r'<script (src="[^"]*")')
 # What the search quotes of a page: its text, without the bars around it.
 BARS_AND_TEXT, TEXT = '[role="main"]', "article.bd-article"
 
@@ -65,8 +66,7 @@ def order_scripts(app, pagename, templatename, context, doctree):
         if body in seen - {""} or "thebe" in name + body:
             continue
         seen.add(body)
-        if name and pagename != "search":
-            # The search's own page calls some as it is read.
+        if name:
             attributes["defer"] = "defer"
         elif body.startswith("DOCUMENTATION_OPTIONS"):
             # It waits for the script before it.
@@ -128,7 +128,7 @@ def repair_pages(app, exception):
         text = ICON_SCRIPT.sub("", page.read_text(encoding="utf-8"))
         text = FONT_PRELOAD.sub("", text)
         text = THEBE.sub("", text)
-        text = THEME_SCRIPT.sub(r"<script defer \1", text)
+        text = OTHER_SCRIPT.sub(r"<script defer \1", text)
         text = UNKNOWN_COLOURS.sub(r'\1data-theme="light"', text)
         text = SIGNATURE.sub(plain_lines, text)
         text = TABLE.sub(breakable, text)

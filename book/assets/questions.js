@@ -123,7 +123,7 @@
   });
   const end = document.getElementById("what-to-remember") || questions[questions.length - 1].box.parentNode;
   end.append(make("div", "chapter-score", total, marks, note, forget));
-  // Outside of the sections, which a browser does not lay out while they are far.
+  // Outside of the text, which it is no part of.
   document.querySelector("main").append(spoken);
   show();
 })();

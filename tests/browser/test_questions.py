@@ -63,7 +63,6 @@ def chapter(open_address, site):
 
 
 def total(page):
-    # A section that is far is not laid out, and has no inner text.
     return page.locator(".chapter-score-total").text_content()
 
 
