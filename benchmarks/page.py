@@ -41,7 +41,8 @@ TITLES = {
 }
 NOTES = {
     "rope": "Queries and keys are turned. `half` and `interleaved` are the two ways to pair columns. The angles are "
-    "computed in the call, as in a model's first layer. `forward+backward` adds the gradients.\n",
+    "computed in the call, as in a model's first layer; gptj gathers rows of a table that is at hand. "
+    "`forward+backward` adds the gradients.\n",
     "bias": "A bias of offsets is made in the form in which each library's attention takes it. posembed's takes one "
     "number for each offset and head, and never stores a matrix; the others take the matrix of all queries and keys, "
     "bloom with its causal mask added. Where posembed stands twice, the second row is its matrix. The number in a "
