@@ -49,7 +49,8 @@ NOTES = {
     "title is that of queries and of keys.\n",
     "attention": "`layer` is a whole attention layer with its projections, `function` the attention of queries, keys "
     "and values alone; then come the scheme, causal or bidirectional, and whether gradients are computed. A bias is "
-    "made in each call, or at hand from an earlier one.\n",
+    "made in each call, or at hand from an earlier one; so are LlamaAttention's sines and cosines, BloomAttention's "
+    "mask and FlexAttention's mask of blocks.\n",
 }
 # A wide table: phones scroll it, and book/_ext/page_repairs.py lets a keyboard reach it.
 COLUMNS = ("who", "time", "ratio", "memory", "error")

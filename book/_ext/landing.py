@@ -35,7 +35,8 @@ class Cards(Directive):
 
     def run(self):
         """Make one list for each part of the book."""
-        source = Path(self.state.document.settings.env.srcdir)
+        app = self.state.document.settings.env.app
+        source, out = Path(app.srcdir), Path(app.outdir, PICTURES)
         toc = yaml.safe_load((source / "_toc.yml").read_text(encoding="utf-8"))
         wanted = dict(line.split(maxsplit=1) for line in self.content if line)
         found, number = [], 0
@@ -46,7 +47,7 @@ class Cards(Directive):
                     number += 1
                 if chapter["file"] in wanted:
                     words = wanted[chapter["file"]].split()
-                    cards += card(source, chapter["file"], number, *words)
+                    cards += card(source, out, chapter["file"], number, *words)
             if cards:
                 found.append(
                     nodes.raw(
@@ -59,7 +60,7 @@ class Cards(Directive):
         return found
 
 
-def card(source, name, number, difficulty, picture="1"):
+def card(source, out, name, number, difficulty, picture="1"):
     """One chapter."""
     notebook = json.loads(
         (source / f"{name}.ipynb").read_text(encoding="utf-8")
@@ -72,7 +73,7 @@ def card(source, name, number, difficulty, picture="1"):
     return (
         f'<li class="card-of" data-page="{name}">'
         f'<a href="{name}.html">'
-        f"{image(source, notebook, name, int(picture))}"
+        f"{image(out, notebook, name, int(picture))}"
         f'<span class="card-title">{number}. {plain(title)}</span></a>'
         f"<p>{plain(question[0].upper() + question[1:])}</p>"
         f'<p class="card-facts">{minutes} min · {level}</p></li>\n'
@@ -84,23 +85,25 @@ def plain(text):
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
 
 
-def image(source, notebook, name, number):
-    """The picture of a chapter, small, its own description left to the page."""
+def image(out, notebook, name, number):
+    """The picture of a chapter, small, its own description left to the page.
+
+    A chapter that draws none has a plain one: number 0.
+    """
     pictures = [
         output["data"]["image/png"]
         for cell in notebook["cells"]
         for output in cell.get("outputs", [])
         if "image/png" in output.get("data", {})
     ]
-    if number == 0 or not pictures:
+    if number == 0:
         return '<span class="card-picture"></span>'
     whole = Image.open(BytesIO(b64decode("".join(pictures[number - 1]))))
     small = whole.convert("RGB")
     small.thumbnail((SIZE[0], SIZE[1] * 4))
     target = f"{name.replace('/', '-')}.webp"
-    folder = source.parent / "_build" / "cards"
-    folder.mkdir(parents=True, exist_ok=True)
-    small.save(folder / target, "webp", quality=82)
+    out.mkdir(parents=True, exist_ok=True)
+    small.save(out / target, "webp", quality=82)
     width, height = small.size
     return (
         f'<img class="card-picture" src="{PICTURES}/{target}" alt="" '
@@ -132,11 +135,6 @@ def place_figures(app, exception):
         copy = figure[0].replace(figure[1], f"{figure[1]}-first")
         text = text.replace(mark, copy)
     index.write_text(text, encoding="utf-8")
-    folder = Path(app.srcdir).parent / "_build" / "cards"
-    target = out / PICTURES
-    target.mkdir(parents=True, exist_ok=True)
-    for path in folder.glob("*.webp"):
-        (target / path.name).write_bytes(path.read_bytes())
 
 
 def setup(app):

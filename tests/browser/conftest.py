@@ -8,10 +8,16 @@ NO_CHROMIUM = "no Chromium: install chromium or google-chrome, or name one in PO
 
 
 @pytest.fixture(scope="session")
-def browser():
-    """One Chromium for all tests."""
-    if find_chromium() is None:
+def chromium():
+    """The path of the browser; without one what needs it is skipped, and counted."""
+    if (path := find_chromium()) is None:
         pytest.skip(NO_CHROMIUM)
+    return path
+
+
+@pytest.fixture(scope="session")
+def browser(chromium):
+    """One Chromium for all tests."""
     with start_browser() as browser:
         yield browser
 

@@ -63,6 +63,30 @@ def test_each_chapter_has_a_card_that_leads_to_it(open_address, site, width):
         assert card.evaluate("(node) => node.scrollWidth - node.clientWidth") <= 0
 
 
+def test_each_card_has_its_picture(open_address, site):
+    page = open_address(f"{site}/intro.html")
+    pictures = page.locator("img.card-picture")
+    assert pictures.count() == len(page.locator(".card-of").all()) - 1  # chapter 10 draws with a script alone
+    sizes = pictures.evaluate_all(
+        """(images) => Promise.all(images.map(async (image) => {
+          image.loading = "eager";
+          await image.decode();
+          const written = ["width", "height"].map((name) => Number(image.getAttribute(name)));
+          return written.join() === [image.naturalWidth, image.naturalHeight].join();
+        }))"""
+    )
+    assert all(sizes)
+
+
+def test_the_words_of_the_first_page_can_be_moved(open_address, site):
+    page = open_address(f"{site}/intro.html")
+    figure = page.get_by_role("group", name="Shuffle the words of a sentence")
+    before = figure.get_by_role("status").inner_text()
+    figure.locator(".pe-word:text-is('do')").press("ArrowLeft")
+    assert figure.locator(".pe-word").all_inner_texts() == ["do", "I", "like", "coding"]
+    assert figure.get_by_role("status").inner_text() != before
+
+
 def test_a_chapter_that_was_read_has_a_tick(open_address, site):
     page = open_address(f"{site}/intro.html")
     assert page.locator(".card-of.read").count() == 0

@@ -51,6 +51,16 @@ TEXT_SIZES = """(figure) => [...figure.querySelectorAll(":not(style, script)")]
   .map((node) => parseFloat(getComputedStyle(node).fontSize))"""
 
 
+# The height that a figure's place has before it is drawn.
+PROMISED = """(figure) => parseFloat(getComputedStyle(figure.closest("[data-posembed]"))
+  .getPropertyValue(innerWidth > 720 ? "--pe-wide" : "--pe-phone"))"""
+
+
+def test_its_place_is_as_high_before_it_is_drawn(opened, width, kind):
+    figure = opened(kind, width)
+    assert figure.root.evaluate(PROMISED) == pytest.approx(figure.height(), rel=0.05)
+
+
 @SLOW
 def test_nothing_is_clipped_and_the_figure_keeps_its_height(opened, width, kind):
     figure = opened(kind, width)

@@ -183,7 +183,8 @@ def pick_next(page):
 
 
 def drive(page):
-    """Use the first figure of a chapter with the keyboard; it says something else then."""
+    """Go to the first figure of a chapter and use it with the keyboard; it says something else then."""
+    page.locator(".posembed-root[data-started]").first.scroll_into_view_if_needed()
     page.locator(".pe-figure").first.wait_for()
     if page.locator(".pe-word").count():
         assert first_move(page) == ["do", "I", "like", "coding"]
@@ -206,7 +207,7 @@ def test_trusted_chapter_works_before_it_is_run(lab, open_notebook, name):
 def test_untrusted_chapter_shows_something_readable(lab, open_notebook, name):
     page = open_notebook(put_chapter(lab, name, trusted=False))
     table = page.locator(".jp-OutputArea-output table:has(caption)")
-    expect(table.first).to_be_visible()
+    table.first.wait_for()
     expect(table.first).to_contain_text("needs JavaScript")
 
 

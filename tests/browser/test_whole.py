@@ -13,8 +13,6 @@ import pytest
 from PIL import Image
 
 from .built import ROOT, sources
-from .chromium import find_chromium
-from .conftest import NO_CHROMIUM
 from .figures import WIDTHS
 
 TOOLS = ROOT / "tools"
@@ -98,10 +96,9 @@ def test_epub_needs_no_script_and_answers_are_open(book):
 
 
 @pytest.fixture(scope="module")
-def pdf(built):
-    pypdf = pytest.importorskip("pypdf", reason="no pypdf: run make setup")
-    if find_chromium() is None:
-        pytest.skip(NO_CHROMIUM)
+def pdf(built, chromium):
+    import pypdf
+
     # By itself, because the tests have a browser of theirs.
     subprocess.run([sys.executable, "tools/pdf.py"], cwd=ROOT, check=True)
     return pypdf.PdfReader(ROOT / "_build" / "positional-embeddings.pdf")

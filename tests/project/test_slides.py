@@ -23,7 +23,7 @@ def test_every_chapter_makes_slides(tool):
         assert code and not any("# Holds" in cell or "answer = None" in cell for cell in code)
 
 
-def test_what_a_chapter_states_is_there_and_folded_code_is_not(tool, monkeypatch):
+def test_what_a_chapter_states_is_there_and_folded_code_is_not(tool, monkeypatch, tmp_path):
     path = tool.BOOK / "why" / "permutation-equivariance.ipynb"
     text = "\n".join(cell.source for cell in tool.slides(nbformat.read(path, as_version=4)).cells)
     for stated in (
@@ -31,10 +31,11 @@ def test_what_a_chapter_states_is_there_and_folded_code_is_not(tool, monkeypatch
         "**One causal layer sees no more than multisets.**",
     ):
         assert stated in text
-    monkeypatch.setattr(tool, "OUT", tmp := tool.BUILD / "slides")
+    monkeypatch.setattr(tool, "ROOT", tmp_path)
+    monkeypatch.setattr(tool, "OUT", tmp_path)
     monkeypatch.setattr("sys.argv", ["slides.py", "encodings/museum-of-bugs"])
     tool.main()
-    assert "def picture(" not in (tmp / "museum-of-bugs.html").read_text(encoding="utf-8")
+    assert "def picture(" not in (tmp_path / "museum-of-bugs.html").read_text(encoding="utf-8")
 
 
 def test_a_chapter_that_is_not_there_is_named(tool, monkeypatch):
