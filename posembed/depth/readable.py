@@ -115,7 +115,7 @@ def _right(
     means = group_means(x, at, len(counts))
     within = x - means[at]
     covariance = within.mT @ within / len(x)
-    size = float((x.mT @ x).diagonal().mean() / len(x))
+    size = float(x.square().mean())
     if not size:
         raise ProbeInputError("the states are all alike, so nothing can be read from them; look at the model")
     # Of the whole variance: where the labels explain all of it, there is no other scale.
