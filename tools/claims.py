@@ -2,8 +2,8 @@
 
 Usage: python tools/claims.py
 
-A claim is a quick answer, a point of "What to remember", the description of a picture, or a sentence with a number or a
-comparison. Definitions, theorems and proofs, questions, and what is quoted from a source or links to one are none.
+A claim is a quick answer, a point of "What to remember", the description of a picture, what its caption says behind its
+first sentence, which names it, or a sentence with a number or a comparison. Definitions, theorems and proofs, questions, and what is quoted from a source or links to one are none.
 
 What holds it names it: a code cell of the chapter in a comment, `# Holds: "the beginning or all of the sentence"`, or a
 test in tests/book in any text. A sentence that says no more than a definition is named in a comment of its chapter too,
@@ -47,7 +47,7 @@ class Claim:
     """One statement of a chapter.
 
     Attributes:
-        kind: "quick answer", "remember", "picture" or "sentence".
+        kind: "quick answer", "remember", "picture", "caption" or "sentence".
         text: on one line.
     """
 
@@ -65,8 +65,10 @@ def claims(notebook):
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             found += _of_text(cell.source)
-        elif alt := cell.metadata.get("mystnb", {}).get("image", {}).get("alt"):
+            continue
+        if alt := cell.metadata.get("mystnb", {}).get("image", {}).get("alt"):
             found.append(Claim("picture", one_line(alt)))
+        found += [Claim("caption", text) for text in sentences(cell.metadata.get("caption", ""))[1:]]
     return found
 
 
