@@ -2,8 +2,9 @@
 
 Usage: python tools/claims.py
 
-A claim is a quick answer, a point of "What to remember", the description of a picture, what its caption says behind its
-first sentence, which names it, or a sentence with a number or a comparison. Definitions, theorems and proofs, questions, and what is quoted from a source or links to one are none.
+A claim is a quick answer, a point of "What to remember", the description of a picture, a caption behind its first
+sentence, or a sentence with a number or a comparison. Definitions, theorems and proofs, questions, and what is quoted
+from a source or links to one are none.
 
 What holds it names it: a code cell of the chapter in a comment, `# Holds: "the beginning or all of the sentence"`, or a
 test in tests/book in any text. A sentence that says no more than a definition is named in a comment of its chapter too,

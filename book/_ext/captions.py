@@ -1,4 +1,4 @@
-"""A numbered caption under what a cell shows: the text of its metadata's "caption"."""
+"""Numbered captions: what the metadata of a cell says under "caption"."""
 
 import re
 
@@ -8,7 +8,7 @@ CODE_OR_FORMULA = re.compile(r"(`[^`]+`|\$[^$]+\$)")
 
 
 def add_captions(app, doctree):
-    """Put each output that has a caption into a figure, which Sphinx numbers by chapter."""
+    """Put outputs with a caption into figures, which Sphinx numbers."""
     for cell in list(doctree.findall(nodes.container)):
         caption = cell.get("cell_metadata", {}).get("caption")
         shown = [
@@ -36,5 +36,6 @@ def inline(text):
 
 
 def setup(app):
+    """Caption pages once they are read."""
     app.connect("doctree-read", add_captions)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
