@@ -20,7 +20,7 @@ RUN = $(VENV_BIN)/python
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book pdf epub screenshots test test-all course grade slides bench serve lint chapters conformance results pictures lock set-repository check-repository clean
+.PHONY: help setup book pdf epub screenshots lighthouse test test-all course grade slides bench serve lint chapters conformance results pictures lock set-repository check-repository clean
 
 help:           ## list the commands
 	@sed -n 's/^\([a-z-]*\): *[a-z ]*## /  make \1\t/p' Makefile | expand -t 26
@@ -40,6 +40,9 @@ epub: book      ## make the whole book one EPUB in _build
 
 screenshots: book ## take pictures of every page into _build/screenshots, on a phone and a desktop, light and dark
 	@$(RUN) tools/screenshots.py
+
+lighthouse: book ## measure six kinds of pages with Lighthouse, which npx fetches, 10 minutes
+	@$(RUN) tools/lighthouse.py
 
 test: setup     ## the tests that find mistakes, in minutes: package, chapters, built pages
 	@$(RUN) tools/test.py

@@ -42,15 +42,18 @@ TITLES = {
 NOTES = {
     "rope": "Queries and keys are turned. `half` and `interleaved` are the two ways to pair columns. The angles are "
     "computed in the call, as in a model's first layer; gptj gathers rows of a table that is at hand. "
-    "`forward+backward` adds the gradients.\n",
+    "`forward+backward` adds the gradients. Two texts of 2,048 tokens, eight heads of 64 "
+    "columns.\n",
     "bias": "A bias of offsets is made in the form in which each library's attention takes it. posembed's takes one "
     "number for each offset and head, and never stores a matrix; the others take the matrix of all queries and keys, "
     "bloom with its causal mask added. Where posembed stands twice, the second row is its matrix. The number in a "
-    "title is that of queries and of keys.\n",
+    "title is that of queries and of keys; there are eight heads.\n",
     "attention": "`layer` is a whole attention layer with its projections, `function` the attention of queries, keys "
     "and values alone; then come the scheme, causal or bidirectional, and whether gradients are computed. A bias is "
-    "made in each call, or at hand from an earlier one; so are LlamaAttention's sines and cosines, BloomAttention's "
-    "mask and FlexAttention's mask of blocks.\n",
+    "at hand where the row says so, with x-transformers' ALiBi, and with T5's in FlexAttention; elsewhere it is made "
+    "in each call. Also at hand are LlamaAttention's sines and cosines, x-transformers' angles (not their sines), "
+    "BloomAttention's mask and numbers, and FlexAttention's mask of blocks. One text of 2,048 tokens, eight heads of "
+    "64 columns; Shaw's offsets end at 16.\n",
 }
 # A wide table: phones scroll it, and book/_ext/page_repairs.py lets a keyboard reach it.
 COLUMNS = ("who", "time", "ratio", "memory", "error")

@@ -333,18 +333,22 @@ def _check_callable(fn: Any) -> None:
     if isinstance(fn, type) or not callable(fn):
         said = f"the class {fn.__name__}" if isinstance(fn, type) else f"a {type(fn).__name__}"
         raise EquivarianceInputError(f"fn is {said}; give a function of x, a module or a model, made or loaded before")
-    try:
-        parameters = inspect.signature(fn.forward if isinstance(fn, nn.Module) else fn).parameters.values()
-    except (TypeError, ValueError):  # some functions written in C do not tell
-        return
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    needed = [each.name for each in parameters if each.kind in kinds and each.default is each.empty]
-    if len(needed) > 1:
+    if len(needed := _needed(fn)) > 1:
         again = ", ".join("x" for _ in needed)
         raise EquivarianceInputError(
             f"{getattr(fn, '__name__', type(fn).__name__)} needs {', '.join(needed)}, and x is one input; give a "
             f"function of x, such as lambda x: fn({again}), or one in which the others stay the same"
         )
+
+
+def _needed(fn: Any) -> list[str]:
+    """The arguments that a function or a module cannot be called without, as far as it tells."""
+    try:
+        parameters = inspect.signature(fn.forward if isinstance(fn, nn.Module) else fn).parameters.values()
+    except (TypeError, ValueError):  # some functions written in C do not
+        return []
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [each.name for each in parameters if each.kind in kinds and each.default is each.empty]
 
 
 def _check_finite(tensor: Tensor, name: str) -> None:
@@ -500,7 +504,10 @@ def _argument_name(fn: Any, x: Tensor) -> str | None:
     open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
     if name in parameters or (open_ended and getattr(fn, "main_input_name", name) in ("input_ids", "inputs_embeds")):
         return name
-    inner = [path for path, _ in fn.named_modules() if path.rpartition(".")[2] == "encoder" and x.is_floating_point()]
+    if "inputs" in parameters:  # a Perceiver's, of any kind
+        return "inputs"
+    encoders = [(path, each) for path, each in fn.named_modules() if path.rpartition(".")[2] == "encoder"]
+    inner = [path for path, each in encoders if x.is_floating_point() and len(_needed(each)) == 1]
     such = f"such as lambda x: model.{inner[0]}(x)" if inner else "or of their vectors, which calls its layers"
     raise EquivarianceInputError(f"{type(fn).__name__} takes no {name}; give a function of its tokens instead, {such}")
 

@@ -8,7 +8,16 @@ import torch.nn.functional as F
 from refusals import refused
 from small_models import build
 from torch import nn
-from transformers import Dinov2Config, Dinov2Model, SiglipTextConfig, SiglipTextModel
+from transformers import (
+    Dinov2Config,
+    Dinov2Model,
+    PerceiverConfig,
+    PerceiverModel,
+    SiglipTextConfig,
+    SiglipTextModel,
+    YolosConfig,
+    YolosModel,
+)
 
 from posembed import check_equivariance
 from posembed.errors import EquivarianceInputError
@@ -17,6 +26,10 @@ pytestmark = pytest.mark.bad_input
 X = torch.randn(2, 5, 8, generator=torch.Generator().manual_seed(0))
 SIGLIP = SiglipTextConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8, vocab_size=9)
 DINOV2 = Dinov2Config(hidden_size=8, num_hidden_layers=1, num_attention_heads=2, image_size=8, patch_size=4)
+YOLOS = YolosConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=2, image_size=[8, 8], patch_size=4)
+PERCEIVER = PerceiverConfig(
+    num_latents=3, d_latents=8, d_model=8, num_self_attends_per_block=1, num_self_attention_heads=2
+)
 IDS = torch.tensor([[3, 1, 4, 1, 5], [9, 2, 6, 5, 3]])
 
 
@@ -66,6 +79,8 @@ BAD = {
     "an image model": Bad(["ViTModel takes no inputs_embeds"], torch.rand(1, 3, 8, 8), build("vit")),
     "an image model without an encoder": Bad(["ViTModel takes no", "of their vectors, which calls"], X, build("vit")),
     "an image model with one": Bad(["such as lambda x: model.encoder(x)"], X, Dinov2Model(DINOV2)),
+    "an image model whose encoder needs more": Bad(["of their vectors, which calls its"], X, YolosModel(YOLOS)),
+    "a Perceiver": Bad(["5 tokens", "(2, 3, 8)", "output="], X, PerceiverModel(PERCEIVER)),
     "two towers given vectors": Bad(["CLIPModel takes no", "give model.text_model and ids"], X, build("clip")),
     "an encoder-decoder of sound": Bad(["reads two sequences", "such as model.get_decoder()"], X, build("whisper")),
     "a sound model": Bad(["WhisperEncoder takes no input_ids"], IDS, build("whisper").encoder),
@@ -130,6 +145,11 @@ def test_a_named_error_in_one_line_that_says_what_to_do(bad):
 def test_the_encoder_that_is_named_can_be_checked():
     model = Dinov2Model(DINOV2).eval()
     assert check_equivariance(lambda x: model.encoder(x), X).verdict == "equivariant"
+
+
+def test_a_perceiver_reads_a_set():
+    model = PerceiverModel(PERCEIVER).eval()
+    assert check_equivariance(model, X, output=lambda y: y[0].mean(dim=1)).verdict == "invariant"
 
 
 def test_an_error_of_the_function_is_its_own():

@@ -49,6 +49,11 @@ def xhtml(page):
             node.attrs.pop(name, None)
     for formula in article.find_all("math"):
         formula["xmlns"] = "http://www.w3.org/1998/Math/MathML"
+    # HTML has names in lower case.
+    for drawing in article.select("svg.plot"):
+        drawing["viewBox"] = drawing.attrs.pop("viewbox")
+        for node in drawing.find_all("clippath"):
+            node.name = "clipPath"
     # MathML 3 knows these of few elements only.
     for node in article.select("math :is([displaystyle], [scriptlevel]):not(mstyle)"):
         sizes = {name: node.attrs.pop(name) for name in ("displaystyle", "scriptlevel") if name in node.attrs}
@@ -96,7 +101,8 @@ def package(pages, pictures, config):
     name = uuid.uuid5(uuid.NAMESPACE_URL, config["repository"]["url"])
     items = [item("nav", "nav.xhtml", "nav"), item("styles", "book.css"), item("font", FONT)]
     for number, page in enumerate(pages):
-        items.append(item(f"page-{number}", f"{page.name}.xhtml", "mathml" if page.article.find("math") else ""))
+        properties = [name for name, tag in (("mathml", "math"), ("svg", "svg")) if page.article.find(tag)]
+        items.append(item(f"page-{number}", f"{page.name}.xhtml", " ".join(properties)))
     for number, path in enumerate(pictures):
         items.append(item(f"picture-{number}", path, "cover-image" if path == COVER else ""))
     spine = "".join(f'<itemref idref="page-{number}"/>' for number in range(len(pages)))

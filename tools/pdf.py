@@ -41,7 +41,8 @@ def key(page, place=""):
 def join(page):
     """A page with the names and addresses of the one document."""
     article = copy(page.article)
-    for node in article.find_all(id=True):
+    # The names in a drawing are its own, and what refers to them stays as it is.
+    for node in article.select("[id]:not(svg.plot *)"):
         node["id"] = key(page.name, node["id"])
     for name in REFERENCES:
         for node in article.find_all(attrs={name: True}):

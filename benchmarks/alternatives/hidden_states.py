@@ -1,9 +1,10 @@
 """Hidden states probed, layer by layer.
 
-All give the same states, so the question is what is done with them. nnsight and TransformerLens are the better choice
-as soon as the states in between are wanted, of one head or before an addition, or are to be changed and the pass to go
-on. The probe is scikit-learn's or posembed's, whatever handed the states out: `probe_layers` takes them as tensors too.
-Its control, with positions dealt at random, is left out here, because the others have none; it takes as long again.
+All give the same states (what the run compares is the probes' errors), so the question is what is done with them.
+nnsight and TransformerLens are the better choice as soon as the states in between are wanted, of one head or before an
+addition, or are to be changed and the pass to go on. The probe is scikit-learn's or posembed's, whatever handed the
+states out: `probe_layers` takes them as tensors too. Its control, with positions dealt at random, is left out here,
+because the others have none; it takes as long again.
 """
 
 import torch

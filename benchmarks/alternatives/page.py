@@ -52,7 +52,7 @@ All was measured in one run on {date}: {where}, {versions}. {absent}When it bega
 {cores} cores; on a busy machine times are noisy, and differences below a factor of two mean nothing.
 `python -m benchmarks.alternatives` repeats the run on yours.
 
-Lines, and the time of one call; a dash where a library has nothing for the task:
+Lines, and the time of one call; a dash where nothing was run, and the tables below say why:
 """
 
 

@@ -1,4 +1,4 @@
-"""RoPE on queries and keys.
+"""RoPE on queries and keys: 1,024 positions from 100,000 on, where rounding shows.
 
 All five have it in three or four lines, and in a model that you train in float32, at the usual lengths, we know of no
 difference that matters: take the one of the library that the model is built with. In bfloat16 some of them round
@@ -37,7 +37,7 @@ def posembed(q, k, positions):
 
 
 def transformers(q, k, positions):
-    """The layout of halves, and every scaling that a model of its has."""
+    """Of Llama's function: the layout of halves, and scalings. Other models of its have the interleaved layout."""
     from transformers import LlamaConfig
     from transformers.models.llama.modeling_llama import (
         LlamaRotaryEmbedding,

@@ -1,11 +1,12 @@
 """A small study with seeds: RoPE against no positions.
 
-For models that are to be good, or larger than a laptop trains, take the Trainer of transformers (several GPUs,
-bfloat16, accumulation) or a loop of your own around x-transformers, which has most of what was ever tried as a switch.
-posembed's runs are small on purpose: it adds that a run is a file with its config, that a grid goes on where it was
-stopped, and that the same seed has the same batches in all arms. The numbers differ: the models have their depth,
-width and heads in common, and not, among other things, RoPE's base, how many weights they have, how these begin, what
-is normalised, whether gradients are clipped, how the rate falls or what decays. Which of these it is was not asked.
+Here with two layers of width 32, 300 steps and three seeds. For models that are to be good, or larger than a laptop
+trains, take the Trainer of transformers (several GPUs, bfloat16, accumulation) or a loop of your own around
+x-transformers, which has most of what was ever tried as a switch. posembed's runs are small on purpose: it adds that a
+run is a file with its config, that a grid goes on where it was stopped, and that the same seed has the same batches in
+all arms. The numbers differ: the models have their depth, width and heads in common, and not, among other things,
+RoPE's base, how many weights they have, how these begin, what is normalised, whether gradients are clipped, how the
+rate falls or what decays. Which of these it is was not asked.
 """
 
 from posembed.data import load_corpus

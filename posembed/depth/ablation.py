@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from ..encodings.sizes import check_whole
 from ..errors import ProbeInputError
-from ..evaluating import evaluating
+from ..evaluating import CALLED_WRONGLY, evaluating
 from ..models import LanguageModel, Transformer
 from ..plain import Record
 from ..probing.hidden_states import BATCH_SIZE, check_one_stack, own_transformer, states_of
@@ -26,6 +26,10 @@ from ..stats import BootstrapInterval, mean_interval
 KEPT = 0.9
 # How far above chance a direction must be: in units of the largest variance that chance gives.
 ABOVE_CHANCE = 2.0
+# What models call the tokens that they put in front of patches.
+IN_FRONT = frozenset(
+    {"class_embedding", "cls_token", "dist_token", "distillation_token", "reg_token", "register_tokens"}
+)
 
 Change = Callable[[Tensor], Tensor]
 
@@ -109,7 +113,7 @@ def ablate(
             or more of them at a time, which can then be exchanged. By default the mean loss of the next token for a
             causal `LanguageModel`; for all others the mean distance of the last states from those without the change,
             as a part of their size.
-        skip: so many tokens at the beginning stay as they are, such as [CLS].
+        skip: so many tokens at the beginning stay as they are, such as [CLS]; all that stand in front of patches.
         n_draws: of each control.
         seed: of permutations, directions, rotations and intervals.
 
@@ -132,7 +136,7 @@ def ablate(
         0.0
     """
     check_whole("n_draws", n_draws, ProbeInputError)
-    check_whole("skip", skip, ProbeInputError, least=0)
+    check_skip(model, skip)
     random = torch_generator(checked_seed(seed), "ablations")
     stack = layers_of(model, fit_ids)
     chosen = list(range(len(stack) + 1)) if layers is None else sorted({*layers})
@@ -141,6 +145,7 @@ def ablate(
     if min(len(fit_ids), len(ids)) < 2:
         raise ProbeInputError("one text is not enough; give two or more to take means of, and two or more to measure")
     with evaluating(model):
+        check_skip(model, skip, min(each.shape[1] for each in states_of(model, fit_ids[:2])))
         means = {layer: _Means(skip) for layer in chosen}
         with ExitStack() as hooks:
             for layer in chosen:
@@ -155,6 +160,26 @@ def ablate(
             layer: _ablations(partial(_run, cost, stack, layer), means[layer], n_draws, random, seed)
             for layer in chosen
         }
+
+
+def check_skip(model: nn.Module, skip: int, length: int | None = None) -> None:
+    """Refuse to leave out what no number of tokens is, a part of those in front of patches, or all but one.
+
+    Args:
+        model: of text, images or sound.
+        skip: how many tokens are to be left out.
+        length: of the states, where that is known.
+    """
+    check_whole("skip", skip, ProbeInputError, least=0)
+    tokens = [each for name, each in model.named_parameters() if name.rpartition(".")[2] in IN_FRONT]
+    n_in_front = sum(each.shape[-2] if each.ndim > 1 else 1 for each in tokens)
+    if 0 < skip < n_in_front:
+        raise ProbeInputError(
+            f"skip is {skip}, but {n_in_front} tokens stand in front of the patches of {type(model).__name__}; give "
+            f"skip={n_in_front} to leave them out, or 0"
+        )
+    if length is not None and length - skip < 2:
+        raise ProbeInputError(f"skip is {skip}, but there are {length} positions; leave two or more")
 
 
 def layers_of(model: nn.Module, inputs: Tensor | None = None) -> nn.ModuleList:
@@ -203,12 +228,13 @@ def _hand_on_states(model: nn.Module, stack: nn.ModuleList, inputs: Tensor) -> b
         return states
 
     with evaluating(model):
+        states_of(model, inputs)  # what it cannot be called with is not the layers' fault
         try:
             with ExitStack() as hooks:
                 for layer in range(len(stack) + 1):
                     hooks.enter_context(changed(stack, layer, partial(note, layer=layer)))
                 states = states_of(model, inputs)
-        except KeyError:  # modules that are given no states
+        except (KeyError, *CALLED_WRONGLY):  # modules that are given no states, or give more than these
             return False
         if len(states) != len(noted) or not all(_alike(noted[n], each) for n, each in enumerate(states[:-1])):
             return False

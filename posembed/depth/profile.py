@@ -17,7 +17,7 @@ from ..plain import Record
 from ..probing.hidden_states import fitted_and_tested, hidden_states, own_transformer
 from ..seeds import checked_seed
 from ..tables import find_position_rows
-from .ablation import Ablation, ablate
+from .ablation import Ablation, ablate, check_skip
 from .input_left import InputLeft, all_alike, input_left
 from .readable import Reading, read
 from .shares import LayerShares, position_shares
@@ -116,7 +116,7 @@ def depth_profile(
         test_ids: those to be held out; by default the last quarter of ``ids``.
         vectors: what is added to the embeddings at each position; by default what the model's scheme adds, or the rows
             of its position table, where it has either.
-        skip: so many tokens at the beginning are left out, such as [CLS].
+        skip: so many tokens at the beginning are left out, such as [CLS]; all that stand in front of patches.
         ablations: whether the model is run with its layers changed, which takes longest.
         n_tested: on how many held-out texts, at most, it is run so.
         loss: what is measured of these then, as for `ablate`.
@@ -142,7 +142,9 @@ def depth_profile(
         raise ProbeInputError(f"the model is {type(model).__name__}, which cannot be called; give a module")
     train, test = fitted_and_tested(model, ids, test_ids)
     with torch_threads(1):
-        states = [each[:, skip:] for each in hidden_states(model, torch.cat([train, test])).values()]
+        states = [*hidden_states(model, torch.cat([train, test])).values()]
+        check_skip(model, skip, states[0].shape[1])
+        states = [each[:, skip:] for each in states]
         named = None if ids.is_floating_point() else test[:, skip:]
         length = states[0].shape[1]
         rows = _input_vectors(model, skip, length) if vectors is None else vectors

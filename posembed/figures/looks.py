@@ -26,6 +26,16 @@ HUES = {
 }
 COLOURS = tuple(HUES)
 INK = "#1f2328"
+# Paper, words, ticks, frames and grids of figures on light paper, and what they are on dark.
+ON_DARK = {
+    "#ffffff": "#14181e",
+    "#24292f": "#e6edf3",
+    "#57606a": "#9aa4ae",
+    "#8c959f": "#768390",
+    "#e4e7eb": "#2d333b",
+}
+# Of a line on its paper.
+LEAST_CONTRAST = 4.0
 
 # Signed numbers: below zero, at zero, above zero; on light paper, on dark, and where a picture is drawn once for both.
 BELOW, ZERO, ABOVE = "#2c5fa8", "#f1f2f4", "#e66100"
@@ -115,6 +125,32 @@ def named(label: str) -> str | None:
     return found.pop() if len(found) == 1 else None
 
 
+def on_dark(colour: str) -> str:
+    """What a colour of a figure on light paper is on dark: a scheme's own, or the same hue where it can be seen.
+
+    Example:
+        >>> from posembed.figures.looks import on_dark
+        >>> on_dark("#2f4db8"), on_dark("#56B4E9"), on_dark("#0b1a3a")
+        ('#a3c3f1', '#56b4e9', '#798193')
+    """
+    colour = colour.lower()
+    known = ON_DARK | {look.light: look.dark for look in LOOKS.values()}
+    known |= {_darker(look.light): _mixed(look.dark, "#ffffff") for look in LOOKS.values()}
+    if colour in known:
+        return known[colour]
+    # Mixed with white, as little as will do.
+    mixed = (_mixed(colour, "#ffffff", part) for part in np.linspace(0, 1, 21))
+    return next(each for each in mixed if _contrast_on_dark(each) >= LEAST_CONTRAST)
+
+
+def _contrast_on_dark(colour: str) -> float:
+    """Between a colour and dark paper (WCAG 2.2, contrast ratio)."""
+    own, paper = (np.array(to_rgb(each)) for each in (colour, ON_DARK["#ffffff"]))
+    linear = [np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4) for c in (own, paper)]
+    high, low = (float(each @ np.array([0.2126, 0.7152, 0.0722])) for each in linear)
+    return (high + 0.05) / (low + 0.05)
+
+
 def looks_of(labels: Iterable[str], schemes: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
     """Colour, line and marker of the series of one figure, no two with the same colour and line.
 
@@ -165,8 +201,11 @@ def _variant(look: Look, taken: set[tuple[str, str]]) -> tuple[str, str]:
 
 
 def _darker(colour: str) -> str:
-    own, ink = np.array(to_rgb(colour)), np.array(to_rgb("#0c0f12"))
-    red, green, blue = 0.45 * own + 0.55 * ink
+    return _mixed(colour, "#0c0f12")
+
+
+def _mixed(colour: str, other: str, part: float = 0.55) -> str:
+    red, green, blue = (1 - part) * np.array(to_rgb(colour)) + part * np.array(to_rgb(other))
     return to_hex((red, green, blue))
 
 

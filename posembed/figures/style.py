@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from ..errors import FigureInputError
+from .drawing import has_lines_alone, svg_of
 from .looks import COLOURS, DASHES
 
 Draw = TypeVar("Draw", bound=Callable[..., Any])
@@ -36,13 +37,14 @@ STYLE: Any = {
     "lines.linewidth": 2,
     "lines.markersize": 6,
     "savefig.dpi": 160,
+    "text.color": "#24292f",
     "xtick.color": "#57606a",
     "ytick.color": "#57606a",
 }
 
 
 class DescribedFigure(Figure):
-    """A matplotlib figure with an alt text, shown as a PNG that carries it.
+    """A matplotlib figure with an alt text, shown as a PNG that carries it, one of lines as SVG too.
 
     Args:
         alt: one or two sentences that say what the figure shows to a reader who cannot see it.
@@ -70,10 +72,12 @@ class DescribedFigure(Figure):
         with matplotlib.rc_context(STYLE):
             # No software version in the file: the same figure gives the same bytes.
             self.savefig(buffer, format="png", metadata={"Software": None})
+            drawing = svg_of(self, self.alt) if has_lines_alone(self) else None
         width, height = (round(inches * 100) for inches in self.get_size_inches())
-        metadata = {"alt": self.alt, "width": width, "height": height}
         data = {"image/png": _in_few_colours(buffer), "text/plain": f"<figure: {self.alt}>"}
-        return data, {"image/png": metadata}
+        data |= {"image/svg+xml": drawing} if drawing else {}
+        metadata = {"alt": self.alt, "width": width, "height": height}
+        return data, {kind: metadata for kind in data if kind.startswith("image/")}
 
 
 def _in_few_colours(png: io.BytesIO) -> bytes:

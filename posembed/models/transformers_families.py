@@ -88,7 +88,6 @@ WHY_NOT = {
     "gemma2": "it caps the logits, which is no part of a scheme",
     "stablelm": "its layers hand nothing on to attention, which so cannot know where its tokens stand",
     "t5": "its attention makes a bias of its own, and its two stacks would need a scheme each",
-    "vit": "it counts patches, in an array that is no module",
 } | dict.fromkeys(
     ("falcon_mamba", "mamba", "mamba2", "rwkv", "xlstm"),
     "it has no attention, and reads its tokens one after the other",
@@ -133,6 +132,9 @@ def anatomy(model: Any) -> Anatomy:
             f"{kind} cannot take a scheme; use_scheme knows models of transformers with one of the model_types {known}"
         )
     if (name := model.config.model_type) not in FAMILIES:
+        reads = (
+            None if (read := model.main_input_name) == "input_ids" else f"it reads {read}, and has no tokens to count"
+        )
         fixed = None if model._can_set_attn_implementation() else "its attention is code of its own"
         modules = [path for path, _ in model.base_model.named_modules() if path.rpartition(".")[2] in MAKERS]
         untested = (
@@ -143,7 +145,7 @@ def anatomy(model: Any) -> Anatomy:
             if modules
             else "none of its modules is known to make positions"
         )
-        why = WHY_NOT.get(name) or fixed or untested
+        why = WHY_NOT.get(name) or reads or fixed or untested
         raise ModelInputError(f"{kind} cannot take a scheme: {why}; use a model with one of the model_types {known}")
     family = FAMILIES[name]
     body = model.base_model.get_submodule(family.body)

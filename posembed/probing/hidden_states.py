@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -97,6 +98,11 @@ def checked_inputs(model: Any, inputs: Any, *, at_least: int) -> Tensor:
         return checked_texts(model, inputs, at_least=at_least)
     if reads is not None:
         check_one_stack(model)
+    if n_latents := getattr(getattr(model, "config", None), "num_latents", None):
+        raise ProbeInputError(
+            f"the states of {named(model)} are those of {n_latents} latents, which stand at no place of its input; "
+            "give a function to states that do, such as its input_preprocessor makes"
+        )
     if not isinstance(inputs, Tensor) or inputs.ndim == 0 or len(inputs) < at_least or (reads and not floats):
         raise ProbeInputError(
             f"{named(model)} reads {reads or 'a tensor'}, and was given {_described(inputs)}; give "
@@ -207,8 +213,9 @@ def _run(model: Any, inputs: Tensor) -> Any:
     name = getattr(model, "main_input_name", None)
     if name is None:
         return model(inputs)
-    # Without its head, whose logits would be the largest tensor of all.
+    # Without its head, whose logits would be the largest tensor of all. DINOv3's base reads no pixels.
     body: Any = getattr(model, "base_model", model)
+    body = body if str(name) in inspect.signature(body.forward).parameters else model
     inputs = inputs.to(body.dtype) if inputs.is_floating_point() else inputs
     try:
         return getattr(body(**{name: inputs}, output_hidden_states=True), "hidden_states", None)

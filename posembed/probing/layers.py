@@ -209,7 +209,8 @@ def probe_layers(
         ids: texts of one length, without padding, at least four. Texts that overlap must not be on both sides: the
             held-out ones are the last quarter, so give pieces in the order of the corpus. Or what else the model or the
             function reads in their place, one a row: embeddings, pixels, samples. A position is then a place in the
-            hidden states: 0 is the class token where a model of images has one.
+            hidden states: 0 is the class token where a model of images has one, and what else it puts in front of its
+            patches comes next, a second one (AST, DeiT) or registers (DINOv2).
         test_ids: other texts of that length to test on, at least two; all of `ids` are for fitting then.
         layers: which: 0 is what enters the first layer, n what leaves the n-th. All by default.
         steps: of Adam.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import math
-import operator
 import re
 from collections.abc import Mapping
 from itertools import islice
@@ -205,12 +204,12 @@ def part_in(tensors: Tensors, name: str) -> str | None:
 def patches_of(tensors: Tensors, entry: Entry, config: Mapping[str, Any]) -> tuple[int, tuple[int, int] | None]:
     """How many class tokens a table of image patches has, and the grid of the patches; (0, None) for other tables."""
     part, rows = part_in(tensors, entry.name), entry.matrix[0]
-    if part in ("text", "audio"):
+    if part == "text":
         return 0, None
     settings = settings_for(entry.name, config)[0]
     grid = _grid_of_image(settings)
     n_class_tokens = rows - math.prod(grid) if grid else -1
-    usual = [0, 1, 2, settings.get("n_cls_tokens")]  # none, [CLS], and DeiT's token for distillation
+    usual = [0, 1, 2, settings.get("n_cls_tokens")]  # none, [CLS], and the token for distillation of DeiT and AST
     if grid and n_class_tokens >= 0 and n_class_tokens in usual:
         return n_class_tokens, grid if len(grid) == 2 else None
     if (part == "vision" and settings.get("num_patches") == rows) or _has_patches(tensors, entry):
@@ -236,8 +235,12 @@ def _grid_of_image(settings: Mapping[str, Any]) -> Any:
     whole, patch = _sizes(whole), _sizes(patch)
     if isinstance(tubelet, list):
         whole, patch = _sizes([settings.get("num_frames"), *whole]), _sizes(tubelet)
-    grid = tuple(map(operator.floordiv, whole, patch))
-    return grid if len(whole) == len(patch) and min(grid, default=0) > 0 else None
+    step = patch
+    if "frequency_stride" in settings:  # AST's sounds: bands and times, in patches that overlap
+        whole = _sizes([settings.get("num_mel_bins"), settings.get("max_length")])
+        step = _sizes([settings.get("frequency_stride"), settings.get("time_stride")])
+    grid = tuple((size - width) // apart + 1 for size, width, apart in zip(whole, patch, step, strict=False))
+    return grid if len(whole) == len(patch) == len(step) and min(grid, default=0) > 0 else None
 
 
 def _sizes(size: Any) -> tuple[int, ...]:

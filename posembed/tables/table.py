@@ -42,7 +42,8 @@ class PositionTable:
         file: the file of the checkpoint that holds it.
         stored_dtype: the kind of number in the checkpoint; bfloat16 and float16 are widened, which is exact.
         n_class_tokens: how many rows stand for class tokens in front of the patches, in models of images.
-        grid: the rows and columns of the patches, which follow each other row by row, in models of images.
+        grid: the rows and columns of the patches, which follow each other row by row, in models of images;
+            of sounds that are cut like images (AST), frequencies and times.
         others: the names of what else there may be a position table; `load_table` reads one that is given as its name=.
 
     Raises:

@@ -1,9 +1,12 @@
 """The book as one file, PDF and EPUB, and pictures of its pages."""
 
 import contextlib
+import gzip
 import re
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 import zipfile
 from posixpath import dirname, join, normpath
 from unicodedata import normalize
@@ -27,10 +30,11 @@ def tools(built):
     """The tools, which import each other by their names."""
     sys.path.insert(0, str(TOOLS))
     import epub
+    import lighthouse
     import screenshots
     import whole
 
-    yield {"epub": epub, "screenshots": screenshots, "whole": whole}
+    yield {"epub": epub, "lighthouse": lighthouse, "screenshots": screenshots, "whole": whole}
     sys.path.remove(str(TOOLS))
 
 
@@ -159,6 +163,35 @@ def test_pictures_are_as_wide_as_the_window_and_as_high_as_the_page(tools, brows
 def test_a_page_that_is_not_there_is_named(tools, browser):
     with pytest.raises(SystemExit, match="screenshots: there is no page 'why/wherefore'; there are alternatives"):
         tools["screenshots"].main(["why/wherefore"])
+
+
+def test_a_low_score_ends_the_measurement_with_a_line(tools, monkeypatch, capsys):
+    """With scores of our own: Lighthouse's need a machine that does nothing else."""
+    scores = {"phone": {"Performance": 96, "SEO": 100}, "desktop": {"Performance": 94, "SEO": 100}}
+    monkeypatch.setattr(tools["lighthouse"].shutil, "which", lambda name: name)
+    monkeypatch.setattr(tools["lighthouse"], "measure", lambda address, device: scores[device])
+    with pytest.raises(SystemExit, match="lighthouse: 1 of these have a score below 95"):
+        tools["lighthouse"].main(["schemes/rope"])
+    assert capsys.readouterr().out.splitlines() == [
+        "schemes/rope, phone: Performance 96, SEO 100",
+        "schemes/rope, desktop: Performance 94, SEO 100",
+    ]
+    with pytest.raises(SystemExit, match="lighthouse: there is no page 'rope'; there are intro,"):
+        tools["lighthouse"].main(["rope"])
+    monkeypatch.setattr(tools["lighthouse"].shutil, "which", lambda name: None)
+    with pytest.raises(SystemExit, match="lighthouse: it needs npx"):
+        tools["lighthouse"].main([])
+
+
+def test_pages_are_sent_compressed(tools, built):
+    lighthouse = tools["lighthouse"]
+    with lighthouse.serve() as address:
+        request = urllib.request.urlopen(f"{address}/schemes/rope.html")
+        sent = request.read()
+        assert request.headers["Content-Encoding"] == "gzip"
+        assert gzip.decompress(sent) == (ROOT / "_build" / "html" / "schemes" / "rope.html").read_bytes()
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(f"{address}/nothing.html")
 
 
 def test_without_chromium_a_line_says_what_to_do(tools, monkeypatch):

@@ -28,9 +28,10 @@ OPENING = """\
 # Conformance with other libraries
 
 Is a scheme of this package the scheme that its paper and other libraries mean? Each that another library has is
-computed here and there, with the same inputs, in float32 (slopes and frequencies in float64, as we make them); the
-tests repeat it at each change and fail where a difference is larger than allowed. A difference is the largest over all
-entries. Most are about one in size; those of Shaw's and CoPE's biases reach about ten and sixty.
+computed here and there, with the same inputs, in float32 (our slopes, frequencies and rows of trained frequencies in
+float64, as we make them); the tests repeat it at each change and fail where a difference is larger than allowed. A
+difference is the largest over all entries. Most are about one in size; those of Shaw's and CoPE's biases reach about
+ten and sixty.
 Numbers come from {libraries}.
 
 A build of the book makes the comparisons again, and fails where their rows are others than those of this page. That
@@ -66,7 +67,7 @@ def render() -> str:
         if rows:
             head = "| library: what is compared | difference | allowed: why |\n| --- | --- | --- |\n"
             parts.append(f"## {scheme}\n\n{WIDE}{head}" + "".join(rows) + ":::\n")
-    parts.append(WITHOUT.format(names=" and ".join(WITHOUT_PEER)))
+    parts.append(WITHOUT.format(names=" or ".join(WITHOUT_PEER)))
     parts.append(FAULTS_OPENING + "".join(fault_row(fault) for fault in FAULTS) + ":::\n")
     return "\n".join(parts)
 

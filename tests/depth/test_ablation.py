@@ -204,8 +204,34 @@ def xlnet():
     return build("xlnet", n_layer=2)
 
 
+class Pair(tuple):
+    """What has a name for each part."""
+
+    attention = property(lambda self: self[0])
+
+
+class Named(torch.nn.Module):
+    def forward(self, states):
+        return Pair([states, None])
+
+
+class ReadsNames(torch.nn.Module):
+    """A model whose layers give what `changed` cannot make."""
+
+    def __init__(self):
+        super().__init__()
+        self.config = transformers.PretrainedConfig(num_hidden_layers=1)
+        self.layers = torch.nn.ModuleList([Named()])
+
+    def forward(self, ids):
+        states = torch.nn.functional.one_hot(ids).float()
+        return [states, self.layers[0](states).attention]
+
+
 @pytest.mark.parametrize(
-    "model", [xlm(), xlm("Flaubert"), xlm(n_layers=1), funnel(), xlnet()], ids=lambda model: type(model).__name__
+    "model",
+    [xlm(), xlm("Flaubert"), xlm(n_layers=1), funnel(), xlnet(), ReadsNames()],
+    ids=lambda model: type(model).__name__,
 )
 def test_layers_that_do_not_hand_on_the_states_of_the_model_are_refused(model):
     kept = [(module, module.__dict__.get("forward")) for module in model.modules()]
@@ -242,6 +268,42 @@ def swin():
     """A model whose second layer has fewer and wider states than its first."""
     sizes = {"image_size": 16, "patch_size": 2, "window_size": 4, "embed_dim": 8, "depths": [1, 1], "num_heads": [2, 2]}
     return transformers.SwinModel(transformers.SwinConfig(**sizes)).eval()
+
+
+def deit():
+    """A model with two tokens in front of four patches."""
+    sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    return transformers.DeiTModel(transformers.DeiTConfig(**sizes, image_size=8, patch_size=4)).eval()
+
+
+def registers():
+    """A model with [CLS] and two registers there."""
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "num_register_tokens": 2}
+    config = transformers.Dinov2WithRegistersConfig(**sizes, image_size=8, patch_size=4)
+    return transformers.Dinov2WithRegistersModel(config).eval()
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(("model", "n_in_front"), [(deit(), 2), (registers(), 3)], ids=["deit", "registers"])
+def test_no_token_in_front_is_taken_for_a_patch(model, n_in_front):
+    images = torch.rand(12, 3, 8, 8, generator=torch.Generator().manual_seed(0))
+    for call in (depth_profile, lambda model, images, skip: ablate(model, images[:8], images[8:], skip=skip)):
+        for skip in range(1, n_in_front):
+            message = refused(ProbeInputError, call, model, images, skip=skip)
+            assert f"skip is {skip}, but {n_in_front} tokens stand in front" in message
+        call(model, images, skip=n_in_front)
+    assert depth_profile(model, images, skip=n_in_front, ablations=False).length == 4
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("skip", [-2, 1.5, True, LENGTH - 1, LENGTH, 99])
+def test_what_is_left_out_is_a_number_of_tokens_and_not_all(skip):
+    model = language_model()
+    for call in (
+        lambda: depth_profile(model, texts(), skip=skip, ablations=False),
+        lambda: ablate(model, texts(), texts(), skip=skip),
+    ):
+        assert f"skip is {skip}" in refused(ProbeInputError, call)
 
 
 @pytest.mark.bad_input

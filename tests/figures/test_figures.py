@@ -1,6 +1,7 @@
 """What holds for every static figure, and what the small ones draw."""
 
 import math
+from xml.etree import ElementTree
 
 import matplotlib
 import pytest
@@ -166,3 +167,37 @@ def test_a_figure_of_ones_own_takes_the_style():
     figure, axes = styled(lambda: new_figure("Mine."))()
     assert isinstance(figure, DescribedFigure)
     assert not axes.spines["top"].get_visible()
+
+
+def test_figures_of_lines_are_drawn_as_svg_too():
+    draw = lambda alt: figures.curves({"a learned table": [0.5, 0.25], "RoPE": [0.3, 0.2]}, alt=alt, xlabel="offset")
+    data, metadata = draw("A line.")._repr_mimebundle_()
+    again, _ = draw("A line.")._repr_mimebundle_()
+    other, _ = draw("Another.")._repr_mimebundle_()
+    drawing = ElementTree.fromstring(data["image/svg+xml"])
+    texts = [node.text for node in drawing.iter("{http://www.w3.org/2000/svg}text")]
+    assert "offset" in texts and "a learned table" in texts
+    # Its line has the look of the scheme.
+    assert "stroke: #2f4db8" in data["image/svg+xml"]
+    assert metadata["image/svg+xml"] == metadata["image/png"]
+    assert data == again
+    names = [
+        {node.get("id") for node in ElementTree.fromstring(each["image/svg+xml"]).iter()} for each in (data, other)
+    ]
+    assert names[0] & names[1] == {None}
+    # No rule of it is one of the page that it stands in.
+    assert "<style" not in data["image/svg+xml"]
+
+
+def test_numbers_that_are_words_keep_their_digits():
+    figure, axes = new_figure("Words.")
+    axes.set_title("at 0.0001234")
+    axes.plot([0, 1])
+    assert ">at 0.0001234<" in figure._repr_mimebundle_()[0]["image/svg+xml"]
+
+
+def test_pictures_of_cells_are_no_svg_nor_is_what_is_too_large():
+    assert "image/svg+xml" not in table_maps({"x": torch.eye(3)}, alt="Cells.")._repr_mimebundle_()[0]
+    figure, axes = new_figure("Many points.")
+    axes.plot(torch.rand(5000, generator=torch.Generator().manual_seed(0)), "o")
+    assert "image/svg+xml" not in figure._repr_mimebundle_()[0]

@@ -477,7 +477,12 @@ class Fixed(transformers.GPT2Model):
 @pytest.mark.parametrize(
     ("model", "given", "error", "message"),
     [
-        (lambda: build_class("ViTModel", "vit"), "alibi", ModelInputError, "it counts patches, in an array that is no"),
+        (
+            lambda: build_class("ViTModel", "vit"),
+            "alibi",
+            ModelInputError,
+            "it reads pixel_values, and has no tokens to",
+        ),
         (
             lambda: build_class("T5EncoderModel", "t5"),
             "t5",
@@ -494,7 +499,13 @@ class Fixed(transformers.GPT2Model):
         ),
         (lambda: build_class("CohereModel", "cohere"), "rope", ModelInputError, "nobody has tested where it keeps its"),
         (lambda: small_model("clip"), "rope", ModelInputError, "it makes positions in several places (text_model.emb"),
-        (lambda: build_class("VivitModel", "vivit"), "rope", ModelInputError, "none of its modules is known to make"),
+        (lambda: small_model("clip").vision_model, "rope", ModelInputError, "it reads pixel_values, and has no tokens"),
+        (
+            lambda: build_class("EsmModel", "esm", position_embedding_type="rotary", pad_token_id=1, mask_token_id=4),
+            "rope",
+            ModelInputError,
+            "none of its modules is known to make",
+        ),
         (lambda: build_class("MambaModel", "mamba"), "alibi", ModelInputError, "it has no attention, and reads its"),
         (lambda: build_class("FNetModel", "fnet"), "alibi", ModelInputError, "it has no attention, and mixes its"),
         (lambda: build_class("StableLmModel", "stablelm"), "t5", ModelInputError, "its layers hand nothing on to att"),

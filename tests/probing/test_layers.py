@@ -11,8 +11,12 @@ from hypothesis import strategies as st
 from refusals import refused
 from small_models import build
 from transformers import (
+    DINOv3ViTConfig,
+    DINOv3ViTModel,
     FunnelConfig,
     FunnelModel,
+    PerceiverConfig,
+    PerceiverForMaskedLM,
     TimesFmConfig,
     TimesFmModel,
     ViTMAEConfig,
@@ -302,6 +306,13 @@ def test_models_of_images_and_sound_are_read(build_one, name, shape, length, for
     assert found.length == length and len(found.layers) == len(wanted) == 2
 
 
+def test_a_model_whose_base_reads_no_pixels_is_read_whole():
+    sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    made = DINOv3ViTModel(DINOv3ViTConfig(**sizes, image_size=8, patch_size=4, num_register_tokens=2)).eval()
+    assert list(hidden_states(made, numbers(4, 3, 8, 8))) == [0, 1]
+    assert probe_layers(made, numbers(8, 3, 8, 8), **QUICK).length == 1 + 2 + 4
+
+
 def test_our_own_model_is_probed_on_embeddings():
     made = model("rope")
     found = probe_layers(made, made.words(texts(16)).detach(), **QUICK)
@@ -377,6 +388,19 @@ def test_a_model_that_reads_more_than_one_thing_is_refused_in_one_line():
     assert "TimesFmModel cannot be called with" in refused(ProbeInputError, probe_layers, made, torch.randn(8, 32))
     images = torch.randn(8, 3, 9, 9)
     assert "ViTModel cannot be called with this pixel" in refused(ProbeInputError, probe_layers, build("vit"), images)
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("given", [texts(), numbers(8, 12, 16)], ids=["ids", "vectors"])
+def test_latents_stand_at_no_position(given):
+    """A Perceiver's are told apart without a mistake, whatever it reads."""
+    sizes = {"num_latents": 4, "d_latents": 16, "d_model": 16, "num_self_attends_per_block": 1, "vocab_size": 60}
+    heads = {"num_self_attention_heads": 2, "num_cross_attention_heads": 2, "qk_channels": 16, "v_channels": 16}
+    made = PerceiverForMaskedLM(PerceiverConfig(**sizes, **heads, max_position_embeddings=LENGTH)).eval()
+    for model in (made, made.perceiver):
+        assert "are those of 4 latents, which stand at no place" in refused(
+            ProbeInputError, probe_layers, model, given, **QUICK
+        )
 
 
 @pytest.mark.bad_input

@@ -348,6 +348,7 @@ def test_a_table_that_the_model_does_not_add_is_not_given_as_its_table():
 # Grids of patches.
 
 SIZES = {"image_size": 224, "patch_size": 16}
+AST = {"num_mel_bins": 128, "max_length": 1024, "patch_size": 16, "frequency_stride": 10, "time_stride": 10}
 
 
 @pytest.mark.parametrize(
@@ -366,6 +367,9 @@ SIZES = {"image_size": 224, "patch_size": 16}
         (198, {"image_size": "224", "patch_size": [1, 2, 3]}, (2, (14, 14))),
         (196, {"image_size": 0, "patch_size": 0}, (0, (14, 14))),
         (200, {}, (0, None)),
+        # AST's patches overlap, and stand behind two tokens; that of this size is not 3 x 3 and one.
+        (1214, AST, (2, (12, 101))),
+        (10, AST | {"num_mel_bins": 26, "max_length": 46}, (2, (2, 4))),
         # ViViT cuts films into boxes, two pictures deep.
         (1 + 16 * 14 * 14, {"image_size": 224, "num_frames": 32, "tubelet_size": [2, 16, 16]}, (1, None)),
     ],
@@ -402,3 +406,10 @@ def test_the_grid_is_the_one_of_the_model_of_transformers(kind):
     n_class_tokens, grid = patches_of(tensors, find_entry(tensors, config, source="here"), config)
     assert grid == tuple(patches.to("meta")(image).shape[-2:])
     assert n_class_tokens == {"deit": 2, "siglip_vision_model": 0}[kind]
+
+
+def test_a_sound_is_cut_like_an_image_under_any_head():
+    settings = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
+    model = transformers.ASTForAudioClassification(transformers.ASTConfig(**settings, num_mel_bins=40, max_length=60))
+    tensors, config = live_tensors(model), model.config.to_dict()
+    assert patches_of(tensors, find_entry(tensors, config, source="here"), config) == (2, (3, 5))

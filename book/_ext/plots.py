@@ -1,0 +1,50 @@
+"""Figures of lines as part of their page, in colours that follow its mode."""
+
+import re
+from pathlib import Path
+
+from posembed.figures.looks import on_dark
+
+IMAGE = re.compile(r'<img [^>]*src="(?:\.\./)*_images/[^"]*\.svg"[^>]*>')
+SOURCE = re.compile(r'src="[^"]*/([^"/]*)"')
+ALT = re.compile(r'alt="([^"]*)"')
+# In a style: what is drawn with a colour, and which.
+COLOUR = re.compile(r"(fill|stroke): (#[0-9a-f]{6})\b")
+# As wide as it stands in the page of a notebook: 100 to the inch.
+SIZE = re.compile(r'width="([\d.]+)pt" height="([\d.]+)pt"')
+
+
+def draw(app, pagename, templatename, context, doctree):
+    """Put each drawing of a page into it."""
+    if "body" in context and doctree is not None:
+        files = {name: path for path, name in app.builder.images.items()}
+        context["body"] = IMAGE.sub(
+            lambda image: drawing(app, files, image[0]), context["body"]
+        )
+
+
+def drawing(app, files, image):
+    """The SVG element for an image, or the image where it is not a figure."""
+    path = Path(app.srcdir, files.get(SOURCE.search(image)[1], ""))
+    alt = ALT.search(image)
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    if alt is None or not SIZE.search(text):
+        return image
+    width, height = (
+        round(float(pt) / 0.72) for pt in SIZE.search(text).groups()
+    )
+    label = f'class="plot" role="img" aria-label="{alt[1]}"'
+    text = SIZE.sub(f'width="{width}" height="{height}" {label}', text, count=1)
+    return COLOUR.sub(in_both_modes, text)
+
+
+def in_both_modes(style):
+    """A colour on light paper, for readers that know one mode, then both."""
+    what, light = style.groups()
+    return f"{what}: {light}; {what}: light-dark({light}, {on_dark(light)})"
+
+
+def setup(app):
+    """Draw before other extensions see the page."""
+    app.connect("html-page-context", draw, priority=100)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
