@@ -213,7 +213,8 @@ def patches_of(tensors: Tensors, entry: Entry, config: Mapping[str, Any]) -> tup
     if grid and n_class_tokens >= 0 and n_class_tokens in usual:
         return n_class_tokens, grid if len(grid) == 2 else None
     if (part == "vision" and settings.get("num_patches") == rows) or _has_patches(tensors, entry):
-        for n_class_tokens in (0, 1, 2):
+        distilled = any(name.rpartition(".")[2] in ("dist_token", "distillation_token") for name in tensors.names)
+        for n_class_tokens in (2,) if distilled else (0, 1, 2):
             side = math.isqrt(max(0, rows - n_class_tokens))
             if side > 1 and side**2 == rows - n_class_tokens:
                 return n_class_tokens, (side, side)

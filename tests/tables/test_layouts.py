@@ -412,4 +412,11 @@ def test_a_sound_is_cut_like_an_image_under_any_head():
     settings = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
     model = transformers.ASTForAudioClassification(transformers.ASTConfig(**settings, num_mel_bins=40, max_length=60))
     tensors, config = live_tensors(model), model.config.to_dict()
-    assert patches_of(tensors, find_entry(tensors, config, source="here"), config) == (2, (3, 5))
+    entry = find_entry(tensors, config, source="here")
+    assert patches_of(tensors, entry, config) == (2, (3, 5))
+    # Without its sizes 2 + 2 x 7 tokens are no 4 x 4 patches.
+    name = "embeddings.position_embeddings"
+    shapes = {name: (1, 16, 8), "embeddings.patch_embeddings.projection.weight": (8, 1, 16, 16)}
+    assert patches_of(shapes_of(shapes), found(shapes), {}) == (0, (4, 4))
+    shapes["embeddings.distillation_token"] = (1, 1, 8)
+    assert patches_of(shapes_of(shapes), found(shapes), {}) == (0, None)
