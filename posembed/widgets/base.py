@@ -71,7 +71,7 @@ class InteractiveFigure(anywidget.AnyWidget):
     Example:
         >>> from posembed.widgets import LookupFigure
         >>> sorted(LookupFigure().state())
-        ['batch', 'learning_rate', 'padding', 'selected', 'table', 'targets', 'words']
+        ['batch', 'learning_rate', 'padding', 'selected', 'summed', 'table', 'targets', 'words']
     """
 
     module: ClassVar[str]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -10,8 +11,12 @@ from torch import Tensor
 from ..encodings import FIRE, KERPLE, T5, ALiBi, PositionScheme, Shaw, scheme
 from ..encodings.fire import EPSILON
 from ..encodings.interface import BIDIRECTIONAL, CAUSAL
+from ..errors import FigureInputError, RunError
+from ..experiments import RunResult
+from ..experiments.nopos import reported
 from .base import InteractiveFigure, html_table, rounded, signed
 
+NAMES = ("Shaw", "T5", "ALiBi", "KERPLE", "FIRE")
 N_HEADS, D_HEAD = 8, 64
 # Where the query may stand: at powers of two, the last as far as the figure reaches.
 POSITIONS = [8, 16, 32, 64, 128]
@@ -32,8 +37,15 @@ class BiasFigure(InteractiveFigure):
     """See side by side what each scheme adds to the logits of a head, or the attention weights that this makes.
 
     A query at position p sees the p keys behind it and, where attention is bidirectional, p keys ahead. The weights are
-    those of equal contents: the softmax of the biases. Shaw's bias is that of one query vector for each head. The
-    schemes are untrained, and FIRE's threshold is 16.
+    those of equal contents: the softmax of the biases. Shaw's bias is that of one query vector for each head. Untrained
+    schemes have a FIRE whose threshold is 16.
+
+    Args:
+        runs: of the study "nopos", those that chose the learning rates among them; what its causal models have learned
+            is shown first, and the schemes as they are drawn on demand. None: untrained schemes alone.
+
+    Raises:
+        FigureInputError: runs among which those with Shaw, T5, ALiBi, KERPLE or FIRE are not all there.
 
     Example:
         >>> from posembed.widgets import BiasFigure
@@ -42,23 +54,24 @@ class BiasFigure(InteractiveFigure):
     """
 
     module = "biases.js"
-    height = (1190, 754)
+    height = (1238, 809)
 
-    def __init__(self) -> None:
+    def __init__(self, runs: Sequence[RunResult] | None = None) -> None:
+        learned, n_heads, d_head = ({}, N_HEADS, D_HEAD) if runs is None else _trained(runs)
+        untrained = _untrained(n_heads, d_head)
         panels = [
-            {
-                "name": name,
-                "scheme": name.lower(),
-                "forms": {objective: _tabulated(form, objective) for objective, form in forms.items()},
-            }
-            for name, forms in _untrained().items()
+            {"name": name, "scheme": name.lower(), "forms": _all_tabulated(forms, n_heads, d_head)}
+            | ({"learned": _all_tabulated({CAUSAL: learned[name]}, n_heads, d_head)} if learned else {})
+            for name, forms in untrained.items()
         ]
         super().__init__(
             panels=panels,
-            n_heads=N_HEADS,
+            n_heads=n_heads,
             positions=POSITIONS,
             objectives=[CAUSAL, BIDIRECTIONAL],
             note=NOTE,
+            learned_note=_about(runs) if runs else "",
+            trained=bool(learned),
             head=3,
             # One step from the end: far enough for every form, and both ways are open.
             position=POSITIONS[-2],
@@ -70,16 +83,17 @@ class BiasFigure(InteractiveFigure):
     def fallback_html(self) -> str:
         """Show the biases of the head at a few offsets."""
         behind = [-each for each in (0, 1, 2, 4, 8, 15, 16, 17, 31, 32, 64, 127, 128) if each <= self.position]
-        offsets = behind + ([-each for each in behind[1:]] if self.bidirectional else [])
+        offsets = behind + ([-each for each in behind[1:]] if self.bidirectional and not self.trained else [])
         return html_table(
             "what relative schemes add to the attention logits, by head and offset. "
-            f"Head {self.head}, for a query at position {self.position}:",
+            f"Head {self.head}{' of trained models' if self.trained else ''}, for a query at position {self.position}:",
             ["offset", *(panel["name"] for panel in self.panels)],
             [[signed(offset), *(self._shown(panel, offset) for panel in self.panels)] for offset in offsets],
         )
 
     def _shown(self, panel: dict[str, Any], offset: int) -> str:
-        form = panel["forms"].get("both") or panel["forms"].get(BIDIRECTIONAL if self.bidirectional else CAUSAL)
+        forms = panel["learned" if self.trained else "forms"]
+        form = forms.get("both") or forms.get(BIDIRECTIONAL if self.bidirectional and not self.trained else CAUSAL)
         if form is None:
             return "not defined"
         varies = len(form["tables"]) > 1
@@ -88,12 +102,48 @@ class BiasFigure(InteractiveFigure):
         return signed(f"{table[self.head - 1][offset - first]:.{DECIMALS}f}")
 
 
-def _untrained() -> dict[str, dict[str, PositionScheme]]:
+def _trained(runs: Sequence[RunResult]) -> tuple[dict[str, PositionScheme], int, int]:
+    """What the causal model of each scheme with the first seed has learned, its number of heads, and their width."""
+    try:
+        found = {name: reported(f"causal, {name.lower()}", runs)[0] for name in NAMES}
+    except RunError as error:
+        raise FigureInputError(f"these runs have not all trained biases: {error}") from error
+    config = next(iter(found.values())).config
+    sizes: Any = {"d_model": config.d_model, "n_heads": config.n_heads, "causal": True}
+    return (
+        {name: _restored(scheme(name.lower(), **sizes), run) for name, run in found.items()},
+        config.n_heads,
+        (config.d_model // config.n_heads),
+    )
+
+
+def _restored(form: PositionScheme, run: RunResult) -> PositionScheme:
+    """The scheme with the numbers that a run has learned, those of the first layer where each layer has its own."""
+    learned = run.metrics.get("scheme", {})
+    for name, parameter in form.named_parameters():
+        numbers = learned.get(name, learned.get(f"layers.0.{name}"))
+        parameter.data = torch.tensor(numbers, dtype=torch.float64).view_as(parameter)
+    return form
+
+
+def _about(runs: Sequence[RunResult]) -> str:
+    """Which models have learned these numbers, and what of them no training has reached."""
+    config = reported("causal, t5", runs)[0].config
+    firsts = T5(config.n_heads, causal=True).first_distances
+    return (
+        f"Trained: causal models of {config.n_layers} layers and {config.n_heads} heads on texts of {config.length} "
+        f"characters, seed {config.seed}. No text reached T5's buckets from distance "
+        f"{int(firsts[firsts >= config.length][0])} on. Of Shaw and FIRE this is the first layer; the others are "
+        "shared by all. Shaw's bias depends on the query; here each head has one query vector, drawn once."
+    )
+
+
+def _untrained(n_heads: int, d_head: int) -> dict[str, dict[str, PositionScheme]]:
     """The form of each scheme for each objective that it is defined for; "both" where one form serves both.
 
     They are drawn in double precision, where no machine's rounding shows, and torch is left as it was.
     """
-    sizes: Any = {"d_model": N_HEADS * D_HEAD, "n_heads": N_HEADS}
+    sizes: Any = {"d_model": n_heads * d_head, "n_heads": n_heads}
     before = torch.get_default_dtype()
     with torch.random.fork_rng(devices=[]), torch.device("cpu"):
         torch.manual_seed(SEED)
@@ -101,7 +151,7 @@ def _untrained() -> dict[str, dict[str, PositionScheme]]:
         try:
             shaw, alibi, kerple = (scheme(name, **sizes) for name in ("shaw", "alibi", "kerple"))
             fire = scheme("fire", **sizes, options={"fire": {"threshold": THRESHOLD}})
-            t5 = {each: scheme("t5", n_heads=N_HEADS, causal=each == CAUSAL) for each in (CAUSAL, BIDIRECTIONAL)}
+            t5 = {each: scheme("t5", n_heads=n_heads, causal=each == CAUSAL) for each in (CAUSAL, BIDIRECTIONAL)}
         finally:
             torch.set_default_dtype(before)
     return {
@@ -113,10 +163,14 @@ def _untrained() -> dict[str, dict[str, PositionScheme]]:
     }
 
 
-def _tabulated(form: PositionScheme, objective: str) -> dict[str, Any]:
+def _all_tabulated(forms: dict[str, PositionScheme], n_heads: int, d_head: int) -> dict[str, dict[str, Any]]:
+    return {objective: _tabulated(form, objective, n_heads, d_head) for objective, form in forms.items()}
+
+
+def _tabulated(form: PositionScheme, objective: str, n_heads: int, d_head: int) -> dict[str, Any]:
     """Tabulate a scheme: a table, "heads offsets"; for FIRE, which looks at the query's position, one for each."""
     generator = torch.Generator().manual_seed(QUERY_SEED)
-    query = torch.randn(1, N_HEADS, 1, D_HEAD, generator=generator, dtype=torch.float64)
+    query = torch.randn(1, n_heads, 1, d_head, generator=generator, dtype=torch.float64)
     positions = POSITIONS if isinstance(form, FIRE) else POSITIONS[-1:]
     tables = [_biases(form, query, each, ahead=objective != CAUSAL).tolist() for each in positions]
     return {"rule": _rule(form), "tables": tables}
@@ -124,11 +178,12 @@ def _tabulated(form: PositionScheme, objective: str) -> dict[str, Any]:
 
 def _biases(form: PositionScheme, query: Tensor, position: int, *, ahead: bool) -> Tensor:
     """The bias of each key from the first one on, "heads keys"."""
+    n_heads, d_head = query.shape[1], query.shape[3]
     keys = torch.arange(2 * position + 1 if ahead else position + 1)
     with torch.no_grad():
-        bias: Any = form.bias(query, query.new_zeros(1, N_HEADS, len(keys), D_HEAD), torch.tensor([position]), keys)
+        bias: Any = form.bias(query, query.new_zeros(1, n_heads, len(keys), d_head), torch.tensor([position]), keys)
     # Adding zero turns minus zero into zero.
-    return bias.double().reshape(N_HEADS, len(keys)).round(decimals=DECIMALS) + 0.0
+    return bias.double().reshape(n_heads, len(keys)).round(decimals=DECIMALS) + 0.0
 
 
 def _rule(form: Any) -> dict[str, Any]:

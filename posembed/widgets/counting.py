@@ -31,7 +31,7 @@ class CountingFigure(InteractiveFigure):
     """
 
     module = "counting.js"
-    height = (977, 868)
+    height = (1063, 933)
 
     def __init__(self) -> None:
         # What each word carries of the mark, which no length changes.

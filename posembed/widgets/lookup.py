@@ -25,7 +25,7 @@ class LookupFigure(InteractiveFigure):
     """
 
     module = "lookup.js"
-    height = (555, 504)
+    height = (684, 613)
 
     def __init__(self) -> None:
         generator = torch.Generator().manual_seed(SEED)
@@ -35,7 +35,15 @@ class LookupFigure(InteractiveFigure):
             for n_rows in (len(WORDS), len(BATCH))
         )
         super().__init__(
-            words=WORDS, table=table, batch=BATCH, targets=targets, learning_rate=0.3, padding=False, selected=2
+            words=WORDS,
+            table=table,
+            batch=BATCH,
+            targets=targets,
+            learning_rate=0.3,
+            padding=False,
+            selected=2,
+            # All rows of the product, and the table as it is.
+            summed=len(WORDS) + 1,
         )
 
     def fallback_html(self) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..encodings.sizes import check_choice
 from ..errors import FigureInputError
 from ..experiments import SplitScore, TableStudy
 from ..probing import constant_guess, split_rows
@@ -56,10 +57,11 @@ class ProbeFigure(InteractiveFigure):
 
     Args:
         studies: by name; what they say of least squares is shown.
+        table: the name of the one that is shown first; None: the first.
 
     Raises:
-        FigureInputError: no studies, one without least squares or with numbers that are not finite, points of other
-            rows than the study's, or more than fits on a page.
+        FigureInputError: no studies, a table that is not among them, one without least squares or with numbers that are
+            not finite, points of other rows than the study's, or more than fits on a page.
 
     Example:
         >>> from posembed import sinusoidal
@@ -72,27 +74,30 @@ class ProbeFigure(InteractiveFigure):
     """
 
     module = "probe.js"
-    height = (1069, 596)
+    height = (1069, 615)
     remedy = "show fewer tables"
 
-    def __init__(self, studies: Mapping[str, TableStudy]) -> None:
+    def __init__(self, studies: Mapping[str, TableStudy], *, table: str | None = None) -> None:
         named = isinstance(studies, Mapping) and all(isinstance(name, str) for name in studies)
         if not named or not studies or not all(isinstance(study, TableStudy) for study in studies.values()):
             raise FigureInputError(
                 "there is no table to show; give some by name, such as {'gpt2': study_table('gpt2')}"
             )
+        table = next(iter(studies)) if table is None else table
+        check_choice("table", table, list(studies), FigureInputError)
         short = _short(studies)
         tables = [_panel(name, study) | {"short": short[name]} for name, study in studies.items()]
+        first = next(each for each in tables if each["name"] == table)
         super().__init__(
             tables=tables,
             splits=_choices(SPLITS),
             controls=_choices(CONTROLS),
             probe="least squares",
-            table=tables[0]["name"],
+            table=first["name"],
             split="even-odd",
             control="table",
             # Away from the middle, where the exact line and the constant guess cross.
-            position=3 * tables[0]["n_positions"] // 8,
+            position=3 * first["n_positions"] // 8,
         )
 
     def fallback_html(self) -> str:

@@ -25,7 +25,7 @@ class SinusoidFigure(InteractiveFigure):
     """
 
     module = "sinusoids.js"
-    height = (1165, 672)
+    height = (1272, 737)
 
     def __init__(self) -> None:
         super().__init__(d_model=64, base=10000.0, position=20, n_positions=128, widths=WIDTHS, bases=BASES)

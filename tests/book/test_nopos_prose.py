@@ -282,8 +282,8 @@ def test_the_rows_that_a_training_reaches(causal):
 def test_on_the_way(runs):
     said(
         HOW,
-        "one layer of an untrained model is enough to bring the error, by the median, from 16 to 7.5",
-        "and trains most of it away: by the median its layers are off by 8 or 9 before and by about 14 after.",
+        "enough to bring the error from about 20 to 9 (by the median from 16 to 7.5)",
+        "its layers are off by about 10 before and by about 18 after (by the median by 8 or 9, and by about 14).",
     )
     watched = {name: reported(f"causal, {name}, watched", runs) for name in ("nopos", "alibi")}
     untrained = {
@@ -292,6 +292,9 @@ def test_on_the_way(runs):
     }
     trained = np.mean([run.metrics["layers"]["median_mae"] for run in watched["alibi"]], axis=0)
     assert round(untrained["nopos"][1], 1) == 7.5
+    for when, layers in (("untrained", 10), ("layers", 18)):
+        drawn = np.array([run.metrics[when]["mae"] for run in watched["alibi"]])
+        assert drawn[:, 1:] == pytest.approx(layers, abs=1)
     assert untrained["alibi"][1:] == pytest.approx(8.5, abs=0.5) and trained[1:] == pytest.approx(14, abs=0.4)
 
 
@@ -514,9 +517,11 @@ def test_trained_further(further, all_schemes):
         AFTER,
         "three hundred further steps, a fifth of the training",
         "The models are .6 and .4 nats behind NoPos trained as long",
-        "Past it their loss rises more slowly; over all of 64 to 255 they are about as good as NoPos",
+        "In the mean over 64 to 255 it rises by less, by .2 and .4 nats, where that of NoPos rises by .9",
+        "Over all of 64 to 255 they are about as good as NoPos",
         "better than the models that kept their positions, by .9 nats for the table and .5 for RoPE",
-        "At 64 to 255 ALiBi has 1.3 nats, both of these about 2.3.",
+        "At 64 to 255 ALiBi has 1.3 nats; those whose positions were dropped have 2.30 and 2.27",
+        "and NoPos, after as many further steps, 2.25.",
     )
     config = further["nopos, further"][0].config
     assert (config.further_steps, config.further_steps / config.steps) == (300, 1 / 5)
@@ -533,22 +538,22 @@ def test_trained_further(further, all_schemes):
     rises = {name: rise_past(further[name]) for name in further}
     assert all(rises[f"{name}, further without"].high < rises["nopos, further"].low for name in ("learned", "rope"))
     assert all(abs(each.mean) < 0.05 for each in past)
-    for name in ("nopos, further", "learned, further without", "rope, further without"):
-        assert np.mean([loss_past(run) for run in further[name]]) == pytest.approx(2.3, abs=0.06)
+    for name, nats in (("nopos, further", 2.25), ("learned, further without", 2.3), ("rope, further without", 2.27)):
+        assert round(np.mean([loss_past(run) for run in further[name]]), 2) == nats
     assert round(np.mean([loss_past(run) for run in all_schemes["alibi"]]), 1) == 1.3
 
 
 def test_the_picture_of_the_further_training(further):
     described(
         AFTER,
-        "lie at 1.2 to 1.5, those whose positions were dropped at 1.8 to 2. ",
+        "lie at 1.2 to 1.6, those whose positions were dropped at 1.8 to 2.1. ",
         "the table kept jumps to 3.2, RoPE kept rises to 3.6 from about 110 on",
         "rise slowly to between 2.4 and 2.8.",
     )
     at = {name: np.mean([run.metrics["loss_by_position"] for run in each], axis=0) for name, each in further.items()}
     without = [f"{name}, further without" for name in ("learned", "rope")]
     for name in further:
-        low, high = (1.8, 2.05) if name in without else (1.2, 1.55)
+        low, high = (1.8, 2.1) if name in without else (1.2, 1.6)
         assert low - 0.05 < at[name][:4].min() and at[name][:4].max() <= high + 0.01, name
     assert round(at["learned, further"][4], 1) == 3.2 and round(at["rope, further"][-1], 1) == 3.6
     assert at["rope, further"][6] < 1.4 < 2 < at["rope, further"][7]

@@ -89,6 +89,8 @@ class Figure:
         """Bring a figure that another test has used back to where it begins."""
         self.page.mouse.up()
         self.page.mouse.move(1, 1)
+        for running in self.root.get_by_role("button", name=re.compile("^pause ")).all():
+            running.click()
         for switch in self.root.get_by_role("switch", checked=not self.switched).all()[::-1]:
             switch.click()
         into_view(self.root)

@@ -55,7 +55,7 @@ class Lookup(Figure):
     lines = ".pe-pick"
     begins = (do("press", "Start again"), do("press", "2 cat"))
     changed_by = (do("press", "5 ran"), do("press", "Take a gradient step"))
-    shown_by = ([], [do("press", "Take a gradient step")])
+    shown_by = ([], [do("press", "Take a gradient step")], [do("switch", "padding_idx=0"), do("press", "Start again")])
 
     def rows(self, part="tbody"):
         """The table's numbers; those of the foot are the product's."""
@@ -102,7 +102,13 @@ class Rotation(Figure):
         do("view", "offset"),
         do("slide", position_p=3, offset_k=5),
     )
-    changed_by = (do("key", "offset k", "ArrowRight"), do("view", "rope"), do("key", "shift both", "ArrowRight"))
+    changed_by = (
+        do("key", "offset k", "ArrowRight"),
+        do("key", "hand 1 of pair 0", "ArrowRight"),
+        do("view", "rope"),
+        do("key", "shift both", "ArrowRight"),
+        do("key", "offset on the curve", "ArrowRight"),
+    )
     shown_by = (
         [do("slide", position_p=0, offset_k=0)],
         [do("slide", position_p=40, offset_k=24)],
@@ -124,6 +130,21 @@ class Rotation(Figure):
         drawn = np.array([numbers(d) for d in attributes(self.root.locator(".pe-face .pe-hand path"), "d")])
         return (drawn[:, 2:] - drawn[:, :2]) * [1, -1]
 
+    def handle(self, pair, which):
+        """The end of one of the two hands of a face that can be dragged."""
+        return self.root.locator(".pe-face").nth(pair).locator(".pe-handle").nth(which)
+
+    def places(self):
+        """Where the four sliders of what turns stand."""
+        names = ("position p", "offset k", "query at", "key at")
+        sliders = [self.root.locator(".pe-slider").filter(has_text=name).locator("input") for name in names]
+        return [int(slider.input_value()) for slider in sliders]
+
+    def on_curve(self, share):
+        """A place on the page, at a part of the width of the chart."""
+        axis = self.root.locator(".pe-chart .pe-axis").bounding_box()
+        return axis["x"] + share * axis["width"], axis["y"] + axis["height"] / 2
+
     def title(self):
         return self.root.locator(".pe-chart .pe-title").inner_text()
 
@@ -139,13 +160,19 @@ class Biases(Figure):
     chapter = "encodings/relative-positions.html"
     label = "Relative biases by head and offset"
     lines = ".pe-bias-title, .pe-bias-words"
-    begins = (do("slide", head=2, query_at=3, offset=-20),)
+    begins = (do("slide", head=2, query_at=3, offset=-20), do("switch", "trained"))
     changed_by = (
         do("key", "head", "ArrowRight"),
         do("key", "offset", "ArrowLeft"),
+        do("switch", "trained"),
         do("switch", "bidirectional"),
         do("switch", "attention weights"),
     )
+
+    def reset(self):
+        # While it is on, one of the others is hidden.
+        self.root.get_by_role("switch", name="trained").uncheck()
+        super().reset()
 
     def panel(self, name):
         return self.root.locator(".pe-bias").filter(has=self.page.locator(f"strong:text-is('{name}')"))
@@ -168,10 +195,10 @@ class Biases(Figure):
         return box["x"] + left + share * (right - left), box["y"] + box["height"] / 3
 
     def states(self):
-        for name in (None, "attention weights", "bidirectional"):
+        for name in (None, "attention weights", "trained", "bidirectional"):
             if name:
                 self.switch(name)
-            for place, head in ((4, 0), (4, 7), (0, 0)):
+            for place, head in ((4, 0), (4, 3), (0, 0)):
                 self.slide(query_at=place, head=head)
                 for key in ("Home", "End"):
                     self.slider("offset").press(key)

@@ -182,13 +182,22 @@ def test_the_product_of_rope_stays_when_both_shift(opened, width, kind):
 
 
 def test_biases(opened, width):
-    figure, state = opened(Biases, width), BiasFigure().state()
+    figure, state = opened(Biases, width), BiasFigure(load_runs("nopos")).state()
     assert figure.given(*state) == state
+    for head, offset in ((1, -66), (4, -67)):
+        figure.slide(query_at=4, head=head - 1, offset=offset)
+        for panel in state["panels"]:
+            table = panel["learned"]["causal"]["tables"][-1]
+            assert shows(figure.value(panel["name"]), table[head - 1][128 + offset], rounding=1e-9)
+        expect(figure.status).to_contain_text(f"Trained, head {head}, offset −{-offset}: Shaw ")
+    assert figure.root.get_by_role("switch", name="bidirectional").count() == 0
+    figure.switch("trained")
+    figure.slide(query_at=3)
     names = [panel["name"] for panel in state["panels"]]
     # FIRE has a table for each position of the query; the others have one, up to the farthest.
     tables = {panel["name"]: next(iter(panel["forms"].values()))["tables"] for panel in state["panels"]}
-    t5, into = T5(8, causal=True), {"T5": 128, "Shaw": 128, "ALiBi": 128, "KERPLE": 128, "FIRE": 64}
-    for head, offset in ((3, -19), (8, -30)):
+    t5, into = T5(4, causal=True), {"T5": 128, "Shaw": 128, "ALiBi": 128, "KERPLE": 128, "FIRE": 64}
+    for head, offset in ((3, -19), (4, -30)):
         figure.slide(head=head - 1)
         into_view(figure.chart("KERPLE"))
         figure.page.mouse.move(*figure.point_at("KERPLE", offset, 65))
@@ -200,9 +209,9 @@ def test_biases(opened, width):
             f"Head {head}, offset −{-offset}: Shaw {figure.value('Shaw')} (clipped to"
         )
         assert figure.words("T5").startswith(f"bucket {t5.bucket(torch.tensor(offset))}: ")
-        assert figure.words("ALiBi") == f"m = 1/{2**head}"
+        assert figure.words("ALiBi") == f"m = 1/{4**head}"
     figure.switch("attention weights")
-    weights = torch.tensor(tables["ALiBi"][0][7][64:129], dtype=torch.float64).softmax(-1)
+    weights = torch.tensor(tables["ALiBi"][0][3][64:129], dtype=torch.float64).softmax(-1)
     assert shows(figure.value("ALiBi"), 100 * float(weights[64 - 30]), rounding=1e-9)
     figure.switch("bidirectional")
     expect(figure.panel("FIRE")).to_contain_text("causal only")
@@ -211,14 +220,21 @@ def test_biases(opened, width):
 
 def test_probe(opened, width):
     figure = opened(Probe, width)
-    given = figure.given("splits", "controls")["tables"][0]
+    state = figure.given("splits", "controls")
+    # It opens on the encoder, as the text above it says.
+    assert state["table"] == "sentence-transformers/all-MiniLM-L6-v2"
+    given = state["tables"][0]
     errors, n = ("error", "constant", "permuted labels", "random table"), given["n_positions"]
     for split, control in zip(SPLITS, [*CONTROLS, "table"], strict=True):
         figure.pick(split=split, points=control)
         score = given["scores"][split]
         for text, name in zip(figure.errors(), errors, strict=True):
             assert shows(text, score[name], 0.0005 + 1e-9), (split, name)
-        headline = f"Test error {figure.errors()[0]} positions" if score["held_out"] else "No test"
+        error = figure.errors()[errors.index({"table": "error"}.get(control, control))]
+        if control == "table":
+            headline = f"Test error {error} positions" if score["held_out"] else "No test"
+        else:
+            headline = f"{control.split()[0].capitalize()}: {'error ' + error if score['held_out'] else 'no test'}"
         assert figure.text("title") == headline
         expect(figure.status).to_contain_text(f"{given['short']}, {SPLITS[split][0]}. {headline}. ")
         wanted = np.column_stack([score["positions"], score["predicted"][control]])

@@ -6,7 +6,7 @@ import { pathToFileURL } from "node:url";
 
 const folder = process.env.POSEMBED_FIXTURES;
 const { state, cases } = JSON.parse(readFileSync(join(folder, "fixtures.json"), "utf-8"));
-const { oneHot, product, gradients, step, changed, shown, PAD, default: figure } =
+const { oneHot, product, summedUp, gradients, step, changed, shown, PAD, default: figure } =
   await import(pathToFileURL(join(folder, "figure.mjs")));
 const { table, batch, targets, learning_rate: learningRate } = state;
 
@@ -103,4 +103,11 @@ test("changed are the rows whose numbers are shown otherwise, at first all that 
 
 test("numbers are shown with two decimals, a real minus and no minus zero", () => {
   assert.deepEqual([1.005, -0.5, 0, -0.001, -12].map(shown), ["1.00", "−0.50", "0.00", "0.00", "−12.00"]);
+});
+
+test("row by row the sum is zero, and from the word's row on that row", () => {
+  const zeros = table[0].map(() => 0);
+  table.forEach((row, id) => [...table.keys(), table.length, table.length + 1].forEach((n) =>
+    assert.deepEqual(summedUp(oneHot(id, table.length), table, n).map((value) => value + 0), n > id ? row : zeros)));
+  assert.equal(state.summed, table.length + 1);
 });

@@ -100,6 +100,15 @@ test("only a split with held-out rows has a test error", () => {
   }
 });
 
+test("the headline is that of the points", () => {
+  for (const { split, score } of scores) for (const [key, name] of [["permuted labels", "Permuted"], ["random table", "Random"]]) {
+    const { title, rest } = headline(score, key);
+    assert.equal(title, split === "all" ? `${name}: no test` : `${name}: error ${shown(score[key])}`);
+    assert.ok(rest.includes(`The table itself: ${shown(score.error)}.`));
+    assert.ok(split !== "all" || rest.includes(`fitted to: ${shown(score[key])}, `));
+  }
+});
+
 test("each control has a shape and a colour of its own", () => {
   const keys = state.controls.map(({ key }) => key);
   assert.deepEqual(Object.keys(SHAPES), keys);

@@ -6,7 +6,7 @@ import { pathToFileURL } from "node:url";
 
 const folder = process.env.POSEMBED_FIXTURES;
 const { cases } = JSON.parse(readFileSync(join(folder, "fixtures.json"), "utf-8"));
-const { unpack, diagonal, spread, offDiagonal, pairs, rises, writer, bounds, valueAxis, placeAxis, sides, studied, account, range, default: figure } =
+const { unpack, diagonal, spread, offDiagonal, pairs, rises, writer, bounds, valueAxis, placeAxis, sides, studied, account, range, goals, inOrder, differs, default: figure } =
   await import(pathToFileURL(join(folder, "figure.mjs")));
 
 const close = (got, wanted, off, words) => assert.ok(Math.abs(got - wanted) <= off, `${words}: ${got}, not ${wanted}`);
@@ -157,4 +157,24 @@ test("places have round names, also where they are counted from another one", ()
 test("a row has two sides without the diagonal, and what is not seen is on neither", () => {
   assert.deepEqual(sides(1, [5, 6, 7, 8]), [[0], [2, 3]]);
   assert.deepEqual(sides(0, [5, null]), [[], []]);
+});
+
+test("rows in order and cells that differ are found by their numbers", () => {
+  for (const { packed, max_offset: maxOffset } of cases) {
+    const matrix = studied(packed, maxOffset);
+    const { n, future, properties: { monotonicity, symmetry } } = matrix;
+    const places = range(0, n - 1).flatMap((row) => range(0, n - 1).map((column) => [row, column]));
+    if (monotonicity === 1 && n > 2) assert.ok(places.some((place) => inOrder(matrix, place)), packed.name);
+    if (places.every((place) => inOrder(matrix, place))) assert.equal(monotonicity, 1);
+    if (symmetry === 1 && future === "open") assert.ok(!places.some((place) => differs(matrix, place)), packed.name);
+    if (future === "open" && symmetry !== null && symmetry < 0.999) assert.ok(places.some((place) => differs(matrix, place)), packed.name);
+  }
+});
+
+test("nothing is asked for that the first matrix has, or none", () => {
+  const of = (...all) => goals(all.map(([monotonicity, symmetry]) => ({ properties: { monotonicity, symmetry } }))).length;
+  assert.equal(of([0.9, 1], [1, 0.5]), 2);
+  assert.equal(of([0.9, 1], [0.8, 1], [0.5, null]), 0);
+  assert.equal(of([1, 0.5], [1, 0.5]), 0);
+  assert.equal(of([0.9, 1]), 0);
 });

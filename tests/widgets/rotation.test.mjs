@@ -7,7 +7,7 @@ import { pathToFileURL } from "node:url";
 const folder = process.env.POSEMBED_FIXTURES;
 const { state, cases } = JSON.parse(readFileSync(join(folder, "fixtures.json"), "utf-8"));
 const {
-  turned, pairs, rotate, sinusoid, shifted, product, offsetScene, ropeScene, spiral, quarters, fixed, apart, STATE,
+  turnedBy, apartBy, range, SCENES, HANDS, tasks, turned, pairs, rotate, sinusoid, shifted, product, offsetScene, ropeScene, spiral, quarters, fixed, apart, STATE,
   default: figure,
 } = await import(pathToFileURL(join(folder, "figure.mjs")));
 
@@ -146,4 +146,40 @@ test("who stands ahead", () => {
 test("numbers are shown with a real minus and no minus zero", () => {
   assert.deepEqual([1.005, -0.5, -0.001, 0].map((value) => fixed(value, 2)), ["1.00", "−0.50", "0.00", "0.00"]);
   assert.equal(fixed(-0.7936, 3), "−0.794");
+});
+
+test("a pointer turns the shorter way round, as often as it goes", () => {
+  close([turnedBy(0, 1), turnedBy(3, -3), turnedBy(-3, 3), turnedBy(2, 2)], [1, 2 * Math.PI - 6, 6 - 2 * Math.PI, 0]);
+  const angles = range(0, 40).map((k) => Math.atan2(Math.sin(k / 2), Math.cos(k / 2)));
+  close([angles.slice(1).reduce((sum, angle, k) => sum + turnedBy(angles[k], angle), 0)], [20]);
+});
+
+test("an offset moves the key, and the query where the key has no place", () => {
+  const places = ({ query_position: query, key_position: key }) => [query, key];
+  assert.deepEqual(places(apartBy(16, 9, 32)), [9, 25]);
+  assert.deepEqual(places(apartBy(30, 9, 32)), [2, 32]);
+  assert.deepEqual(places(apartBy(-20, 9, 32)), [20, 0]);
+  for (const offset of range(-32, 32)) for (const query of range(0, 32)) {
+    const [q, k] = places(apartBy(offset, query, 32));
+    assert.ok(k - q === offset && Math.min(q, k) >= 0 && Math.max(q, k) <= 32);
+  }
+});
+
+test("the two hands that can be dragged are the last of a face, and stand where the sliders do", () => {
+  for (const [view, names] of Object.entries(HANDS)) {
+    const scene = SCENES[view](state);
+    assert.deepEqual(scene.moves.map(({ at }) => at), names.map((name) => [state[name], state.farthest[name]]));
+    for (const { hands } of scene.faces) assert.deepEqual(hands.slice(0, -2).filter(([look]) => !look.includes("pe-faint")), []);
+  }
+});
+
+test("there is nothing reached at first, in either view, and each can be", () => {
+  const reached = (changes) => {
+    const now = { ...state, ...changes };
+    return tasks(() => now, () => SCENES[now.view](now)).map(([, test]) => test());
+  };
+  for (const view of Object.keys(SCENES)) assert.deepEqual(reached({ view }), [false, false, false]);
+  const offsets = (k) => range(0, state.farthest.offset).filter((offset) => reached({ view: "offset", offset })[k]);
+  assert.deepEqual([offsets(0), offsets(1)], [[9, 10, 22], [20]]);
+  assert.ok(reached({ view: "rope", query_position: 0, key_position: 7 })[2]);
 });

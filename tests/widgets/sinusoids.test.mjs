@@ -8,7 +8,7 @@ const folder = process.env.POSEMBED_FIXTURES;
 const { state, cases, positions } = JSON.parse(readFileSync(join(folder, "fixtures.json"), "utf-8"));
 const {
   sinusoids, wavelengths, products, firstRise, study, aboutWaves, aboutRise, comparison, inPositions, quarters,
-  frequencies, scale, range, grouped, signed, tiny, lineThrough, FARTHEST, N_OFFSETS, default: figure,
+  frequencies, scale, range, grouped, signed, tiny, lineThrough, fallsBeyond, allWithin, FARTHEST, N_OFFSETS, default: figure,
 } = await import(pathToFileURL(join(folder, "figure.mjs")));
 
 // Angles up to 2000, whose sines double precision gives to about 1e-13.
@@ -131,3 +131,11 @@ test("numbers in words", () => {
 test("rounding errors in words", () => assert.deepEqual([3.2e-14, 0, 0.25].map(tiny), ["3e−14", "0", "3e−1"]));
 
 test("a line through points", () => assert.equal(lineThrough([[0, 1], [2.345, 6]]), "M0.00 1.00L2.35 6.00"));
+
+test("what there is to try is not there at first, and some width and base have it", () => {
+  const [first] = cases.filter(({ d_model: width, base }) => width === state.d_model && base === state.base);
+  const reached = ({ rise, wavelengths: waves }) => [fallsBeyond({ rise }, 40), allWithin({ nRows: state.n_positions, waves })];
+  assert.deepEqual(reached(first), [false, false]);
+  assert.ok([0, 1].every((k) => cases.some((each) => reached(each)[k])));
+  assert.ok(fallsBeyond({ rise: null }, 40));
+});

@@ -5,10 +5,12 @@ import re
 
 import pytest
 import torch
-from widget_checks import rows_of, run_tests
+from widget_checks import assert_refused, rows_of, run_tests
 
 from posembed import scheme
 from posembed.encodings import FIRE, T5, Shaw
+from posembed.experiments import load_runs
+from posembed.experiments.nopos import reported
 from posembed.widgets import BiasFigure
 from posembed.widgets.biases import DECIMALS, QUERY_SEED, _rule
 
@@ -159,6 +161,69 @@ def test_without_javascript_it_is_a_table_of_the_same_numbers(drawn, query):
     assert [row[0] for row in rows] == ["0", "−1", "−2", "−4", "−8", "1", "2", "4", "8"]
     assert {row[-1] for row in rows} == {"not defined"}
     assert rows[-1][3] == "−2.0000"
+
+
+@pytest.fixture(scope="module")
+def trained():
+    return BiasFigure(load_runs("nopos"))
+
+
+def learned(trained, name, position=128):
+    form = next(panel["learned"] for panel in trained.panels if panel["name"] == name)["causal"]
+    tables = form["tables"]
+    return torch.tensor(tables[trained.positions.index(position) if len(tables) > 1 else 0], dtype=torch.float64)
+
+
+def test_what_the_models_have_learned_is_shown_first(trained):
+    """By the formulas, from the numbers that the runs have stored."""
+    assert (trained.trained, trained.n_heads) == (True, 4)
+    runs = {name: reported(f"causal, {name.lower()}", load_runs("nopos"))[0] for name in NAMES}
+    assert {(run.config.seed, run.config.length, run.config.n_heads) for run in runs.values()} == {(1, 64, 4)}
+    stored = {
+        name: {key: torch.tensor(numbers, dtype=torch.float64) for key, numbers in run.metrics["scheme"].items()}
+        for name, run in runs.items()
+        if name != "ALiBi"
+    }
+    distance = torch.arange(128, -1, -1)
+    t5 = stored["T5"]["weight"].view(32, 4)[T5(4, causal=True).bucket(-distance)].T
+    log = torch.log1p(stored["KERPLE"]["shape"].view(4, 1) * distance)
+    kerple = -stored["KERPLE"]["scale"].view(4, 1) * log
+    alibi = -torch.tensor([4.0**-power for power in range(1, 5)], dtype=torch.float64)[:, None] * distance
+    for name, wanted in (("T5", t5), ("KERPLE", kerple), ("ALiBi", alibi)):
+        assert (learned(trained, name) - wanted).abs().max() <= ROUNDING, name
+    fire = {name.removeprefix("layers.0."): numbers for name, numbers in stored["FIRE"].items() if "layers.0." in name}
+    for position in trained.positions:
+        distance = torch.arange(position, -1, -1).double()
+        reach = max(512 * float(fire["multiplier"]), position)
+        psi = torch.log1p(fire["log_scale"] * distance) / (torch.log1p(fire["log_scale"] * reach) + 1e-6)
+        hidden = (psi[:, None] * fire["mlp.0.weight"] + fire["mlp.0.bias"]).relu()
+        wanted = (hidden @ fire["mlp.2.weight"].view(4, 32).T + fire["mlp.2.bias"]).T
+        assert (learned(trained, "FIRE", position) - wanted).abs().max() <= ROUNDING
+    generator = torch.Generator().manual_seed(QUERY_SEED)
+    query = torch.randn(4, 16, generator=generator, dtype=torch.float64)
+    vectors = stored["Shaw"]["layers.0.weight"].view(33, 16)[16 - torch.arange(128, -1, -1).clamp(max=16)]
+    assert (learned(trained, "Shaw") - query @ vectors.T / 4).abs().max() <= ROUNDING
+
+
+def test_what_no_text_has_reached_is_said(trained):
+    firsts = T5(4, causal=True).first_distances
+    beyond = int(firsts[firsts >= 64][0])
+    assert f"No text reached T5's buckets from distance {beyond} on." in trained.learned_note
+    table = learned(trained, "T5")
+    # As they were drawn, with a spread of 0.02.
+    assert table[:, : 128 - beyond + 1].abs().max() < 0.1 < table[:, 128 - beyond + 1 :].abs().max()
+
+
+def test_runs_that_are_not_all_there_are_an_error(trained):
+    assert_refused(lambda: BiasFigure([]), "not all trained biases", "causal, shaw")
+
+
+def test_without_javascript_the_learned_numbers_are_shown(trained):
+    assert "Head 3 of trained models, for a query at position 64" in trained.fallback_html()
+    header, *rows = rows_of(trained)
+    place = {row[0]: row for row in rows}["−16"][1 + NAMES.index("T5")]
+    assert float(place.replace("−", "-")) == pytest.approx(float(learned(trained, "T5")[2, 128 - 16]), abs=ROUNDING)
+    assert header == ["offset", *NAMES]
 
 
 def buckets(n_buckets, max_distance, causal):

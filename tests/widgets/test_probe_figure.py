@@ -71,6 +71,10 @@ def test_what_the_default_figure_holds(default, studies):
     assert (default.table, default.split, default.control) == (first, "even-odd", "table")
     assert default.position == 3 * studies[first].n_positions // 8
     assert default.probe == "least squares"
+    last = list(studies)[-1]
+    chosen = ProbeFigure(studies, table=last)
+    assert (chosen.table, chosen.position) == (last, 3 * studies[last].n_positions // 8)
+    assert_refused(lambda: ProbeFigure(studies, table="bart"), "table is 'bart'")
     assert [split["key"] for split in default.splits] == list(SPLITS) == list(ALL_SPLITS)
     assert [control["key"] for control in default.controls] == list(CONTROLS) == list(STUDIED_CONTROLS)
 

@@ -43,7 +43,7 @@ def test_sinusoids(tmp_path):
     cases = [sinusoid_case(d_model, base) for d_model, base in itertools.product(WIDTHS, BASES)]
     private = (
         "study, aboutWaves, aboutRise, comparison, inPositions, quarters, frequencies, scale, range, grouped, signed, "
-        "tiny, lineThrough, FARTHEST, N_OFFSETS"
+        "tiny, lineThrough, fallsBeyond, allWithin, FARTHEST, N_OFFSETS"
     )
     fixtures = {"state": figure.state(), "cases": cases, "positions": POSITIONS}
     run_tests("sinusoids", tmp_path, figure.source(), fixtures, private=private)
@@ -69,7 +69,7 @@ def rotation_case(d_model, base):
 def test_rotation(tmp_path):
     figure = RotationFigure()
     cases = [rotation_case(d_model, base) for d_model in (2, 8, 16) for base in (100.0, 10000.0)]
-    private = "offsetScene, ropeScene, spiral, quarters, fixed, apart, STATE"
+    private = "offsetScene, ropeScene, spiral, quarters, fixed, apart, range, SCENES, HANDS, tasks, STATE"
     run_tests("rotation", tmp_path, figure.source(), {"state": figure.state(), "cases": cases}, private=private)
 
 

@@ -25,6 +25,7 @@ FIGURES = {
     "offset": "RotationFigure()",
     "rope": "RotationFigure(view='rope')",
     "biases": "BiasFigure()",
+    "trained biases": "BiasFigure(posembed.experiments.load_runs('nopos'))",
     "properties": "PropertiesFigure({'a square': posembed.sinusoidal(8, 8)})",
     "probe": "ProbeFigure(posembed.experiments.stored_studies())",
     "layer errors": "LayerErrorFigure(posembed.experiments.load_runs('nopos'))",

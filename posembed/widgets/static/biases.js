@@ -188,8 +188,9 @@ function render({ model, el }) {
 
   function view() {
     const [head, position, offset, weights] = ["head", "position", "offset", "weights"].map((name) => model.get(name));
-    const objective = objectives.at(model.get("bidirectional") ? -1 : 0);
-    return { head, position, offset, weights, objective, from: -position, to: objective === "causal" ? 0 : position };
+    // The trained models are causal.
+    const objective = objectives.at(model.get("bidirectional") && !model.get("trained") ? -1 : 0);
+    return { head, position, offset, weights, objective, trained: model.get("trained"), from: -position, to: objective === "causal" ? 0 : position };
   }
 
   function setOffset(offset) {
@@ -203,18 +204,21 @@ function render({ model, el }) {
     setOffset(Math.round(from - 0.5 + part * (to - from + 1)));
   };
   const offsets = offsetSlider(model, () => [view().from, view().to], String(positions.at(-1)).length + 1);
+  const ahead = toggle(model, "bidirectional", "bidirectional");
   const controls = h("div", { class: "pe-controls pe-pinned pe-bias-controls" },
     slider(model, "head", "head", heads),
     slider(model, "position", "query at", positions),
     offsets.node,
-    ...(objectives.length > 1 ? [toggle(model, "bidirectional", "bidirectional")] : []),
-    toggle(model, "weights", "attention weights"));
+    ...(panels[0].learned ? [toggle(model, "trained", "trained")] : []),
+    toggle(model, "weights", "attention weights"), ahead);
   const heading = h("p", { class: "pe-hint" });
   const looks = panels.map(({ scheme }, k) => lookOf(scheme, k));
   const cards = panels.map(({ name }, k) => card(name, looks[k], point));
   const together = card("Together", null, point);
   const grid = h("div", { class: "pe-bias-panels" }, ...[...cards, ...(cards.length > 1 ? [together] : [])].map(({ node }) => node));
-  const legend = h("p", { class: "pe-hint" }, `Thin lines: the other heads. Shaded: offsets that share a number. ${model.get("note")}`);
+  const legends = [model.get("note"), model.get("learned_note")].filter(Boolean).map((note) =>
+    h("p", { class: "pe-hint" }, `Thin lines: the other heads. Shaded: offsets that share a number. ${note}`));
+  const legend = h("div", { class: "pe-stack" }, ...legends);
   const { figure, say } = frame(el, "Relative biases by head and offset", controls, heading, grid, legend);
   figure.classList.add("pe-biases");
 
@@ -227,7 +231,8 @@ function render({ model, el }) {
   }
 
   /** Draw a panel; return its chosen line and what there is to say of it. */
-  function drawPanel({ name, forms }, k, now) {
+  function drawPanel({ name, forms: drawn, learned }, k, now) {
+    const forms = now.trained ? learned : drawn;
     const form = forms.both ?? forms[now.objective];
     if (!form) {
       const only = now.objective === "causal" ? "bidirectional only" : "causal only";
@@ -253,6 +258,8 @@ function render({ model, el }) {
       ? "Attention weight of each key if all contents are equal, by offset."
       : "Bias added to the logit of each key, by offset (key minus query).";
     offsets.show();
+    ahead.classList.toggle("pe-away", now.trained);
+    legends.forEach((each, k) => each.classList.toggle("pe-away", Boolean(k) !== now.trained));
     const drawn = panels.map((panel, k) => drawPanel(panel, k, now));
     // The first on top, whose line has gaps, so that what lies below it shows.
     const series = drawn.flatMap((each, k) => each.series.map((line) => ({ ...line, dash: looks[k].dash }))).reverse();
@@ -260,12 +267,13 @@ function render({ model, el }) {
     const said = drawn.map((each) => each.said).join(", ");
     say(weights
       ? `Head ${head}, query at ${position}, contents equal, weight at offset ${signed(offset)}: ${said}.`
-      : `Head ${head}, offset ${signed(offset)}: ${said}.`);
+      : `${now.trained ? "Trained, head" : "Head"} ${head}, offset ${signed(offset)}: ${said}.`);
   }
 
   const moved = () => { setOffset(model.get("offset")); draw(); };
   model.on("change:position", moved);
   model.on("change:bidirectional", moved);
+  model.on("change:trained", moved);
   model.on("change:head", draw);
   model.on("change:offset", draw);
   model.on("change:weights", draw);

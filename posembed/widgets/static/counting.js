@@ -174,9 +174,9 @@ function render({ model, el }) {
   const results = h("div", { class: "pe-count-row pe-count-results", role: "img" }, ...range(1, n).map(() => h("span", {})));
   const [attention, formula, sum] = ["pe-count-attention", "pe-count-formula", ""].map((look) => h("p", { class: `pe-note ${look}` }));
   const picture = drawing(HEIGHT, (width) => draw(width, now));
-  const { figure, say } = frame(el, "Count the tokens with a causal mask",
+  const { figure, say } = tries(frame(el, "Count the tokens with a causal mask",
     h("div", { class: "pe-controls pe-pinned pe-count-steps" },
-      slider(model, "token", "token", range(1, n)), step("‹", "previous token", -1), step("›", "next token", 1)),
+      runner(model, "token", "token", range(1, n)), step("‹", "previous token", -1), step("›", "next token", 1)),
     h("div", { class: "pe-controls" },
       toggle(model, "causal", "causal mask"),
       h("button", { class: "pe-button", type: "button", onclick: () => assign(model, "order", shuffled(model.get("order"))) }, "Shuffle the words"),
@@ -185,7 +185,9 @@ function render({ model, el }) {
     h("p", { class: "pe-title" }, "Attention"), attention, places, tokens.node, picture.node,
     h("p", { class: "pe-note" }, "Dots: the tokens at their positions; hollow where something else comes out."),
     h("p", { class: "pe-title" }, "Feed-forward network"), formula, sum,
-    h("p", { class: "pe-title" }, "What comes out at each token"), results);
+    h("p", { class: "pe-title" }, "What comes out at each token"), results),
+  ["a token with a wrong count, under the causal mask", () => now.causal && !right(now.at.count, now.token)],
+  ["the same count at every token", () => now.counts.every((each) => right(each, now.counts[0]))]);
   figure.classList.add("pe-counting");
 
   function show() {

@@ -50,6 +50,96 @@ function slider(model, name, text, values, words = String) {
   return h("label", { class: "pe-slider" }, h("span", {}, text), input, shown);
 }
 
+// The player that runs, of all figures of a page: one at a time.
+let playing = null;
+
+/** A button that lets a value of the model run through `values()` in order, and stop at the last.
+ *
+ * It pauses where the reader takes the value in hand, starts another, or no longer sees the button. Frames of the page
+ * count its time, so that a hidden page stands still. `between(value)` draws the way from a number to the next; who wants
+ * no motion sees the steps alone. */
+function player(model, name, text, values, { pace = 700, words = "", between = () => {} } = {}) {
+  let [frame, since, own] = [0, null, false];
+  const sign = svg("path", {});
+  const button = h("button", { class: "pe-button pe-play", type: "button", onclick: () => (playing === pause ? pause() : play()) },
+    svg("svg", { viewBox: "0 0 14 14", "aria-hidden": "true" }, sign), words);
+  // Whoever cannot see a figure run is not told of each step, but of the last.
+  const status = () => button.closest(".pe-figure").querySelector("[role=status]");
+  const away = new IntersectionObserver((seen) => seen.at(-1).isIntersecting || pause());
+  function show() {
+    const runs = playing === pause;
+    button.setAttribute("aria-label", `${runs ? "pause" : "play"} ${words || text}`);
+    sign.setAttribute("d", runs ? "M2.5 2h3.2v10H2.5zM8.3 2h3.2v10H8.3z" : "M3 1.5L12.5 7L3 12.5z");
+  }
+  const put = (value) => {
+    own = true;
+    assign(model, name, value);
+    own = false;
+  };
+  function play() {
+    playing?.();
+    [playing, since] = [pause, null];
+    if (model.get(name) === values().at(-1)) put(values()[0]);
+    status().setAttribute("aria-live", "off");
+    away.observe(button);
+    frame = requestAnimationFrame(tick);
+    show();
+  }
+  function pause() {
+    if (playing !== pause) return;
+    playing = null;
+    cancelAnimationFrame(frame);
+    away.disconnect();
+    status().setAttribute("aria-live", "polite");
+    // Where it stopped is drawn and told.
+    between(model.get(name));
+    status().replaceChildren(...status().childNodes);
+    show();
+  }
+  function tick(time) {
+    since ??= time;
+    const [value, next] = [model.get(name), values()[values().indexOf(model.get(name)) + 1]];
+    if (next === undefined || !button.checkVisibility({ visibilityProperty: true })) return pause();
+    frame = requestAnimationFrame(tick);
+    const share = (time - since) / pace;
+    if (share < 1) return stillness() || between(value + share * (next - value));
+    since = time;
+    put(next);
+  }
+  model.on(`change:${name}`, () => own || pause());
+  show();
+  return button;
+}
+
+/** A slider whose value can also run by itself: see `slider` and `player`. */
+const runner = (model, name, text, values, { words, ...play } = {}) =>
+  h("div", { class: "pe-run" }, slider(model, name, text, values, words), player(model, name, text, () => values, play));
+
+/** Something to take hold of: `drag(event, begins)` follows a pointer, `step(by)` a key, Home and End as far as it goes.
+ *
+ * It is a slider to those who do not see it; `show(value, low, high, words)` says where it stands. */
+function grip(look, name, drag, step) {
+  const node = h("div", { class: `pe-grip ${look}`, role: "slider", tabindex: 0, "aria-label": name });
+  node.addEventListener("pointerdown", (event) => {
+    if (event.button) return;
+    node.setPointerCapture(event.pointerId);
+    drag(event, true);
+  });
+  node.addEventListener("pointermove", (event) => node.hasPointerCapture(event.pointerId) && drag(event, false));
+  node.addEventListener("keydown", (event) => {
+    const by = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, Home: -Infinity, End: Infinity }[event.key];
+    if (!by || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    step(by);
+  });
+  const show = (value, low, high, words) => furnish(node, {
+    "aria-valuenow": value, "aria-valuemin": low, "aria-valuemax": high, "aria-valuetext": words }, []);
+  return { node, show };
+}
+
+/** A number, kept between two others. */
+const clamp = (low, value, high) => Math.max(low, Math.min(high, value));
+
 /** A labelled choice bound to a value of the model; `options` are pairs of a value and its text. */
 function choose(model, name, text, options) {
   const select = h("select", {}, ...options.map(([, words], k) => h("option", { value: k }, words)));
@@ -95,7 +185,28 @@ function frame(el, label, ...parts) {
   });
   el.classList.add("posembed-root");
   el.replaceChildren(figure);
-  return { figure, say: (text) => { if (status.textContent !== text) status.textContent = text; } };
+  // What is seen elsewhere is only told.
+  const say = (text, told = "") => {
+    if (status.textContent !== text + told) status.replaceChildren(text, ...(told && [h("span", { class: "pe-hidden" }, told)]));
+  };
+  return { figure, say };
+}
+
+/** A frame with things to try below it, each ticked the first time that what is said has reached it.
+ *
+ * A task is its words and a test. A tick is told once, behind what the figure says, and kept in the page alone. */
+function tries({ figure, say: tell }, ...tasks) {
+  const items = tasks.map(([words, reached]) => ({ words, reached, node: h("li", {}, words) }));
+  if (items.length) figure.append(h("div", { class: "pe-try" }, h("span", {}, "Try:"), h("ul", { role: "list" }, ...items.map(({ node }) => node))));
+  const say = (text) => {
+    const now = items.filter(({ node, reached }) => !node.matches(".pe-done") && reached());
+    for (const { node } of now) {
+      node.classList.add("pe-done");
+      node.prepend(h("span", { class: "pe-hidden" }, "Done: "));
+    }
+    tell(text, now.map(({ words }) => ` Done: ${words}.`).join(""));
+  };
+  return { figure, say };
 }
 
 /** A drawing as wide as its place: `draw(width)` returns its parts, in pixels, again whenever the width changes.

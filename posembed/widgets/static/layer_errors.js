@@ -140,7 +140,7 @@ function schemeRow(model, { key, name }) {
     h("td", {}, error, span), h("td", {}, share), h("td", {}, paper));
   const show = ({ on, probed, means, intervals, paper: curve }, { group, layer }) => {
     input.checked = on;
-    input.disabled = !probed;
+    input.classList.toggle("pe-away", !probed);
     node.classList.toggle("pe-layers-off", !on);
     error.textContent = means.length ? errorWords(means[layer]) : "";
     span.textContent = intervals ? intervalWords(intervals[layer]) : probed ? "" : "not probed";
@@ -186,7 +186,7 @@ function seedSwitches(model, groups) {
     type: "button", role: "switch", class: "pe-button pe-layers-seed-switch", "aria-label": `seed ${seed}`,
     onclick: () => assign(model, "seeds", flip(model.get("seeds"), seed)) }, seed));
   const show = ({ group, shown }) => buttons.forEach((button, k) => {
-    button.disabled = !group.seeds.includes(seeds[k]);
+    button.classList.toggle("pe-away", !group.seeds.includes(seeds[k]));
     button.setAttribute("aria-checked", String(shown.includes(seeds[k])));
   });
   return { node: h("div", { class: "pe-layers-seeds", role: "group", "aria-label": "seeds" }, h("span", {}, "seeds"), ...buttons), show };
@@ -200,7 +200,6 @@ function places(name, longest, pick) {
   const show = (n, chosen, words) => {
     input.max = n - 1;
     input.value = chosen;
-    input.disabled = n < 2;
     shown.textContent = words;
     input.setAttribute("aria-valuetext", words);
   };
@@ -236,13 +235,14 @@ function render({ model, el }) {
   const layers = places("layer", 6, chooseLayer);
   const longest = Math.max(...groups.flatMap((group) => group.steps.map((step) => stepWords(step, group).length)));
   const steps = places("steps", longest, (k) => assign(model, "step", now.group.steps[k]));
+  const running = h("div", { class: "pe-run" }, steps.node, player(model, "step", "steps", () => now.group.steps, { pace: 1200 }));
+  const paper = toggle(model, "paper", "the paper’s curves");
   const seeds = seedSwitches(model, groups);
   const numbers = numberTable(model);
   const about = h("span");
   const { figure, say } = frame(el, "Probe error by layer",
     h("div", { class: "pe-controls pe-layers-controls" },
-      choose(model, "group", "models", groups.map(({ key, name }) => [key, name])), toggle(model, "paper", "the paper’s curves"),
-      steps.node, seeds.node),
+      choose(model, "group", "models", groups.map(({ key, name }) => [key, name])), paper, seeds.node, running),
     h("div", { class: "pe-layers-parts" },
       h("div", {}, chart.node, h("div", { class: "pe-controls pe-layers-layer" }, layers.node)), numbers.node),
     h("p", { class: "pe-note" }, about, ` Thin lines: one seed each; thick: their mean. Dotted, and in the last column at the same depth: ${published.about}.`));
@@ -256,6 +256,9 @@ function render({ model, el }) {
     layers.show(group.n_layers + 1, layer, `${layer} of ${group.n_layers}`);
     steps.show(group.steps.length, group.steps.indexOf(step), stepWords(step, group));
     seeds.show(now);
+    // What would do nothing is not there; its place is, so that nothing jumps.
+    running.classList.toggle("pe-away", group.steps.length < 2);
+    paper.classList.toggle("pe-away", !now.rows.some(({ key, on }) => on && key in published.shares));
     numbers.show(now);
     about.textContent = group.about;
     chart.redraw(`Probe error by layer: ${group.name}. ${sentence(now)}`);

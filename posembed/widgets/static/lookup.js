@@ -25,6 +25,9 @@ export function step(table, batch, targets, learningRate, paddingIdx) {
     rows.has(id) ? row.map((value, column) => value - learningRate * rows.get(id)[column]) : row);
 }
 
+/** The row vector `weights` times the matrix `table`, as far as its first rows: what is summed so far. */
+export const summedUp = (weights, table, nRows) => product(weights.map((weight, row) => (row < nRows ? weight : 0)), table);
+
 const PAD = 0;
 const shown = (value) => value.toFixed(2).replace(/^-0\.00$/, "0.00").replace("-", "−");
 
@@ -37,6 +40,10 @@ function render({ model, el }) {
   const [batch, targets] = [model.get("batch"), model.get("targets")];
   const first = model.get("table");
   const width = first[0].length;
+  // How many rows are multiplied and summed; the last step shows the table itself again.
+  const last = words.length + 1;
+  const summed = () => model.get("summed");
+  const whole = () => { if (summed() !== last) assign(model, "summed", last); };
   const paddingIdx = () => (model.get("padding") ? PAD : null);
   let touched = new Set();
 
@@ -64,11 +71,15 @@ function render({ model, el }) {
   const controls = h("div", { class: "pe-controls" },
     h("button", { class: "pe-button", type: "button", onclick: takeStep }, "Take a gradient step"),
     h("button", { class: "pe-button", type: "button", onclick: reset }, "Start again"),
-    toggle(model, "padding", "padding_idx=0"));
+    toggle(model, "padding", "padding_idx=0"),
+    player(model, "summed", "", () => range(0, last), { words: "The product, row by row" }));
   const sentence = h("p", { class: "pe-hint" }, `The batch: ${batch.map((id) => words[id]).join(" ")}`);
-  const { say } = frame(el, "Look up a row of an embedding table", controls, sentence, table);
+  const { say } = tries(frame(el, "Look up a row of an embedding table", controls, sentence, table),
+    ["a step that changes the row of [PAD]", () => touched.has(PAD)],
+    ["a step that changes other rows, and not that one", () => touched.size > 0 && !touched.has(PAD)]);
 
   function takeStep() {
+    whole();
     const before = model.get("table");
     const reached = gradients(before, batch, targets, paddingIdx());
     const after = step(before, batch, targets, model.get("learning_rate"), paddingIdx());
@@ -81,6 +92,7 @@ function render({ model, el }) {
   }
 
   function reset() {
+    whole();
     touched = new Set();
     assign(model, "table", first);
     say("The table is as it was at the start.");
@@ -89,16 +101,19 @@ function render({ model, el }) {
   function draw() {
     const [now, selected] = [model.get("table"), model.get("selected")];
     const weights = oneHot(selected, words.length);
+    const running = summed() < last;
     const scale = Math.max(...now.flat().map(Math.abs));
     rows.forEach(({ pick, weight, numbers, mark, row }, id) => {
       pick.setAttribute("aria-pressed", String(id === selected));
       row.classList.toggle("pe-selected", id === selected);
       row.classList.toggle("pe-touched", touched.has(id));
+      row.classList.toggle("pe-multiplied", running && id < summed());
+      row.classList.toggle("pe-multiplying", id === summed() - 1);
       weight.textContent = weights[id];
       mark.replaceChildren(...(touched.has(id) ? [h("span", { "aria-hidden": "true" }, "●"), h("span", { class: "pe-hidden" }, "changed")] : ["–"]));
-      fill(numbers, now[id], scale);
+      fill(numbers, running && id < summed() ? now[id].map((value) => weights[id] * value) : now[id], scale);
     });
-    fill(result, product(weights, now), scale);
+    fill(result, summedUp(weights, now, summed()), scale);
   }
 
   function fill(nodes, values, scale) {
@@ -108,9 +123,19 @@ function render({ model, el }) {
     });
   }
 
+  function explainSum(n, id) {
+    if (n === 0) return say("Each row is multiplied by its weight, and added to a sum that begins at zero.");
+    if (n === words.length) return say(`All rows are multiplied and summed: what is left is row ${id}, “${words[id]}”.`);
+    if (n === last) return explain(id);
+    say(n - 1 === id
+      ? `1 times row ${id}, “${words[id]}”: the row itself is added.`
+      : `0 times row ${n - 1}, “${words[n - 1]}”: zeros are added. The sum is ${n > id ? `still row ${id}` : "still zero"}.`);
+  }
+
   const explain = (id) =>
     say(`${words.length - 1} zeros and a one at place ${id}: the product is row ${id} of the table, “${words[id]}”.`);
-  model.on("change:selected", () => { draw(); explain(model.get("selected")); });
+  model.on("change:selected", () => { whole(); draw(); explain(model.get("selected")); });
+  model.on("change:summed", () => { draw(); explainSum(summed(), model.get("selected")); });
   model.on("change:table", draw);
   model.on("change:padding", () => say(model.get("padding")
     ? "padding_idx=0: the row of [PAD] gets no gradient from now on."

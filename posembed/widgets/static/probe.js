@@ -49,8 +49,14 @@ function readout(position, predicted) {
   return `predicted ${signed(predicted.toFixed(1))}, ${Number(off) ? `${off} ${side}` : "less than 0.1 off"}`;
 }
 
-/** The headline of a split, and what belongs to it. */
-function headline(score) {
+/** The headline of a split and the points that are chosen, and what belongs to it. */
+function headline(score, control = "table") {
+  if (control !== "table") {
+    const [found, own] = [score[control], score.error].map(shown);
+    return score.held_out
+      ? { title: `${CHOSEN[control]}: error ${found}`, rest: `Positions, the mean of several runs. The table itself: ${own}.` }
+      : { title: `${CHOSEN[control]}: no test`, rest: `Error on the rows it was fitted to: ${found}, the mean of several runs. The table itself: ${own}.` };
+  }
   const interval = `95\u00a0% interval ${shown(score.low)} to ${shown(score.high)}`;
   return score.held_out
     ? { title: `Test error ${shown(score.error)} positions`, rest: `${interval}. On the rows it was fitted to: ${shown(score.train)}.` }
@@ -58,6 +64,8 @@ function headline(score) {
 }
 
 const HEIGHT = 340;
+// As long as the place of the headline allows.
+const CHOSEN = { "permuted labels": "Permuted", "random table": "Random" };
 const OTHERS = ["constant guess", "permuted labels", "random table"];
 const SHAPES = {
   table: (r) => `M${-r} 0a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0Z`,
@@ -176,14 +184,14 @@ function notes(tables, splits, controls, probe) {
   const method = ({ says }) => `Probe: ${probe}. ${says}`;
   const scores = tables.flatMap((table) => Object.values(table.scores).map((score) => [score, table.n_positions]));
   const parts = {
-    rest: oneOf(scores.map(([score]) => headline(score).rest), "pe-probe-rest"),
+    rest: oneOf(scores.flatMap(([score]) => controls.map(({ key }) => headline(score, key).rest)), "pe-probe-rest"),
     split: oneOf(splits.map(method)),
     drawn: oneOf(scores.flatMap(([score, n]) => Object.values(score.predicted).map((each) => drawn(each, score, n))), "pe-probe-drawn"),
     control: oneOf(controls.map(({ says }) => says)),
     about: oneOf(tables.map(({ about }) => about), "pe-probe-about"),
   };
   const show = ({ table, split, control, score, predicted, n }) => {
-    const words = [headline(score).rest, method(split), drawn(predicted, score, n), control.says, table.about];
+    const words = [headline(score, control.key).rest, method(split), drawn(predicted, score, n), control.says, table.about];
     Object.values(parts).forEach((part, k) => part.show(words[k]));
   };
   return { ...parts, show };
@@ -241,7 +249,7 @@ function render({ model, el }) {
   const area = h("div", { class: "pe-probe-chart" }, chart.node, rows.node, point);
   const { figure, say } = frame(el, "Predicted against true position",
     h("div", { class: "pe-controls pe-probe-controls" },
-      choose(model, "table", "table", tables.map(({ name, short }) => [name, short])),
+      ...(tables.length > 1 ? [choose(model, "table", "table", tables.map(({ name, short }) => [name, short]))] : []),
       choose(model, "split", "split", options(splits)),
       choose(model, "control", "points", options(controls))),
     h("div", { class: "pe-probe-parts" },
@@ -255,7 +263,7 @@ function render({ model, el }) {
   function draw() {
     now = view();
     const { table, split, control, score, chosen, predicted, n } = now;
-    title.textContent = headline(score).title;
+    title.textContent = headline(score, control.key).title;
     title.classList.toggle("pe-probe-untested", !score.held_out);
     point.textContent = readout(score.positions[chosen], predicted[chosen]);
     rows.show(chosen, point.textContent);
@@ -267,7 +275,7 @@ function render({ model, el }) {
 
   function summary({ table, split, control, score, predicted, n }) {
     const baselines = OTHERS.map((name) => `${name} ${shown(errorOf(score, name))}`).join(", ");
-    const { title, rest } = headline(score);
+    const { title, rest } = headline(score, control.key);
     return `${table.short}, ${split.name}. ${title}. ${rest} Beside it: ${baselines}. Points: ${control.name}. ${drawn(predicted, score, n)}`;
   }
 

@@ -332,6 +332,27 @@ function studied(packed, maxOffset) {
   return { ...packed, values, order, largest, write, brief, whole: spread(offDiagonal(values)), reach: maxOffset ?? packed.n };
 }
 
+/** What there is to try among these matrices, of which the first is shown at first: only what it has not got. */
+export function goals([{ properties: first }, ...others]) {
+  const some = (test) => !test(first) && others.some(({ properties }) => test(properties));
+  return [
+    ...(some(({ monotonicity }) => monotonicity === 1) ? [["a row in which every pair is in order", inOrder]] : []),
+    ...(some(({ symmetry }) => symmetry !== null && symmetry < 0.999) ? [["a cell that differs from its mirror cell", differs]] : []),
+  ];
+}
+
+/** Whether every pair of a row is in order, and there is one. */
+export function inOrder(matrix, [row]) {
+  const sides = [-1, 1].map((side) => pairs(matrix, row, side, matrix.reach)).slice(0, matrix.future === "open" ? 2 : 1);
+  return sides.some(({ all }) => all) && sides.every((side) => side.inOrder === side.all);
+}
+
+/** Whether a cell and its mirror cell are seen, and differ by more than a thousandth of the colours. */
+export function differs({ values, full }, [row, column]) {
+  const [value, mirrored] = [values[row][column], values[column][row]];
+  return value !== null && mirrored !== null && Math.abs(value - mirrored) > full / 1000;
+}
+
 const AHEAD = {
   open: "",
   zeros: "Ahead is not seen: monotonicity leaves it out, the others take its zeros as they are.",
@@ -403,8 +424,9 @@ function render({ model, el }) {
   ];
   const ahead = matrices.some(({ future }) => AHEAD[future]) ? [h("p", { class: "pe-note pe-two-lines" })] : [];
   const notes = [h("p", { class: "pe-note" }, model.get("note")), ...ahead];
-  const { figure, say } = frame(el, "Three properties, cell by cell", controls, hint,
-    h("div", { class: "pe-property-body" }, h("div", {}, map.node, cards[0].node), h("div", {}, cards[1].node, cards[2].node, h("div", {}, ...notes))));
+  const tasks = goals(matrices).map(([words, reached]) => [words, () => reached(study(), cell.now())]);
+  const { figure, say } = tries(frame(el, "Three properties, cell by cell", controls, hint,
+    h("div", { class: "pe-property-body" }, h("div", {}, map.node, cards[0].node), h("div", {}, cards[1].node, cards[2].node, h("div", {}, ...notes)))), ...tasks);
   figure.classList.add("pe-properties");
 
   function draw() {

@@ -29,6 +29,15 @@ const swapped = (row) => pairs(row).flatMap(swap);
 
 export const product = (a, b) => a.reduce((sum, value, column) => sum + value * b[column], 0);
 
+/** How far a pointer has turned from one angle to another: the shorter way round. */
+export const turnedBy = (from, to) => to - from - 2 * Math.PI * Math.round((to - from) / (2 * Math.PI));
+
+/** Where a query and a key stand at another offset: the key moves, and the query where there is no place for the key. */
+export function apartBy(offset, query, last) {
+  const key = clamp(0, query + offset, last);
+  return { query_position: key - offset, key_position: key };
+}
+
 const FACE = 132;
 const CHART = 170;
 const fixed = (value, digits) => signed(value.toFixed(digits).replace(/^-(0\.0+)$/, "$1"));
@@ -54,6 +63,10 @@ function offsetScene({ base, query, position, offset, farthest }) {
       };
     }),
     reach: 1,
+    moves: [
+      { at: [position, farthest.position], words: `position ${position}` },
+      { at: [offset, farthest.offset], words: `offset ${offset}` },
+    ],
     curve: quarters(0, farthest.offset).map((k) => [k, product(rowZero, sinusoid(k, query.length, base))]),
     here: [offset, product(row, there)],
     legend: "Thin: row p. Thick: row p turned by the offset k. Ring: row p + k, from the formula.",
@@ -79,6 +92,10 @@ function ropeScene({ base, query, key, query_position, key_position, shift, fart
       };
     }),
     reach: Math.max(...[query, key].flatMap(pairs).map(([a, b]) => Math.hypot(a, b))),
+    moves: [
+      { at: [query_position, farthest.query_position], words: `query at ${m}` },
+      { at: [key_position, farthest.key_position], words: `key at ${n}` },
+    ],
     curve: quarters(-far, far).map((offset) => [offset, product(query, rotate(key, offset, base))]),
     here: [n - m, product(q, k)],
     legend: "Solid, blue: the query. Dashed, orange: the key. Faint: both before they turn.",
@@ -87,11 +104,20 @@ function ropeScene({ base, query, key, query_position, key_position, shift, fart
   };
 }
 
+const SCENES = { offset: offsetScene, rope: ropeScene };
+
 const apart = (offset) => (offset === 0 ? "at the place of" : `${Math.abs(offset)} ${offset > 0 ? "ahead of" : "behind"}`);
 
+const radiusOf = (width) => Math.min(width, FACE) / 2 - 4;
+
+/** Where on a face the end of a hand is. */
+const onFace = (width, reach) => ([a, b]) => {
+  const length = (radiusOf(width) - 8) / reach;
+  return [width / 2 + a * length, FACE / 2 - b * length];
+};
+
 function drawFace(width, { hands, ring, arc, names }, reach) {
-  const [cx, cy, radius] = [width / 2, FACE / 2, Math.min(width, FACE) / 2 - 4];
-  const place = ([a, b]) => [cx + (a / reach) * (radius - 8), cy - (b / reach) * (radius - 8)];
+  const [cx, cy, radius, place] = [width / 2, FACE / 2, radiusOf(width), onFace(width, reach)];
   const text = (x, y, anchor, words) => svg("text", { class: "pe-tick", x, y, "text-anchor": anchor }, words);
   return [
     svg("circle", { class: "pe-clock", cx, cy, r: radius }),
@@ -117,8 +143,11 @@ function spiral([from, to]) {
   });
 }
 
+/** The first and the last offset of the curve. */
+const ends = ({ curve }) => [curve[0][0], curve.at(-1)[0]];
+
 function drawChart(width, { curve, here: [offset, value] }) {
-  const [from, to] = [curve[0][0], curve.at(-1)[0]];
+  const [from, to] = ends({ curve });
   const top = Math.ceil(Math.max(...curve.map(([, each]) => Math.abs(each))));
   const { x, y, parts } = axes(width, CHART, { from, to, ticks: [0, 1, 2, 3, 4].map((k) => from + (k * (to - from)) / 4), name: "offset" }, {
     from: -top, to: top, ticks: [-top, 0, top], name: "product" });
@@ -130,21 +159,85 @@ function drawChart(width, { curve, here: [offset, value] }) {
   ];
 }
 
+// What the last two hands of a face stand for.
+const HANDS = { offset: ["position", "offset"], rope: ["query_position", "key_position"] };
+
+/** The end of a hand to take hold of: its pair turns by `speed` from one position to the next, and so does what it moves. */
+function handle(pair, speed, which, scene, turn) {
+  let [angle, value] = [];
+  const { node, show } = grip("pe-handle", `hand ${which + 1} of pair ${pair}`, ({ clientX, clientY }, begins) => {
+    const { left, top, width } = node.parentElement.getBoundingClientRect();
+    const now = Math.atan2(top + FACE / 2 - clientY, clientX - left - width / 2);
+    const { at: [here, last] } = scene().moves[which];
+    // Between whole places too, so that a slow hand gets on.
+    value = begins ? here : clamp(0, value + turnedBy(angle, now) / speed, last);
+    angle = now;
+    turn(which, value);
+  }, (by) => turn(which, scene().moves[which].at[0] + by));
+  // One face is enough for the keys: they move the same by any of them.
+  node.tabIndex = pair ? -1 : 0;
+  return {
+    node,
+    show() {
+      const { at: [here, last], words } = scene().moves[which];
+      show(here, 0, last, words);
+    },
+    place: ([x, y]) => (node.style.translate = `${x}px ${y}px`),
+  };
+}
+
 /** A clock face with its numbers in a table below. */
-function clock(pair, speed, scene) {
-  const { node, redraw } = drawing(FACE, (width) => drawFace(width, scene().faces[pair], scene().reach));
+function clock(pair, speed, scene, turn) {
+  const handles = [0, 1].map((which) => handle(pair, speed, which, scene, turn));
+  const { node, redraw } = drawing(FACE, (width) => {
+    const { hands } = scene().faces[pair];
+    handles.forEach(({ place }, k) => place(onFace(width, scene().reach)(hands.at(k - 2)[1])));
+    return drawFace(width, scene().faces[pair], scene().reach);
+  });
   const [head, body] = [h("thead"), h("tbody")];
+  const draw = () => redraw(`The hands of pair ${pair}; their ends are in the table below.`);
   const show = () => {
     const { header, rows } = scene().faces[pair];
     head.replaceChildren(h("tr", {}, h("td"), ...header.map((words) => h("th", { scope: "col" }, words))));
     body.replaceChildren(...rows.map(([name, ...values]) => h("tr", {}, h("th", { scope: "row" }, name),
       ...values.map((value) => h("td", { colspan: 3 - values.length }, fixed(value, 2))))));
-    redraw(`The hands of pair ${pair}; their ends are in the table below.`);
+    handles.forEach((each) => each.show());
+    draw();
   };
   const title = h("p", { class: "pe-title" }, `Pair ${pair}: ω = ${speed.toFixed(3)}`);
   const parts = { class: "pe-face", role: "group", "aria-label": `pair ${pair}` };
-  return { node: h("div", parts, title, node, h("table", { class: "pe-table" }, head, body)), show };
+  const dial = h("div", { class: "pe-held" }, node, ...handles.map((each) => each.node));
+  return { node: h("div", parts, title, dial, h("table", { class: "pe-table" }, head, body)), draw, show };
 }
+
+/** The curve, on which an offset can be picked. */
+function offsetCurve(scene, pick) {
+  const { node, redraw } = drawing(CHART, (width) => drawChart(width, scene()));
+  const held = grip("pe-curve-held", "offset on the curve", ({ clientX }) => {
+    const axis = node.querySelector(".pe-axis").getBoundingClientRect();
+    const [from, to] = ends(scene());
+    pick(from + ((clientX - axis.left) / axis.width) * (to - from));
+  }, (by) => pick(scene().here[0] + by));
+  return {
+    node: h("div", { class: "pe-held" }, node, held.node),
+    redraw,
+    show(label) {
+      const { here: [offset, value] } = scene();
+      held.show(offset, ...ends(scene()), `offset ${signed(offset)}, product ${fixed(value, 3)}`);
+      redraw(label);
+    },
+  };
+}
+
+/** What there is to reach, in either view. */
+const tasks = (read, scene) => [
+  ["two rows with a negative product", () => read().view === "offset" && scene().here[1] < 0],
+  ["the hands of pair 1 together again, one round further", () => {
+    const { view, offset, query, base } = read();
+    return view === "offset" && offset > 0 && Math.abs(turnedBy(0, frequencies(query.length, base)[1] * offset)) < 0.1;
+  }],
+  ["with RoPE, a product above 4", () => read().view === "rope" && scene().here[1] > 4],
+];
 
 const STATE = ["view", "base", "query", "key", "position", "offset", "query_position", "key_position", "shift", "farthest"];
 
@@ -153,30 +246,49 @@ function render({ model, el }) {
   const { base, query, farthest } = read();
   let scene;
 
-  const clocks = frequencies(query.length, base).map((speed, pair) => clock(pair, speed, () => scene));
-  const chart = drawing(CHART, (width) => drawChart(width, scene));
+  const view = () => model.get("view");
+  const put = (name, value) => {
+    const inside = clamp(0, Math.round(value), farthest[name]);
+    if (inside !== model.get(name)) assign(model, name, inside);
+  };
+  const clocks = frequencies(query.length, base).map((speed, pair) =>
+    clock(pair, speed, () => scene, (which, value) => put(HANDS[view()][which], value)));
+  const chart = offsetCurve(() => scene, (offset) => {
+    const [from, to] = ends(scene);
+    const inside = clamp(from, Math.round(offset), to);
+    if (view() === "offset") return put("offset", inside);
+    const last = Math.min(farthest.query_position, farthest.key_position);
+    Object.entries(apartBy(inside, model.get("query_position"), last)).forEach(([name, value]) => put(name, value));
+  });
   const [legend, title, note] = ["pe-note pe-lines", "pe-title", "pe-note pe-lines"].map((name) => h("p", { class: name }));
   const move = (name, text) => slider(model, name, text, range(0, farthest[name]));
+  const run = (name, text) => runner(model, name, text, range(0, farthest[name]), {
+    between(value) {
+      scene = SCENES[view()]({ ...read(), [name]: value });
+      clocks.forEach((each) => each.draw());
+      chart.redraw(title.textContent);
+    } });
   const sliders = {
-    offset: h("div", { class: "pe-controls" }, move("position", "position p"), move("offset", "offset k")),
+    offset: h("div", { class: "pe-controls" }, run("position", "position p"), run("offset", "offset k")),
     rope: h("div", { class: "pe-controls" },
-      move("query_position", "query at"), move("key_position", "key at"), move("shift", "shift both")),
+      move("query_position", "query at"), move("key_position", "key at"), run("shift", "shift both")),
   };
-  const { say } = frame(el, "Turn pairs of columns",
+  const { say } = tries(frame(el, "Turn pairs of columns",
     h("div", { class: "pe-controls" }, choose(model, "view", "view", Object.entries(model.get("views")))),
     h("div", { class: "pe-stack pe-pinned" }, ...Object.values(sliders)),
+    h("p", { class: "pe-hint" }, "Drag the end of a hand, or click on the curve."),
     legend, h("div", { class: "pe-faces" }, ...clocks.map(({ node }) => node)),
-    h("div", { class: "pe-chart" }, title, chart.node, note));
+    h("div", { class: "pe-chart" }, title, chart.node, note)), ...tasks(read, () => scene));
 
   function draw() {
     const state = read();
-    scene = state.view === "offset" ? offsetScene(state) : ropeScene(state);
+    scene = SCENES[state.view](state);
     for (const [view, node] of Object.entries(sliders)) node.classList.toggle("pe-away", view !== state.view);
     legend.textContent = scene.legend;
     title.textContent = `${scene.title}: ${fixed(scene.here[1], 3)}`;
     note.textContent = scene.note;
     clocks.forEach(({ show }) => show());
-    chart.redraw(`${title.textContent}. ${scene.note}`);
+    chart.show(`${title.textContent}. ${scene.note}`);
     return state;
   }
 

@@ -150,6 +150,10 @@ const aboutRise = (rise) => (rise
   ? `Falls up to offset ${rise - 1}, and rises for the first time from ${rise - 1} to ${rise}.`
   : `Falls at every offset up to ${grouped(FARTHEST)}.`);
 
+// What there is to try.
+const fallsBeyond = ({ rise }, offset) => rise === null || rise - 1 > offset;
+const allWithin = ({ nRows, waves }) => Math.max(...waves) <= nRows;
+
 /** How the dot products of a row differ from those of row 0, in words. */
 function comparison({ rows, fromRowZero }, position) {
   const apart = Math.max(...products(rows, position, N_OFFSETS).map((value, k) => Math.abs(value - fromRowZero[k])));
@@ -184,8 +188,11 @@ function render({ model, el }) {
   const controls = h("div", { class: "pe-controls pe-pinned" },
     slider(model, "d_model", "width", widths, grouped),
     slider(model, "base", "base", bases, grouped),
-    slider(model, "position", "position", range(0, nRows - 1)));
-  const { say } = frame(el, "Explore the sinusoidal table", controls, h("div", { class: "pe-charts" }, ...panels.map(({ node }) => node)));
+    runner(model, "position", "position", range(0, nRows - 1), { pace: 150 }));
+  const { say } = tries(
+    frame(el, "Explore the sinusoidal table", controls, h("div", { class: "pe-charts" }, ...panels.map(({ node }) => node))),
+    ["dot products that fall beyond offset 40", () => fallsBeyond(table, 40)],
+    [`wavelengths that all come round within ${nRows} rows`, () => allWithin(table)]);
 
   function draw() {
     const texts = [
