@@ -19,7 +19,7 @@ def add_captions(app, doctree):
         if caption and shown:
             number = f"figure-of-cell-{cell['cell_index']}"
             figure = nodes.figure("", ids=[number], classes=["captioned"])
-            shown[0].replace_self(figure)
+            cell[cell.index(shown[0])] = figure
             figure += [shown[0], nodes.caption("", "", *inline(caption))]
 
 

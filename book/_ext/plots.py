@@ -5,11 +5,16 @@ from pathlib import Path
 
 from posembed.figures.looks import on_dark
 
-IMAGE = re.compile(r'<img [^>]*src="(?:\.\./)*_images/[^"]*\.svg"[^>]*>')
+# Sphinx links a picture that has a size to its file, where it is no larger.
+IMAGE = re.compile(
+    r'(?:<a class="[^"]*image-reference" [^>]*>)?'
+    r'(<img [^>]*src="(?:\.\./)*_images/[^"]*\.svg"[^>]*>)(?:</a>)?'
+)
 SOURCE = re.compile(r'src="[^"]*/([^"/]*)"')
 ALT = re.compile(r'alt="([^"]*)"')
 # In a style: what is drawn with a colour, and which.
 COLOUR = re.compile(r"(fill|stroke): (#[0-9a-f]{6})\b")
+PAPER = "var(--pst-color-background, #ffffff)"
 # As wide as it stands in the page of a notebook: 100 to the inch.
 SIZE = re.compile(r'width="([\d.]+)pt" height="([\d.]+)pt"')
 
@@ -19,17 +24,18 @@ def draw(app, pagename, templatename, context, doctree):
     if "body" in context and doctree is not None:
         files = {name: path for path, name in app.builder.images.items()}
         context["body"] = IMAGE.sub(
-            lambda image: drawing(app, files, image[0]), context["body"]
+            lambda image: drawing(app, files, *image.group(0, 1)),
+            context["body"],
         )
 
 
-def drawing(app, files, image):
-    """The SVG element for an image, or the image where it is not a figure."""
+def drawing(app, files, whole, image):
+    """The SVG element for an image, or the whole where it is not a figure."""
     path = Path(app.srcdir, files.get(SOURCE.search(image)[1], ""))
     alt = ALT.search(image)
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
     if alt is None or not SIZE.search(text):
-        return image
+        return whole
     width, height = (
         round(float(pt) / 0.72) for pt in SIZE.search(text).groups()
     )
@@ -41,7 +47,12 @@ def drawing(app, files, image):
 def in_both_modes(style):
     """A colour on light paper, for readers that know one mode, then both."""
     what, light = style.groups()
-    return f"{what}: {light}; {what}: light-dark({light}, {on_dark(light)})"
+    both = (
+        PAPER
+        if light == "#ffffff"
+        else f"light-dark({light}, {on_dark(light)})"
+    )
+    return f"{what}: {light}; {what}: {both}"
 
 
 def setup(app):

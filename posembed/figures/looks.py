@@ -28,7 +28,7 @@ COLOURS = tuple(HUES)
 INK = "#1f2328"
 # Paper, words, ticks, frames and grids of figures on light paper, and what they are on dark.
 ON_DARK = {
-    "#ffffff": "#14181e",
+    "#ffffff": "#121212",
     "#24292f": "#e6edf3",
     "#57606a": "#9aa4ae",
     "#8c959f": "#768390",
@@ -131,7 +131,7 @@ def on_dark(colour: str) -> str:
     Example:
         >>> from posembed.figures.looks import on_dark
         >>> on_dark("#2f4db8"), on_dark("#56B4E9"), on_dark("#0b1a3a")
-        ('#a3c3f1', '#56b4e9', '#798193')
+        ('#a3c3f1', '#56b4e9', '#6d7689')
     """
     colour = colour.lower()
     known = ON_DARK | {look.light: look.dark for look in LOOKS.values()}

@@ -9,6 +9,7 @@ from docutils.utils import new_document
 from tool import load
 
 EXTENSIONS = Path(__file__).resolve().parents[2] / "book" / "_ext"
+LINK = '<a class="reference internal image-reference" href="../_images/d.svg">'
 IMAGE = '<p><img alt="A &quot;line&quot;." class="x" src="../_images/{}.svg" style="width: 660px;" /></p>'
 DRAWN = '<svg width="475.2pt" height="244.8pt"><path style="fill: #ffffff; stroke: #2f4db8"/></svg>'
 
@@ -27,11 +28,11 @@ def app(tmp_path):
 
 
 def test_a_drawing_becomes_part_of_the_page(plots, app):
-    context = {"body": IMAGE.format("d")}
+    context = {"body": IMAGE.format("d").replace("<img", f"{LINK}<img").replace(" /></p>", " /></a></p>")}
     plots.draw(app, "why/two", "page.html", context, new_document("two"))
     assert context["body"] == (
         '<p><svg width="660" height="340" class="plot" role="img" aria-label="A &quot;line&quot;.">'
-        '<path style="fill: #ffffff; fill: light-dark(#ffffff, #14181e); '
+        '<path style="fill: #ffffff; fill: var(--pst-color-background, #ffffff); '
         'stroke: #2f4db8; stroke: light-dark(#2f4db8, #a3c3f1)"/></svg></p>'
     )
 
