@@ -99,6 +99,13 @@ def test_figures_are_described(notebook):
         assert alts in ([stored], []), source(cell)
 
 
+def test_what_is_shown_has_a_caption_that_says_what_to_see(notebook):
+    for cell in code_cells(notebook):
+        shown = [output.get("data", {}) for output in cell["outputs"]]
+        if any("image/png" in data or "posembed-root" in "".join(data.get("text/html", "")) for data in shown):
+            assert len(re.findall(r"[.?](?: |$)", cell["metadata"].get("caption", ""))) > 1, source(cell)
+
+
 def test_interactive_figures_stand_alone(notebook):
     """They are stored as the page that runs by itself, with ids that the next run gives again."""
     pages = [
