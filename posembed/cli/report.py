@@ -144,8 +144,11 @@ def write(notebook: Any, folder: Path) -> tuple[Path, Path]:
     """Write a notebook and its page into a folder; the page holds all that it shows, and no code."""
     import nbformat
     from nbconvert import HTMLExporter
+    from traitlets.config import Config
 
     exporter = HTMLExporter(
+        # Of a picture in several forms the one that has its alt text.
+        config=Config({"NbConvertBase": {"display_data_priority": ["image/png", "text/html", "text/plain"]}}),
         template_name="basic",
         template_file=str(HERE / "report.html.j2"),
         exclude_input=True,

@@ -110,11 +110,10 @@ def _trained(runs: Sequence[RunResult]) -> tuple[dict[str, PositionScheme], int,
         raise FigureInputError(f"these runs have not all trained biases: {error}") from error
     config = next(iter(found.values())).config
     sizes: Any = {"d_model": config.d_model, "n_heads": config.n_heads, "causal": True}
-    return (
-        {name: _restored(scheme(name.lower(), **sizes), run) for name, run in found.items()},
-        config.n_heads,
-        (config.d_model // config.n_heads),
-    )
+    # A scheme draws the numbers that it starts with.
+    with torch.random.fork_rng(devices=[]):
+        forms = {name: _restored(scheme(name.lower(), **sizes), run) for name, run in found.items()}
+    return forms, config.n_heads, config.d_model // config.n_heads
 
 
 def _restored(form: PositionScheme, run: RunResult) -> PositionScheme:
@@ -129,7 +128,8 @@ def _restored(form: PositionScheme, run: RunResult) -> PositionScheme:
 def _about(runs: Sequence[RunResult]) -> str:
     """Which models have learned these numbers, and what of them no training has reached."""
     config = reported("causal, t5", runs)[0].config
-    firsts = T5(config.n_heads, causal=True).first_distances
+    with torch.random.fork_rng(devices=[]):
+        firsts = T5(config.n_heads, causal=True).first_distances
     return (
         f"Trained: causal models of {config.n_layers} layers and {config.n_heads} heads on texts of {config.length} "
         f"characters, seed {config.seed}. No text reached T5's buckets from distance "
