@@ -5,23 +5,19 @@ Usage: python tools/lighthouse.py [PAGE ...]
 Needs node; npx fetches Lighthouse. A score depends on the machine and on what else it does: measure where nothing runs.
 """
 
-import contextlib
-import functools
 import gzip
-import http.server
 import json
 import os
 import shutil
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import whole
 from chapters import ROOT
 
 sys.path.insert(0, str(ROOT / "tests" / "browser"))
-from chromium import find_chromium
+from chromium import QuietHandler, find_chromium, serve_folder
 
 LIGHTHOUSE = "lighthouse@12.8.2"
 # One of each kind: landing page, text, chapters with figures, a scheme, reference, a table of everything.
@@ -37,10 +33,10 @@ LEAST = 95
 NO_NODE = "lighthouse: it needs npx, which comes with node; install node 20 or later"
 
 
-class Handler(http.server.SimpleHTTPRequestHandler):
+class Handler(QuietHandler):
     """Files as a host of pages sends them: text compressed."""
 
-    def do_GET(self):
+    def do_GET(self):  # noqa: N802 (the name that the library calls)
         """Send a file."""
         path = Path(self.translate_path(self.path))
         path = path / "index.html" if path.is_dir() else path
@@ -57,19 +53,6 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
-
-    def log_message(self, *arguments):
-        """Keep requests off the screen."""
-
-
-@contextlib.contextmanager
-def serve():
-    """Serve the built pages on this machine only, and yield their address."""
-    handler = functools.partial(Handler, directory=str(whole.HTML))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
 
 
 def measure(address, device):
@@ -94,7 +77,7 @@ def main(names):
     known, low = [name for name, _ in whole.contents()], 0
     if unknown := [name for name in names if name not in known]:
         sys.exit(f"lighthouse: there is no page {unknown[0]!r}; there are {', '.join(known)}")
-    with serve() as address:
+    with serve_folder(whole.HTML, Handler) as address:
         for name in names or KINDS:
             for device in ("phone", "desktop"):
                 scores = measure(f"{address}/{name}.html", device)

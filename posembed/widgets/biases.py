@@ -12,7 +12,7 @@ from ..encodings import FIRE, KERPLE, T5, ALiBi, PositionScheme, Shaw, scheme
 from ..encodings.fire import EPSILON
 from ..encodings.interface import BIDIRECTIONAL, CAUSAL
 from ..errors import FigureInputError, RunError
-from ..experiments import RunResult
+from ..experiments import RunConfig, RunResult
 from ..experiments.nopos import reported
 from .base import InteractiveFigure, html_table, rounded, signed
 
@@ -57,7 +57,8 @@ class BiasFigure(InteractiveFigure):
     height = (1238, 809)
 
     def __init__(self, runs: Sequence[RunResult] | None = None) -> None:
-        learned, n_heads, d_head = ({}, N_HEADS, D_HEAD) if runs is None else _trained(runs)
+        learned, config = ({}, None) if runs is None else _trained(runs)
+        n_heads, d_head = (config.n_heads, config.d_model // config.n_heads) if config else (N_HEADS, D_HEAD)
         untrained = _untrained(n_heads, d_head)
         panels = [
             {"name": name, "scheme": name.lower(), "forms": _all_tabulated(forms, n_heads, d_head)}
@@ -70,7 +71,7 @@ class BiasFigure(InteractiveFigure):
             positions=POSITIONS,
             objectives=[CAUSAL, BIDIRECTIONAL],
             note=NOTE,
-            learned_note=_about(runs) if runs else "",
+            learned_note=_about(config, learned["T5"]) if config else "",
             trained=bool(learned),
             head=3,
             # One step from the end: far enough for every form, and both ways are open.
@@ -102,8 +103,8 @@ class BiasFigure(InteractiveFigure):
         return signed(f"{table[self.head - 1][offset - first]:.{DECIMALS}f}")
 
 
-def _trained(runs: Sequence[RunResult]) -> tuple[dict[str, PositionScheme], int, int]:
-    """What the causal model of each scheme with the first seed has learned, its number of heads, and their width."""
+def _trained(runs: Sequence[RunResult]) -> tuple[dict[str, Any], RunConfig]:
+    """What the causal model of each scheme with the first seed has learned, and how they were trained."""
     try:
         found = {name: reported(f"causal, {name.lower()}", runs)[0] for name in NAMES}
     except RunError as error:
@@ -113,7 +114,7 @@ def _trained(runs: Sequence[RunResult]) -> tuple[dict[str, PositionScheme], int,
     # A scheme draws the numbers that it starts with.
     with torch.random.fork_rng(devices=[]):
         forms = {name: _restored(scheme(name.lower(), **sizes), run) for name, run in found.items()}
-    return forms, config.n_heads, config.d_model // config.n_heads
+    return forms, config
 
 
 def _restored(form: PositionScheme, run: RunResult) -> PositionScheme:
@@ -121,15 +122,17 @@ def _restored(form: PositionScheme, run: RunResult) -> PositionScheme:
     learned = run.metrics.get("scheme", {})
     for name, parameter in form.named_parameters():
         numbers = learned.get(name, learned.get(f"layers.0.{name}"))
+        if numbers is None:
+            raise FigureInputError(
+                f"the run with {run.config.scheme} keeps no {name}; give those of load_runs('nopos')"
+            )
         parameter.data = torch.tensor(numbers, dtype=torch.float64).view_as(parameter)
     return form
 
 
-def _about(runs: Sequence[RunResult]) -> str:
+def _about(config: RunConfig, t5: T5) -> str:
     """Which models have learned these numbers, and what of them no training has reached."""
-    config = reported("causal, t5", runs)[0].config
-    with torch.random.fork_rng(devices=[]):
-        firsts = T5(config.n_heads, causal=True).first_distances
+    firsts = t5.first_distances
     return (
         f"Trained: causal models of {config.n_layers} layers and {config.n_heads} heads on texts of {config.length} "
         f"characters, seed {config.seed}. No text reached T5's buckets from distance "

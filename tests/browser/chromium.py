@@ -43,9 +43,9 @@ def _playwrights_own():
 
 
 @contextlib.contextmanager
-def serve_folder(folder):
+def serve_folder(folder, handler=None):
     """Serve a folder on this machine only, on a free port, and yield its address."""
-    handler = functools.partial(_QuietHandler, directory=str(folder))
+    handler = functools.partial(handler or QuietHandler, directory=str(folder))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
         try:
@@ -54,7 +54,7 @@ def serve_folder(folder):
             server.shutdown()
 
 
-class _QuietHandler(http.server.SimpleHTTPRequestHandler):
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *arguments):
         """Keep requests out of the tests' output."""
 

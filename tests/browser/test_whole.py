@@ -16,6 +16,7 @@ import pytest
 from PIL import Image
 
 from .built import ROOT, sources
+from .chromium import serve_folder
 from .figures import WIDTHS
 
 TOOLS = ROOT / "tools"
@@ -184,8 +185,7 @@ def test_a_low_score_ends_the_measurement_with_a_line(tools, monkeypatch, capsys
 
 
 def test_pages_are_sent_compressed(tools, built):
-    lighthouse = tools["lighthouse"]
-    with lighthouse.serve() as address:
+    with serve_folder(tools["whole"].HTML, tools["lighthouse"].Handler) as address:
         request = urllib.request.urlopen(f"{address}/schemes/rope.html")
         sent = request.read()
         assert request.headers["Content-Encoding"] == "gzip"

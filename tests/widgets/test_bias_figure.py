@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 import torch
@@ -216,6 +217,12 @@ def test_what_no_text_has_reached_is_said(trained):
 
 def test_runs_that_are_not_all_there_are_an_error(trained):
     assert_refused(lambda: BiasFigure([]), "not all trained biases", "causal, shaw")
+
+
+def test_runs_that_keep_no_learned_numbers_are_an_error():
+    runs = load_runs("nopos")
+    bare = [replace(run, metrics={k: v for k, v in run.metrics.items() if k != "scheme"}) for run in runs]
+    assert_refused(lambda: BiasFigure(bare), "the run with shaw keeps no", "load_runs('nopos')")
 
 
 def test_without_javascript_the_learned_numbers_are_shown(trained):
