@@ -44,7 +44,7 @@ class LayerErrorFigure(InteractiveFigure):
     """
 
     module = "layer_errors.js"
-    height = (1045, 617)
+    height = (1045, 573)
 
     def __init__(self, runs: Sequence[RunResult]) -> None:
         groups = _groups(runs)
