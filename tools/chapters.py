@@ -257,12 +257,28 @@ def store_alt_text(cell):
         cell.metadata["mystnb"] = {"image": {"alt": alts[0]}}
 
 
+def attempted(path):
+    """The chapter with its outputs, or what went wrong in it: the others are stored all the same."""
+    from nbclient.exceptions import CellExecutionError
+
+    try:
+        return execute(path)
+    except CellExecutionError as error:
+        return str(error)
+
+
 def store(paths):
     """Run notebooks and store their outputs in them."""
     install_wheel()
-    for path, notebook in in_parallel(execute, paths):
-        complain(notebook)
-        nbformat.write(notebook, path)
+    failed = {}
+    for path, result in in_parallel(attempted, paths, lambda result: "failed" if isinstance(result, str) else ""):
+        if isinstance(result, str):
+            failed[path.stem] = result
+            continue
+        complain(result)
+        nbformat.write(result, path)
+    if failed:
+        sys.exit("\n".join([*failed.values(), f"chapters: a cell fails in {', '.join(failed)}"]))
 
 
 def main():

@@ -31,6 +31,8 @@ NO_CLAIM = re.compile(
     r"|^## (?:Sources|References).*",
     re.MULTILINE,
 )
+# What stands in a margin is a claim like any other.
+MARGIN = re.compile(r"(?ms)^:::\{margin\}$(.*?)^:::$")
 NUMBER = re.compile(
     r"(?<![\w{^_-])\d[\d,.]*|(?i:\b(?:twice|half|thirds?|quarter)\b"
     r"|\b(?:two|three|four|five|six|seven|eight|nine|ten) (?:of|times)\b)"
@@ -85,7 +87,7 @@ def _of_text(source):
 
 def sentences(text):
     """The sentences outside of what is no claim, each on one line."""
-    text = NO_CLAIM.sub("\n\n", text)
+    text = MARGIN.sub(r"\1", NO_CLAIM.sub("\n\n", text))
     paragraphs = re.split(r"\n\s*\n|^\s*(?:-|\d+\.) ", text, flags=re.MULTILINE)
     # A stop ends a sentence where a capital, a formula or a mark follows; inside of a formula it does not.
     ends = re.compile(r"(?<=[.?!:])[*_)\"]*\s+(?=[A-Z*`$\[])")

@@ -2,18 +2,21 @@
 
 All pages are put into one document, which Chromium prints twice: the first time shows on which page everything stands.
 
-Usage: python tools/pdf.py
+Usage: python tools/pdf.py [--to FILE] [PAGE ...]
 """
 
+import argparse
 import datetime
 import io
 import json
 import logging
+import os
 import sys
 import time
 from copy import copy
 from html import escape
 from importlib.metadata import version
+from pathlib import Path
 
 import whole
 from chapters import BUILD, ROOT
@@ -154,11 +157,15 @@ def bookmarks(writer, pages, found):
 
 def main():
     """Write the PDF."""
+    parser = argparse.ArgumentParser(description="Print the built book as one PDF.")
+    parser.add_argument("--to", type=Path, default=TARGET, metavar="FILE", help="where it goes")
+    parser.add_argument("pages", nargs="*", metavar="PAGE", help="these pages alone, such as schemes/rope")
+    asked = parser.parse_args()
     if find_chromium() is None:
         sys.exit(whole.NO_CHROMIUM.format("pdf"))
     # Chromium's count of its objects is too low, and pypdf says so at each reading.
     logging.getLogger("pypdf").setLevel(logging.ERROR)
-    start, pages = time.monotonic(), whole.pages("pdf")
+    start, pages = time.monotonic(), whole.pages("pdf", asked.pages)
     print("pdf: printing the book", flush=True)
     data, found = print_twice(pages)
     writer = PdfWriter(clone_from=io.BytesIO(data))
@@ -166,9 +173,9 @@ def main():
     config = whole.config()
     writer.add_metadata({"/Title": config["title"], "/Author": config["author"]})
     writer.page_mode = "/UseOutlines"
-    writer.write(TARGET)
-    size, seconds = TARGET.stat().st_size / 1e6, time.monotonic() - start
-    print(f"pdf: {TARGET.relative_to(ROOT)}, {len(writer.pages)} pages, {size:.1f} MB, in {seconds:.0f} s")
+    writer.write(asked.to)
+    size, seconds = asked.to.stat().st_size / 1e6, time.monotonic() - start
+    print(f"pdf: {os.path.relpath(asked.to, ROOT)}, {len(writer.pages)} pages, {size:.1f} MB, in {seconds:.0f} s")
 
 
 if __name__ == "__main__":

@@ -78,14 +78,18 @@ def needs_book(command):
         sys.exit(f"{command}: nothing is built yet; run `make book` first")
 
 
-def pages(command):
+def pages(command, only=()):
     """All pages as they are on paper: answers open, folded code and buttons left out, links inside of the book alone.
 
     Args:
-        command: whose message it is where nothing is built.
+        command: whose message it is where nothing is built, or a page is not there.
+        only: the names of some pages, in place of all.
     """
     needs_book(command)
-    found = [read(name, part) for name, part in contents()]
+    listed = dict(contents())
+    if unknown := [name for name in only if name not in listed]:
+        sys.exit(f"{command}: there is no page {unknown[0]!r}; there are {', '.join(listed)}")
+    found = [read(name, part) for name, part in listed.items() if not only or name in only]
     ids = {f"{page.name}.html": page.ids for page in found}
     for page in found:
         for link in page.article.find_all("a", href=True):

@@ -65,7 +65,7 @@ def training_app() -> typer.Typer:
         else:
             show(facts(_as_facts(result)))
 
-    stored = typer.Option(metavar="FOLDER", help="Keep the result here, and every five minutes the state.")
+    stored = typer.Option(metavar="FOLDER", help="Keep the result here, and every minute the state.")
     weights = typer.Option("--save-model", help="Keep the weights too.")
     own = {"out": Annotated[Path | None, stored], "save_model": Annotated[bool, weights], "as_json": AsJson}
     parameters = [
@@ -104,6 +104,7 @@ def _read_json(text: str) -> Any:
 def _trained(config: RunConfig, out: Path | None, save_model: bool) -> RunResult:
     from ..experiments import run_and_store
     from ..experiments import train as train_run
+    from ..experiments.grid import in_one_line
     from ..experiments.results import file_of
 
     if save_model and out is None:
@@ -122,6 +123,13 @@ def _trained(config: RunConfig, out: Path | None, save_model: bool) -> RunResult
         for note in getattr(end, "__notes__", ()):
             complain(note)
         raise
+    except PosembedError:
+        raise
+    except Exception as error:
+        # A scheme of one's own may raise anything.
+        if ":" not in config.scheme:
+            raise
+        raise RunError(f"the run failed ({in_one_line(error)})") from None
 
 
 def _as_facts(result: RunResult) -> dict[str, str | None]:

@@ -114,7 +114,10 @@ def _names(name: Any) -> list[str]:
         if ":" not in part and part not in SCHEMES:
             close = difflib.get_close_matches(part.lower(), SCHEMES, n=1, cutoff=0.5)
             hint = f"did you mean {close[0]!r}? " if close else ""
-            raise EncodingInputError(f"there is no scheme {part!r}; {hint}The schemes are {', '.join(SCHEMES)}")
+            raise EncodingInputError(
+                f"there is no scheme {part!r}; {hint}The schemes are {', '.join(SCHEMES)}; "
+                "one of your own is 'module:Class'"
+            )
     repeated = next((part for part in names if names.count(part) > 1), None)
     if repeated:
         raise EncodingInputError(f"{repeated!r} stands twice in {name!r}; name it once")

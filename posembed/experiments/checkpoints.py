@@ -21,8 +21,8 @@ from .results import file_of, write_whole
 from .training import Training
 
 FORMAT = 2
-# How often a state is written.
-SECONDS = 300.0
+# How often a state is written: what is lost where a process is killed.
+SECONDS = 60.0
 
 
 @contextmanager
@@ -35,7 +35,7 @@ def kept(training: Training, named: Path | None, watch: Callable[[], None]) -> I
         watch: called before the first step that is left and after each, wherever the run was stopped.
 
     Yields:
-        What is to be called after each step. The state is written every five minutes, after the last step, and where
+        What is to be called after each step. The state is written every minute, after the last step, and where
         Ctrl-C or SIGTERM asks for an end: these are held back until a step is whole, so that no number is lost. If no
         file is named, it is written where an end is asked for alone, to one in the current folder.
 

@@ -21,7 +21,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, TemporaryFile, mkdtemp
 from typing import Any, TypeAlias
 
 from ..errors import PosembedError, RunError
@@ -226,8 +226,12 @@ def run_and_store(
     path, checkpoint = file_of(config, out, "json"), file_of(config, out, "checkpoint")
     if path.exists():
         return read_result(path)
+    result = None
     try:
         out.mkdir(parents=True, exist_ok=True)
+        # A folder that nothing can be written to is known before the training.
+        with TemporaryFile(dir=out):
+            pass
         start = None if config.start is None else read_model(RunConfig.from_dict(config.start), out)
         result = train(config, checkpoint=checkpoint, progress=progress, start=start)
         model: Any = result.model
@@ -239,8 +243,21 @@ def run_and_store(
         write_result(result, out)
         checkpoint.unlink(missing_ok=True)
     except OSError as error:
-        raise RunError(f"cannot write to the folder {out.name} ({error.strerror}); make room, or change it") from None
+        raise RunError(
+            f"cannot write to the folder {out.name} ({error.strerror}); make room, or change it{_kept(result)}"
+        ) from None
     return result
+
+
+def _kept(result: RunResult | None) -> str:
+    """Where a result is that cannot be written to its folder: in a temporary one, or in these words alone."""
+    if result is None:
+        return ""
+    try:
+        write_result(result, folder := Path(mkdtemp(prefix="posembed-")))
+    except OSError:
+        return f"; the run itself is done, with a loss of {result.metrics['loss']:.4f}"
+    return f"; the run itself is done: move what is in {folder} there"
 
 
 def _attempt(config: RunConfig, settings: Settings) -> Outcome:
@@ -252,8 +269,13 @@ def _attempt(config: RunConfig, settings: Settings) -> Outcome:
     except Exception as error:
         # The traceback is for whoever looks into it.
         LOG.debug("the run %s failed", config.key, exc_info=True)
-        return config, f"{type(error).__name__}: {' '.join(str(error).split())}, in {_place(error)}"
+        return config, in_one_line(error)
     return config, ""
+
+
+def in_one_line(error: Exception) -> str:
+    """What went wrong, and where."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}, in {_place(error)}"
 
 
 def _place(error: Exception) -> str:
@@ -270,7 +292,31 @@ def _serial(configs: Sequence[RunConfig], settings: Settings) -> Iterator[Outcom
 
 
 def _joblib(configs: Sequence[RunConfig], settings: Settings) -> Iterator[Outcome]:
-    """Several runs at a time, in processes of this machine; when the grid is to end they write down where they are."""
+    """Several runs at a time, in processes of this machine.
+
+    Where one process is killed the pool ends the others, so what is left goes on in a new one, from its checkpoints;
+    but not where a second is killed before any run has ended.
+    """
+    ended: set[str] = set()
+    before = -1
+    while left := [config for config in missing(configs, settings.out) if config.key not in ended]:
+        try:
+            for config, reason in _in_a_pool(left, settings):
+                ended.add(config.key)
+                yield config, reason
+            return
+        except BrokenProcessPool:
+            if len(ended) == before:
+                raise RunError(
+                    "worker processes are killed, for too much memory perhaps; what is done is stored, run the grid "
+                    "again with fewer (n_workers)"
+                ) from None
+            before = len(ended)
+            say("a worker process was killed, for too much memory perhaps; what is left goes on in others")
+
+
+def _in_a_pool(configs: Sequence[RunConfig], settings: Settings) -> Iterator[Outcome]:
+    """Runs in worker processes; when the grid is to end they write down where they are."""
     from joblib import Parallel, delayed
 
     # Workers are kept from grid to grid: they may have begun elsewhere, before a folder of modules was added.
@@ -285,11 +331,8 @@ def _joblib(configs: Sequence[RunConfig], settings: Settings) -> Iterator[Outcom
                     yield outcome
         except BrokenProcessPool:
             # Ctrl-C may come before a worker is ready for it.
-            if held.number is not None:
-                return
-            raise RunError(
-                "a worker process was killed, for too much memory perhaps; what is done is stored, run the grid again"
-            ) from None
+            if held.number is None:
+                raise
 
 
 def _ask_to_stop(stop: Path) -> None:

@@ -16,6 +16,20 @@ from .flex import flex_attend
 from .masks import AttentionMask
 
 
+def rotated(
+    scheme: PositionScheme, q: Tensor, k: Tensor, positions: Int[Tensor, "..."], key_positions: Int[Tensor, "..."]
+) -> tuple[Tensor, Tensor]:
+    """Turn queries and keys as a scheme does; what it makes of them has to be of their shape and dtype."""
+    turned = scheme.rotate(q, positions), scheme.rotate_keys(k, key_positions)
+    for name, given, made in zip(("rotate", "rotate_keys"), (q, k), turned, strict=True):
+        if made.shape != given.shape or made.dtype != given.dtype:
+            raise EncodingInputError(
+                f"{type(scheme).__name__}.{name} makes {tuple(made.shape)}, {made.dtype}, of {tuple(given.shape)}, "
+                f"{given.dtype}; it must keep both"
+            )
+    return turned
+
+
 def attend(
     q: Float[Tensor, "batch heads query d_head"],
     k: Float[Tensor, "batch heads_kv key d_head"],

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ..encodings import PositionScheme, Sizes, scheme
 from ..errors import EncodingInputError, ModelInputError
-from .attention import attend, check_dropout
+from .attention import attend, check_dropout, rotated
 from .cache import KeyValueCache
 
 
@@ -96,7 +96,7 @@ class MultiHeadAttention(nn.Module):
         self._check(x)
         positions = self._positions(x, positions, cache)
         q, k, v = (self._heads(x, each) for each in (self.query, self.key, self.value))
-        q, k = self.position_scheme.rotate(q, positions), self.position_scheme.rotate_keys(k, positions)
+        q, k = rotated(self.position_scheme, q, k, positions, positions)
         key_positions = positions
         if cache is not None:
             axis = -1 if self.position_scheme.n_axes is None else -2

@@ -16,7 +16,7 @@ from transformers.masking_utils import sdpa_mask
 from ..encodings import PositionScheme
 from ..encodings.positions import compute_dtype
 from ..errors import ModelInputError
-from .attention import attend
+from .attention import attend, rotated
 from .blocks import SchemeBias
 from .masks import AttentionMask
 from .transformers_families import NAME, SCHEME, Anatomy, crosses
@@ -204,7 +204,7 @@ def attention(
         query, scaling = query / module.scaling, module.scaling
     at, keys_at = posembed_call.positions, posembed_call.key_positions[..., -key.shape[2] :]  # a window keeps the last
     # transformers fills its cache before it calls attention: keys are cached as they are and turned at each step anew.
-    query, key = scheme.rotate(query, at), scheme.rotate_keys(key, keys_at)
+    query, key = rotated(scheme, query, key, at, keys_at)
     visible = attention_mask
     if attention_mask is not None and attention_mask.is_floating_point():
         visible = attention_mask > torch.finfo(attention_mask.dtype).min / 2

@@ -36,7 +36,9 @@ def chosen_rows(table: Any, rows: RowChoice, *, at_least: int, purpose: str) -> 
             f"{purpose} needs at least {at_least} rows, but rows={rows!r} of {found.source} has {len(positions)}"
         )
     x = found.weight[torch.from_numpy(positions)].double().numpy()
-    check_finite_rows(~np.isfinite(x).all(axis=1), positions, found.source, "leave them out with rows=")
+    check_finite_rows(
+        ~np.isfinite(x).all(axis=1), positions, found.source, "choose rows without them (rows=), or mend them"
+    )
     return Rows(x, positions, found.source)
 
 

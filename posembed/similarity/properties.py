@@ -108,7 +108,9 @@ def properties(
     weight = load_table(table).weight
     positions = row_positions(rows, len(weight), PropertiesInputError)
     x = weight[torch.from_numpy(positions)].double().numpy()
-    check_finite_rows(~np.isfinite(x).all(axis=1), positions, "the table", "leave them out with rows=")
+    check_finite_rows(
+        ~np.isfinite(x).all(axis=1), positions, "the table", "choose rows without them (rows=), or mend them"
+    )
     x = _scaled(x, axis=1 if similarity == "cosine" else None)
     norms = np.linalg.norm(x, axis=1)
     if similarity == "cosine":

@@ -26,6 +26,8 @@ from ._pickles import ALONE, Described, Storage, size_of, tensors_in, unpickled
 
 # The pickle of a large model has some 100 kB; each of its bytes may cost a hundred in memory.
 LARGEST_PICKLE = 2**22
+# How many numbers a tensor may have that repeats some of them.
+MOST_REPEATED = 2**24
 # Characters of a tensor's name; what its parts say is compared with all of a config's.
 LONGEST_NAME = 300
 _DTYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
@@ -231,7 +233,7 @@ def _entries(found: Any, file: File, bytes_of: Callable[[Storage], bytes]) -> di
     for name, tensor in tensors_in(found):
         span = 1 + sum((length - 1) * stride for length, stride in zip(tensor.shape, tensor.strides, strict=True))
         # An expanded tensor repeats its numbers: little in the file may be more than memory can hold.
-        if tensor.dtype is not None and 0 < math.prod(tensor.shape) <= span:
+        if tensor.dtype is not None and 0 < math.prod(tensor.shape) <= max(span, MOST_REPEATED):
             place = tensor.storage.key, tensor.start, tensor.strides
             read = partial(_numbers, tensor, span, bytes_of)
             entries[name] = Entry(name, tensor.shape, kind_of(tensor.dtype), place, read, file.name)

@@ -172,6 +172,10 @@ def _none(tensors: Tensors, config: Mapping[str, Any], source: str) -> PositionT
         )
     if what:
         return PositionTableError(f"{source} has no position table; it has {what}")
+    if not tensors.names:
+        return PositionTableError(
+            f"{source} has no position table: it holds no ordinary tensor of numbers; give another"
+        )
     return PositionTableError(
         f"{source} has no position table: none of its {len(tensors.names)} tensors has a name like one's: "
         f"{_first(tensors)}; if one of them is: {_call(tensors, '...')}"

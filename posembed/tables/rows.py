@@ -65,7 +65,7 @@ def check_finite_rows(bad: Bool[np.ndarray, " n"], positions: Any, name: str, ad
     Example:
         >>> import numpy as np
         >>> from posembed.tables import check_finite_rows
-        >>> check_finite_rows(np.array([False, False]), range(2), "the table", "leave them out with rows=")
+        >>> check_finite_rows(np.array([False, False]), range(2), "the table", "mend them")
     """
     found = [str(positions[int(place)]) for place in np.flatnonzero(bad)]
     if found:

@@ -2,6 +2,7 @@
 
 from .base import InteractiveFigure
 from .biases import BiasFigure
+from .comparison import ComparisonFigure
 from .counting import CountingFigure
 from .depth import DepthFigure
 from .doses import DoseFigure
@@ -9,12 +10,14 @@ from .layer_errors import LayerErrorFigure
 from .lookup import LookupFigure
 from .probe import ProbeFigure
 from .properties_map import PropertiesFigure
+from .repairs import Repair, RepairFigure
 from .rotation import RotationFigure
 from .shuffle import ShuffleFigure
 from .sinusoids import SinusoidFigure
 
 __all__ = [
     "BiasFigure",
+    "ComparisonFigure",
     "CountingFigure",
     "DepthFigure",
     "DoseFigure",
@@ -23,6 +26,8 @@ __all__ = [
     "LookupFigure",
     "ProbeFigure",
     "PropertiesFigure",
+    "Repair",
+    "RepairFigure",
     "RotationFigure",
     "ShuffleFigure",
     "SinusoidFigure",

@@ -76,7 +76,7 @@ class InteractiveFigure(anywidget.AnyWidget):
 
     module: ClassVar[str]
     # How many pixels high it is on a phone of 390 and on a wide page, about.
-    height: ClassVar[tuple[int, int]]
+    height: tuple[int, int]
     # What to do where its numbers are too many for a page.
     remedy: ClassVar[str] = "show less"
     # ipywidgets 7, which Colab has, would display a widget by itself, without the page form.

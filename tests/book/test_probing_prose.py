@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import torch
 from prose import cells, printed, said, source
+from transformers import Qwen2VLTextConfig
+from transformers.models.qwen2_vl import modeling_qwen2_vl as qwen
 
 from posembed import load_table, probe_table, properties, sinusoidal
 from posembed.experiments import stored_studies
@@ -13,6 +15,7 @@ from posembed.experiments.trained_tables import ARMS, contrasts, errors, reporte
 from posembed.probing import identical_word_attention
 
 TABLES, TRAINED, PROPERTIES = "probing/position-tables", "probing/trained-tables", "probing/three-properties"
+ONCE_ENOUGH = "probing/once-enough"
 
 
 @pytest.fixture(scope="module")
@@ -204,3 +207,23 @@ def test_another_draw_of_words_gives_head_9_other_weights(encoder):
     said(PROPERTIES, "Head 9 gives, with these words, 7 to 18 % of its weight to position 0")
     others = identical_word_attention(encoder.model, length=48, words=16, heads=None, seed=1)[9][1:, 0]
     assert others.min() < 0.06 and others.max() < 0.12
+
+
+def test_three_numbers_turn_the_parts_of_one_rope():
+    said(
+        ONCE_ENOUGH,
+        "lets each of them turn a part of the pairs of columns of one RoPE: 16, 24 and 24 pairs of a head of 128 in the "
+        "implementation of transformers",
+        "The tokens of a text have the same number three times, and for them M-RoPE *is* RoPE.",
+    )
+    rotary = qwen.Qwen2VLRotaryEmbedding(Qwen2VLTextConfig(hidden_size=128, num_attention_heads=1))
+    x, at = torch.zeros(1, 9, 128), torch.arange(9)
+    same = rotary(x, at.expand(3, 1, 9))[0][0]
+    torch.testing.assert_close(same, (at[:, None] * rotary.inv_freq).cos().repeat(1, 2))
+    # The parts divide one range of frequencies.
+    assert (rotary.inv_freq.diff() < 0).all()
+    for axis, pairs in enumerate((range(16), range(16, 40), range(40, 64))):
+        alone = torch.zeros(3, 1, 9, dtype=torch.long)
+        alone[axis] = 1000 * at
+        turned = (rotary(x, alone)[0][0, :, :64] != 1).any(0).nonzero().flatten()
+        assert turned.tolist() == [*pairs]

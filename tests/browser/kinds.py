@@ -334,7 +334,7 @@ class LayerErrors(Charted):
         head = self.page.get_by_role("rowheader", name=name, exact=True)
         return self.root.get_by_role("row").filter(has=head).get_by_role("cell").all_inner_texts()
 
-    def curve(self, scheme, look=".pe-layers-mean"):
+    def curve(self, scheme, look=".pe-mean"):
         """The points of a scheme's curve, as depths and shares of always guessing the middle."""
         (path,) = attributes(self.chart.locator(f"[data-scheme={scheme}] {look}"), "d")
         return self.values(np.reshape(numbers(path), (-1, 2)))
@@ -435,4 +435,63 @@ class Depth(Figure):
         return self.root.get_by_role("img")
 
 
-KINDS = [Shuffle, Lookup, Sinusoids, Rotation, Biases, Probe, Properties, LayerErrors, Counting, Depth, Doses]
+class Comparison(Figure):
+    chapter = "nopos/after-nopos.html"
+    label = "Loss past the trained length"
+    lines = ".pe-compare-mean, .pe-compare-ends"
+    overlap = 3
+    switched = True
+    begins = (do("switch", "single seeds"), do("pick", "nopos", 8))
+    changed_by = (do("key", "place", "ArrowRight"), do("pick", "nothing", 8), do("switch", "rope"))
+    shown_by = (
+        *([do("pick", less, place)] for less, place in (("nothing", 0), ("learnable sinusoidal", 15), ("alibi", 8))),
+        [do("switch", "single seeds")],
+        [do("switch", "rope")],
+    )
+
+    def pick(self, less, place):
+        self.choice("less").select_option(label=less)
+        self.slide(place=place)
+
+    def numbers(self):
+        """What stands beside each arm: mean and ends; none where it is taken as zero or was not run."""
+        rows = [row.split("\n")[-1].split("\t")[-1] for row in self.root.locator("tbody td").all_inner_texts()]
+        return [[float(each.replace("−", "-")) for each in re.findall(r"[-−]?\d*\.\d+", row)] for row in rows]
+
+
+class ComparisonOfSizes(Comparison):
+    """Places that have names."""
+
+    chapter = "nopos/no-positions.html"
+    label = "What no positions cost, by size and training"
+    begins = (do("switch", "single seeds"), do("pick", "learned", 2))
+    changed_by = (do("key", "place", "ArrowRight"), do("pick", "nothing", 2), do("switch", "nopos"))
+    shown_by = (
+        *([do("pick", less, place)] for less in ("nothing", "nopos") for place in (0, 5)),
+        [do("switch", "single seeds")],
+    )
+
+
+class Repairs(Figure):
+    chapter = "encodings/museum-of-bugs.html"
+    label = "Broken and mended"
+    lines = ".pe-choice"
+    overlap = 3
+    begins = (do("pick", 0, "broken"), do("slide", row=0, column=0))
+    changed_by = (do("slide", row=1), do("pick", 1, "mended"), do("pick", 1, "where they differ"))
+    shown_by = tuple(
+        [do("pick", index, code)] for index in range(10) for code in ("broken", "mended", "where they differ")
+    )
+
+    def pick(self, index, code):
+        self.choice("exhibit").select_option(index=index)
+        self.choice("code").select_option(label=code)
+
+    def verdict(self):
+        return self.root.locator(".pe-repair-verdict").inner_text()
+
+
+KINDS = [
+    *(Shuffle, Lookup, Sinusoids, Rotation, Biases, Probe, Properties, LayerErrors, Counting, Depth, Doses),
+    *(Comparison, ComparisonOfSizes, Repairs),
+]

@@ -5,11 +5,12 @@ from playwright.sync_api import expect
 
 from .axe import violations
 from .chromium import into_view, middle, printed, styles, wait_until_still
-from .colours import DARK, LIGHT_AND_DARK, READABLE, contrast, ink_and_paper, luminance
+from .colours import DARK, READABLE, contrast, ink_and_paper, luminance
 from .figures import touch
 from .kinds import (
     KINDS,
     Biases,
+    Comparison,
     Counting,
     Depth,
     Doses,
@@ -17,6 +18,7 @@ from .kinds import (
     Lookup,
     Probe,
     Properties,
+    Repairs,
     Rotation,
     Shuffle,
     Sinusoids,
@@ -78,7 +80,7 @@ def test_nothing_is_clipped_and_the_figure_keeps_its_height(opened, width, kind)
 
 
 @SLOW
-@pytest.mark.parametrize("colours", LIGHT_AND_DARK)
+@pytest.mark.parametrize(("colours", "width"), [("light", 1280), ("dark", 390)])
 def test_accessible_and_readable_after_use(opened, width, kind, colours):
     figure = opened(kind, width, color_scheme=colours)
     for _ in figure.states():
@@ -169,6 +171,8 @@ def test_paper_has_no_controls_and_all_drawings(opened, kind):
         (Counting, "token"),
         (Depth, "state"),
         (Doses, "dose"),
+        (Comparison, "place"),
+        (Repairs, "row"),
     ],
 )
 def test_a_finger_moves_a_slider(opened, kind, name):

@@ -1,5 +1,6 @@
 """Each figure of the built pages, driven by mouse and keys: its words, numbers and lines against the package."""
 
+import base64
 import re
 
 import numpy as np
@@ -11,7 +12,7 @@ from widgets.widget_checks import trained, unpacked
 from posembed import sinusoidal
 from posembed.encodings import T5, RoPE
 from posembed.experiments import interval, load_runs
-from posembed.experiments.nopos import PUBLISHED_SCHEMES, published_probe, reported
+from posembed.experiments.nopos import ALL_SCHEMES, PUBLISHED_SCHEMES, published_probe, reported
 from posembed.mechanisms import CountingTransformer
 from posembed.similarity import dosed_bias, properties_of_matrix
 from posembed.widgets import BiasFigure, LookupFigure, RotationFigure, ShuffleFigure
@@ -27,6 +28,7 @@ from .figures import attributes, numbers, shows
 from .kinds import (
     WORDS,
     Biases,
+    Comparison,
     Counting,
     Depth,
     Doses,
@@ -34,6 +36,7 @@ from .kinds import (
     Lookup,
     Probe,
     Properties,
+    Repairs,
     Rotation,
     RotationOfRelativePositions,
     Shuffle,
@@ -373,3 +376,42 @@ def test_depth(opened, width):
     figure.choice("model").select_option(index=2)
     expect(figure.status).to_contain_text("hidden characters, 4 layers, input, after the last layer: position ")
     assert figure.slider("state").get_attribute("aria-valuetext") == "4"
+
+
+def test_comparison(opened, width):
+    figure, runs = opened(Comparison, width), load_runs("nopos")
+    losses = {
+        name.replace("_", " "): np.array([run.metrics["loss_by_position"] for run in reported(f"causal, {name}", runs)])
+        for name in ALL_SCHEMES
+    }
+    for less, place in (("nothing", 0), ("nopos", 8), ("shaw", 15), ("nothing", 8)):
+        figure.pick(less, place)
+        for (name, its), shown in zip(losses.items(), figure.numbers(), strict=True):
+            if name == less:
+                assert shown == []
+                continue
+            n = len(its) if less == "nothing" else min(len(its), len(losses[less]))
+            zero = np.zeros(n) if less == "nothing" else losses[less][:n, place]
+            wanted = interval((its[:n, place] - zero).tolist())
+            assert shown == pytest.approx([wanted.mean, wanted.low, wanted.high], abs=0.0006)
+    expect(figure.root.locator("[data-arm]")).to_have_count(12)
+    figure.switch("rope")
+    expect(figure.root.locator("[data-arm]")).to_have_count(11)
+    expect(figure.root.locator(".pe-seed")).to_have_count(0)
+    figure.switch("single seeds")
+    # Five of each of four schemes, and three of seven.
+    expect(figure.root.locator(".pe-seed")).to_have_count(4 * 5 + 7 * 3)
+
+
+def test_repairs(opened, width):
+    figure = opened(Repairs, width)
+    for index, repair in enumerate(figure.given("repairs", "repair")["repairs"]):
+        figure.pick(index, "broken")
+        assert figure.verdict() == f"The property is violated: {repair['finds']}"
+        figure.pick(index, "mended")
+        assert figure.verdict() == f"The property holds: {repair['holds']}"
+        packed = [np.frombuffer(base64.b64decode(repair[name]), np.uint8).astype(int) for name in ("broken", "mended")]
+        figure.pick(index, "where they differ")
+        differ = int((abs(packed[0] - packed[1]) > 3).sum())
+        assert numbers(figure.verdict())[1] == repair["shape"][0] * repair["shape"][1]
+        assert abs(numbers(figure.verdict())[0] - differ) <= 0.02 * len(packed[0])

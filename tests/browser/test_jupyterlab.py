@@ -203,7 +203,8 @@ def test_trusted_chapter_works_before_it_is_run(lab, open_notebook, name):
     drive(page)
 
 
-@pytest.mark.parametrize("name", figures())
+# What is shown then is the same for all figures: the table in front of the script.
+@pytest.mark.parametrize("name", figures()[:2])
 def test_untrusted_chapter_shows_something_readable(lab, open_notebook, name):
     page = open_notebook(put_chapter(lab, name, trusted=False))
     table = page.locator(".jp-OutputArea-output table:has(caption)")

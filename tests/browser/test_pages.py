@@ -19,8 +19,7 @@ SCROLLING = """() => [...document.querySelectorAll("main :is(pre, table)")]
   .filter((node) => node.checkVisibility() && node.scrollWidth > node.clientWidth + 1)
   .map((node) => [node, getComputedStyle(node)])
   .map(([node, style]) => ({ text: node.innerText, overflow: style.overflowX, shadow: style.backgroundImage }))"""
-# On paper: every how many parts one is looked at, what stands open, and what nobody can press.
-SAMPLE = 7
+# On paper: what stands open, and what nobody can press.
 ANSWERS = ".quick-question details > :not(summary), .solution.dropdown > section > *"
 ON_SCREEN_ONLY = (
     ".bd-sidebar, .bd-header-article, .toggle-button, .copybtn, .sd-btn, .pe-controls, details.hide > summary"
@@ -29,6 +28,8 @@ ON_SCREEN_ONLY = (
 STOPS_SET = """() => [...document.querySelectorAll("main pre")]
   .every((node) => node.tabIndex === 0 || node.scrollWidth <= node.clientWidth)"""
 SEEN = "{ opacityProperty: true, visibilityProperty: true, contentVisibilityAuto: true }"
+# Code looks the same on every page, and is thousands of words that axe takes one by one.
+CODE = ".highlight pre"
 FIGURES = [f"{name}.html" for name in figures()]
 MOST_OF_A_PAGE = 1_000_000
 # What a first visit loads, before the host compresses it: the theme is 1.0 MB of it.
@@ -75,18 +76,12 @@ def test_weight(opened):
 
 
 @pytest.mark.parametrize("width", SCREENS)
-def test_does_not_scroll_sideways(opened, width):
+def test_nothing_is_cut_and_no_page_scrolls_sideways(opened, width):
+    """What is wider than its box scrolls in it, and a shadow says so; in chapters on a phone alone."""
     page = opened.show(width)
     opened.unfold()
     too_wide = page.evaluate("document.documentElement.scrollWidth") - width
     assert too_wide <= 0, f"{too_wide} px too wide: {outside(page, '.bd-article')[:5]}"
-
-
-@pytest.mark.parametrize("width", SCREENS)
-def test_nothing_is_cut(opened, width):
-    """What is wider than its box scrolls in it, and a shadow says so; in chapters on a phone alone."""
-    page = opened.show(width)
-    opened.unfold()
     scrolling = page.evaluate(SCROLLING)
     assert [box for box in scrolling if box["overflow"] != "auto" or "gradient" not in box["shadow"]] == []
     assert width < SMALLEST_WHOLE or opened.name not in CHAPTERS or scrolling == []
@@ -98,7 +93,7 @@ def test_accessible(opened, width, colours):
     page = opened.show(width, colours)
     opened.unfold()
     page.wait_for_function(STOPS_SET, timeout=5000)
-    assert violations(page) == []
+    assert violations(page, but=None if opened.name in KINDS else CODE) == []
     # The theme has a second heading that is shown in print only, in place of the first.
     assert page.locator("h1:visible").count() == 1
     assert (luminance(page.evaluate("getComputedStyle(document.body).backgroundColor")) < DARK) == (colours == "dark")
@@ -150,8 +145,8 @@ def test_printed(opened, colours):
     page.evaluate("() => document.querySelectorAll('details').forEach((node) => (node.open = false))")
     with printed(page):
         assert ink_and_paper(page.locator("main p").first)[1] == WHITE
-        for part in page.locator("main :is(h2, p, li, td, pre):visible").all()[::SAMPLE]:
-            assert contrast(ink_and_paper(part)[0], WHITE) >= READABLE, part.inner_text()
+        inks = styles(page.locator("main :is(h2, p, li, td, pre):visible"), "color")
+        assert [ink for ink in set(inks) if contrast(ink, WHITE) < READABLE] == []
         assert page.locator(ANSWERS).evaluate_all(f"(nodes) => nodes.every((node) => node.checkVisibility({SEEN}))")
         assert page.locator(f":is({ON_SCREEN_ONLY}):visible").count() == 0
 

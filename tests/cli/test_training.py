@@ -230,3 +230,14 @@ def test_a_scheme_of_ones_own_stands_in_this_folder(data, monkeypatch):
     found = data("train", *WORDS, "--scheme", "scheme_of_this_folder:Mine")
     assert found["config"]["scheme"] == "scheme_of_this_folder:Mine" and found["config"]["scheme_hash"]
     assert found["metrics"]["loss"] == data("train", *WORDS, "--scheme", "alibi")["metrics"]["loss"]
+
+
+@pytest.mark.bad_input
+def test_a_scheme_of_ones_own_that_fails_is_one_line(call, monkeypatch):
+    Path("failing.py").write_text(
+        "from posembed import PositionScheme\n\nclass Fails(PositionScheme):\n"
+        "    def add(self, x, positions):\n        return x + 1 / 0\n"
+    )
+    monkeypatch.syspath_prepend(Path().absolute())
+    words = ["train", *WORDS, "--scheme", "failing:Fails"]
+    refused(call, words, "the run failed (ZeroDivisionError: division by zero, in failing.py, line 5)")

@@ -4,9 +4,12 @@ import json
 import logging
 import os
 import re
+import shutil
 import sys
 import time
+from concurrent.futures.process import BrokenProcessPool
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -112,6 +115,56 @@ def test_a_run_that_waits_while_the_grid_is_stopped_is_not_begun(tmp_path, train
     assert capsys.readouterr().err.startswith("posembed: stopping, as soon as each run has taken the step")
     outcome = grid._in_worker(GRID[0], grid.Settings(tmp_path), os.getppid(), tmp_path / "stop", [])
     assert outcome == (GRID[0], "it was interrupted") and trained.seeds == []
+
+
+def test_workers_that_are_killed_again_and_again_end_the_grid(tmp_path, monkeypatch, capsys):
+    """A pool that breaks is followed by another, as long as runs get done."""
+    asked = []
+
+    def breaks(configs, settings):
+        asked.append(len(configs))
+        if len(asked) == 1:
+            run_and_store(configs[0], settings.out)
+            yield configs[0], ""
+        raise BrokenProcessPool
+
+    monkeypatch.setattr(grid, "_in_a_pool", breaks)
+    message = refused(RunError, run_grid, GRID, out=tmp_path)
+    assert message.startswith("worker processes are killed, for too much memory perhaps; what is done is stored")
+    assert asked == [3, 2] and len(read_results(tmp_path)) == 1
+    assert capsys.readouterr().err.count("a worker process was killed") == 1
+
+
+def test_a_folder_that_cannot_be_written_is_known_before_the_training(tmp_path, trained, monkeypatch):
+    def denied(**_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(grid, "TemporaryFile", denied)
+    message = refused(RunError, run_and_store, GRID[0], tmp_path)
+    assert message == f"cannot write to the folder {tmp_path.name} (Permission denied); make room, or change it"
+    assert trained.seeds == []
+
+
+def test_a_result_that_cannot_be_written_is_kept_elsewhere(tmp_path, monkeypatch):
+    out, elsewhere = tmp_path / "out", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    whole = grid.write_result
+
+    def full(result, folder):
+        if Path(folder) == out or not elsewhere.exists():
+            raise OSError(28, "No space left on device")
+        whole(result, folder)
+
+    monkeypatch.setattr(grid, "write_result", full)
+    monkeypatch.setattr(grid, "mkdtemp", lambda prefix: str(elsewhere))
+    message = refused(RunError, run_and_store, GRID[0], out)
+    assert message.endswith(f"make room, or change it; the run itself is done: move what is in {elsewhere} there")
+    (stored,) = read_results(elsewhere)
+    assert stored.config == GRID[0]
+    # And where nothing can be written, the loss is said.
+    shutil.rmtree(elsewhere)
+    message = refused(RunError, run_and_store, GRID[0], out)
+    assert message.endswith(f"; the run itself is done, with a loss of {stored.metrics['loss']:.4f}")
 
 
 def test_a_reason_that_several_runs_share_is_said_once(tmp_path):

@@ -88,6 +88,16 @@ class Drops(PositionScheme):
         return x[:, 1:]
 
 
+class Half(PositionScheme):
+    def rotate(self, x, positions):
+        return x[..., :2]
+
+
+class Widens(PositionScheme):
+    def rotate_keys(self, x, positions):
+        return x.double()
+
+
 @pytest.mark.bad_input
 @pytest.mark.parametrize(
     ("own", "message"),
@@ -97,6 +107,9 @@ class Drops(PositionScheme):
         (OneLess(), "OneLess.bias_by_offset: too many positional arguments; it is given (offsets)"),
         (NoMask(), "NoMask.bias: got an unexpected keyword argument 'visible'; it is given (q, k, positions, key_pos"),
         (Drops(), f"Drops.add makes (2, 8, {WIDTH}) of (2, 9, {WIDTH}); it must keep the shape"),
+        (Half(), "Half.rotate makes (2, "),
+        (Half(), "; it must keep both"),
+        (Widens(), "Widens.rotate_keys makes (2, "),
         (Drops, "scheme is the class Drops; give a scheme made of it"),
     ],
 )

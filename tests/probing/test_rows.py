@@ -43,7 +43,10 @@ every_measure = pytest.mark.parametrize("measure", [probe_table, probe_order, de
 def test_rows_that_are_not_finite_are_named(measure, value):
     table = torch.tensor(TABLE)
     table[3, 1] = table[7, 0] = value
-    with pytest.raises(PositionTableError, match=r"^rows 3, 7 of .* hold NaN or infinity; leave them out with rows=$"):
+    with pytest.raises(
+        PositionTableError,
+        match=r"^rows 3, 7 of .* hold NaN or infinity; choose rows without them \(rows=\), or mend them$",
+    ):
         measure(table)
     with pytest.raises(PositionTableError, match="^row 7 of .* holds NaN"):
         measure(table, rows=(4, 30))

@@ -14,7 +14,7 @@ test("the module needs no page until it is rendered", () => {
 });
 
 test("numbers as the text has them", () => {
-  assert.deepEqual([0.789, 1, -0.514, -0.001, 1.474].map(short), [".79", "1.00", "−.51", ".00", "1.47"]);
+  assert.deepEqual([0.789, 1, -0.514, -0.001, 1.474].map((value) => short(value)), [".79", "1.00", "−.51", ".00", "1.47"]);
 });
 
 test("where a state stands", () => {

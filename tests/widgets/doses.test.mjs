@@ -6,7 +6,7 @@ import { pathToFileURL } from "node:url";
 
 const folder = process.env.POSEMBED_FIXTURES;
 const { state, biases } = JSON.parse(readFileSync(join(folder, "fixtures.json"), "utf-8"));
-const { unpack, share, costs, default: figure } = await import(pathToFileURL(join(folder, "figure.mjs")));
+const { unpack, short, costs, default: figure } = await import(pathToFileURL(join(folder, "figure.mjs")));
 
 test("the module needs no page until it is rendered", () => {
   assert.equal(typeof globalThis.document, "undefined");
@@ -24,7 +24,7 @@ for (const [name, dosed] of Object.entries(biases)) {
 }
 
 test("shares as the text has them", () => {
-  assert.deepEqual([0.789, 1, -0.514, -0.001, 0].map(share), [".79", "1.00", "−.51", ".00", ".00"]);
+  assert.deepEqual([0.789, 1, -0.514, -0.001, 0].map((value) => short(value)), [".79", "1.00", "−.51", ".00", ".00"]);
 });
 
 test("what a dose cost", () => {

@@ -281,4 +281,4 @@ def test_the_module(default, cases, tmp_path):
         "cases": cases,
         "rounding": ROUNDING,
     }
-    run_tests("biases", tmp_path, default.source(), fixtures, private="shown, percent, span, account, range")
+    run_tests("biases", tmp_path, default.source(), fixtures, private="shown, percent, span, account, range, ticks")

@@ -67,7 +67,7 @@ def test_a_reading_has_its_constant_guess_beside_it(figure):
 
 
 def test_the_module(tmp_path, figure):
-    run_tests("depth", tmp_path, figure.source(), {"state": figure.state()})
+    run_tests("depth", tmp_path, figure.source(), {"state": figure.state()}, private="short")
 
 
 def test_without_javascript(figure):

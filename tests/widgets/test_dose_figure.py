@@ -39,7 +39,7 @@ def test_the_numbers_are_those_of_the_study(figure, runs):
 def test_the_module(tmp_path, figure):
     biases = {name: [dosed_bias(name, degrees).tolist() for degrees in ALL_DOSES] for name in NAMES}
     fixtures = {"state": figure.state(), "biases": biases}
-    run_tests("doses", tmp_path, figure.source(), fixtures)
+    run_tests("doses", tmp_path, figure.source(), fixtures, private="short")
 
 
 def test_a_bias_has_its_three_numbers(figure):

@@ -182,5 +182,5 @@ def test_the_module(figure, tmp_path):
         "published": {scheme: published_probe(scheme) for scheme in PUBLISHED_PROBE},
         "depths": depths.tolist(),
     }
-    private = "errorWords, listed, whose, heading, sentence, stepWords, lookOf, LOOKS, range"
+    private = "flip, errorWords, listed, whose, heading, sentence, stepWords, lookOf, LOOKS, range"
     run_tests("layer-errors", tmp_path, figure.source(), fixtures, private=private)

@@ -32,6 +32,8 @@ FIGURES = {
     "counting": "CountingFigure()",
     "depth": "DepthFigure(posembed.experiments.load_runs('depth'))",
     "doses": "DoseFigure(posembed.experiments.load_runs('tasks'))",
+    "comparison": "ComparisonFigure({'a': [[1, 2]] * 2, 'b': [[2, 2]] * 2}, title='t', x=[0, 1], xlabel='', ylabel='')",
+    "repairs": "RepairFigure({'a': Repair([[0, 1]], [[1, 1]], 'x', 'y', 'row', 'column')})",
 }
 # What that code knows.
 SHOWN = {"posembed": posembed, **vars(widgets)}
@@ -218,7 +220,13 @@ def test_every_fallback_has_a_caption_and_headers(figure):
 
 @pytest.mark.parametrize(
     ("kind", "prefix"),
-    [(widgets.CountingFigure, "pe-count"), (widgets.DoseFigure, "pe-dose"), (widgets.LayerErrorFigure, "pe-layers")],
+    [
+        (widgets.CountingFigure, "pe-count"),
+        (widgets.DoseFigure, "pe-dose"),
+        (widgets.LayerErrorFigure, "pe-layers"),
+        (widgets.ComparisonFigure, "pe-compare"),
+        (widgets.RepairFigure, "pe-repair"),
+    ],
 )
 def test_its_own_rules_stand_behind_those_of_all_figures(kind, prefix):
     shared, own = (

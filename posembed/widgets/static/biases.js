@@ -55,16 +55,6 @@ export function halfWithin(weights, from) {
   return distance;
 }
 
-/** Round numbers between two bounds, about four of them. */
-export function ticks(from, to) {
-  const rough = (to - from) / 4;
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const step = power * [1, 2, 5, 10].find((each) => each * power >= rough * (1 - 1e-9));
-  const places = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
-  const inside = range(Math.ceil(from / step - 1e-9), Math.floor(to / step + 1e-9));
-  return inside.map((each) => ({ value: each * step, words: signed((each * step).toFixed(places).replace(/^-(0\.?0*)$/, "$1")) }));
-}
-
 /** A bias in about four digits. */
 const shown = (bias) =>
   signed(bias.toFixed(Math.abs(bias) < 1 ? 4 : Math.abs(bias) < 10 ? 3 : 2).replace(/^-(0\.0*)$/, "$1"));

@@ -2,9 +2,6 @@
 //
 // All numbers come from the package; the module chooses among them and draws.
 
-/** A number with two decimals as the text has it: .79, 1.00, −.51, 1.47. */
-export const short = (value) => value.toFixed(2).replace(/^(-?)0\./, "$1.").replace(/^-\.00$/, ".00").replace("-", "−");
-
 /** Where a state stands in a model. */
 export const place = (state, last) => (state === 0 ? "what enters the first layer" : state === last ? "after the last layer" : `after layer ${state}`);
 

@@ -9,15 +9,12 @@ export function unpack({ by_offset: byOffset, values }) {
   return range(0, n - 1).map((row) => range(0, n - 1).map((column) => values[n - 1 + column - row]));
 }
 
-/** A share as the text has it: .79, 1.00, −.51. */
-export const share = (value) => value.toFixed(2).replace(/^(-?)0\./, "$1.").replace(/^-\.00$/, ".00").replace("-", "−");
-
 /** What a dose cost on a task, in a sentence. */
 export function costs({ name, right, lost }, violated, k) {
   const [none, now] = [right[violated][0][0], right[violated][k][0]];
-  if (!k) return `${name}: ${share(none)} right without a dose`;
+  if (!k) return `${name}: ${short(none)} right without a dose`;
   const [mean, low, high] = lost[violated][k - 1];
-  return `${name}: ${share(none)} right without a dose, ${share(now)} with it; difference ${share(mean)} (${share(low)} to ${share(high)})`;
+  return `${name}: ${short(none)} right without a dose, ${short(now)} with it; difference ${short(mean)} (${short(low)} to ${short(high)})`;
 }
 
 const [SIDE, HEIGHT] = [220, 150];

@@ -175,6 +175,12 @@ function lookOf(scheme, k = 0) {
   };
 }
 
+/** The line and mark of a series, for a list beside the chart. */
+const legendLine = (...parts) => svg("svg", { class: "pe-swatch", viewBox: "-13 -7 26 14", "aria-hidden": "true" }, ...parts);
+
+/** A list with a value, or without it if it is there. */
+const flip = (list, value) => (list.includes(value) ? list.filter((each) => each !== value) : [...list, value]);
+
 /** The frame of a figure: its parts and a line that screen readers announce when it changes. */
 function frame(el, label, ...parts) {
   const status = h("p", { class: "pe-status", role: "status", "aria-live": "polite" });
@@ -254,6 +260,25 @@ function axes(width, height, xAxis, yAxis, left = 44) {
   };
 }
 
+/** Round numbers between two bounds, about four of them. */
+function ticks(from, to) {
+  const rough = (to - from) / 4;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = power * [1, 2, 5, 10].find((each) => each * power >= rough * (1 - 1e-9));
+  const places = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
+  const inside = range(Math.ceil(from / step - 1e-9), Math.floor(to / step + 1e-9));
+  return inside.map((each) => ({ value: each * step, words: signed((each * step).toFixed(places).replace(/^-(0\.?0*)$/, "$1")) }));
+}
+
+/** Let a pointer over a chart choose a place: a share of the way along its horizontal axis. */
+function pointable(node, choosePlace) {
+  const at = (event) => {
+    const axis = node.querySelector(".pe-axis")?.getBoundingClientRect();
+    if (axis) choosePlace(clamp(0, (event.clientX - axis.left) / axis.width, 1));
+  };
+  for (const kind of ["pointerdown", "pointermove"]) node.addEventListener(kind, at);
+}
+
 /** Where a value stands between `start` and `end`, on a linear or logarithmic axis. */
 function scale({ from, to, log }, start, end) {
   const share = log
@@ -264,6 +289,10 @@ function scale({ from, to, log }, start, end) {
 
 /** A line through points, as the `d` of a path. */
 const lineThrough = (points) => `M${points.map(([x, y]) => `${x.toFixed(2)} ${y.toFixed(2)}`).join("L")}`;
+
+/** A number as the text has it: .79, 1.00, −.51; never minus zero. */
+const short = (value, decimals = 2) =>
+  (Number(value.toFixed(decimals)) || 0).toFixed(decimals).replace(/^(-?)0\./, "$1.").replace("-", "−");
 
 /** A number with a real minus sign. */
 const signed = (value) => String(value).replace("-", "−");

@@ -35,9 +35,6 @@ export function reach(groups) {
 /** The layer of the paper's models that is as deep, and the error there. */
 export const asDeep = (curve, depth) => curve[Math.round(depth * (curve.length - 1))];
 
-/** A list with a value, or without it if it is there. */
-export const flip = (list, value) => (list.includes(value) ? list.filter((each) => each !== value) : [...list, value]);
-
 /** An error in positions, as exact as a few seeds can tell; never minus zero. */
 function errorWords(error) {
   const text = error.toFixed(Math.abs(error) < 0.995 ? 2 : 1);
@@ -83,12 +80,12 @@ function curves({ x, y }, { key, lines, means, paper }, { group, layer }) {
   const path = (look, shares, dashes) => svg("path", {
     class: look, "stroke-dasharray": dashes, d: lineThrough(shares.map((share, k) => [x(k / (shares.length - 1)), y(share)])) });
   const mark = (look, radius, depth, share) => svg("path", {
-    class: `pe-layers-mark ${look}`, d: outline(radius), transform: `translate(${x(depth).toFixed(2)} ${y(share).toFixed(2)})` });
+    class: `pe-point ${look}`, d: outline(radius), transform: `translate(${x(depth).toFixed(2)} ${y(share).toFixed(2)})` });
   const ours = (errors) => errors.map((error) => error / group.middle);
   return svg("g", { class: colour, "data-scheme": key },
     ...(paper.length ? [path("pe-layers-paper", paper), mark("pe-layers-theirs", 4, layer / n, asDeep(paper, layer / n))] : []),
-    ...lines.map((line) => path("pe-layers-seed", ours(line))),
-    ...(means.length ? [path("pe-layers-mean", ours(means), dash)] : []),
+    ...lines.map((line) => path("pe-seed", ours(line))),
+    ...(means.length ? [path("pe-mean", ours(means), dash)] : []),
     ...ours(means).map((share, k) => mark("", k === layer ? 6 : 4, k / n, share)));
 }
 
@@ -120,21 +117,19 @@ function draw(width, top, now) {
   const across = frame.x(layer / n);
   return [
     ...frame.parts, ...lines,
-    svg("path", { class: "pe-layers-cursor", d: `M${across} ${frame.y(0)}V${frame.y(top)}` }),
+    svg("path", { class: "pe-cursor", d: `M${across} ${frame.y(0)}V${frame.y(top)}` }),
     // The first scheme is drawn last, on top.
     ...rows.map((row) => curves(frame, row, now)).reverse(),
     ...words,
   ];
 }
 
-const swatch = (...parts) => svg("svg", { class: "pe-layers-swatch", viewBox: "-13 -7 26 14", "aria-hidden": "true" }, ...parts);
-
 /** A row of the list: a scheme's switch with its look, and its numbers at the chosen layer. */
 function schemeRow(model, { key, name }) {
   const input = h("input", { type: "checkbox", role: "switch", onchange: () => assign(model, "schemes", flip(model.get("schemes"), key)) });
   const [error, span, share, paper] = ["pe-layers-error", "pe-layers-interval", "", ""].map((look) => h("span", { class: look }));
   const { colour, dash, mark } = lookOf(key);
-  const sign = swatch(svg("path", { class: "pe-layers-mean", "stroke-dasharray": dash, d: "M-13 0H13" }), svg("path", { class: "pe-layers-mark", d: mark(4.5) }));
+  const sign = legendLine(svg("path", { class: "pe-mean", "stroke-dasharray": dash, d: "M-13 0H13" }), svg("path", { class: "pe-point", d: mark(4.5) }));
   const node = h("tr", { class: colour },
     h("th", { scope: "row" }, h("label", { class: "pe-toggle" }, input, sign, h("span", {}, name))),
     h("td", {}, error, span), h("td", {}, share), h("td", {}, paper));
@@ -154,7 +149,7 @@ function schemeRow(model, { key, name }) {
 function guessRow(name, look, error) {
   const [number, share] = [h("td"), h("td")];
   const node = h("tr", {},
-    h("th", { scope: "row" }, h("span", { class: "pe-layers-guess" }, swatch(svg("path", { class: look, d: "M-13 0H13" })), name)), number, share, h("td"));
+    h("th", { scope: "row" }, h("span", { class: "pe-layers-guess" }, legendLine(svg("path", { class: look, d: "M-13 0H13" })), name)), number, share, h("td"));
   const show = (_, { group }) => {
     number.textContent = errorWords(group[error]);
     share.textContent = (group[error] / group.middle).toFixed(2);
@@ -207,15 +202,6 @@ function places(name, longest, pick) {
 }
 
 const stepWords = (step, { steps }) => (step ? `${step} of ${steps.at(-1)}` : "untrained");
-
-/** Let a pointer over the chart choose the nearest layer. */
-function pointable(node, chooseDepth) {
-  const at = (event) => {
-    const axis = node.querySelector(".pe-axis")?.getBoundingClientRect();
-    if (axis) chooseDepth(Math.max(0, Math.min(1, (event.clientX - axis.left) / axis.width)));
-  };
-  for (const kind of ["pointerdown", "pointermove"]) node.addEventListener(kind, at);
-}
 
 const TRAITS = ["group", "schemes", "seeds", "step", "depth", "paper"];
 

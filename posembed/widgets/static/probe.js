@@ -213,15 +213,6 @@ function rowSlider(model, positions) {
   return { node: h("label", { class: "pe-slider" }, h("span", {}, "position"), input, words), show };
 }
 
-/** Let a pointer over the chart choose the nearest row. */
-function pointable(node, choosePosition) {
-  const at = (event) => {
-    const axis = node.querySelector(".pe-axis")?.getBoundingClientRect();
-    if (axis) choosePosition((event.clientX - axis.left) / axis.width);
-  };
-  for (const kind of ["pointerdown", "pointermove"]) node.addEventListener(kind, at);
-}
-
 function render({ model, el }) {
   const [tables, splits, controls] = ["tables", "splits", "controls"].map((name) => model.get(name));
 
