@@ -250,7 +250,7 @@ def test_bfloat16_in_the_museum():
 def test_sinusoidal_tables_of_other_models():
     """Marian has the paper's frequencies; M2M100 and Whisper those of tensor2tensor, which end at 1/10000."""
     said(SINUSOIDS, "Marian does; M2M100 and Whisper do so with slightly other frequencies.")
-    said(MUSEUM, "(In M2M100 and Whisper they go to 1 itself, which is right for their weights.)")
+    said(MUSEUM, "In M2M100 and Whisper they go to 1 itself, which is right for their weights.")
     marian = MarianSinusoidalPositionalEmbedding(100, 64).create_weight()
     assert torch.allclose(marian, sinusoidal(100, 64, layout="concat"), atol=1e-5)
     m2m100 = M2M100SinusoidalPositionalEmbedding.get_embedding(100, 64)

@@ -255,7 +255,7 @@ def test_what_the_probe_reads(causal):
 def test_the_rows_that_a_training_reaches(causal):
     said(
         HOW,
-        "(The training never reaches row 63 of the table, which is easy to tell for that; without position 63 NoPos is",
+        "The training never reaches row 63 of the table, which is easy to tell for that; without position 63 NoPos is",
     )
     said(
         AFTER,
@@ -608,7 +608,7 @@ def test_llama_sees_its_piece():
 def test_the_probe_of_the_masked_models(runs):
     said(
         AFTER,
-        "(The masked models' probe is off by 5 more only because it names the most probable position; by the median it",
+        "The masked models' probe is off by 5 more only because it names the most probable position; by the median it",
     )
     layers = [run.metrics["layers"] for run in reported("masked, nopos", runs)]
     assert round(np.mean([min(each["mae"][1:]) for each in layers]) - 16) == 5

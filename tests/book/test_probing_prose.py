@@ -212,8 +212,8 @@ def test_another_draw_of_words_gives_head_9_other_weights(encoder):
 def test_three_numbers_turn_the_parts_of_one_rope():
     said(
         ONCE_ENOUGH,
-        "lets each of them turn a part of the pairs of columns of one RoPE: 16, 24 and 24 pairs of a head of 128 in the "
-        "implementation of transformers",
+        "lets each of them turn a part of the pairs of columns of one RoPE: 16, 24 and 24 pairs of a head of 128 in "
+        "the implementation of transformers",
         "The tokens of a text have the same number three times, and for them M-RoPE *is* RoPE.",
     )
     rotary = qwen.Qwen2VLRotaryEmbedding(Qwen2VLTextConfig(hidden_size=128, num_attention_heads=1))
