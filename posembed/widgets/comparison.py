@@ -50,9 +50,9 @@ class ComparisonFigure(InteractiveFigure):
     """
 
     module = "comparison.js"
-    # Without its arms, and for each of them; the chart is as high as eight of them.
+    # Without its arms, for each of them, and for the chart where that is higher.
     height = (516, 147)
-    of_an_arm = 39
+    of_an_arm, of_the_chart = 39, 292
     remedy = "compare fewer arms, or at fewer places"
 
     def __init__(
@@ -80,7 +80,7 @@ class ComparisonFigure(InteractiveFigure):
         if at not in places:
             raise FigureInputError(f"at is {at!r}; choose one of the places, {places[0]!r} to {places[-1]!r}")
         phone, wide = self.height
-        self.height = (phone + self.of_an_arm * len(arms), wide + self.of_an_arm * max(len(arms), 8))
+        self.height = (phone + self.of_an_arm * len(arms), wide + max(self.of_an_arm * len(arms), self.of_the_chart))
         super().__init__(
             title=title,
             x=places,

@@ -455,7 +455,7 @@ class Comparison(Figure):
 
     def numbers(self):
         """What stands beside each arm: mean and ends; none where it is taken as zero or was not run."""
-        rows = [row.split("\n")[-1].split("\t")[-1] for row in self.root.locator("tbody td").all_inner_texts()]
+        rows = self.root.locator("tbody td").all_inner_texts()
         return [[float(each.replace("−", "-")) for each in re.findall(r"[-−]?\d*\.\d+", row)] for row in rows]
 
 

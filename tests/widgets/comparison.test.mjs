@@ -36,12 +36,15 @@ test("the axis has room for all, and for zero where one is taken away", () => {
   for (const less of ["", "learned", "NoPos", "ALiBi"]) {
     const { rows } = at({ less });
     const { from, to } = reach(rows, Boolean(less));
-    const all = rows.flatMap(({ ends, seeds }) => [...ends.filter(Boolean).flat(), ...seeds.flat()]).filter((value) => value !== null);
+    const all = rows.flatMap(({ ends, seeds }) => [...ends.filter(Boolean).map(([mean]) => mean), ...seeds.flat()]).filter((value) => value !== null);
     assert.ok(from <= Math.min(...all) && to >= Math.max(...all), less);
     assert.ok(!less || (from <= 0 && to >= 0));
     assert.ok(ticks(from, to).length >= 3);
   }
-  assert.ok(reach([{ ends: [[1, 1, 1]], seeds: [] }], false).to > 1);
+  assert.ok(reach([{ on: true, ends: [[1, 1, 1]], seeds: [] }], false).to > 1);
+  // An arm that is off takes no room, and where all are off there is an axis all the same.
+  assert.ok(reach(at({ shown: ["ALiBi"] }).rows, false).to < 2);
+  assert.deepEqual(reach(at({ shown: [] }).rows, false), { from: 0, to: 1 });
 });
 
 test("what is said", () => {

@@ -18,9 +18,10 @@ export function compared({ series, differences, less, shown, at, x }) {
   return { rows, less, at, place: x[at] };
 }
 
-/** The ends of the vertical axis: round numbers around all that can be shown, whatever is switched off. */
+/** The ends of the vertical axis: round numbers around means and seeds of all arms that are on; an interval may be cut. */
 export function reach(rows, zero) {
-  const all = rows.flatMap(({ ends, seeds }) => [...ends.filter(Boolean).flat(), ...seeds.flat()]).filter((value) => value !== null);
+  const all = rows.filter(({ on }) => on).flatMap(({ ends, seeds }) => [...ends.filter(Boolean).map(([mean]) => mean), ...seeds.flat()]).filter((value) => value !== null);
+  if (!all.length) return { from: 0, to: 1 };
   const [low, most] = [Math.min(...all, ...(zero ? [0] : [])), Math.max(...all, ...(zero ? [0] : []))];
   const high = most > low ? most : low + 1;
   const [first, second] = ticks(low, high).map(({ value }) => value);
@@ -82,7 +83,8 @@ function draw(width, { x: places, xlabel, ylabel, marks: lined }, now, singles) 
   const vertical = ticks(from, to);
   const frame = axes(width, HEIGHT, axisOf(places, xlabel),
     { from, to, ticks: vertical.map(({ value }) => value), words: (value) => vertical.find((each) => each.value === value).words, name: less ? `${ylabel}, less ${less}` : ylabel }, 48);
-  const { x, y } = frame;
+  const x = frame.x;
+  const y = (value) => frame.y(clamp(from, value, to));
   const across = x(named(places) ? at : places[at]);
   const on = rows.map((row, k) => [row, k]).filter(([row]) => row.on && row.ends.length);
   return [
@@ -92,7 +94,7 @@ function draw(width, { x: places, xlabel, ylabel, marks: lined }, now, singles) 
       svg("path", { class: "pe-cursor", d: `M${x(place)} ${y(from)}V${y(to)}` }),
       svg("text", { class: "pe-tick pe-compare-word", x: x(place) + 4, y: y(to) + 12 }, text)]),
     svg("path", { class: "pe-compare-place", d: `M${across} ${y(from)}V${y(to)}` }),
-    ...on.map(([row, k]) => (named(places) ? marks(frame, row, k, rows.length, singles) : lines(frame, row, k, places, singles, places.length <= 12))).reverse(),
+    ...on.map(([row, k]) => (named(places) ? marks({ x, y }, row, k, rows.length, singles) : lines({ x, y }, row, k, places, singles, places.length <= 12))).reverse(),
   ];
 }
 
@@ -102,7 +104,7 @@ function armRow(model, { name, scheme }, k) {
   const { colour, dash, mark } = lookOf(scheme || name, k);
   const [mean, ends] = [h("span", { class: "pe-compare-mean" }), h("span", { class: "pe-compare-ends" })];
   const sign = legendLine(svg("path", { class: "pe-mean", "stroke-dasharray": dash, d: "M-13 0H13" }), svg("path", { class: "pe-point", d: mark(4.5) }));
-  const node = h("tr", { class: colour }, h("th", { scope: "row" }, h("label", { class: "pe-toggle" }, input, sign, h("span", {}, name))), h("td", {}, mean, " ", ends));
+  const node = h("tr", { class: colour }, h("th", { scope: "row" }, h("label", { class: "pe-toggle" }, input, sign, h("span", {}, name))), h("td", {}, mean, ends));
   const show = ({ on, own, ends: its }, { at }) => {
     input.checked = on;
     node.classList.toggle("pe-compare-off", !on);
