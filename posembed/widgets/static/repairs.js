@@ -18,7 +18,7 @@ export function seen({ broken, mended, most, finds, holds }, view) {
   const values = before.map((value, k) => (value === null && after[k] === null ? null : (after[k] ?? 0) - (value ?? 0)));
   const changed = before.filter((value, k) => (value === null) !== (after[k] === null) || Math.abs((value ?? 0) - (after[k] ?? 0)) > (1.5 * most) / STEPS);
   const largest = Math.max(...values.filter((value) => value !== null).map(Math.abs)) || 1;
-  return { values, most: largest, verdict: `${changed.length} of ${values.length} cells differ.` };
+  return { values, most: largest, verdict: `${changed.length} of ${values.length} cells differ, by about 1/127 of the largest number or more.` };
 }
 
 /** A number of a map, which has 254 steps. */
