@@ -5,7 +5,7 @@ import re
 import pytest
 
 from .built import HTML, chapters, repository, soup, sources
-from .chromium import styles
+from .chromium import into_view, styles
 from .colours import LIGHT_AND_DARK, VISIBLE, contrast, ink_and_paper
 
 CHAPTER = f"{chapters()[0]}.html"
@@ -40,6 +40,28 @@ def test_a_drawer_closes_behind_a_link(open_address, site, button, drawer, link)
     page.wait_for_function(OUT_OF_SIGHT, arg=drawer)
     page.locator(button).click()
     followed.wait_for()
+
+
+IN_SIGHT = """() => {
+  const box = [...document.querySelectorAll(".bd-sidebar-primary a.current")].at(-1).getBoundingClientRect();
+  return box.left >= 0 && box.top > 0 && box.bottom < innerHeight;
+}"""
+
+
+def test_the_drawer_opens_where_the_reader_is(open_address, site):
+    page = open_address(f"{site}/nopos/masked-models.html", width=390, height=844)
+    page.locator(".primary-toggle").click()
+    page.wait_for_function(IN_SIGHT)
+
+
+def test_a_tap_on_a_folded_solution_opens_it(open_address, site):
+    """Its title is a link to the exercise, nearly all along."""
+    page = open_address(f"{site}/{CHAPTER}", width=390, has_touch=True, is_mobile=True)
+    title = page.locator(".solution.toggle-hidden .admonition-title").first
+    into_view(title)
+    title.locator("a").first.tap(force=True)
+    page.locator(".solution").first.locator("xpath=self::*[not(contains(@class, 'toggle-hidden'))]").wait_for()
+    assert "#" not in page.url
 
 
 OUT_OF_SIGHT = """(drawer) => {
