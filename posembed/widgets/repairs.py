@@ -60,7 +60,7 @@ class RepairFigure(InteractiveFigure):
     """
 
     module = "repairs.js"
-    height = (630, 364)
+    height = (651, 364)
     remedy = "show fewer repairs, or smaller maps"
 
     def __init__(self, repairs: Mapping[str, Repair]) -> None:
