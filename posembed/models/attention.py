@@ -22,10 +22,10 @@ def rotated(
     """Turn queries and keys as a scheme does; what it makes of them has to be of their shape and dtype."""
     turned = scheme.rotate(q, positions), scheme.rotate_keys(k, key_positions)
     for name, given, made in zip(("rotate", "rotate_keys"), (q, k), turned, strict=True):
-        if made.shape != given.shape or made.dtype != given.dtype:
+        if not isinstance(made, Tensor) or made.shape != given.shape or made.dtype != given.dtype:
+            what = f"{tuple(made.shape)}, {made.dtype}," if isinstance(made, Tensor) else f"a {type(made).__name__}"
             raise EncodingInputError(
-                f"{type(scheme).__name__}.{name} makes {tuple(made.shape)}, {made.dtype}, of {tuple(given.shape)}, "
-                f"{given.dtype}; it must keep both"
+                f"{type(scheme).__name__}.{name} makes {what} of {tuple(given.shape)}, {given.dtype}; it must keep both"
             )
     return turned
 

@@ -68,8 +68,10 @@ class ComparisonFigure(InteractiveFigure):
         marks: Mapping[str, float | int] | None = None,
     ) -> None:
         places = _places(x)
-        if len(results) < 2:
-            raise FigureInputError(f"there are {len(results)} arms; give two or more to compare")
+        if not isinstance(results, Mapping) or len(results) < 2:
+            raise FigureInputError(
+                "results are not of two arms or more; give a mapping, such as {'learned': numbers, ...}"
+            )
         arms = {name: _numbers(name, numbers, len(places)) for name, numbers in results.items()}
         if len({len(numbers) for numbers in arms.values()}) > 1:
             of = ", ".join(f"{name} {len(numbers)}" for name, numbers in arms.items())

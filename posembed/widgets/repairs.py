@@ -64,8 +64,14 @@ class RepairFigure(InteractiveFigure):
     remedy = "show fewer repairs, or smaller maps"
 
     def __init__(self, repairs: Mapping[str, Repair]) -> None:
-        if not repairs:
-            raise FigureInputError("there is no repair to show; give at least one")
+        if not isinstance(repairs, Mapping) or not repairs:
+            raise FigureInputError(
+                "there is no repair to show; give a mapping of at least one, such as {'name': Repair(...)}"
+            )
+        if wrong := [name for name, each in repairs.items() if not isinstance(each, Repair)]:
+            raise FigureInputError(
+                f"{wrong[0]!r} is no Repair; give Repair(broken, mended, finds, holds, rows, columns)"
+            )
         super().__init__(
             repairs=[_stored(name, each) for name, each in repairs.items()], repair=0, view="broken", row=0, column=0
         )

@@ -93,6 +93,11 @@ class Half(PositionScheme):
         return x[..., :2]
 
 
+class Forgets(PositionScheme):
+    def rotate(self, x, positions):
+        x.mul(2)
+
+
 class Widens(PositionScheme):
     def rotate_keys(self, x, positions):
         return x.double()
@@ -109,6 +114,7 @@ class Widens(PositionScheme):
         (Drops(), f"Drops.add makes (2, 8, {WIDTH}) of (2, 9, {WIDTH}); it must keep the shape"),
         (Half(), "Half.rotate makes (2, "),
         (Half(), "; it must keep both"),
+        (Forgets(), "Forgets.rotate makes a NoneType of (2, "),
         (Widens(), "Widens.rotate_keys makes (2, "),
         (Drops, "scheme is the class Drops; give a scheme made of it"),
     ],

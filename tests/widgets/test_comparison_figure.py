@@ -70,11 +70,13 @@ def test_without_javascript(figure):
     assert rows_of(long)[0] == ["", "0", "10", "20", "29", "39", "49"]
 
 
+@pytest.mark.bad_input
 def test_what_it_refuses():
     def made(results=RESULTS, **changes):
         return lambda: ComparisonFigure(results, **GIVEN | changes)
 
-    assert_refused(made({"learned": RESULTS["learned"]}), "there are 1 arms", "two or more")
+    assert_refused(made({"learned": RESULTS["learned"]}), "two arms or more", "a mapping")
+    assert_refused(made([RESULTS["learned"]] * 2), "two arms or more", "a mapping")
     assert_refused(made(RESULTS | {"NoPos": [[1.0, 2.0, 3.0]]}), "'NoPos'", "(seeds, 3 places)", "NaN where")
     assert_refused(made(RESULTS | {"NoPos": [[1.0, 2.0]] * 3}), "'NoPos'", "3 numbers for each seed")
     assert_refused(made(RESULTS | {"NoPos": "high"}), "'NoPos'")
