@@ -26,16 +26,11 @@ SIGNATURE = re.compile(r'<dt class="sig .*?</dt>', re.DOTALL)
 TABLE = re.compile(r'<table [^>]*class="[^"]*\btable\b.*?</table>', re.DOTALL)
 LONG_NAME = re.compile(r"[\w(]{12,}(?=[^<>]*<)")
 PARTS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[_(])(?=\w)")
-# What a cell prints, and how two columns of it are apart.
-OUTPUT = re.compile(
-    r'(<div class="output (?:stream|text_plain))\b(.*?<pre>)(.*?)(?=</pre>)',
-    re.DOTALL,
-)
-COLUMNS = re.compile(r"\S {2,}\S")
-MARKUP = re.compile(r"<[^>]*>")
 # Code, and the marks on what has the colour of plain text in it: two in three.
 CODE = re.compile(r"<pre>.*?</pre>", re.DOTALL)
 PLAIN_TOKEN = re.compile(r'<span class="(?:n|nn|nx|p|pm|w)">([^<]*)</span>')
+# The words of a name, which no style here tells apart.
+WORD = re.compile(r'<span class="pre">([^<]*)</span>')
 # A size in a style would be lost with the height, which follows the width.
 SIZE = re.compile(r' style="width: (\d+)px; height: (\d+)px;"')
 SIZED = r' width="\1" height="\2" loading="lazy"'
@@ -48,6 +43,10 @@ THEBE = re.compile(
 # Scripts run in their order once the page is there, the theme's and the
 # search's too.
 OTHER_SCRIPT = re.compile(r'<script (src="[^"]*")')
+# The contents name the section that is read: at first only where a tenth of it
+# is in view, which of a long one never is.
+SPY = re.compile(r"(<body data-bs-spy=[^>]*)>")
+ANY_PART = r'\1 data-bs-threshold="0,.01,.1,.5">'
 # What the search quotes of a page: its text, without the bars around it.
 BARS_AND_TEXT, TEXT = '[role="main"]', "article.bd-article"
 
@@ -77,7 +76,7 @@ def order_scripts(app, pagename, templatename, context, doctree):
 
 def plain_lines(signature):
     """Make the lines of a signature plain lines, not a list of definitions."""
-    text = signature.group()
+    text = PLAIN_TOKEN.sub(r"\1", signature.group())
     for old, new in {"dl": "sig-lines", "dd": "sig-line"}.items():
         text = text.replace(f"<{old}>", f'<span class="{new}">')
         text = text.replace(f"</{old}>", "</span>")
@@ -97,13 +96,6 @@ def break_between_parts(name):
 def few_marks(code):
     """Take away the marks that show nothing; a browser is slowed by each."""
     return PLAIN_TOKEN.sub(r"\1", code.group())
-
-
-def wrapping(output):
-    """Let the lines of an output wrap, which would ruin columns."""
-    start, rest, text = output.groups()
-    columns = COLUMNS.search(MARKUP.sub("", text))
-    return output.group() if columns else f"{start} running{rest}{text}"
 
 
 def show_made_defaults(app, what, name, obj, options, signature, returns):
@@ -130,12 +122,13 @@ def repair_pages(app, exception):
         text = THEBE.sub("", text)
         text = OTHER_SCRIPT.sub(r"<script defer \1", text)
         text = UNKNOWN_COLOURS.sub(r'\1data-theme="light"', text)
+        text = WORD.sub(r"\1", text)
         text = SIGNATURE.sub(plain_lines, text)
         text = TABLE.sub(breakable, text)
-        text = OUTPUT.sub(wrapping, text)
         text = CODE.sub(few_marks, text)
         text = SIZE.sub(SIZED, text)
         text = WIDE_TABLE.sub(r'<table tabindex="0" \1', text)
+        text = SPY.sub(ANY_PART, text)
         text = text.replace(UNNAMED_FOLD, NAMED_FOLD)
         # A role that has been withdrawn, and that no list may hold.
         text = text.replace('role="doc-biblioentry"', 'role="listitem"')

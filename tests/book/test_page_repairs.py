@@ -38,21 +38,6 @@ def test_other_text_is_left_alone(repairs):
     assert repairs.TABLE.sub(repairs.breakable, html) == html
 
 
-@pytest.mark.parametrize(
-    ("text", "wraps"),
-    [
-        ("caught: rows 256 and 257 are identical", True),
-        ('<span class="k">one</span> two\n  three', True),
-        ("gpt2   0.33\nwhisper-base 0.15", False),
-        ('gpt2 <span class="k"> 0.33</span>', False),
-    ],
-)
-def test_outputs_without_columns_wrap(repairs, text, wraps):
-    html = '<div class="output{} highlight-myst-ansi"><div class="highlight"><pre><span></span>{}\n</pre></div></div>'
-    expected = html.format(" stream running" if wraps else " stream", text)
-    assert repairs.OUTPUT.sub(repairs.wrapping, html.format(" stream", text)) == expected
-
-
 def test_pictures_have_their_place_before_they_are_loaded(repairs):
     html = '<img alt="x" src="a.png" style="width: 660px; height: 310px;" />'
     assert (

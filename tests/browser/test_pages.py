@@ -14,7 +14,7 @@ PAGES = [*KINDS, *(pytest.param(page, marks=pytest.mark.slow) for page in pages(
 SCREENS = [360, 390, 768, 1280, 1920]
 CHAPTERS = [f"{name}.html" for name in chapters()]
 # From this width on nothing of a chapter needs to scroll, and no code is smaller than this.
-SMALLEST_WHOLE, LEGIBLE = 768, 11
+SMALLEST_WHOLE, LEGIBLE = 768, 12
 SCROLLING = """() => [...document.querySelectorAll("main :is(pre, table)")]
   .filter((node) => node.checkVisibility() && node.scrollWidth > node.clientWidth + 1)
   .map((node) => [node, getComputedStyle(node)])

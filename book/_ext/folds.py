@@ -1,0 +1,52 @@
+"""Folded cells: a name for each, and one fold for neighbours that check."""
+
+from docutils import nodes
+from sphinx.transforms.post_transforms import SphinxPostTransform
+
+CHECKS = "Checks of what the text says"
+# Code that a reader may want, by how the cell begins; the others check.
+NAMES = {
+    "# In Colab": "For Colab: the installation",
+    "def check(": "The property as code",
+    "def mended(": "The mended code",
+}
+
+
+def name_of(cell):
+    """What a folded cell is."""
+    code = cell.astext().lstrip()
+    names = (name for start, name in NAMES.items() if code.startswith(start))
+    return next(names, CHECKS)
+
+
+def is_folded(node):
+    """Whether a node is a cell that MyST-NB has folded, code and output."""
+    return isinstance(node, nodes.container) and node.get("hide_mode") == "all"
+
+
+class ShareFolds(SphinxPostTransform):
+    """Name the folds of a page, and join those of cells that check."""
+
+    default_priority = 200
+    formats = ("html",)
+
+    def run(self, **kwargs):
+        """Come after MyST-NB's own transform, of 199."""
+        for cell in list(self.document.findall(is_folded)):
+            name, place = name_of(cell), cell.parent.index(cell)
+            before = cell.parent[place - 1] if place else None
+            fold = cell.children[0]
+            if is_folded(before) and name == name_of(before) == CHECKS:
+                before.children[0].extend(fold.children)
+                cell.parent.remove(cell)
+                fold = before.children[0]
+            if name == CHECKS:
+                kinds = [each.get("nb_element") for each in fold.children]
+                name += f" ({kinds.count('cell_code_source')})"
+            fold["prompt_show"] = fold["prompt_hide"] = name
+
+
+def setup(app):
+    """Add the transform; Sphinx calls this."""
+    app.add_post_transform(ShareFolds)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

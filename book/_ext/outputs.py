@@ -1,0 +1,96 @@
+"""What cells print, on a phone: lines wrap, and columns stay columns.
+
+A line is a label and the rest, two spaces or more apart at the same place in
+all lines that stand together. Below a header the rest scrolls beside its label;
+elsewhere it wraps, for each line then says by itself what its numbers are.
+"""
+
+import html
+import re
+from itertools import groupby
+from pathlib import Path
+
+# Of a stream, or of a value: up to its text, and the text.
+OUTPUT = re.compile(
+    r'(<div class="output (?:stream|text_plain))\b(.*?<pre>(?:<span></span>)?)'
+    r"([^<]*)(?=</pre>)",
+    re.DOTALL,
+)
+COLUMNS = re.compile(r"\S {2,}\S")
+PART = re.compile(r" {2,}\S")
+WORD, DIGIT = re.compile(r"[A-Za-z]{3,}"), re.compile(r"\d")
+
+
+def shape(output):
+    """An output whose lines have parts, or which may wrap as it is."""
+    start, rest, text = output.groups()
+    if not COLUMNS.search(text):
+        return f"{start} running{rest}{text}"
+    lines = html.unescape(text).rstrip("\n").split("\n")
+    return f"{start}{rest}{''.join(marked(lines))}"
+
+
+def marked(lines):
+    """Each line in its marks. A title above columns, or a blank, has none."""
+    wide, kind = 0, "alone"
+    for apart, group in groupby(
+        lines, key=lambda each: bool(PART.search(each))
+    ):
+        some = list(group)
+        if apart:
+            wide = gutter(some)
+            kind = "in-columns" if wide and not alone(some, wide) else "alone"
+        for line in some:
+            wide = wide if line.strip() else 0
+            own = (kind, wide) if apart or fits(line, wide) else ("alone", 0)
+            yield f'<span class="line {own[0]}">{parts(line, own[1])}\n</span>'
+
+
+def fits(line, wide):
+    """Whether a longest label leaves one blank before the column."""
+    return wide and line[:wide].endswith(" ") and line[wide : wide + 1].strip()
+
+
+def gutter(lines):
+    """Where the labels end: after the first two blanks in all lines; or 0."""
+    longest = max(map(len, lines))
+    padded = [line.ljust(longest) for line in lines]
+    blank = [{*column} == {" "} for column in zip(*padded, strict=True)]
+    start = next((k for k, empty in enumerate(blank) if not empty), longest)
+    ends = (k for k in range(start, longest) if blank[k - 2 : k] == [True] * 2)
+    return next((end for end in ends if not blank[end]), 0)
+
+
+def alone(lines, wide):
+    """Whether each line says by itself what its numbers are."""
+    first, *_ = rests = [line[wide:] for line in lines]
+    is_header = COLUMNS.search(first) and not DIGIT.search(first)
+    return not is_header and all(WORD.search(rest) for rest in rests)
+
+
+def parts(line, wide):
+    """A line's label and rest, or the line."""
+    if not wide:
+        return html.escape(line, quote=False)
+    label, rest = (
+        html.escape(part, quote=False) for part in (line[:wide], line[wide:])
+    )
+    return (
+        f'<span class="label" style="--ch: {wide}">{label}</span>'
+        f'<span class="rest">{rest}</span>'
+    )
+
+
+def shape_outputs(app, exception):
+    """Mark the outputs of the finished pages."""
+    if exception or app.builder.format != "html":
+        return
+    for page in Path(app.outdir).rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        page.write_text(OUTPUT.sub(shape, text), encoding="utf-8")
+
+
+def setup(app):
+    """Come before what repairs pages; Sphinx calls this."""
+    app.connect("build-finished", shape_outputs, priority=450)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
