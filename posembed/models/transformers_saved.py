@@ -21,7 +21,8 @@ def load_with_scheme(
 ) -> SchemeInModel:
     """Load a model that was saved with a scheme of `use_scheme`: the scheme comes back with its weights.
 
-    Transformers' own ``from_pretrained`` makes a model that refuses to run, for it would have its former positions.
+    Transformers' own ``from_pretrained`` makes a model that refuses to run, for it would have its former positions;
+    given another ``attn_implementation`` it runs with these.
 
     Args:
         source: a folder of ``save_pretrained``, or a hub id.

@@ -40,8 +40,9 @@ differences stay as small as is allowed, the tests see to; on another processor 
 FAULTS_OPENING = """\
 ## Where the peers go wrong
 
-Each row asks both sides the same, of parts or of whole layers as each has them. The versions are those above; later
-ones may be mended. Whoever has others installed makes this page anew with `make conformance`.
+Each row asks both sides the same, of parts or of whole layers as each has them. posembed has no scaling that changes
+with the text; its fixed one stands beside *dynamic*. The versions are those above; later ones may be mended. Whoever
+has others installed makes this page anew with `make conformance`.
 
 :::{table}
 :class: wide
