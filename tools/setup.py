@@ -156,10 +156,13 @@ def message(lines):
 
 def install_packages(torch_build):
     create_venv()
-    index = ["--extra-index-url", CPU_INDEX] if torch_build == "cpu" else []
+    pins = [line for line in LOCK.read_text().splitlines() if "==" in line]
+    if torch_build == "cpu":
+        # By itself: pip asks each index that it knows for every package, and this one has PyTorch alone to give.
+        pinned = next(pin for pin in pins if pin.startswith("torch=="))
+        pip_install("PyTorch's CPU build", "--no-deps", pinned, "--index-url", CPU_INDEX)
     # The lock is complete: pip needs minutes to find that out by itself.
-    n_pins = sum("==" in line for line in LOCK.read_text().splitlines())
-    pip_install("the pinned packages (the largest is PyTorch)", "--no-deps", "-r", LOCK, *index, total=n_pins)
+    pip_install("the pinned packages (the largest is PyTorch)", "--no-deps", "-r", LOCK, total=len(pins))
     if torch_build == "default" and sys.platform == "linux":
         # Only torch itself knows the CUDA packages that its build needs, and pins them.
         pip_install("what PyTorch needs of CUDA (nothing for a build without it)", "--constraint", LOCK, "torch")

@@ -7,7 +7,7 @@ elsewhere it wraps, for each line then says by itself what its numbers are.
 
 import html
 import re
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import Path
 
 # Of a stream, or of a value: up to its text, and the text.
@@ -17,6 +17,8 @@ OUTPUT = re.compile(
     re.DOTALL,
 )
 COLUMNS = re.compile(r"\S {2,}\S")
+# How wide the chapters fill what they print as text.
+FILLED = 76
 PART = re.compile(r" {2,}\S")
 WORD, DIGIT = re.compile(r"[A-Za-z]{3,}"), re.compile(r"\d")
 
@@ -25,9 +27,20 @@ def shape(output):
     """An output whose lines have parts, or which may wrap as it is."""
     start, rest, text = output.groups()
     if not COLUMNS.search(text):
-        return f"{start} running{rest}{text}"
+        return f"{start} running{rest}{refilled(text)}"
     lines = html.unescape(text).rstrip("\n").split("\n")
     return f"{start}{rest}{''.join(marked(lines))}"
+
+
+def refilled(text):
+    """Let a line that ended for want of room end elsewhere on a phone."""
+    lines = text.split("\n")
+    for k, (line, after) in enumerate(pairwise(lines)):
+        word = after.split(" ")[0]
+        if word and FILLED - len(word) <= len(line) <= FILLED:
+            lines[k] += '<span class="filled">'
+            lines[k + 1] = f"</span>{after}"
+    return "\n".join(lines)
 
 
 def marked(lines):

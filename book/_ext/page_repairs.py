@@ -47,8 +47,22 @@ OTHER_SCRIPT = re.compile(r'<script (src="[^"]*")')
 # is in view, which of a long one never is.
 SPY = re.compile(r"(<body data-bs-spy=[^>]*)>")
 ANY_PART = r'\1 data-bs-threshold="0,.01,.1,.5">'
-# What the search quotes of a page: its text, without the bars around it.
-BARS_AND_TEXT, TEXT = '[role="main"]', "article.bd-article"
+# For paper the theme writes title and contents a second time.
+ON_PAPER = re.compile(
+    r'<div id="jb-print-docs-body".*?(?=<div id="searchbox">)', re.DOTALL
+)
+# What the search quotes of a page: its prose, without the bars around it.
+SEARCH = {
+    '[role="main"]': "article.bd-article",
+    '[".headerlink", "script", "style"]': (
+        '[".headerlink", "script", "style", ".cell", "h1"]'
+    ),
+    # Its first and last word are whole ones.
+    "text.substr(startWithContext, 240).trim()": (
+        "text.substr(startWithContext, 240)"
+        r'.replace(top ? /^\S*\s/ : "", "").replace(/\s\S*$/, "").trim()'
+    ),
+}
 
 
 def order_scripts(app, pagename, templatename, context, doctree):
@@ -129,12 +143,15 @@ def repair_pages(app, exception):
         text = SIZE.sub(SIZED, text)
         text = WIDE_TABLE.sub(r'<table tabindex="0" \1', text)
         text = SPY.sub(ANY_PART, text)
+        text = ON_PAPER.sub("", text)
         text = text.replace(UNNAMED_FOLD, NAMED_FOLD)
         # A role that has been withdrawn, and that no list may hold.
         text = text.replace('role="doc-biblioentry"', 'role="listitem"')
         page.write_text(text, encoding="utf-8")
     search = Path(app.outdir, "_static", "searchtools.js")
-    text = search.read_text(encoding="utf-8").replace(BARS_AND_TEXT, TEXT)
+    text = search.read_text(encoding="utf-8")
+    for old, new in SEARCH.items():
+        text = text.replace(old, new)
     search.write_text(text, encoding="utf-8")
 
 

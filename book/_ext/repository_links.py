@@ -44,7 +44,14 @@ def addresses(buttons):
             yield button["url"]
 
 
+def say_whether_published(app, config):
+    """Let pages say one thing with an address and another without one."""
+    if PLACEHOLDER not in config.html_theme_options.get("repository_url", ""):
+        app.tags.add("published")
+
+
 def setup(app):
     """Run it after the theme has made its buttons; Sphinx calls this."""
+    app.connect("config-inited", say_whether_published)
     app.connect("html-page-context", leave_out_or_show, priority=950)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

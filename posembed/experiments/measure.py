@@ -1,4 +1,4 @@
-"""What is measured on a trained model: its loss, its loss at each position, what its scheme has learned."""
+"""What is measured on a trained model: its loss, its loss by position, what its scheme has learned."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class PropertiesFigure(InteractiveFigure):
     """
 
     module = "properties.js"
-    height = (1574, 866)
+    height = (1450, 793)
     remedy = "show fewer matrices, or fewer rows of each"
 
     def __init__(self, matrices: Mapping[str, Given], *, max_offset: int | None = None, note: str = "") -> None:

@@ -460,7 +460,7 @@ def test_who_notices_the_end_of_the_training(all_schemes):
         "Three schemes do not notice, or by two hundredths of a nat: ALiBi and KERPLE",
         "where all offsets from 16 on share one",
         "FIRE and CoPE lose two or three tenths, xPos",
-        "T5's buckets do no better than NoPos",
+        "T5's buckets lose as much as NoPos in the mean over 64 to 255",
         "Past the trained length the loss of ours rises by a nat",
         "less than with a table, sinusoids or RoPE, more than with ALiBi, KERPLE or Shaw's vectors",
     )

@@ -40,6 +40,13 @@ def test_outputs_without_columns_wrap(outputs, text):
     assert found.select(".line") == []
 
 
+def test_a_line_that_was_full_may_end_elsewhere(outputs):
+    full = "caught: two tokens of one text get the same vector: is the table indexed by"
+    found = shaped(outputs, f"{full}\nthe batch axis?\nthe end")
+    (joint,) = found.select(".filled")
+    assert joint.get_text() == "\n" and joint.previous_sibling.endswith("indexed by")
+
+
 def test_columns_stay_beside_their_labels_and_a_title_stands_alone(outputs):
     found = shaped(outputs, "mean of five seeds:\n\n" + CONTRASTS)
     title, _, *rows = found.select(".line")

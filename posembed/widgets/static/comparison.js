@@ -43,6 +43,10 @@ export function sentence({ rows, less, at, place }, xlabel) {
 export const unbroken = (points) =>
   points.reduce((runs, point) => (point ? [...runs.slice(0, -1), [...runs.at(-1), point]] : [...runs, []]), [[]]).filter((run) => run.length);
 
+/** Heads at the ends of an interval that goes on beyond the chart. */
+const heads = (x, y, [, low, high]) =>
+  `${y.cut(low) ? `M${x - 4} ${y(low) - 5}l4 5l4 -5` : ""}${y.cut(high) ? `M${x - 4} ${y(high) + 5}l4 -5l4 5` : ""}`;
+
 /** An arm where numbers are the places: its band, its seeds, its mean. */
 function lines({ x, y }, { name, scheme, ends, seeds }, k, places, singles, few) {
   const { colour, dash, mark } = lookOf(scheme || name, k);
@@ -54,6 +58,7 @@ function lines({ x, y }, { name, scheme, ends, seeds }, k, places, singles, few)
     ...there.map((run) => path("pe-compare-band", band(run))),
     ...(singles ? seeds.flatMap(points).map((run) => path("pe-seed", run)) : []),
     ...points(ends.map((each) => each && each[0])).map((run) => path("pe-mean", run, dash)),
+    ...(few ? [svg("path", { class: "pe-compare-interval", d: ends.map((each, place) => (each ? heads(x(places[place]), y, each) : "")).join("") })] : []),
     ...(few ? ends.map((each, place) => each && svg("path", { class: "pe-point", d: mark(4), transform: `translate(${x(places[place]).toFixed(2)} ${y(each[0]).toFixed(2)})` })).filter(Boolean) : []));
 }
 
@@ -62,7 +67,7 @@ function marks({ x, y }, { name, scheme, ends, seeds }, k, n, singles) {
   const { colour, mark } = lookOf(scheme || name, k);
   const at = (place) => x(place + (0.6 * (k - (n - 1) / 2)) / n);
   return svg("g", { class: colour, "data-arm": name }, ...ends.flatMap((each, place) => (each ? [
-    svg("path", { class: "pe-compare-interval", d: `M${at(place)} ${y(each[1])}V${y(each[2])}` }),
+    svg("path", { class: "pe-compare-interval", d: `M${at(place)} ${y(each[1])}V${y(each[2])}${heads(at(place), y, each)}` }),
     ...(singles ? seeds.filter((line) => line[place] !== null).map((line) => svg("circle", { class: "pe-compare-seed", cx: at(place) + 5, cy: y(line[place]), r: 2.5 })) : []),
     svg("path", { class: "pe-point", d: mark(5), transform: `translate(${at(place).toFixed(2)} ${y(each[0]).toFixed(2)})` }),
   ] : [])));
@@ -84,7 +89,7 @@ function draw(width, { x: places, xlabel, ylabel, marks: lined }, now, singles) 
   const frame = axes(width, HEIGHT, axisOf(places, xlabel),
     { from, to, ticks: vertical.map(({ value }) => value), words: (value) => vertical.find((each) => each.value === value).words, name: less ? `${ylabel}, less ${less}` : ylabel }, 48);
   const x = frame.x;
-  const y = (value) => frame.y(clamp(from, value, to));
+  const y = Object.assign((value) => frame.y(clamp(from, value, to)), { cut: (value) => value < from || value > to });
   const across = x(named(places) ? at : places[at]);
   const on = rows.map((row, k) => [row, k]).filter(([row]) => row.on && row.ends.length);
   return [

@@ -427,7 +427,9 @@ function render({ model, el }) {
   const tasks = goals(matrices).map(([words, reached]) => [words, () => reached(study(), cell.now())]);
   const { figure, say } = tries(frame(el, "Three properties, cell by cell", controls, hint,
     h("div", { class: "pe-property-body" }, h("div", {}, map.node, cards[0].node), h("div", {}, cards[1].node, cards[2].node, h("div", {}, ...notes)))), ...tasks);
+  // What it says stands in the cards.
   figure.classList.add("pe-properties");
+  figure.querySelector(".pe-status").classList.add("pe-hidden");
 
   function draw() {
     const [matrix, [row, column]] = [study(), cell.now()];
