@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from .errors import EquivarianceInputError, NonDeterministicError, PositionTableError
 from .evaluating import CALLED_WRONGLY, evaluating
+from .ordinary import why_not_ordinary
 from .second_look import ComputedIn, in_float64, storages, widened
 from .tables import find_position_rows
 from .waiting import one_line
@@ -300,6 +301,7 @@ class _Comparison:
 def _checked_axis(x: Any, seq_dim: int | None) -> int:
     if not isinstance(x, Tensor):
         raise EquivarianceInputError(f"x must be a tensor, but a {type(x).__name__} was given")
+    _check_ordinary(x, "x")
     if seq_dim is None and x.ndim == 2 and (x.is_floating_point() or x.is_complex()):
         raise EquivarianceInputError(
             f"x of shape {tuple(x.shape)} may hold tokens on either axis; say which with seq_dim=0 or seq_dim=1"
@@ -349,6 +351,11 @@ def _needed(fn: Any) -> list[str]:
         return []
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return [each.name for each in parameters if each.kind in kinds and each.default is each.empty]
+
+
+def _check_ordinary(tensor: Tensor, name: str) -> None:
+    if why := why_not_ordinary(tensor):
+        raise EquivarianceInputError(f"{name} is {why}; give an ordinary tensor, such as .to_dense() or .float() make")
 
 
 def _check_finite(tensor: Tensor, name: str) -> None:
@@ -519,6 +526,8 @@ def _reads(module: Any, name: str) -> bool:
 def _pick(result: Any, output: Any) -> Tensor:
     try:
         chosen = _chosen(result, output)
+        if isinstance(chosen, Tensor):
+            _check_ordinary(chosen, "what fn returns")
     except (KeyError, IndexError, AttributeError, TypeError) as error:
         raise EquivarianceInputError(f"output={output!r} is not in what fn returned ({_contents(result)})") from error
     if not isinstance(chosen, Tensor):

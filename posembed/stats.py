@@ -73,10 +73,7 @@ def interval(values: Sequence[float], *, level: float | int = 0.95) -> Interval:
     """
     if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
         raise RunError(f"level is {level!r}; it must lie between 0 and 1")
-    try:
-        array = np.asarray(values, dtype=float)
-    except (TypeError, ValueError):
-        array = np.empty(0)
+    array = _numbers(values)
     if array.ndim != 1 or len(array) < 2 or not np.isfinite(array).all():
         given = " ".join(repr(values).split())
         raise RunError(f"an interval needs at least two finite numbers, one for each seed; given were {given}")
@@ -103,9 +100,21 @@ def difference(values: Sequence[float], others: Sequence[float], *, level: float
         >>> print(difference([1.0, 2.0, 3.0], [0.9, 1.8, 2.7]))
         0.200 (-0.048 to 0.448, 3 seeds)
     """
-    if len(values) != len(others):
-        raise RunError(f"{len(values)} values cannot be paired with {len(others)}; give one of each for each seed")
-    return interval([a - b for a, b in zip(values, others, strict=True)], level=level)
+    one, other = _numbers(values), _numbers(others)
+    if one.ndim != 1 or other.ndim != 1:
+        kinds = f"{type(values).__name__} and {type(others).__name__}"
+        raise RunError(f"{kinds} cannot be paired; give two lists of numbers, one for each seed, in the same order")
+    if len(one) != len(other):
+        raise RunError(f"{len(one)} values cannot be paired with {len(other)}; give one of each for each seed")
+    return interval(one - other, level=level)
+
+
+def _numbers(values: Any) -> np.ndarray:
+    """Numbers in a row; an array of no axis for what is none, such as a mapping or a set."""
+    try:
+        return np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        return np.asarray(np.nan)
 
 
 def family(contrasts: Mapping[str, Interval]) -> pandas.DataFrame:
@@ -129,6 +138,8 @@ def family(contrasts: Mapping[str, Interval]) -> pandas.DataFrame:
     """
     import pandas
 
+    if not isinstance(contrasts, Mapping) or not contrasts:
+        raise RunError("there are no contrasts; give a mapping of intervals by their names")
     table = pandas.DataFrame([asdict(each) for each in contrasts.values()], index=list(contrasts))
     ranked = table["p"].sort_values()
     left = np.arange(len(ranked), 0, -1)
@@ -207,6 +218,8 @@ def mean_interval(values: Float[np.ndarray, " n"], *, level: float = 0.95, seed:
         raise ProbeInputError(
             f"an interval of level {level!r} for {len(values)} values is not defined; give values and a level in (0, 1)"
         )
+    if not np.isfinite(values).all():
+        raise ProbeInputError("some of the values are NaN or infinite, and have no mean; leave them out")
     means = _resampled_means(values, seed)
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     return BootstrapInterval(float(low), float(high), level, block_length(len(values)))

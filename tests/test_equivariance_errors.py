@@ -161,3 +161,19 @@ def test_an_error_in_output_keeps_its_cause():
     with pytest.raises(EquivarianceInputError) as caught:
         check_equivariance(lambda x: {"a": {}}, X, output=lambda y: y["a"]["b"])
     assert isinstance(caught.value.__cause__, KeyError)
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda x: x.to_sparse(), "sparse or nested"),
+        (lambda x: torch.nested.nested_tensor([x[0], x[1, :2]]), "sparse or nested"),
+        (lambda x: x.to("meta"), "on the meta device"),
+        (lambda x: x.to(torch.float8_e4m3fn), "of float8_e4m3fn"),
+    ],
+)
+def test_tensors_that_nothing_is_computed_with(make, said):
+    x = torch.randn(2, 5, 4)
+    assert f"x is {said}" in refused(EquivarianceInputError, check_equivariance, lambda x: x, make(x))
+    assert f"what fn returns is {said}" in refused(EquivarianceInputError, check_equivariance, make, x)

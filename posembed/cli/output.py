@@ -32,7 +32,9 @@ def complain(message: str) -> None:
     """Write one line to stderr; advice that is given in Python is put into the options of the commands."""
     message = re.sub(r"(?:call )?load_table\((?:'[^']*'|\.\.\.), (.*?)\)(?=$|[\s;:.])", r"say \1", message)
     message = re.sub(r"\bslice\((\d+), (?:(\d+)|None), None\)", r"\1:\2", message)
+    message = re.sub(rf"\b(?:{OPTIONS})=None of ", "", message)
     message = re.sub(rf"(?<!-)\b({OPTIONS})=(?:True\b)?", r"--\1 ", message)
+    message = re.sub(rf"(--(?:{OPTIONS})) (?=[),;])", r"\1", message)
     say(message)
 
 

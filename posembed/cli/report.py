@@ -4,6 +4,7 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 from pprint import pformat
 from typing import Annotated, Any
@@ -15,6 +16,9 @@ from .output import complain, one_line, progress, show
 from .tables import Download, Name, Offset, Part, Refresh, Revision, Rows, Seed
 
 HERE = Path(__file__).parent
+# How a page begins, and where it says by which notebook it was made.
+PAGE = b"<!doctype html"
+MARK = '<meta name="notebook" content="{}">'
 
 
 def report(
@@ -75,9 +79,17 @@ def beside(output: Path) -> Path:
     if output.suffix == ".ipynb":
         raise ReportError(f"{output} is to be the page; name it FILE.html, the notebook is written beside it")
     notebook = output.with_suffix(".ipynb")
-    if notebook.exists() and not (output.exists() and output.stat().st_mtime >= notebook.stat().st_mtime):
+    page = output.read_bytes() if output.exists() else b""
+    if page and not page.lstrip().lower().startswith(PAGE):
+        raise ReportError(f"{output} is there and is no page; name another FILE.html")
+    if notebook.exists() and MARK.format(digest(notebook)).encode() not in page:
         raise ReportError(f"{notebook} was changed after its page was made; move it, or name another FILE.html")
     return notebook
+
+
+def digest(notebook: Path) -> str:
+    """What the page that was made with a notebook has of it."""
+    return sha256(notebook.read_bytes()).hexdigest()
 
 
 def labels(sources: Sequence[str]) -> dict[str, str]:
@@ -159,5 +171,6 @@ def write(notebook: Any, folder: Path) -> tuple[Path, Path]:
     page, _ = exporter.from_notebook_node(notebook)
     files = folder / "report.ipynb", folder / "report.html"
     nbformat.write(notebook, files[0])
-    files[1].write_text(page, encoding="utf-8")
+    mark = MARK.format(digest(files[0]))
+    files[1].write_text(page.replace("</head>", f"{mark}</head>", 1), encoding="utf-8")
     return files

@@ -8,6 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import MISSING, fields, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -59,7 +60,9 @@ def training_app() -> typer.Typer:
         sys.path.append(str(Path.cwd()))
         given = {name: value for name, value in settings.items() if value not in (None, [])}
         # Made anew, it takes the hash of its text.
-        result = _trained(replace(RunConfig.from_dict(given)), out, bool(save_model))
+        with _own_code(given.get("scheme", "")):
+            config = replace(RunConfig.from_dict(given))
+        result = _trained(config, out, bool(save_model))
         if as_json:
             print_json({"key": result.config.key} | result.to_dict())
         else:
@@ -101,10 +104,24 @@ def _read_json(text: str) -> Any:
         raise PosembedError(f"""{text!r:.100} is no JSON, as '{{"rope": {{"base": 500.0}}}}' is; mend it""") from None
 
 
+@contextmanager
+def _own_code(scheme: Any) -> Iterator[None]:
+    """Say in one line what a scheme of one's own has raised, which may be anything."""
+    from ..experiments.grid import in_one_line
+
+    try:
+        yield
+    except PosembedError:
+        raise
+    except Exception as error:
+        if ":" not in str(scheme):
+            raise
+        raise RunError(f"the run failed ({in_one_line(error)})") from None
+
+
 def _trained(config: RunConfig, out: Path | None, save_model: bool) -> RunResult:
     from ..experiments import run_and_store
     from ..experiments import train as train_run
-    from ..experiments.grid import in_one_line
     from ..experiments.results import file_of
 
     if save_model and out is None:
@@ -117,28 +134,25 @@ def _trained(config: RunConfig, out: Path | None, save_model: bool) -> RunResult
         complain(f"this run was stopped, and goes on from {unfinished.name}; to begin anew move it away")
     work = partial(run_and_store, config, out, save_model=save_model) if out else partial(train_run, config)
     try:
-        with progress(config.scheme, config.all_steps) as tell:
+        with _own_code(config.scheme), progress(config.scheme, config.all_steps) as tell:
             return work(progress=lambda step, loss: tell(f"{config.scheme}, loss {loss:.3f}", step))
     except (KeyboardInterrupt, SystemExit) as end:
         for note in getattr(end, "__notes__", ()):
             complain(note)
         raise
-    except PosembedError:
-        raise
-    except Exception as error:
-        # A scheme of one's own may raise anything.
-        if ":" not in config.scheme:
-            raise
-        raise RunError(f"the run failed ({in_one_line(error)})") from None
 
 
 def _as_facts(result: RunResult) -> dict[str, str | None]:
     config, metrics, speed = result.config, result.metrics, result.speed
-    by_word = metrics.get("perplexity_per_word")
+    perplexities = [
+        f"{metrics[name]:,.{digits}f} a {name.rpartition('_')[2]}"
+        for name, digits in (("perplexity_per_token", 3), ("perplexity_per_word", 0))
+        if name in metrics
+    ]
     return {
         "run": f"{config.scheme}, {config.objective}, seed {config.seed}, {config.key}",
         "loss": f"{metrics['loss']:.4f} nats a guessed token of the test text",
-        "perplexity": by_word and f"{metrics['perplexity_per_token']:.3f} a token, {by_word:,.0f} a word",
+        "perplexity": ", ".join(perplexities) or None,
         "validation": f"{metrics['validation_loss']:.4f}",
         "parameters": f"{metrics['parameters']:,}, of them {metrics['scheme_parameters']:,} of the scheme",
         "speed": f"{speed['tokens_per_second']:,.0f} tokens a second" if speed else None,

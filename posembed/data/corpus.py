@@ -130,7 +130,7 @@ def _sotu(subwords: int | None) -> Corpus:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise CorpusError(f"{path.name} is not UTF-8 text; convert it first") from None
     except OSError as error:

@@ -18,7 +18,15 @@ from ..errors import ProbeInputError
 from ..evaluating import CALLED_WRONGLY, evaluating
 from ..models import LanguageModel, Transformer
 from ..plain import Record
-from ..probing.hidden_states import BATCH_SIZE, check_one_stack, own_transformer, states_of
+from ..probing.hidden_states import (
+    BATCH_SIZE,
+    check_one_stack,
+    check_repeatable,
+    checked_inputs,
+    chosen_layers,
+    own_transformer,
+    states_of,
+)
 from ..seeds import checked_seed, torch_generator
 from ..stats import BootstrapInterval, mean_interval
 
@@ -138,13 +146,14 @@ def ablate(
     check_whole("n_draws", n_draws, ProbeInputError)
     check_skip(model, skip)
     random = torch_generator(checked_seed(seed), "ablations")
+    fit_ids, ids = (checked_inputs(model, each, at_least=2) for each in (fit_ids, ids))
+    if fit_ids.shape[1:] != ids.shape[1:]:
+        sizes = [" x ".join(map(str, each.shape[1:])) for each in (fit_ids, ids)]
+        raise ProbeInputError("means of {} do not belong to {}; give both of one length".format(*sizes))
     stack = layers_of(model, fit_ids)
-    chosen = list(range(len(stack) + 1)) if layers is None else sorted({*layers})
-    if not chosen or not {*chosen} <= {*range(len(stack) + 1)}:
-        raise ProbeInputError(f"layers={layers!r}, but {type(model).__name__} has 0 (embeddings) to {len(stack)}")
-    if min(len(fit_ids), len(ids)) < 2:
-        raise ProbeInputError("one text is not enough; give two or more to take means of, and two or more to measure")
+    chosen = chosen_layers(model, layers, len(stack) + 1)
     with evaluating(model):
+        check_repeatable(model, fit_ids[:2])
         check_skip(model, skip, min(each.shape[1] for each in states_of(model, fit_ids[:2])))
         means = {layer: _Means(skip) for layer in chosen}
         with ExitStack() as hooks:
@@ -429,8 +438,18 @@ def _cost_of(
     if loss is None and isinstance(model, LanguageModel) and model.transformer.config.causal:
         loss = partial(_next_token_losses, batches=batches)
     if loss is not None:
-        before = loss(model).double().cpu()
-        return lambda: loss(model).double().cpu() - before
+
+        def measured() -> Float[Tensor, " texts"]:
+            found = loss(model)
+            if not isinstance(found, Tensor) or found.shape != (len(ids),):
+                said = f"a tensor of shape {tuple(found.shape)}" if isinstance(found, Tensor) else type(found).__name__
+                raise ProbeInputError(
+                    f"loss gives {said}; it must give a tensor with a number for each of {len(ids)} texts"
+                )
+            return found.detach().double().cpu()
+
+        before = measured()
+        return lambda: measured() - before
     states = [states_of(model, some)[-1].double().cpu() for some in batches]
 
     def change() -> Float[Tensor, " texts"]:

@@ -11,12 +11,11 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from ..encodings.sizes import check_whole
-from ..errors import PositionTableError, ProbeInputError
+from ..errors import ProbeInputError
 from ..evaluating import torch_threads
 from ..plain import Record
-from ..probing.hidden_states import fitted_and_tested, hidden_states, own_transformer
+from ..probing.hidden_states import fitted_and_tested, hidden_states, own_transformer, table_read
 from ..seeds import checked_seed
-from ..tables import find_position_rows
 from .ablation import Ablation, ablate, check_skip
 from .input_left import InputLeft, all_alike, input_left
 from .readable import Reading, read
@@ -147,7 +146,7 @@ def depth_profile(
         states = [each[:, skip:] for each in states]
         named = None if ids.is_floating_point() else test[:, skip:]
         length = states[0].shape[1]
-        rows = _input_vectors(model, skip, length) if vectors is None else vectors
+        rows = _input_vectors(model, train[:2], skip, states[0].shape[1:]) if vectors is None else vectors
         # A table of zeros, with which BEiT begins, or a scheme that adds the same everywhere.
         rows = None if vectors is None and rows is not None and all_alike(rows) else rows
         shares = position_shares([each[len(train) :] for each in states], named, seed=seed)
@@ -184,8 +183,11 @@ def _readings(
     }
 
 
-def _input_vectors(model: Any, skip: int, length: int) -> Float[Tensor, "length d_model"] | None:
+def _input_vectors(
+    model: Any, inputs: Tensor, skip: int, shape: tuple[int, ...]
+) -> Float[Tensor, "length d_model"] | None:
     """What is added at each position of the embeddings, where that is known."""
+    length, width = shape
     own = own_transformer(model) if isinstance(model, nn.Module) else None
     with torch.no_grad():
         if own is not None:
@@ -193,8 +195,11 @@ def _input_vectors(model: Any, skip: int, length: int) -> Float[Tensor, "length 
                 return None
             at = torch.arange(skip, skip + length, device=own.words.weight.device)
             return own.position_scheme.add(own.words.weight.new_zeros(1, length, own.config.d_model), at)[0].cpu()
-        try:
-            rows = find_position_rows(model).rows[skip : skip + length]
-        except PositionTableError:
-            return None
-    return rows.detach().float().cpu() if len(rows) == length else None
+        found = table_read(model, inputs) if isinstance(model, nn.Module) else None
+    if found is None or found.rows.shape[1] != width:  # embeddings may be widened behind the table
+        return None
+    # The table of a larger image is interpolated or cut, and its first rows are not those of the first patches.
+    if inputs.is_floating_point() and len(found.rows) != skip + length:
+        return None
+    rows = found.rows[skip : skip + length].detach().float().cpu()
+    return rows if len(rows) == length else None

@@ -50,7 +50,7 @@ def _imported(path: str) -> tuple[type[PositionScheme], Path, str]:
     invalidate_caches()  # the file may be new
     try:
         kind = getattr(import_module(module_name), name, None)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         why = f"{type(error).__name__}: {' '.join(str(error).split())}"
         raise EncodingInputError(
             f"{module_name!r} cannot be imported ({why}); its file must be in this folder, or be installed"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 from ..errors import EncodingInputError, PosembedError
@@ -15,7 +16,7 @@ SIZE_NAMES = ("d_model", "n_heads", "n_layers", "n_positions", "causal", "d_head
 
 def check_whole(name: str, value: Any, error: type[PosembedError] = EncodingInputError, *, least: int = 1) -> None:
     """Raise the error unless the value is a whole number of at least `least`."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         raise error(f"{name} is {value!r}; it must be a whole number of at least {least}")
 
 

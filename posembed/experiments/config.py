@@ -141,6 +141,7 @@ class RunConfig:
                 # What None says by default it may say.
                 if getattr(self, name) is not None or getattr(RunConfig, name) is not None:
                     _check(name, getattr(self, name), holds, wanted)
+                    _check(name, getattr(self, name), lambda value: value <= LARGEST, f"{LARGEST} or less")
         if self.objective not in ("causal", "masked", "task"):
             raise RunError(f"objective is {self.objective!r}; choose among causal, masked, task")
         if (self.objective == "masked") != (self.masking_rate is not None):
@@ -150,13 +151,13 @@ class RunConfig:
             )
         if self.guessed_share is not None and self.objective != "causal":
             raise RunError("guessed_share is for causal models; a masked one has its masking_rate")
+        _check_names("test_scalings", "scaling", self.test_scalings, SCALING_NAMES)
+        _check_names("inspections", "inspection", self.inspections, INSPECTION_NAMES)
         self._check_task()
         self._check_lengths()
         self._check_positions()
-        _check_names("test_scalings", "scaling", self.test_scalings, SCALING_NAMES)
         if self.test_scalings and (self.scheme != "rope" or self.test_length is None):
             raise RunError("test_scalings need scheme='rope' and a test_length; leave them out otherwise")
-        _check_names("inspections", "inspection", self.inspections, INSPECTION_NAMES)
         if "prefix" in self.inspections and (self.objective != "causal" or self.length < 3 + KEPT):
             raise RunError(
                 f"the inspection 'prefix' is of causal models with a length of at least {3 + KEPT}; leave it out"
@@ -340,6 +341,9 @@ def _whole(value: Any) -> bool:
 def _number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and bool(value < float("inf"))
 
+
+# Larger ones are slips of the hand.
+LARGEST = 10**12
 
 # Settings that are numbers, what must hold for them, and how that is said.
 NUMBERS: tuple[tuple[str, Callable[[Any], Any], str], ...] = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Iterator, Sequence
 from statistics import fmean
 from typing import Any, cast
@@ -14,6 +15,7 @@ from torch import Tensor
 from ..data import Characters, Tokens, masked, windows_in_order
 from ..encodings import Learned, LinearScaling, Llama3Scaling, NTKScaling, PositionScheme, RoPE, YaRNScaling
 from ..encodings.rope_scaling import Scaling
+from ..errors import RunError
 from ..models import LanguageModel
 from .cls import with_cls
 from .config import RunConfig
@@ -47,7 +49,9 @@ def loss_of(model: LanguageModel, ids: Tokens, config: RunConfig) -> float:
     """
     total, count = 0.0, 0
     for losses in text_losses(model, ids, config, config.read_length, TOKENS):
-        total, count = total + float(losses.double().nansum()), count + int(losses.isfinite().sum())
+        total, count = total + float(losses.double().nansum()), count + int((~losses.isnan()).sum())
+    if not math.isfinite(total):
+        raise RunError(f"the loss of {config.scheme} is no number on some of the text; look at what it computes")
     return round(total / count, 6)
 
 
@@ -65,7 +69,8 @@ def loss_by_position(model: LanguageModel, ids: Tokens, config: RunConfig) -> li
         config: says what is guessed, and how long the pieces are.
 
     Returns:
-        One number for each group of 16 positions; the last one may be smaller. In nats a guessed token.
+        One number for each group of 16 positions; the last one may be smaller. In nats a guessed token; NaN where any
+        of them has no number for its loss.
 
     Example:
         >>> from posembed import RunConfig
@@ -78,7 +83,8 @@ def loss_by_position(model: LanguageModel, ids: Tokens, config: RunConfig) -> li
     length = config.test_length or config.length
     batches = list(text_losses(model, ids, config, length, TOKENS_BY_POSITION))
     groups = torch.cat(batches).double().split(GROUP, dim=1)
-    return [round(float(group.nanmean()), 5) for group in groups]
+    means = [float(group.nanmean()) for group in groups]
+    return [round(each, 5) if math.isfinite(each) else math.nan for each in means]
 
 
 def scaled_losses(model: LanguageModel, ids: Tokens, config: RunConfig) -> dict[str, list[float]]:
@@ -164,4 +170,5 @@ def _batch_losses(model: LanguageModel, ids: Tensor, config: RunConfig, generato
         seen, ids, wanted, positions = with_cls(seen, ids, wanted, config, generator)
         logits = model(seen.to(config.device), positions)
     losses = F.cross_entropy(logits.mT.float(), ids.to(config.device), reduction="none").cpu()
-    return losses.masked_fill(~wanted, torch.nan)
+    # NaN is what was not asked, so an answer that is no number is infinitely bad.
+    return losses.nan_to_num(nan=torch.inf, posinf=torch.inf).masked_fill(~wanted, torch.nan)

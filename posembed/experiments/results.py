@@ -6,6 +6,7 @@ import gzip
 import json
 import math
 import os
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -162,6 +163,8 @@ def read_result(path: Path | str) -> RunResult:
         posembed.errors.RunError: no-such-file.json cannot be read (No such file or directory)
     """
     path = Path(path)
+    if path.exists() and not path.is_file():  # a pipe may never end
+        raise RunError(f"{path.name} is no file; move it away")
     result = read_json(path, parse_result, "move it away and run its config again")
     if path.stem != result.config.key:
         raise RunError(f"{path.name} holds the run {result.config.key}; give it that name or move it away")
@@ -220,10 +223,15 @@ def parse_result(values: dict[str, Any]) -> RunResult:
     """
     result = RunResult.from_dict(of_format(values, FORMAT))
     # Beside lists and mappings metrics hold losses, shares and counts.
-    measured = (each for each in result.metrics.values() if type(each) in (int, float))
+    measured = [
+        each
+        for name, each in result.metrics.items()
+        # A perplexity was stored as infinity once, where a text has hardly any blanks between its words.
+        if type(each) in (int, float) and not (name.startswith("perplexity") and each == math.inf)
+    ]
     numbers = (result.metrics["loss"], result.wall_seconds, *result.speed.values(), *measured)
     said = isinstance(result.versions, dict) and isinstance(result.machine, str) and result.model is None
-    if not said or not all(type(each) in (int, float) and 0 <= each < math.inf for each in numbers):
+    if not said or not all(type(each) in (int, float) and 0 <= each <= sys.float_info.max for each in numbers):
         raise ValueError("not what a run gives")
     return result
 

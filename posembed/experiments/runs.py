@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -204,7 +205,9 @@ def _measure(model: Any, config: RunConfig, corpus: Corpus | Task) -> dict[str, 
     }
     if config.objective == "causal":
         found = corpus.perplexities(metrics["loss"])
-        metrics |= {"perplexity_per_token": round(found.per_token, 4), "perplexity_per_word": round(found.per_word, 2)}
+        # A word is what stands between blanks: of a text with few it may be as long as a page.
+        named = {"perplexity_per_token": round(found.per_token, 4), "perplexity_per_word": round(found.per_word, 2)}
+        metrics |= {name: value for name, value in named.items() if math.isfinite(value)}
     if config.test_length is not None:
         metrics["loss_by_position"] = loss_by_position(model, corpus.test, config)
         if config.test_scalings:

@@ -77,10 +77,12 @@ class Training:
         self.losses.append(float(loss.detach()))
         self.seconds += time.perf_counter() - start
         if not math.isfinite(self.losses[-1]):
-            raise RunError(
-                f"the loss of {config.scheme} is {self.losses[-1]} at step {done + 1}; lower the learning rate "
-                f"({config.learning_rate}) or lengthen the warm-up ({config.warmup} steps)"
+            advice = (
+                f"lower the learning rate ({config.learning_rate}) or lengthen the warm-up ({config.warmup} steps)"
+                if done
+                else "nothing is learned by then, so look at what the scheme computes, and at weight_std"
             )
+            raise RunError(f"the loss of {config.scheme} is {self.losses[-1]} at step {done + 1}; {advice}")
         return self.losses[-1]
 
     def _loss(self) -> Float[Tensor, ""]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any
@@ -65,8 +64,11 @@ def use_scheme(
             f"{type(model).__name__} widens its embeddings after positions were added, and this scheme adds to them; "
             "use one that acts in attention alone, such as rope, alibi or t5"
         )
-    said = {"name": scheme, "options": options or {}}
-    return SchemeInModel(model, made.to(model.device), parts, said if _plain(said) else {"name": None})
+    said: dict[str, Any] = {"name": scheme, "options": options or {}}
+    if not _plain(said):
+        # To tell another scheme from it: nothing is made of these words.
+        said = {"name": None, "of" if isinstance(scheme, str) else "made": str(scheme)}
+    return SchemeInModel(model, made.to(model.device), parts, said)
 
 
 def scheme_for(model: Any, parts: Anatomy, scheme: str | PositionScheme, options: Any) -> PositionScheme:
@@ -78,12 +80,12 @@ def scheme_for(model: Any, parts: Anatomy, scheme: str | PositionScheme, options
 
 
 def _plain(said: Any) -> bool:
-    """Whether a config can hold this."""
-    try:
-        json.dumps(said)
-    except (TypeError, ValueError):
-        return False
-    return True
+    """Whether a config can hold this, and gives the same back."""
+    if isinstance(said, Mapping):
+        return all(isinstance(name, str) and _plain(value) for name, value in said.items())
+    if isinstance(said, list | tuple):
+        return all(map(_plain, said))
+    return said is None or isinstance(said, str | int | float)
 
 
 class SchemeInModel:

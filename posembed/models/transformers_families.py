@@ -137,8 +137,11 @@ def anatomy(model: Any) -> Anatomy:
         )
         fixed = None if model._can_set_attn_implementation() else "its attention is code of its own"
         modules = [path for path, _ in model.base_model.named_modules() if path.rpartition(".")[2] in MAKERS]
+        inner = model.base_model.get_submodule(modules[0].rpartition(".")[0]) if len(modules) == 1 else model
         untested = (
-            "nobody has tested where it keeps its positions; to try it name the module that makes them, "
+            f"its positions are made in a part of it; give that, its {modules[0].rpartition('.')[0]}"
+            if isinstance(inner, PreTrainedModel) and inner is not model.base_model and inner is not model
+            else "nobody has tested where it keeps its positions; to try it name the module that makes them, "
             f"FAMILIES[{name!r}] = Family({modules[0]!r}), both from posembed.models.transformers_families"
             if len(modules) == 1
             else f"it makes positions in several places ({', '.join(modules[:3])}); to try it give one part of it"
@@ -153,7 +156,7 @@ def anatomy(model: Any) -> Anatomy:
     if not attentions:
         raise ModelInputError(f"{kind} cannot take a scheme: it has no attention that can be exchanged; use another")
     words: Any = model.get_input_embeddings()
-    narrow = words.weight.shape[-1] != model.config.hidden_size
+    narrow = words.weight.shape[-1] != _size(model.config, "hidden_size")
     try:
         own = body.get_submodule(family.own)
     except AttributeError:
@@ -167,10 +170,21 @@ def crosses(attention: nn.Module) -> bool:
     return bool(getattr(attention, "is_cross_attention", "Cross" in type(attention).__name__))
 
 
+def _size(config: Any, name: str, *, or_else: int | None = None) -> int:
+    """A number of a config; of a model of several parts each part has its own."""
+    found = getattr(config, name, None) or or_else
+    if not isinstance(found, int):
+        raise ModelInputError(
+            f"the config of {config.model_type} says no {name}; give one part, such as language_model"
+        )
+    return found
+
+
 def sizes(config: Any, n_layers: int) -> dict[str, int]:
     """Read the sizes that `posembed.scheme` asks for from the config of a model; layers that are one count once."""
-    d_model, n_heads, n_positions = config.hidden_size, config.num_attention_heads, config.max_position_embeddings
-    d_head = getattr(config, "head_dim", None) or d_model // n_heads
+    asked = ("hidden_size", "num_attention_heads", "max_position_embeddings")
+    d_model, n_heads, n_positions = (_size(config, name) for name in asked)
+    d_head = _size(config, "head_dim", or_else=d_model // n_heads)
     if d_head * n_heads != d_model:
         raise ModelInputError(
             f"the model is {d_model} wide and its {n_heads} heads {d_head} each, so a name does not say enough; make "

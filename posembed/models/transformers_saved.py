@@ -101,7 +101,11 @@ def _ours(name: str) -> bool:
 
 def _chosen(said: Mapping[str, Any], scheme: Any, source: Any) -> tuple[Any, Any]:
     """The scheme that is meant, and its options."""
-    name = said.get("name")
+    name, made = said.get("name"), said.get("made")
+    if (of := said.get("of")) and scheme in (None, of):
+        raise ModelInputError(
+            f"{source} has no options of its scheme {of!r}, which no config could hold; make it, and give the object"
+        )
     if scheme is None and name is None:
         raise ModelInputError(f"the scheme of {source} was given as an object; give it again, as scheme=")
     if scheme is None and ":" in str(name):
@@ -109,6 +113,8 @@ def _chosen(said: Mapping[str, Any], scheme: Any, source: Any) -> tuple[Any, Any
             f"the scheme of {source} is {name!r}; say scheme={name!r}, for nothing is imported because a file says so"
         )
     if isinstance(scheme, PositionScheme) and name is None:
+        if made not in (None, str(scheme)):
+            raise ModelInputError(f"the scheme of {source} is {made}, not {scheme!r}; give the same one")
         return scheme, None
     if scheme not in (None, name):
         raise ModelInputError(f"the scheme of {source} is {name or 'an object'!r}, not {scheme!r}; give the same one")

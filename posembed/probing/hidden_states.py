@@ -13,7 +13,9 @@ from torch import Tensor, nn
 from ..errors import PositionTableError, ProbeInputError
 from ..evaluating import CALLED_WRONGLY, evaluating
 from ..models import LanguageModel, Transformer, VisionTransformer
-from ..tables import find_position_rows
+from ..ordinary import why_not_ordinary
+from ..second_look import ComputedIn, storages
+from ..tables import PositionRows, find_position_rows
 from ..waiting import one_line
 
 BATCH_SIZE = 32
@@ -56,13 +58,31 @@ def check_one_stack(model: Any) -> None:
 
 
 def check_length(model: nn.Module, length: int) -> None:
-    """Refuse texts that are longer than the model's position table, where it has one."""
+    """Refuse texts that are longer than the position table that a model of text reads, where it does."""
+    found = table_read(model, torch.arange(2)[None])
+    if found is not None and length > len(found.rows):
+        raise ProbeInputError(f"length is {length}, but {found.name} has {len(found.rows)} positions")
+
+
+def table_read(model: nn.Module, inputs: Tensor) -> PositionRows | None:
+    """The position table that a model looks into for these inputs.
+
+    The one table of a model may be that of another part, such as of its images where it is given text.
+
+    Args:
+        model: of text, images or sound.
+        inputs: some of what it is asked about.
+    """
     try:
         found = find_position_rows(model)
     except PositionTableError:
-        return
-    if length > len(found.rows):
-        raise ProbeInputError(f"length is {length}, but {found.name} has {len(found.rows)} positions")
+        return None
+    with evaluating(model), ComputedIn(model) as computed:
+        try:
+            _run(model, inputs)
+        except (ProbeInputError, *CALLED_WRONGLY):  # what is wrong is said where the model is run in earnest
+            return found
+    return found if storages(found.parameter) & computed.read else None
 
 
 def checked_texts(model: nn.Module, ids: Any, *, at_least: int) -> Int[Tensor, "texts length"]:
@@ -159,11 +179,11 @@ def hidden_states(
     kept: dict[int, list[Tensor]] = {}
     with evaluating(model if isinstance(model, nn.Module) else None):
         if isinstance(model, nn.Module):
-            _check_repeatable(model, inputs[:2])
+            check_repeatable(model, inputs[:2])
         for some in inputs.split(BATCH_SIZE):
             states = states_of(model, some)
-            for layer in _chosen(model, layers, len(states)):
-                if not bool(states[layer].isfinite().all()):
+            for layer in chosen_layers(model, layers, len(states)):
+                if not bool(states[layer].float().isfinite().all()):
                     raise ProbeInputError(
                         f"hidden states of layer {layer} are NaN or infinite; look at the model's weights, or at what "
                         "was given"
@@ -176,7 +196,7 @@ def hidden_states(
     return {layer: torch.cat(parts) for layer, parts in kept.items()}
 
 
-def _check_repeatable(model: nn.Module, inputs: Tensor) -> None:
+def check_repeatable(model: nn.Module, inputs: Tensor) -> None:
     """Refuse a model that draws as it runs, as one that shuffles its patches does: its states say nothing of places."""
     first, again = (_checked_states(_run(model, inputs), model, len(inputs)) for _ in range(2))
     if not all(
@@ -194,7 +214,11 @@ def named(model: Any) -> str:
 
 
 def _described(given: Any) -> str:
-    return f"{given.dtype} of {tuple(given.shape)}" if isinstance(given, Tensor) else type(given).__name__
+    if not isinstance(given, Tensor):
+        return type(given).__name__
+    if why := why_not_ordinary(given):
+        return f"a tensor that is {why},"
+    return f"{given.dtype} of {tuple(given.shape)}"
 
 
 def states_of(model: Any, inputs: Tensor) -> Sequence[Float[Tensor, "texts length d_model"]]:
@@ -206,6 +230,8 @@ def _run(model: Any, inputs: Tensor) -> Any:
     """What a model or a function makes of a batch."""
     if not isinstance(model, nn.Module):
         return model(inputs)
+    if why := why_not_ordinary(inputs):
+        raise ProbeInputError(f"what {named(model)} is to read is {why}; give an ordinary tensor")
     inputs = inputs.to(next(model.parameters(), inputs).device)
     own = model if isinstance(model, VisionTransformer) else own_transformer(model)
     if own is not None:
@@ -239,12 +265,16 @@ def _checked_states(found: Any, model: Any, n_texts: int) -> Sequence[Float[Tens
 
 
 def _fits(states: Tensor, n_texts: int) -> bool:
-    return states.is_floating_point() and states.ndim == 3 and len(states) == n_texts and states.shape[1] >= 2
+    ordinary = why_not_ordinary(states) is None and states.is_floating_point()
+    return ordinary and states.ndim == 3 and len(states) == n_texts and states.shape[1] >= 2 and states.shape[2] > 0
 
 
-def _chosen(model: Any, layers: Sequence[int] | None, n_states: int) -> Sequence[int]:
+def chosen_layers(model: Any, layers: Sequence[int] | None, n_states: int) -> Sequence[int]:
+    """The numbers of the layers that are meant, rising."""
     if layers is None:
         return range(n_states)
+    if not isinstance(layers, list | tuple | range | set | frozenset):
+        raise ProbeInputError(f"layers={layers!r} is no list; list the numbers of some, such as [0, 1]")
     known = [each for each in layers if isinstance(each, int) and not isinstance(each, bool) and 0 <= each < n_states]
     if not known or len(set(known)) < len(layers):
         raise ProbeInputError(

@@ -15,6 +15,7 @@ from ..errors import ProbeInputError
 from ..evaluating import evaluating
 from ..models import LanguageModel
 from ..plain import Record
+from ..second_look import ComputedIn, storages
 from ..seeds import checked_seed
 from ..tables import RowChoice, find_position_rows, with_position_table
 from .rows import chosen_rows
@@ -166,14 +167,18 @@ def intervene(
     kept = list(batches)
     check_whole("the number of batches", len(kept), ProbeInputError)
     check_whole("n_draws", n_draws, ProbeInputError)
-    rows = find_position_rows(model, part=part).rows.detach().cpu()
+    found = find_position_rows(model, part=part)
+    rows = found.rows.detach().cpu()
     table = torch.from_numpy(chosen_rows(rows, None, at_least=2, purpose="an intervention").x)
     values, span = _span(table)
     basis = span[: _count(n_components, values)]
     centred, draws = table - table.mean(dim=0), list(_random_bases(span, len(basis), n_draws, seed))
     moves = centred @ basis.T
     with evaluating(model):
-        before = [_states(model, batch) for batch in kept]
+        with ComputedIn(model) as computed:
+            before = [_states(model, batch) for batch in kept]
+        if not storages(found.parameter) & computed.read:
+            raise ProbeInputError(f"{found.name} is not looked into for these batches; give some of what it is for")
 
         def change(moved: Tensor) -> float:
             with with_position_table(model, table - moved, part=part):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,7 +109,9 @@ def spectrum(table: Any, *, rows: RowChoice = None) -> Spectrum:
     """
     chosen = chosen_rows(table, rows, at_least=1, purpose="a spectrum")
     # The first row before the mean: equal rows then give zeros, not the rounding of a mean.
-    x = chosen.x - chosen.x[0]
+    # In units of a power of two near the largest, in which squares of numbers of any size are numbers too.
+    size = 2.0 ** (math.frexp(float(np.abs(chosen.x).max()))[1] - 1)
+    x = chosen.x / size - chosen.x[0] / size
     with threadpool_limits(1):
         left, values, right = np.linalg.svd(x - x.mean(axis=0), full_matrices=False)
     largest = np.argmax(np.abs(right), axis=1)
@@ -121,7 +124,7 @@ def spectrum(table: Any, *, rows: RowChoice = None) -> Spectrum:
         explained_variance_ratio=(variances / (total or 1.0)).tolist(),
         effective_rank=_effective_rank(values) if total else 0.0,
         participation_ratio=total**2 / float((variances**2).sum()) if total else 0.0,
-        components=scores,
+        components=scores * size,
         positions=chosen.positions,
         helix=find_helix(scores, step=step, total_variance=total),
         n_rows=len(x),

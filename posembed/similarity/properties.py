@@ -19,6 +19,7 @@ from torch import Tensor
 
 from ..encodings.sizes import check_whole
 from ..errors import PropertiesInputError
+from ..ordinary import why_not_ordinary
 from ..plain import Record
 from ..tables import RowChoice, check_finite_rows, load_table, row_positions
 from .large import MOST_ROWS, invariance_and_variance, sampled_monotonicity
@@ -284,7 +285,11 @@ def _scaled(values: Float[np.ndarray, "n m"], axis: int | None = None) -> Float[
 
 def _floating(values: Any) -> Tensor | np.ndarray:
     if isinstance(values, Tensor):
+        if why := why_not_ordinary(values):
+            raise PropertiesInputError(f"the matrix is {why}; give an ordinary tensor")
         floating = values.is_floating_point()
+    elif isinstance(values, np.ma.MaskedArray):
+        raise PropertiesInputError("the matrix is a masked array, whose mask would be lost; give it with NaN filled in")
     elif isinstance(values, np.ndarray):
         floating = np.issubdtype(values.dtype, np.floating)
     else:

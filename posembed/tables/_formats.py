@@ -132,6 +132,8 @@ def entries_of(file: File) -> dict[str, Entry]:
         start = file.part(0, min(9, file.size))
         if start == b"version h":
             raise CheckpointError(f"{file.name} is a pointer of Git LFS, not the weights; run `git lfs pull` first")
+        if start.startswith(b"GGUF"):
+            raise CheckpointError(f"{file.name} is a GGUF file, which is not read; give what it was made of")
         if start.startswith(b"PK"):
             return _of_zip(file)
         if start.startswith(b"\x80") and start[8:] != b"{":

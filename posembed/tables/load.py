@@ -116,6 +116,8 @@ def load_table(
         before = 0 if source.padding_idx is None else source.padding_idx + 1
         return _of_tensor(source.weight, f"Embedding{tuple(source.weight.shape)}", before if offset is None else offset)
     if isinstance(source, Tensor):
+        if source.is_nested:  # its shape cannot be asked for
+            raise PositionTableError("a nested tensor is no table; give an ordinary one, such as .to_padded_tensor()")
         return _of_tensor(source, f"a tensor of shape {tuple(source.shape)}", offset or 0)
     if isinstance(source, np.ndarray):
         return _of_array(source, offset or 0)

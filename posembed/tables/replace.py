@@ -6,11 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from ..errors import PositionTableError
+from ..ordinary import why_not_ordinary
+from .load import load_table
 from .locate import PositionRows, find_position_rows
 
 Model = TypeVar("Model", bound=nn.Module)
@@ -19,7 +22,7 @@ Model = TypeVar("Model", bound=nn.Module)
 @contextmanager
 def with_position_table(
     model: Model,
-    table: str | Float[Tensor, "n_positions d_model"],
+    table: str | Float[Tensor, "n_positions d_model"] | np.ndarray,
     *,
     part: str | None = None,
     name: str | None = None,
@@ -32,7 +35,8 @@ def with_position_table(
 
     Args:
         model: a transformers model, or any other, with a learned or stored position table.
-        table: "zeroed", "shuffled" (the same rows at other positions), or a tensor whose row p is for position p.
+        table: "zeroed", "shuffled" (the same rows at other positions), or a tensor or array whose row p is for
+            position p.
         part: for models with several tables, which one: "encoder", "decoder", "text", "vision".
         name: of the table in the model, where it has no usual one: that of a parameter, a buffer or an nn.Embedding.
         seed: of the shuffle.
@@ -65,6 +69,10 @@ def with_position_table(
         yield model
     finally:
         _write(found, old)
+        # Whoever has put another parameter in its place inside the block gets the rows in that one.
+        now = find_position_rows(model, part=part, name=name)
+        if now.parameter is not found.parameter:
+            _write(now, old)
 
 
 def _write(found: PositionRows, rows: Tensor) -> None:
@@ -72,15 +80,19 @@ def _write(found: PositionRows, rows: Tensor) -> None:
         found.rows.copy_(rows)
 
 
-def _new_rows(found: PositionRows, table: str | Tensor, seed: int) -> Tensor:
+def _new_rows(found: PositionRows, table: str | Tensor | np.ndarray, seed: int) -> Tensor:
     rows = found.rows.detach()
+    if isinstance(table, np.ndarray):
+        table = load_table(table).weight
     if isinstance(table, Tensor):
         return _checked(table, found)
+    if not isinstance(table, str):
+        raise PositionTableError(f"the new table is a {type(table).__name__}; give 'zeroed', 'shuffled' or a tensor")
     if table == "zeroed":
         return torch.zeros_like(rows)
     if table == "shuffled":
         return rows[_shuffle(len(rows), seed).to(rows.device)]
-    raise PositionTableError(f"table={table!r} is none of 'zeroed', 'shuffled' and a tensor")
+    raise PositionTableError(f"table={table!r:.100} is none of 'zeroed', 'shuffled' and a tensor")
 
 
 def _shuffle(n_rows: int, seed: int) -> Tensor:
@@ -91,6 +103,12 @@ def _shuffle(n_rows: int, seed: int) -> Tensor:
 
 
 def _checked(table: Tensor, found: PositionRows) -> Tensor:
+    if why := why_not_ordinary(table):
+        raise PositionTableError(f"the new table is {why}; give an ordinary tensor")
+    if not table.is_floating_point():
+        raise PositionTableError(
+            f"the new table is of {table.dtype} numbers; give one of floats, such as .float() makes"
+        )
     wanted = tuple(found.rows.shape)
     if tuple(table.shape) != wanted:
         before = f" (without the {found.offset} rows before position 0)" if found.offset else ""

@@ -110,7 +110,11 @@ class PositionTable:
     @property
     def norms(self) -> Float[Tensor, "n_positions"]:
         """The Euclidean length of each row, in float64, because the square of a large float32 would be infinite."""
-        return torch.linalg.vector_norm(self.weight.double(), dim=1)
+        wide = self.weight.double()
+        # In units of a power of two near the largest: of float64 too the square may be infinite, or nothing.
+        largest = float(wide.abs().nan_to_num(posinf=0.0).max())
+        size = 2.0 ** (math.frexp(largest)[1] - 1)
+        return torch.linalg.vector_norm(wide / size, dim=1) * size
 
     @cached_property
     def nearest(self) -> Float[Tensor, "n_positions"]:
@@ -175,7 +179,8 @@ class PositionTable:
         bound = self.random_bound
         if bound <= TOO_NEAR:
             norms = self.norms
-            median = norms[norms.isfinite() & (norms > 0)].median()
+            usable = norms[norms.isfinite() & (norms > 0)]
+            median = usable.quantile(0.5) if len(usable) else torch.nan
             doubtful |= (self.nearest < bound) & (norms <= TOO_LONG * median)
         return doubtful.nonzero().flatten().tolist()
 

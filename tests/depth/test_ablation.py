@@ -306,18 +306,32 @@ def test_what_is_left_out_is_a_number_of_tokens_and_not_all(skip):
         assert f"skip is {skip}" in refused(ProbeInputError, call)
 
 
+def drawing():
+    """A model that hides other patches each time."""
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    return transformers.ViTMAEModel(transformers.ViTMAEConfig(image_size=8, patch_size=2, **sizes)).eval()
+
+
 @pytest.mark.bad_input
 def test_what_is_refused():
     model = language_model()
     for message, call in (
         ("the layers of Linear are not found", lambda: ablate(torch.nn.Linear(3, 3), texts(), texts())),
-        ("has 0 (embeddings) to 2", lambda: ablate(model, texts(), texts(), layers=[3])),
-        ("has 0 (embeddings) to 2", lambda: ablate(model, texts(), texts(), layers=[])),
-        ("one text is not enough", lambda: ablate(model, texts(), texts(1))),
-        ("one text is not enough", lambda: ablate(model, texts(1), texts())),
+        ("has layers 0 (embeddings) to 2", lambda: ablate(model, texts(), texts(), layers=[3])),
+        ("has layers 0 (embeddings) to 2", lambda: ablate(model, texts(), texts(), layers=[])),
+        ("are too few", lambda: ablate(model, texts(), texts(1))),
+        ("are too few", lambda: ablate(model, texts(1), texts())),
         ("give it two at a time", lambda: ablate(model, texts(), texts(), layers=[0], loss=one_at_a_time)),
         ("two stacks of layers; give one, such", lambda: ablate(build("whisper"), texts(), texts())),
         ("n_draws", lambda: ablate(model, texts(), texts(), n_draws=0)),
+        ("ids are ndarray", lambda: ablate(model, texts().numpy(), texts())),
+        ("means of 5 do not belong to 8", lambda: ablate(model, texts(length=5), texts())),
+        ("means of 8 do not belong to 5", lambda: ablate(model, texts(), texts(length=5))),
+        ("layers=1 is no list", lambda: ablate(model, texts(), texts(), layers=1)),
+        ("has layers 0 (embeddings) to 2", lambda: ablate(model, texts(), texts(), layers=[1, "a"])),
+        ("loss gives float", lambda: ablate(model, texts(), texts(), loss=lambda _: 1.0)),
+        ("loss gives a tensor of shape (3,)", lambda: ablate(model, texts(), texts(), loss=lambda _: torch.zeros(3))),
+        ("gives other states each time", lambda: ablate(drawing(), torch.rand(8, 3, 8, 8), torch.rand(8, 3, 8, 8))),
         ("cut them to one", lambda: depth_profile(model, texts(), test_ids=texts(length=5))),
         ("are too few", lambda: depth_profile(model, texts(2))),
         ("has 8 positions", lambda: depth_profile(model, texts(length=9))),

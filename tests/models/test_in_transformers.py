@@ -473,6 +473,13 @@ class Fixed(transformers.GPT2Model):
         return False
 
 
+def in_a_part():
+    """A model of images and text, whose text part alone has sizes and positions."""
+    text = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    config = transformers.FuyuConfig(image_size=8, patch_size=4, vocab_size=30, pad_token_id=0, text_config=text)
+    return transformers.FuyuModel(config)
+
+
 @pytest.mark.bad_input
 @pytest.mark.parametrize(
     ("model", "given", "error", "message"),
@@ -523,6 +530,7 @@ class Fixed(transformers.GPT2Model):
             "use one that acts in attention alone",
         ),
         (lambda: nn.Linear(2, 2), "alibi", ModelInputError, "Linear cannot take a scheme"),
+        (lambda: in_a_part(), "alibi", ModelInputError, "in a part of it; give that, its language_model"),
         (lambda: "gpt2", "alibi", ModelInputError, "str cannot take a scheme"),
         (
             lambda: build("opt", word_embed_proj_dim=16),

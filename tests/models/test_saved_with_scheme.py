@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 
 from posembed import load_table, schemes
 from posembed import with_position_table as with_table
-from posembed.encodings import RoPE
+from posembed.encodings import LinearScaling, NoPos, RoPE
 from posembed.errors import CheckpointError, CheckpointNotFoundError, ModelInputError, PositionTableError
 from posembed.models import load_with_scheme, transformers_saved, use_scheme
 
@@ -168,3 +168,18 @@ def test_where_the_scheme_has_no_table_the_silent_one_is_not_taken_for_it(tmp_pa
     if kind == "roberta":
         own = load_table(model)
         assert torch.equal(load_table(tmp_path, name=own.name + ".weight").weight, own.weight)
+
+
+def test_an_object_is_told_from_another_one(tmp_path):
+    expected = saved(tmp_path, "llama", RoPE(8, base=500.0))
+    assert torch.equal(load_with_scheme(tmp_path, RoPE(8, base=500.0)).model(tokens()).logits, expected)
+    for other in (RoPE(8), NoPos()):
+        assert "base=500.0" in refused(ModelInputError, load_with_scheme, tmp_path, other)
+
+
+def test_options_that_no_config_holds_are_asked_for_as_an_object(tmp_path):
+    options = {"rope": {"scaling": LinearScaling(4.0)}}
+    saved(tmp_path, "llama", "rope", options=options)
+    for scheme in (None, "rope"):
+        assert "make it, and give the object" in refused(ModelInputError, load_with_scheme, tmp_path, scheme)
+    assert load_with_scheme(tmp_path, RoPE(8, scaling=LinearScaling(4.0))).scheme.scaling.factor == 4

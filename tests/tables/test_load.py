@@ -632,6 +632,7 @@ REFUSED = [
     (torch.rand(0, 3), {}, "is no position table"),
     (torch.rand(4, 2, device="meta"), {}, "on the meta device"),
     (torch.rand(4, 2).to_sparse(), {}, "is sparse"),
+    (torch.nested.nested_tensor([torch.rand(3, 2), torch.rand(2, 2)]), {}, "a nested tensor is no table"),
     (torch.rand(4, 2), {"offset": 4}, "has 4 rows, so 4 cannot stand before position 0"),
     (torch.rand(4, 2), {"offset": -1}, "so -1 cannot stand"),
     (torch.rand(4, 2), {"offset": True}, "offset=True is no number of rows"),

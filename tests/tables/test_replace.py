@@ -1,5 +1,6 @@
 from collections import Counter
 
+import numpy as np
 import pytest
 import torch
 from refusals import refused
@@ -150,3 +151,39 @@ def test_a_table_that_does_not_fit_is_an_error_and_changes_nothing(name):
 def test_a_message_speaks_of_rows_before_position_0_only_where_there_are_some():
     block = with_position_table(build("bert"), torch.zeros(3, 16))
     assert "before position 0" not in refused(PositionTableError, block.__enter__)
+
+
+def test_a_parameter_that_was_exchanged_inside_the_block_gets_its_rows_back():
+    model = build("bert")
+    before = find_position_rows(model).rows.detach().clone()
+    with with_position_table(model, "zeroed"):
+        table = model.embeddings.position_embeddings
+        table.weight = nn.Parameter(table.weight.detach().half())
+    assert torch.equal(find_position_rows(model).rows, before.half())
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda rows: rows.tolist(), "is a list; give 'zeroed'"),
+        (lambda rows: rows.to_sparse(), "is sparse or nested"),
+        (lambda rows: rows.to("meta"), "is on the meta device"),
+        (lambda rows: rows.to(torch.float8_e4m3fn), "is of float8_e4m3fn"),
+        (lambda rows: rows.to(torch.cfloat), "is of torch.complex64"),
+        (lambda rows: rows.long(), "is of torch.int64"),
+    ],
+)
+def test_what_is_no_table_of_floats_is_an_error(change, said):
+    model = build("bert")
+    rows, before = find_position_rows(model).rows.detach().clone(), bits(model)
+    with pytest.raises(PositionTableError, match=said), with_position_table(model, change(rows)):
+        pass
+    assert bits(model) == before
+
+
+def test_an_array_of_numpy_is_a_table_too():
+    model = build("bert")
+    rows = find_position_rows(model).rows
+    with with_position_table(model, np.ones(tuple(rows.shape))):
+        assert bool((rows == 1).all())
