@@ -106,7 +106,7 @@ def difference(values: Sequence[float], others: Sequence[float], *, level: float
         raise RunError(f"{kinds} cannot be paired; give two lists of numbers, one for each seed, in the same order")
     if len(one) != len(other):
         raise RunError(f"{len(one)} values cannot be paired with {len(other)}; give one of each for each seed")
-    return interval(one - other, level=level)
+    return interval((one - other).tolist(), level=level)
 
 
 def _numbers(values: Any) -> np.ndarray:
@@ -218,8 +218,6 @@ def mean_interval(values: Float[np.ndarray, " n"], *, level: float = 0.95, seed:
         raise ProbeInputError(
             f"an interval of level {level!r} for {len(values)} values is not defined; give values and a level in (0, 1)"
         )
-    if not np.isfinite(values).all():
-        raise ProbeInputError("some of the values are NaN or infinite, and have no mean; leave them out")
     means = _resampled_means(values, seed)
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     return BootstrapInterval(float(low), float(high), level, block_length(len(values)))

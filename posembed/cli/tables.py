@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -118,7 +119,7 @@ def _table_shown(found: PositionTable, spread: Spectrum | None) -> list[Any]:
     }
     return [
         *(facts(told), "", str(spread or "rows with NaN or infinity have no spectrum")),
-        *("\nnorm of each row, from 0", strip(lengths, max(norms))),
+        *("\nnorm of each row, from 0", strip(lengths, min(max(norms), sys.float_info.max))),
         f"cosine of each row with its nearest {'of these' if found.sampled else 'other row'}, from 0 to 1",
         strip(found.nearest.tolist(), 1.0, min),
     ]

@@ -20,6 +20,7 @@ from posembed.experiments import (
     parameters_of_scheme,
     scaled_losses,
     torch_threads,
+    training,
 )
 from posembed.experiments.measure import GROUP
 from posembed.experiments.training import make_optimizer
@@ -191,7 +192,19 @@ def test_a_run_that_diverges_says_so(monkeypatch):
         lambda model, *_: model.transformer.words.weight.sum() * math.nan,
     )
     message = refused(RunError, train, RunConfig(**TINY))
-    assert message.startswith("the loss of nopos is nan at step 1; lower the learning rate")
+    assert message.startswith("the loss of nopos is nan at step 1; nothing is learned by then")
+
+
+def test_a_run_that_diverges_later_on_is_told_of_the_learning_rate(monkeypatch):
+    usual, given = training.batch_loss, []
+
+    def then_none(*arguments):
+        given.append(None)
+        return usual(*arguments) * (math.nan if len(given) > 1 else 1)
+
+    monkeypatch.setattr(training, "batch_loss", then_none)
+    message = refused(RunError, train, RunConfig(**TINY))
+    assert message.startswith("the loss of nopos is nan at step 2; lower the learning rate")
 
 
 # Positions in some layers only, and models that lose them and are trained further.
