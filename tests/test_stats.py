@@ -107,3 +107,15 @@ def test_p_is_that_of_students_test():
     values = 2 + np.array([-1.0, 1.0, -1.0, 1.0]) * (3 / 4) ** 0.5
     assert interval(values.tolist()).p == pytest.approx(0.0280, abs=5e-5)
     assert interval((-values).tolist()).p == interval(values.tolist()).p
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("values", [{0: 1.5, 1: 1.6}, {1.5, 1.6}, (each for each in (1.5, 1.6)), 1.5])
+def test_what_has_no_order_is_not_paired(values):
+    assert "cannot be paired; give two lists of numbers" in refused(RunError, difference, values, values)
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("contrasts", [{}, [interval([1.0, 2.0])]])
+def test_a_family_has_members(contrasts):
+    assert "there are no contrasts" in refused(RunError, family, contrasts)

@@ -80,7 +80,7 @@ def strip(values: Sequence[float], high: float, choose: Callable[..., float] = m
     for place in range(width):
         group = values[place * len(values) // width : (place + 1) * len(values) // width]
         finite = [value for value in group if math.isfinite(value)]
-        step = math.ceil(len(BLOCKS) * choose(finite) / high) if finite and high > 0 else 0
+        step = math.ceil(len(BLOCKS) * (choose(finite) / high)) if finite and high > 0 else 0
         drawn += BLOCKS[min(len(BLOCKS), max(1, step)) - 1] if finite else "?"
     return drawn
 

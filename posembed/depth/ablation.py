@@ -117,10 +117,10 @@ def ablate(
         fit_ids: texts, or images, that the means are taken of.
         ids: others, two or more, on which the model is measured.
         layers: which: 0 is what enters the first layer, n what leaves the n-th, before a final norm. All by default.
-        loss: what is measured: a function of the model that gives a number for each of ``ids``, and hands the model two
-            or more of them at a time, which can then be exchanged. By default the mean loss of the next token for a
-            causal `LanguageModel`; for all others the mean distance of the last states from those without the change,
-            as a part of their size.
+        loss: what is measured: a function of the model that gives a number for each of some texts, such as ``ids``, and
+            hands the model two or more of them at a time, which can then be exchanged. By default the mean loss of the
+            next token for a causal `LanguageModel`; for all others the mean distance of the last states from those
+            without the change, as a part of their size.
         skip: so many tokens at the beginning stay as they are, such as [CLS]; all that stand in front of patches.
         n_draws: of each control.
         seed: of permutations, directions, rotations and intervals.
@@ -441,11 +441,9 @@ def _cost_of(
 
         def measured() -> Float[Tensor, " texts"]:
             found = loss(model)
-            if not isinstance(found, Tensor) or found.shape != (len(ids),):
+            if not isinstance(found, Tensor) or found.ndim != 1 or len(found) < 2:
                 said = f"a tensor of shape {tuple(found.shape)}" if isinstance(found, Tensor) else type(found).__name__
-                raise ProbeInputError(
-                    f"loss gives {said}; it must give a tensor with a number for each of {len(ids)} texts"
-                )
+                raise ProbeInputError(f"loss gives {said}; it must give a tensor with a number for each of some texts")
             return found.detach().double().cpu()
 
         before = measured()

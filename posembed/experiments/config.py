@@ -48,7 +48,7 @@ class RunConfig:
         warmup: steps in which it rises from zero.
         weight_decay: of matrices in linear layers.
         seed: of the weights and the batches.
-        test_length: of longer pieces in which the loss is measured too, by groups of 16 positions; None for none.
+        test_length: of longer pieces, in groups of 16 positions, in which the loss is measured too; None for not.
         test_scalings: scalings of RoPE to be tried at that length, without any training: "linear", "ntk", "yarn",
             "llama3".
         threads: of torch. The sum of many numbers depends on how it is split, so it belongs to the config.

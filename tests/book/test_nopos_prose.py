@@ -468,9 +468,8 @@ def test_who_notices_the_end_of_the_training(all_schemes):
     assert level == {"alibi", "kerple", "shaw"}
     assert Shaw(8).max_distance == 16 and not all_schemes["shaw"][0].config.scheme_options
     assert [round(found[name].mean, 1) for name in ("fire", "cope")] == [0.2, 0.3]
-    more = difference(
-        *([loss_past(run) - loss_before(run) for run in all_schemes[name][:3]] for name in ("t5", "nopos"))
-    )
+    losses_of = ([run.metrics["loss_by_position"] for run in all_schemes[name][:3]] for name in ("t5", "nopos"))
+    more = difference(*([np.mean(each[4:]) - each[3] for each in of] for of in losses_of))
     assert [round(each, 2) for each in (more.mean, more.low, more.high)] == [0.19, 0.09, 0.30]
     assert round(found["nopos"].mean, 1) == 1.0
     assert all(found["nopos"].high < found[name].low for name in ("learned", "sinusoidal", "rope"))

@@ -165,7 +165,7 @@ def test_no_report_leaves_an_older_one_as_it_was(kernel, call, tmp_path, monkeyp
     from nbclient.exceptions import CellExecutionError
 
     (tmp_path / "page.ipynb").write_text("older")
-    (tmp_path / "page.html").write_text("older")
+    (tmp_path / "page.html").write_text(f"<!DOCTYPE html>{report.MARK.format(report.digest(tmp_path / 'page.ipynb'))}")
     kernel.prints = "a could not be read: why\nb could not be read: therefore\n"
     refused(call, tmp_path, tmp_path / "page.html", "nothing to report: a could not be read: why; b could")
     kernel.prints, kernel.raises = "", CellExecutionError("Traceback\nMemoryError: full", "MemoryError", "full")
@@ -187,8 +187,17 @@ def test_a_notebook_that_was_gone_on_with_is_not_replaced(kernel, call, tmp_path
     page, notebook = tmp_path / "page.html", tmp_path / "page.ipynb"
     for _ in range(2):
         assert call("report", "waves", "-o", page)[0] == 0
-    os.utime(notebook, (page.stat().st_mtime + 10,) * 2)
+    notebook.write_text(notebook.read_text() + " ")
+    # As a copy or another clock would leave them.
+    os.utime(page, (notebook.stat().st_mtime + 10,) * 2)
     refused(call, tmp_path, page, "page.ipynb was changed after its page was made")
     page.unlink()
     with pytest.raises(ReportError, match="was changed"):
         report.beside(page)
+
+
+def test_a_file_that_is_no_page_is_not_replaced(kernel, call, tmp_path):
+    weights = tmp_path / "model.safetensors"
+    weights.write_bytes(b"weights")
+    refused(call, tmp_path, weights, "model.safetensors is there and is no page; name another FILE.html")
+    assert weights.read_bytes() == b"weights"

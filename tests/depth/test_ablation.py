@@ -330,7 +330,10 @@ def test_what_is_refused():
         ("layers=1 is no list", lambda: ablate(model, texts(), texts(), layers=1)),
         ("has layers 0 (embeddings) to 2", lambda: ablate(model, texts(), texts(), layers=[1, "a"])),
         ("loss gives float", lambda: ablate(model, texts(), texts(), loss=lambda _: 1.0)),
-        ("loss gives a tensor of shape (3,)", lambda: ablate(model, texts(), texts(), loss=lambda _: torch.zeros(3))),
+        (
+            "loss gives a tensor of shape (3, 2)",
+            lambda: ablate(model, texts(), texts(), loss=lambda _: torch.zeros(3, 2)),
+        ),
         ("gives other states each time", lambda: ablate(drawing(), torch.rand(8, 3, 8, 8), torch.rand(8, 3, 8, 8))),
         ("cut them to one", lambda: depth_profile(model, texts(), test_ids=texts(length=5))),
         ("are too few", lambda: depth_profile(model, texts(2))),

@@ -246,3 +246,21 @@ def test_gpt2_has_one_untrained_row(gpt2_table):
 )
 def test_what_is_no_table_is_refused(weight, changes, words):
     assert words in refused(PositionTableError, table_of, weight, **changes)
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e-100, 1e90, 1e160])
+def test_norms_of_numbers_whose_squares_are_none(size):
+    rows = torch.randn(12, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    small, large = load_table(rows).norms, load_table(rows * size).norms
+    assert torch.allclose(large / size, small, rtol=1e-12)
+
+
+def test_half_of_the_rows_are_shorter_than_the_median():
+    """Of an even number of rows it lies between two of them, and that decides here."""
+    rows = torch.eye(20, 64)
+    rows[:, 20:] = torch.randn(1, 44, generator=torch.Generator().manual_seed(0))
+    rows = torch.nn.functional.normalize(rows) * torch.tensor([1.0] * 10 + [2.0] * 10)[:, None]
+    rows[19] = 2.4 * torch.nn.functional.normalize(torch.randn(64, generator=torch.Generator().manual_seed(1)), dim=0)
+    table = load_table(rows)
+    assert table.norms.sort().values[9:11].tolist() == pytest.approx([1.0, 2.0])
+    assert table.untrained_rows == [19]
