@@ -227,3 +227,10 @@ EMPTY = Corpus("empty", Characters("a"), *(torch.zeros(5, dtype=torch.long) for 
 )
 def test_what_has_no_perplexity(act, message):
     assert refused(CorpusError, act).startswith(message)
+
+
+def test_a_byte_order_mark_is_no_character(tmp_path):
+    plain, marked = tmp_path / "plain.txt", tmp_path / "marked.txt"
+    plain.write_text("abcd " * 500, encoding="utf-8")
+    marked.write_text("abcd " * 500, encoding="utf-8-sig")
+    assert load_corpus(str(plain)).train.equal(load_corpus(str(marked)).train)

@@ -108,11 +108,13 @@ def test_results_of_named_schemes_keep_their_keys():
         ("{0}:Slope", "has no PositionScheme 'Slope'; give 'module:Class'"),
         ("{0}:number", "has no PositionScheme 'number'; give 'module:Class'"),
         ("broken:Slopes", "'broken' cannot be imported (SyntaxError: "),
+        ("leaving:Slopes", "'leaving' cannot be imported (SystemExit: 3)"),
     ],
-    ids=["a notebook's", "no module", "no class", "no scheme", "broken"],
+    ids=["a notebook's", "no module", "no class", "no scheme", "broken", "one that leaves"],
 )
 def test_a_path_that_names_no_scheme_is_refused_when_the_config_is_made(module, tmp_path, path, message):
     (tmp_path / "broken.py").write_text("def")
+    (tmp_path / "leaving.py").write_text("import sys; sys.exit(3)")
     assert message in refused(EncodingInputError, RunConfig, scheme=path.format(module))
 
 

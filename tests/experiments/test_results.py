@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import sys
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from posembed.experiments import (
     read_results,
     read_studies,
     read_tables,
+    run_and_store,
     write_model,
     write_result,
     write_table,
@@ -296,3 +298,31 @@ def test_a_model_that_cannot_be_used(tmp_path, corpus):
         path.write_bytes(each)
         said = refused(RunError, read_model, config, tmp_path)
         assert said.startswith(f"{path.name} is damaged, or of another run or version; move it and its result away")
+
+
+def test_a_text_without_blanks_has_a_result_that_can_be_read(tmp_path):
+    """Its words are as long as it is, and a perplexity by the word is more than a number can say."""
+    text = tmp_path / "dna.txt"
+    text.write_text("".join("ACGT"[k * k % 7 % 4] for k in range(20_000)))
+    config = RunConfig(n_layers=1, d_model=8, n_heads=2, steps=3, batch_size=2, length=16, data=str(text))
+    result = run_and_store(config, tmp_path / "out")
+    assert "perplexity_per_word" not in result.metrics and result.metrics["perplexity_per_token"] > 1
+    assert [each.metrics for each in read_results(tmp_path / "out")] == [result.metrics]
+    # As earlier versions stored it.
+    (path,) = (tmp_path / "out").glob("*.json")
+    path.write_text(path.read_text().replace('"loss":', '"perplexity_per_word": Infinity, "loss":', 1))
+    assert len(read_results(tmp_path / "out")) == 1
+
+
+def test_a_loss_that_is_more_than_a_number_is_none(tmp_path):
+    path = write_result(RunResult(RunConfig(), {"loss": 2.0}, {}, "a machine", 1.0), tmp_path)
+    path.write_text(path.read_text().replace("2.0", "1" + "0" * 400))
+    assert "is damaged" in refused(RunError, read_result, path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes are files of Unix")
+def test_a_pipe_is_not_waited_for(tmp_path):
+    path = tmp_path / "0123456789abcdef.json"
+    os.mkfifo(path)
+    assert "is no file; move it away" in refused(RunError, read_result, path)
+    assert "is no file; move it away" in refused(RunError, load_results, tmp_path)

@@ -359,3 +359,20 @@ def test_what_cannot_be_trained_is_refused_before_the_training(tmp_path):
         config = RunConfig(**TINY | changes)
         assert message in refused(error, train, config, progress=lambda *_: told.append(1))
     assert not told
+
+
+def test_a_loss_that_is_no_number_is_not_left_out_of_a_mean(monkeypatch):
+    usual = training.Training.run
+
+    def then_spoiled(self, *arguments, **options):
+        usual(self, *arguments, **options)
+        # Behind position 20 the model answers with NaN.
+        forward = self.model.forward
+        spoil = lambda logits: logits.where((torch.arange(logits.shape[1]) < 20)[:, None], math.nan)
+        self.model.forward = lambda *given, **named: spoil(forward(*given, **named))
+
+    monkeypatch.setattr(training.Training, "run", then_spoiled)
+    message = refused(RunError, train, RunConfig(**TINY | {"length": 32}))
+    assert message.startswith("the loss of nopos is no number on some of the text")
+    found = train(RunConfig(**TINY | {"length": 16, "test_length": 64})).metrics["loss_by_position"]
+    assert [math.isnan(each) for each in found] == [False, True, True, True]

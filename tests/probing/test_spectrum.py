@@ -83,3 +83,11 @@ def test_the_helix_of_a_sinusoid_is_in_positions():
         helix = spectrum(sinusoidal(300, 2, base=10.0), rows=rows).helix
         assert helix.period == pytest.approx(2 * np.pi, rel=1e-6)
         assert helix.components == (0, 1)
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e-100, 1e90, 1e160, 1e300])
+def test_numbers_whose_squares_are_none_have_the_spectrum_of_any_others(size):
+    rows = np.random.default_rng(0).normal(size=(40, 8)).cumsum(axis=0)
+    small, large = spectrum(rows), spectrum(rows * size)
+    assert large.explained_variance_ratio == pytest.approx(small.explained_variance_ratio)
+    assert large.effective_rank == pytest.approx(small.effective_rank)

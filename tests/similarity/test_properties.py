@@ -320,6 +320,9 @@ BAD_MATRICES = {
     "integers of numpy": (np.zeros((3, 3), int), "int64"),
     "objects": (np.zeros((3, 3), object), "object"),
     "a list": ([[1.0]], "list"),
+    "a masked array": (np.ma.masked_array(np.eye(3), np.eye(3) > 0), "whose mask would be lost"),
+    "a sparse tensor": (torch.eye(3).to_sparse(), "is sparse or nested"),
+    "without numbers": (torch.eye(3, device="meta"), "on the meta device"),
     "nothing": (None, "NoneType"),
 }
 

@@ -400,6 +400,7 @@ def npz(**arrays):
 DAMAGED = {
     "empty": (b"", "8 are needed"),
     "another file": (b"root:x:0:0:root:/root", "damaged"),
+    "a GGUF file": (b"GGUF\x03\0\0\0\1\0\0\0\0\0\0\0", "is a GGUF file, which is not read"),
     "a pointer of Git LFS": (b"version https://git-lfs.github.com/spec/v1\n", "run `git lfs pull` first"),
     "a zip cut off": (ZIP[:-30], "damaged"),
     "a zip without its beginning": (b"PK" + ZIP[100:], "damaged"),

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refused
 
-from posembed import sinusoidal
+from posembed import load_table, sinusoidal
 from posembed.errors import PositionTableError
 from posembed.tables import PositionTable
 from posembed.tables.table import MISSED, TOO_NEAR
