@@ -43,10 +43,9 @@ THEBE = re.compile(
 # Scripts run in their order once the page is there, the theme's and the
 # search's too.
 OTHER_SCRIPT = re.compile(r'<script (src="[^"]*")')
-# The contents name the section that is read: at first only where a tenth of it
-# is in view, which of a long one never is.
-SPY = re.compile(r"(<body data-bs-spy=[^>]*)>")
-ANY_PART = r'\1 data-bs-threshold="0,.01,.1,.5">'
+# Bootstrap's mark of the section that is read misses long sections, and stands
+# still after a jump to the top: book.js has one of its own.
+SPY = re.compile(r' data-bs-spy="scroll"')
 # For paper the theme writes title and contents a second time.
 ON_PAPER = re.compile(
     r'<div id="jb-print-docs-body".*?(?=<div id="searchbox">)', re.DOTALL
@@ -142,7 +141,7 @@ def repair_pages(app, exception):
         text = CODE.sub(few_marks, text)
         text = SIZE.sub(SIZED, text)
         text = WIDE_TABLE.sub(r'<table tabindex="0" \1', text)
-        text = SPY.sub(ANY_PART, text)
+        text = SPY.sub("", text)
         text = ON_PAPER.sub("", text)
         text = text.replace(UNNAMED_FOLD, NAMED_FOLD)
         # A role that has been withdrawn, and that no list may hold.

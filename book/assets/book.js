@@ -26,3 +26,23 @@ document.addEventListener("DOMContentLoaded", () => {
     }
   }
 });
+// The contents mark the section that is read: the last one whose heading has passed the upper part of the window.
+document.addEventListener("DOMContentLoaded", () => {
+  const links = [...document.querySelectorAll(".bd-toc-nav a.nav-link")];
+  const headings = links.map((link) => document.getElementById(decodeURIComponent(link.hash.slice(1))));
+  let marked = null;
+  const mark = () => {
+    const passed = headings.filter((heading) => heading && heading.getBoundingClientRect().top < 0.4 * innerHeight);
+    // The last one may be too short to get so far up.
+    const end = scrollY > 0 && innerHeight + scrollY > document.documentElement.scrollHeight - 4;
+    const now = (end ? headings : passed).at(-1) ?? null;
+    if (now === marked) return;
+    marked = now;
+    // A section's own entry, and that of the one it stands in.
+    const parts = new Set();
+    for (let part = now; part; part = part.parentElement.closest("section")) parts.add(part);
+    links.forEach((link, k) => link.classList.toggle("active", parts.has(headings[k])));
+  };
+  addEventListener("scroll", () => requestAnimationFrame(mark), { passive: true });
+  mark();
+});

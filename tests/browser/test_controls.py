@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from playwright.sync_api import expect
 
 from .built import HTML, chapters, repository, soup, sources
 from .chromium import into_view, styles
@@ -157,3 +158,22 @@ def test_what_needs_an_address_waits_for_it(built):
         links = [link["href"] for link in soup(f"{name}.html").select("a[href]")]
         assert any(repository() in link for link in links) == HAS_ADDRESS
     assert (HTML / "_static" / "screenshot.webp").exists()
+
+
+def test_the_contents_mark_the_section_that_is_read(open_address, site):
+    """A long one too, and after a jump back."""
+    page = open_address(f"{site}/nopos/no-positions.html")
+    sections = page.locator("article section:has(> h2)")
+    marked = page.locator(".bd-sidebar-secondary .bd-toc-nav a.active")
+    n = sections.count()
+    for section in (n - 3, 0, 2, n - 1, 1):
+        place = "node.getBoundingClientRect().top + scrollY - 100" if section < n - 1 else "1e6"
+        sections.nth(section).evaluate(f"(node) => scrollTo(0, {place})")
+        expect(marked).to_have_count(1)
+        expect(marked).to_have_attribute("href", f"#{sections.nth(section).get_attribute('id')}")
+    page.evaluate("scrollTo(0, 0)")
+    expect(marked).to_have_count(0)
+    # In the middle of one of which neither end is in view.
+    longest = max(range(n), key=lambda k: sections.nth(k).bounding_box()["height"])
+    sections.nth(longest).evaluate("(node) => scrollTo(0, node.getBoundingClientRect().top + scrollY + 3000)")
+    expect(marked).to_have_attribute("href", f"#{sections.nth(longest).get_attribute('id')}")

@@ -70,6 +70,18 @@ def opened(request, browser, site):
     context.close()
 
 
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_checks_that_follow_each_other_share_a_fold(name):
+    kept = None
+    for cell in soup(name).select("div.cell.tag_hide-cell"):
+        fold = cell.select_one("details.hide")
+        title = fold.select_one("summary .collapsed").get_text()
+        if title.startswith("Checks of what the text says"):
+            assert title.endswith(f"({len(fold.select('.cell_input'))})")
+            assert kept is None or cell.find_previous_sibling() is not kept, title
+            kept = cell
+
+
 def test_weight(opened):
     assert (HTML / opened.name).stat().st_size < MOST_OF_A_PAGE
     assert opened.record.transferred() < MOST_OF_A_VISIT
