@@ -1,13 +1,13 @@
-"""What cells print, on a phone: lines wrap, and columns stay columns.
+"""What cells print, on a phone: sentences wrap, and columns stay columns.
 
-A line is a label and the rest, two spaces or more apart at the same place in
-all lines that stand together. Below a header the rest scrolls beside its label;
-elsewhere it wraps, for each line then says by itself what its numbers are.
+In columns a line is a label and the rest, two spaces or more apart at the same
+place in all lines that stand together; the rest scrolls beside its label. A
+line that says by itself what its numbers are wraps.
 """
 
 import html
 import re
-from itertools import groupby, pairwise
+from itertools import groupby
 from pathlib import Path
 
 # Of a stream, or of a value: up to its text, and the text.
@@ -17,9 +17,10 @@ OUTPUT = re.compile(
     re.DOTALL,
 )
 COLUMNS = re.compile(r"\S {2,}\S")
-# How wide the chapters fill what they print as text.
-FILLED = 76
+# How a message of a check begins, in the museum.
+FILLED = "caught: "
 PART = re.compile(r" {2,}\S")
+MEASURED = re.compile(r"\d\.\d|\(")
 WORD, DIGIT = re.compile(r"[A-Za-z]{3,}"), re.compile(r"\d")
 
 
@@ -33,18 +34,15 @@ def shape(output):
 
 
 def refilled(text):
-    """Let a line that ended for want of room end elsewhere on a phone."""
-    lines = text.split("\n")
-    for k, (line, after) in enumerate(pairwise(lines)):
-        word = after.split(" ")[0]
-        if word and FILLED - len(word) <= len(line) <= FILLED:
-            lines[k] += '<span class="filled">'
-            lines[k + 1] = f"</span>{after}"
-    return "\n".join(lines)
+    """Let a message that was filled to a width be filled to another one."""
+    if not text.startswith(FILLED):
+        return text
+    broken = '<span class="filled">\n</span>'
+    return broken.join(text.rstrip("\n").split("\n")) + "\n"
 
 
 def marked(lines):
-    """Each line in its marks. A title above columns, or a blank, has none."""
+    """Each line in its marks; what stands above columns, a title say, wraps."""
     wide, kind = 0, "alone"
     for apart, group in groupby(
         lines, key=lambda each: bool(PART.search(each))
@@ -52,7 +50,9 @@ def marked(lines):
         some = list(group)
         if apart:
             wide = gutter(some)
-            kind = "in-columns" if wide and not alone(some, wide) else "alone"
+            speaks = wide >= 0 and alone(some, wide)
+            kind = "alone" if speaks else "in-columns"
+            wide = 0 if speaks else max(wide, 0)
         for line in some:
             wide = wide if line.strip() else 0
             own = (kind, wide) if apart or fits(line, wide) else ("alone", 0)
@@ -65,20 +65,25 @@ def fits(line, wide):
 
 
 def gutter(lines):
-    """Where the labels end: after the first two blanks in all lines; or 0."""
+    """Where labels end: after the first two blanks in all lines.
+
+    0 where there are no columns, -1 where it cannot be told.
+    """
     longest = max(map(len, lines))
     padded = [line.ljust(longest) for line in lines]
     blank = [{*column} == {" "} for column in zip(*padded, strict=True)]
     start = next((k for k, empty in enumerate(blank) if not empty), longest)
     ends = (k for k in range(start, longest) if blank[k - 2 : k] == [True] * 2)
-    return next((end for end in ends if not blank[end]), 0)
+    end = next((end for end in ends if not blank[end]), 0)
+    # What holds numbers of a column is more than a label.
+    return -1 if any(MEASURED.search(line[:end]) for line in lines) else end
 
 
 def alone(lines, wide):
     """Whether each line says by itself what its numbers are."""
-    first, *_ = rests = [line[wide:] for line in lines]
-    is_header = COLUMNS.search(first) and not DIGIT.search(first)
-    return not is_header and all(WORD.search(rest) for rest in rests)
+    first = lines[0]
+    is_header = not first[: max(wide, 2)].strip() or not DIGIT.search(first)
+    return not is_header and all(WORD.search(line[wide:]) for line in lines)
 
 
 def parts(line, wide):

@@ -22,7 +22,7 @@ Model = TypeVar("Model", bound=nn.Module)
 @contextmanager
 def with_position_table(
     model: Model,
-    table: str | Float[Tensor, "n_positions d_model"] | np.ndarray,
+    table: str | Float[Tensor, "n_positions d_model"] | Float[np.ndarray, "n_positions d_model"],
     *,
     part: str | None = None,
     name: str | None = None,

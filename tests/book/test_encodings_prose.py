@@ -112,7 +112,7 @@ def test_without_positions_from_another_start(runs):
     said(
         SINUSOIDS,
         "In [chapter 11](chapter-nopos) the same model has 1.43 in place of 1.79.",
-        "There only the start differs: the weights are drawn with another standard deviation",
+        "There two things differ: the weights are drawn with another standard deviation",
     )
     there = {run.config.seed: run for run in of_nopos("causal, nopos", load_runs("nopos"))}
     here = {run.config.seed: run for run in runs["nopos"]}
