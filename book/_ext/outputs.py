@@ -83,7 +83,12 @@ def alone(lines, wide):
     """Whether each line says by itself what its numbers are."""
     first = lines[0]
     is_header = not first[: max(wide, 2)].strip() or not DIGIT.search(first)
-    return not is_header and all(WORD.search(line[wide:]) for line in lines)
+    # Behind the label, or else behind the first number.
+    rests = (
+        line[wide:] if wide else DIGIT.split(line, maxsplit=1)[-1]
+        for line in lines
+    )
+    return not is_header and all(WORD.search(rest) for rest in rests)
 
 
 def parts(line, wide):
