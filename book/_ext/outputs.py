@@ -19,8 +19,10 @@ OUTPUT = re.compile(
 COLUMNS = re.compile(r"\S {2,}\S")
 # How a message of a check begins, in the museum.
 FILLED = "caught: "
+# Where lines are boxes, it would be one more.
+END = '<span class="end">\n</span>'
 PART = re.compile(r" {2,}\S")
-MEASURED = re.compile(r"\d\.\d|\(")
+MEASURED, NUMBER = re.compile(r"\d\.\d|\("), re.compile(r"[-+]?[\d.]+")
 WORD, DIGIT = re.compile(r"[A-Za-z]{3,}"), re.compile(r"\d")
 
 
@@ -56,7 +58,8 @@ def marked(lines):
         for line in some:
             wide = wide if line.strip() else 0
             own = (kind, wide) if apart or fits(line, wide) else ("alone", 0)
-            yield f'<span class="line {own[0]}">{parts(line, own[1])}\n</span>'
+            marks, inner = f"line {own[0]}", parts(line, own[1])
+            yield f'<span class="{marks}">{inner}{END}</span>'
 
 
 def fits(line, wide):
@@ -65,24 +68,35 @@ def fits(line, wide):
 
 
 def gutter(lines):
-    """Where labels end: after the first two blanks in all lines.
+    """Where labels end: before the first column that is lined up.
 
-    0 where there are no columns, -1 where it cannot be told.
+    After two blanks in all lines, or one where a sign takes the other. 0 where
+    there are no columns, -1 where it cannot be told.
     """
     longest = max(map(len, lines))
     padded = [line.ljust(longest) for line in lines]
     blank = [{*column} == {" "} for column in zip(*padded, strict=True)]
     start = next((k for k, empty in enumerate(blank) if not empty), longest)
-    ends = (k for k in range(start, longest) if blank[k - 2 : k] == [True] * 2)
-    end = next((end for end in ends if not blank[end]), 0)
-    # What holds numbers of a column is more than a label.
-    return -1 if any(MEASURED.search(line[:end]) for line in lines) else end
+    ends = [k for k in range(start + 1, longest) if blank[k - 1] > blank[k]]
+    apart = [end for end in ends if blank[end - 2]]
+    for end in (*apart[:1], *(end for end in ends if signed(lines, end))):
+        # What holds numbers of a column is more than a label.
+        if not any(MEASURED.search(line[:end]) for line in lines):
+            return end
+    return -1 if apart else 0
+
+
+def signed(lines, end):
+    """Whether numbers begin here, below a header or from the first line on."""
+    rests = [line[end:].strip() for line in lines]
+    return all(NUMBER.match(rest) for rest in rests[1:]) and len(rests) > 1
 
 
 def alone(lines, wide):
     """Whether each line says by itself what its numbers are."""
     first = lines[0]
-    is_header = not first[: max(wide, 2)].strip() or not DIGIT.search(first)
+    blank = not first[: max(wide, 2)].strip()
+    is_header = not (MEASURED if blank else DIGIT).search(first)
     # Behind the label, or else behind the first number.
     rests = (
         line[wide:] if wide else DIGIT.split(line, maxsplit=1)[-1]

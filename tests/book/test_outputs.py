@@ -66,12 +66,11 @@ def test_lines_that_speak_for_themselves_wrap_as_they_are(outputs):
     assert [row.select(".label") for row in rows] == [[]] * 3
 
 
-def test_numbers_are_no_part_of_a_label(outputs):
-    """The longest label leaves one blank, so the first two are behind a number."""
-    text = "minus        0.01  0.07\nuntied minus -0.10  0.00\n"
+def test_a_sign_may_take_one_of_the_blanks_behind_a_label(outputs):
+    text = "               mean   low\nminus         0.012 -0.07\nuntied minus -0.104  0.01\n"
     rows = shaped(outputs, text).select(".line")
-    assert [row["class"] for row in rows] == [["line", "in-columns"]] * 2
-    assert [row.select(".label") for row in rows] == [[]] * 2
+    assert [row["class"] for row in rows] == [["line", "in-columns"]] * 3
+    assert [row.select_one(".rest").get_text() for row in rows] == ["  mean   low", " 0.012 -0.07", "-0.104  0.01"]
 
 
 def test_heads_stay_above_their_columns(outputs):
