@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from .errors import EquivarianceInputError, NonDeterministicError, PositionTableError
 from .evaluating import CALLED_WRONGLY, evaluating
 from .ordinary import why_not_ordinary
-from .second_look import ComputedIn, in_float64, storages, widened
+from .second_look import ComputedIn, in_float64, reads, widened
 from .tables import find_position_rows
 from .waiting import one_line
 
@@ -244,9 +244,8 @@ def _table_unread(fn: Any, x: Tensor) -> bool:
         table = find_position_rows(fn).rows
     except PositionTableError:
         return False
-    with evaluating(fn), ComputedIn(fn) as computed:
-        _called(fn, x.detach().clone())
-    return not storages(table) & computed.read
+    with evaluating(fn):
+        return not reads(fn, table, lambda: _called(fn, x.detach().clone()))
 
 
 class _Comparison:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -46,6 +47,13 @@ def _tensors(tree: Any) -> list[Tensor]:
 def storages(tree: Any) -> set[StorageWeakRef]:
     """The memory of all tensors in it, which views share; what is freed is never taken for what comes after it."""
     return {StorageWeakRef(tensor.untyped_storage()) for tensor in _tensors(tree)}
+
+
+def reads(module: nn.Module, tensor: Tensor, call: Callable[[], Any]) -> bool:
+    """Whether a tensor of a module is looked into while it is called."""
+    with ComputedIn(module) as computed:
+        call()
+    return bool(storages(tensor) & computed.read)
 
 
 # Numbers of a module that is copied: 2 GiB in float64.

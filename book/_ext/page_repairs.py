@@ -4,6 +4,8 @@ import re
 from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 
+from sphinx.errors import ExtensionError
+
 # The theme loads its icons as fonts as well; the script that draws them would
 # add more to each page than everything else together.
 ICON_SCRIPT = re.compile(
@@ -150,6 +152,8 @@ def repair_pages(app, exception):
     search = Path(app.outdir, "_static", "searchtools.js")
     text = search.read_text(encoding="utf-8")
     for old, new in SEARCH.items():
+        if old not in text:
+            raise ExtensionError(f"Sphinx's search has no {old} any more")
         text = text.replace(old, new)
     search.write_text(text, encoding="utf-8")
 

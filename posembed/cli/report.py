@@ -19,6 +19,7 @@ HERE = Path(__file__).parent
 # How a page begins, and where it says by which notebook it was made.
 PAGE = b"<!doctype html"
 MARK = '<meta name="notebook" content="{}">'
+LONGEST_HEAD = 2**20
 
 
 def report(
@@ -79,7 +80,12 @@ def beside(output: Path) -> Path:
     if output.suffix == ".ipynb":
         raise ReportError(f"{output} is to be the page; name it FILE.html, the notebook is written beside it")
     notebook = output.with_suffix(".ipynb")
-    page = output.read_bytes() if output.exists() else b""
+    if output.exists() and not output.is_file():
+        raise ReportError(f"{output} is no ordinary file; name another FILE.html")
+    page = b""
+    if output.exists():
+        with output.open("rb") as file:  # of weights, which it may be by mistake, no more than a page's head
+            page = file.read(LONGEST_HEAD)
     if page and not page.lstrip().lower().startswith(PAGE):
         raise ReportError(f"{output} is there and is no page; name another FILE.html")
     if notebook.exists() and MARK.format(digest(notebook)).encode() not in page:

@@ -136,19 +136,7 @@ def anatomy(model: Any) -> Anatomy:
             None if (read := model.main_input_name) == "input_ids" else f"it reads {read}, and has no tokens to count"
         )
         fixed = None if model._can_set_attn_implementation() else "its attention is code of its own"
-        modules = [path for path, _ in model.base_model.named_modules() if path.rpartition(".")[2] in MAKERS]
-        inner = model.base_model.get_submodule(modules[0].rpartition(".")[0]) if len(modules) == 1 else model
-        untested = (
-            f"its positions are made in a part of it; give that, its {modules[0].rpartition('.')[0]}"
-            if isinstance(inner, PreTrainedModel) and inner is not model.base_model and inner is not model
-            else "nobody has tested where it keeps its positions; to try it name the module that makes them, "
-            f"FAMILIES[{name!r}] = Family({modules[0]!r}), both from posembed.models.transformers_families"
-            if len(modules) == 1
-            else f"it makes positions in several places ({', '.join(modules[:3])}); to try it give one part of it"
-            if modules
-            else "none of its modules is known to make positions"
-        )
-        why = WHY_NOT.get(name) or reads or fixed or untested
+        why = WHY_NOT.get(name) or reads or fixed or _untested(model, name)
         raise ModelInputError(f"{kind} cannot take a scheme: {why}; use a model with one of the model_types {known}")
     family = FAMILIES[name]
     body = model.base_model.get_submodule(family.body)
@@ -163,6 +151,23 @@ def anatomy(model: Any) -> Anatomy:
         parts = ", ".join(path for path, _ in body.named_children())
         raise ModelInputError(f"{kind} has no module {family.own!r} that makes its positions; it has {parts}") from None
     return Anatomy(family, body, own, attentions, narrow)
+
+
+def _untested(model: Any, name: str) -> str:
+    """What is known of a model that nobody has tried, and how to try it."""
+    modules = [path for path, _ in model.base_model.named_modules() if path.rpartition(".")[2] in MAKERS]
+    if not modules:
+        return "none of its modules is known to make positions"
+    if len(modules) > 1:
+        return f"it makes positions in several places ({', '.join(modules[:3])}); to try it give one part of it"
+    part = modules[0].rpartition(".")[0]
+    # The model of text in one of text and images has a config of its own.
+    if part and hasattr(model.base_model.get_submodule(part), "config"):
+        return f"its positions are made in a part of it; give that, its {part}"
+    return (
+        "nobody has tested where it keeps its positions; to try it name the module that makes them, "
+        f"FAMILIES[{name!r}] = Family({modules[0]!r}), both from posembed.models.transformers_families"
+    )
 
 
 def crosses(attention: nn.Module) -> bool:

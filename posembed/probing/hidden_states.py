@@ -14,7 +14,7 @@ from ..errors import PositionTableError, ProbeInputError
 from ..evaluating import CALLED_WRONGLY, evaluating
 from ..models import LanguageModel, Transformer, VisionTransformer
 from ..ordinary import why_not_ordinary
-from ..second_look import ComputedIn, storages
+from ..second_look import reads
 from ..tables import PositionRows, find_position_rows
 from ..waiting import one_line
 
@@ -77,12 +77,11 @@ def table_read(model: nn.Module, inputs: Tensor) -> PositionRows | None:
         found = find_position_rows(model)
     except PositionTableError:
         return None
-    with evaluating(model), ComputedIn(model) as computed:
-        try:
-            _run(model, inputs)
-        except (ProbeInputError, *CALLED_WRONGLY):  # what is wrong is said where the model is run in earnest
-            return found
-    return found if storages(found.parameter) & computed.read else None
+    try:
+        with evaluating(model):
+            return found if reads(model, found.parameter, lambda: _run(model, inputs)) else None
+    except (ProbeInputError, *CALLED_WRONGLY):  # what is wrong is said where the model is run in earnest
+        return found
 
 
 def checked_texts(model: nn.Module, ids: Any, *, at_least: int) -> Int[Tensor, "texts length"]:

@@ -15,7 +15,7 @@ from ..errors import ProbeInputError
 from ..evaluating import evaluating
 from ..models import LanguageModel
 from ..plain import Record
-from ..second_look import ComputedIn, storages
+from ..second_look import reads
 from ..seeds import checked_seed
 from ..tables import RowChoice, find_position_rows, with_position_table
 from .rows import chosen_rows
@@ -175,9 +175,8 @@ def intervene(
     centred, draws = table - table.mean(dim=0), list(_random_bases(span, len(basis), n_draws, seed))
     moves = centred @ basis.T
     with evaluating(model):
-        with ComputedIn(model) as computed:
-            before = [_states(model, batch) for batch in kept]
-        if not storages(found.parameter) & computed.read:
+        before: list[Tensor] = []
+        if not reads(model, found.parameter, lambda: before.extend(_states(model, batch) for batch in kept)):
             raise ProbeInputError(f"{found.name} is not looked into for these batches; give some of what it is for")
 
         def change(moved: Tensor) -> float:

@@ -201,3 +201,6 @@ def test_a_file_that_is_no_page_is_not_replaced(kernel, call, tmp_path):
     weights.write_bytes(b"weights")
     refused(call, tmp_path, weights, "model.safetensors is there and is no page; name another FILE.html")
     assert weights.read_bytes() == b"weights"
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ReportError, match="is no ordinary file"):
+        report.beside(tmp_path / "pipe")
