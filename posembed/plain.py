@@ -35,6 +35,13 @@ def plain(value: Any) -> Any:
     return value
 
 
+def each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object, for ``object_pairs_hook``; of two entries of one name nobody says which is meant: a ValueError."""
+    if len(made := dict(pairs)) < len(pairs):
+        raise ValueError("two entries have one name")
+    return made
+
+
 class Record:
     """What results have in common: a dataclass that can be written as JSON."""
 

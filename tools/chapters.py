@@ -292,7 +292,10 @@ def main():
     if arguments.command == "check":
         check(arguments.reports)
     else:
-        store([path.resolve() for path in arguments.paths] or chapters())
+        paths = [path.resolve() for path in arguments.paths]
+        if unknown := [path for path in paths if path not in chapters()]:
+            sys.exit(f"chapters: {unknown[0]} is no chapter; name notebooks that stand in book/_toc.yml")
+        store(paths or chapters())
 
 
 if __name__ == "__main__":

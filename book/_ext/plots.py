@@ -1,9 +1,15 @@
-"""Figures of lines as part of their page, in colours that follow its mode."""
+"""Figures as part of their page, in colours that follow its mode."""
 
+import base64
+import io
 import re
 from pathlib import Path
 
-from posembed.figures.looks import on_dark
+import numpy as np
+from PIL import Image
+
+from posembed.figures.drawing import in_few_colours
+from posembed.figures.looks import cells_on_dark, on_dark
 
 # Sphinx links a picture that has a size to its file, where it is no larger.
 IMAGE = re.compile(
@@ -14,6 +20,8 @@ SOURCE = re.compile(r'src="[^"]*/([^"/]*)"')
 ALT = re.compile(r'alt="([^"]*)"')
 # In a style: what is drawn with a colour, and which.
 COLOUR = re.compile(r"(fill|stroke): (#[0-9a-f]{6})\b")
+# The cells of a map.
+CELLS = re.compile(r'<image href="data:image/png;base64,([^"]*)"([^>]*)/>')
 PAPER = "var(--pst-color-background, #ffffff)"
 # As wide as it stands in the page of a notebook: 100 to the inch.
 SIZE = re.compile(r'width="([\d.]+)pt" height="([\d.]+)pt"')
@@ -41,7 +49,22 @@ def drawing(app, files, whole, image):
     )
     label = f'class="plot" role="img" aria-label="{alt[1]}"'
     text = SIZE.sub(f'width="{width}" height="{height}" {label}', text, count=1)
-    return COLOUR.sub(in_both_modes, text)
+    return CELLS.sub(cells_in_both_modes, COLOUR.sub(in_both_modes, text))
+
+
+def cells_in_both_modes(cells):
+    """The cells of a map twice; the page's styles show one of them."""
+    light, shape = cells.groups()
+    with Image.open(io.BytesIO(base64.b64decode(light))) as picture:
+        points = np.array(picture.convert("RGBA"))
+    points[..., :3] = cells_on_dark(points[..., :3])
+    file = io.BytesIO()
+    Image.fromarray(points).save(file, "png")
+    dark = base64.b64encode(in_few_colours(file.getvalue())).decode()
+    return "".join(
+        f'<image class="on-{mode}" href="data:image/png;base64,{data}"{shape}/>'
+        for mode, data in (("light", light), ("dark", dark))
+    )
 
 
 def in_both_modes(style):

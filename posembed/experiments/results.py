@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import RunError
+from ..plain import each_once
 from .config import RunConfig
 
 FORMAT = 1
@@ -183,7 +184,7 @@ def read_json(path: Path, parse: Callable[[Any], Any], advice: str) -> Any:
         RunError: it cannot be read, is damaged, or `parse` refuses it.
     """
     try:
-        return parse(json.loads(path.read_text(encoding="utf-8")))
+        return parse(json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=each_once))
     except OSError as error:
         raise RunError(f"{path.name} cannot be read ({error.strerror})") from None
     except RunError as error:

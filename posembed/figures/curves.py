@@ -111,11 +111,12 @@ def _band(runs: np.ndarray, band: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _columns(labels: list[str]) -> int:
-    """As many columns of a legend as fit beside each other, at most 4. It is filled column by column."""
-    for n in range(min(len(labels), 4), 1, -1):
+    """Columns of a legend in as few rows as have room, at most 5 beside each other. It is filled column by column."""
+    for n in range(min(len(labels), 5), 1, -1):
         columns = np.array_split(np.array([len(label) for label in labels]), n)
         if sum(column.max() + HANDLE for column in columns) <= LEGEND_WIDTH:
-            return n
+            # As many in each row, so that no column has two beside others of one.
+            return -(-len(labels) // -(-len(labels) // n))
     return 1
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from jaxtyping import UInt8
 from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgb
 
 # By matplotlib's names: how long lines and gaps are, in widths of the line.
@@ -26,16 +27,21 @@ HUES = {
 }
 COLOURS = tuple(HUES)
 INK = "#1f2328"
-# Paper, words, ticks, frames and grids of figures on light paper, and what they are on dark.
+# Paper, words, ticks, frames, grids and empty cells of figures on light paper, and what they are on dark.
 ON_DARK = {
     "#ffffff": "#121212",
     "#24292f": "#e6edf3",
     "#57606a": "#9aa4ae",
     "#8c959f": "#768390",
     "#e4e7eb": "#2d333b",
+    "#c9d1d9": "#3d444d",
 }
+# Where a map has no number.
+NOTHING = "#c9d1d9"
 # Of a line on its paper.
 LEAST_CONTRAST = 4.0
+# How far a colour of 256 is from one of a map at most: in steps of red, green and blue together.
+MOST_OFF_A_MAP = 20
 
 # Signed numbers: below zero, at zero, above zero; on light paper, on dark, and where a picture is drawn once for both.
 BELOW, ZERO, ABOVE = "#2c5fa8", "#f1f2f4", "#e66100"
@@ -43,8 +49,12 @@ BELOW_ON_DARK, ZERO_ON_DARK, ABOVE_ON_DARK = "#5c9ded", "#2a313a", "#f28e2b"
 BELOW_ON_BOTH, ABOVE_ON_BOTH = "#3e7ac6", "#ea7010"
 _TO_BELOW = ["#fafafb", "#a3bce0", BELOW, "#173a72"]
 _TO_ABOVE = ["#fafafb", "#fbbd90", ABOVE, "#983900"]
-# For numbers of both signs: nearly white at zero, blue below, orange above.
+# For numbers of both signs: nearly white at zero, blue below, orange above; on dark paper nearly black at zero.
 DIVERGING = LinearSegmentedColormap.from_list("diverging", _TO_BELOW[:0:-1] + _TO_ABOVE)
+DIVERGING_ON_DARK = LinearSegmentedColormap.from_list(
+    "diverging on dark",
+    ["#c4dcfa", BELOW_ON_DARK, "#355b8c", "#1d2126", "#6b4420", ABOVE_ON_DARK, "#ffdcb0"],
+)
 # For numbers of one sign: the half of it that they have.
 SEQUENTIAL = LinearSegmentedColormap.from_list("sequential", _TO_ABOVE)
 SEQUENTIAL_BELOW = LinearSegmentedColormap.from_list("sequential below zero", _TO_BELOW[::-1])
@@ -141,6 +151,26 @@ def on_dark(colour: str) -> str:
     # Mixed with white, as little as will do.
     mixed = (_mixed(colour, "#ffffff", part) for part in np.linspace(0, 1, 21))
     return next(each for each in mixed if _contrast_on_dark(each) >= LEAST_CONTRAST)
+
+
+def cells_on_dark(cells: UInt8[np.ndarray, "*shape 3"]) -> UInt8[np.ndarray, "*shape 3"]:
+    """Exchange the colours of a map on light paper, "... 3" as bytes, for those of the same numbers on dark.
+
+    A colour that is on no map is exchanged as that of a line.
+
+    Example:
+        >>> import numpy as np
+        >>> from posembed.figures.looks import cells_on_dark
+        >>> cells_on_dark(np.array([[201, 209, 217]], dtype=np.uint8)).tolist()  # where there is no number
+        [[61, 68, 77]]
+    """
+    light, dark = (each(np.linspace(0, 1, 511), bytes=True)[:, :3] for each in (DIVERGING, DIVERGING_ON_DARK))
+    colours, which = np.unique(cells.reshape(-1, 3), axis=0, return_inverse=True)
+    far = np.abs(colours[:, None].astype(int) - light).sum(-1)
+    exchanged = dark[far.argmin(1)]
+    for k in np.flatnonzero(far.min(1) > MOST_OFF_A_MAP):
+        exchanged[k] = np.round(255 * np.array(to_rgb(on_dark(to_hex(colours[k] / 255)))))
+    return exchanged[which.reshape(-1)].reshape(cells.shape)
 
 
 def _contrast_on_dark(colour: str) -> float:

@@ -12,11 +12,15 @@ from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
 from ..errors import FigureInputError
-from .looks import DIVERGING, SEQUENTIAL, SEQUENTIAL_BELOW
+from .looks import DIVERGING, NOTHING, SEQUENTIAL, SEQUENTIAL_BELOW
 from .style import DescribedFigure, new_figure, styled
 
 # A screen has no more rows to show.
 MOST_ROWS = 1536
+# In a row each has room for its numbers.
+MOST_IN_A_ROW = 3
+# Of rows or columns, up to which a map is a picture with one point for each.
+MOST_CELLS = 256
 # Rows that are compared with each other: their cosines fit into memory many times.
 MOST_COMPARED = 4096
 # The share of a table's numbers that the colours tell apart; what lies beyond has the last colour.
@@ -32,9 +36,9 @@ def table_maps(
     alt: str,
     xlabel: str = "column",
     ylabel: str = "row",
-    size: tuple[float, float] = (6.6, 3.0),
+    size: tuple[float, float] | None = None,
 ) -> DescribedFigure:
-    """Draw matrices side by side with one colour scale, grey where there is no number (NaN).
+    """Draw matrices with one colour scale, grey where there is no number (NaN): up to three in a row, then in pairs.
 
     It is white at zero, orange above and blue below; of numbers of one sign it has that half alone.
 
@@ -43,7 +47,7 @@ def table_maps(
         alt: the description.
         xlabel: what the columns are.
         ylabel: what the rows are.
-        size: width and height in inches.
+        size: width and height in inches, by default 6.6 by 3 for one row, 6.6 by 5.4 for two.
 
     Returns:
         The figure.
@@ -56,13 +60,20 @@ def table_maps(
         ['before', 'after']
     """
     scale = _scale([table[table.isfinite()] for table in tables.values()])
-    figure, row = new_figure(alt, len(tables), size=size, squeeze=False)
+    n_columns = len(tables) if len(tables) <= MOST_IN_A_ROW else 2
+    n_rows = -(-len(tables) // n_columns)
+    figure = DescribedFigure(alt, figsize=size or (6.6, 0.6 + 2.4 * n_rows), layout="constrained")
+    panels = figure.subplots(n_rows, n_columns, squeeze=False).flatten()
     # Numbers below a narrow panel must not run into each other.
-    n_ticks = "auto" if len(tables) < 3 else 4
-    for axes, (title, table) in zip(row[0], tables.items(), strict=True):
-        image = _paint(axes, table, scale, n_ticks, nothing="#c9d1d9", aspect="auto")
-        axes.set(title=title, xlabel=xlabel, ylabel=ylabel)
-    figure.colorbar(image, ax=row[0], shrink=0.9)
+    n_ticks = "auto" if n_columns < 3 else 4
+    for panel, (title, table) in zip(panels, tables.items(), strict=False):
+        image = _paint(panel, table, scale, n_ticks, nothing=NOTHING, aspect="auto")
+        panel.set(title=title, xlabel=xlabel)
+    for panel in panels[::n_columns]:
+        panel.set_ylabel(ylabel)
+    for panel in panels[len(tables) :]:
+        figure.delaxes(panel)
+    _as_one_picture(figure.colorbar(image, ax=panels[: len(tables)].tolist(), shrink=0.9))
     return figure
 
 
@@ -130,12 +141,15 @@ def table_heat(weight: Float[Tensor, "n_positions d_model"], *, alt: str) -> Des
     # The axes count to the ends, also where rows in between are left out.
     extent = (-0.5, n_columns - 0.5, n_rows - 0.5, -0.5)
     step = -(-n_rows // MOST_ROWS)
-    image = _paint(axes, weight[::step], _scale([finite], limit), 5, nothing="#8c959f", extent=extent, aspect="auto")
+    image = _paint(axes, weight[::step], _scale([finite], limit), 5, nothing=NOTHING, extent=extent, aspect="auto")
     axes.set(xlabel="column", ylabel="position" if step == 1 else f"position (one row in {step} is drawn)")
-    bar = figure.colorbar(image, ax=axes, shrink=0.9, extend="both")
-    # As one picture, not as hundreds of small areas.
-    bar.solids.set_rasterized(True)
+    _as_one_picture(figure.colorbar(image, ax=axes, shrink=0.9, extend="both"))
     return figure
+
+
+def _as_one_picture(bar: Any) -> None:
+    """Draw the scale of colours as one picture, not as hundreds of small areas."""
+    bar.solids.set_rasterized(True)
 
 
 def _scale(numbers: list[Tensor], limit: float | None = None) -> dict[str, Any]:
@@ -157,4 +171,6 @@ def _paint(axes: Any, matrix: Tensor, scale: dict[str, Any], n_ticks: Any, *, no
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MaxNLocator(n_ticks, integer=True))
     axes.grid(False)
-    return axes.imshow(shown, **scale, **options)
+    # A cell is one point of the picture, as long as there are fewer of them than points of a screen.
+    whole = max(shown.shape) <= MOST_CELLS
+    return axes.imshow(shown, interpolation="none" if whole else None, **scale, **options)

@@ -16,7 +16,7 @@ from ..encodings.registry import SCHEMES
 from ..errors import FigureInputError
 from ..models import attend
 from .curves import curves
-from .looks import SEQUENTIAL
+from .looks import NOTHING, SEQUENTIAL
 from .maps import table_maps
 from .style import DescribedFigure, new_figure, styled
 
@@ -367,9 +367,9 @@ def _draw_numbers(
     axes: Any, values: Float[Tensor, "rows columns"], text: Callable[[float], str], *, most: float
 ) -> None:
     """Draw a matrix of numbers from zero on with the number in each cell; where there is none the cell is grey."""
-    colours = SEQUENTIAL.with_extremes(bad="#c9d1d9")
-    # Up to the middle of the colours: black is readable on all of them.
-    axes.imshow(values.numpy(), cmap=colours, vmin=0, vmax=2 * most)
+    colours = SEQUENTIAL.with_extremes(bad=NOTHING)
+    # Up to the middle of the colours: words are readable on all of them, on light paper and on dark.
+    axes.imshow(values.numpy(), cmap=colours, vmin=0, vmax=2.4 * most, interpolation="none")
     for row, column in values.isfinite().nonzero().tolist():
         number = text(float(values[row, column]))
         axes.text(column, row, number, ha="center", va="center", color="#24292f", fontsize=11)

@@ -58,7 +58,7 @@ def seed_scores(
             if named(label):
                 dots = mean = look["color"]
                 marks = 2 * look["marker"]
-            axes.plot(values, [place] * len(values), marks[0], color=dots, alpha=0.45, markersize=5, zorder=2)
+            axes.plot(values, [place] * len(values), marks[0], color=dots, alpha=0.7, markersize=5, zorder=2)
             axes.plot([summary.low, summary.high], [place + 0.25] * 2, color=mean, linewidth=2.5, zorder=3)
             axes.plot(summary.mean, place + 0.25, marks[1], color=mean, markersize=5, zorder=4)
         axes.set_yticks(range(len(panel)), list(panel))

@@ -9,10 +9,9 @@ from typing import Any, TypeVar
 import matplotlib
 from cycler import cycler
 from matplotlib.figure import Figure
-from PIL import Image
 
 from ..errors import FigureInputError
-from .drawing import has_lines_alone, svg_of
+from .drawing import in_few_colours, svg_of
 from .looks import COLOURS, DASHES
 
 Draw = TypeVar("Draw", bound=Callable[..., Any])
@@ -44,7 +43,7 @@ STYLE: Any = {
 
 
 class DescribedFigure(Figure):
-    """A matplotlib figure with an alt text, shown as a PNG that carries it, one of lines as SVG too.
+    """A matplotlib figure with an alt text, shown as a PNG that carries it, and as SVG where that is not too large.
 
     Args:
         alt: one or two sentences that say what the figure shows to a reader who cannot see it.
@@ -72,19 +71,12 @@ class DescribedFigure(Figure):
         with matplotlib.rc_context(STYLE):
             # No software version in the file: the same figure gives the same bytes.
             self.savefig(buffer, format="png", metadata={"Software": None})
-            drawing = svg_of(self, self.alt) if has_lines_alone(self) else None
+            drawing = svg_of(self, self.alt)
         width, height = (round(inches * 100) for inches in self.get_size_inches())
-        data = {"image/png": _in_few_colours(buffer), "text/plain": f"<figure: {self.alt}>"}
+        data = {"image/png": in_few_colours(buffer.getvalue()), "text/plain": f"<figure: {self.alt}>"}
         data |= {"image/svg+xml": drawing} if drawing else {}
         metadata = {"alt": self.alt, "width": width, "height": height}
         return data, {kind: metadata for kind in data if kind.startswith("image/")}
-
-
-def _in_few_colours(png: io.BytesIO) -> bytes:
-    """The same picture in 256 colours, as many as a colour map has: a third of the bytes that a page has to carry."""
-    smaller = io.BytesIO()
-    Image.open(png).convert("RGB").quantize(256, dither=Image.Dither.NONE).save(smaller, "png", optimize=True)
-    return smaller.getvalue()
 
 
 def styled(draw: Draw) -> Draw:

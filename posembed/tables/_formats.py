@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 from ..errors import CheckpointError, CheckpointNotFoundError
+from ..plain import each_once
 from ._files import LARGEST_TABLE, WEIGHT_ENDINGS, WEIGHT_FILES, CheckpointFiles, File, understood
 from ._pickles import ALONE, Described, Storage, size_of, tensors_in, unpickled
 
@@ -148,7 +149,7 @@ def _of_safetensors(file: File) -> dict[str, Entry]:
     read, before memory is taken for it.
     """
     start, entries, places = 8 + int.from_bytes(file.part(0, 8), "little"), {}, []
-    header = json.loads(file.part(8, start), object_pairs_hook=_each_once)
+    header = json.loads(file.part(8, start), object_pairs_hook=each_once)
     header.pop("__metadata__", None)
     for name, claims in header.items():
         shape, (begin, end) = tuple(map(operator.index, claims["shape"])), map(operator.index, claims["data_offsets"])
@@ -167,13 +168,6 @@ def _of_safetensors(file: File) -> dict[str, Entry]:
     if [0, *(end for _, end in places)] != [*(begin for begin, _ in places), file.size - start]:
         raise ValueError("its tensors do not stand one behind the other up to its end")
     return entries
-
-
-def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object; of two entries of one name nobody says which is meant."""
-    if len(made := dict(pairs)) < len(pairs):
-        raise ValueError("two entries have one name")
-    return made
 
 
 def _of_zip(file: File) -> dict[str, Entry]:

@@ -93,6 +93,11 @@ def test_a_failed_write_leaves_nothing_and_keeps_what_was_there(tmp_path, full_d
         (lambda text: text.replace('"metrics": {', '"metrics": 5, "speed": {'), "is damaged; move it away"),
         (lambda text: text.replace('"wall_seconds": 1.5', '"wall_seconds": "long"'), "is damaged; move it away"),
         (lambda text: text.replace('"format": 1,', ""), "is damaged; move it away"),
+        # Of two entries of one name the second would count, without a word.
+        (
+            lambda text: text.replace('"wall_seconds"', '"wall_seconds": 9.5, "wall_seconds"'),
+            "is damaged; move it away",
+        ),
         (
             lambda text: text.replace('"format": 1', '"format": 2'),
             ": it has format 2, this version of posembed reads 1",
@@ -111,6 +116,7 @@ def test_a_failed_write_leaves_nothing_and_keeps_what_was_there(tmp_path, full_d
         "no metrics",
         "no time",
         "without a format",
+        "an entry twice",
         "newer",
         "retired",
         "another run",

@@ -1,11 +1,15 @@
 """What holds for every static figure, and what the small ones draw."""
 
+import base64
+import io
 import math
 from xml.etree import ElementTree
 
 import matplotlib
+import numpy as np
 import pytest
 import torch
+from PIL import Image
 from refusals import refused
 
 from posembed import figures, probe_table, scheme, sinusoidal
@@ -16,6 +20,7 @@ from posembed.figures import (
     new_figure,
     similarity_maps,
     styled,
+    table_heat,
     table_maps,
     token_differences,
 )
@@ -196,8 +201,28 @@ def test_numbers_that_are_words_keep_their_digits():
     assert ">at 0.0001234<" in figure._repr_mimebundle_()[0]["image/svg+xml"]
 
 
-def test_pictures_of_cells_are_no_svg_nor_is_what_is_too_large():
-    assert "image/svg+xml" not in table_maps({"x": torch.eye(3)}, alt="Cells.")._repr_mimebundle_()[0]
+def test_maps_are_drawn_with_one_point_for_each_cell():
+    """So they are sharp at any size, and a page can exchange their colours."""
+    numbers = torch.randn(32, 8, generator=torch.Generator().manual_seed(0))
+    drawing = ElementTree.fromstring(table_maps({"x": numbers}, alt="Cells.")._repr_mimebundle_()[0]["image/svg+xml"])
+    cells, scale = drawing.iter("{http://www.w3.org/2000/svg}image")
+    picture = Image.open(io.BytesIO(base64.b64decode(cells.get("href").removeprefix("data:image/png;base64,"))))
+    assert picture.size == (8, 32) and "pixelated" in cells.get("style") and scale.get("href") != cells.get("href")
+    # Those of the map, up to the 256 that a small file has.
+    exact = np.array(DIVERGING(numbers.numpy() / numbers.abs().max().item() / 2 + 0.5, bytes=True))[..., :3]
+    assert np.abs(np.array(picture.convert("RGB")).astype(int) - exact).max() <= 8
+
+
+def test_more_maps_than_fit_into_a_row_stand_in_pairs():
+    place = lambda n: [
+        axes.get_subplotspec().get_geometry()[:2]
+        for axes in table_maps({str(k): torch.eye(2) for k in range(n)}, alt="Diagonals.").axes[:n]
+    ]
+    assert place(3) == [(1, 3)] * 3 and place(4) == [(2, 2)] * 4 and place(5) == [(3, 2)] * 5
+
+
+def test_what_is_too_large_is_no_svg():
     figure, axes = new_figure("Many points.")
     axes.plot(torch.rand(5000, generator=torch.Generator().manual_seed(0)), "o")
     assert "image/svg+xml" not in figure._repr_mimebundle_()[0]
+    assert "image/svg+xml" not in table_heat(torch.rand(600, 600), alt="Noise.")._repr_mimebundle_()[0]

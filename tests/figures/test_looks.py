@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 import torch
 from colorspacious import cspace_convert
+from matplotlib.colors import to_hex
 
 from posembed import scheme, schemes, widgets
 from posembed.encodings import KERPLE
-from posembed.figures import COLOURS, LOOKS, bias_curves, curves, look_of, seed_scores
-from posembed.figures.looks import DASHES, HUES, looks_of, named
+from posembed.figures import COLOURS, DIVERGING, LOOKS, bias_curves, curves, look_of, seed_scores
+from posembed.figures.looks import DASHES, DIVERGING_ON_DARK, HUES, cells_on_dark, looks_of, named, on_dark
 
 TWELVE = {
     *("nopos", "sinusoidal", "learned", "learnable_sinusoidal", "shaw", "t5"),
@@ -188,3 +189,31 @@ def test_heads_of_a_scheme_have_its_hue():
 def test_a_scheme_without_a_look_is_one_of_the_other_series():
     found = looks_of(["mine"], {"mine": "mine:RootDistance"})
     assert found == looks_of(["anything"])
+
+
+@pytest.mark.parametrize("vision", VISIONS)
+@pytest.mark.parametrize("colours", [DIVERGING, DIVERGING_ON_DARK], ids=["light", "dark"])
+def test_maps_tell_large_numbers_from_small_and_signs_apart(colours, vision):
+    """From zero on each step is seen, in one direction of lightness; the same numbers of both signs are apart."""
+    at = np.linspace(0, 1, 21)
+    places = np.array([seen(to_hex(colours(each)), vision) for each in at])
+    light = places[:, 0]
+    for half in (light[10:], light[10::-1]):
+        steps = np.diff(half)
+        assert (steps > 0).all() or (steps < 0).all()
+    assert np.linalg.norm(places[:8] - places[:12:-1], axis=1).min() > APART
+
+
+def test_cells_on_dark_have_the_same_numbers():
+    at = np.linspace(0, 1, 33)
+    light, dark = ((each(at, bytes=True)[:, :3]) for each in (DIVERGING, DIVERGING_ON_DARK))
+    assert np.abs(cells_on_dark(light).astype(int) - dark).max() <= 2
+    # Half of the map is that of numbers of one sign; where there is none, the cell is grey on both.
+    assert (cells_on_dark(np.uint8([[0xC9, 0xD1, 0xD9]])) == [0x3D, 0x44, 0x4D]).all()
+
+
+def test_words_in_cells_are_readable_on_dark():
+    """Numbers in cells are drawn up to 1 / 2.4 of the colours."""
+    word = np.array([int(on_dark("#24292f")[k : k + 2], 16) for k in (1, 3, 5)]) / 255
+    cells = [to_hex(DIVERGING_ON_DARK(0.5 + each / 4.8)) for each in np.linspace(0, 1, 9)]
+    assert min(contrast(to_hex(word), each) for each in cells) > 4.5
