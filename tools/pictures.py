@@ -1,6 +1,6 @@
-"""Draw the pictures that are committed: the map on the landing page, and the README's screenshot of the built book.
+"""Draw the pictures that are committed: the maps on the landing page, and the README's screenshot of the built book.
 
-The screenshot needs Chromium; where there is none, only the map is drawn.
+The screenshot needs Chromium; where there is none, only the maps are drawn.
 """
 
 import io
@@ -12,24 +12,28 @@ import torch.nn.functional as F
 from PIL import Image
 
 from posembed import load_encoder
-from posembed.figures import DIVERGING
+from posembed.figures.looks import DIVERGING, DIVERGING_ON_DARK
 
 ROOT = Path(__file__).resolve().parent.parent
-MAP = ROOT / "book" / "assets" / "what-it-learned.webp"
+MAPS = {
+    ROOT / "book" / "assets" / f"what-it-learned{name}.webp": colours
+    for name, colours in {"": DIVERGING, "-dark": DIVERGING_ON_DARK}.items()
+}
 SCREENSHOT = ROOT / "book" / "assets" / "screenshot.webp"
 
 
-def position_map():
-    """Cosine similarity of every two rows of the encoder's real position table, in the colours of the book's maps."""
+def position_map(colours):
+    """Cosine similarity of every two rows of the encoder's real position table, in colours of the book's maps."""
     table = load_encoder().model.embeddings.position_embeddings.weight.detach().double()
     rows = F.normalize(table, dim=1)
-    shades = DIVERGING((rows @ rows.T).numpy() / 2 + 0.5, bytes=True)
+    shades = colours((rows @ rows.T).numpy() / 2 + 0.5, bytes=True)
     return Image.fromarray(np.asarray(shades)[..., :3])
 
 
 def main():
-    position_map().save(MAP, quality=82, method=6)
-    print(f"pictures: {MAP.relative_to(ROOT)}, {MAP.stat().st_size / 1e3:.0f} kB")
+    for path, colours in MAPS.items():
+        position_map(colours).save(path, quality=82, method=6)
+        print(f"pictures: {path.relative_to(ROOT)}, {path.stat().st_size / 1e3:.0f} kB")
     sys.path.insert(0, str(ROOT / "tests" / "browser"))
     from chromium import find_chromium, open_page, serve_folder
 

@@ -11,7 +11,7 @@ from chapters import BOOK, BUILD, ROOT
 HTML = BUILD / "html"
 BASE = "file:///"
 # What only a screen can use, or what stands folded there, and what is asked of a script.
-LEFT_OUT = "a.headerlink, .citation > .label, .plot .on-dark, a.sd-btn, details.hide, .toggle-button, .copybtn"
+LEFT_OUT = "a.headerlink, .citation > .label, .on-dark, a.sd-btn, details.hide, .toggle-button, .copybtn"
 # What holds nothing more then.
 HOLDERS = "div.cell, p"
 NO_CHROMIUM = (

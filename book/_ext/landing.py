@@ -7,17 +7,14 @@ picture is the first, or the named one, that a chapter draws.
 import html
 import json
 import re
-from base64 import b64decode
-from io import BytesIO
 from pathlib import Path
 
+import plots
 import yaml
 from docutils import nodes
 from docutils.parsers.rst import Directive
-from PIL import Image
 
 PICTURES = "_static/cards"
-SIZE = (480, 270)
 DIFFICULTY = {"1": "easy", "2": "medium", "3": "hard"}
 QUESTION = re.compile(r"\*\*The question:\*\* (.+)")
 MINUTES = re.compile(r"about (\d+) minutes to read|(\d+) minutes to read")
@@ -86,28 +83,23 @@ def plain(text):
 
 
 def image(out, notebook, name, number):
-    """The picture of a chapter, small, its own description left to the page.
-
-    A chapter that draws none has a plain one: number 0.
-    """
+    """The picture of a chapter, its own description left to the page."""
     pictures = [
-        output["data"]["image/png"]
+        output["data"]
         for cell in notebook["cells"]
         for output in cell.get("outputs", [])
         if "image/png" in output.get("data", {})
     ]
-    if number == 0:
-        return '<span class="card-picture"></span>'
-    whole = Image.open(BytesIO(b64decode("".join(pictures[number - 1]))))
-    small = whole.convert("RGB")
-    small.thumbnail((SIZE[0], SIZE[1] * 4))
-    target = f"{name.replace('/', '-')}.webp"
+    drawing = "".join(pictures[number - 1]["image/svg+xml"])
+    target = name.replace("/", "-")
     out.mkdir(parents=True, exist_ok=True)
-    small.save(out / target, "webp", quality=82)
-    width, height = small.size
-    return (
-        f'<img class="card-picture" src="{PICTURES}/{target}" alt="" '
-        f'width="{width}" height="{height}" loading="lazy" />'
+    for mode, text in plots.in_each_mode(drawing).items():
+        (out / f"{target}-{mode}.svg").write_text(text, encoding="utf-8")
+    width, height = plots.size(drawing)
+    return "".join(
+        f'<img class="card-picture on-{mode}" src="{PICTURES}/{target}-{mode}'
+        f'.svg" alt="" width="{width}" height="{height}" loading="lazy" />'
+        for mode in ("light", "dark")
     )
 
 

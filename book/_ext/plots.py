@@ -44,27 +44,49 @@ def drawing(app, files, whole, image):
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
     if alt is None or not SIZE.search(text):
         return whole
-    width, height = (
-        round(float(pt) / 0.72) for pt in SIZE.search(text).groups()
-    )
+    width, height = size(text)
     label = f'class="plot" role="img" aria-label="{alt[1]}"'
     text = SIZE.sub(f'width="{width}" height="{height}" {label}', text, count=1)
     return CELLS.sub(cells_in_both_modes, COLOUR.sub(in_both_modes, text))
 
 
+def size(text):
+    """Width and height of a drawing in a page."""
+    return [round(float(pt) / 0.72) for pt in SIZE.search(text).groups()]
+
+
+def in_each_mode(text):
+    """A drawing as two pictures, whose colours a page cannot exchange."""
+    width, height = size(text)
+    light = SIZE.sub(f'width="{width}" height="{height}"', text, count=1)
+    dark = COLOUR.sub(lambda style: f"{style[1]}: {on_dark(style[2])}", light)
+    dark = CELLS.sub(lambda cells: cells_of(on_page(cells[1]), cells[2]), dark)
+    return {"light": light, "dark": dark}
+
+
 def cells_in_both_modes(cells):
     """The cells of a map twice; the page's styles show one of them."""
     light, shape = cells.groups()
+    modes = {"light": light, "dark": on_page(light)}
+    return "".join(
+        cells_of(data, f'{shape} class="on-{mode}"')
+        for mode, data in modes.items()
+    )
+
+
+def on_page(light):
+    """The cells of a map as they are on a dark page."""
     with Image.open(io.BytesIO(base64.b64decode(light))) as picture:
         points = np.array(picture.convert("RGBA"))
     points[..., :3] = cells_on_dark(points[..., :3])
     file = io.BytesIO()
     Image.fromarray(points).save(file, "png")
-    dark = base64.b64encode(in_few_colours(file.getvalue())).decode()
-    return "".join(
-        f'<image class="on-{mode}" href="data:image/png;base64,{data}"{shape}/>'
-        for mode, data in (("light", light), ("dark", dark))
-    )
+    return base64.b64encode(in_few_colours(file.getvalue())).decode()
+
+
+def cells_of(data, shape):
+    """The element for a picture of cells."""
+    return f'<image href="data:image/png;base64,{data}"{shape}/>'
 
 
 def in_both_modes(style):

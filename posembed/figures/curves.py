@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
+from matplotlib.ticker import MaxNLocator
 
 from ..errors import FigureInputError
 from ..experiments import interval
@@ -92,6 +93,8 @@ def curves(
         axes.plot(at, points, label=label, color=SOFT, linewidth=1.2, linestyle=BEHIND_STYLES[number % 3], zorder=1)
     axes.set(xlabel=xlabel, ylabel=ylabel)
     axes.set_xscale("log" if log_x else "linear")
+    if not log_x and (x is None or all(float(each).is_integer() for each in x)):
+        axes.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
     axes.set_yscale("log" if log_y else "linear")
     if ylim is not None:
         axes.set_ylim(*ylim)

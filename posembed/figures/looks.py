@@ -145,7 +145,7 @@ def on_dark(colour: str) -> str:
     """
     colour = colour.lower()
     known = ON_DARK | {look.light: look.dark for look in LOOKS.values()}
-    known |= {_darker(look.light): _mixed(look.dark, "#ffffff") for look in LOOKS.values()}
+    known |= {_darker(look.light): _other_shade_on_dark(look.dark) for look in LOOKS.values()}
     if colour in known:
         return known[colour]
     # Mixed with white, as little as will do.
@@ -171,6 +171,12 @@ def cells_on_dark(cells: UInt8[np.ndarray, "*shape 3"]) -> UInt8[np.ndarray, "*s
     for k in np.flatnonzero(far.min(1) > MOST_OFF_A_MAP):
         exchanged[k] = np.round(255 * np.array(to_rgb(on_dark(to_hex(colours[k] / 255)))))
     return exchanged[which.reshape(-1)].reshape(cells.shape)
+
+
+def _other_shade_on_dark(colour: str) -> str:
+    """Nearer to the paper, which keeps the hue, or to white where it could not be seen."""
+    nearer = _mixed(colour, ON_DARK["#ffffff"], 0.4)
+    return nearer if _contrast_on_dark(nearer) >= LEAST_CONTRAST else _mixed(colour, "#ffffff")
 
 
 def _contrast_on_dark(colour: str) -> float:

@@ -1,11 +1,16 @@
 """Drawings in pages: inside of the page, described, and in colours of both modes; and numbered captions."""
 
+import base64
+import io
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from docutils import nodes
 from docutils.utils import new_document
+from PIL import Image
 from tool import load
 
 EXTENSIONS = Path(__file__).resolve().parents[2] / "book" / "_ext"
@@ -35,6 +40,33 @@ def test_a_drawing_becomes_part_of_the_page(plots, app):
         '<path style="fill: #ffffff; fill: var(--pst-color-background, #ffffff); '
         'stroke: #2f4db8; stroke: light-dark(#2f4db8, #a3c3f1)"/></svg></p>'
     )
+
+
+def cells(*colours):
+    file = io.BytesIO()
+    Image.fromarray(np.uint8([colours])).save(file, "png")
+    return f'<image href="data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}" width="2"/>'
+
+
+def colours_of(drawing, mode=""):
+    data = re.search(rf'<image href="data:image/png;base64,([^"]*)" width="2"{mode}/>', drawing)[1]
+    return np.array(Image.open(io.BytesIO(base64.b64decode(data))).convert("RGB")).tolist()
+
+
+def test_a_map_is_drawn_for_each_mode(plots, app, tmp_path):
+    none, zero = [201, 209, 217], [250, 250, 251]
+    (tmp_path / "drawn.svg").write_text(DRAWN.replace("</svg>", cells(none, zero) + "</svg>"))
+    context = {"body": IMAGE.format("d")}
+    plots.draw(app, "why/two", "page.html", context, new_document("two"))
+    assert colours_of(context["body"], ' class="on-light"') == [[none, zero]]
+    ((grey, dark),) = colours_of(context["body"], ' class="on-dark"')
+    assert grey == [61, 68, 77] and max(dark) < 64
+
+
+def test_a_drawing_as_two_pictures_has_the_colours_of_both_modes(plots):
+    made = plots.in_each_mode(DRAWN.replace("</svg>", cells([250, 250, 251], [250, 250, 251]) + "</svg>"))
+    assert 'width="660" height="340"' in made["light"] and "stroke: #2f4db8" in made["light"]
+    assert "fill: #121212; stroke: #a3c3f1" in made["dark"] and max(colours_of(made["dark"])[0][0]) < 64
 
 
 @pytest.mark.parametrize("name", ["logo", "of another page"])

@@ -86,10 +86,12 @@ def test_each_chapter_has_a_card_that_leads_to_it(open_address, site, width):
         assert card.evaluate("(node) => node.scrollWidth - node.clientWidth") <= 0
 
 
-def test_each_card_has_its_picture(open_address, site):
-    page = open_address(f"{site}/intro.html")
-    pictures = page.locator("img.card-picture")
-    assert pictures.count() == len(page.locator(".card-of").all()) - 1  # chapter 10 draws with a script alone
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_each_card_has_its_picture_in_each_mode(open_address, site, mode):
+    page = open_address(f"{site}/intro.html", color_scheme=mode)
+    pictures = page.locator("img.card-picture:visible")
+    assert pictures.count() == page.locator(".card-of").count()
+    assert all(mode in address for address in pictures.evaluate_all("(all) => all.map((each) => each.src)"))
     sizes = pictures.evaluate_all(
         """(images) => Promise.all(images.map(async (image) => {
           image.loading = "eager";

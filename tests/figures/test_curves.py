@@ -94,3 +94,9 @@ def test_scores_side_by_side_and_differences_with_their_zero():
     figure = seed_scores(panels, alt="Two panels.", zero=True)
     assert [axes.get_title() for axes in figure.axes] == ["causal", "masked"]
     assert all(list(axes.lines[-1].get_xdata()) == [0, 0] for axes in figure.axes)
+
+
+def test_whole_places_have_whole_ticks():
+    ticks = lambda **places: curves({"x": [1, 2, 3]}, alt="It rises.", **places).axes[0].get_xticks()
+    assert all(float(each).is_integer() for each in ticks()) and len(ticks()) < 6
+    assert not all(float(each).is_integer() for each in ticks(x=[0, 0.5, 1]))

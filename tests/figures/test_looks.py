@@ -217,3 +217,10 @@ def test_words_in_cells_are_readable_on_dark():
     word = np.array([int(on_dark("#24292f")[k : k + 2], 16) for k in (1, 3, 5)]) / 255
     cells = [to_hex(DIVERGING_ON_DARK(0.5 + each / 4.8)) for each in np.linspace(0, 1, 9)]
     assert min(contrast(to_hex(word), each) for each in cells) > 4.5
+
+
+def test_a_second_series_of_a_scheme_is_told_from_the_first_on_dark():
+    for name in LOOKS:
+        first, second = (on_dark(look["color"]) for look in looks_of([f"{name} 1", f"{name} 2"]))
+        assert contrast(second, PAPERS["dark"]) > CONTRAST
+        assert np.linalg.norm(seen(first, "any") - seen(second, "any")) > APART, name
