@@ -109,10 +109,10 @@ def check_equivariance(
     order and is called invariant. Modules run in eval mode and without gradients and are put back as they were.
 
     An effect of the order below the tolerance looks like rounding, and rounding that a very deep or badly conditioned
-    model amplifies beyond it looks like an effect. So where an error lies above the rounding of one operation and below
-    ten times the default tolerance, a module or its bound method is copied and checked again in float64; `remark` says
-    so, or why that was not possible. Other functions cannot be copied: compute in float64, and take large constants off
-    the output.
+    model amplifies beyond it looks like an effect. So where an error lies above the rounding of one operation in
+    float32 and below ten times the default tolerance, a module or its bound method is copied and checked again in
+    float64; `remark` says so, or why that was not possible. Other functions cannot be copied: compute in float64, and
+    take large constants off the output.
 
     Args:
         fn: a function, a module, or a transformers model, which gets x as ``inputs_embeds`` when x is floating point
@@ -156,8 +156,10 @@ def check_equivariance(
     _check_callable(fn)
     settings = (seq_dim, output, n_permutations, seed)
     report, worst = _compared(fn, x, *settings, tolerance)
-    # Between the rounding of one operation and ten times the tolerance it may be either.
+    # Between the rounding of one operation and ten times the tolerance it may be either; in half precision an effect
+    # may be smaller than the rounding of one operation.
     rounding = next((torch.finfo(dtype).eps for dtype, t in TOLERANCES.items() if t == report.tolerance), math.inf)
+    rounding = rounding if math.isinf(rounding) else min(rounding, torch.finfo(torch.float32).eps)
     doubtful = rounding < report.max_error <= min(10 * report.tolerance, 0.1)
     if tolerance is None and worst is not None and doubtful:
         report = replace(report, **_second_look(fn, x, settings, report, worst))

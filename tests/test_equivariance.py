@@ -278,7 +278,8 @@ class SlightlyWrong(nn.Module):
     ],
     ids=str,
 )
-def test_the_tolerance_is_that_of_the_coarsest_format_on_the_way(weights, autocast, verdict):
+def test_the_tolerance_is_that_of_the_coarsest_format_on_the_way(weights, autocast, verdict, monkeypatch):
+    monkeypatch.setattr("posembed.second_look.LARGEST_COPY", 0)  # which would tell
     method = SlightlyWrong(weights).forward
     with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
         assert check_equivariance(method, tokens(2, 5, D_MODEL)).verdict == verdict
@@ -381,6 +382,14 @@ def test_rounding_beyond_the_tolerance_is_told_from_an_effect():
     report = check_equivariance(Rounding(0.0).float(), X32)
     assert (report.verdict, report.remark) == ("equivariant", "decided in float64")
     assert check_equivariance(Shifted(200 * torch.finfo(torch.float32).eps).float(), X32).verdict == "neither"
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_in_half_precision_an_effect_below_its_rounding_is_found(dtype):
+    for module, verdict in ((Shifted(5e-4), "neither"), (Shifted(0.0), "equivariant")):
+        report = check_equivariance(module.to(dtype), X32.to(dtype))
+        # Where a processor rounds alike in any order, nothing is left to doubt.
+        assert report.max_error == 0 or (report.verdict, report.remark) == (verdict, "decided in float64")
 
 
 def test_where_no_copy_is_possible_the_doubt_is_said(monkeypatch):

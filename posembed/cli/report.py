@@ -1,6 +1,7 @@
 """``posembed report``: a notebook about one or more tables, run, and as a page that needs nothing but a browser."""
 
 import os
+import re
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -20,6 +21,8 @@ HERE = Path(__file__).parent
 PAGE = b"<!doctype html"
 MARK = '<meta name="notebook" content="{}">'
 LONGEST_HEAD = 2**20
+# Of a terminal, in what a kernel says.
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def report(
@@ -77,7 +80,7 @@ def report(
 
 def beside(output: Path) -> Path:
     """Name the notebook's file, unless it holds what somebody has written into it since it was made."""
-    if output.suffix == ".ipynb":
+    if output.suffix.lower() not in (".html", ".htm"):
         raise ReportError(f"{output} is to be the page; name it FILE.html, the notebook is written beside it")
     notebook = output.with_suffix(".ipynb")
     if output.exists() and not output.is_file():
@@ -150,7 +153,8 @@ def execute(notebook: Any, n_sources: int) -> list[str]:
                 tell("running the notebook", number)
                 client.execute_cell(cell, number)
     except (CellExecutionError, DeadKernelError) as error:
-        raise ReportError(f"the notebook stopped: {str(error).strip().splitlines()[-1]}") from None
+        last = COLOURS.sub("", str(error)).strip().splitlines()[-1]
+        raise ReportError(f"the notebook stopped: {last}; report the sources one by one to see which") from None
     printed = [output.text for output in _tagged(notebook, "sources").outputs if output.get("name") == "stdout"]
     refused = "".join(printed).splitlines()
     if len(refused) == n_sources:

@@ -353,7 +353,7 @@ def _ablations(
     order = int(torch.randint(2**31, (), generator=random))
     makes: dict[str, Callable[[Tensor], Change]] = {
         "shuffle": lambda rows: _shuffled(rows, skip, order),
-        "swap": lambda rows: _moved(rows.roll(-(len(rows) // 2), 0) - rows, skip),
+        "swap": lambda rows: _moved(_swapped(rows) - rows, skip),
     }
     for kind, make in makes.items():
         found.append(_ablation(kind, run(make(part)), [run(make(part @ turn)) for turn in turned], seed))
@@ -369,6 +369,12 @@ def _without(basis: Float[Tensor, "n d_model"], middle: Float[Tensor, " d_model"
         return _after(states, skip, lambda own: own - (own - to) @ at.mT @ at)
 
     return change
+
+
+def _swapped(rows: Float[Tensor, "length d_model"]) -> Float[Tensor, "length d_model"]:
+    """The first half and the second exchanged; the last row of an odd number stays."""
+    half = len(rows) // 2
+    return torch.cat([rows[half : 2 * half], rows[:half], rows[2 * half :]])
 
 
 def _exchanged(basis: Float[Tensor, "n d_model"], skip: int) -> Change:

@@ -60,7 +60,7 @@ def train(
         constant guess, and what its inspections find. Its speed is in ``speed``.
 
     Raises:
-        RunError: a device that is not there; a start that is missing, or that the config does not name.
+        RunError: no RunConfig; a device that is not there; a start that is missing, or that the config does not name.
         RunError: the loss became NaN or infinite.
         CheckpointError: a checkpoint that is damaged, of another version or of another run; it is left as it is.
         KeyboardInterrupt: Ctrl-C, after the step under way; its note says where the state is and how to go on.
@@ -75,6 +75,8 @@ def train(
         >>> result.metrics["parameters"]
         1552
     """
+    if not isinstance(config, RunConfig):
+        raise RunError(f"config is a {type(config).__name__}; give a RunConfig, such as RunConfig(scheme='rope')")
     began = time.perf_counter()
     check_device(config)
     if (start is None) != (config.start is None):

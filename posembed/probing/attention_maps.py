@@ -12,7 +12,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ..errors import ProbeInputError
+from ..evaluating import CALLED_WRONGLY
 from ..models import Transformer, attend
+from ..waiting import one_line
 from .hidden_states import own_transformer
 
 # Attention functions of transformers that compute the same as "eager" and keep no weights.
@@ -33,8 +35,19 @@ def attention_maps(model: nn.Module, ids: Int[Tensor, "batch seq"], layer: int) 
     if layer >= n_layers:
         raise ProbeInputError(f"layer is {layer}, but {type(model).__name__} has layers 0 to {n_layers - 1}")
     found = maps[layer] if own is None else _of_own(own, ids, layer)
+    if found.ndim != 4 or found.shape[-2:] != 2 * ids.shape[1:]:
+        raise ProbeInputError(
+            f"{type(model).__name__} hands out attention weights of {tuple(found.shape)} for {ids.shape[1]} tokens, "
+            "with no column for each: those of a window or of a summary, which are no map of keys"
+        )
     # Some kernels turn what is NaN into zeros.
-    if not bool(((found.sum(dim=-1) - 1).abs() <= SUM_TOLERANCE).all()):
+    sums = found.sum(dim=-1)
+    if bool(((sums > 0) & (sums < 1 - SUM_TOLERANCE)).all()):
+        raise ProbeInputError(
+            f"attention weights of layer {layer} sum to less than one ({float(sums.min()):.2f} to "
+            f"{float(sums.max()):.2f}): the rest goes to no token, as with attention sinks, and makes no map"
+        )
+    if not bool(((sums - 1).abs() <= SUM_TOLERANCE).all()):
         raise ProbeInputError(
             f"attention weights of layer {layer} are NaN or do not sum to one; look at the model's weights and format"
         )
@@ -43,7 +56,11 @@ def attention_maps(model: nn.Module, ids: Int[Tensor, "batch seq"], layer: int) 
 
 def _of_transformers(model: Any, ids: Int[Tensor, "batch seq"]) -> list[Float[Tensor, "batch heads seq seq"]]:
     body = getattr(model, "base_model", model)
-    maps = getattr(body(input_ids=ids.to(model.device), output_attentions=True), "attentions", None)
+    try:
+        maps = getattr(body(input_ids=ids.to(model.device), output_attentions=True), "attentions", None)
+    except CALLED_WRONGLY as error:
+        said = f"{type(model).__name__} cannot be called with {ids.shape[1]} tokens ({one_line(error):.200})"
+        raise ProbeInputError(f"{said}; give a length that fits it") from error
     return [each for each in maps or () if each is not None]
 
 

@@ -33,7 +33,7 @@ def vocabulary_of(model: nn.Module) -> tuple[int, set[int], int | None]:
     if own is not None:
         return own.config.vocab_size, set(), None
     module: Any = model
-    reads = getattr(module, "main_input_name", None)
+    reads = read_by(module)
     if reads != "input_ids":
         reason = f"reads {reads}" if reads else "is no model of transformers or of posembed"
         raise ProbeInputError(f"{type(model).__name__} {reason}, and has no words to repeat; give a model of text")
@@ -48,6 +48,16 @@ def vocabulary_of(model: nn.Module) -> tuple[int, set[int], int | None]:
         said = f"{kind} has no word vectors of its own; give the part of it that has, or a function to hidden states"
         raise ProbeInputError(said) from None
     return n_words, special, settings.get("pad_token_id")
+
+
+def read_by(model: Any) -> str | None:
+    """The name of what a model of transformers reads; None of any other."""
+    name = getattr(model, "main_input_name", None)
+    if name == "input_ids" and isinstance(model, nn.Module):
+        taken = inspect.signature(model.forward).parameters
+        # MGP-STR has its name from a model of text, and reads images.
+        return next((each for each in ("pixel_values", "input_values") if each in taken and name not in taken), name)
+    return None if name is None else str(name)
 
 
 def check_one_stack(model: Any) -> None:
@@ -112,7 +122,7 @@ def check_ids(ids: Any, *, texts: int, tokens: int) -> None:
 def checked_inputs(model: Any, inputs: Any, *, at_least: int) -> Tensor:
     """Refuse what a model or a function cannot read, or too little of it; ids of texts are `checked_texts`."""
     own, floats = own_transformer(model), isinstance(inputs, Tensor) and inputs.is_floating_point()
-    reads = getattr(model, "main_input_name", None)
+    reads = read_by(model)
     if (own is not None and not (floats and inputs.ndim == 3)) or reads == "input_ids":
         return checked_texts(model, inputs, at_least=at_least)
     if reads is not None:
@@ -188,9 +198,12 @@ def hidden_states(
                         "was given"
                     )
                 kept.setdefault(layer, []).append(states[layer].float().cpu())
-    sizes = {tuple(part.shape[1:]): layer for layer, parts in kept.items() for part in parts}
+    sizes: dict[tuple[int, ...], int] = {}
+    for layer, parts in kept.items():
+        for part in parts:
+            sizes.setdefault(tuple(part.shape[1:]), layer)
     if len(sizes) > 1:
-        those = ", ".join(f"{size} in layer {layer}" for size, layer in sizes.items())
+        those = ", ".join(f"{size} from layer {layer}" for size, layer in sizes.items())
         raise ProbeInputError(f"states of {named(model)} differ in length or width: {those}; choose layers of one size")
     return {layer: torch.cat(parts) for layer, parts in kept.items()}
 
@@ -235,9 +248,10 @@ def _run(model: Any, inputs: Tensor) -> Any:
     own = model if isinstance(model, VisionTransformer) else own_transformer(model)
     if own is not None:
         return own.hidden_states(inputs)
-    name = getattr(model, "main_input_name", None)
+    name = read_by(model)
     if name is None:
-        return model(inputs)
+        asked = "output_hidden_states" in inspect.signature(model.forward).parameters
+        return getattr(model(inputs, output_hidden_states=True), "hidden_states", None) if asked else model(inputs)
     # Without its head, whose logits would be the largest tensor of all. DINOv3's base reads no pixels.
     body: Any = getattr(model, "base_model", model)
     body = body if str(name) in inspect.signature(body.forward).parameters else model

@@ -50,7 +50,7 @@ def identical_word_attention(
     Raises:
         ProbeInputError: a length the model has no positions for, words that it does not know or that pad, fewer words
             than asked for, a layer it does not have, a model with two stacks, without word ids or attention weights.
-        ProbeInputError: attention weights are NaN, or do not sum to one.
+        ProbeInputError: attention weights are NaN, do not sum to one, or have no column for each token (Longformer).
 
     Example:
         >>> from posembed import Transformer, TransformerConfig
@@ -68,6 +68,9 @@ def identical_word_attention(
     check_length(model, length)
     total: Any = 0.0
     with evaluating(model), with_weights(model):
+        if length > 1:
+            # A window as wide as the text passes for a map of its keys; of a shorter text it does not.
+            attention_maps(model, chosen[:1].expand(1, length - 1), layer)
         # One by one, because the maps of all layers are held.
         for word in chosen:
             total = total + attention_maps(model, word.expand(1, length), layer)[0].double().cpu()

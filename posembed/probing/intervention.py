@@ -164,6 +164,8 @@ def intervene(
         >>> found.changed > found.control.high
         True
     """
+    if isinstance(batches, Mapping | Tensor):
+        raise ProbeInputError("batches is one batch; give a list of them, such as [batch]")
     kept = list(batches)
     check_whole("the number of batches", len(kept), ProbeInputError)
     check_whole("n_draws", n_draws, ProbeInputError)

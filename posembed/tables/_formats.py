@@ -123,7 +123,10 @@ def _shards(index: File) -> dict[str, str]:
         or not names
         or not all(isinstance(name, str) and re.fullmatch(r"(?!\.)[\w.-]{1,200}", name) for name in names)
     ):
-        raise CheckpointError(f"{index.name} has no weight_map that says which file beside it holds which tensor")
+        advice = "" if index.name.endswith(".index.json") else "; give the folder that it stands in"
+        raise CheckpointError(
+            f"{index.name} has no weight_map that says which file beside it holds which tensor{advice}"
+        )
     return named
 
 
@@ -139,6 +142,11 @@ def entries_of(file: File) -> dict[str, Entry]:
             return _of_zip(file)
         if start.startswith(b"\x80") and start[8:] != b"{":
             return _of_old_pickle(file)
+        if start[8:] != b"{":
+            raise CheckpointError(
+                f"{file.name} is no file of weights, or it is damaged; give one that ends in "
+                f"{', '.join(WEIGHT_ENDINGS)} or .npy, or the folder of a checkpoint"
+            )
         return _of_safetensors(file)
 
 

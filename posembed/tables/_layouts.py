@@ -47,6 +47,8 @@ def find_entry(
         PositionTableError: none, several of which `part` or `name` singles out none, a shape that no table has.
     """
     entry = _named(tensors, name, source) if name is not None else _found(tensors, config, part, source)
+    if 0 in entry.shape:
+        raise PositionTableError(f"{_shown(entry)} in {source} is empty; give a table with rows and columns")
     if not _is_table(entry):
         raise PositionTableError(
             f"{_shown(entry)} in {source} is no position table: that is a matrix, one row for each position, or 1 x "
@@ -174,7 +176,8 @@ def _none(tensors: Tensors, config: Mapping[str, Any], source: str) -> PositionT
         return PositionTableError(f"{source} has no position table; it has {what}")
     if not tensors.names:
         return PositionTableError(
-            f"{source} has no position table: it holds no ordinary tensor of numbers; give another"
+            f"{source} has no position table: it holds no ordinary tensor of numbers under a name; give another, or "
+            "save the tensor itself"
         )
     return PositionTableError(
         f"{source} has no position table: none of its {len(tensors.names)} tensors has a name like one's: "

@@ -210,6 +210,7 @@ ROPE = "rotary embeddings (RoPE)"
 ALIBI = "ALiBi's biases, computed from the distance"
 SINUSOID = "a sinusoid that it computes, which is no table to change"
 CONVOLUTION = "a convolution over its input (wav2vec 2.0's kind)"
+CONVOLUTION_AND_BIAS = f"{CONVOLUTION} and a learned bias for each relative distance"
 RELATIVE = "relative positions inside its attention"
 RECURRENCE = "nothing of the kind: layers of it read the tokens one after the other"
 
@@ -218,6 +219,7 @@ RECURRENCE = "nothing of the kind: layers of it read the tokens one after the ot
 BY_NAME = {
     "rotary": ROPE,
     "attn.embed_positions": ROPE,  # GPT-J's and CodeGen's angles
+    "rel_attn_embed": CONVOLUTION_AND_BIAS,
     "pos_conv_embed": CONVOLUTION,
     "relative_attention_bias": "a learned bias for each relative distance (T5's kind)",
     "relative_position_bias": "a learned bias for each relative distance",
@@ -240,7 +242,8 @@ _BY_TYPE = {
         *("seamless_m4t", "seamless_m4t_v2", "speech_to_text", "speech_to_text_2", "time_series_transformer"),
         *("trocr", "videomae", "xglm"),
     },
-    CONVOLUTION: {"hubert", "sew", "sew-d", "unispeech", "unispeech-sat", "wav2vec2", "wavlm"},
+    CONVOLUTION: {"hubert", "sew", "sew-d", "unispeech", "unispeech-sat", "wav2vec2"},
+    CONVOLUTION_AND_BIAS: {"wavlm"},
     RECURRENCE: {"rwkv", "xlstm"},
 }
 

@@ -6,6 +6,7 @@ import os
 import re
 
 import nbformat
+import numpy as np
 import pytest
 from bs4 import BeautifulSoup
 
@@ -17,9 +18,11 @@ from posembed.probing import spectrum
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory, checkpoint_folder, fresh_environment):
-    """The folder of a report about a table that is well, one with a row of NaN, and a source that cannot be read."""
+    """The folder of a report: a table that is well, one with a row of NaN, one of a column, and what cannot be read."""
     folder = tmp_path_factory.mktemp("report")
     sources = [checkpoint_folder / "waves", checkpoint_folder / "owner" / "broken", folder / "$no<b>$"]
+    sources.append(tmp_path_factory.mktemp("own") / "one.npy")
+    np.save(sources[-1], np.random.default_rng(0).normal(size=(48, 1)))
     said = io.StringIO()
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
         patch.setenv("PYTHONPATH", fresh_environment["PYTHONPATH"])
@@ -28,7 +31,7 @@ def made(tmp_path_factory, checkpoint_folder, fresh_environment):
         with pytest.raises(SystemExit) as end:
             main(["report", "waves", *map(str, sources[1:]), "--rows", "48", "-o", str(folder / "page.html")])
     assert end.value.code == 1
-    return folder, said.getvalue().splitlines()
+    return folder, said.getvalue().splitlines(), sources[-1]
 
 
 @pytest.fixture(scope="module")
@@ -42,11 +45,11 @@ def notebook(made):
 
 
 def test_what_was_read_is_counted_and_what_was_not_is_a_warning(made):
-    folder, lines = made
+    folder, lines, _ = made
     # On a busy machine a line every ten seconds says how far it is.
     warning, count = (line for line in lines if " gone" not in line)
     assert warning.startswith("posembed: warning: $no<b>$ could not be read: ")
-    assert count == f"{folder / 'page.html'}: 2 of 3 sources could be read; to go on with: {folder / 'page.ipynb'}"
+    assert count == f"{folder / 'page.html'}: 3 of 4 sources could be read; to go on with: {folder / 'page.ipynb'}"
     assert sorted(path.name for path in folder.iterdir()) == ["page.html", "page.ipynb"]
 
 
@@ -73,14 +76,14 @@ def test_what_cannot_be_computed_is_one_line_on_the_page(page):
 
 
 def test_the_page_stands_alone_without_code_and_describes_its_pictures(page):
-    assert page.title.text == "Position tables: waves, broken, $no<b>$"
+    assert page.title.text == "Position tables: waves, broken, $no<b>$, one.npy"
     assert not page.find_all(["script", "link", "iframe", "b"]) and "load_table(" not in page.style.text
     assert not page.select(".input") and "import pandas" not in page.get_text()
     pictures = page.find_all("img")
-    # Heat map, row health and cosines of two tables; of one two probes and two pictures of its spectrum.
-    assert len(pictures) == 3 * 2 + 4
+    # Heat map, row health and cosines of three tables; of two two probes and the spectrum, of one its helix.
+    assert len(pictures) == 3 * 3 + 2 * 3 + 1
     assert all(picture["src"].startswith("data:image/png;base64,") for picture in pictures)
-    assert all(re.search("waves|broken", picture["alt"]) for picture in pictures)
+    assert all(re.search("waves|broken|one.npy", picture["alt"]) for picture in pictures)
     assert not page.find_all(href=True)
 
 
@@ -93,6 +96,7 @@ def test_the_notebook_can_be_gone_on_with(notebook, checkpoint_folder, made):
         "waves": str(checkpoint_folder / "waves"),
         "broken": str(checkpoint_folder / "owner" / "broken"),
         "$no<b>$": str(made[0] / "$no<b>$"),
+        "one.npy": str(made[2]),
     }
     assert (names["options"], names["rows"], names["seed"]) == ({}, 48, 0)
     assert all(cell.execution_count for cell in notebook.cells if cell.cell_type == "code")
@@ -168,8 +172,11 @@ def test_no_report_leaves_an_older_one_as_it_was(kernel, call, tmp_path, monkeyp
     (tmp_path / "page.html").write_text(f"<!DOCTYPE html>{report.MARK.format(report.digest(tmp_path / 'page.ipynb'))}")
     kernel.prints = "a could not be read: why\nb could not be read: therefore\n"
     refused(call, tmp_path, tmp_path / "page.html", "nothing to report: a could not be read: why; b could")
-    kernel.prints, kernel.raises = "", CellExecutionError("Traceback\nMemoryError: full", "MemoryError", "full")
-    refused(call, tmp_path, tmp_path / "page.html", "the notebook stopped: MemoryError: full")
+    kernel.prints, kernel.raises = (
+        "",
+        CellExecutionError("Traceback\n\x1b[31mMemoryError\x1b[39m: full", "MemoryError", "full"),
+    )
+    refused(call, tmp_path, tmp_path / "page.html", "the notebook stopped: MemoryError: full; report the")
     kernel.raises = None
     monkeypatch.setattr("nbconvert.HTMLExporter.from_notebook_node", lambda *_: ("\N{SNOWMAN}", {}))
     monkeypatch.setattr("pathlib.Path.write_text", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "No space left")))
@@ -197,10 +204,13 @@ def test_a_notebook_that_was_gone_on_with_is_not_replaced(kernel, call, tmp_path
 
 
 def test_a_file_that_is_no_page_is_not_replaced(kernel, call, tmp_path):
-    weights = tmp_path / "model.safetensors"
-    weights.write_bytes(b"weights")
-    refused(call, tmp_path, weights, "model.safetensors is there and is no page; name another FILE.html")
-    assert weights.read_bytes() == b"weights"
-    os.mkfifo(tmp_path / "pipe")
+    for name, message in (
+        ("model.safetensors", "model.safetensors is to be the page; name it FILE.html"),
+        ("weights.html", "weights.html is there and is no page; name another FILE.html"),
+    ):
+        (weights := tmp_path / name).write_bytes(b"weights")
+        refused(call, tmp_path, weights, message)
+        assert weights.read_bytes() == b"weights"
+    os.mkfifo(tmp_path / "pipe.html")
     with pytest.raises(ReportError, match="is no ordinary file"):
-        report.beside(tmp_path / "pipe")
+        report.beside(tmp_path / "pipe.html")

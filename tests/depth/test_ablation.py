@@ -8,7 +8,7 @@ from small_models import build
 
 from posembed import Transformer, TransformerConfig
 from posembed.depth import ablate, depth_profile, next_token_loss
-from posembed.depth.ablation import changed, layers_of
+from posembed.depth.ablation import _swapped, changed, layers_of
 from posembed.errors import ProbeInputError
 from posembed.models import LanguageModel
 from posembed.probing.hidden_states import states_of
@@ -71,6 +71,11 @@ def test_a_swap_is_as_if_the_rows_had_been_exchanged():
     assert swap.kind == "swap"
     # The means have a little of the words in them.
     assert swap.cost == pytest.approx(loss_with(model, rows.roll(-LENGTH // 2, 0), ids) - before, abs=0.02)
+
+
+@pytest.mark.parametrize(("n", "order"), [(6, [3, 4, 5, 0, 1, 2]), (7, [3, 4, 5, 0, 1, 2, 6]), (1, [0])])
+def test_a_swap_exchanges_two_halves_and_the_last_of_an_odd_number_stays(n, order):
+    assert _swapped(torch.arange(n)[:, None].float()).flatten().tolist() == order
 
 
 @torch.inference_mode()

@@ -196,6 +196,13 @@ def test_rows_that_are_all_alike_are_refused(table):
 
 BAD = {
     "no batches": ([], {}, ProbeInputError, "the number of batches is 0"),
+    "one batch": (batch_of(), {}, ProbeInputError, "batches is one batch; give a list of them"),
+    "one tensor": (
+        torch.ones(2, 8, dtype=torch.long),
+        {},
+        ProbeInputError,
+        "batches is one batch; give a list of them",
+    ),
     "no draws": ([batch_of()], {"n_draws": 0}, ProbeInputError, "n_draws is 0"),
     "a bad seed": ([batch_of()], {"seed": -1}, ProbeInputError, "seed is -1"),
     "too many components": ([batch_of()], {"n_components": 17}, ProbeInputError, "from 1 to 16"),

@@ -13,8 +13,12 @@ from small_models import build
 from transformers import (
     DINOv3ViTConfig,
     DINOv3ViTModel,
+    FSMTConfig,
+    FSMTModel,
     FunnelConfig,
     FunnelModel,
+    MgpstrConfig,
+    MgpstrModel,
     PerceiverConfig,
     PerceiverForMaskedLM,
     TimesFmConfig,
@@ -35,7 +39,7 @@ from posembed.probing import (
     probe_layers,
     random_guess_error,
 )
-from posembed.probing.hidden_states import hidden_states
+from posembed.probing.hidden_states import hidden_states, read_by
 from posembed.probing.layers import _Probe
 from posembed.probing.position_network import HIDDEN, LEARNING_RATE, _guess, fit_network, guess
 
@@ -313,6 +317,29 @@ def test_a_model_whose_base_reads_no_pixels_is_read_whole():
     assert probe_layers(made, numbers(8, 3, 8, 8), **QUICK).length == 1 + 2 + 4
 
 
+def test_a_part_without_a_name_for_what_it_reads_is_asked_for_its_states():
+    settings = {"src_vocab_size": 20, "tgt_vocab_size": 20, "d_model": 16, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}
+    few = dict.fromkeys(("encoder_layers", "decoder_layers"), 2) | dict.fromkeys(
+        ("encoder_attention_heads", "decoder_attention_heads"), 2
+    )
+    model = FSMTModel(FSMTConfig(langs=["en", "de"], **settings, **few)).eval()
+    ids = torch.randint(4, 20, (8, 6), generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        expected = model.encoder(ids, output_hidden_states=True).hidden_states
+    found = hidden_states(model.get_encoder(), ids)
+    assert len(found) == len(expected) == 3
+    for layer, states in found.items():
+        torch.testing.assert_close(states, expected[layer])
+
+
+def test_what_a_model_reads_is_what_its_forward_takes():
+    """MGP-STR has the name of its input from a model of text."""
+    settings = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "image_size": [8, 16]}
+    model = MgpstrModel(MgpstrConfig(**settings, patch_size=4, distilled=False)).eval()
+    assert model.main_input_name == "input_ids" and read_by(model) == "pixel_values"
+    assert len(hidden_states(model, torch.rand(4, 3, 8, 16))) == 2
+
+
 def test_our_own_model_is_probed_on_embeddings():
     made = model("rope")
     found = probe_layers(made, made.words(texts(16)).detach(), **QUICK)
@@ -336,7 +363,7 @@ NO_STATES = {
     "no such layer": (([numbers(8, 5, 4)], None, [1]), "layers=[1], but what was given has layers 0"),
     "other widths": (
         ([numbers(8, 5, 4), numbers(8, 5, 3)],),
-        "states of what was given differ in length or width: (5, 4) in layer 0, (5, 3) in layer 1; choose",
+        "states of what was given differ in length or width: (5, 4) from layer 0, (5, 3) from layer 1; choose",
     ),
     "no number": (([numbers(8, 5, 4), numbers(8, 5, 4).log()],), "hidden states of layer 1 are NaN or infinite"),
     "nothing to read": ((lambda batch: batch,), "<lambda> reads a tensor, and was given NoneType; give a tensor"),
@@ -408,7 +435,7 @@ def test_a_stack_that_shortens_is_named_and_its_layers_of_one_length_are_probed(
     sizes = {"vocab_size": 30, "block_sizes": [1, 1], "num_decoder_layers": 1, "d_model": 16, "n_head": 2, "d_head": 8}
     made, ids = FunnelModel(FunnelConfig(**sizes, d_inner=16)).eval(), texts(8, 8, least=4, size=30)
     message = refused(ProbeInputError, probe_layers, made, ids, **QUICK)
-    assert "states of FunnelModel differ in length or width: (8, 16) in layer" in message
+    assert "states of FunnelModel differ in length or width: (8, 16) from layer 0, (4, 16) from layer 2;" in message
     assert probe_layers(made, ids, layers=[0, 1], **QUICK).length == 8
 
 

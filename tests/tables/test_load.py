@@ -397,8 +397,15 @@ def npz(**arrays):
     return file.getvalue()
 
 
+@pytest.mark.bad_input
+def test_for_a_config_its_folder_is_meant(tmp_path):
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+    assert not_loaded(CheckpointError, tmp_path / "config.json").endswith("; give the folder that it stands in")
+
+
 DAMAGED = {
-    "empty": (b"", "8 are needed"),
+    "empty": (b"", "is no file of weights, or it is damaged; give one that ends in .safetensors"),
+    "a table of text": (b"a,b,c\n1,2,3\n", "is no file of weights, or it is damaged"),
     "another file": (b"root:x:0:0:root:/root", "damaged"),
     "a GGUF file": (b"GGUF\x03\0\0\0\1\0\0\0\0\0\0\0", "is a GGUF file, which is not read"),
     "a pointer of Git LFS": (b"version https://git-lfs.github.com/spec/v1\n", "run `git lfs pull` first"),
@@ -630,7 +637,7 @@ def test_a_table_is_a_table_already_and_a_parameter_is_chosen_by_its_name():
 REFUSED = [
     (torch.rand(4), {}, "is no position table: that is a matrix"),
     (torch.rand(2, 4, 3), {}, "is no position table"),
-    (torch.rand(0, 3), {}, "is no position table"),
+    (torch.rand(0, 3), {}, "is empty"),
     (torch.rand(4, 2, device="meta"), {}, "on the meta device"),
     (torch.rand(4, 2).to_sparse(), {}, "is sparse"),
     (torch.nested.nested_tensor([torch.rand(3, 2), torch.rand(2, 2)]), {}, "a nested tensor is no table"),
