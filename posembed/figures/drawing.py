@@ -46,7 +46,7 @@ def in_few_colours(png: bytes) -> bytes:
     smaller = io.BytesIO()
     # A picture that is clear in places keeps that: only one method counts it as a colour.
     whole, clear = Image.open(io.BytesIO(png)).convert("RGBA"), Image.Quantize.FASTOCTREE
-    opaque = whole.getextrema()[3] == (255, 255)
+    opaque = whole.getchannel("A").getextrema() == (255, 255)
     few = whole.convert("RGB").quantize(256, dither=Image.Dither.NONE) if opaque else whole.quantize(256, clear)
     few.save(smaller, "png", optimize=True)
     return smaller.getvalue()
