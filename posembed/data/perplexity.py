@@ -36,10 +36,10 @@ def perplexities(loss_per_token: float | int, *, n_tokens: int, n_words: int) ->
     Args:
         loss_per_token: the mean over the text, in nats.
         n_tokens: of the whole text.
-        n_words: of the whole text.
+        n_words: of the whole text; where there are none, the perplexity per word is infinite.
 
     Raises:
-        CorpusError: a loss that is negative or no number, a text without tokens or words.
+        CorpusError: a loss that is negative or no number, a text without tokens.
 
     Example:
         >>> import math
@@ -50,9 +50,9 @@ def perplexities(loss_per_token: float | int, *, n_tokens: int, n_words: int) ->
     """
     if not loss_per_token >= 0:
         raise CorpusError(f"the loss is {loss_per_token!r}; it must be a number of nats of at least 0")
-    if n_tokens < 1 or n_words < 1:
-        raise CorpusError(f"the text has {n_tokens} tokens and {n_words} words; a perplexity needs some of both")
-    return Perplexities(_exp(loss_per_token), _exp(loss_per_token * (n_tokens / n_words)))
+    if n_tokens < 1 or n_words < 0:
+        raise CorpusError(f"the text has {n_tokens} tokens and {n_words} words; a perplexity needs some tokens")
+    return Perplexities(_exp(loss_per_token), _exp(loss_per_token * (n_tokens / n_words)) if n_words else math.inf)
 
 
 def _exp(nats: float) -> float:

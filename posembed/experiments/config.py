@@ -65,7 +65,8 @@ class RunConfig:
         task: where the objective is "task": a made one (see `posembed.data.made_task`), or a real one (see
             `posembed.experiments.tasks.load_task`).
         difficulty: of the task; by default the usual one.
-        subwords: how many subwords the text is made of, and those of real tasks; None for characters.
+        subwords: how many subwords the text is made of, and those of real tasks, at least one for each character; None
+            for characters.
         start: of a task: the settings of the run whose Transformer it begins with, those that are not the defaults (see
             `told`); None for one that has learned nothing.
         cls: whether each text begins with [CLS], as BERT's do, which then stands for it where it is classified:

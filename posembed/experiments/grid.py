@@ -234,30 +234,39 @@ def run_and_store(
             pass
         start = None if config.start is None else read_model(RunConfig.from_dict(config.start), out)
         result = train(config, checkpoint=checkpoint, progress=progress, start=start)
-        model: Any = result.model
-        if save_model:
-            write_model(model, config, out)
-        if save_table:
-            write_table(model.transformer.position_scheme.weight, config, out)
-        # Last: it says that all is there.
-        write_result(result, out)
+        _write(result, out, save_model=save_model, save_table=save_table)
         checkpoint.unlink(missing_ok=True)
     except OSError as error:
+        kept = "" if result is None else _kept(result, save_model=save_model, save_table=save_table)
         raise RunError(
-            f"cannot write to the folder {out.name} ({error.strerror}); make room, or change it{_kept(result)}"
+            f"cannot write to the folder {out.name} ({error.strerror}); make room, or change it{kept}"
         ) from None
     return result
 
 
-def _kept(result: RunResult | None) -> str:
-    """Where a result is that cannot be written to its folder: in a temporary one, or in these words alone."""
-    if result is None:
-        return ""
+def _write(result: RunResult, folder: Path, *, save_model: bool, save_table: bool) -> None:
+    """Write what is to be kept of a run."""
+    model: Any = result.model
+    if save_model:
+        write_model(model, result.config, folder)
+    if save_table:
+        write_table(model.transformer.position_scheme.weight, result.config, folder)
+    # Last: it says that all is there.
+    write_result(result, folder)
+
+
+def _kept(result: RunResult, *, save_model: bool, save_table: bool) -> str:
+    """Where a run is that cannot be written to its folder: in a temporary one, or its loss in these words alone."""
     try:
         write_result(result, folder := Path(mkdtemp(prefix="posembed-")))
     except OSError:
         return f"; the run itself is done, with a loss of {result.metrics['loss']:.4f}"
-    return f"; the run itself is done: move what is in {folder} there"
+    done = f"; the run itself is done: move what is in {folder} there"
+    try:
+        _write(result, folder, save_model=save_model, save_table=save_table)
+    except OSError:
+        return f"{done}; for its weights there was no room, so that it has to be trained again for them"
+    return done
 
 
 def _attempt(config: RunConfig, settings: Settings) -> Outcome:

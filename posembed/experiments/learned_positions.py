@@ -13,7 +13,7 @@ from ..models import LanguageModel
 from ..probing import identical_word_attention
 from ..similarity import properties_of_matrix
 
-# So many positions are measured, and so many of them are kept as a map. Identical words are so many.
+# So many positions are measured, and so many of them are kept as a map. Identical words are so many, or all there are.
 POSITIONS, MAPPED, WORDS = 64, 32, 32
 
 
@@ -40,7 +40,8 @@ def learned_positions(model: LanguageModel, n_positions: int) -> dict[str, dict[
     with torch.no_grad():
         zeros = torch.zeros(1, n_positions, whole.config.d_model)
         rows = whole.position_scheme.add(zeros, torch.arange(n_positions))[0, 1:].double()
-        found = {"attention": identical_word_attention(model, length=n_positions, words=WORDS)[1:, 1:]}
+        words = min(WORDS, whole.config.vocab_size)
+        found = {"attention": identical_word_attention(model, length=n_positions, words=words)[1:, 1:]}
         if rows.any():
             found["table"] = rows @ rows.T
         offsets = torch.arange(2 - n_positions // 2, n_positions // 2 - 1)

@@ -122,11 +122,14 @@ def load_data(config: RunConfig) -> Any:
 
     Raises:
         CorpusError: a text that cannot be read or is too short.
-        RunError: a text that has changed since the config was made.
+        RunError: a text that has changed since the config was made, or is gone.
         TaskError: an unknown task, or a difficulty that it cannot have.
     """
-    if config.text_hash not in (None, text_hash(config.data)):
-        raise RunError(f"{Path(config.data).name} is not the text that the config was made for; make the config anew")
+    if config.text_hash not in (None, found := text_hash(config.data)):
+        name = Path(config.data).name
+        if found is None:
+            raise RunError(f"{name} is not there any more; put it back: what each number stands for is made from it")
+        raise RunError(f"{name} is not the text that the config was made for; make the config anew")
     if config.objective == "task":
         return load_task(config)
     corpus = load_corpus(config.data, subwords=config.subwords)

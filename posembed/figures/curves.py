@@ -18,7 +18,7 @@ SOFT = "#57606a"
 FEW = 12
 BEHIND_STYLES = ("-", "--", ":")
 # Of a legend, in characters: what fits above a figure of usual width, and what a line and the space around it take.
-LEGEND_WIDTH, HANDLE = 76, 9
+LEGEND_WIDTH, HANDLE = 72, 10
 
 
 @styled
@@ -101,7 +101,7 @@ def curves(
     _mark(axes, marks or {}, marks_at)
     labels = [*series, *(behind or {})]
     if len(labels) > 1:
-        figure.legend(loc="outside upper center", ncols=_columns(labels))
+        figure.legend(loc="outside upper center", ncols=_columns(labels), columnspacing=3)
     return figure
 
 

@@ -51,10 +51,7 @@ _TO_BELOW = ["#fafafb", "#a3bce0", BELOW, "#173a72"]
 _TO_ABOVE = ["#fafafb", "#fbbd90", ABOVE, "#983900"]
 # For numbers of both signs: nearly white at zero, blue below, orange above; on dark paper nearly black at zero.
 DIVERGING = LinearSegmentedColormap.from_list("diverging", _TO_BELOW[:0:-1] + _TO_ABOVE)
-DIVERGING_ON_DARK = LinearSegmentedColormap.from_list(
-    "diverging on dark",
-    ["#c4dcfa", BELOW_ON_DARK, "#355b8c", "#1d2126", "#6b4420", ABOVE_ON_DARK, "#ffdcb0"],
-)
+DIVERGING_ON_DARK = LinearSegmentedColormap.from_list("diverging on dark", [BELOW_ON_DARK, ZERO_ON_DARK, ABOVE_ON_DARK])
 # For numbers of one sign: the half of it that they have.
 SEQUENTIAL = LinearSegmentedColormap.from_list("sequential", _TO_ABOVE)
 SEQUENTIAL_BELOW = LinearSegmentedColormap.from_list("sequential below zero", _TO_BELOW[::-1])

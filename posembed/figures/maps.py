@@ -37,6 +37,7 @@ def table_maps(
     xlabel: str = "column",
     ylabel: str = "row",
     size: tuple[float, float] | None = None,
+    first_row: int = 0,
 ) -> DescribedFigure:
     """Draw matrices with one colour scale, grey where there is no number (NaN): up to three in a row, then in pairs.
 
@@ -48,6 +49,7 @@ def table_maps(
         xlabel: what the columns are.
         ylabel: what the rows are.
         size: width and height in inches, by default 6.6 by 3 for one row, 6.6 by 5.4 for two.
+        first_row: the number of the first row, as the axis counts.
 
     Returns:
         The figure.
@@ -67,10 +69,15 @@ def table_maps(
     # Numbers below a narrow panel must not run into each other.
     n_ticks = "auto" if n_columns < 3 else 4
     for panel, (title, table) in zip(panels, tables.items(), strict=False):
-        image = _paint(panel, table, scale, n_ticks, nothing=NOTHING, aspect="auto")
-        panel.set(title=title, xlabel=xlabel)
+        ends = (-0.5, table.shape[1] - 0.5, first_row + len(table) - 0.5, first_row - 0.5)
+        image = _paint(panel, table, scale, n_ticks, nothing=NOTHING, aspect="auto", extent=ends)
+        panel.set_title(title)
+        if table.shape[0] == table.shape[1]:
+            panel.set_box_aspect(1)
     for panel in panels[::n_columns]:
         panel.set_ylabel(ylabel)
+    for panel in panels[max(0, len(tables) - n_columns) : len(tables)]:
+        panel.set_xlabel(xlabel)
     for panel in panels[len(tables) :]:
         figure.delaxes(panel)
     _as_one_picture(figure.colorbar(image, ax=panels[: len(tables)].tolist(), shrink=0.9))

@@ -201,6 +201,8 @@ def test_perplexity_by_hand():
     assert found.per_word == pytest.approx(8)
     assert perplexities(11.0, n_tokens=1000, n_words=1).per_word == math.inf
     assert perplexities(0.0, n_tokens=1, n_words=1).per_token == 1.0
+    # White space alone.
+    assert perplexities(0.0, n_tokens=5, n_words=0).per_word == math.inf
 
 
 def test_perplexity_of_a_corpus(tmp_path):
@@ -221,8 +223,8 @@ EMPTY = Corpus("empty", Characters("a"), *(torch.zeros(5, dtype=torch.long) for 
     [
         (lambda: perplexities(math.nan, n_tokens=1, n_words=1), "the loss is nan; it must be a number of nats"),
         (lambda: perplexities(-0.1, n_tokens=1, n_words=1), "the loss is -0.1; it must be a number of nats of at"),
-        (lambda: perplexities(1.0, n_tokens=5, n_words=0), "the text has 5 tokens and 0 words; a perplexity needs"),
-        (lambda: EMPTY.perplexities(1.0), "the text has 5 tokens and 0 words; a perplexity needs"),
+        (lambda: perplexities(1.0, n_tokens=0, n_words=0), "the text has 0 tokens and 0 words; a perplexity needs"),
+        (lambda: EMPTY.perplexities(1.0), "the words of empty were not counted; give the corpus its n_words"),
     ],
 )
 def test_what_has_no_perplexity(act, message):

@@ -167,6 +167,31 @@ def test_a_result_that_cannot_be_written_is_kept_elsewhere(tmp_path, monkeypatch
     assert message.endswith(f"; the run itself is done, with a loss of {stored.metrics['loss']:.4f}")
 
 
+@pytest.mark.parametrize("room", [True, False])
+def test_weights_that_cannot_be_written_are_kept_elsewhere_too(tmp_path, monkeypatch, room):
+    out, elsewhere = tmp_path / "out", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    whole = grid.write_model
+
+    def full(model, config, folder):
+        if Path(folder) == out or not room:
+            raise OSError(28, "No space left on device")
+        whole(model, config, folder)
+
+    monkeypatch.setattr(grid, "write_model", full)
+    monkeypatch.setattr(grid, "mkdtemp", lambda prefix: str(elsewhere))
+    message = refused(RunError, run_and_store, GRID[0], out, save_model=True)
+    assert f"move what is in {elsewhere} there" in message
+    assert message.endswith("it has to be trained again for them") == (not room)
+    kept = sorted(path.suffix for path in elsewhere.iterdir())
+    assert kept == ([".json", ".safetensors"] if room else [".json"])
+    if room:  # as the message advises
+        for path in elsewhere.iterdir():
+            path.rename(out / path.name)
+        monkeypatch.undo()
+        assert run_and_store(GRID[0], out, save_model=True).metrics["loss"] > 0
+
+
 def test_a_reason_that_several_runs_share_is_said_once(tmp_path):
     configs = [RunConfig(scheme="alibi", test_length=10**6, seed=seed, **TINY) for seed in (1, 2)]
     message = refused(RunError, run_grid, configs, engine="serial", out=tmp_path)

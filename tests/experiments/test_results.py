@@ -11,7 +11,7 @@ import pytest
 import torch
 from refusals import refused
 
-from posembed import RunConfig, RunResult, load_results
+from posembed import RunConfig, RunResult, load_results, train
 from posembed.errors import RunError
 from posembed.experiments import (
     bundle_tables,
@@ -318,6 +318,17 @@ def test_a_text_without_blanks_has_a_result_that_can_be_read(tmp_path):
     (path,) = (tmp_path / "out").glob("*.json")
     path.write_text(path.read_text().replace('"loss":', '"perplexity_per_word": Infinity, "loss":', 1))
     assert len(read_results(tmp_path / "out")) == 1
+
+
+def test_a_text_that_ends_in_white_space_and_has_few_characters_is_measured_whole(tmp_path):
+    """What is asked for after the training must not cost it: words in the test part, 32 words to repeat."""
+    (text := tmp_path / "few.txt").write_text("some words here " * 1000 + "\n" * 1100)
+    tiny = {"n_layers": 1, "d_model": 8, "n_heads": 2, "steps": 2, "batch_size": 2, "length": 16}
+    config = RunConfig(**tiny, scheme="sinusoidal", data=str(text), inspections=("positions",))
+    result = run_and_store(config, tmp_path / "out")
+    assert "perplexity_per_word" not in result.metrics and result.metrics["positions"]["attention"]
+    text.unlink()
+    assert "few.txt is not there any more; put it back" in refused(RunError, train, config)
 
 
 def test_a_loss_that_is_more_than_a_number_is_none(tmp_path):

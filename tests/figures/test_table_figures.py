@@ -16,6 +16,7 @@ from posembed.figures import (
     probe_scatter,
     row_health,
     table_heat,
+    table_maps,
 )
 from posembed.probing import Helix, probe_table, spectrum
 from posembed.tables import load_table
@@ -56,6 +57,12 @@ def test_what_is_no_number_is_grey_and_does_not_count():
     assert grey[0, :3] == pytest.approx([0xC9 / 255, 0xD1 / 255, 0xD9 / 255])
     # Zeros have a scale all the same.
     assert table_heat(torch.zeros(3, 2), alt="Zeros.").axes[0].images[0].get_clim() == (0, 1)
+
+
+def test_square_maps_are_square_and_rows_count_from_where_they_begin():
+    square, wide = table_maps({"a": torch.eye(5), "b": torch.ones(5, 9)}, alt="Two.", first_row=1000).axes[:2]
+    assert square.get_box_aspect() == 1 and wide.get_box_aspect() is None
+    assert square.get_ylim() == (1004.5, 999.5) and square.get_xlim() == (-0.5, 4.5)
 
 
 @pytest.mark.bad_input
