@@ -27,7 +27,15 @@ SIGNATURE = re.compile(r'<dt class="sig .*?</dt>', re.DOTALL)
 # may go on in the next line between their parts.
 TABLE = re.compile(r'<table [^>]*class="[^"]*\btable\b.*?</table>', re.DOTALL)
 LONG_NAME = re.compile(r"[\w(]{12,}(?=[^<>]*<)")
-PARTS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[_(])(?=\w)")
+PARTS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[_(/:])(?=\w)")
+# The name of a test, which is longer than a line of a phone.
+TEST_NAME = re.compile(r"(?<=>)tests/[\w/.]+::\w+(?=<)")
+# On pages without a number figures and exercises are counted through the book:
+# "Figure 8" is the only one of its page.
+COUNTED_FIGURE = re.compile(
+    r'<span class="caption-number">(?:Figure|Table) \d+ </span>'
+)
+COUNTED_EXERCISE = re.compile(r"(?<=Exercise )(\d+)(?!\.?\d)")
 # Code, and the marks on what has the colour of plain text in it: two in three.
 CODE = re.compile(r"<pre>.*?</pre>", re.DOTALL)
 PLAIN_TOKEN = re.compile(r'<span class="(?:n|nn|nx|p|pm|w)">([^<]*)</span>')
@@ -108,6 +116,14 @@ def break_between_parts(name):
     return PARTS.sub("<wbr>", name.group())
 
 
+def counted_on_its_page(text):
+    """Count what stands on a page without a number from 1 on, or not at all."""
+    numbers = sorted(set(map(int, COUNTED_EXERCISE.findall(text))))
+    place = {str(number): str(k) for k, number in enumerate(numbers, 1)}
+    text = COUNTED_EXERCISE.sub(lambda number: place[number[0]], text)
+    return COUNTED_FIGURE.sub("", text)
+
+
 def few_marks(code):
     """Take away the marks that show nothing; a browser is slowed by each."""
     return PLAIN_TOKEN.sub(r"\1", code.group())
@@ -140,6 +156,8 @@ def repair_pages(app, exception):
         text = WORD.sub(r"\1", text)
         text = SIGNATURE.sub(plain_lines, text)
         text = TABLE.sub(breakable, text)
+        text = TEST_NAME.sub(break_between_parts, text)
+        text = counted_on_its_page(text)
         text = CODE.sub(few_marks, text)
         text = SIZE.sub(SIZED, text)
         text = WIDE_TABLE.sub(r'<table tabindex="0" \1', text)

@@ -33,6 +33,21 @@ def test_long_names_of_a_table_break_between_their_parts(repairs, text, broken):
     assert repairs.TABLE.sub(repairs.breakable, row.format(text)) == row.format(broken)
 
 
+def test_what_is_counted_through_the_book_is_counted_on_its_page(repairs):
+    page = (
+        '<h3>Exercise 5 (a)</h3><h3>Exercise 7</h3>Solution to Exercise 5<span class="caption-number">Figure 8 </span>'
+    )
+    made = repairs.counted_on_its_page(page)
+    assert made == "<h3>Exercise 1 (a)</h3><h3>Exercise 2</h3>Solution to Exercise 1"
+    chapter = 'Exercise 4.2 <span class="caption-number">Figure 4.11 </span>'
+    assert repairs.counted_on_its_page(chapter) == chapter
+
+
+def test_the_name_of_a_test_breaks_between_its_parts(repairs):
+    made = repairs.TEST_NAME.sub(repairs.break_between_parts, "<code>tests/a/test_b.py::test_all</code>")
+    assert made == "<code>tests/<wbr>a/<wbr>test_<wbr>b.py::<wbr>test_<wbr>all</code>"
+
+
 def test_other_text_is_left_alone(repairs):
     html = '<p>layers_with_positions</p><table class="dataframe"><td>layers_with_positions</td></table>'
     assert repairs.TABLE.sub(repairs.breakable, html) == html
