@@ -28,6 +28,9 @@ SIGNATURE = re.compile(r'<dt class="sig .*?</dt>', re.DOTALL)
 TABLE = re.compile(r'<table [^>]*class="[^"]*\btable\b.*?</table>', re.DOTALL)
 LONG_NAME = re.compile(r"[\w(]{12,}(?=[^<>]*<)")
 PARTS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[_(/:])(?=\w)")
+# A cell with more than some words; beside others on a phone it needs room.
+CELL = re.compile(r"<td>(.*?)</td>", re.DOTALL)
+TAG, MANY = re.compile(r"<[^>]*>"), 40
 # The name of a test, which is longer than a line of a phone.
 TEST_NAME = re.compile(r"(?<=>)tests/[\w/.]+::\w+(?=<)")
 # On pages without a number figures and exercises are counted through the book:
@@ -107,8 +110,16 @@ def plain_lines(signature):
 
 
 def breakable(table):
-    """Let the long names of a table break between their parts."""
-    return LONG_NAME.sub(break_between_parts, table.group())
+    """Let long names of a table break between their parts; mark long cells."""
+    return CELL.sub(
+        marked_if_long, LONG_NAME.sub(break_between_parts, table.group())
+    )
+
+
+def marked_if_long(cell):
+    """A cell, with a class where it holds a sentence."""
+    is_long = len(TAG.sub("", cell[1]).strip()) > MANY
+    return f'<td class="long">{cell[1]}</td>' if is_long else cell[0]
 
 
 def break_between_parts(name):

@@ -33,6 +33,12 @@ def test_long_names_of_a_table_break_between_their_parts(repairs, text, broken):
     assert repairs.TABLE.sub(repairs.breakable, row.format(text)) == row.format(broken)
 
 
+def test_a_cell_with_a_sentence_is_marked(repairs):
+    table = '<table class="table"><tr><td>short</td><td><p>{}</p></td></tr></table>'
+    made = repairs.TABLE.sub(repairs.breakable, table.format("words of a row " * 4))
+    assert made == table.replace("<td><p>", '<td class="long"><p>').format("words of a row " * 4)
+
+
 def test_what_is_counted_through_the_book_is_counted_on_its_page(repairs):
     page = (
         '<h3>Exercise 5 (a)</h3><h3>Exercise 7</h3>Solution to Exercise 5<span class="caption-number">Figure 8 </span>'

@@ -212,7 +212,7 @@ def test_biases(opened, width):
             f"Head {head}, offset −{-offset}: Shaw {figure.value('Shaw')} (clipped to"
         )
         assert figure.words("T5").startswith(f"bucket {t5.bucket(torch.tensor(offset))}: ")
-        assert figure.words("ALiBi") == f"m = 1/{4**head}"
+        assert figure.words("ALiBi") == f"s = 1/{4**head}"
     figure.switch("attention weights")
     weights = torch.tensor(tables["ALiBi"][0][3][64:129], dtype=torch.float64).softmax(-1)
     assert shows(figure.value("ALiBi"), 100 * float(weights[64 - 30]), rounding=1e-9)

@@ -63,15 +63,15 @@ const percent = (share) => (share > 0 && share < 0.005 ? "< 0.01 %" : `${share.t
 
 const span = (first, last) => (first === last ? signed(first) : `${signed(first)} to ${signed(last)}`);
 
-// With d for the distance, i for the query's position and n for the width of a head.
+// As in the book: t for the distance, m for the query's position, s for a slope, d for the width of a head.
 const FORMULAS = {
-  buckets: "one number a bucket", clip: "q · a(clip(offset)) / √n", line: "−m d",
-  log: "−r₁ log(1 + r₂ d)", power: "−r₁ d^r₂", share: "f(ψ(d) / ψ(max(L, i)))",
+  buckets: "one number a bucket", clip: "q · a(clip(offset)) / √d", line: "−s t",
+  log: "−r₁ log(1 + r₂ t)", power: "−r₁ t^r₂", share: "f(ψ(t) / ψ(max(L, m)))",
 };
 const SHARED = ["buckets", "clip"];
 
 /** A slope, as a share where it is one. */
-const slope = (m) => (Number.isInteger(1 / m) ? `1/${1 / m}` : String(Number(m.toPrecision(3))));
+const slope = (s) => (Number.isInteger(1 / s) ? `1/${1 / s}` : String(Number(s.toPrecision(3))));
 
 /** What a scheme makes of an offset, in a few words. */
 function account(rule, { head, position, offset, from, to }) {
@@ -79,7 +79,7 @@ function account(rule, { head, position, offset, from, to }) {
   switch (rule.kind) {
     case "buckets": return `bucket ${bucket(offset, rule)}: ${span(...sharing(offset, rule, from, to))}`;
     case "clip": return clip(offset, rule.limit) === offset ? "not clipped" : `clipped to ${signed(clip(offset, rule.limit))}`;
-    case "line": return `m = ${slope(own("slopes"))}`;
+    case "line": return `s = ${slope(own("slopes"))}`;
     case "log":
     case "power": return `r₁ = ${own("scale").toFixed(2)}, r₂ = ${own("shape").toFixed(2)}`;
     case "share": return `L = ${Number(rule.threshold.toFixed(1))}, f reads ${share(offset, position, rule).toFixed(2)}`;
