@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 from scipy.special import stdtr, stdtrit
+from torch import Tensor
 
 from .errors import ProbeInputError, RunError
+from .ordinary import why_not_ordinary
 from .seeds import generator
 
 if TYPE_CHECKING:
@@ -110,10 +112,14 @@ def difference(values: Sequence[float], others: Sequence[float], *, level: float
 
 
 def _numbers(values: Any) -> np.ndarray:
-    """Numbers in a row; an array of no axis for what is none, such as a mapping or a set."""
+    """Numbers in float64; an array of no axis for what is none, such as a mapping, a set, or some of them masked."""
+    if isinstance(values, Tensor) and not why_not_ordinary(values) and not values.is_complex():
+        values = values.detach().cpu().double().resolve_neg().numpy()
+    if isinstance(values, np.ma.MaskedArray) or np.iscomplexobj(values):
+        return np.asarray(np.nan)
     try:
         return np.asarray(values, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RuntimeError):
         return np.asarray(np.nan)
 
 
@@ -214,13 +220,15 @@ def mean_interval(values: Float[np.ndarray, " n"], *, level: float = 0.95, seed:
         >>> found.low < 3.0 < found.high
         True
     """
-    if not len(values) or not 0 < level < 1:
+    found = _numbers(values)
+    if found.ndim != 1 or not len(found) or not 0 < level < 1:
+        n = f"{len(found)}" if found.ndim == 1 else "no row of"
         raise ProbeInputError(
-            f"an interval of level {level!r} for {len(values)} values is not defined; give values and a level in (0, 1)"
+            f"an interval of level {level!r} for {n} values is not defined; give values and a level in (0, 1)"
         )
-    means = _resampled_means(values, seed)
+    means = _resampled_means(found, seed)
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
-    return BootstrapInterval(float(low), float(high), level, block_length(len(values)))
+    return BootstrapInterval(float(low), float(high), level, block_length(len(found)))
 
 
 def _resampled_means(values: Float[np.ndarray, " n"], seed: int) -> Float[np.ndarray, " resamples"]:

@@ -129,6 +129,7 @@ BAD = {
     "no permutations": Bad(["n_permutations is 0", "at least"], X, options={"n_permutations": 0}),
     "negative permutations": Bad(["n_permutations is -3", "at least"], X, options={"n_permutations": -3}),
     "half a permutation": Bad(["n_permutations is 2.5", "whole number"], X, options={"n_permutations": 2.5}),
+    "a tolerance of text": Bad(["tolerance is '1e-3'; it must be zero or"], X, options={"tolerance": "1e-3"}),
     "half an axis": Bad(["axis 1.5", "seq_dim="], X, options={"seq_dim": 1.5}),
     "negative tolerance": Bad(["tolerance is -0.1", "zero or a positive"], X, options={"tolerance": -0.1}),
     "NaN tolerance": Bad(["tolerance is nan", "zero or a positive"], X, options={"tolerance": torch.nan}),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 from refusals import refused
 
 from posembed import experiments, probing
@@ -119,3 +120,20 @@ def test_what_has_no_order_is_not_paired(values):
 @pytest.mark.parametrize("contrasts", [{}, [interval([1.0, 2.0])]])
 def test_a_family_has_members(contrasts):
     assert "there are no contrasts" in refused(RunError, family, contrasts)
+
+
+@pytest.mark.bad_input
+def test_masked_and_complex_numbers_are_refused():
+    """What is masked would count, and an imaginary part would be lost."""
+    for values in (np.ma.masked_array([1.0, 2.0, 1e6], mask=[0, 0, 1]), np.array([1 + 1j, 2.0])):
+        refused(RunError, interval, values)
+        refused(ProbeInputError, mean_interval, values)
+
+
+def test_intervals_are_computed_in_float64_whatever_is_given():
+    exact = np.random.default_rng(0).normal(size=256).astype("f2")
+    (one, other) = (mean_interval(exact.astype(kind)) for kind in ("f2", "f8"))
+    assert (one.low, one.high) == (other.low, other.high)
+    assert interval(torch.tensor([1.0, 2.0, 3.0], dtype=torch.bfloat16)).mean == 2.0
+    turned = torch.complex(torch.ones(3), torch.tensor([1.0, 2.0, 3.0])).conj().imag  # its sign is a mark
+    assert interval(turned).mean == -2.0

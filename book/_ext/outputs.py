@@ -23,6 +23,8 @@ FILLED = "caught: "
 END = '<span class="end">\n</span>'
 PART = re.compile(r" {2,}\S")
 MEASURED, NUMBER = re.compile(r"\d\.\d|\("), re.compile(r"[-+]?[\d.]+")
+# A row of a table, whatever words are in it.
+ROW = re.compile(r"(?:\d\.\d+ +[-+]?){4}\d\.\d")
 WORD, DIGIT = re.compile(r"[A-Za-z]{3,}"), re.compile(r"\d")
 
 
@@ -102,7 +104,9 @@ def alone(lines, wide):
         line[wide:] if wide else DIGIT.split(line, maxsplit=1)[-1]
         for line in lines
     )
-    return not is_header and all(WORD.search(rest) for rest in rests)
+    if is_header or any(ROW.search(line) for line in lines):
+        return False
+    return all(WORD.search(rest) for rest in rests)
 
 
 def parts(line, wide):

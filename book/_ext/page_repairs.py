@@ -28,6 +28,9 @@ SIGNATURE = re.compile(r'<dt class="sig .*?</dt>', re.DOTALL)
 TABLE = re.compile(r'<table [^>]*class="[^"]*\btable\b.*?</table>', re.DOTALL)
 LONG_NAME = re.compile(r"[\w(]{12,}(?=[^<>]*<)")
 PARTS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[_(/:])(?=\w)")
+# A number and its sign of per cent stay together in prose.
+PROSE = re.compile(r"<(pre|script|style)\b.*?</\1>|<[^>]*>", re.DOTALL)
+PER_CENT = re.compile(r"(?<=\d) %")
 # A cell with more than some words; beside others on a phone it needs room.
 CELL = re.compile(r"<td>(.*?)</td>", re.DOTALL)
 TAG, MANY = re.compile(r"<[^>]*>"), 40
@@ -116,6 +119,16 @@ def breakable(table):
     )
 
 
+def without_loose_signs(text):
+    """Keep "5 %" on one line wherever a page has words."""
+    parts, end = [], 0
+    for tag in PROSE.finditer(text):
+        parts += [PER_CENT.sub("\N{NO-BREAK SPACE}%", text[end : tag.start()])]
+        parts += [tag[0]]
+        end = tag.end()
+    return "".join(parts) + text[end:]
+
+
 def marked_if_long(cell):
     """A cell, with a class where it holds a sentence."""
     is_long = len(TAG.sub("", cell[1]).strip()) > MANY
@@ -168,7 +181,7 @@ def repair_pages(app, exception):
         text = SIGNATURE.sub(plain_lines, text)
         text = TABLE.sub(breakable, text)
         text = TEST_NAME.sub(break_between_parts, text)
-        text = counted_on_its_page(text)
+        text = without_loose_signs(counted_on_its_page(text))
         text = CODE.sub(few_marks, text)
         text = SIZE.sub(SIZED, text)
         text = WIDE_TABLE.sub(r'<table tabindex="0" \1', text)

@@ -18,11 +18,14 @@ def check_positions(
 
     Args:
         positions: "seq" or "batch seq", with "axes" behind it where they have several.
-        x: "... seq width".
+        x: "... seq width", floating point: rounded to integers sines would be zeros.
         width: what x must have, if anything.
         n_axes: the number of coordinates of a position; None where it is one number.
         name: of the positions, in messages.
     """
+    if not isinstance(x, Tensor) or not x.is_floating_point():
+        given = x.dtype if isinstance(x, Tensor) else f"a {type(x).__name__}"
+        raise EncodingInputError(f"the vectors are {given}; give floating-point ones, such as x.float()")
     if width is not None and x.shape[-1] != width:
         raise EncodingInputError(f"the vectors are {x.shape[-1]} wide, but this scheme was made for {width}")
     if not isinstance(positions, Tensor):

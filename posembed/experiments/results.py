@@ -19,6 +19,8 @@ from ..plain import each_once
 from .config import RunConfig
 
 FORMAT = 1
+# Bytes of a file with one result: those of the book have a hundred thousand.
+LARGEST = 2**26
 # How the file of a study's runs ends, in the package.
 BUNDLE = ".json.gz"
 
@@ -184,7 +186,11 @@ def read_json(path: Path, parse: Callable[[Any], Any], advice: str) -> Any:
         RunError: it cannot be read, is damaged, or `parse` refuses it.
     """
     try:
-        return parse(json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=each_once))
+        if path.stat().st_size > LARGEST:
+            raise RunError(f"{path.stat().st_size:,} bytes are too many for a result; move it away")
+        found = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=each_once)
+        json.dumps(found, ensure_ascii=False).encode()  # half a character, which no table can hold, is a ValueError
+        return parse(found)
     except OSError as error:
         raise RunError(f"{path.name} cannot be read ({error.strerror})") from None
     except RunError as error:

@@ -7,10 +7,11 @@ from typing import Any, Literal
 
 import numpy as np
 from matplotlib.ticker import MaxNLocator
+from torch import Tensor
 
 from ..errors import FigureInputError
 from ..experiments import interval
-from .looks import looks_of, named
+from .looks import looks_of, named, written
 from .style import DescribedFigure, new_figure, styled
 
 SOFT = "#57606a"
@@ -78,19 +79,21 @@ def curves(
         raise FigureInputError(f"band is {band!r}; choose 'range' or 'interval'")
     figure, axes = new_figure(alt, size=size)
     for (label, values), look in zip(series.items(), looks_of(series, schemes), strict=True):
-        runs = np.atleast_2d(np.asarray(values, dtype=float))
+        runs = np.atleast_2d(_as_numbers(values))
         places = np.arange(runs.shape[1]) if x is None else np.asarray(x, dtype=float)
         if runs.shape[1] != len(places):
             raise FigureInputError(f"{label!r} has {runs.shape[1]} points for {len(places)} places")
         if len(places) > FEW or not (named(label) or label in (schemes or {})):
             look["marker"] = None
-        (line,) = axes.plot(places, runs.mean(axis=0), label=label, **look)
+        (line,) = axes.plot(places, runs.mean(axis=0), label=written(label), **look)
         if len(runs) > 1:
             axes.fill_between(places, *_band(runs, band), color=line.get_color(), alpha=0.2, linewidth=0)
     for number, (label, (at, points)) in enumerate((behind or {}).items()):
         if len(at) != len(points):
             raise FigureInputError(f"{label!r} has {len(points)} points for {len(at)} places")
-        axes.plot(at, points, label=label, color=SOFT, linewidth=1.2, linestyle=BEHIND_STYLES[number % 3], zorder=1)
+        axes.plot(
+            at, points, label=written(label), color=SOFT, linewidth=1.2, linestyle=BEHIND_STYLES[number % 3], zorder=1
+        )
     axes.set(xlabel=xlabel, ylabel=ylabel)
     axes.set_xscale("log" if log_x else "linear")
     if not log_x and (x is None or all(float(each).is_integer() for each in x)):
@@ -101,8 +104,14 @@ def curves(
     _mark(axes, marks or {}, marks_at)
     labels = [*series, *(behind or {})]
     if len(labels) > 1:
-        figure.legend(loc="outside upper center", ncols=_columns(labels), columnspacing=3)
+        figure.legend(loc="outside upper center", ncols=_columns(labels, size[0] / 6.6), columnspacing=3)
     return figure
+
+
+def _as_numbers(values: Any) -> np.ndarray:
+    """An array; what is masked is no number, and makes a gap."""
+    values = values.detach().cpu().double().resolve_neg().numpy() if isinstance(values, Tensor) else values
+    return np.ma.filled(np.ma.asarray(values, dtype=float), np.nan)
 
 
 def _band(runs: np.ndarray, band: str) -> tuple[np.ndarray, np.ndarray]:
@@ -113,11 +122,16 @@ def _band(runs: np.ndarray, band: str) -> tuple[np.ndarray, np.ndarray]:
     return np.array([each.low for each in found]), np.array([each.high for each in found])
 
 
-def _columns(labels: list[str]) -> int:
-    """Columns of a legend in as few rows as have room, at most 5 beside each other. It is filled column by column."""
+def _columns(labels: list[str], width: float) -> int:
+    """Columns of a legend in as few rows as have room, at most 5 beside each other. It is filled column by column.
+
+    Args:
+        labels: of the series.
+        width: of the figure, in usual widths.
+    """
     for n in range(min(len(labels), 5), 1, -1):
         columns = np.array_split(np.array([len(label) for label in labels]), n)
-        if sum(column.max() + HANDLE for column in columns) <= LEGEND_WIDTH:
+        if sum(column.max() + HANDLE for column in columns) <= width * LEGEND_WIDTH:
             # As many in each row, so that no column has two beside others of one.
             return -(-len(labels) // -(-len(labels) // n))
     return 1

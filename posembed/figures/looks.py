@@ -93,6 +93,12 @@ LOOKS: Mapping[str, Look] = {
     "cope": Look("orange", "#d07a00", "#fec632", "-", "*"),
 }
 
+# How the names of schemes are written.
+WRITTEN = {
+    **{"nopos": "NoPos", "shaw": "Shaw", "t5": "T5", "alibi": "ALiBi", "rope": "RoPE", "xpos": "xPos"},
+    **{"kerple": "KERPLE", "fire": "FIRE", "cope": "CoPE", "learnable_sinusoidal": "learnable sinusoidal"},
+}
+
 # What labels call a scheme beside its name, in lower case.
 CALLED = {
     "no position": "nopos",
@@ -106,6 +112,17 @@ CALLED = {
 _NAMES = CALLED | {name.replace("_", " "): name for name in LOOKS}
 # The longest first: "learnable sinusoidal" is not sinusoidal.
 _NAMED = re.compile(rf"(?<!\w)(?:{'|'.join(sorted(map(re.escape, _NAMES), key=len, reverse=True))})(?!\w)")
+
+
+def written(label: str) -> str:
+    """A label; where it begins with the name that code has for a scheme, as the scheme's name is written.
+
+    Example:
+        >>> from posembed.figures.looks import written
+        >>> written("alibi"), written("rope, linear"), written("paper, nopos"), written("learned")
+        ('ALiBi', 'RoPE, linear', 'paper, NoPos', 'learned')
+    """
+    return ", ".join(WRITTEN.get(part, part) for part in str(label).split(", "))
 
 
 def look_of(label: str) -> Look | None:

@@ -64,7 +64,9 @@ def table_maps(
     scale = _scale([table[table.isfinite()] for table in tables.values()])
     n_columns = len(tables) if len(tables) <= MOST_IN_A_ROW else 2
     n_rows = -(-len(tables) // n_columns)
-    figure = DescribedFigure(alt, figsize=size or (6.6, 0.6 + 2.4 * n_rows), layout="constrained")
+    # Square panels take less than the width: what belongs to them stays beside them.
+    layout = "compressed" if all(len(table) == table.shape[1] for table in tables.values()) else "constrained"
+    figure = DescribedFigure(alt, figsize=size or (6.6, 0.6 + 2.4 * n_rows), layout=layout)
     panels = figure.subplots(n_rows, n_columns, squeeze=False).flatten()
     # Numbers below a narrow panel must not run into each other.
     n_ticks = "auto" if n_columns < 3 else 4
@@ -106,7 +108,7 @@ def similarity_maps(
         'position'
     """
     shown = {title: table[:: -(-len(table) // MOST_COMPARED)] for title, table in tables.items()}
-    units = {title: F.normalize(rows.detach().cpu().double(), dim=1) for title, rows in shown.items()}
+    units = {title: _units(rows.detach().cpu().double()) for title, rows in shown.items()}
     cosines = {title: rows @ rows.T for title, rows in units.items()}
     figure = table_maps(cosines, alt=alt, xlabel="position", ylabel="position", size=size)
     for axes, table in zip(figure.axes, tables.values(), strict=False):
@@ -152,6 +154,12 @@ def table_heat(weight: Float[Tensor, "n_positions d_model"], *, alt: str) -> Des
     axes.set(xlabel="column", ylabel="position" if step == 1 else f"position (one row in {step} is drawn)")
     _as_one_picture(figure.colorbar(image, ax=axes, shrink=0.9, extend="both"))
     return figure
+
+
+def _units(rows: Float[Tensor, "rows columns"]) -> Float[Tensor, "rows columns"]:
+    """Rows of length 1; very long and very short ones are scaled before, so that no square is infinite or zero."""
+    largest = rows.abs().amax(dim=1, keepdim=True)
+    return F.normalize(rows / largest.where(largest > 0, torch.ones_like(largest)), dim=1)
 
 
 def _as_one_picture(bar: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import FigureInputError
 from ..experiments import interval
-from .looks import COLOURS, looks_of, named
+from .looks import COLOURS, looks_of, named, written
 from .style import DescribedFigure, new_figure, styled
 
 
@@ -61,7 +61,7 @@ def seed_scores(
             axes.plot(values, [place] * len(values), marks[0], color=dots, alpha=0.7, markersize=5, zorder=2)
             axes.plot([summary.low, summary.high], [place + 0.25] * 2, color=mean, linewidth=2.5, zorder=3)
             axes.plot(summary.mean, place + 0.25, marks[1], color=mean, markersize=5, zorder=4)
-        axes.set_yticks(range(len(panel)), list(panel))
+        axes.set_yticks(range(len(panel)), [written(label) for label in panel])
         axes.set_ylim(len(panel) - 0.4, -0.6)
         axes.set(title=title, xlabel=xlabel)
         if zero:

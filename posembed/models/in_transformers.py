@@ -25,7 +25,8 @@ def use_scheme(
     Positions are the ``position_ids`` that the model is called with, from 0 also where its own begin elsewhere
     (RoBERTa); else tokens are counted as the model itself does, and ``generate`` leaves padding out. As ever in
     transformers, ``position_ids`` that do not grow by one mean several packed texts in a causal model but OPT, where
-    neither a mask nor a cache is given; in the others packed texts see each other.
+    neither a mask nor a cache is given; in the others packed texts see each other. The scheme acts in all layers, those
+    too that a model leaves without positions (SmolLM3).
 
     Args:
         model: with any head: ALBERT, BERT, CamemBERT, DistilBERT, ELECTRA, Gemma, GPT-2, GPT-NeoX, Llama, Mistral,

@@ -251,16 +251,24 @@ def _run(model: Any, inputs: Tensor) -> Any:
     name = read_by(model)
     if name is None:
         asked = "output_hidden_states" in inspect.signature(model.forward).parameters
-        return getattr(model(inputs, output_hidden_states=True), "hidden_states", None) if asked else model(inputs)
+        return _with_last(model(inputs, output_hidden_states=True)) if asked else model(inputs)
     # Without its head, whose logits would be the largest tensor of all. DINOv3's base reads no pixels.
     body: Any = getattr(model, "base_model", model)
     body = body if str(name) in inspect.signature(body.forward).parameters else model
     inputs = inputs.to(body.dtype) if inputs.is_floating_point() else inputs
     try:
-        return getattr(body(**{name: inputs}, output_hidden_states=True), "hidden_states", None)
+        return _with_last(body(**{name: inputs}, output_hidden_states=True))
     except CALLED_WRONGLY as error:
         said = f"{named(model)} cannot be called with this {name} alone ({one_line(error):.200})"
         raise ProbeInputError(f"{said}; give what fits, or a function that calls it") from error
+
+
+def _with_last(output: Any) -> Any:
+    """The states that a model of transformers hands out, the last as its head reads it: CLIP normalises it later."""
+    states, last = getattr(output, "hidden_states", None), getattr(output, "last_hidden_state", None)
+    if states and isinstance(last, Tensor) and last.shape == states[-1].shape:
+        return (*states[:-1], last)
+    return states
 
 
 def _checked_states(found: Any, model: Any, n_texts: int) -> Sequence[Float[Tensor, "texts length d_model"]]:

@@ -188,7 +188,7 @@ def intervene(
 
         return InterventionResult(
             n_components=len(basis),
-            variance=float((values[: len(basis)] ** 2).sum() / (values**2).sum()),
+            variance=float(_squares(values)[: len(basis)].sum() / _squares(values).sum()),
             changed=change(moves @ basis),
             control=Control.of([change(centred @ each.T @ each) for each in draws]),
             control_same_size=Control.of([change(moves @ each) for each in draws]),
@@ -205,9 +205,14 @@ def _span(table: Float[Tensor, "n d_model"]) -> tuple[Float[Tensor, " rank"], Fl
     return values[:rank], directions[:rank]
 
 
+def _squares(values: Float[Tensor, " rank"]) -> Float[Tensor, " rank"]:
+    """In units of the largest, so that none is infinite."""
+    return (values / values[0]) ** 2
+
+
 def _count(n_components: Any, values: Float[Tensor, " rank"]) -> int:
     if isinstance(n_components, float) and 0 < n_components < 1:
-        shares = (values**2).cumsum(0) / (values**2).sum()
+        shares = _squares(values).cumsum(0) / _squares(values).sum()
         return min(int((shares < n_components).sum()) + 1, len(values))
     if isinstance(n_components, int) and not isinstance(n_components, bool) and 1 <= n_components <= len(values):
         return n_components

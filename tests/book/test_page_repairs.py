@@ -33,6 +33,11 @@ def test_long_names_of_a_table_break_between_their_parts(repairs, text, broken):
     assert repairs.TABLE.sub(repairs.breakable, row.format(text)) == row.format(broken)
 
 
+def test_a_number_and_per_cent_stay_together_in_prose(repairs):
+    page = "<p title='5 %'>some 95 % of it</p><pre>95 %</pre><script>'5 %'</script>"
+    assert repairs.without_loose_signs(page) == page.replace("some 95 %", "some 95\N{NO-BREAK SPACE}%")
+
+
 def test_a_cell_with_a_sentence_is_marked(repairs):
     table = '<table class="table"><tr><td>short</td><td><p>{}</p></td></tr></table>'
     made = repairs.TABLE.sub(repairs.breakable, table.format("words of a row " * 4))

@@ -228,3 +228,17 @@ def test_tokens_without_a_batch_have_no_batch_of_positions():
 def test_every_scheme_checks_its_positions(kind):
     for name, read in readers(kind, *tokens(), torch.arange(6)):
         assert refused(EncodingInputError, read).startswith(f"{name} have shape (6,)")
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("dtype", [torch.long, torch.uint8, torch.bool])
+@pytest.mark.parametrize("name", ["sinusoidal", "learned", "learnable_sinusoidal"])
+def test_integers_are_no_vectors(name, dtype):
+    """Rounded to them sines would be zeros."""
+    made = scheme(name, d_model=8, n_heads=2, n_positions=16)
+    message = refused(EncodingInputError, made.add, torch.ones(1, 3, 8, dtype=dtype), torch.arange(3))
+    assert message == f"the vectors are {dtype}; give floating-point ones, such as x.float()"
+    rope, shaw = (scheme(each, d_model=8, n_heads=2) for each in ("rope", "shaw"))
+    q, at = torch.ones(1, 2, 3, 4, dtype=dtype), torch.arange(3)
+    for act in (lambda: rope.rotate(q, at), lambda: shaw.bias(q, q, at, at)):
+        assert "give floating-point ones" in refused(EncodingInputError, act)

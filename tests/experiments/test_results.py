@@ -331,6 +331,20 @@ def test_a_text_that_ends_in_white_space_and_has_few_characters_is_measured_whol
     assert "few.txt is not there any more; put it back" in refused(RunError, train, config)
 
 
+@pytest.mark.bad_input
+def test_what_no_result_can_be_is_left_out_and_named(tmp_path):
+    """A file of gigabytes is not read; half a character would make the table of all others fail."""
+    good = write_result(RunResult(RunConfig(), {"loss": 2.0}, {}, "a machine", 1.0), tmp_path)
+    large, half = tmp_path / f"{'1' * 16}.json", tmp_path / f"{'2' * 16}.json"
+    with large.open("wb") as file:
+        file.truncate(2**40)
+    half.write_text(good.read_text().replace("a machine", "\\ud800"))
+    with pytest.warns(UserWarning) as said:
+        assert len(load_results(tmp_path)) == 1
+    words = " ".join(str(each.message) for each in said)
+    assert "bytes are too many for a result" in words and f"{half.name} is damaged" in words
+
+
 def test_a_loss_that_is_more_than_a_number_is_none(tmp_path):
     path = write_result(RunResult(RunConfig(), {"loss": 2.0}, {}, "a machine", 1.0), tmp_path)
     path.write_text(path.read_text().replace("2.0", "1" + "0" * 400))

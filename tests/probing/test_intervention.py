@@ -188,6 +188,12 @@ def test_components_that_are_not_there_are_refused(n_components):
     assert "from 1 to 16" in message and repr(n_components) in message
 
 
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_a_share_of_the_variance_is_the_same_at_any_scale(scale):
+    table = random(20, 8).double()
+    assert len(position_subspace(table * scale, n_components=0.8)) == len(position_subspace(table, n_components=0.8))
+
+
 @pytest.mark.bad_input
 @pytest.mark.parametrize("table", [torch.zeros(5, 3), torch.full((5, 3), 0.1), 1e9 * random(1, 3).expand(300, 3)])
 def test_rows_that_are_all_alike_are_refused(table):

@@ -332,6 +332,17 @@ def test_a_part_without_a_name_for_what_it_reads_is_asked_for_its_states():
         torch.testing.assert_close(states, expected[layer])
 
 
+def test_the_last_states_are_those_that_a_head_reads():
+    """CLIP's text model hands out the last state before its final norm."""
+    for kind in ("clip", "gpt2", "bert"):
+        model = build(kind)
+        model = model.text_model if kind == "clip" else model
+        ids = torch.randint(5, 30, (4, 6), generator=torch.Generator().manual_seed(0))
+        with torch.no_grad():
+            last = model(ids).last_hidden_state
+        torch.testing.assert_close([*hidden_states(model, ids).values()][-1], last)
+
+
 def test_what_a_model_reads_is_what_its_forward_takes():
     """MGP-STR has the name of its input from a model of text."""
     settings = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "image_size": [8, 16]}
