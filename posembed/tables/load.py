@@ -182,9 +182,9 @@ def _misspelt(text: str) -> bool:
 
 def _closest(text: str) -> str:
     """What has a name like a path's in its folder, in words; nothing where the folder is not there either."""
-    if Path(text).is_symlink():
-        return "; it is a link that leads nowhere"
     try:
+        if Path(text).is_symlink():
+            return "; it is a link that leads nowhere"
         near = _near(text)
     except (OSError, ValueError):
         return "; check the folder"

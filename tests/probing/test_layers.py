@@ -303,7 +303,8 @@ def test_a_module_of_ones_own_is_a_function_in_eval_mode():
 def test_models_of_images_and_sound_are_read(build_one, name, shape, length, format):
     made, given = build_one(), numbers(8, *shape)
     with torch.no_grad():
-        wanted = made(**{name: given}, output_hidden_states=True).hidden_states
+        out = getattr(made, "base_model", made)(**{name: given}, output_hidden_states=True)
+    wanted = (*out.hidden_states[:-1], out.last_hidden_state)  # behind its last norm
     for layer, states in hidden_states(made, given.to(format)).items():
         torch.testing.assert_close(states, wanted[layer], rtol=0, atol=1e-6)
     found = probe_layers(made, given.to(format), **QUICK)

@@ -398,6 +398,12 @@ def npz(**arrays):
 
 
 @pytest.mark.bad_input
+def test_a_link_that_leads_nowhere_is_called_so(tmp_path):
+    (link := tmp_path / "dangling.safetensors").symlink_to(tmp_path / "gone")
+    assert not_loaded(CheckpointNotFoundError, link).endswith("; it is a link that leads nowhere")
+
+
+@pytest.mark.bad_input
 def test_for_a_config_its_folder_is_meant(tmp_path):
     (tmp_path / "config.json").write_text('{"model_type": "bert"}')
     assert not_loaded(CheckpointError, tmp_path / "config.json").endswith("; give the folder that it stands in")
