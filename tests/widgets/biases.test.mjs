@@ -134,8 +134,8 @@ test("what a scheme makes of an offset, in words", () => {
   assert.equal(of("T5", -3), "bucket 3: −3");
   assert.equal(of("Shaw", -20), "clipped to −16");
   assert.equal(of("Shaw", -16), "not clipped");
-  assert.equal(of("ALiBi", -20), "m = 1/4");
-  assert.equal(account({ kind: "line", slopes: [1, Math.SQRT1_2] }, now), "m = 0.707");
+  assert.equal(of("ALiBi", -20), "s = 1/4");
+  assert.equal(account({ kind: "line", slopes: [1, Math.SQRT1_2] }, now), "s = 0.707");
   assert.match(of("KERPLE", -20), /^r₁ = \d\.\d\d, r₂ = \d\.\d\d$/);
   assert.equal(of("FIRE", -64), "L = 16, f reads 1.00");
   assert.equal(of("FIRE", 0), "L = 16, f reads 0.00");
