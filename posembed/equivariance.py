@@ -7,6 +7,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, Literal, cast
 
 import torch
@@ -327,7 +328,7 @@ def _checked_axis(x: Any, seq_dim: int | None) -> int:
 def _check_numbers(n_permutations: int, tolerance: float | None) -> None:
     if not isinstance(n_permutations, int) or n_permutations < 1:
         raise EquivarianceInputError(f"n_permutations is {n_permutations!r}; it must be a whole number of at least 1")
-    is_number = isinstance(tolerance, int | float) and not isinstance(tolerance, bool)
+    is_number = isinstance(tolerance, Real) and not isinstance(tolerance, bool)
     if tolerance is not None and not (is_number and 0 <= tolerance < math.inf):
         raise EquivarianceInputError(f"tolerance is {tolerance!r}; it must be zero or a positive number")
 

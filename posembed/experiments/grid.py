@@ -234,7 +234,9 @@ def run_and_store(
             pass
         start = None if config.start is None else read_model(RunConfig.from_dict(config.start), out)
         result = train(config, checkpoint=checkpoint, progress=progress, start=start)
-        _write(result, out, save_model=save_model, save_table=save_table)
+        _write_weights(result, out, save_model=save_model, save_table=save_table)
+        # Last: it says that all is there.
+        write_result(result, out)
         checkpoint.unlink(missing_ok=True)
     except OSError as error:
         kept = "" if result is None else _kept(result, save_model=save_model, save_table=save_table)
@@ -244,15 +246,13 @@ def run_and_store(
     return result
 
 
-def _write(result: RunResult, folder: Path, *, save_model: bool, save_table: bool) -> None:
-    """Write what is to be kept of a run."""
+def _write_weights(result: RunResult, folder: Path, *, save_model: bool, save_table: bool) -> None:
+    """Write what is to be kept of a run beside its result."""
     model: Any = result.model
     if save_model:
         write_model(model, result.config, folder)
     if save_table:
         write_table(model.transformer.position_scheme.weight, result.config, folder)
-    # Last: it says that all is there.
-    write_result(result, folder)
 
 
 def _kept(result: RunResult, *, save_model: bool, save_table: bool) -> str:
@@ -263,7 +263,7 @@ def _kept(result: RunResult, *, save_model: bool, save_table: bool) -> str:
         return f"; the run itself is done, with a loss of {result.metrics['loss']:.4f}"
     done = f"; the run itself is done: move what is in {folder} there"
     try:
-        _write(result, folder, save_model=save_model, save_table=save_table)
+        _write_weights(result, folder, save_model=save_model, save_table=save_table)
     except OSError:
         return f"{done}; for its weights there was no room, so that it has to be trained again for them"
     return done
