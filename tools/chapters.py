@@ -33,8 +33,10 @@ ROOT = Path(__file__).resolve().parent.parent
 BOOK = ROOT / "book"
 BUILD = ROOT / "_build"
 WHEEL_SITE = BUILD / "wheel"
+# With which instructions PyTorch computes; "" for the best that the processor has.
+INSTRUCTIONS = os.environ.get("ATEN_CPU_CAPABILITY", "")
 # Of each chapter pytest's report, and what it was made from when it passed.
-RUNS = BUILD / "chapters"
+RUNS = BUILD / "chapters" / INSTRUCTIONS
 SANITIZE = ROOT / "tests" / "book" / "nbval_sanitize.cfg"
 CELL_SECONDS = 300
 # Each kernel takes one core, and up to a gigabyte.
@@ -188,7 +190,7 @@ def check(reports):
         print(f"\n{path.relative_to(ROOT)}\n{said}")
     if reports:
         for path in (path for path in notebooks if report_of(path).exists()):
-            shutil.copy(report_of(path), reports / f"chapter-{path.stem}.xml")
+            shutil.copy(report_of(path), reports / f"chapter-{path.stem}-{INSTRUCTIONS}.xml")
     if different:
         sys.exit(f"chapters: {len(different)} of {len(notebooks)} do not print what they store; run `make chapters`")
 
