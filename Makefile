@@ -7,7 +7,7 @@ PYTHON ?= python3
 TORCH ?=
 # HUB=yes runs all chapters with the Hugging Face hub and what checkpoints there are, as the published book shows them.
 HUB ?=
-# With which instructions of PyTorch `make test-all` tests once more what computes.
+# With which instructions of the processor `make test-all` tests once more what computes, chapters too.
 NUMERIC ?= default avx2
 # Which solutions of chapters a build shows: SOLUTIONS=no leaves them out.
 SOLUTIONS ?=

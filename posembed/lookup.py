@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -173,7 +174,9 @@ def _median_seconds(embedding: nn.Embedding, ids: Tensor, way: str, repeats: int
     return statistics.median(times[1:])
 
 
-def _check_table(table: Tensor) -> None:
+def _check_table(table: Any) -> None:
+    if not isinstance(table, Tensor):
+        raise LookupInputError(f"the table is a {type(table).__name__}; give a tensor, such as embedding.weight")
     if table.ndim != 2 or not table.is_floating_point() or table.shape[0] == 0:
         raise LookupInputError(
             f"the table must be a floating-point matrix of n_rows by d_model, with at least one row, but it is "
@@ -183,7 +186,9 @@ def _check_table(table: Tensor) -> None:
         raise LookupInputError("the table holds NaN or infinity, which a product with zeros spreads to every row")
 
 
-def _checked_ids(ids: Tensor, n_rows: int) -> Tensor:
+def _checked_ids(ids: Any, n_rows: int) -> Tensor:
+    if not isinstance(ids, Tensor):
+        raise LookupInputError(f"ids are a {type(ids).__name__}; give a tensor: torch.tensor(ids)")
     if ids.is_floating_point() or ids.is_complex() or ids.dtype == torch.bool:
         raise LookupInputError(f"ids must be integers, but they are {ids.dtype}; convert them with .long()")
     # As int64, because torch has no minimum of the unsigned formats.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor
 
 # Formats of storage, in which torch computes next to nothing.
@@ -27,3 +29,15 @@ def why_not_ordinary(tensor: Tensor) -> str | None:
         return "sparse or nested"
     format = str(tensor.dtype).removeprefix("torch.")
     return f"of {format}" if format.startswith(_STORED_ONLY) else None
+
+
+def float64_array(tensor: Real[Tensor, "*shape"]) -> Float[np.ndarray, "*shape"]:
+    """The numbers of an ordinary tensor on the CPU, apart from its gradient; a sign that torch put off is applied.
+
+    Example:
+        >>> import torch
+        >>> from posembed.ordinary import float64_array
+        >>> float64_array(torch.tensor([1 + 2j]).conj().imag)
+        array([-2.])
+    """
+    return tensor.detach().cpu().double().resolve_neg().numpy()

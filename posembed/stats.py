@@ -13,7 +13,7 @@ from scipy.special import stdtr, stdtrit
 from torch import Tensor
 
 from .errors import ProbeInputError, RunError
-from .ordinary import why_not_ordinary
+from .ordinary import float64_array, why_not_ordinary
 from .seeds import generator
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def difference(values: Sequence[float], others: Sequence[float], *, level: float
 def _numbers(values: Any) -> np.ndarray:
     """Numbers in float64; an array of no axis for what is none, such as a mapping, a set, or some of them masked."""
     if isinstance(values, Tensor) and not why_not_ordinary(values) and not values.is_complex():
-        values = values.detach().cpu().double().resolve_neg().numpy()
+        values = float64_array(values)
     if isinstance(values, np.ma.MaskedArray) or np.iscomplexobj(values):
         return np.asarray(np.nan)
     try:
@@ -136,6 +136,9 @@ def family(contrasts: Mapping[str, Interval]) -> pandas.DataFrame:
         A DataFrame with a row for each contrast, in their order, and the columns "mean", "low", "high", "n", "p" and
         "holm".
 
+    Raises:
+        RunError: no contrasts, or one whose p is no number from 0 to 1.
+
     Example:
         >>> from posembed.stats import family, interval
         >>> found = family({"a": interval([1.0, 1.1, 1.2]), "b": interval([-0.1, 0.2, 0.1])})
@@ -147,6 +150,8 @@ def family(contrasts: Mapping[str, Interval]) -> pandas.DataFrame:
     if not isinstance(contrasts, Mapping) or not contrasts:
         raise RunError("there are no contrasts; give a mapping of intervals by their names")
     table = pandas.DataFrame([asdict(each) for each in contrasts.values()], index=list(contrasts))
+    if unknown := [name for name, p in table["p"].items() if not 0 <= p <= 1]:
+        raise RunError(f"the contrast {unknown[0]!r} has no p from 0 to 1; give what `interval` returns, with its p")
     ranked = table["p"].sort_values()
     left = np.arange(len(ranked), 0, -1)
     table["holm"] = (ranked * left).cummax().clip(upper=1)
@@ -178,18 +183,13 @@ class BootstrapInterval:
         return f"{self.low:.2f} to {self.high:.2f}"
 
 
-def block_length(n: int) -> int:
+def _block_length(n: int) -> int:
     """How many neighbours are drawn at once of n: the square root, rounded up.
 
     Longer than the n^(1/3) that is best for weakly dependent values, because errors of a probe stay alike over tens of
     rows and a block that is too short makes the interval too narrow.
-
-    Example:
-        >>> from posembed.stats import block_length
-        >>> block_length(512)
-        23
     """
-    return max(1, math.ceil(math.sqrt(n)))
+    return math.ceil(math.sqrt(n))
 
 
 def mean_interval(values: Float[np.ndarray, " n"], *, level: float = 0.95, seed: int = 0) -> BootstrapInterval:
@@ -228,12 +228,12 @@ def mean_interval(values: Float[np.ndarray, " n"], *, level: float = 0.95, seed:
         )
     means = _resampled_means(found, seed)
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
-    return BootstrapInterval(float(low), float(high), level, block_length(len(found)))
+    return BootstrapInterval(float(low), float(high), level, _block_length(len(found)))
 
 
 def _resampled_means(values: Float[np.ndarray, " n"], seed: int) -> Float[np.ndarray, " resamples"]:
     """The mean of each resample of as many values, the last block cut to fit."""
-    n, block = len(values), block_length(len(values))
+    n, block = len(values), _block_length(len(values))
     n_blocks = math.ceil(n / block)
     starts = generator(seed, "bootstrap").integers(n, size=(N_RESAMPLES, n_blocks))
     whole, last = _circular_sums(values, block), _circular_sums(values, n - block * (n_blocks - 1))

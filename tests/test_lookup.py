@@ -101,6 +101,8 @@ BAD = {
     "one beyond the end": (torch.ones(5, 4), torch.tensor([4, 5]), LookupInputError, ["4 to 5", "rows 0 to 4"]),
     "far beyond the end": (torch.ones(5, 4), torch.tensor(2**62), LookupInputError, [str(2**62), "rows 0 to 4"]),
     "below zero": (torch.ones(5, 4), torch.tensor([[-1, 3]]), LookupInputError, ["-1 to 3", "rows 0 to 4"]),
+    "a list of ids": (torch.ones(5, 4), [1, 2], LookupInputError, ["ids are a list", "torch.tensor(ids)"]),
+    "a list of rows": ([[1.0]], torch.tensor([0]), LookupInputError, ["the table is a list", "give a tensor"]),
     "no rows": (torch.ones(0, 4), torch.tensor([0]), LookupInputError, ["with at least one row", "(0, 4)"]),
     "no rows and no ids": (torch.ones(0, 4), IDS["empty"], LookupInputError, ["with at least one row", "(0, 4)"]),
 }

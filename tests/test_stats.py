@@ -8,7 +8,7 @@ from refusals import refused
 from posembed import experiments, probing
 from posembed.errors import ProbeInputError, RunError
 from posembed.seeds import generator
-from posembed.stats import N_RESAMPLES, Interval, block_length, difference, family, interval, mean_interval
+from posembed.stats import N_RESAMPLES, Interval, difference, family, interval, mean_interval
 
 
 def test_the_interval_is_students():
@@ -59,7 +59,7 @@ def test_the_bootstrap_draws_blocks_of_neighbours_and_the_first_follows_the_last
     found = mean_interval(values, level=level, seed=3)
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     assert (found.low, found.high) == pytest.approx((low, high), abs=1e-12)
-    assert (found.level, found.block) == (level, block) == (level, block_length(n))
+    assert (found.level, found.block) == (level, block)
 
 
 def test_of_independent_values_it_is_about_that_of_students():
@@ -79,7 +79,7 @@ def test_what_has_no_bootstrap(values, level):
 
 def test_the_names_are_also_where_readers_look_for_them():
     assert experiments.interval is interval and experiments.difference is difference
-    assert probing.mean_interval is mean_interval and probing.block_length is block_length
+    assert probing.mean_interval is mean_interval
 
 
 def test_holms_correction_by_hand():
@@ -120,6 +120,13 @@ def test_what_has_no_order_is_not_paired(values):
 @pytest.mark.parametrize("contrasts", [{}, [interval([1.0, 2.0])]])
 def test_a_family_has_members(contrasts):
     assert "there are no contrasts" in refused(RunError, family, contrasts)
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("p", [1.5, -0.1, float("nan")])
+def test_a_contrast_without_its_p_is_named(p):
+    contrasts = {"one": interval([1.0, 2.0]), "other": Interval(0.0, -1.0, 1.0, 5, p)}
+    assert "the contrast 'other' has no p from 0 to 1" in refused(RunError, family, contrasts)
 
 
 @pytest.mark.bad_input

@@ -16,6 +16,12 @@ ROOT = Path(__file__).resolve().parent.parent
 REPORTS = ROOT / "_build" / "test-reports"
 # Tests that take long stand in few files, so a worker that has nothing left takes over tests of the other.
 PARALLEL = ("-n", "2", "--dist", "worksteal")
+CHAPTERS = [sys.executable, "tools/chapters.py", "check", "--reports", REPORTS]
+# The instructions of a processor that libraries keep to, by the name that PyTorch has for them.
+INSTRUCTIONS = {
+    "default": {"ATEN_CPU_CAPABILITY": "default", "MKL_ENABLE_INSTRUCTIONS": "SSE4_2", "ONEDNN_MAX_CPU_ISA": "SSE41"},
+    "avx2": {"ATEN_CPU_CAPABILITY": "avx2", "MKL_ENABLE_INSTRUCTIONS": "AVX2", "ONEDNN_MAX_CPU_ISA": "AVX2"},
+}
 # What computes: results must not depend on the instructions of a processor.
 NUMERIC = (
     *(f"tests/{name}" for name in ("encodings", "models", "probing", "similarity", "mechanisms")),
@@ -36,12 +42,14 @@ def stages(*, quick, slow, numeric):
     found = {}
     if quick:
         found["package"] = pytest("package", *package, "-m", "not slow")
-        found["chapters"] = [sys.executable, "tools/chapters.py", "check", "--reports", REPORTS]
+        found["chapters"] = CHAPTERS
     found["book"] = [sys.executable, "tools/book.py", "build"]
     if quick:
         found["pages"] = pytest("pages", *pages, "-m", "not slow")
     for name in numeric:
         found[f"numbers, {name}"] = pytest(f"numbers-{name}", *NUMERIC, "-m", "not slow")
+        if "pages" in slow:
+            found[f"chapters, {name}"] = CHAPTERS
     if "package" in slow:
         found["slow, package"] = pytest("slow-package", *package, "-m", "slow")
     if "pages" in slow:
@@ -61,8 +69,8 @@ def run(chosen):
     failed = []
     for name, command in chosen.items():
         print(f"\ntest: {name}", flush=True)
-        start, (stage, _, capability) = time.monotonic(), name.partition(", ")
-        environment = os.environ | ({"ATEN_CPU_CAPABILITY": capability} if stage == "numbers" else {})
+        start, capability = time.monotonic(), name.rpartition(", ")[2]
+        environment = os.environ | INSTRUCTIONS.get(capability, {})
         if subprocess.run(command, cwd=ROOT, env=environment).returncode:
             failed.append(name)
         print(f"test: {name} took {time.monotonic() - start:.0f} s", flush=True)
@@ -88,8 +96,8 @@ def main():
     which.add_argument("--all", action="store_true", help="the slow tests too")
     which.add_argument("--only-slow", action="store_true", help="the slow tests and no others")
     which.add_argument("--slow-package", action="store_true", help="of the slow tests those of the package alone")
-    numeric = "what computes once more with these instructions of PyTorch: default, avx2"
-    parser.add_argument("--numeric", nargs="+", default=(), metavar="CAPABILITY", help=numeric)
+    numeric = "what computes once more with these instructions of the processor"
+    parser.add_argument("--numeric", nargs="+", default=(), choices=INSTRUCTIONS, help=numeric)
     asked = parser.parse_args()
     slow = ("package", "pages") if asked.all or asked.only_slow else ("package",) if asked.slow_package else ()
     failed = run(stages(quick=not asked.only_slow, slow=slow, numeric=asked.numeric))

@@ -17,8 +17,8 @@ from .results import results
 from .tables import probe, properties, table
 from .training import grid, train
 
-# What a shell reports for SIGINT and SIGTERM, and the commands that go on where they were.
-INTERRUPTED, LASTING = (130, 143), ("train", "grid")
+# What a shell reports for SIGHUP, SIGINT and SIGTERM, and the commands that go on where they were.
+INTERRUPTED, LASTING = (129, 130, 143), ("train", "grid")
 
 app = typer.Typer(
     name="posembed",

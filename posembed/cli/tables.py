@@ -100,7 +100,7 @@ def table(
 
 def _table_shown(found: PositionTable, spread: Spectrum | None) -> list[Any]:
     lengths, broken = found.norms.tolist(), found.non_finite_rows
-    norms = [length for length in lengths if math.isfinite(length)] or [0.0]
+    norms = [length for length in lengths if math.isfinite(length)]
     told = {
         "table": f"{found.name} of {found.source}",
         "shape": f"{found.n_positions} positions x {found.d_model}, stored as {found.stored_dtype}",
@@ -112,14 +112,14 @@ def _table_shown(found: PositionTable, spread: Spectrum | None) -> list[Any]:
         "grid": found.grid and "{} x {} patches".format(*found.grid),
         "other tables": f"--name reads {found.others}" if found.others else None,
         "bytes read": f"{found.bytes_read:,}",
-        "norms": f"median {median(norms):.4g}, from {min(norms):.4g} to {max(norms):.4g}",
+        "norms": f"median {median(norms):.4g}, from {min(norms):.4g} to {max(norms):.4g}" if norms else None,
         "untrained rows": listed(found.untrained_rows),
         "rows compared": found.sampled,
         "NaN or infinity": f"rows {listed(broken)}" if broken else None,
     }
     return [
         *(facts(told), "", str(spread or "rows with NaN or infinity have no spectrum")),
-        *("\nnorm of each row, from 0", strip(lengths, min(max(norms), sys.float_info.max))),
+        *("\nnorm of each row, from 0", strip(lengths, min(max(norms, default=0.0), sys.float_info.max))),
         f"cosine of each row with its nearest {'of these' if found.sampled else 'other row'}, from 0 to 1",
         strip(found.nearest.tolist(), 1.0, min),
     ]

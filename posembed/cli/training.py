@@ -120,7 +120,7 @@ def _own_code(scheme: Any) -> Iterator[None]:
 
 
 def _trained(config: RunConfig, out: Path | None, save_model: bool) -> RunResult:
-    from ..experiments import run_and_store
+    from ..experiments import read_result, run_and_store
     from ..experiments import train as train_run
     from ..experiments.results import file_of
 
@@ -130,6 +130,7 @@ def _trained(config: RunConfig, out: Path | None, save_model: bool) -> RunResult
     # Where the weights are wanted and are not there, it is not shown: an error says so.
     shown = stored and stored.exists() and not (save_model and not stored.with_suffix(".safetensors").exists())
     if stored and shown:
+        read_result(stored)  # one that is damaged is not announced
         day = datetime.fromtimestamp(stored.stat().st_mtime).strftime("%Y-%m-%d")
         complain(f"this run has a result, of {day}, which is shown; to train it again move {stored.name} away")
     elif (unfinished := file_of(config, out or Path(), "checkpoint")).exists():

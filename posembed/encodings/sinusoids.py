@@ -141,8 +141,8 @@ def convert_layout(
         The same numbers in the layout `target`.
 
     Raises:
-        EncodingInputError: an unknown layout, or "tensor2tensor" on one side only: it has other frequencies, so no
-            order of columns turns one into the other.
+        EncodingInputError: no tensor with columns; an unknown layout, or "tensor2tensor" on one side only: it has other
+            frequencies, so no order of columns turns one into the other.
 
     Example:
         >>> import torch
@@ -154,6 +154,8 @@ def convert_layout(
     """
     for layout in (source, target):
         check_choice("layout", layout, LAYOUTS)
+    if not isinstance(table, Tensor) or table.ndim == 0:
+        raise EncodingInputError(f"the table is {table!r:.100}; give a tensor with columns")
     if source == target:
         return table.clone()
     if "tensor2tensor" in (source, target):
@@ -235,5 +237,5 @@ def _check(n_positions: int, d_model: int, base: float, layout: str, dtype: torc
     check_whole("n_positions", n_positions, least=0)
     check_whole("d_model", d_model, least=_narrowest(layout))
     check_positive("base", base)
-    if not dtype.is_floating_point:
-        raise EncodingInputError(f"dtype is {dtype}; sines need a floating-point format")
+    if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
+        raise EncodingInputError(f"dtype is {dtype!r}; sines need a floating-point format, such as torch.float32")

@@ -21,6 +21,8 @@ from .results import file_of, write_whole
 from .training import Training
 
 FORMAT = 2
+# What asks a process to end: Ctrl-C, `kill`, and a terminal that is closed, of which Windows does not tell.
+ASKING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 # How often a state is written: what is lost where a process is killed.
 SECONDS = 60.0
 
@@ -36,8 +38,8 @@ def kept(training: Training, named: Path | None, watch: Callable[[], None]) -> I
 
     Yields:
         What is to be called after each step. The state is written every minute, after the last step, and where
-        Ctrl-C or SIGTERM asks for an end: these are held back until a step is whole, so that no number is lost. If no
-        file is named, it is written where an end is asked for alone, to one in the current folder.
+        Ctrl-C, SIGTERM or SIGHUP asks for an end: these are held back until a step is whole, so that no number is lost.
+        If no file is named, it is written where an end is asked for alone, to one in the current folder.
 
     Raises:
         CheckpointError: a checkpoint that is damaged, of another version or of another run; it is left as it is.
@@ -98,7 +100,7 @@ class Held:
 
 @contextmanager
 def held_back(tell: Callable[[], None] = lambda: None) -> Iterator[Held]:
-    """Note Ctrl-C and SIGTERM inside the block, with a call as soon as one comes; obey them at its end."""
+    """Note Ctrl-C, SIGTERM and SIGHUP inside the block, with a call as soon as one comes; obey them at its end."""
     held = Held()
 
     def note(number: int, _: Any) -> None:
@@ -108,8 +110,8 @@ def held_back(tell: Callable[[], None] = lambda: None) -> Iterator[Held]:
             held.end()
 
     # Only the main thread of a process may be asked; a worker of a grid leaves Ctrl-C to the grid, which passes it on.
-    mine = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
-    heard = [number for number in mine if signal.getsignal(number) != signal.SIG_IGN]
+    mine = ASKING if threading.current_thread() is threading.main_thread() else ()
+    heard = [number for number in mine if signal.getsignal(number) != signal.SIG_IGN]  # as `nohup` has SIGHUP
     before = {number: signal.signal(number, note) for number in heard}
     try:
         yield held

@@ -26,7 +26,7 @@ from typing import Any, TypeAlias
 
 from ..errors import PosembedError, RunError
 from ..waiting import say, told
-from .checkpoints import held_back
+from .checkpoints import ASKING, held_back
 from .config import RunConfig
 from .results import RunResult, file_of, missing, read_result, write_result, write_whole
 from .runs import train
@@ -326,14 +326,16 @@ def _joblib(configs: Sequence[RunConfig], settings: Settings) -> Iterator[Outcom
 
 def _in_a_pool(configs: Sequence[RunConfig], settings: Settings) -> Iterator[Outcome]:
     """Runs in worker processes; when the grid is to end they write down where they are."""
-    from joblib import Parallel, delayed
+    from joblib import Parallel, delayed, effective_n_jobs
 
     # Workers are kept from grid to grid: they may have begun elsewhere, before a folder of modules was added.
     folders = [str(Path(each).absolute()) for each in sys.path]
     with TemporaryDirectory() as desk, held_back(tell=partial(_ask_to_stop, stop := Path(desk) / "stop")) as held:
         told = (settings, os.getpid(), stop, folders)
         tasks = (delayed(_in_worker)(config, *told) for config in configs if held.number is None)
-        pool = Parallel(n_jobs=settings.n_workers, batch_size=1, pre_dispatch="n_jobs", return_as="generator_unordered")
+        # A worker without a run would not know that its grid is gone.
+        n_jobs = min(effective_n_jobs(settings.n_workers), max(len(configs), 2))
+        pool = Parallel(n_jobs=n_jobs, batch_size=1, pre_dispatch="n_jobs", return_as="generator_unordered")
         try:
             for outcome in pool(tasks):
                 if held.number is None:
@@ -357,8 +359,9 @@ def _in_worker(config: RunConfig, settings: Settings, parent: int, stop: Path, f
     if stop.exists():
         return config, "it was interrupted"  # it waited for its turn
     sys.path.extend(each for each in folders if each not in sys.path)
-    # At a terminal Ctrl-C reaches all processes; the grid's own passes it on.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # At a terminal Ctrl-C, and its end, reach all processes; the grid's own passes it on.
+    for number in ASKING:
+        signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _end)
     _end_with(parent)
     over = threading.Event()

@@ -196,7 +196,7 @@ def read_json(path: Path, parse: Callable[[Any], Any], advice: str) -> Any:
     except RunError as error:
         raise RunError(f"{path.name}: {error}") from None
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
-        raise RunError(f"{path.name} is damaged; {advice}") from None
+        raise RunError(f"{path.name} is damaged, or of another kind; {advice}") from None
 
 
 def of_format(values: Mapping[str, Any], known: int) -> dict[str, Any]:

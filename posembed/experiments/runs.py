@@ -46,9 +46,9 @@ def train(
         config: the run.
         progress: called after every step with the number of steps done and the loss.
         checkpoint: the path of a file that the state is written to every minute, and when the run is interrupted
-            (Ctrl-C, SIGTERM). If the file is there, the run goes on from it, with the same numbers as if it had never
-            been stopped, bit for bit (on a GPU as far as its kernels do). By default it is written where the run is
-            interrupted alone, to KEY.checkpoint in the current folder, and removed when the run is done.
+            (Ctrl-C, SIGTERM, SIGHUP). If the file is there, the run goes on from it, with the same numbers as if it had
+            never been stopped, bit for bit (on a GPU as far as its kernels do). By default it is written where the run
+            is interrupted alone, to KEY.checkpoint in the current folder, and removed when the run is done.
         start: the model whose Transformer a task's begins with, where the config names its run.
 
     Returns:

@@ -7,12 +7,11 @@ from typing import Any, Literal
 
 import numpy as np
 from matplotlib.ticker import MaxNLocator
-from torch import Tensor
 
 from ..errors import FigureInputError
 from ..experiments import interval
 from .looks import looks_of, named, written
-from .style import DescribedFigure, new_figure, styled
+from .style import DescribedFigure, as_numbers, new_figure, styled
 
 SOFT = "#57606a"
 # Up to so many points of a scheme have its marker.
@@ -79,7 +78,7 @@ def curves(
         raise FigureInputError(f"band is {band!r}; choose 'range' or 'interval'")
     figure, axes = new_figure(alt, size=size)
     for (label, values), look in zip(series.items(), looks_of(series, schemes), strict=True):
-        runs = np.atleast_2d(_as_numbers(values))
+        runs = np.atleast_2d(as_numbers(values))
         places = np.arange(runs.shape[1]) if x is None else np.asarray(x, dtype=float)
         if runs.shape[1] != len(places):
             raise FigureInputError(f"{label!r} has {runs.shape[1]} points for {len(places)} places")
@@ -106,12 +105,6 @@ def curves(
     if len(labels) > 1:
         figure.legend(loc="outside upper center", ncols=_columns(labels, size[0] / 6.6), columnspacing=3)
     return figure
-
-
-def _as_numbers(values: Any) -> np.ndarray:
-    """An array; what is masked is no number, and makes a gap."""
-    values = values.detach().cpu().double().resolve_neg().numpy() if isinstance(values, Tensor) else values
-    return np.ma.filled(np.ma.asarray(values, dtype=float), np.nan)
 
 
 def _band(runs: np.ndarray, band: str) -> tuple[np.ndarray, np.ndarray]:

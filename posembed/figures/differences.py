@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
+import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Real
 from torch import Tensor
 
 from ..errors import FigureInputError
 from .looks import looks_of
-from .style import DescribedFigure, new_figure, styled
+from .style import DescribedFigure, as_numbers, new_figure, styled
 
 
 @styled
 def token_differences(
     tokens: Sequence[str],
-    differences: Mapping[str, Float[Tensor, " tokens"]],
+    differences: Mapping[str, Real[Tensor | np.ndarray, " tokens"]],
     *,
     alt: str,
     ylabel: str = "difference, in units of\nthe largest output",
@@ -45,13 +47,22 @@ def token_differences(
     """
     figure, axes = new_figure(alt)
     for (label, values), look in zip(differences.items(), looks_of(differences), strict=True):
-        if len(values) != len(tokens) or bool((values < 0).any()):
+        numbers = as_numbers(values, 1)
+        if len(numbers) != len(tokens) or not (numbers >= 0).all():
             raise FigureInputError(f"{label!r} needs {len(tokens)} differences of zero or more, one for each token")
         # Zero has no place on a logarithmic axis.
-        shown = values.clamp(min=torch.finfo(values.dtype).eps).tolist()
+        shown = numbers.clip(min=_resolution(values))
         axes.plot(range(len(tokens)), shown, markersize=8, label=label, **look | {"linestyle": "none"})
     axes.set_yscale("log")
     axes.set_xticks(range(len(tokens)), tokens)
     axes.set_ylabel(ylabel)
     figure.legend(loc="outside upper center", ncols=len(differences))
     return figure
+
+
+def _resolution(values: Any) -> float:
+    """Of the format of these numbers; float64, where they have none of their own."""
+    if isinstance(values, Tensor) and values.is_floating_point():
+        return torch.finfo(values.dtype).eps
+    kind = getattr(values, "dtype", None)
+    return float(np.finfo(kind if isinstance(kind, np.dtype) and kind.kind == "f" else float).eps)

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
+from jaxtyping import Float, Real
 from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
 from ..errors import FigureInputError
 from .looks import DIVERGING, NOTHING, SEQUENTIAL, SEQUENTIAL_BELOW
-from .style import DescribedFigure, new_figure, styled
+from .style import DescribedFigure, as_numbers, new_figure, styled
 
 # A screen has no more rows to show.
 MOST_ROWS = 1536
@@ -31,7 +32,7 @@ ROUNDING = 1e-6
 
 @styled
 def table_maps(
-    tables: Mapping[str, Float[Tensor, "rows columns"]],
+    tables: Mapping[str, Real[Tensor | np.ndarray, "rows columns"]],
     *,
     alt: str,
     xlabel: str = "column",
@@ -54,6 +55,9 @@ def table_maps(
     Returns:
         The figure.
 
+    Raises:
+        FigureInputError: nothing to draw, or what is no matrix of numbers.
+
     Example:
         >>> import torch
         >>> from posembed.figures import table_maps
@@ -61,20 +65,23 @@ def table_maps(
         >>> [axes.get_title() for axes in figure.axes[:2]]
         ['before', 'after']
     """
-    scale = _scale([table[table.isfinite()] for table in tables.values()])
+    if not tables:
+        raise FigureInputError("there is no matrix to draw; give at least one")
+    matrices = {title: as_matrix(table) for title, table in tables.items()}
+    scale = _scale([matrix[matrix.isfinite()] for matrix in matrices.values()])
     n_columns = len(tables) if len(tables) <= MOST_IN_A_ROW else 2
     n_rows = -(-len(tables) // n_columns)
     # Square panels take less than the width: what belongs to them stays beside them.
-    layout = "compressed" if all(len(table) == table.shape[1] for table in tables.values()) else "constrained"
+    layout = "compressed" if all(len(matrix) == matrix.shape[1] for matrix in matrices.values()) else "constrained"
     figure = DescribedFigure(alt, figsize=size or (6.6, 0.6 + 2.4 * n_rows), layout=layout)
     panels = figure.subplots(n_rows, n_columns, squeeze=False).flatten()
     # Numbers below a narrow panel must not run into each other.
     n_ticks = "auto" if n_columns < 3 else 4
-    for panel, (title, table) in zip(panels, tables.items(), strict=False):
-        ends = (-0.5, table.shape[1] - 0.5, first_row + len(table) - 0.5, first_row - 0.5)
-        image = _paint(panel, table, scale, n_ticks, nothing=NOTHING, aspect="auto", extent=ends)
+    for panel, (title, matrix) in zip(panels, matrices.items(), strict=False):
+        ends = (-0.5, matrix.shape[1] - 0.5, first_row + len(matrix) - 0.5, first_row - 0.5)
+        image = _paint(panel, matrix, scale, n_ticks, nothing=NOTHING, aspect="auto", extent=ends)
         panel.set_title(title)
-        if table.shape[0] == table.shape[1]:
+        if matrix.shape[0] == matrix.shape[1]:
             panel.set_box_aspect(1)
     for panel in panels[::n_columns]:
         panel.set_ylabel(ylabel)
@@ -88,7 +95,10 @@ def table_maps(
 
 @styled
 def similarity_maps(
-    tables: Mapping[str, Float[Tensor, "positions d_model"]], *, alt: str, size: tuple[float, float] = (6.6, 3.0)
+    tables: Mapping[str, Real[Tensor | np.ndarray, "positions d_model"]],
+    *,
+    alt: str,
+    size: tuple[float, float] = (6.6, 3.0),
 ) -> DescribedFigure:
     """Draw the cosine similarity of every two rows of each table; of more than 4,096, of every second, third, ... row.
 
@@ -107,8 +117,9 @@ def similarity_maps(
         >>> figure.axes[0].get_xlabel()
         'position'
     """
-    shown = {title: table[:: -(-len(table) // MOST_COMPARED)] for title, table in tables.items()}
-    units = {title: _units(rows.detach().cpu().double()) for title, rows in shown.items()}
+    matrices = {title: as_matrix(table) for title, table in tables.items()}
+    shown = {title: matrix[:: -(-len(matrix) // MOST_COMPARED)] for title, matrix in matrices.items()}
+    units = {title: _units(rows) for title, rows in shown.items()}
     cosines = {title: rows @ rows.T for title, rows in units.items()}
     figure = table_maps(cosines, alt=alt, xlabel="position", ylabel="position", size=size)
     for axes, table in zip(figure.axes, tables.values(), strict=False):
@@ -118,7 +129,7 @@ def similarity_maps(
 
 
 @styled
-def table_heat(weight: Float[Tensor, "n_positions d_model"], *, alt: str) -> DescribedFigure:
+def table_heat(weight: Real[Tensor | np.ndarray, "n_positions d_model"], *, alt: str) -> DescribedFigure:
     """Draw a position table as a heat map, white at zero, grey where there is no number.
 
     A few columns of a learned table are often far larger than the rest, so the colours end where 99 % of the
@@ -132,7 +143,7 @@ def table_heat(weight: Float[Tensor, "n_positions d_model"], *, alt: str) -> Des
         The figure.
 
     Raises:
-        FigureInputError: the table holds no finite number.
+        FigureInputError: no matrix, or one that holds no finite number.
 
     Example:
         >>> from posembed import sinusoidal
@@ -141,6 +152,7 @@ def table_heat(weight: Float[Tensor, "n_positions d_model"], *, alt: str) -> Des
         >>> figure.axes[0].get_ylabel()
         'position'
     """
+    weight = as_matrix(weight)
     finite = weight[torch.isfinite(weight)].flatten()
     if not len(finite):
         raise FigureInputError(f"a {' x '.join(map(str, weight.shape))} matrix holds no finite number to draw")
@@ -154,6 +166,14 @@ def table_heat(weight: Float[Tensor, "n_positions d_model"], *, alt: str) -> Des
     axes.set(xlabel="column", ylabel="position" if step == 1 else f"position (one row in {step} is drawn)")
     _as_one_picture(figure.colorbar(image, ax=axes, shrink=0.9, extend="both"))
     return figure
+
+
+def as_matrix(given: Any) -> Float[Tensor, "rows columns"]:
+    """What is to be drawn as a matrix in float64, or FigureInputError."""
+    matrix = torch.from_numpy(as_numbers(given, 2))
+    if not matrix.numel():
+        raise FigureInputError(f"a matrix of shape {tuple(matrix.shape)} has no cell to draw")
+    return matrix
 
 
 def _units(rows: Float[Tensor, "rows columns"]) -> Float[Tensor, "rows columns"]:
@@ -182,7 +202,7 @@ def _scale(numbers: list[Tensor], limit: float | None = None) -> dict[str, Any]:
 def _paint(axes: Any, matrix: Tensor, scale: dict[str, Any], n_ticks: Any, *, nothing: str, **options: Any) -> Any:
     """Draw a matrix on a scale, in a colour of its own where it holds no number."""
     scale = scale | {"cmap": scale["cmap"].with_extremes(bad=nothing)}
-    shown = matrix.detach().cpu().float().numpy()
+    shown = matrix.float().numpy()
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MaxNLocator(n_ticks, integer=True))
     axes.grid(False)

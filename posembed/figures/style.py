@@ -7,10 +7,14 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import matplotlib
+import numpy as np
 from cycler import cycler
+from jaxtyping import Float
 from matplotlib.figure import Figure
+from torch import Tensor
 
 from ..errors import FigureInputError
+from ..ordinary import float64_array
 from .drawing import in_few_colours, svg_of
 from .looks import COLOURS, DASHES
 
@@ -93,6 +97,25 @@ def styled(draw: Draw) -> Draw:
         'A line through the values.'
     """
     return matplotlib.rc_context(STYLE)(draw)
+
+
+def as_numbers(given: Any, n_axes: int | None = None) -> Float[np.ndarray, "..."]:
+    """What is to be drawn as numbers, with so many axes; what is masked is no number, and makes a gap."""
+    found = None
+    try:
+        if isinstance(given, Tensor):
+            found = None if given.is_complex() else float64_array(given)
+        elif not np.iscomplexobj(given):
+            found = np.ma.filled(np.ma.asarray(given, dtype=float), np.nan)
+    except (TypeError, ValueError, RuntimeError):  # of numpy and torch: text, rows of several lengths, sparse tensors
+        pass
+    if found is None or n_axes not in (None, found.ndim):
+        shape = f" of shape {tuple(given.shape)}" if hasattr(given, "shape") else ""
+        wanted = "" if n_axes is None else f", with {n_axes} ax{'i' if n_axes == 1 else 'e'}s"
+        raise FigureInputError(
+            f"a {type(given).__name__}{shape} cannot be drawn; give real numbers in an array{wanted}"
+        )
+    return found
 
 
 def new_figure(alt: str, n_columns: int = 1, *, size: tuple[float, float] = (6.6, 3.1), **options: Any) -> Any:

@@ -19,15 +19,24 @@ from .masks import AttentionMask
 def rotated(
     scheme: PositionScheme, q: Tensor, k: Tensor, positions: Int[Tensor, "..."], key_positions: Int[Tensor, "..."]
 ) -> tuple[Tensor, Tensor]:
-    """Turn queries and keys as a scheme does; what it makes of them has to be of their shape and dtype."""
+    """Turn queries and keys as a scheme does."""
     turned = scheme.rotate(q, positions), scheme.rotate_keys(k, key_positions)
-    for name, given, made in zip(("rotate", "rotate_keys"), (q, k), turned, strict=True):
-        if not isinstance(made, Tensor) or made.shape != given.shape or made.dtype != given.dtype:
-            what = f"{tuple(made.shape)}, {made.dtype}," if isinstance(made, Tensor) else f"a {type(made).__name__}"
-            raise EncodingInputError(
-                f"{type(scheme).__name__}.{name} makes {what} of {tuple(given.shape)}, {given.dtype}; it must keep both"
-            )
-    return turned
+    return _alike(scheme, "rotate", q, turned[0]), _alike(scheme, "rotate_keys", k, turned[1])
+
+
+def added(scheme: PositionScheme, x: Tensor, positions: Int[Tensor, "..."]) -> Tensor:
+    """Add to embeddings what a scheme adds."""
+    return _alike(scheme, "add", x, scheme.add(x, positions))
+
+
+def _alike(scheme: PositionScheme, name: str, given: Tensor, made: Any) -> Tensor:
+    """What a scheme, perhaps one of a user's own, has made; it has to be of the shape and dtype of what was given."""
+    if not isinstance(made, Tensor) or made.shape != given.shape or made.dtype != given.dtype:
+        what = f"{tuple(made.shape)}, {made.dtype}," if isinstance(made, Tensor) else f"a {type(made).__name__}"
+        raise EncodingInputError(
+            f"{type(scheme).__name__}.{name} makes {what} of {tuple(given.shape)}, {given.dtype}; it must keep both"
+        )
+    return made
 
 
 def attend(

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from ..encodings import NoPos, PositionScheme, Sizes, scheme
 from ..encodings.sizes import check_choice, check_whole
 from ..errors import EncodingInputError, ModelInputError
-from .attention import check_dropout
+from .attention import added, check_dropout
 from .cache import KeyValueCache
 from .multi_head import MultiHeadAttention
 
@@ -206,12 +206,7 @@ class Transformer(nn.Module):
         if self.token_types is not None:
             kinds = ids.new_zeros(ids.shape[:2], dtype=torch.long) if token_types is None else token_types
             words = words + self.token_types(kinds)
-        x = self.position_scheme.add(words, positions)
-        if x.shape != words.shape:
-            raise EncodingInputError(
-                f"{type(self.position_scheme).__name__}.add makes {tuple(x.shape)} of {tuple(words.shape)}; "
-                "it must keep the shape"
-            )
+        x = added(self.position_scheme, words, positions)
         return self.dropout(self.norm(x) if self.config.norm == "post" else x)
 
     def entering(
@@ -221,7 +216,7 @@ class Transformer(nn.Module):
         if index == 0 or self.config.positions_added == "input":
             return x
         schemes: Any = self.added_anew or [self.position_scheme] * len(self.layers)
-        return schemes[index - 1].add(x, positions)
+        return added(schemes[index - 1], x, positions)
 
     def _schemes_anew(self) -> list[PositionScheme]:
         """What adds to the layers after the first, where each has its own."""

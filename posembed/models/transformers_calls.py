@@ -16,7 +16,7 @@ from transformers.masking_utils import sdpa_mask
 from ..encodings import PositionScheme
 from ..encodings.positions import compute_dtype
 from ..errors import ModelInputError
-from .attention import attend, rotated
+from .attention import added, attend, rotated
 from .blocks import SchemeBias
 from .masks import AttentionMask
 from .transformers_families import NAME, SCHEME, Anatomy, crosses
@@ -72,7 +72,7 @@ class _Calls:
         call = Call(*_shared(positions, of_keys), bool(weights))
         return (), kwargs | {
             "input_ids": None,
-            "inputs_embeds": self.scheme.add(embeds, call.positions),
+            "inputs_embeds": added(self.scheme, embeds, call.positions),
             "position_ids": torch.zeros_like(positions) if self.family.has_token_types else positions,
             "posembed_call": call,
         }

@@ -84,6 +84,7 @@ FAMILIES = {
 # Why others cannot, where that is not that their attention is code of their own.
 WHY_NOT = {
     "decision_transformer": "it counts steps in time, of three tokens each",
+    "esm": "it scales its words by the share of hidden ones, for which it wants their ids",
     "fnet": "it has no attention, and mixes its tokens by Fourier transforms",
     "gemma2": "it caps the logits, which is no part of a scheme",
     "stablelm": "its layers hand nothing on to attention, which so cannot know where its tokens stand",

@@ -1,6 +1,6 @@
 """Is the position readable from a table, by which probe, and against which controls?"""
 
-from ..stats import BootstrapInterval, block_length, mean_interval
+from ..stats import BootstrapInterval, mean_interval
 from .controls import constant_guess, permuted_labels, random_tables_like
 from .description_length import DescriptionLength, description_length
 from .gradient_descent import GradientDescent
@@ -47,7 +47,6 @@ __all__ = [
     "Ridge",
     "Spectrum",
     "Split",
-    "block_length",
     "constant_guess",
     "description_length",
     "identical_word_attention",

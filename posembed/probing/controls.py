@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Float, Int
 
+from ..encodings.sizes import check_whole
+from ..errors import ProbeInputError
 from ..seeds import generator
 from .estimators import fitted_scaling
 
@@ -24,12 +26,16 @@ def permuted_labels(labels: Float[np.ndarray, " n"], n_permutations: int, *, see
     Returns:
         A column for each permutation.
 
+    Raises:
+        ProbeInputError: less than one permutation.
+
     Example:
         >>> import numpy as np
         >>> from posembed.probing import permuted_labels
         >>> bool((np.sort(permuted_labels(np.arange(9.0), 4), axis=0).T == np.arange(9)).all())
         True
     """
+    check_whole("n_permutations", n_permutations, ProbeInputError)
     rng = generator(seed, "permuted labels")
     return np.stack([rng.permutation(labels) for _ in range(n_permutations)], axis=1)
 
@@ -62,10 +68,15 @@ def random_tables_like(
 def constant_guess(train: Int[np.ndarray, " n_train"]) -> float:
     """The guess with the least mean absolute error on the training rows: their median.
 
+    Raises:
+        ProbeInputError: there are no rows.
+
     Example:
         >>> import numpy as np
         >>> from posembed.probing import constant_guess
         >>> constant_guess(np.array([0, 2, 10]))
         2.0
     """
+    if not len(train):
+        raise ProbeInputError("no constant guess without training rows; give at least one")
     return float(np.median(train))

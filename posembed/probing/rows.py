@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float, Int
 
 from ..errors import ProbeInputError
+from ..ordinary import float64_array
 from ..seeds import generator
 from ..tables import RowChoice, check_finite_rows, load_table, row_positions
 
@@ -35,7 +36,7 @@ def chosen_rows(table: Any, rows: RowChoice, *, at_least: int, purpose: str) -> 
         raise ProbeInputError(
             f"{purpose} needs at least {at_least} rows, but rows={rows!r} of {found.source} has {len(positions)}"
         )
-    x = found.weight[torch.from_numpy(positions)].double().numpy()
+    x = float64_array(found.weight[torch.from_numpy(positions)])
     check_finite_rows(
         ~np.isfinite(x).all(axis=1), positions, found.source, "choose rows without them (rows=), or mend them"
     )

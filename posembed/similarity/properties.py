@@ -19,7 +19,7 @@ from torch import Tensor
 
 from ..encodings.sizes import check_whole
 from ..errors import PropertiesInputError
-from ..ordinary import why_not_ordinary
+from ..ordinary import float64_array, why_not_ordinary
 from ..plain import Record
 from ..tables import RowChoice, check_finite_rows, load_table, row_positions
 from .large import MOST_ROWS, invariance_and_variance, sampled_monotonicity
@@ -108,7 +108,7 @@ def properties(
     _check_offset(max_offset)
     weight = load_table(table).weight
     positions = row_positions(rows, len(weight), PropertiesInputError)
-    x = weight[torch.from_numpy(positions)].double().numpy()
+    x = float64_array(weight[torch.from_numpy(positions)])
     check_finite_rows(
         ~np.isfinite(x).all(axis=1), positions, "the table", "choose rows without them (rows=), or mend them"
     )
@@ -171,7 +171,7 @@ def properties_of_matrix(
     if given.ndim != 2 or given.shape[0] != given.shape[1] or not len(given):
         raise PropertiesInputError(f"the matrix has shape {tuple(given.shape)}; it must be square and not empty")
     if isinstance(given, Tensor):
-        rounding, values = torch.finfo(given.dtype).eps, given.detach().cpu().double().numpy()
+        rounding, values = torch.finfo(given.dtype).eps, float64_array(given)
     else:
         rounding, values = float(np.finfo(given.dtype).eps), given.astype(np.float64)
     n = len(values)

@@ -84,6 +84,8 @@ def understood(what: str) -> Iterator[None]:
     except Exception as error:
         if isinstance(error.__context__, PosembedError):
             raise error.__context__ from None  # zipfile takes a hub that breaks off for a file that is no archive
+        if isinstance(error, OSError) and error.strerror:
+            raise CheckpointError(f"{what} cannot be read ({error.strerror})") from error
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise CheckpointError(f"{what} cannot be read; it may be damaged or incomplete ({reason:.200})") from error
 

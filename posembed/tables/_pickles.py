@@ -19,6 +19,8 @@ import torch
 from ..errors import CheckpointError
 from ._names import printable
 
+# Two million take some five seconds; of a tensor there are about thirty.
+MOST_OPERATIONS = 2**21
 # How deep dictionaries may be nested: {"state_dict": {"model": {...}}}.
 DEEPEST = 8
 # What a tensor is called that was saved by itself.
@@ -99,7 +101,9 @@ def unpickled(file: BytesIO, name: str) -> tuple[Any, dict[str, Storage]]:
     """
     stack, below, memo, storages = list[Any](), list[list[Any]](), dict[int, Any](), dict[str, Storage]()
     operations: Any = pickletools.genops(file)
-    for operation, argument, _ in operations:
+    for number, (operation, argument, _) in enumerate(operations):
+        if number == MOST_OPERATIONS:
+            raise CheckpointError(f"{name} is refused: it has more than {number:,} operations, far more than weights need")
         match operation.name:
             case kind if kind in _LITERALS:
                 stack.append(argument)

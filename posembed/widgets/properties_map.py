@@ -11,6 +11,7 @@ import numpy as np
 from torch import Tensor
 
 from ..errors import FigureInputError, PosembedError
+from ..ordinary import float64_array
 from ..similarity import Properties, properties_of_matrix
 from .base import InteractiveFigure, html_table, rounded
 
@@ -119,7 +120,7 @@ def _measured(name: str, given: Any, max_offset: int | None) -> Properties:
 
 
 def _array(given: Given) -> np.ndarray:
-    return given.detach().cpu().double().numpy() if isinstance(given, Tensor) else given.astype(np.float64)
+    return float64_array(given) if isinstance(given, Tensor) else given.astype(np.float64)
 
 
 def _full_colour(units: np.ndarray, future: str) -> float:

@@ -134,6 +134,9 @@ def test_a_table_with_nan_is_shown_and_its_probe_refused(checkpoints, data, call
     assert (found["non_finite_rows"], found["spectrum"]) == ([3], None)
     code, printed, _ = call("table", "owner/broken")
     assert code == 0 and "NaN or infinity  rows 3" in printed and "no spectrum" in printed
+    np.save("nothing.npy", np.full((4, 2), np.nan))
+    code, printed, _ = call("table", "nothing.npy")
+    assert code == 0 and "NaN or infinity  rows 0, 1, 2, 3" in printed and "median" not in printed
     code, printed, complained = call("probe", "owner/broken")
     assert (code, printed) == (1, "")
     assert complained.startswith("posembed: ") and "3" in complained and "--rows" in complained

@@ -45,7 +45,7 @@ def test_results_that_cannot_be_read_are_one_line(call, folder):
     (folder / "notes.json").write_text("[]")
     code, printed, complained = call("results", folder)
     assert code == 0 and printed.startswith("3 runs")
-    said = "left out: notes.json is damaged; move it away and run its config again"
+    said = "left out: notes.json is damaged, or of another kind; move it away and run its config again"
     assert complained == f"posembed: warning: {said}\n"
     code, printed, complained = call("results", folder / "nothing")
     assert (code, printed) == (1, "") and complained.startswith("posembed: there is no folder")

@@ -86,8 +86,16 @@ def test_train_keeps_a_result_and_does_not_train_again(call, data, monkeypatch):
     assert (code, json.loads(printed)) == (0, first) and "this run has a result, of 20" in complained
 
 
+@pytest.mark.bad_input
+def test_a_damaged_result_is_not_announced(call):
+    path = Path("results") / f"{RunConfig(**TINY).key}.json"
+    path.parent.mkdir()
+    path.write_text("{")
+    refused(call, ["train", *WORDS, "--out", "results"], f"{path.name} is damaged")
+
+
 @pytest.mark.parametrize("more", [[], ["--out", "results"]], ids=["here", "in a folder"])
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_run_that_is_interrupted_leaves_its_state_and_says_how_to_go_on(call, data, monkeypatch, number, code, more):
     """The signal comes between the first and the second of three steps."""
     words = ["train", *WORDS, "--scheme=rope", "--seed=3", "--scheme-options", '{"rope": {"base": 500.0}}', *more]

@@ -101,6 +101,9 @@ REFUSED = [
     ),
     (lambda: sinusoidal(-1, 4), "n_positions is -1; it must be a whole number of at least 0"),
     (lambda: sinusoidal(4, 4, dtype=torch.int64), "dtype is torch.int64; sines need a floating-point format"),
+    (lambda: sinusoidal(4, 4, dtype="float32"), "dtype is 'float32'; sines need a floating-point format, such as"),
+    (lambda: convert_layout(torch.tensor(1.0), source="concat", target="interleaved"), "the table is tensor(1.); give"),
+    (lambda: convert_layout([[1.0]], source="concat", target="interleaved"), "the table is [[1.0]]; give"),
     (lambda: convert_layout(TABLE, source="paper", target="concat"), "layout is 'paper'"),
     (lambda: convert_layout(TABLE, source="concat", target="tensor2tensor"), "concat and tensor2tensor have different"),
     # A table.

@@ -13,6 +13,7 @@ from posembed import RunConfig, train
 from posembed.data import Characters, Corpus
 from posembed.errors import CheckpointError
 from posembed.experiments import checkpoints, runs
+from posembed.experiments.checkpoints import ASKING
 
 TINY = {"n_layers": 1, "d_model": 8, "n_heads": 2, "length": 16, "batch_size": 4, "steps": 12, "warmup": 2}
 CONFIG = RunConfig(scheme="learned", **TINY)
@@ -90,7 +91,7 @@ def test_every_way_to_end_a_run_is_obeyed_and_loses_nothing(tmp_path):
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == handlers
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", ASKING)
 def test_a_run_without_a_file_keeps_its_state_where_it_is_stopped(tmp_path, monkeypatch, number):
     monkeypatch.chdir(tmp_path)
     whole, begun, place = train(CONFIG), [], tmp_path / f"{CONFIG.key}.checkpoint"

@@ -86,17 +86,23 @@ def test_a_failed_write_leaves_nothing_and_keeps_what_was_there(tmp_path, full_d
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda text: text[: len(text) // 2], "is damaged; move it away"),
-        (lambda text: "", "is damaged; move it away"),
-        (lambda text: "[]", "is damaged; move it away"),
-        (lambda text: text.replace('"metrics"', '"metric"'), "is damaged; move it away"),
-        (lambda text: text.replace('"metrics": {', '"metrics": 5, "speed": {'), "is damaged; move it away"),
-        (lambda text: text.replace('"wall_seconds": 1.5', '"wall_seconds": "long"'), "is damaged; move it away"),
-        (lambda text: text.replace('"format": 1,', ""), "is damaged; move it away"),
+        (lambda text: text[: len(text) // 2], "is damaged, or of another kind; move it away"),
+        (lambda text: "", "is damaged, or of another kind; move it away"),
+        (lambda text: "[]", "is damaged, or of another kind; move it away"),
+        (lambda text: text.replace('"metrics"', '"metric"'), "is damaged, or of another kind; move it away"),
+        (
+            lambda text: text.replace('"metrics": {', '"metrics": 5, "speed": {'),
+            "is damaged, or of another kind; move it away",
+        ),
+        (
+            lambda text: text.replace('"wall_seconds": 1.5', '"wall_seconds": "long"'),
+            "is damaged, or of another kind; move it away",
+        ),
+        (lambda text: text.replace('"format": 1,', ""), "is damaged, or of another kind; move it away"),
         # Of two entries of one name the second would count, without a word.
         (
             lambda text: text.replace('"wall_seconds"', '"wall_seconds": 9.5, "wall_seconds"'),
-            "is damaged; move it away",
+            "is damaged, or of another kind; move it away",
         ),
         (
             lambda text: text.replace('"format": 1', '"format": 2'),
@@ -150,17 +156,19 @@ ALTERED = [
 def test_a_result_that_was_altered_by_hand_is_damaged(tmp_path, change):
     path = write_result(result(), tmp_path)
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    assert refused(RunError, read_results, tmp_path).startswith(f"{path.name} is damaged; move it away")
+    assert refused(RunError, read_results, tmp_path).startswith(
+        f"{path.name} is damaged, or of another kind; move it away"
+    )
 
 
 @pytest.mark.bad_input
 @pytest.mark.parametrize("opening", ['{"a":', "["])
 def test_nesting_without_end_is_damage(tmp_path, opening):
     (path := write_result(result(), tmp_path)).write_text(opening * 10**5)
-    assert "is damaged; move it away" in refused(RunError, read_results, tmp_path)
+    assert "is damaged, or of another kind; move it away" in refused(RunError, read_results, tmp_path)
     (path.with_name("gpt2.json")).write_text(opening * 10**5)
     path.unlink()
-    assert "is damaged; measure the table again" in refused(RunError, read_studies, tmp_path)
+    assert "is damaged, or of another kind; measure the table again" in refused(RunError, read_studies, tmp_path)
 
 
 @pytest.mark.bad_input

@@ -193,7 +193,9 @@ def test_a_damaged_study_is_an_error_and_stays(study, tmp_path, damage):
     text = damage(path.read_text())
     assert text != path.read_text()
     path.write_text(text, errors="surrogateescape")
-    assert refused(RunError, read_studies, tmp_path) == "mine.json is damaged; measure the table again"
+    assert (
+        refused(RunError, read_studies, tmp_path) == "mine.json is damaged, or of another kind; measure the table again"
+    )
     assert path.read_text(errors="surrogateescape") == text
 
 

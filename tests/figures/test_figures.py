@@ -115,6 +115,14 @@ def test_differences_that_fit_no_axis_are_refused(values):
     assert "needs 2 differences of zero or more" in message
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.float64, int])
+def test_differences_are_drawn_at_the_resolution_of_their_format(kind):
+    least = np.finfo(kind if kind is not int else float).eps
+    for given in (np.array([0, 2], kind), torch.tensor(np.array([0, 2], kind))):
+        figure = token_differences(["a", "b"], {"x": given}, alt="Two differences.")
+        assert figure.axes[0].lines[0].get_ydata().tolist() == [least, 2]
+
+
 def test_maps_share_one_scale_that_is_white_at_zero():
     small, large = torch.full((2, 2), 0.5), torch.tensor([[-4.0, math.nan], [0.0, 0.0]])
     figure = table_maps({"small": small, "large": large}, alt="Two tables.")

@@ -70,6 +70,20 @@ def test_maps_that_cannot_be_drawn():
     assert "a 3 x 2 matrix holds no finite number" in refused(
         FigureInputError, table_heat, torch.full((3, 2), math.nan), alt="Nothing."
     )
+    for given in (torch.ones(2, 3, 4), torch.ones(3), 1j * torch.ones(2, 2), torch.eye(2).to_sparse(), ["a"]):
+        message = refused(FigureInputError, table_heat, given, alt="x")
+        assert "cannot be drawn; give real numbers in an array, with 2 axes" in message
+    assert "of shape (0, 4) has no cell" in refused(FigureInputError, table_maps, {"x": torch.ones(0, 4)}, alt="x")
+    assert "give at least one" in refused(FigureInputError, table_maps, {}, alt="x")
+
+
+@pytest.mark.parametrize("draw", [table_heat, lambda m, alt: table_maps({"m": m}, alt=alt)], ids=["heat", "maps"])
+def test_a_matrix_is_drawn_in_whatever_it_is_held(draw):
+    given = torch.tensor([[1, -2], [3, 0]])
+    masked = np.ma.masked_equal(given.numpy(), 0)
+    drawn = [draw(each, alt="x").axes[0].images[0].get_array() for each in (given, given.numpy(), masked)]
+    assert np.array_equal(drawn[0], given) and np.array_equal(drawn[1], given)
+    assert drawn[2].tolist() == [[1, -2], [3, None]]
 
 
 def test_long_tables_are_thinned_and_their_axes_still_count_positions():

@@ -33,7 +33,7 @@ from posembed import PositionScheme, schemes, with_position_table
 from posembed.encodings import T5, ALiBi, RoPE, scheme
 from posembed.errors import EncodingInputError, ModelInputError
 from posembed.models import use_scheme
-from posembed.models.transformers_families import FAMILIES, NAME, Family
+from posembed.models.transformers_families import FAMILIES, NAME, WHY_NOT, Family
 
 # Shares of the largest logit: float32 sums of a few hundred products, in another order.
 CLOSE = 1e-5
@@ -511,7 +511,7 @@ def in_a_part():
             lambda: build_class("EsmModel", "esm", position_embedding_type="rotary", pad_token_id=1, mask_token_id=4),
             "rope",
             ModelInputError,
-            "none of its modules is known to make",
+            "it scales its words by the share of hidden ones",
         ),
         (lambda: build_class("MambaModel", "mamba"), "alibi", ModelInputError, "it has no attention, and reads its"),
         (lambda: build_class("FNetModel", "fnet"), "alibi", ModelInputError, "it has no attention, and mixes its"),
@@ -653,6 +653,13 @@ def test_caches_that_do_not_work():
             ModelInputError, model, ids, past_key_values=StaticCache(config=model.config, max_cache_len=12)
         )
         model(ids, past_key_values=plain)
+
+
+@pytest.mark.bad_input
+def test_a_model_whose_positions_nobody_knows(monkeypatch):
+    monkeypatch.delitem(WHY_NOT, "esm")
+    model = build_class("EsmModel", "esm", position_embedding_type="rotary", pad_token_id=1, mask_token_id=4)
+    assert "none of its modules is known to make positions" in refused(ModelInputError, use_scheme, model, "rope")
 
 
 @pytest.mark.bad_input

@@ -88,6 +88,11 @@ class Drops(PositionScheme):
         return x[:, 1:]
 
 
+class Rounds(PositionScheme):
+    def add(self, x, positions):
+        return x.half()
+
+
 class Half(PositionScheme):
     def rotate(self, x, positions):
         return x[..., :2]
@@ -111,7 +116,11 @@ class Widens(PositionScheme):
         (scheme("nopos") + OneMore(), "OneMore.bias: missing a required argument: 'scale'"),
         (OneLess(), "OneLess.bias_by_offset: too many positional arguments; it is given (offsets)"),
         (NoMask(), "NoMask.bias: got an unexpected keyword argument 'visible'; it is given (q, k, positions, key_pos"),
-        (Drops(), f"Drops.add makes (2, 8, {WIDTH}) of (2, 9, {WIDTH}); it must keep the shape"),
+        (
+            Drops(),
+            f"Drops.add makes (2, 8, {WIDTH}), torch.float32, of (2, 9, {WIDTH}), torch.float32; it must keep both",
+        ),
+        (Rounds(), "Rounds.add makes (2, 9, "),
         (Half(), "Half.rotate makes (2, "),
         (Half(), "; it must keep both"),
         (Forgets(), "Forgets.rotate makes a NoneType of (2, "),

@@ -347,6 +347,12 @@ def test_a_name_that_a_pickle_puts_together_without_end_is_refused(tmp_path):
     assert f"it asks for torch.{'a' * 94}, which" in not_loaded(CheckpointError, tmp_path)
 
 
+def test_a_pickle_of_operations_without_end_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "a.pt").write_bytes(ZIP)
+    monkeypatch.setattr("posembed.tables._pickles.MOST_OPERATIONS", 20)
+    assert "a.pt is refused: it has more than 20 operations" in not_loaded(CheckpointError, tmp_path)
+
+
 @pytest.mark.slow
 def test_what_unfolds_to_gigabytes_or_takes_hours_is_not_followed(tmp_path):
     for name, new in itertools.product(BOMBS, (True, False)):
