@@ -103,7 +103,9 @@ def unpickled(file: BytesIO, name: str) -> tuple[Any, dict[str, Storage]]:
     operations: Any = pickletools.genops(file)
     for number, (operation, argument, _) in enumerate(operations):
         if number == MOST_OPERATIONS:
-            raise CheckpointError(f"{name} is refused: it has more than {number:,} operations, far more than weights need")
+            raise CheckpointError(
+                f"{name} is refused: it has more than {number:,} operations, far more than weights need"
+            )
         match operation.name:
             case kind if kind in _LITERALS:
                 stack.append(argument)
