@@ -369,9 +369,9 @@ def _check_finite(tensor: Tensor, name: str) -> None:
 
 
 def _has_sequence_axis(x: Tensor, out: Tensor, seq_dim: int) -> bool:
-    """Whether the output still has the sequence: at the same place, behind the same leading axes.
+    """Whether the output still has the sequence: at the same place, in the same rows of the batch.
 
-    An output with fewer axes than its tokens need is a pooled one, unless it holds the tokens of all rows on one axis.
+    Axes between the two, such as channels, may have another length. An output with fewer axes than its tokens need is a pooled one, unless it holds the tokens of all rows on one axis.
     Integer ids lack the feature axis that their embeddings have, so a floating-point output of theirs is expected to
     have one more.
     """
@@ -380,6 +380,8 @@ def _has_sequence_axis(x: Tensor, out: Tensor, seq_dim: int) -> bool:
             f"fn returned an empty tensor of shape {tuple(out.shape)}, in which nothing can be compared"
         )
     if out.shape[: seq_dim + 1] == x.shape[: seq_dim + 1]:
+        return True
+    if seq_dim > 1 and out.ndim == x.ndim and all(out.shape[axis] == x.shape[axis] for axis in (0, seq_dim)):
         return True
     ids_embedded = not (x.is_floating_point() or x.is_complex()) and out.is_floating_point()
     n_tokens = math.prod(x.shape[: seq_dim + 1])

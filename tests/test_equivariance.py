@@ -133,6 +133,12 @@ def test_the_sequence_may_be_on_any_axis(shape, seq_dim, verdict):
     assert check_equivariance(along(seq_dim)[verdict], tokens(*shape), seq_dim=seq_dim).verdict == verdict
 
 
+def test_channels_in_front_of_the_tokens_may_change_their_number():
+    x = torch.randn(2, 16, 10, generator=torch.Generator().manual_seed(0))
+    for width, verdict in ((1, "equivariant"), (3, "neither")):
+        assert check_equivariance(nn.Conv1d(16, 32, width, padding="same"), x, seq_dim=-1).verdict == verdict
+
+
 @pytest.mark.parametrize(
     ("n_tokens", "n_permutations"),
     [(7, 1), (7, 8), (4, 1), (2, 1), (3, 1), (3, 2), (3, 8)],

@@ -190,7 +190,7 @@ def check(reports):
         print(f"\n{path.relative_to(ROOT)}\n{said}")
     if reports:
         for path in (path for path in notebooks if report_of(path).exists()):
-            shutil.copy(report_of(path), reports / f"chapter-{path.stem}-{INSTRUCTIONS}.xml")
+            shutil.copy(report_of(path), reports / f"chapter-{path.stem}{INSTRUCTIONS}.xml")
     if different:
         sys.exit(f"chapters: {len(different)} of {len(notebooks)} do not print what they store; run `make chapters`")
 

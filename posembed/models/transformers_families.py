@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -136,8 +137,11 @@ def anatomy(model: Any) -> Anatomy:
         reads = (
             None if (read := model.main_input_name) == "input_ids" else f"it reads {read}, and has no tokens to count"
         )
-        fixed = None if model._can_set_attn_implementation() else "its attention is code of its own"
-        why = WHY_NOT.get(name) or reads or fixed or _untested(model, name)
+        exchanged = model._can_set_attn_implementation() and any(hasattr(each, "is_causal") for each in model.modules())
+        fixed = None if exchanged else "its attention is code of its own"
+        takes = "inputs_embeds" in inspect.signature(type(model.base_model).forward).parameters
+        ids_alone = None if takes else "it takes no inputs_embeds, to which a scheme could add"
+        why = WHY_NOT.get(name) or reads or fixed or ids_alone or _untested(model, name)
         raise ModelInputError(f"{kind} cannot take a scheme: {why}; use a model with one of the model_types {known}")
     family = FAMILIES[name]
     body = model.base_model.get_submodule(family.body)

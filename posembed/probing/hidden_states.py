@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -257,7 +258,9 @@ def _run(model: Any, inputs: Tensor) -> Any:
     body = body if str(name) in inspect.signature(body.forward).parameters else model
     inputs = inputs.to(body.dtype) if inputs.is_floating_point() else inputs
     try:
-        return _with_last(body(**{name: inputs}, output_hidden_states=True))
+        with _first_layer(body) as noted:
+            states = _with_last(body(**{name: inputs}, output_hidden_states=True))
+        return _from_the_first(states, noted)
     except CALLED_WRONGLY as error:
         said = f"{named(model)} cannot be called with this {name} alone ({one_line(error):.200})"
         raise ProbeInputError(f"{said}; give what fits, or a function that calls it") from error
@@ -269,6 +272,34 @@ def _with_last(output: Any) -> Any:
     if states and isinstance(last, Tensor) and last.shape == states[-1].shape:
         return (*states[:-1], last)
     return states
+
+
+@contextmanager
+def _first_layer(body: Any) -> Iterator[list[Any]]:
+    """Note what enters the first layer of a model inside the block, and what leaves it."""
+    n_layers = getattr(getattr(body, "config", None), "num_hidden_layers", None)
+    stacks = [each for each in body.modules() if isinstance(each, nn.ModuleList) and len({*each}) == n_layers]
+    noted: list[Any] = []
+
+    def note(_: Any, given: tuple, named: dict[str, Any], left: Any) -> None:
+        entered = given[0] if given else named.get("hidden_states")
+        noted.append((entered, left[0] if isinstance(left, tuple | list) else left, n_layers))
+
+    hooks = [stacks[0][0].register_forward_hook(note, with_kwargs=True)] if stacks and n_layers else []
+    try:
+        yield noted
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def _from_the_first(states: Any, noted: list[Any]) -> Any:
+    """The states from what enters the first layer on: Mamba, RWKV and their kin begin with what leaves it."""
+    entered, left, n_layers = noted[0] if len(noted) == 1 else (None, None, 0)
+    if not states or not isinstance(entered, Tensor) or not isinstance(left, Tensor) or torch.equal(entered, left):
+        return states
+    # Without the last state as it was before its norm.
+    return (entered, *states[: n_layers - 1], states[-1]) if torch.equal(left, states[0]) else states
 
 
 def _checked_states(found: Any, model: Any, n_texts: int) -> Sequence[Float[Tensor, "texts length d_model"]]:

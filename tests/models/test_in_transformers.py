@@ -656,6 +656,17 @@ def test_caches_that_do_not_work():
 
 
 @pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [("LayoutLM", "its attention is code of its own"), ("CLIPText", "it takes no inputs_embeds, to which a scheme")],
+)
+def test_what_is_known_of_untested_models_is_no_advice(kind, why):
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    model = getattr(transformers, f"{kind}Model")(getattr(transformers, f"{kind}Config")(**sizes, vocab_size=20))
+    assert why in refused(ModelInputError, use_scheme, model, "nopos")
+
+
+@pytest.mark.bad_input
 def test_a_model_whose_positions_nobody_knows(monkeypatch):
     monkeypatch.delitem(WHY_NOT, "esm")
     model = build_class("EsmModel", "esm", position_embedding_type="rotary", pad_token_id=1, mask_token_id=4)

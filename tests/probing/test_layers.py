@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 import torch
+import transformers
 from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refused
@@ -31,6 +32,7 @@ from transformers import (
 )
 
 from posembed import Transformer, TransformerConfig
+from posembed.depth import layers_of
 from posembed.errors import ProbeInputError
 from posembed.evaluating import torch_threads
 from posembed.probing import (
@@ -342,6 +344,22 @@ def test_the_last_states_are_those_that_a_head_reads():
         with torch.no_grad():
             last = model(ids).last_hidden_state
         torch.testing.assert_close([*hidden_states(model, ids).values()][-1], last)
+
+
+@pytest.mark.parametrize("kind", ["Mamba", "FalconMamba", "Mamba2", "Rwkv"])
+def test_states_begin_with_what_enters_the_first_layer(kind):
+    """These hand out what leaves each layer, and the last once more behind its norm."""
+    sizes = {"vocab_size": 30, "hidden_size": 16, "num_hidden_layers": 2, "num_heads": 4, "head_dim": 8, "n_groups": 1}
+    model = getattr(transformers, f"{kind}Model")(getattr(transformers, f"{kind}Config")(**sizes)).eval()
+    ids = torch.randint(5, 30, (4, 6), generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        said = model(ids, output_hidden_states=True)
+    first, second, last = hidden_states(model, ids).values()
+    words = model.get_input_embeddings()(ids).detach()
+    torch.testing.assert_close(first, words)
+    torch.testing.assert_close(second, said.hidden_states[0])
+    torch.testing.assert_close(last, said.last_hidden_state)
+    assert len(layers_of(model, ids)) == 2
 
 
 def test_what_a_model_reads_is_what_its_forward_takes():
