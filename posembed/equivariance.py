@@ -371,9 +371,9 @@ def _check_finite(tensor: Tensor, name: str) -> None:
 def _has_sequence_axis(x: Tensor, out: Tensor, seq_dim: int) -> bool:
     """Whether the output still has the sequence: at the same place, in the same rows of the batch.
 
-    Axes between the two, such as channels, may have another length. An output with fewer axes than its tokens need is a pooled one, unless it holds the tokens of all rows on one axis.
-    Integer ids lack the feature axis that their embeddings have, so a floating-point output of theirs is expected to
-    have one more.
+    Axes between the two, such as channels, may have another length. An output with fewer axes than its tokens need is a
+    pooled one, unless it holds the tokens of all rows on one axis. Integer ids lack the feature axis that their
+    embeddings have, so a floating-point output of theirs is expected to have one more.
     """
     if out.numel() == 0:
         raise EquivarianceInputError(

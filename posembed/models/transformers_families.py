@@ -139,9 +139,7 @@ def anatomy(model: Any) -> Anatomy:
         )
         exchanged = model._can_set_attn_implementation() and any(hasattr(each, "is_causal") for each in model.modules())
         fixed = None if exchanged else "its attention is code of its own"
-        takes = "inputs_embeds" in inspect.signature(type(model.base_model).forward).parameters
-        ids_alone = None if takes else "it takes no inputs_embeds, to which a scheme could add"
-        why = WHY_NOT.get(name) or reads or fixed or ids_alone or _untested(model, name)
+        why = WHY_NOT.get(name) or reads or fixed or _untested(model, name)
         raise ModelInputError(f"{kind} cannot take a scheme: {why}; use a model with one of the model_types {known}")
     family = FAMILIES[name]
     body = model.base_model.get_submodule(family.body)
@@ -169,6 +167,8 @@ def _untested(model: Any, name: str) -> str:
     # The model of text in one of text and images has a config of its own.
     if part and hasattr(model.base_model.get_submodule(part), "config"):
         return f"its positions are made in a part of it; give that, its {part}"
+    if "inputs_embeds" not in inspect.signature(type(model.base_model).forward).parameters:
+        return "it takes no inputs_embeds, to which a scheme could add"
     return (
         "nobody has tested where it keeps its positions; to try it name the module that makes them, "
         f"FAMILIES[{name!r}] = Family({modules[0]!r}), both from posembed.models.transformers_families"

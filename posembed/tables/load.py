@@ -113,7 +113,9 @@ def load_table(
     if isinstance(source, PositionTable) and offset is None:
         return source
     if isinstance(source, nn.Embedding):
-        before = 0 if source.padding_idx is None else source.padding_idx + 1
+        # OPT's and BART's say how many themselves.
+        stated = getattr(source, "offset", None) or 0
+        before = int(stated) if source.padding_idx is None else source.padding_idx + 1
         return _of_tensor(source.weight, f"Embedding{tuple(source.weight.shape)}", before if offset is None else offset)
     if isinstance(source, Tensor):
         if source.is_nested:  # its shape cannot be asked for

@@ -609,6 +609,9 @@ def test_an_embedding_a_scheme_and_a_module_of_ones_own():
     assert torch.equal(load_table(padded).weight, padded.weight[2:])
     assert torch.equal(load_table(padded, offset=0).weight, padded.weight)
     assert (load_table(padded).offset, load_table(padded).source) == (2, "Embedding(9, 4)")
+    shifted = nn.Embedding(9, 4)
+    shifted.offset = 2  # as OPT's and BART's say it
+    assert torch.equal(load_table(shifted).weight, shifted.weight[2:])
     module = nn.Sequential(nn.Linear(4, 4))
     module.pos_emb = nn.Parameter(torch.rand(1, 7, 4))
     assert torch.equal(load_table(module).weight, module.pos_emb[0])
