@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from .errors import EquivarianceInputError, NonDeterministicError, PositionTableError
 from .evaluating import CALLED_WRONGLY, evaluating
 from .ordinary import why_not_ordinary
-from .second_look import ComputedIn, in_float64, reads, widened
+from .second_look import ComputedIn, in_format, reads, widened
 from .tables import find_position_rows
 from .waiting import one_line
 
@@ -112,7 +112,7 @@ def check_equivariance(
     An effect of the order below the tolerance looks like rounding, and rounding that a very deep or badly conditioned
     model amplifies beyond it looks like an effect. So where an error lies above the rounding of one operation in
     float32 and below ten times the default tolerance, a module or its bound method is copied and checked again in
-    float64; `remark` says so, or why that was not possible. Other functions cannot be copied: compute in float64, and
+    float64, or in float32 where a narrower one has no float64; `remark` says so, or why that was not possible. Other functions cannot be copied: compute in float64, and
     take large constants off the output.
 
     Args:
@@ -217,26 +217,31 @@ def _token_by_token(
 def _second_look(
     fn: Any, x: Tensor, settings: tuple[int, Any, int, int], report: EquivarianceReport, worst: Counterexample
 ) -> dict[str, Any]:
-    """What changes in a report whose error may be rounding or a small effect, after a look at a copy in float64."""
-    doubt, module = "that may be rounding or a small effect", _module_of(fn)
+    """What changes in a report whose error may be rounding or a small effect, after a look at a wider copy."""
+    doubt, module, failed = "that may be rounding or a small effect", _module_of(fn), []
     if module is None:
         advice = f"{doubt}, and a function cannot be looked at again: give the module itself, or compute in float64"
         return {} if report.tolerance == TOLERANCES[torch.float64] else {"remark": advice}
-    wide = in_float64(fn, module)
-    if wide is None:
-        return {"remark": f"{doubt}, and no copy in float64 could be made"}
-    try:
-        with ComputedIn(cast(nn.Module, _module_of(wide))) as computed:
-            again, there = _compared(wide, widened(x), *settings, None)
-    except (RuntimeError, MemoryError, ValueError, TypeError) as error:
-        return {"remark": f"{doubt}, and a copy in float64 does not run ({str(error).splitlines()[0]})"}
-    if not computed.formats - {torch.float64}:
-        return {**vars(again), "remark": "decided in float64"}
-    # Parts stay in another format. Rounding there is another number in other company, and an effect is the same.
-    if there and (there.permutation, there.index) == (worst.permutation, worst.index):
-        seen = {"verdict": "neither", "counterexample": there, "token_by_token": False}
-        return {**seen, "remark": "an effect and not rounding: in float64 the same entry is furthest off"}
-    return {"remark": f"{doubt}, and parts of it do not compute in float64"}
+    # Some kernels, such as those of mixtures of experts, have no float64.
+    for dtype in (torch.float64, torch.float32)[: 1 + (report.tolerance > TOLERANCES[torch.float32])]:
+        wide, name = in_format(fn, module, dtype), str(dtype).removeprefix("torch.")
+        if wide is None:
+            failed.append(f"no copy in {name} could be made")
+            continue
+        try:
+            with ComputedIn(cast(nn.Module, _module_of(wide))) as computed:
+                again, there = _compared(wide, widened(x, dtype), *settings, None)
+        except (RuntimeError, MemoryError, ValueError, TypeError) as error:
+            failed.append(f"a copy in {name} does not run ({str(error).splitlines()[0]})")
+            continue
+        if computed.formats <= {dtype, torch.float64}:
+            return {**vars(again), "remark": f"decided in {name}"}
+        # Parts stay in another format. Rounding there is another number in other company, and an effect is the same.
+        if there and (there.permutation, there.index) == (worst.permutation, worst.index):
+            seen = {"verdict": "neither", "counterexample": there, "token_by_token": False}
+            return {**seen, "remark": f"an effect and not rounding: in {name} the same entry is furthest off"}
+        failed.append(f"parts of it do not compute in {name}")
+    return {"remark": f"{doubt}, and {failed[0]}"}
 
 
 def _table_unread(fn: Any, x: Tensor) -> bool:

@@ -1,4 +1,4 @@
-"""A model once more in float64, where its rounding and a small effect cannot be told apart."""
+"""A model once more in a wider format, where its rounding and a small effect cannot be told apart."""
 
 from __future__ import annotations
 
@@ -60,18 +60,18 @@ def reads(module: nn.Module, tensor: Tensor, call: Callable[[], Any]) -> bool:
 LARGEST_COPY = 2**28
 
 
-def in_float64(fn: Any, module: nn.Module) -> Any:
-    """A copy of the module, or of its bound method, in float64; None where that takes too much memory or cannot be."""
+def in_format(fn: Any, module: nn.Module, dtype: torch.dtype) -> Any:
+    """A copy of the module, or of its bound method, in a format; None where it takes too much memory or cannot be."""
     if sum(tensor.numel() for tensor in (*module.parameters(), *module.buffers())) > LARGEST_COPY:
         return None
     try:
         wide, owner = copy.deepcopy((fn, module))
-        owner.double()
+        owner.to(dtype)
     except (RuntimeError, MemoryError, TypeError, ValueError, AttributeError, NotImplementedError):
         return None
     return wide
 
 
-def widened(x: Tensor) -> Tensor:
-    """The same numbers in float64, of whole numbers the tensor itself."""
-    return x.double() if x.is_floating_point() else x
+def widened(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """The same numbers in a wider format, of whole numbers the tensor itself."""
+    return x.to(dtype) if x.is_floating_point() else x

@@ -401,6 +401,20 @@ def test_in_half_precision_an_effect_below_its_rounding_is_found(dtype):
     assert report.verdict == "equivariant" and report.remark == ("decided in float64" if report.max_error else "")
 
 
+class NoFloat64(Shifted):
+    def forward(self, x):
+        if x.dtype == torch.float64:
+            raise RuntimeError("no kernel for it")
+        return super().forward(x)
+
+
+@pytest.mark.parametrize(("extra", "verdict"), [(0.01, "neither"), (0.0, "equivariant")])
+def test_what_has_no_float64_is_decided_in_float32_where_that_is_wider(extra, verdict):
+    report = check_equivariance(NoFloat64(extra).bfloat16(), X32.bfloat16())
+    assert report.verdict == verdict and (report.remark == "decided in float32" or report.max_error == extra == 0)
+    assert "a copy in float64 does not run (no kernel" in check_equivariance(NoFloat64(2e-6).float(), X32).remark
+
+
 def test_where_no_copy_is_possible_the_doubt_is_said(monkeypatch):
     model = Shifted(2e-6).float()
     monkeypatch.setattr("posembed.second_look.LARGEST_COPY", 10)

@@ -90,8 +90,9 @@ def _settings(config: type[RunConfig]) -> Iterator[tuple[str, Any]]:
         if each.name in ("text_hash", "scheme_hash"):
             continue
         words = " ".join(said[each.name].split()).replace("`", "").replace("None for", "by default")
-        default = "" if each.default in (None, (), "", MISSING) else f" Default: {each.default}."
         written = str(each.type).removesuffix(" | None")
+        words += " Say it once for each." if written.startswith("tuple") else ""
+        default = "" if each.default in (None, (), "", MISSING) else f" Default: {each.default}."
         more: Any = {"parser": _read_json, "metavar": "JSON"} if written.startswith("Mapping") else {}
         option = typer.Option(help=words + default, show_default=False, **more)
         yield each.name, Annotated[KINDS.get(written, str | None), option]

@@ -20,6 +20,7 @@ from ..models import LanguageModel, Transformer
 from ..plain import Record
 from ..probing.hidden_states import (
     BATCH_SIZE,
+    check_ids,
     check_one_stack,
     check_repeatable,
     checked_inputs,
@@ -477,6 +478,9 @@ def next_token_loss(model: Any, ids: Int[Tensor, "texts length"]) -> Float[Tenso
         model: gives logits, or an output that has them, and sees no token ahead.
         ids: the texts.
 
+    Raises:
+        ProbeInputError: ids that are no texts of two tokens or more.
+
     Example:
         >>> import torch
         >>> from posembed.depth import next_token_loss
@@ -484,6 +488,7 @@ def next_token_loss(model: Any, ids: Int[Tensor, "texts length"]) -> Float[Tenso
         >>> next_token_loss(certain, torch.arange(5)[None])
         tensor([0.])
     """
+    check_ids(ids, texts=1, tokens=2)
     ids = ids.to(next(model.parameters(), ids).device) if isinstance(model, nn.Module) else ids
     output = model(ids[:, :-1])
     logits = getattr(output, "logits", output)

@@ -13,7 +13,7 @@ from ..plain import Record
 from ..seeds import checked_seed
 from ..stats import BootstrapInterval, mean_interval
 from .readable import SHRINKAGE
-from .shares import checked_states
+from .shares import check_tensor, checked_states
 
 
 @dataclass(frozen=True)
@@ -88,9 +88,9 @@ def input_left(
         True
     """
     for given in (states, test_states):
-        checked_states([given])
+        checked_states([check_tensor("states", given)])
     length, width = states.shape[1:]
-    if vectors.shape != (length, width) or test_states.shape[1:] != (length, width):
+    if check_tensor("vectors", vectors).shape != (length, width) or test_states.shape[1:] != (length, width):
         raise ProbeInputError(
             f"vectors of shape {tuple(vectors.shape)} and states of {tuple(test_states.shape)} do not belong to states "
             f"of {tuple(states.shape)}; give one vector of the same width for each position"

@@ -12,7 +12,7 @@ from ..errors import ProbeInputError
 from ..plain import Record
 from ..seeds import checked_seed, torch_generator
 from ..stats import BootstrapInterval, mean_interval
-from .shares import checked_states, group_means
+from .shares import check_tensor, checked_states, group_means
 
 # What is added to the covariance, as a part of its mean variance: enough to invert it, too little to blur it.
 SHRINKAGE = 1e-3
@@ -79,8 +79,8 @@ def read(
         1.0
     """
     for given, its_labels in ((states, labels), (test_states, test_labels)):
-        checked_states([given])
-        if its_labels.shape != given.shape[:2]:
+        checked_states([check_tensor("states", given)])
+        if check_tensor("labels", its_labels).shape != given.shape[:2]:
             raise ProbeInputError(
                 f"labels are of shape {tuple(its_labels.shape)}, but the states are those of {tuple(given.shape[:2])}"
             )

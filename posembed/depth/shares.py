@@ -101,10 +101,17 @@ def position_shares(
     """
     layers = checked_states(states)
     n_texts, length = layers[0].shape[:2]
-    if ids is not None and tuple(ids.shape) != (n_texts, length):
+    if ids is not None and tuple(check_tensor("ids", ids).shape) != (n_texts, length):
         raise ProbeInputError(f"ids are of shape {tuple(ids.shape)}, but the states are those of {n_texts} x {length}")
     tokens = None if ids is None else ids.unique(return_inverse=True)[1]
     return tuple(_shares(number, layer, tokens, checked_seed(seed)) for number, layer in enumerate(layers))
+
+
+def check_tensor(name: str, given: Any) -> Tensor:
+    """Return what is a tensor, or raise ProbeInputError."""
+    if not isinstance(given, Tensor):
+        raise ProbeInputError(f"{name} are a {type(given).__name__}; give a tensor, such as torch.as_tensor({name})")
+    return given
 
 
 def checked_states(states: Any, *, least: int = 2) -> list[Float[Tensor, "texts length d_model"]]:

@@ -54,10 +54,9 @@ def vocabulary_of(model: nn.Module) -> tuple[int, set[int], int | None]:
 def read_by(model: Any) -> str | None:
     """The name of what a model of transformers reads; None of any other."""
     name = getattr(model, "main_input_name", None)
-    if name == "input_ids" and isinstance(model, nn.Module):
-        taken = inspect.signature(model.forward).parameters
-        # MGP-STR has its name from a model of text, and reads images.
-        return next((each for each in ("pixel_values", "input_values") if each in taken and name not in taken), name)
+    if isinstance(model, nn.Module) and name not in (None, *(taken := inspect.signature(model.forward).parameters)):
+        # Parts have their name from the whole: MGP-STR from a model of text, a decoder from one that listens.
+        return next((each for each in ("pixel_values", "input_values", "input_ids") if each in taken), name)
     return None if name is None else str(name)
 
 
@@ -124,7 +123,7 @@ def checked_inputs(model: Any, inputs: Any, *, at_least: int) -> Tensor:
     """Refuse what a model or a function cannot read, or too little of it; ids of texts are `checked_texts`."""
     own, floats = own_transformer(model), isinstance(inputs, Tensor) and inputs.is_floating_point()
     reads = read_by(model)
-    if (own is not None and not (floats and inputs.ndim == 3)) or reads == "input_ids":
+    if (own is not None or reads == "input_ids") and not (floats and inputs.ndim == 3):
         return checked_texts(model, inputs, at_least=at_least)
     if reads is not None:
         check_one_stack(model)
@@ -250,6 +249,8 @@ def _run(model: Any, inputs: Tensor) -> Any:
     if own is not None:
         return own.hidden_states(inputs)
     name = read_by(model)
+    if name == "input_ids" and inputs.is_floating_point():
+        name = "inputs_embeds"
     if name is None:
         asked = "output_hidden_states" in inspect.signature(model.forward).parameters
         return _with_last(model(inputs, output_hidden_states=True)) if asked else model(inputs)
@@ -269,7 +270,7 @@ def _run(model: Any, inputs: Tensor) -> Any:
 def _with_last(output: Any) -> Any:
     """The states that a model of transformers hands out, the last as its head reads it: CLIP normalises it later."""
     states, last = getattr(output, "hidden_states", None), getattr(output, "last_hidden_state", None)
-    if states and isinstance(last, Tensor) and last.shape == states[-1].shape:
+    if states and isinstance(last, Tensor) and last.shape == getattr(states[-1], "shape", None):
         return (*states[:-1], last)
     return states
 

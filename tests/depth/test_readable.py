@@ -1,5 +1,6 @@
 """What a linear probe reads from states, where what can be read is known."""
 
+import numpy as np
 import pytest
 import torch
 from refusals import refused
@@ -75,6 +76,9 @@ def test_positions_that_left_no_trace_are_not_told():
 def test_what_is_refused():
     states, named = normal(6, LENGTH, WIDTH), labels(6)
     for message, call in (
+        ("states are a ndarray; give a tensor", lambda: read(states.numpy(), named, states, named)),
+        ("labels are a ndarray; give a tensor", lambda: read(states, named.numpy(), states, named)),
+        ("vectors are a ndarray; give a tensor", lambda: input_left(states, states, np.zeros((LENGTH, WIDTH)))),
         ("labels are of shape", lambda: read(states, named[:, :3], states, named)),
         ("all alike", lambda: read(torch.ones(6, LENGTH, 2), named, torch.ones(6, LENGTH, 2), named)),
         ("one vector of the same width", lambda: input_left(states, states, normal(LENGTH, 3))),

@@ -79,6 +79,7 @@ def test_states_that_are_all_alike_have_no_shares():
     [
         (normal(4, LENGTH), None, "must be a list of tensors"),
         ([], None, "must be a list of tensors"),
+        ([normal(4, LENGTH, 3)], [[0]], "ids are a list; give a tensor"),
         ([normal(4, LENGTH, 3), normal(5, LENGTH, 3)], None, "of the same texts"),
         ([normal(4, LENGTH, 3).long()], None, "must be a list of tensors"),
         ([normal(1, LENGTH, 3)], None, "1 texts of 6 positions are too few"),

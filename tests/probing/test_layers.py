@@ -346,6 +346,15 @@ def test_the_last_states_are_those_that_a_head_reads():
         torch.testing.assert_close([*hidden_states(model, ids).values()][-1], last)
 
 
+def test_a_model_of_text_takes_vectors_too():
+    for kind in ("gpt2", "bert"):
+        model, ids = build(kind), texts(8, 6, least=5, size=30)
+        vectors = model.get_input_embeddings()(ids).detach()
+        for layer, states in hidden_states(model, ids).items():
+            torch.testing.assert_close(hidden_states(model, vectors)[layer], states)
+        assert probe_layers(model, vectors, **QUICK).errors == probe_layers(model, ids, **QUICK).errors
+
+
 @pytest.mark.parametrize("kind", ["Mamba", "FalconMamba", "Mamba2", "Rwkv"])
 def test_states_begin_with_what_enters_the_first_layer(kind):
     """These hand out what leaves each layer, and the last once more behind its norm."""

@@ -107,7 +107,8 @@ class Standing:
     """How far a study is.
 
     Attributes:
-        n_runs: how many runs it has.
+        n_runs: how many runs it has, each counted once: with the learning rate that is chosen one may be a run of the
+            tuning.
         left: those that have no result; where their learning rate is not chosen yet, with another one.
     """
 
@@ -138,11 +139,13 @@ def standing(study: Study, out: Path | str) -> Standing:
     """
     left = missing(study.tuning, out)
     untuned = {config.key for config in left}
-    results = results_of(study.tuning, out)
+    results, known, n_waiting = results_of(study.tuning, out), {config.key for config in study.tuning}, 0
     for part in study.parts:
         chosen = None if any(config.key in untuned for config in part.tuning) else part.chosen(results)
         left += list(part.runs) if chosen is None else missing(chosen, out)
-    return Standing(study.n_runs, tuple(left))
+        known |= {config.key for config in chosen or ()}
+        n_waiting += len(part.runs) if chosen is None else 0
+    return Standing(len(known) + n_waiting, tuple(left))
 
 
 def run_study(
