@@ -112,8 +112,8 @@ def check_equivariance(
     An effect of the order below the tolerance looks like rounding, and rounding that a very deep or badly conditioned
     model amplifies beyond it looks like an effect. So where an error lies above the rounding of one operation in
     float32 and below ten times the default tolerance, a module or its bound method is copied and checked again in
-    float64, or in float32 where a narrower one has no float64; `remark` says so, or why that was not possible. Other functions cannot be copied: compute in float64, and
-    take large constants off the output.
+    float64, or in float32 where a narrower one has no float64; `remark` says so, or why that was not possible. Other
+    functions cannot be copied: compute in float64, and take large constants off the output.
 
     Args:
         fn: a function, a module, or a transformers model, which gets x as ``inputs_embeds`` when x is floating point
