@@ -1,5 +1,6 @@
 """Static figures in one style. Each is a matplotlib figure that carries its description for those who cannot see it."""
 
+from .contrasts import ContrastTable, contrast_table
 from .costs import lookup_cost_curves
 from .curves import curves
 from .differences import token_differences
@@ -17,10 +18,12 @@ __all__ = [
     "DIVERGING",
     "LOOKS",
     "SEQUENTIAL",
+    "ContrastTable",
     "DescribedFigure",
     "Look",
     "added_maps",
     "bias_curves",
+    "contrast_table",
     "counted_map",
     "curves",
     "damping_curves",

@@ -1,0 +1,55 @@
+"""Contrasts as a table."""
+
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+from refusals import refused
+
+from posembed.errors import FigureInputError
+from posembed.figures import contrast_table
+from posembed.stats import Interval, family
+
+FOUND = family(
+    {
+        "order: <a> minus b": Interval(0.12345, 0.1, 0.2, 5, 0.0001),
+        "order: a minus c": Interval(-0.0004, -0.1, 0.1, 5, 0.9),
+        "lookup: a minus b": Interval(1.0, 0.5, 1.5, 5, 0.02),
+    }
+)
+
+
+def cells(table):
+    """The words of each row of the HTML, with how many rows a cell spans."""
+    root = ElementTree.fromstring(table._repr_html_())
+    return [[(cell.text, int(cell.get("rowspan", 1))) for cell in row] for row in root.iter("tr")]
+
+
+def test_each_row_has_its_numbers_and_a_group_is_said_once():
+    head, *rows = cells(contrast_table(FOUND, of="task"))
+    assert [words for words, _ in head] == ["task", "contrast", "mean", "95 % interval, 5 seeds", "Holm"]
+    assert rows[0][:2] == [("order", 2), ("<a> minus b", 1)] and rows[2][0] == ("lookup", 1)
+    assert [words for words, _ in rows[0][2:]] == ["0.123", "0.100 to 0.200", "<.001"]
+    # Never minus zero, and nothing before the point of a p but where it is one.
+    assert [words for words, _ in rows[1]] == ["a minus c", "0.000", "-0.100 to 0.100", ".900"]
+
+
+def test_text_has_the_words_of_the_html_in_columns():
+    table = contrast_table(FOUND, digits=1)
+    lines = repr(table).splitlines()
+    assert len(lines) == 1 + len(FOUND) and len({line.rindex(" to ") for line in lines[1:]}) == 1
+    for line, row in zip(lines, cells(table), strict=True):
+        assert line.split() == " ".join(words for words, _ in row).split()
+
+
+def test_the_number_of_seeds_is_a_column_where_it_differs():
+    some = family({"a": Interval(0.0, -1.0, 1.0, 5, 0.5), "b": Interval(0.0, -1.0, 1.0, 3, 0.5)})
+    head, *rows = cells(contrast_table(some))
+    assert head[3:] == [("seeds", 1), ("Holm", 1)] and [row[3][0] for row in rows] == ["5", "3"]
+
+
+@pytest.mark.bad_input
+def test_what_is_no_table():
+    assert "give at least one" in refused(FigureInputError, contrast_table, FOUND.iloc[:0])
+    assert "'plain' has no colon behind its task" in refused(
+        FigureInputError, contrast_table, FOUND.rename(index={"order: a minus c": "plain"}), of="task"
+    )
