@@ -57,7 +57,7 @@ def curves(
         ylim: the ends of the vertical axis; what lies outside is cut off.
         size: width and height in inches.
         band: what it shows: from the least run to the largest, or the 95 % interval of the mean at each place.
-        behind: thin grey curves for comparison, such as published ones: for each label its places and its points.
+        behind: broad grey curves for comparison, such as published ones: for each label its places and its points.
         schemes: the schemes of labels that do not name them.
 
     Returns:
@@ -77,22 +77,24 @@ def curves(
     if band not in ("range", "interval"):
         raise FigureInputError(f"band is {band!r}; choose 'range' or 'interval'")
     figure, axes = new_figure(alt, size=size)
-    for (label, values), look in zip(series.items(), looks_of(series, schemes), strict=True):
+    for number, ((label, values), look) in enumerate(zip(series.items(), looks_of(series, schemes), strict=True)):
         runs = np.atleast_2d(as_numbers(values))
         places = np.arange(runs.shape[1]) if x is None else np.asarray(x, dtype=float)
         if runs.shape[1] != len(places):
             raise FigureInputError(f"{label!r} has {runs.shape[1]} points for {len(places)} places")
         if len(places) > FEW or not (named(label) or label in (schemes or {})):
             look["marker"] = None
-        (line,) = axes.plot(places, runs.mean(axis=0), label=written(label), **look)
+        # The first above the others: where curves coincide, the dashes of each show what is below.
+        order = 2 + (len(series) - number) / (len(series) + 1)
+        (line,) = axes.plot(places, runs.mean(axis=0), label=written(label), zorder=order, **look)
         if len(runs) > 1:
             axes.fill_between(places, *_band(runs, band), color=line.get_color(), alpha=0.2, linewidth=0)
     for number, (label, (at, points)) in enumerate((behind or {}).items()):
         if len(at) != len(points):
             raise FigureInputError(f"{label!r} has {len(points)} points for {len(at)} places")
-        axes.plot(
-            at, points, label=written(label), color=SOFT, linewidth=1.2, linestyle=BEHIND_STYLES[number % 3], zorder=1
-        )
+        # Broad and faint: to be seen on both sides of a curve that lies on it.
+        wide = {"color": SOFT, "alpha": 0.35, "linewidth": 5, "linestyle": BEHIND_STYLES[number % 3], "zorder": 1}
+        axes.plot(at, points, label=written(label), **wide)
     axes.set(xlabel=xlabel, ylabel=ylabel)
     axes.set_xscale("log" if log_x else "linear")
     if not log_x and (x is None or all(float(each).is_integer() for each in x)):

@@ -229,8 +229,9 @@ def looks_of(labels: Iterable[str], schemes: Mapping[str, str] | None = None) ->
     for name in names:
         if name is None:
             n = len(styles) - len(seen)
-            style = LINE_STYLES[n // len(cycle) % len(LINE_STYLES)]
-            styles.append(_kwargs(cycle[n % len(cycle)], style, MARKERS[n % len(MARKERS)]))
+            again, colour = divmod(n, len(cycle))
+            style = LINE_STYLES[(colour + again) % len(LINE_STYLES)]
+            styles.append(_kwargs(cycle[colour], style, MARKERS[n % len(MARKERS)]))
             continue
         look = LOOKS[name]
         colour, dash = (look.light, look.dash) if name not in seen else _variant(look, taken)

@@ -33,8 +33,9 @@ class ComparisonFigure(InteractiveFigure):
         x: the places: numbers in rising order, which lines connect, or names, which they do not.
         xlabel: what the places are.
         ylabel: what the numbers are, with their unit.
-        less: the arm that is taken as zero at first; None shows all as they are.
+        less: the arm that is taken away from all at first, and so is zero; None shows all as they are.
         at: the place that is read off at first; the one in the middle by default.
+        shown: the arms that are switched on at first; all by default.
         marks: places of vertical lines, by their text.
 
     Raises:
@@ -65,6 +66,7 @@ class ComparisonFigure(InteractiveFigure):
         ylabel: str,
         less: str | None = None,
         at: float | int | str | None = None,
+        shown: Sequence[str] | None = None,
         marks: Mapping[str, float | int] | None = None,
     ) -> None:
         places = _places(x)
@@ -81,6 +83,8 @@ class ComparisonFigure(InteractiveFigure):
         at = places[len(places) // 2] if at is None else at
         if at not in places:
             raise FigureInputError(f"at is {at!r}; choose one of the places, {places[0]!r} to {places[-1]!r}")
+        for name in shown or ():
+            check_choice("shown", name, arms, FigureInputError)
         phone, wide = self.height
         self.height = (phone + self.of_an_arm * len(arms), wide + max(self.of_an_arm * len(arms), self.of_the_chart))
         super().__init__(
@@ -102,7 +106,7 @@ class ComparisonFigure(InteractiveFigure):
                 zero: {name: _ends(arms[name] - arms[zero]) for name in arms if name != zero} for zero in arms
             },
             less=less or "",
-            shown=list(arms),
+            shown=list(arms if shown is None else shown),
             at=places.index(at),
             singles=False,
         )

@@ -438,11 +438,12 @@ class Depth(Figure):
 class Comparison(Figure):
     chapter = "nopos/after-nopos.html"
     label = "Loss past the trained length"
+    axis = "position"
     lines = ".pe-compare-mean, .pe-compare-ends"
     overlap = 3
     switched = True
     begins = (do("switch", "single seeds"), do("pick", "nopos", 8))
-    changed_by = (do("key", "place", "ArrowRight"), do("pick", "nothing", 8), do("switch", "rope"))
+    changed_by = (do("key", "position", "ArrowRight"), do("pick", "nothing", 8), do("switch", "rope"))
     shown_by = (
         *([do("pick", less, place)] for less, place in (("nothing", 0), ("learnable sinusoidal", 15), ("alibi", 8))),
         [do("switch", "single seeds")],
@@ -450,8 +451,8 @@ class Comparison(Figure):
     )
 
     def pick(self, less, place):
-        self.choice("less").select_option(label=less)
-        self.slide(place=place)
+        self.choice("minus").select_option(label=less)
+        self.slide(**{self.axis: place})
 
     def numbers(self):
         """What stands beside each arm: mean and ends; none where it is taken as zero or was not run."""
@@ -464,8 +465,9 @@ class ComparisonOfSizes(Comparison):
 
     chapter = "nopos/no-positions.html"
     label = "What no positions cost, by size and training"
+    axis = "models"
     begins = (do("switch", "single seeds"), do("pick", "learned", 2))
-    changed_by = (do("key", "place", "ArrowRight"), do("pick", "nothing", 2), do("switch", "nopos"))
+    changed_by = (do("key", "models", "ArrowRight"), do("pick", "nothing", 2), do("switch", "nopos"))
     shown_by = (
         *([do("pick", less, place)] for less in ("nothing", "nopos") for place in (0, 5)),
         [do("switch", "single seeds")],

@@ -171,7 +171,7 @@ def test_paper_has_no_controls_and_all_drawings(opened, kind):
         (Counting, "token"),
         (Depth, "state"),
         (Doses, "dose"),
-        (Comparison, "place"),
+        (Comparison, "position"),
         (Repairs, "row"),
     ],
 )

@@ -49,7 +49,7 @@ test("the axis has room for all, and for zero where one is taken away", () => {
 
 test("what is said", () => {
   const said = sentence(at({ less: "learned", at: 0 }), "hidden, %");
-  assert.match(said, /^hidden, %: 15, less learned\. NoPos 1\.283 \(.*\); ALiBi −\.400 \(.*\)\.$/);
+  assert.match(said, /^hidden, %: 15, minus learned\. NoPos 1\.283 \(.*\); ALiBi −\.400 \(.*\)\.$/);
   assert.equal(sentence(at({ less: "", at: 1, shown: ["ALiBi"] }), "hidden, %"), "hidden, %: 40. nothing is switched on.");
 });
 

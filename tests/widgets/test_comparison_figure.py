@@ -87,5 +87,6 @@ def test_what_it_refuses():
     assert_refused(made(x=[15, "forty", 60]), "neither a number nor a name")
     assert_refused(made(x=[15, 15, 60]), "2 different places of 3")
     assert_refused(made(less="RoPE"), "less", "ALiBi")
+    assert_refused(made(shown=["NoPos", "RoPE"]), "shown is 'RoPE'", "ALiBi")
     assert_refused(made(at=30), "at is 30", "15 to 60")
     assert_refused(made({f"{k}": np.random.rand(9, 400) for k in range(9)}, x=range(400)), "compare fewer arms")

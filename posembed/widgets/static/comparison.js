@@ -34,7 +34,7 @@ const words = ([mean, low, high]) => [short(mean, DECIMALS), `(${short(low, DECI
 /** All that stands at a place, in a sentence. */
 export function sentence({ rows, less, at, place }, xlabel) {
   const on = rows.filter(({ on, ends }) => on && ends[at]);
-  const what = less ? `, less ${less}` : "";
+  const what = less ? `, minus ${less}` : "";
   const found = on.map(({ name, ends }) => `${name} ${words(ends[at]).join(" ")}`);
   return `${xlabel}: ${place}${what}. ${found.join("; ") || "nothing is switched on"}.`;
 }
@@ -87,7 +87,7 @@ function draw(width, { x: places, xlabel, ylabel, marks: lined }, now, singles) 
   const { from, to } = reach(rows, Boolean(less));
   const vertical = ticks(from, to);
   const frame = axes(width, HEIGHT, axisOf(places, xlabel),
-    { from, to, ticks: vertical.map(({ value }) => value), words: (value) => vertical.find((each) => each.value === value).words, name: less ? `${ylabel}, less ${less}` : ylabel }, 48);
+    { from, to, ticks: vertical.map(({ value }) => value), words: (value) => vertical.find((each) => each.value === value).words, name: less ? `${ylabel}, minus ${less}` : ylabel }, 48);
   const x = frame.x;
   const y = Object.assign((value) => frame.y(clamp(from, value, to)), { cut: (value) => value < from || value > to });
   const across = x(named(places) ? at : places[at]);
@@ -136,10 +136,10 @@ function render({ model, el }) {
   const numbers = h("table", { class: "pe-table pe-compare-numbers" }, caption, h("tbody", {}, ...rows.map(({ node }) => node)));
   const { figure, say } = frame(el, fixed.title,
     h("div", { class: "pe-controls" },
-      choose(model, "less", "less", [["", "nothing"], ...series.map(({ name }) => [name, name])]),
+      choose(model, "less", "minus", [["", "nothing"], ...series.map(({ name }) => [name, name])]),
       toggle(model, "singles", "single seeds")),
     h("div", { class: "pe-compare-parts" },
-      h("div", {}, chart.node, h("div", { class: "pe-controls pe-compare-at" }, slider(model, "at", "place", range(0, places.length - 1), (k) => String(places[k])))),
+      h("div", {}, chart.node, h("div", { class: "pe-controls pe-compare-at" }, slider(model, "at", xlabel.split(/[,;]/)[0], range(0, places.length - 1), (k) => String(places[k])))),
       numbers),
     h("p", { class: "pe-note" }, "Means over seeds with their 95\u00a0% intervals; differences are taken seed by seed."));
   figure.classList.add("pe-compare");
@@ -148,7 +148,7 @@ function render({ model, el }) {
 
   function show() {
     now = read();
-    caption.replaceChildren(`${fixed.ylabel}${now.less ? `, less ${now.less}` : ""}`, h("br"), `${xlabel}: ${now.place}`);
+    caption.replaceChildren(`${fixed.ylabel}${now.less ? `, minus ${now.less}` : ""}`, h("br"), `${xlabel}: ${now.place}`);
     rows.forEach((row, k) => row.show(now.rows[k], now));
     chart.redraw(`${fixed.title}. ${sentence(now, xlabel)}`);
   }
