@@ -41,8 +41,8 @@ epub: book      ## make the whole book one EPUB in _build
 screenshots: book ## take pictures of every page into _build/screenshots, on a phone and a desktop, light and dark
 	@$(RUN) tools/screenshots.py
 
-lighthouse: book ## measure six kinds of pages with Lighthouse, which npx fetches, 10 minutes
-	@$(RUN) tools/lighthouse.py
+lighthouse: book ## measure six kinds of pages with Lighthouse, which npx fetches, 10 minutes (PAGES=all, or names)
+	@$(RUN) tools/lighthouse.py $(PAGES)
 
 test: setup     ## the tests that find mistakes, in minutes: package, chapters, built pages
 	@$(RUN) tools/test.py

@@ -1,58 +1,34 @@
 """Measure built pages with Lighthouse, on a phone and a desktop; end with 1 where a score is below 95.
 
-Usage: python tools/lighthouse.py [PAGE ...]
+Usage: python tools/lighthouse.py [all | PAGE ...]    such as intro or schemes/rope; by default one of each kind
 
 Needs node; npx fetches Lighthouse. A score depends on the machine and on what else it does: measure where nothing runs.
 """
 
-import gzip
 import json
 import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import whole
 from chapters import ROOT
 
 sys.path.insert(0, str(ROOT / "tests" / "browser"))
-from chromium import QuietHandler, find_chromium, serve_folder
+from chromium import CompressingHandler, find_chromium, serve_folder
 
 LIGHTHOUSE = "lighthouse@12.8.2"
-# One of each kind: landing page, text, chapters with figures, a scheme, reference, a table of everything.
+# One of each kind: landing page, text, chapters with figures, a scheme, the heaviest page of the reference.
 KINDS = (
     "intro",
     "glossary",
     "why/permutation-equivariance",
     "encodings/relative-positions",
     "schemes/rope",
-    "api-models",
+    "api-experiments",
 )
 LEAST = 95
 NO_NODE = "lighthouse: it needs npx, which comes with node; install node 20 or later"
-
-
-class Handler(QuietHandler):
-    """Files as a host of pages sends them: text compressed."""
-
-    def do_GET(self):  # noqa: N802 (the name that the library calls)
-        """Send a file."""
-        path = Path(self.translate_path(self.path))
-        path = path / "index.html" if path.is_dir() else path
-        if not path.is_file():
-            self.send_error(404)
-            return
-        data, kind = path.read_bytes(), self.guess_type(path)
-        self.send_response(200)
-        self.send_header("Content-Type", f"{kind}; charset=utf-8" if kind.startswith("text/") else kind)
-        self.send_header("Cache-Control", "max-age=600")
-        if kind.startswith("text/") or kind.endswith(("javascript", "json", "xml")):
-            data = gzip.compress(data)
-            self.send_header("Content-Encoding", "gzip")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
 
 
 def measure(address, device):
@@ -74,16 +50,18 @@ def main(names):
         sys.exit(NO_NODE)
     if find_chromium() is None:
         sys.exit(whole.NO_CHROMIUM.format("lighthouse"))
-    known, low = [name for name, _ in whole.contents()], 0
+    known, low = [name for name, _ in whole.contents()], []
+    names = known if names == ["all"] else names or KINDS
     if unknown := [name for name in names if name not in known]:
-        sys.exit(f"lighthouse: there is no page {unknown[0]!r}; there are {', '.join(known)}")
-    with serve_folder(whole.HTML, Handler) as address:
-        for name in names or KINDS:
+        sys.exit(f"lighthouse: there is no page {unknown[0]!r}; there are all, {', '.join(known)}")
+    with serve_folder(whole.HTML, CompressingHandler) as address:
+        for number, name in enumerate(names, 1):
             for device in ("phone", "desktop"):
                 scores = measure(f"{address}/{name}.html", device)
-                low += min(scores.values()) < LEAST
-                print(f"{name}, {device}: {', '.join(f'{k} {v}' for k, v in scores.items())}", flush=True)
-    sys.exit(f"lighthouse: {low} of these have a score below {LEAST}" if low else 0)
+                said = ", ".join(f"{category} {score}" for category, score in scores.items())
+                print(f"lighthouse: {number}/{len(names)} {name}, {device}: {said}", flush=True)
+                low += [f"{name}, {device}"] * (min(scores.values()) < LEAST)
+    sys.exit(f"lighthouse: {len(low)} of these have a score below {LEAST}: {'; '.join(low)}" if low else 0)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import gzip
 import http.server
 import os
 import shutil
@@ -59,6 +60,28 @@ class QuietHandler(http.server.SimpleHTTPRequestHandler):
         """Keep requests out of the tests' output."""
 
 
+class CompressingHandler(QuietHandler):
+    """Files as a host of pages sends them: text compressed."""
+
+    def do_GET(self):
+        """Send a file."""
+        path = Path(self.translate_path(self.path))
+        path = path / "index.html" if path.is_dir() else path
+        if not path.is_file():
+            self.send_error(404)
+            return
+        data, kind = path.read_bytes(), self.guess_type(path)
+        self.send_response(200)
+        self.send_header("Content-Type", f"{kind}; charset=utf-8" if kind.startswith("text/") else kind)
+        self.send_header("Cache-Control", "max-age=600")
+        if kind.startswith("text/") or kind.endswith(("javascript", "json", "xml")):
+            data = gzip.compress(data)
+            self.send_header("Content-Encoding", "gzip")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+
 @contextlib.contextmanager
 def start_browser():
     """Start Chromium and yield it; it ends with the block."""
@@ -114,7 +137,7 @@ class Record:
         ]
 
     def transferred(self):
-        """Count the bytes of all response bodies; Python's server does not compress them."""
+        """Count the bytes of all response bodies; by itself Python's server does not compress them."""
         return sum(request.sizes()["responseBodySize"] for request in self._finished if request.url.startswith(HOME))
 
 

@@ -16,7 +16,7 @@ import pytest
 from PIL import Image
 
 from .built import ROOT, sources
-from .chromium import serve_folder
+from .chromium import CompressingHandler, serve_folder
 from .figures import WIDTHS
 
 TOOLS = ROOT / "tools"
@@ -176,13 +176,15 @@ def test_a_low_score_ends_the_measurement_with_a_line(tools, monkeypatch, capsys
     scores = {"phone": {"Performance": 96, "SEO": 100}, "desktop": {"Performance": 94, "SEO": 100}}
     monkeypatch.setattr(tools["lighthouse"].shutil, "which", lambda name: name)
     monkeypatch.setattr(tools["lighthouse"], "measure", lambda address, device: scores[device])
-    with pytest.raises(SystemExit, match="lighthouse: 1 of these have a score below 95"):
+    with pytest.raises(SystemExit, match="lighthouse: 1 of these have a score below 95: schemes/rope, desktop"):
         tools["lighthouse"].main(["schemes/rope"])
     assert capsys.readouterr().out.splitlines() == [
-        "schemes/rope, phone: Performance 96, SEO 100",
-        "schemes/rope, desktop: Performance 94, SEO 100",
+        "lighthouse: 1/1 schemes/rope, phone: Performance 96, SEO 100",
+        "lighthouse: 1/1 schemes/rope, desktop: Performance 94, SEO 100",
     ]
-    with pytest.raises(SystemExit, match="lighthouse: there is no page 'rope'; there are intro,"):
+    with pytest.raises(SystemExit, match=f"lighthouse: {len(sources())} of these"):
+        tools["lighthouse"].main(["all"])
+    with pytest.raises(SystemExit, match="lighthouse: there is no page 'rope'; there are all, intro,"):
         tools["lighthouse"].main(["rope"])
     monkeypatch.setattr(tools["lighthouse"].shutil, "which", lambda name: None)
     with pytest.raises(SystemExit, match="lighthouse: it needs npx"):
@@ -190,7 +192,7 @@ def test_a_low_score_ends_the_measurement_with_a_line(tools, monkeypatch, capsys
 
 
 def test_pages_are_sent_compressed(tools, built):
-    with serve_folder(tools["whole"].HTML, tools["lighthouse"].Handler) as address:
+    with serve_folder(tools["whole"].HTML, CompressingHandler) as address:
         request = urllib.request.urlopen(f"{address}/schemes/rope.html")
         sent = request.read()
         assert request.headers["Content-Encoding"] == "gzip"
