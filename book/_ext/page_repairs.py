@@ -1,6 +1,7 @@
 """Repairs of the theme's pages that no option offers."""
 
 import re
+from collections import defaultdict
 from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 
@@ -23,6 +24,26 @@ NAMED_FOLD = UNNAMED_FOLD.replace(
 # On a phone it is scrolled, also by a keyboard, if it can have the focus.
 WIDE_TABLE = re.compile(r'<table (class="[^"]*\bwide\b[^"]*")')
 SIGNATURE = re.compile(r'<dt class="sig .*?</dt>', re.DOTALL)
+SIGNATURE_LINE = re.compile(r'<dd><em class="sig-param">(.*?)</em>(,?)</dd>')
+# Parts of it that no style here tells apart.
+PLAIN_PART = re.compile(r' class="(?:k|n|nn|p|s|w|sig-return[\w-]*)"')
+DEFAULT = re.compile(
+    r'<span class="o">=</span>( ?)<span class="default_value">'
+)
+# What a function takes and raises, a paragraph in each point of the list.
+FIELDS = re.compile(r'<dl class="field-list.*?</dl>', re.DOTALL)
+FIELD = re.compile(r"<li><p>((?:(?!</?(?:p|li)>).)*)</p></li>", re.DOTALL)
+# A name in the contents, which is one word of code, and the methods below it:
+# half of the entries of some pages, which nobody was shown.
+NAME_IN_CONTENTS = re.compile(
+    r'nav-link" (href="[^"]*")><code class="[^"]*">([^<]*)</code></a>'
+    r'(?:<ul class="[^"]*">\s*'
+    r'(?:<li class="toc-h[45] [^\n]*</li>\s*)+</ul>\s*)?'
+)
+PLAIN_NAME = r'nav-link literal" \1>\2</a>'
+# Drawings have a group around everything, most of them without a purpose.
+DRAWING = re.compile(r'<svg [^>]*class="plot".*?</svg>', re.DOTALL)
+NO_ATTRIBUTE = re.compile("")
 # A column is at least as wide as its longest word; names are long words, and
 # may go on in the next line between their parts.
 TABLE = re.compile(r'<table [^>]*class="[^"]*\btable\b.*?</table>', re.DOTALL)
@@ -42,9 +63,15 @@ COUNTED_FIGURE = re.compile(
     r'<span class="caption-number">(?:Figure|Table) \d+ </span>'
 )
 COUNTED_EXERCISE = re.compile(r"(?<=Exercise )(\d+)(?!\.?\d)")
-# Code, and the marks on what has the colour of plain text in it: two in three.
+# Code, its marks, and neighbours with the same one.
 CODE = re.compile(r"<pre>.*?</pre>", re.DOTALL)
-PLAIN_TOKEN = re.compile(r'<span class="(?:n|nn|nx|p|pm|w)">([^<]*)</span>')
+MARK = re.compile(r'<span class="(\w+)">([^<]*)</span>')
+NEIGHBOURS = re.compile(
+    r'<span class="(\w+)">[^<]*</span>(?:\s*<span class="\1">[^<]*</span>)+'
+)
+# It keeps an empty first line, where there is one.
+EMPTY_MARK = re.compile(r"<span></span>(?!\n)")
+STYLE_OF_MARK = re.compile(r"\.highlight \.(\w+) \{([^}]*)\}")
 # The words of a name, which no style here tells apart.
 WORD = re.compile(r'<span class="pre">([^<]*)</span>')
 # A size in a style would be lost with the height, which follows the width.
@@ -103,13 +130,33 @@ def order_scripts(app, pagename, templatename, context, doctree):
     context["script_files"][:] = kept
 
 
+def unwrapped(text, element, idle):
+    """Take away the elements of a name whose attributes show nothing."""
+    is_idle = []
+
+    def kept(tag):
+        closes, attributes = tag.groups()
+        if not closes:
+            is_idle.append(idle.fullmatch(attributes))
+        gone = is_idle.pop() if closes else is_idle[-1]
+        return "" if gone else tag[0]
+
+    return re.sub(rf"<(/?){element}\b([^>]*)(?<!/)>", kept, text)
+
+
 def plain_lines(signature):
     """Make the lines of a signature plain lines, not a list of definitions."""
-    text = PLAIN_TOKEN.sub(r"\1", signature.group())
-    for old, new in {"dl": "sig-lines", "dd": "sig-line"}.items():
-        text = text.replace(f"<{old}>", f'<span class="{new}">')
-        text = text.replace(f"</{old}>", "</span>")
-    return text
+    text = unwrapped(signature[0], "span", PLAIN_PART)
+    text = DEFAULT.sub(r'<span class="default_value">=\1', text)
+    text = SIGNATURE_LINE.sub(r'<em class="sig-param sig-line">\1\2</em>', text)
+    text = text.replace("<dl>", '<span class="sig-lines">')
+    return text.replace("</dl>", "</span>")
+
+
+def plain_points(fields):
+    """Make the points of a list of parameters one line of text each."""
+    text = fields[0].replace('<span class="colon">:</span>', ":")
+    return FIELD.sub(r"<li>\1</li>", text)
 
 
 def breakable(table):
@@ -148,9 +195,39 @@ def counted_on_its_page(text):
     return COUNTED_FIGURE.sub("", text)
 
 
-def few_marks(code):
-    """Take away the marks that show nothing; a browser is slowed by each."""
-    return PLAIN_TOKEN.sub(r"\1", code.group())
+def looks(styles):
+    """For each mark on code one that looks the same in light and dark.
+
+    None for what looks as plain text, and for operators: dots and equals signs
+    had the colour of strings, and were a third of all marks.
+    """
+    rules = defaultdict(list)
+    for mark, style in STYLE_OF_MARK.findall(styles):
+        rules[mark].append(style)
+    one = {str(style): mark for mark, style in rules.items()}
+    one[str(rules["n"])] = None
+    same = {mark: one[str(style)] for mark, style in rules.items()}
+    return same | {"o": None, "go": None}
+
+
+def few_marks(code, same):
+    """Take away the marks that show nothing, and unite neighbours.
+
+    A browser is slowed by each, and a chapter had thousands.
+    """
+
+    def marked(token):
+        mark = same.get(token[1], token[1])
+        return f'<span class="{mark}">{token[2]}</span>' if mark else token[2]
+
+    def united(run):
+        text = TAG.sub("", run[0])
+        return f'<span class="{run[1]}">{text}</span>'
+
+    text = MARK.sub(marked, EMPTY_MARK.sub("", code[0]))
+    return NEIGHBOURS.sub(
+        lambda run: united(run) if run[1] in same else run[0], text
+    )
 
 
 def show_made_defaults(app, what, name, obj, options, signature, returns):
@@ -171,6 +248,8 @@ def repair_pages(app, exception):
     """Mend the finished pages."""
     if exception:
         return
+    styles = Path(app.outdir, "_static", "pygments.css")
+    same = looks(styles.read_text(encoding="utf-8"))
     for page in Path(app.outdir).rglob("*.html"):
         text = ICON_SCRIPT.sub("", page.read_text(encoding="utf-8"))
         text = FONT_PRELOAD.sub("", text)
@@ -179,10 +258,15 @@ def repair_pages(app, exception):
         text = UNKNOWN_COLOURS.sub(r'\1data-theme="light"', text)
         text = WORD.sub(r"\1", text)
         text = SIGNATURE.sub(plain_lines, text)
+        text = FIELDS.sub(plain_points, text)
+        text = NAME_IN_CONTENTS.sub(PLAIN_NAME, text)
+        text = DRAWING.sub(
+            lambda drawing: unwrapped(drawing[0], "g", NO_ATTRIBUTE), text
+        )
         text = TABLE.sub(breakable, text)
         text = TEST_NAME.sub(break_between_parts, text)
         text = without_loose_signs(counted_on_its_page(text))
-        text = CODE.sub(few_marks, text)
+        text = CODE.sub(lambda code: few_marks(code, same), text)
         text = SIZE.sub(SIZED, text)
         text = WIDE_TABLE.sub(r'<table tabindex="0" \1', text)
         text = SPY.sub("", text)
@@ -203,6 +287,7 @@ def repair_pages(app, exception):
 def setup(app):
     """Connect the repairs; Sphinx calls this."""
     app.connect("autodoc-process-signature", show_made_defaults)
-    app.connect("build-finished", repair_pages)
+    # The theme writes the styles of code at the end too.
+    app.connect("build-finished", repair_pages, priority=800)
     app.connect("html-page-context", order_scripts, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

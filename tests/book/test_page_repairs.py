@@ -90,13 +90,91 @@ def test_signatures_of_all_else_stay(repairs):
     assert repairs.show_made_defaults(None, "class", "RunConfig", RunConfig, None, None, None) is None
 
 
-def test_code_has_marks_only_where_they_show_something(repairs):
-    html = (
-        '<pre><span class="n">x</span> <span class="o">=</span> <span class="mi">1</span></pre><span class="n">y</span>'
+# Two modes; strings look alike in both, comments and names of attributes in neither.
+STYLES = """
+html[data-theme="light"] .highlight .n { color: #080808 }
+html[data-theme="light"] .highlight .w { color: #080808 } /* Space */
+html[data-theme="light"] .highlight .o { color: #00622F } /* Operator */
+html[data-theme="light"] .highlight .s2 { color: #00622F }
+html[data-theme="light"] .highlight .si { color: #00622F }
+html[data-theme="light"] .highlight .c1 { color: #515151 }
+html[data-theme="light"] .highlight .mi { color: #7F4707 }
+html[data-theme="dark"] .highlight .n { color: #F8F8F2 }
+html[data-theme="dark"] .highlight .w { color: #F8F8F2 }
+html[data-theme="dark"] .highlight .o { color: #ABE338 }
+html[data-theme="dark"] .highlight .s2 { color: #ABE338 }
+html[data-theme="dark"] .highlight .si { color: #ABE338 }
+html[data-theme="dark"] .highlight .c1 { color: #FFD900 }
+html[data-theme="dark"] .highlight .mi { color: #FFD900 }
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "marked"),
+    [
+        (
+            '<span class="n">x</span> <span class="o">=</span> <span class="mi">1</span>',
+            'x = <span class="mi">1</span>',
+        ),
+        # One string in three parts, and comments on two lines.
+        (
+            '<span class="s2">"a </span><span class="si">{</span><span class="n">b</span><span class="si">}</span>'
+            '<span class="s2">"</span>',
+            '<span class="si">"a {</span>b<span class="si">}"</span>',
+        ),
+        ('<span class="c1"># a</span>\n<span class="c1"># b</span>', '<span class="c1"># a\n# b</span>'),
+        # In one mode they look alike.
+        *[('<span class="mi">1</span> <span class="c1"># a</span>',) * 2],
+        # Readers cannot select a prompt; what is printed has no style, and its columns are no marks of code.
+        (
+            '<span class="gp">&gt;&gt;&gt; </span>1\n<span class="go">1</span>',
+            '<span class="gp">&gt;&gt;&gt; </span>1\n1',
+        ),
+        *[('<span class="label">a</span> <span class="label">b</span>',) * 2],
+        # The first line of what is printed would be lost without the mark.
+        ("<span></span>x", "x"),
+        *[("<span></span>\nx",) * 2],
+    ],
+)
+def test_code_has_marks_only_where_they_show_something(repairs, code, marked):
+    made = repairs.CODE.sub(lambda code: repairs.few_marks(code, repairs.looks(STYLES)), f"<pre>{code}</pre>{code}")
+    assert made == f"<pre>{marked}</pre>{code}"
+
+
+def test_a_signature_has_lines_and_marks_that_show_something(repairs):
+    name = '<span class="n">{}</span>'.format
+    signature = (
+        f'<dt class="sig sig-object py" id="f"><dl>\n<dd><em class="sig-param">{name("x")}: {name(name("int"))} '
+        '<span class="o">=</span> <span class="default_value">1</span></em>,</dd>\n</dl>)<span class="sig-return"> '
+        f'<span class="sig-return-icon">→</span> {name("T")}</span><a class="headerlink">#</a></dt>'
     )
-    assert repairs.CODE.sub(repairs.few_marks, html) == (
-        '<pre>x <span class="o">=</span> <span class="mi">1</span></pre><span class="n">y</span>'
+    assert repairs.SIGNATURE.sub(repairs.plain_lines, signature) == (
+        '<dt class="sig sig-object py" id="f"><span class="sig-lines">\n<em class="sig-param sig-line">x: int '
+        '<span class="default_value">= 1</span>,</em>\n</span>) → T<a class="headerlink">#</a></dt>'
     )
+
+
+def test_points_of_one_paragraph_are_plain(repairs):
+    fields = '<dl class="field-list"><dt>Raises<span class="colon">:</span></dt><dd><ul>{}</ul></dd></dl>'.format
+    many, plain = "<li><p>a</p>\n<p>b</p></li>", "<li><p>a <em>b</em></p></li>"
+    made = repairs.FIELDS.sub(repairs.plain_points, fields(many + plain) + plain)
+    assert made == fields(many + "<li>a <em>b</em></li>").replace('<span class="colon">:</span>', ":") + plain
+
+
+def test_a_name_in_the_contents_is_plain_and_has_no_methods_below(repairs):
+    entry = (
+        '<li class="toc-h3 nav-item"><a class="reference nav-link" href="#{0}"><code class="literal">{0}</code></a>'
+        '<ul class="nav">\n<li class="toc-h4 nav-item"><a class="nav-link" href="#m">m</a></li>\n</ul>\n</li>'
+    )
+    section = entry.replace('<code class="literal">{0}</code>', "Part")
+    made = repairs.NAME_IN_CONTENTS.sub(repairs.PLAIN_NAME, (entry + section).format("f"))
+    plain = '<li class="toc-h3 nav-item"><a class="reference nav-link literal" href="#f">f</a></li>'
+    assert made == plain + section.format("f")
+
+
+def test_groups_of_a_drawing_without_a_purpose_are_left_out(repairs):
+    svg = '<svg class="plot"><g><g style="x"><g><path/></g><g/></g></g></svg>'
+    assert repairs.unwrapped(svg, "g", repairs.NO_ATTRIBUTE) == '<svg class="plot"><g style="x"><path/><g/></g></svg>'
 
 
 class Script:

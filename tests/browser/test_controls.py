@@ -179,3 +179,13 @@ def test_the_contents_mark_the_section_that_is_read(open_address, site):
     longest = max(range(n), key=lambda k: sections.nth(k).bounding_box()["height"])
     sections.nth(longest).evaluate("(node) => scrollTo(0, node.getBoundingClientRect().top + scrollY + 3000)")
     expect(marked).to_have_attribute("href", f"#{sections.nth(longest).get_attribute('id')}")
+
+
+def test_the_contents_show_what_the_section_that_is_read_defines(open_address, site):
+    page = open_address(f"{site}/api-tables.html")
+    shown = page.locator(".bd-sidebar-secondary .toc-h3 > a:visible")
+    for section in soup("api-tables.html").select("article section:has(> h2)")[1:3]:
+        page.evaluate("(id) => document.getElementById(id).scrollIntoView({ behavior: 'instant' })", section["id"])
+        defined = [f"#{each['id']}" for each in section.select(":scope > dl > dt[id], :scope > section")]
+        expect(shown).to_have_count(len(defined))
+        assert shown.evaluate_all("(links) => links.map((link) => link.getAttribute('href'))") == defined

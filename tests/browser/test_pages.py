@@ -1,10 +1,12 @@
 """Every page of the built book: of one host, fit for a phone, accessible, readable without JavaScript."""
 
+import re
+
 import pytest
 
 from .axe import violations
 from .built import HTML, chapters, figures, pages, soup
-from .chromium import Record, outside, printed, styles, visit, wait_until_still
+from .chromium import CompressingHandler, Record, outside, printed, serve_folder, styles, visit, wait_until_still
 from .colours import DARK, LIGHT_AND_DARK, READABLE, WHITE, contrast, ink_and_paper, luminance
 
 # One page of each kind is always looked at; the others by `make test-all`.
@@ -32,8 +34,14 @@ SEEN = "{ opacityProperty: true, visibilityProperty: true, contentVisibilityAuto
 CODE = ".highlight pre"
 FIGURES = [f"{name}.html" for name in figures()]
 MOST_OF_A_PAGE = 1_000_000
-# What a first visit loads, before the host compresses it: the theme is 1.0 MB of it.
+# What a visit to the end of a page loads, before the host compresses it: the theme is 1.0 MB of it.
 MOST_OF_A_VISIT = 2_200_000
+# What is loaded before the first figure comes near, as a host sends it: 3 s of a slow phone's line.
+MOST_AT_FIRST = 300_000
+# In the file; scripts add a tenth. A phone is slowed by each: with more than some 6,000 Lighthouse's score falls below
+# 95. That depends on the machine, the number on nothing. Beyond it a page of the reference is to be parted in two.
+MOST_ELEMENTS = 5_300
+ELEMENT = re.compile(r"<[a-z]", re.IGNORECASE)
 
 
 class Opened:
@@ -86,6 +94,21 @@ def test_checks_that_follow_each_other_share_a_fold(name):
 def test_weight(opened):
     assert (HTML / opened.name).stat().st_size < MOST_OF_A_PAGE
     assert opened.record.transferred() < MOST_OF_A_VISIT
+
+
+@pytest.mark.parametrize("name", pages())
+def test_number_of_elements(name):
+    assert len(ELEMENT.findall((HTML / name).read_text(encoding="utf-8"))) < MOST_ELEMENTS
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_weight_of_what_is_seen_first(browser, built, name):
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    record = Record(page)
+    with serve_folder(built, CompressingHandler) as site:
+        page.goto(f"{site}/{name}", wait_until="networkidle")
+        assert record.transferred() < MOST_AT_FIRST
+    page.close()
 
 
 @pytest.mark.parametrize("width", SCREENS)
