@@ -229,9 +229,9 @@ def looks_of(labels: Iterable[str], schemes: Mapping[str, str] | None = None) ->
     for name in names:
         if name is None:
             n = len(styles) - len(seen)
-            again, colour = divmod(n, len(cycle))
-            style = LINE_STYLES[(colour + again) % len(LINE_STYLES)]
-            styles.append(_kwargs(cycle[colour], style, MARKERS[n % len(MARKERS)]))
+            again, place = divmod(n, len(cycle))
+            style = LINE_STYLES[(place + again) % len(LINE_STYLES)]
+            styles.append(_kwargs(cycle[place], style, MARKERS[n % len(MARKERS)]))
             continue
         look = LOOKS[name]
         colour, dash = (look.light, look.dash) if name not in seen else _variant(look, taken)
