@@ -16,6 +16,13 @@ ICON_SCRIPT = re.compile(
 FONT_PRELOAD = re.compile(r'<link rel="preload" as="font"[^>]*>')
 # Until the theme's script has run, or where none may, "auto" has no colours.
 UNKNOWN_COLOURS = re.compile(r'(<html [^>]*)data-theme="auto"')
+# On a first visit all was drawn without them, and once more when the script ran.
+LATE_COLOURS = 'localStorage.getItem("theme") || "auto"'
+EARLY_COLOURS = (
+    '((mode) => (mode !== "auto" ? mode'
+    ' : matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"))'
+    "(document.documentElement.dataset.mode)"
+)
 # The button that folds a part of the contents has a picture and no name.
 UNNAMED_FOLD = '<summary><span class="toctree-toggle"'
 NAMED_FOLD = UNNAMED_FOLD.replace(
@@ -256,6 +263,7 @@ def repair_pages(app, exception):
         text = THEBE.sub("", text)
         text = OTHER_SCRIPT.sub(r"<script defer \1", text)
         text = UNKNOWN_COLOURS.sub(r'\1data-theme="light"', text)
+        text = text.replace(LATE_COLOURS, EARLY_COLOURS)
         text = WORD.sub(r"\1", text)
         text = SIGNATURE.sub(plain_lines, text)
         text = FIELDS.sub(plain_points, text)

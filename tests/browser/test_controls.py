@@ -181,6 +181,20 @@ def test_the_contents_mark_the_section_that_is_read(open_address, site):
     expect(marked).to_have_attribute("href", f"#{sections.nth(longest).get_attribute('id')}")
 
 
+@pytest.mark.parametrize("chosen", [None, *LIGHT_AND_DARK])
+@pytest.mark.parametrize("colours", LIGHT_AND_DARK)
+def test_a_page_has_its_colours_before_the_scripts_are_there(browser, site, colours, chosen):
+    """Else a browser draws all of it twice, a second of a phone."""
+    context = browser.new_context(color_scheme=colours)
+    if chosen:
+        context.add_init_script(f"localStorage.setItem('mode', '{chosen}')")
+    context.route("**/*.js*", lambda route: route.abort())
+    page = context.new_page()
+    page.goto(f"{site}/glossary.html")
+    assert page.evaluate("document.documentElement.dataset.theme") == (chosen or colours)
+    context.close()
+
+
 def test_the_contents_show_what_the_section_that_is_read_defines(open_address, site):
     page = open_address(f"{site}/api-tables.html")
     shown = page.locator(".bd-sidebar-secondary .toc-h3 > a:visible")
