@@ -16,7 +16,7 @@ ICON_SCRIPT = re.compile(
 FONT_PRELOAD = re.compile(r'<link rel="preload" as="font"[^>]*>')
 # Until the theme's script has run, or where none may, "auto" has no colours.
 UNKNOWN_COLOURS = re.compile(r'(<html [^>]*)data-theme="auto"')
-# On a first visit all was drawn without them, and once more when the script ran.
+# On a first visit all was drawn without them, and again when the script ran.
 LATE_COLOURS = 'localStorage.getItem("theme") || "auto"'
 EARLY_COLOURS = (
     '((mode) => (mode !== "auto" ? mode'

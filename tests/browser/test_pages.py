@@ -38,8 +38,8 @@ MOST_OF_A_PAGE = 1_000_000
 MOST_OF_A_VISIT = 2_200_000
 # What is loaded before the first figure comes near, as a host sends it: 3 s of a slow phone's line.
 MOST_AT_FIRST = 300_000
-# In the file; scripts add a tenth. A phone is slowed by each, and Lighthouse's score falls with their number: it depends
-# on the machine, the number on nothing. Beyond it a page of the reference is to be parted in two.
+# In the file; scripts add a tenth. A phone is slowed by each, and Lighthouse's score falls with their number: the score
+# depends on the machine, the number on nothing. Beyond it a page of the reference is to be parted in two.
 MOST_ELEMENTS = 5_300
 ELEMENT = re.compile(r"<[a-z]", re.IGNORECASE)
 

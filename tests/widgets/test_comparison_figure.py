@@ -39,6 +39,11 @@ def test_ends_are_those_of_the_seeds_that_were_run(figure):
     assert figure.series[0]["seeds"][1] == [1.7, 1.8, None]
 
 
+def test_arms_may_be_off_at_first():
+    assert ComparisonFigure(RESULTS, **GIVEN).shown == [*RESULTS]
+    assert ComparisonFigure(RESULTS, **GIVEN, shown=["NoPos"]).shown == ["NoPos"]
+
+
 def test_differences_are_taken_seed_by_seed(figure):
     assert {zero: [*others] for zero, others in figure.differences.items()} == {
         zero: [name for name in RESULTS if name != zero] for zero in RESULTS
