@@ -111,7 +111,8 @@ def depth_profile(
 
     Args:
         model: as for `posembed.probing.hidden_states`; for ablations one whose layers are found.
-        ids: texts of one length, without padding, in the order of the corpus; or images.
+        ids: texts of one length, without padding, in the order of the corpus; or images, or the embeddings of texts,
+            whose tokens then have no names.
         test_ids: those to be held out; by default the last quarter of ``ids``.
         vectors: what is added to the embeddings at each position; by default what the model's scheme adds, or the rows
             of its position table, where it has either.

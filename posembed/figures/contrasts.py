@@ -70,7 +70,7 @@ def contrast_table(found: pandas.DataFrame, *, of: str | None = None, digits: in
         The table. How many seeds there were is a column where it differs.
 
     Raises:
-        FigureInputError: no rows, or with `of` a name without a colon.
+        FigureInputError: what `family` did not return, no rows, or with `of` a name without a colon.
 
     Example:
         >>> from posembed.figures import contrast_table
@@ -81,6 +81,10 @@ def contrast_table(found: pandas.DataFrame, *, of: str | None = None, digits: in
         order  a minus b  1.10   0.85 to 1.35      3  .005
         order  a minus c  0.05  -1.86 to 1.96      2  .795
     """
+    if "holm" not in getattr(found, "columns", ()):
+        raise FigureInputError(
+            f"a {type(found).__name__} has no column 'holm'; give what posembed.stats.family returns"
+        )
     if not len(found):
         raise FigureInputError("there is no contrast to show; give at least one")
     if of and (without := [name for name in found.index if ": " not in name]):

@@ -113,9 +113,8 @@ def load_table(
     if isinstance(source, PositionTable) and offset is None:
         return source
     if isinstance(source, nn.Embedding):
-        # OPT's and BART's say how many themselves.
-        stated = getattr(source, "offset", None) or 0
-        before = int(stated) if source.padding_idx is None else source.padding_idx + 1
+        before, stated = 0 if source.padding_idx is None else source.padding_idx + 1, getattr(source, "offset", None)
+        before = stated if isinstance(stated, int) else before  # OPT's and BART's say it themselves
         return _of_tensor(source.weight, f"Embedding{tuple(source.weight.shape)}", before if offset is None else offset)
     if isinstance(source, Tensor):
         if source.is_nested:  # its shape cannot be asked for

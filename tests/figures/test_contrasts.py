@@ -49,6 +49,7 @@ def test_the_number_of_seeds_is_a_column_where_it_differs():
 
 @pytest.mark.bad_input
 def test_what_is_no_table():
+    assert "a dict has no column 'holm'; give what" in refused(FigureInputError, contrast_table, {"a": 1})
     assert "give at least one" in refused(FigureInputError, contrast_table, FOUND.iloc[:0])
     assert "'plain' has no colon behind its task" in refused(
         FigureInputError, contrast_table, FOUND.rename(index={"order: a minus c": "plain"}), of="task"

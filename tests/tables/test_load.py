@@ -612,6 +612,8 @@ def test_an_embedding_a_scheme_and_a_module_of_ones_own():
     shifted = nn.Embedding(9, 4)
     shifted.offset = 2  # as OPT's and BART's say it
     assert torch.equal(load_table(shifted).weight, shifted.weight[2:])
+    padded.offset = 3  # what is said goes before what is concluded
+    assert load_table(padded).offset == 3
     module = nn.Sequential(nn.Linear(4, 4))
     module.pos_emb = nn.Parameter(torch.rand(1, 7, 4))
     assert torch.equal(load_table(module).weight, module.pos_emb[0])
