@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from types import ModuleType
@@ -119,7 +120,8 @@ def summary(tasks: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
     lines = [cells(heads), cells(["---"] * len(heads))]
     for number, (name, rows) in enumerate(tasks.items(), 1):
         by_library = {row["library"]: row for row in rows}
-        title = inspect.getdoc(TASKS[name]).split("\n")[0].rstrip(".")
+        # Behind a colon stands what its own section says too.
+        title = re.split("[.:]", inspect.getdoc(TASKS[name]))[0]
         lines.append(
             cells(
                 [

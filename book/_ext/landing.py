@@ -18,6 +18,7 @@ PICTURES = "_static/cards"
 DIFFICULTY = {"1": "easy", "2": "medium", "3": "hard"}
 QUESTION = re.compile(r"\*\*The question:\*\* (.+)")
 MINUTES = re.compile(r"about (\d+) minutes to read|(\d+) minutes to read")
+WORDS = re.compile(r"<text\b.*?</text>", re.DOTALL)
 FIGURE = re.compile(
     r'<div class="posembed-root" data-posembed="([^"]+)".*?</script>\s*'
     r"<style>.*?</style>",
@@ -90,7 +91,8 @@ def image(out, notebook, name, number):
         for output in cell.get("outputs", [])
         if "image/png" in output.get("data", {})
     ]
-    drawing = "".join(pictures[number - 1]["image/svg+xml"])
+    # As small as a card's picture is, no word in it can be read.
+    drawing = WORDS.sub("", "".join(pictures[number - 1]["image/svg+xml"]))
     target = name.replace("/", "-")
     out.mkdir(parents=True, exist_ok=True)
     for mode, text in plots.in_each_mode(drawing).items():

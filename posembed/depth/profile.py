@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from ..encodings import PositionScheme
 from ..encodings.sizes import check_whole
 from ..errors import ProbeInputError
 from ..evaluating import torch_threads
@@ -189,14 +190,15 @@ def _input_vectors(
 ) -> Float[Tensor, "length d_model"] | None:
     """What is added at each position of the embeddings, where that is known."""
     length, width = shape
-    own = own_transformer(model) if isinstance(model, nn.Module) else None
+    if not isinstance(model, nn.Module):
+        return None
+    scheme: Any = getattr(own_transformer(model) or model, "position_scheme", None)
     with torch.no_grad():
-        if own is not None:
-            if not own.position_scheme.adds:
-                return None
-            at = torch.arange(skip, skip + length, device=own.words.weight.device)
-            return own.position_scheme.add(own.words.weight.new_zeros(1, length, own.config.d_model), at)[0].cpu()
-        found = table_read(model, inputs) if isinstance(model, nn.Module) else None
+        if isinstance(scheme, PositionScheme):  # one that `use_scheme` put in, too
+            zeros = next(model.parameters()).new_zeros(1, length, width)
+            at = torch.arange(skip, skip + length, device=zeros.device)
+            return scheme.add(zeros, at)[0].float().cpu() if scheme.adds else None
+        found = table_read(model, inputs)
     if found is None or found.rows.shape[1] != width:  # embeddings may be widened behind the table
         return None
     # The table of a larger image is interpolated or cut, and its first rows are not those of the first patches.

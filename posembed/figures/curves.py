@@ -30,7 +30,6 @@ def curves(
     xlabel: str = "",
     ylabel: str = "",
     marks: Mapping[str, float | int] | None = None,
-    marks_at: Literal["top", "bottom"] = "top",
     log_x: bool = False,
     log_y: bool = False,
     ylim: tuple[float | int, float | int] | None = None,
@@ -50,8 +49,7 @@ def curves(
         x: the places of the points; by default 0, 1, 2, ...
         xlabel: what the horizontal axis is.
         ylabel: what the vertical axis is.
-        marks: vertical lines, by their text.
-        marks_at: the end of the lines where the text stands.
+        marks: vertical lines, by their text, which stands above the axes.
         log_x: whether the horizontal axis is logarithmic.
         log_y: whether the vertical axis is.
         ylim: the ends of the vertical axis; what lies outside is cut off.
@@ -102,7 +100,7 @@ def curves(
     axes.set_yscale("log" if log_y else "linear")
     if ylim is not None:
         axes.set_ylim(*ylim)
-    _mark(axes, marks or {}, marks_at)
+    _mark(axes, marks or {})
     labels = [*series, *(behind or {})]
     if len(labels) > 1:
         figure.legend(loc="outside upper center", ncols=_columns(labels, size[0] / 6.6), columnspacing=3)
@@ -132,17 +130,17 @@ def _columns(labels: list[str], width: float) -> int:
     return 1
 
 
-def _mark(axes: Any, marks: Mapping[str, float | int], place: str) -> None:
-    height = 0.97 if place == "top" else 0.03
+def _mark(axes: Any, marks: Mapping[str, float | int]) -> None:
+    """Vertical lines, named above the axes, where no curve comes."""
     for text, x in marks.items():
         axes.axvline(x, color=SOFT, linewidth=1.2, linestyle=":")
         axes.annotate(
             text,
-            xy=(x, height),
+            xy=(x, 1),
             xycoords=("data", "axes fraction"),
-            xytext=(5, 0),
+            xytext=(0, 3),
             textcoords="offset points",
-            va=place,
+            ha="center",
             color=SOFT,
             fontsize=10.5,
         )

@@ -55,7 +55,8 @@ class LayerErrorFigure(InteractiveFigure):
             known=[{"key": key, "name": name} for key, name in NAMES.items()],
             published=_published(),
             group=chosen["key"],
-            schemes=list(NAMES),
+            # No positions, some that are added, some that attention alone is told: all five at once are a tangle.
+            schemes=["nopos", "learned", "alibi"],
             seeds=sorted({seed for each in groups for seed in each["seeds"]}),
             step=chosen["steps"][-1],
             # The layer in the middle, as a share of the depth.

@@ -329,6 +329,10 @@ class LayerErrors(Charted):
     def choose(self, key):
         self.choice("models").select_option(index=[group["key"] for group in self.groups()].index(key))
 
+    def show_all(self):
+        for name in ("sinusoidal", "RoPE"):
+            self.switch(name)
+
     def row(self, name):
         """The cells of a row: the error and its interval, the share, and the paper's."""
         head = self.page.get_by_role("rowheader", name=name, exact=True)

@@ -283,6 +283,7 @@ def test_properties(opened, width):
 
 def test_layer_errors(opened, width):
     figure, runs = opened(LayerErrors, width), load_runs("nopos")
+    figure.show_all()
     for group in figure.groups():
         figure.choose(group["key"])
         layer = group["n_layers"] // 2

@@ -8,6 +8,7 @@ from refusals import refused
 from posembed import probe_layers
 from posembed.depth import depth_profile
 from posembed.errors import ProbeInputError
+from posembed.models import use_scheme
 from posembed.probing import identical_word_attention, intervene
 
 SIZES = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
@@ -62,3 +63,11 @@ def test_the_table_of_images_is_not_that_of_text():
 def test_embeddings_that_are_widened_have_no_rows_of_their_width():
     config = transformers.AlbertConfig(vocab_size=40, embedding_size=12, max_position_embeddings=32, **SIZES)
     assert left(transformers.AlbertModel(config), texts()) is None
+
+
+@pytest.mark.parametrize("name", ["sinusoidal", "learned", "rope"])
+def test_a_scheme_that_was_put_in_says_what_it_adds(name):
+    model = transformers.Qwen2Model(transformers.Qwen2Config(vocab_size=40, num_key_value_heads=2, **SIZES))
+    use_scheme(model, name, options={"learned": {"std": 1.0}} if name == "learned" else None)
+    found = left(model, texts())
+    assert found is None if name == "rope" else abs(found.coefficient - 1) < 0.1

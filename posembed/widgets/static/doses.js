@@ -18,7 +18,7 @@ export function costs({ name, right, lost }, violated, k) {
 }
 
 const [SIDE, HEIGHT] = [220, 150];
-const [LEFT, TOP] = [40, 14];
+const [LEFT, TOP] = [40, 22];
 
 /** The address of a picture with a pixel for each value: the clearer, the nearer to zero. */
 function picture(rows) {

@@ -99,15 +99,6 @@ function background({ x, y, ends: [from, to] }, { n, score }) {
   ];
 }
 
-/** What the two lines are, on top of the points. */
-function names({ x, y }, { n, score }) {
-  const words = (attributes, text) => svg("text", { class: "pe-tick pe-probe-word", ...attributes }, text);
-  return [
-    words({ x: x(n) - 2, y: y(n) - 7, "text-anchor": "end" }, "exact"),
-    words({ x: x(0) + 4, y: y(score.guess) - 6 }, "constant guess"),
-  ];
-}
-
 /** A point of a control, or a triangle at the edge for one that is beyond the chart. */
 function mark(place, position, predicted, { n, control }) {
   const side = beyond(predicted, n);
@@ -127,7 +118,6 @@ function plot(width, content) {
     ...place.parts,
     ...background(place, content),
     ...score.positions.map((each, k) => mark(place, each, predicted[k], content)),
-    ...names(place, content),
     svg("path", { class: "pe-probe-off", d: `M${place.x(position)} ${place.y(position)}V${place.inside(value)}` }),
     svg("circle", { class: "pe-probe-chosen", cx: place.x(position), cy: place.inside(value) + 5 * beyond(value, content.n), r: 6.5 }),
   ];
@@ -245,7 +235,7 @@ function render({ model, el }) {
       choose(model, "control", "points", options(controls))),
     h("div", { class: "pe-probe-parts" },
       h("div", { class: "pe-probe-head" }, title, said.rest.node, said.split.node), errors.node, area,
-      h("div", { class: "pe-probe-notes" }, said.drawn.node, said.control.node)),
+      h("div", { class: "pe-probe-notes" }, said.drawn.node, said.control.node, h("p", { class: "pe-note" }, "Line: exact. Dashed: the constant guess."))),
     said.about.node);
   figure.classList.add("pe-probe");
   // What it says can be read in other places of the figure.

@@ -122,8 +122,9 @@ function drawFace(width, { hands, ring, arc, names }, reach) {
   return [
     svg("circle", { class: "pe-clock", cx, cy, r: radius }),
     svg("path", { class: "pe-grid", d: `M${cx - radius} ${cy}h${2 * radius}M${cx} ${cy - radius}v${2 * radius}` }),
-    text(cx + radius - 4, cy + 13, "end", names[0]),
-    text(cx + 4, cy - radius + 14, "start", names[1]),
+    // In the corners, where no hand comes.
+    text(Math.min(width, cx + radius + 14), cy + radius, "end", `→ ${names[0]}`),
+    text(Math.max(0, cx - radius - 14), cy - radius + 9, "start", `↑ ${names[1]}`),
     ...(arc ? [svg("path", { class: "pe-arc", d: lineThrough(spiral(arc).map(place)) })] : []),
     ...hands.map(([look, end]) => {
       const [x, y] = place(end);
