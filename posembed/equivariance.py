@@ -18,6 +18,7 @@ from .errors import EquivarianceInputError, NonDeterministicError, PositionTable
 from .evaluating import CALLED_WRONGLY, evaluating
 from .ordinary import why_not_ordinary
 from .second_look import ComputedIn, in_format, reads, widened
+from .seeds import checked_seed
 from .tables import find_position_rows
 from .waiting import one_line
 
@@ -155,7 +156,7 @@ def check_equivariance(
     seq_dim = _checked_axis(x, seq_dim)
     _check_numbers(n_permutations, tolerance)
     _check_callable(fn)
-    settings = (seq_dim, output, n_permutations, seed)
+    settings = (seq_dim, output, n_permutations, checked_seed(seed, EquivarianceInputError))
     report, worst = _compared(fn, x, *settings, tolerance)
     # Between the rounding of one operation and ten times the tolerance it may be either; in half precision an effect
     # may be smaller than the rounding of one operation.

@@ -12,7 +12,9 @@ import torch.nn.functional as F
 from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
+from .encodings.sizes import check_whole
 from .errors import LookupInputError
+from .seeds import checked_seed
 
 
 def one_hot_lookup(
@@ -141,7 +143,7 @@ def lookup_costs(
         One cost for "one-hot", "dense" and "sparse", in this order.
 
     Raises:
-        LookupInputError: a size below 1.
+        LookupInputError: a size that is no whole number of at least 1, or a seed that is none.
 
     Example:
         >>> from posembed.lookup import lookup_costs
@@ -149,9 +151,8 @@ def lookup_costs(
         [('one-hot', 72000), ('dense', 32000), ('sparse', 400)]
     """
     for name, size in {"n_rows": n_rows, "d_model": d_model, "n_ids": n_ids, "repeats": repeats}.items():
-        if size < 1:
-            raise LookupInputError(f"{name} is {size}; it must be at least 1")
-    generator = torch.Generator().manual_seed(seed)
+        check_whole(name, size, LookupInputError)
+    generator = torch.Generator().manual_seed(checked_seed(seed, LookupInputError))
     weight = torch.randn(n_rows, d_model, generator=generator)
     ids = torch.randint(n_rows, (n_ids,), generator=generator)
     costs = []

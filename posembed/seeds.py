@@ -21,8 +21,8 @@ def torch_generator(seed: int, purpose: str) -> torch.Generator:
     return torch.Generator().manual_seed(int(generator(seed, purpose).integers(2**63)))
 
 
-def checked_seed(seed: int) -> int:
+def checked_seed(seed: int, error: type[Exception] = ProbeInputError) -> int:
     """Refuse what no generator takes."""
     if isinstance(seed, bool) or not isinstance(seed, Integral) or not 0 <= seed < 2**32:
-        raise ProbeInputError(f"seed is {seed!r}; it must be a whole number from 0 to 2^32 - 1")
+        raise error(f"seed is {seed!r}; it must be a whole number from 0 to 2^32 - 1")
     return int(seed)

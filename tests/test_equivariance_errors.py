@@ -128,6 +128,7 @@ BAD = {
     "an index into a dict": Bad(["0", "a dict with a"], X, lambda x: {"a": x}, {"output": 0}),
     "no permutations": Bad(["n_permutations is 0", "at least"], X, options={"n_permutations": 0}),
     "negative permutations": Bad(["n_permutations is -3", "at least"], X, options={"n_permutations": -3}),
+    "a seed in words": Bad(["seed is 'x'", "whole number"], X, options={"seed": "x"}),
     "half a permutation": Bad(["n_permutations is 2.5", "whole number"], X, options={"n_permutations": 2.5}),
     "a tolerance of text": Bad(["tolerance is '1e-3'; it must be zero or"], X, options={"tolerance": "1e-3"}),
     "half an axis": Bad(["axis 1.5", "seq_dim="], X, options={"seq_dim": 1.5}),

@@ -195,9 +195,10 @@ def test_a_cost_is_the_median_after_one_run_that_warms_up(repeats, monkeypatch):
         assert cost.seconds == statistics.median(2 * (number * (repeats + 1) + k) + 1 for k in range(1, repeats + 1))
 
 
+@pytest.mark.bad_input
 @pytest.mark.parametrize("name", ["n_rows", "d_model", "n_ids", "repeats"])
-@pytest.mark.parametrize("size", [0, -1])
+@pytest.mark.parametrize("size", [0, -1, "9"])
 def test_costs_of_a_size_below_one_are_an_error(name, size):
-    assert f"{name} is {size}; it must be at least 1" in refused(
+    assert f"{name} is {size!r}; it must be a whole number of at least 1" in refused(
         LookupInputError, lookup_costs, **{"n_rows": 10, name: size}
     )

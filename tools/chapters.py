@@ -197,9 +197,23 @@ def check(reports):
 
 def execute(path, *, hub=False):
     """Run a chapter and return it with its outputs; install the wheel before."""
-    from nbclient import NotebookClient
+    from nbclient.exceptions import DeadKernelError
 
     notebook = nbformat.read(path, as_version=4)
+    try:
+        run_cells(notebook, hub=hub)
+    except DeadKernelError:
+        raise
+    except RuntimeError:  # of two kernels that start at once one may find its port taken, and ends before any cell
+        run_cells(notebook, hub=hub)
+    tidy(notebook)
+    return notebook
+
+
+def run_cells(notebook, *, hub):
+    """Run the cells of a notebook in place, in a kernel and a folder of their own."""
+    from nbclient import NotebookClient
+
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as empty:
         client = NotebookClient(
             notebook,
@@ -212,8 +226,6 @@ def execute(path, *, hub=False):
             extra_arguments=["--log-level=40"],
         )
         client.execute(env=chapter_environment(None if hub else empty))
-    tidy(notebook)
-    return notebook
 
 
 def tidy(notebook):

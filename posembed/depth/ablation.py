@@ -25,8 +25,10 @@ from ..probing.hidden_states import (
     check_repeatable,
     checked_inputs,
     chosen_layers,
+    named,
     own_transformer,
     states_of,
+    telling,
 )
 from ..seeds import checked_seed, torch_generator
 from ..stats import BootstrapInterval, mean_interval
@@ -146,6 +148,8 @@ def ablate(
     """
     check_whole("n_draws", n_draws, ProbeInputError)
     check_skip(model, skip)
+    if not (loss is None or callable(loss)):
+        raise ProbeInputError(f"loss is {loss!r:.80}; give a function of the model")
     random = torch_generator(checked_seed(seed), "ablations")
     fit_ids, ids = (checked_inputs(model, each, at_least=2) for each in (fit_ids, ids))
     if fit_ids.shape[1:] != ids.shape[1:]:
@@ -172,7 +176,7 @@ def ablate(
         }
 
 
-def check_skip(model: nn.Module, skip: int, length: int | None = None) -> None:
+def check_skip(model: Any, skip: int, length: int | None = None) -> None:
     """Refuse to leave out what no number of tokens is, a part of those in front of patches, or all but one.
 
     Args:
@@ -181,7 +185,8 @@ def check_skip(model: nn.Module, skip: int, length: int | None = None) -> None:
         length: of the states, where that is known.
     """
     check_whole("skip", skip, ProbeInputError, least=0)
-    tokens = [each for name, each in model.named_parameters() if name.rpartition(".")[2] in IN_FRONT]
+    parameters = model.named_parameters() if isinstance(model, nn.Module) else ()
+    tokens = [each for name, each in parameters if name.rpartition(".")[2] in IN_FRONT]
     n_in_front = sum(each.shape[-2] if each.ndim > 1 else 1 for each in tokens)
     if 0 < skip < n_in_front:
         raise ProbeInputError(
@@ -215,6 +220,11 @@ def layers_of(model: nn.Module, inputs: Tensor | None = None) -> nn.ModuleList:
     own = own_transformer(model) or getattr(model, "transformer", None)
     if isinstance(own, Transformer):
         return own.layers
+    if not isinstance(model, nn.Module):
+        raise ProbeInputError(
+            f"the model is {model!r:.80}, which has no layers to change; give a module, or leave ablations "
+            "out: depth_profile(..., ablations=False)"
+        )
     check_one_stack(model)
     n_layers = getattr(getattr(model, "config", None), "num_hidden_layers", None)
     lists = [each for each in model.modules() if isinstance(each, nn.ModuleList) and len({*each}) == n_layers]
@@ -479,7 +489,7 @@ def next_token_loss(model: Any, ids: Int[Tensor, "texts length"]) -> Float[Tenso
         ids: the texts.
 
     Raises:
-        ProbeInputError: ids that are no texts of two tokens or more.
+        ProbeInputError: ids that are no texts of two tokens or more, or a model without logits.
 
     Example:
         >>> import torch
@@ -490,6 +500,10 @@ def next_token_loss(model: Any, ids: Int[Tensor, "texts length"]) -> Float[Tenso
     """
     check_ids(ids, texts=1, tokens=2)
     ids = ids.to(next(model.parameters(), ids).device) if isinstance(model, nn.Module) else ids
-    output = model(ids[:, :-1])
+    with telling(model, "these ids"):
+        output = model(ids[:, :-1])
     logits = getattr(output, "logits", output)
+    n_words = int(ids.max()) + 1
+    if not isinstance(logits, Tensor) or logits.shape[:2] != ids[:, 1:].shape or logits.shape[2:].numel() < n_words:
+        raise ProbeInputError(f"{named(model)} gives no logits of {n_words} words; give a model with a language head")
     return F.cross_entropy(logits.mT.float(), ids[:, 1:], reduction="none").mean(dim=1)

@@ -95,6 +95,8 @@ def input_left(
             f"vectors of shape {tuple(vectors.shape)} and states of {tuple(test_states.shape)} do not belong to states "
             f"of {tuple(states.shape)}; give one vector of the same width for each position"
         )
+    if not bool(vectors.isfinite().all()):
+        raise ProbeInputError("the vectors are NaN or infinite in part; look at where they are from")
     wanted = vectors.detach().cpu().double()
     wanted = wanted - wanted.mean(dim=0)
     size = float(wanted.square().sum())

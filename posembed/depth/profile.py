@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 from jaxtyping import Float
@@ -94,7 +94,7 @@ class DepthProfile(Record):
 
 
 def depth_profile(
-    model: nn.Module,
+    model: nn.Module | Callable[[Tensor], Any],
     ids: Tensor,
     *,
     test_ids: Tensor | None = None,
@@ -152,7 +152,9 @@ def depth_profile(
         # A table of zeros, with which BEiT begins, or a scheme that adds the same everywhere.
         rows = None if vectors is None and rows is not None and all_alike(rows) else rows
         shares = position_shares([each[len(train) :] for each in states], named, seed=seed)
-        lost = ablate(model, train, test[:n_tested], loss=loss, skip=skip, seed=seed) if ablations else {}
+        lost = (
+            ablate(cast(nn.Module, model), train, test[:n_tested], loss=loss, skip=skip, seed=seed) if ablations else {}
+        )
         layers = []
         for number, (its_shares, each) in enumerate(zip(shares, states, strict=True)):
             labels = None if named is None else torch.cat([train, test])[:, skip:].cpu()

@@ -84,6 +84,10 @@ def read(
             raise ProbeInputError(
                 f"labels are of shape {tuple(its_labels.shape)}, but the states are those of {tuple(given.shape[:2])}"
             )
+    if test_states.shape[2] != states.shape[2]:
+        raise ProbeInputError(
+            f"the states have widths of {states.shape[2]} and {test_states.shape[2]}; give both those of one layer"
+        )
     values, known = labels.unique(return_inverse=True)
     asked = torch.searchsorted(values, test_labels.contiguous()).clamp(max=len(values) - 1)
     # A label that is unknown is no answer of the probe.

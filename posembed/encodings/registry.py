@@ -60,6 +60,7 @@ def scheme(
     n_layers: int | None = None,
     n_positions: int | None = None,
     causal: bool | None = None,
+    d_head: int | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> PositionScheme:
     """Make a position scheme for a model, by name.
@@ -75,6 +76,7 @@ def scheme(
             are made for one layer.
         n_positions: the longest text, for schemes with a table.
         causal: whether the model attends to the past only.
+        d_head: the width of a head, where it is not ``d_model // n_heads``, as in Gemma and Qwen 3.
         options: more arguments for the schemes, by their names: ``{"t5": {"max_distance": 64}}``.
 
     Returns:
@@ -94,7 +96,7 @@ def scheme(
         ['causal']
     """
     options = {} if options is None else options
-    sizes = Sizes(d_model, n_heads, n_layers, n_positions, causal)
+    sizes = Sizes(d_model, n_heads, n_layers, n_positions, causal, d_head)
     names = [] if isinstance(name, PositionScheme) else _names(name)
     _check_options(options, names)
     parts = (

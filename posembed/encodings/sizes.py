@@ -39,6 +39,8 @@ def check_choice(
 class Sizes:
     """The sizes of the model that a scheme is made for; None where nobody said.
 
+    A head is as wide as d_model // n_heads, unless d_head says something else.
+
     Example:
         >>> from posembed.encodings import Sizes
         >>> Sizes(d_model=64, n_heads=4).causal is None
@@ -50,26 +52,35 @@ class Sizes:
     n_layers: int | None = None
     n_positions: int | None = None
     causal: bool | None = None
+    d_head: int | None = None
 
     def __post_init__(self):
-        for name in ("d_model", "n_heads", "n_layers", "n_positions"):
+        for name in ("d_model", "n_heads", "n_layers", "n_positions", "d_head"):
             if getattr(self, name) is not None:
                 check_whole(name, getattr(self, name))
         if self.causal not in (None, True, False):
             raise EncodingInputError(f"causal is {self.causal!r}; it must be True or False")
-        if self.d_model is not None and self.n_heads is not None and self.d_model % self.n_heads:
-            raise EncodingInputError(f"d_model is {self.d_model}, which {self.n_heads} heads do not divide")
+        if self.d_head is None and self.d_model is not None and self.n_heads is not None:
+            if self.d_model % self.n_heads:
+                raise EncodingInputError(f"d_model is {self.d_model}, which {self.n_heads} heads do not divide")
+            object.__setattr__(self, "d_head", self.d_model // self.n_heads)
 
     def of(self, scheme: str, names: tuple[str, ...]) -> dict[str, Any]:
         """Return the values of these sizes, or say which one the scheme cannot do without.
 
         Args:
             scheme: its name, for the message.
-            names: attributes, or "d_head", the width of a head.
+            names: attributes.
         """
-        needed = [each for name in names for each in (("d_model", "n_heads") if name == "d_head" else (name,))]
-        missing = [name for name in needed if getattr(self, name) is None]
+        values = {name: getattr(self, name) for name in names}
+        from_two = ("d_model", "n_heads")
+        missing = [
+            each
+            for name in names
+            if values[name] is None
+            for each in (from_two if name == "d_head" else (name,))
+            if getattr(self, each) is None
+        ]
         if missing:
             raise EncodingInputError(f"{scheme} needs {' and '.join(f'{name}=' for name in missing)}")
-        values = {name: getattr(self, name) for name in needed}
-        return {name: values["d_model"] // values["n_heads"] if name == "d_head" else values[name] for name in names}
+        return values

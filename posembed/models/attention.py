@@ -120,8 +120,9 @@ def attend(
 def _bias(
     scheme: PositionScheme, q: Tensor, k: Tensor, positions: Tensor, key_positions: Tensor, mask: AttentionMask
 ) -> Bias:
-    """One number a diagonal where that is all; a compiler cannot ask, because it has no positions yet."""
-    if not torch.compiler.is_compiling() and _contiguous(positions) and _contiguous(key_positions):
+    """One number a diagonal where that is all; a compiler, as on the meta device, has no positions yet to ask."""
+    known = not (torch.compiler.is_compiling() or positions.is_meta)
+    if known and _contiguous(positions) and _contiguous(key_positions):
         first = int(key_positions[0]) - int(positions[-1])
         offsets = torch.arange(first, first + mask.n_queries + mask.n_keys - 1, device=q.device)
         diagonals = scheme.bias_by_offset(offsets)

@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ..encodings import PositionScheme, Sizes, scheme
+from ..encodings.sizes import check_positive
 from ..errors import EncodingInputError, ModelInputError
 from .attention import attend, check_dropout, rotated
 from .cache import KeyValueCache
@@ -68,6 +69,8 @@ class MultiHeadAttention(nn.Module):
         if n_kv_heads < 1 or n_heads % n_kv_heads:
             raise ModelInputError(f"{n_heads} query heads cannot share {n_kv_heads} key heads; choose a divisor")
         check_dropout(dropout)
+        if logit_scale is not None:
+            check_positive("logit_scale", logit_scale)
         self.n_heads, self.n_kv_heads, self.d_head = n_heads, n_kv_heads, d_model // n_heads
         self.causal, self.dropout, self.logit_scale = causal, dropout, logit_scale
         self.position_scheme = scheme(position_scheme, d_model=d_model, n_heads=n_heads, causal=causal)
@@ -93,7 +96,7 @@ class MultiHeadAttention(nn.Module):
                 far), "batch query key" or "batch heads query key".
             cache: of this layer; it is added to.
         """
-        self._check(x)
+        self._check(x, cache)
         positions = self._positions(x, positions, cache)
         q, k, v = (self._heads(x, each) for each in (self.query, self.key, self.value))
         q, k = rotated(self.position_scheme, q, k, positions, positions)
@@ -126,7 +129,12 @@ class MultiHeadAttention(nn.Module):
         start = 0 if cache is None else len(cache)
         return torch.arange(start, start + x.shape[1], device=x.device)
 
-    def _check(self, x: Any) -> None:
+    def _check(self, x: Any, cache: Any) -> None:
         if not isinstance(x, Tensor) or x.ndim != 3 or x.shape[-1] != self.query.in_features:
             given = tuple(x.shape) if isinstance(x, Tensor) else type(x).__name__
             raise ModelInputError(f"x is {given}; it must be (batch, seq, {self.query.in_features})")
+        dtype = getattr(self.query.weight, "dtype", x.dtype)  # a quantized one has none
+        if x.dtype != dtype and not (x.is_floating_point() and torch.is_autocast_enabled(x.device.type)):
+            raise ModelInputError(f"x is of {x.dtype} and the layer of {dtype}; give x.to({dtype})")
+        if not (cache is None or isinstance(cache, KeyValueCache)):
+            raise ModelInputError(f"cache is {cache!r:.80}; give a KeyValueCache")

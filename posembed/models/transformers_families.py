@@ -195,11 +195,6 @@ def sizes(config: Any, n_layers: int) -> dict[str, int]:
     asked = ("hidden_size", "num_attention_heads", "max_position_embeddings")
     d_model, n_heads, n_positions = (_size(config, name) for name in asked)
     d_head = _size(config, "head_dim", or_else=d_model // n_heads)
-    if d_head * n_heads != d_model:
-        raise ModelInputError(
-            f"the model is {d_model} wide and its {n_heads} heads {d_head} each, so a name does not say enough; make "
-            f"the scheme yourself, such as RoPE({d_head}) or ALiBi({n_heads})"
-        )
     if FAMILIES[config.model_type].counted_by == "ids":
         n_positions -= config.pad_token_id + 1  # the rows before position 0
-    return {"d_model": d_model, "n_heads": n_heads, "n_layers": n_layers, "n_positions": n_positions}
+    return {"d_model": d_model, "n_heads": n_heads, "n_layers": n_layers, "n_positions": n_positions, "d_head": d_head}

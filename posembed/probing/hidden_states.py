@@ -253,17 +253,25 @@ def _run(model: Any, inputs: Tensor) -> Any:
         name = "inputs_embeds"
     if name is None:
         asked = "output_hidden_states" in inspect.signature(model.forward).parameters
-        return _with_last(model(inputs, output_hidden_states=True)) if asked else model(inputs)
+        with telling(model, "these inputs"):
+            return _with_last(model(inputs, output_hidden_states=True)) if asked else model(inputs)
     # Without its head, whose logits would be the largest tensor of all. DINOv3's base reads no pixels.
     body: Any = getattr(model, "base_model", model)
     body = body if str(name) in inspect.signature(body.forward).parameters else model
     inputs = inputs.to(body.dtype) if inputs.is_floating_point() else inputs
-    try:
+    with telling(model, f"this {name}"):
         with _first_layer(body) as noted:
             states = _with_last(body(**{name: inputs}, output_hidden_states=True))
         return _from_the_first(states, noted)
+
+
+@contextmanager
+def telling(model: Any, given: str) -> Iterator[None]:
+    """Say in one line that a model cannot be called with something."""
+    try:
+        yield
     except CALLED_WRONGLY as error:
-        said = f"{named(model)} cannot be called with this {name} alone ({one_line(error):.200})"
+        said = f"{named(model)} cannot be called with {given} alone ({one_line(error):.200})"
         raise ProbeInputError(f"{said}; give what fits, or a function that calls it") from error
 
 

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from ..errors import PositionTableError
 from ..ordinary import why_not_ordinary
+from ..seeds import checked_seed
 from .load import load_table
 from .locate import PositionRows, find_position_rows
 
@@ -71,12 +72,13 @@ def with_position_table(
         _write(found, old)
         # Whoever has put another parameter in its place inside the block gets the rows in that one.
         now = find_position_rows(model, part=part, name=name)
-        if now.parameter is not found.parameter:
+        if now.parameter is not found.parameter and now.rows.shape == old.shape:
             _write(now, old)
 
 
 def _write(found: PositionRows, rows: Tensor) -> None:
-    with torch.no_grad():
+    # What was made in inference mode can be changed there alone.
+    with torch.inference_mode() if found.rows.is_inference() else torch.no_grad():
         found.rows.copy_(rows)
 
 
@@ -97,7 +99,7 @@ def _new_rows(found: PositionRows, table: str | Tensor | np.ndarray, seed: int) 
 
 def _shuffle(n_rows: int, seed: int) -> Tensor:
     """A random order; the shift by one where the draw leaves every row in place."""
-    order = torch.randperm(n_rows, generator=torch.Generator().manual_seed(seed))
+    order = torch.randperm(n_rows, generator=torch.Generator().manual_seed(checked_seed(seed, PositionTableError)))
     identity = torch.arange(n_rows)
     return identity.roll(1) if torch.equal(order, identity) else order
 

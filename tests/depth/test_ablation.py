@@ -250,6 +250,12 @@ def test_a_profile_of_a_model_whose_layers_are_not_found_has_all_but_ablations()
     assert found.layers[0].left is not None and not found.layers[0].ablations
 
 
+def test_a_profile_of_a_function_has_all_but_ablations():
+    model = made("bert")
+    found = depth_profile(lambda ids: model(ids, output_hidden_states=True).hidden_states, texts() + 4, ablations=False)
+    assert (found.source, len(found.layers)) == ("function", 3)
+
+
 def test_a_table_of_zeros_leaves_nothing_to_look_for():
     model = made("bert")
     torch.nn.init.zeros_(model.embeddings.position_embeddings.weight)
@@ -327,6 +333,11 @@ def test_what_is_refused():
         ("are too few", lambda: ablate(model, texts(), texts(1))),
         ("are too few", lambda: ablate(model, texts(1), texts())),
         ("give it two at a time", lambda: ablate(model, texts(), texts(), layers=[0], loss=one_at_a_time)),
+        ("the model is None, which has no layers", lambda: ablate(None, texts(), texts())),
+        ("loss is 3; give a function", lambda: ablate(model, texts(), texts(), loss=3)),
+        ("Linear cannot be called with these inputs", lambda: depth_profile(torch.nn.Linear(3, 3), texts())),
+        ("gives no logits of", lambda: next_token_loss(made("bert"), texts() + 4)),
+        ("cannot be called with these ids", lambda: next_token_loss(model, texts() + 99)),
         ("two stacks of layers; give one, such", lambda: ablate(build("whisper"), texts(), texts())),
         ("n_draws", lambda: ablate(model, texts(), texts(), n_draws=0)),
         ("ids are ndarray", lambda: ablate(model, texts().numpy(), texts())),

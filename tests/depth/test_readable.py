@@ -80,6 +80,8 @@ def test_what_is_refused():
         ("labels are a ndarray; give a tensor", lambda: read(states, named.numpy(), states, named)),
         ("vectors are a ndarray; give a tensor", lambda: input_left(states, states, np.zeros((LENGTH, WIDTH)))),
         ("labels are of shape", lambda: read(states, named[:, :3], states, named)),
+        ("widths of", lambda: read(states, named, states[..., :3], named)),
+        ("the vectors are NaN", lambda: input_left(states, states, torch.full((LENGTH, WIDTH), torch.nan))),
         ("all alike", lambda: read(torch.ones(6, LENGTH, 2), named, torch.ones(6, LENGTH, 2), named)),
         ("one vector of the same width", lambda: input_left(states, states, normal(LENGTH, 3))),
         ("no position has one of its own", lambda: input_left(states, states, torch.ones(LENGTH, WIDTH))),

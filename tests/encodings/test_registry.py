@@ -107,6 +107,7 @@ REFUSED = [
     ("t5", {}, "t5 needs n_heads= and causal="),
     ("alibi", {"d_model": 8}, "alibi needs n_heads="),
     ("rope", {}, "rope needs d_model= and n_heads="),
+    ("rope", {"d_head": 0}, "d_head is 0"),
     ("xpos", {"n_heads": 2}, "xpos needs d_model="),
     ("kerple", {}, "kerple needs n_heads="),
     ("fire", {}, "fire needs n_heads="),

@@ -544,7 +544,6 @@ def in_a_part():
             ModelInputError,
             "Fixed has attention that cannot be exchanged",
         ),
-        (lambda: build("qwen3", head_dim=16), "alibi", ModelInputError, "such as RoPE(16) or ALiBi(4)"),
         (lambda: build("gpt2"), RoPE(8, axes=(4, 4)), ModelInputError, "several coordinates"),
         (lambda: build("gpt2"), "alibbi", EncodingInputError, "did you mean 'alibi'"),
         (lambda: nn.DataParallel(build("gpt2")), "alibi", ModelInputError, "DataParallel cannot take a scheme"),
@@ -683,3 +682,15 @@ def test_families_of_ones_own_that_cannot_be_are_told_so(monkeypatch):
     model = build_class("StableLmModel", "stablelm")
     with use_scheme(model, "alibi"):
         assert "hand nothing on to attention" in refused(ModelInputError, model, tokens())
+
+
+@pytest.mark.parametrize("name", schemes())
+def test_a_name_does_for_heads_that_are_no_part_of_the_width(name):
+    model = build("qwen3", head_dim=16)
+    ids = torch.randint(3, model.config.vocab_size, (2, LENGTH), generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        before = model(ids).logits
+    with use_scheme(model, name) as installed, torch.no_grad():
+        assert getattr(installed.scheme, "d_head", 16) == 16
+        there = model(ids).logits
+    assert there.isfinite().all() and (name == "rope") == torch.allclose(there, before, atol=1e-4)

@@ -160,6 +160,7 @@ def test_an_empty_text_stays_empty():
         ((12, 4, "rope"), {}, EncodingInputError, "the head width is 3"),
         ((32, 4, "xpos"), {"causal": False}, EncodingInputError, "xpos is not defined for a bidirectional model"),
         ((32, 4), {"causal": None}, EncodingInputError, "causal"),
+        ((32, 4), {"logit_scale": "x"}, EncodingInputError, "logit_scale is 'x'"),
     ],
     ids=str,
 )
@@ -171,6 +172,9 @@ def test_a_layer_that_cannot_be_made(arguments, options, error, message):
 def test_inputs_that_do_not_fit():
     layer = MultiHeadAttention(32, 4, "rope", causal=True)
     assert "x is (1, 5, 16); it must be (batch, seq, 32)" in refused(ModelInputError, layer, torch.zeros(1, 5, 16))
+    for dtype in (torch.half, torch.double, torch.long):
+        assert "x.to(torch.float32)" in refused(ModelInputError, layer, torch.zeros(1, 5, 32, dtype=dtype))
+    assert "give a KeyValueCache" in refused(ModelInputError, layer, torch.zeros(1, 5, 32), cache=3)
     assert "x is list" in refused(ModelInputError, layer, [1, 2])
     assert "positions have shape (4,)" in refused(EncodingInputError, layer, torch.zeros(1, 5, 32), torch.arange(4))
     cache = KeyValueCache()

@@ -1,10 +1,12 @@
 """The tools that run the chapters: what they refuse, what they keep, and when they run a chapter again."""
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 
 import nbformat
 import pytest
+from nbclient.exceptions import DeadKernelError
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from refusals import refused
 from tool import TOOLS, load
@@ -90,6 +92,28 @@ def test_a_chapter_runs_without_the_hub_and_without_the_readers_checkpoints_unle
     with_hub = tool.chapter_environment(None)
     assert with_hub["HF_HUB_CACHE"] == with_hub["POSEMBED_CHECKPOINTS"] == "/home/reader"
     assert with_hub["PYTHONPATH"] == alone["PYTHONPATH"] == str(tool.WHEEL_SITE)
+
+
+@pytest.mark.parametrize(
+    ("errors", "calls"),
+    [
+        ([RuntimeError("Kernel died before replying to kernel_info")], 2),
+        ([RuntimeError("Kernel died before replying to kernel_info")] * 2, 2),
+        ([DeadKernelError("Kernel died")], 1),
+    ],
+)
+def test_a_kernel_that_did_not_start_is_started_once_more(tool, monkeypatch, errors, calls):
+    path, left, seen = write_chapter(tool, new_code_cell("1")), list(errors), []
+
+    def run_cells(notebook, *, hub):
+        seen.append(notebook)
+        if left:
+            raise left.pop(0)
+
+    monkeypatch.setattr(tool, "run_cells", run_cells)
+    with nullcontext() if len(errors) < calls else pytest.raises(RuntimeError):
+        tool.execute(path)
+    assert len(seen) == calls
 
 
 def test_the_book_shows_what_a_chapter_prints_here_where_that_is_something_else(tool, monkeypatch, capsys):

@@ -153,6 +153,30 @@ def test_a_message_speaks_of_rows_before_position_0_only_where_there_are_some():
     assert "before position 0" not in refused(PositionTableError, block.__enter__)
 
 
+@pytest.mark.bad_input
+@pytest.mark.parametrize("seed", ["a", 1.5, None])
+def test_a_seed_is_a_whole_number(seed):
+    block = with_position_table(build("bert"), "shuffled", seed=seed)
+    assert f"seed is {seed!r}" in refused(PositionTableError, block.__enter__)
+
+
+def test_a_model_made_in_inference_mode_is_changed_and_gets_its_rows_back():
+    with torch.inference_mode():
+        model = build("bert")
+        before = find_position_rows(model).rows.clone()
+    with with_position_table(model, "zeroed"):
+        assert not find_position_rows(model).rows.any()
+    assert torch.equal(find_position_rows(model).rows, before)
+
+
+def test_a_table_of_another_size_that_was_put_in_its_place_is_left_as_it_is():
+    model = build("bert")
+    with with_position_table(model, "zeroed"):
+        model.embeddings.position_embeddings = nn.Embedding(5, 16)
+        rows = find_position_rows(model).rows.detach().clone()
+    assert torch.equal(find_position_rows(model).rows, rows)
+
+
 def test_a_parameter_that_was_exchanged_inside_the_block_gets_its_rows_back():
     model = build("bert")
     before = find_position_rows(model).rows.detach().clone()

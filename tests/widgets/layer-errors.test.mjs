@@ -16,7 +16,7 @@ const close = (got, wanted, tolerance, words) => {
   assert.equal(got.length, wanted.length, words);
   got.forEach((value, k) => assert.ok(Math.abs(value - wanted[k]) <= tolerance, `${words}: ${got}, not ${wanted}`));
 };
-const at = (changes) => studied({ ...state, ...changes });
+const at = (changes) => studied({ ...state, schemes: state.known.map(({ key }) => key), ...changes });
 const row = (now, key) => now.rows.find((each) => each.key === key);
 const group = (key) => state.groups.find((each) => each.key === key);
 
