@@ -12,8 +12,9 @@ from sphinx.errors import ExtensionError
 ICON_SCRIPT = re.compile(
     r'<script [^>]*src="[^"]*fontawesome/[^"]*\.js[^"]*"[^>]*></script>'
 )
-# They cannot be taken from a file, are loaded again, and leave an error.
-FONT_PRELOAD = re.compile(r'<link rel="preload" as="font"[^>]*>')
+# Fonts cannot be taken from a file, are loaded again, and leave an error;
+# scripts, which run in the end, came before the styles that all waits for.
+PRELOAD = re.compile(r'<link rel="preload" as="(?:font|script)"[^>]*>')
 # Until the theme's script has run, or where none may, "auto" has no colours.
 UNKNOWN_COLOURS = re.compile(r'(<html [^>]*)data-theme="auto"')
 # On a first visit all was drawn without them, and again when the script ran.
@@ -111,6 +112,29 @@ SEARCH = {
         "text.substr(startWithContext, 240)"
         r'.replace(top ? /^\S*\s/ : "", "").replace(/\s\S*$/, "").trim()'
     ),
+}
+
+# Code that scrolls has a tab stop. The theme asked for the size of each box in
+# turn and changed it, so that all of the page was laid out again and again; now
+# each is asked when it is drawn.
+SCROLLS = (
+    "forEach((e=>{e.tabIndex=e.scrollWidth>e.clientWidth||"
+    "e.scrollHeight>e.clientHeight?0:-1}))}"
+)
+TAB_STOPS = {
+    'const e=()=>{document.querySelectorAll("pre, ': (
+        "const near=new IntersectionObserver((seen=>seen"
+        ".filter((e=>e.isIntersecting)).map((({target:e})=>[e,"
+        "e.scrollWidth>e.clientWidth||e.scrollHeight>e.clientHeight]))"
+        ".forEach((([e,scrolls])=>{e.tabIndex=scrolls?0:-1}))),"
+        '{rootMargin:"1000000px"}),'
+        'e=()=>{document.querySelectorAll("pre, '
+    ),
+    SCROLLS: "forEach((e=>{near.unobserve(e),near.observe(e)}))}",
+}
+SCRIPTS = {
+    "searchtools.js": SEARCH,
+    "scripts/pydata-sphinx-theme.js": TAB_STOPS,
 }
 
 
@@ -259,7 +283,7 @@ def repair_pages(app, exception):
     same = looks(styles.read_text(encoding="utf-8"))
     for page in Path(app.outdir).rglob("*.html"):
         text = ICON_SCRIPT.sub("", page.read_text(encoding="utf-8"))
-        text = FONT_PRELOAD.sub("", text)
+        text = PRELOAD.sub("", text)
         text = THEBE.sub("", text)
         text = OTHER_SCRIPT.sub(r"<script defer \1", text)
         text = UNKNOWN_COLOURS.sub(r'\1data-theme="light"', text)
@@ -283,13 +307,14 @@ def repair_pages(app, exception):
         # A role that has been withdrawn, and that no list may hold.
         text = text.replace('role="doc-biblioentry"', 'role="listitem"')
         page.write_text(text, encoding="utf-8")
-    search = Path(app.outdir, "_static", "searchtools.js")
-    text = search.read_text(encoding="utf-8")
-    for old, new in SEARCH.items():
-        if old not in text:
-            raise ExtensionError(f"Sphinx's search has no {old} any more")
-        text = text.replace(old, new)
-    search.write_text(text, encoding="utf-8")
+    for name, changes in SCRIPTS.items():
+        script = Path(app.outdir, "_static", name)
+        text = script.read_text(encoding="utf-8")
+        for old, new in changes.items():
+            if old not in text:
+                raise ExtensionError(f"{name} has no {old} any more")
+            text = text.replace(old, new)
+        script.write_text(text, encoding="utf-8")
 
 
 def setup(app):

@@ -13,9 +13,6 @@ document.addEventListener("click", (event) => {
     if (!--left) clearInterval(look);
   }, 50);
 }, { capture: true });
-// The theme looks for code that scrolls, to give it a tab stop, when the window changes its size; what was folded has
-// none until it is looked at again.
-document.addEventListener("toggle", () => dispatchEvent(new Event("resize")), { capture: true });
 // Chapters that were read to their end have a tick on the first page. What the browser keeps may be shut off.
 document.addEventListener("DOMContentLoaded", () => {
   for (const card of document.querySelectorAll(".card-of")) {
