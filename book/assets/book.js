@@ -27,12 +27,17 @@ document.addEventListener("DOMContentLoaded", () => {
 document.addEventListener("DOMContentLoaded", () => {
   const links = [...document.querySelectorAll(".bd-toc-nav a.nav-link")];
   const headings = links.map((link) => document.getElementById(decodeURIComponent(link.hash.slice(1))));
+  const inside = (part) => headings.filter((each) => each && each !== part && part.contains(each));
+  const isOuter = (each, _, all) => !all.some((other) => other !== each && other.contains(each));
+  const sections = inside(document).filter(isOuter);
+  const last = (some) => some.findLast((each) => each.getBoundingClientRect().top < 0.4 * innerHeight) ?? null;
   let marked = null;
   const mark = () => {
-    const passed = headings.filter((heading) => heading && heading.getBoundingClientRect().top < 0.4 * innerHeight);
     // The last one may be too short to get so far up.
     const end = scrollY > 0 && innerHeight + scrollY > document.documentElement.scrollHeight - 4;
-    const now = (end ? headings : passed).at(-1) ?? null;
+    // What a section far away holds is not laid out, and asking where it is would have it done.
+    const section = last(sections);
+    const now = (end ? headings.at(-1) : section && last(inside(section))) ?? section;
     if (now === marked) return;
     marked = now;
     // A section's own entry, and that of the one it stands in.
@@ -41,5 +46,5 @@ document.addEventListener("DOMContentLoaded", () => {
     links.forEach((link, k) => link.classList.toggle("active", parts.has(headings[k])));
   };
   addEventListener("scroll", () => requestAnimationFrame(mark), { passive: true });
-  mark();
+  requestAnimationFrame(mark);
 });

@@ -54,7 +54,7 @@ class BiasFigure(InteractiveFigure):
     """
 
     module = "biases.js"
-    height = (1238, 809)
+    height = (1228, 788)
 
     def __init__(self, runs: Sequence[RunResult] | None = None) -> None:
         learned, config = ({}, None) if runs is None else _trained(runs)

@@ -40,7 +40,7 @@ class DepthFigure(InteractiveFigure):
     """
 
     module = "depth.js"
-    height = (662, 566)
+    height = (662, 507)
 
     def __init__(self, runs: Sequence[RunResult]) -> None:
         try:

@@ -37,7 +37,7 @@ class DoseFigure(InteractiveFigure):
     """
 
     module = "doses.js"
-    height = (1202, 642)
+    height = (1210, 650)
 
     def __init__(
         self, runs: Sequence[RunResult], *, violated: str = "monotonicity", degrees: float | int = 36.0

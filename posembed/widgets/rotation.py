@@ -38,7 +38,7 @@ class RotationFigure(InteractiveFigure):
     """
 
     module = "rotation.js"
-    height = (1222, 819)
+    height = (1222, 807)
 
     def __init__(self, *, view: str = "offset") -> None:
         check_choice("view", view, list(VIEWS), FigureInputError)

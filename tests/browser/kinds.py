@@ -331,7 +331,7 @@ class LayerErrors(Charted):
 
     def show_all(self):
         for name in ("sinusoidal", "RoPE"):
-            self.switch(name)
+            self.root.get_by_role("switch", name=name).check()
 
     def row(self, name):
         """The cells of a row: the error and its interval, the share, and the paper's."""
