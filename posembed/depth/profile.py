@@ -32,7 +32,7 @@ class LayerProfile(Record):
         shares: of the variance (`position_shares`).
         position: how well the position can be read (`read`).
         token: how well the token at this place can; None without ids.
-        before: how well the token before can; None without ids.
+        before: how well the token before can; None without ids, or in texts of two.
         left: what is left of the position vectors added at the input (`input_left`); None where none are known, or all
             are alike.
         ablations: what the model loses (`ablate`); the last of a pre-norm model is before the final norm. Empty where
@@ -183,7 +183,7 @@ def _readings(
     return {
         "position": reading(states, places),
         "token": None if labels is None else reading(states, labels),
-        "before": None if labels is None else reading(states[:, 1:], labels[:, :-1]),
+        "before": None if labels is None or labels.shape[1] < 3 else reading(states[:, 1:], labels[:, :-1]),
     }
 
 

@@ -61,7 +61,7 @@ def _of_folder(source: Path | str) -> list[RunResult]:
         stopped = f"{n} run{'s' * (n > 1)} stopped on the way; give the same command again to go on"
         none = stopped if n else "give the folder with the runs' JSON files"
         why = f"none of its files can be used: {refused[0]}" if refused else none
-        raise RunError(f"there are no results in {folder.name!r}; {why}")
+        raise RunError(f"there are no results in {str(folder)!r}; {why}")
     for each in refused:
         warnings.warn(f"left out: {each}", stacklevel=3)
     return runs

@@ -88,6 +88,7 @@ WHY_NOT = {
     "esm": "it scales its words by the share of hidden ones, for which it wants their ids",
     "fnet": "it has no attention, and mixes its tokens by Fourier transforms",
     "gemma2": "it caps the logits, which is no part of a scheme",
+    "roc_bert": "it mixes its words with shapes and sounds before it adds positions",
     "stablelm": "its layers hand nothing on to attention, which so cannot know where its tokens stand",
     "t5": "its attention makes a bias of its own, and its two stacks would need a scheme each",
 } | dict.fromkeys(
@@ -171,7 +172,8 @@ def _untested(model: Any, name: str) -> str:
         return "it takes no inputs_embeds, to which a scheme could add"
     return (
         "nobody has tested where it keeps its positions; to try it name the module that makes them, "
-        f"FAMILIES[{name!r}] = Family({modules[0]!r}), both from posembed.models.transformers_families"
+        f"FAMILIES[{name!r}] = Family({modules[0]!r}), both from posembed.models.transformers_families; what a "
+        "scheme adds is then added to inputs_embeds, so see whether that is where this model's own rows are added"
     )
 
 

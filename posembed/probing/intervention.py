@@ -18,6 +18,7 @@ from ..plain import Record
 from ..second_look import reads
 from ..seeds import checked_seed
 from ..tables import RowChoice, find_position_rows, with_position_table
+from .hidden_states import telling
 from .rows import chosen_rows
 
 # A singular value below this part of the largest is the rounding of float32: the table has nothing in that direction.
@@ -166,6 +167,8 @@ def intervene(
     """
     if isinstance(batches, Mapping | Tensor):
         raise ProbeInputError("batches is one batch; give a list of them, such as [batch]")
+    if not isinstance(batches, Iterable):
+        raise ProbeInputError(f"batches is {batches!r:.80}; give a list of dictionaries or tensors")
     kept = list(batches)
     check_whole("the number of batches", len(kept), ProbeInputError)
     check_whole("n_draws", n_draws, ProbeInputError)
@@ -242,10 +245,14 @@ def _states(model: Any, batch: Any) -> Float[Tensor, "tokens d_model"]:
     """The last hidden states of all tokens but padding, in float64, of a model without its head."""
     device = next(model.parameters()).device
     body = model.transformer if isinstance(model, LanguageModel) else getattr(model, "base_model", model)
-    if isinstance(batch, Mapping):
-        output = body(**{name: each.to(device) for name, each in batch.items()})
-    else:
-        output = body(batch.to(device))
+    given = dict(batch) if isinstance(batch, Mapping) else {"": batch}
+    if wrong := next((each for each in given.values() if not isinstance(each, Tensor)), None):
+        raise ProbeInputError(
+            f"a batch holds a {type(wrong).__name__}; give tensors, as tokenizer(texts, return_tensors='pt') makes them"
+        )
+    given = {name: each.to(device) for name, each in given.items()}
+    with telling(model, "this batch"):
+        output = body(**given) if isinstance(batch, Mapping) else body(*given.values())
     states = getattr(output, "last_hidden_state", output)
     if not isinstance(states, Tensor) or not bool(states.isfinite().all()):
         raise ProbeInputError(f"{type(model).__name__} gives no hidden states that are numbers; look at its weights")

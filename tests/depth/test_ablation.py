@@ -256,6 +256,11 @@ def test_a_profile_of_a_function_has_all_but_ablations():
     assert (found.source, len(found.layers)) == ("function", 3)
 
 
+def test_in_texts_of_two_tokens_no_probe_looks_for_the_token_before():
+    first = depth_profile(made("bert"), texts(length=2) + 4, ablations=False).layers[0]
+    assert first.before is None and first.token is not None
+
+
 def test_a_table_of_zeros_leaves_nothing_to_look_for():
     model = made("bert")
     torch.nn.init.zeros_(model.embeddings.position_embeddings.weight)

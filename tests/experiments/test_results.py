@@ -215,13 +215,13 @@ def test_a_bad_file_costs_the_table_one_line_and_no_other_run(tmp_path):
     for path in paths[2:]:
         path.unlink()
     said = refused(RunError, load_results, tmp_path)
-    assert said.startswith(f"there are no results in {tmp_path.name!r}; none of its files can be used: {paths[0].name}")
+    assert said.startswith(f"there are no results in {str(tmp_path)!r}; none of its files can be used: {paths[0].name}")
     (tmp_path / "empty").mkdir()
-    said = "there are no results in 'empty'; give the folder with the runs' JSON files"
+    said = f"there are no results in {str(tmp_path / 'empty')!r}; give the folder with the runs' JSON files"
     assert refused(RunError, load_results, tmp_path / "empty") == said
     (tmp_path / "empty" / "a-run.checkpoint").write_bytes(b"")
-    said = "there are no results in 'empty'; 1 run stopped on the way; give the same command again to go on"
-    assert refused(RunError, load_results, tmp_path / "empty") == said
+    said = "; 1 run stopped on the way; give the same command again to go on"
+    assert refused(RunError, load_results, tmp_path / "empty").endswith(said)
 
 
 # Tables.

@@ -657,7 +657,11 @@ def test_caches_that_do_not_work():
 @pytest.mark.bad_input
 @pytest.mark.parametrize(
     ("kind", "why"),
-    [("LayoutLM", "its attention is code of its own"), ("CLIPText", "it takes no inputs_embeds, to which a scheme")],
+    [
+        ("LayoutLM", "its attention is code of its own"),
+        ("CLIPText", "it takes no inputs_embeds, to which a scheme"),
+        ("RoCBert", "mixes its words with shapes"),
+    ],
 )
 def test_what_is_known_of_untested_models_is_no_advice(kind, why):
     sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
