@@ -179,7 +179,7 @@ def listings(task: ModuleType) -> str:
         if hasattr(task, library)
     ]
     return (
-        "::::{admonition} The code\n:class: dropdown\n\n"
+        "::::{admonition} The code\n:class: dropdown of-code\n\n"
         + "\n".join(blocks)
         + "::::\n"
     )

@@ -8,6 +8,7 @@ import html
 import json
 import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import plots
 import yaml
@@ -18,7 +19,13 @@ PICTURES = "_static/cards"
 DIFFICULTY = {"1": "easy", "2": "medium", "3": "hard"}
 QUESTION = re.compile(r"\*\*The question:\*\* (.+)")
 MINUTES = re.compile(r"about (\d+) minutes to read|(\d+) minutes to read")
-WORDS = re.compile(r"<text\b.*?</text>", re.DOTALL)
+SVG = "{http://www.w3.org/2000/svg}"
+KEPT = {f"{SVG}{name}" for name in ("defs", "style", "clipPath")}
+for prefix, address in (
+    ("", SVG[1:-1]),
+    ("xlink", "http://www.w3.org/1999/xlink"),
+):
+    ElementTree.register_namespace(prefix, address)
 FIGURE = re.compile(
     r'<div class="posembed-root" data-posembed="([^"]+)".*?</script>\s*'
     r"<style>.*?</style>",
@@ -91,8 +98,7 @@ def image(out, notebook, name, number):
         for output in cell.get("outputs", [])
         if "image/png" in output.get("data", {})
     ]
-    # As small as a card's picture is, no word in it can be read.
-    drawing = WORDS.sub("", "".join(pictures[number - 1]["image/svg+xml"]))
+    drawing = data_alone("".join(pictures[number - 1]["image/svg+xml"]))
     target = name.replace("/", "-")
     out.mkdir(parents=True, exist_ok=True)
     for mode, text in plots.in_each_mode(drawing).items():
@@ -103,6 +109,44 @@ def image(out, notebook, name, number):
         f'.svg" alt="" width="{width}" height="{height}" loading="lazy" />'
         for mode in ("light", "dark")
     )
+
+
+def data_alone(drawing):
+    """What a drawing has inside of its axes.
+
+    As small as a card's picture is, no word can be read, and marks without
+    their words are litter.
+    """
+    root = ElementTree.fromstring(drawing)
+    boxes = {
+        f"url(#{clip.get('id')})": [
+            float(clip[0].get(name)) for name in ("x", "y", "width", "height")
+        ]
+        for clip in root.iter(f"{SVG}clipPath")
+    }
+    # A scale of colours has axes too, narrow ones.
+    widest = max(width for _, _, width, _ in boxes.values())
+    boxes = {key: box for key, box in boxes.items() if box[2] > widest / 4}
+    strip(root, boxes)
+    left, top = (min(box[k] for box in boxes.values()) for k in (0, 1))
+    right, bottom = (
+        max(box[k] + box[k + 2] for box in boxes.values()) for k in (0, 1)
+    )
+    width, height = right - left, bottom - top
+    root.set("width", f"{width:.2f}pt")
+    root.set("height", f"{height:.2f}pt")
+    root.set("viewBox", f"{left} {top} {width:.2f} {height:.2f}")
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def strip(node, boxes):
+    """Take away what is not cut off at one of these boxes."""
+    for child in list(node):
+        if child.get("clip-path") in boxes or child.tag in KEPT:
+            continue
+        strip(child, boxes)
+        if child.tag != f"{SVG}g" or len(child) == 0:
+            node.remove(child)
 
 
 class FigureOf(Directive):

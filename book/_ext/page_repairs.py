@@ -132,8 +132,25 @@ TAB_STOPS = {
     ),
     SCROLLS: "forEach((e=>{near.unobserve(e),near.observe(e)}))}",
 }
+# What was looked for is marked in the text alone, where a word begins with it,
+# and on the page that a reader came to from the search.
+MARKS = {
+    "indexOf(text);": (
+        "search(new RegExp(`(?<![\\\\p{L}\\\\p{N}])"
+        "${text.replace(/[.*+?^${}()|[\\]\\\\]/g, '\\\\$&')}`, 'u'));"
+    ),
+    'document.querySelector("body");': (
+        'document.querySelector("article.bd-article") || document.body;'
+    ),
+    'localStorage.getItem("sphinx_highlight_terms")\n': (
+        '(location.protocol === "file:"'
+        " || /search\\.html/.test(document.referrer))\n"
+        '        && localStorage.getItem("sphinx_highlight_terms")\n'
+    ),
+}
 SCRIPTS = {
     "searchtools.js": SEARCH,
+    "sphinx_highlight.js": MARKS,
     "scripts/pydata-sphinx-theme.js": TAB_STOPS,
 }
 
