@@ -107,8 +107,10 @@ def depth_profile(
 ) -> DepthProfile:
     """Measure, layer by layer, what a model's states have of position.
 
-    Shares of the variance are of all held-out texts; probes and the map to the input's vectors are fitted to the others
-    and tested on these; ablations take their means from the others too. Everything runs in one thread.
+    Shares of the variance are of all held-out texts, less what chance makes of tokens that are drawn one by one: where
+    texts differ as wholes, the share of position comes out too low, by up to one over the number of these texts. Probes
+    and the map to the input's vectors are fitted to the others and tested on these; ablations take their means from the
+    others too. Everything runs in one thread.
 
     Args:
         model: as for `posembed.probing.hidden_states`; for ablations one whose layers are found.

@@ -246,11 +246,13 @@ def _states(model: Any, batch: Any) -> Float[Tensor, "tokens d_model"]:
     device = next(model.parameters()).device
     body = model.transformer if isinstance(model, LanguageModel) else getattr(model, "base_model", model)
     given = dict(batch) if isinstance(batch, Mapping) else {"": batch}
-    if wrong := next((each for each in given.values() if not isinstance(each, Tensor)), None):
-        raise ProbeInputError(
-            f"a batch holds a {type(wrong).__name__}; give tensors, as tokenizer(texts, return_tensors='pt') makes them"
-        )
-    given = {name: each.to(device) for name, each in given.items()}
+    # An argument of a model may be a switch, or left out.
+    fine = (Tensor, bool, type(None)) if isinstance(batch, Mapping) else (Tensor,)
+    for each in given.values():
+        if not isinstance(each, fine):
+            advice = "give tensors, as tokenizer(texts, return_tensors='pt') makes them"
+            raise ProbeInputError(f"a batch holds a {type(each).__name__}; {advice}")
+    given = {name: each.to(device) if isinstance(each, Tensor) else each for name, each in given.items()}
     with telling(model, "this batch"):
         output = body(**given) if isinstance(batch, Mapping) else body(*given.values())
     states = getattr(output, "last_hidden_state", output)

@@ -211,6 +211,9 @@ BAD = {
     ),
     "nothing": (None, {}, ProbeInputError, "batches is None; give a list"),
     "text": (["it rains"], {}, ProbeInputError, "holds a str; give tensors"),
+    "an array": ([torch.ones(2, 8).numpy()], {}, ProbeInputError, "holds a ndarray; give tensors"),
+    "a zero": ([0], {}, ProbeInputError, "holds a int; give tensors"),
+    "an empty list": ([{"input_ids": []}], {}, ProbeInputError, "holds a list; give tensors"),
     "a list of ids": ([{"input_ids": [[1, 2]]}], {}, ProbeInputError, "holds a list; give tensors"),
     "a word that it has not": ([torch.full((2, 8), 999)], {}, ProbeInputError, "cannot be called with this batch"),
     "no draws": ([batch_of()], {"n_draws": 0}, ProbeInputError, "n_draws is 0"),
@@ -228,6 +231,12 @@ def test_bad_options_are_refused(name):
     before = bits(model)
     assert piece in refused(error, intervene, model, batches, **{"n_components": 2} | options)
     assert bits(model) == before and model.training
+
+
+def test_arguments_that_are_no_tensors_are_handed_on():
+    model, batch = spread_out(build("bert")), batch_of()
+    plain, more = (intervene(model, [each], n_components=2) for each in (batch, batch | {"token_type_ids": None}))
+    assert plain == more
 
 
 @pytest.mark.bad_input
