@@ -203,3 +203,21 @@ def test_the_contents_show_what_the_section_that_is_read_defines(open_address, s
         defined = [f"#{each['id']}" for each in section.select(":scope > dl > dt[id], :scope > section")]
         expect(shown).to_have_count(len(defined))
         assert shown.evaluate_all("(links) => links.map((link) => link.getAttribute('href'))") == defined
+
+
+def test_what_was_looked_for_is_marked_in_the_text_of_the_page_that_was_found(open_address, site):
+    page = open_address(f"{site}/search.html?q=rope")
+    found = page.locator("#search-results li a").first
+    found.click()
+    page.locator(".highlighted").first.wait_for()
+    assert page.locator(".highlighted").count() == page.locator("article.bd-article .highlighted").count()
+    # Not "properties".
+    before = "(marks) => marks.map((mark) => (mark.previousSibling?.data ?? '').slice(-1))"
+    assert [each for each in page.locator(".highlighted").evaluate_all(before) if each.isalnum()] == []
+    # Whoever goes elsewhere by an address has not come from the search.
+    page.goto(f"{site}/search.html?q=rope")
+    page.locator("#search-results li a").first.wait_for()
+    page.goto(f"{site}/alternatives.html")
+    page.locator("h1").first.wait_for()
+    page.wait_for_timeout(300)
+    assert page.locator(".highlighted").count() == 0
