@@ -52,7 +52,7 @@ class RunConfig:
         test_scalings: scalings of RoPE to be tried at that length, without any training: "linear", "ntk", "yarn",
             "llama3".
         threads: of torch. The sum of many numbers depends on how it is split, so it belongs to the config.
-        device: where the run takes place.
+        device: where the run takes place; on a GPU ("cuda") the training multiplies matrices in bfloat16.
         preset: a name for a set of runs; it is stored and changes nothing.
         dropout: of the embeddings, the attention weights and each part's output, in training.
         layers_with_positions: the layers, counted from 0, whose attention uses the scheme; the others see no positions

@@ -70,7 +70,9 @@ class Training:
         for group in self.optimizer.param_groups:
             group["lr"] = config.learning_rate * learning_rate_factor(done, config)
         self.optimizer.zero_grad(set_to_none=True)
-        loss = self._loss()
+        # Fast on a GPU; weights, their gradients and the loss stay in float32.
+        with torch.autocast("cuda", torch.bfloat16, enabled=self._on_cuda):
+            loss = self._loss()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), LARGEST_GRADIENT)
         self.optimizer.step()

@@ -6,7 +6,7 @@ import functools
 
 import torch
 from torch import Tensor
-from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+from torch.nn.attention.flex_attention import BlockMask, create_block_mask, flex_attention
 
 from ..encodings.interface import ScoreMod
 from .masks import AttentionMask
@@ -54,18 +54,24 @@ def _of_indices(hook: ScoreMod, positions: Tensor, key_positions: Tensor) -> Sco
     return score_mod
 
 
-def _block_mask(mask: AttentionMask, q: Tensor, k: Tensor):
-    if mask.given is None and not mask.causal:
-        return None
+def _block_mask(mask: AttentionMask, q: Tensor, k: Tensor) -> BlockMask | None:
+    if mask.given is None:
+        return _causal_mask(mask.n_queries, mask.n_keys, q.device) if mask.causal else None
     ahead, given, causal = mask.n_keys - mask.n_queries, mask.given, mask.causal
 
     def sees(batch, head, query, key):
-        allowed = key <= query + ahead if causal else key >= 0
-        if given is None:
-            return allowed
         n_batch, n_heads, n_rows, _ = given.shape
         row = query if n_rows > 1 else 0
-        return allowed & given[batch if n_batch > 1 else 0, head if n_heads > 1 else 0, row, key]
+        allowed = given[batch if n_batch > 1 else 0, head if n_heads > 1 else 0, row, key]
+        return allowed & (key <= query + ahead) if causal else allowed
 
-    n_batch, n_heads = (1, 1) if given is None else given.shape[:2]
-    return create_block_mask(sees, n_batch, n_heads, q.shape[2], k.shape[2], device=q.device)
+    return create_block_mask(sees, *given.shape[:2], q.shape[2], k.shape[2], device=q.device)
+
+
+# Making one takes longer than attending, and every layer of every step asks for the same.
+@functools.lru_cache(maxsize=8)
+def _causal_mask(n_queries: int, n_keys: int, device: torch.device) -> BlockMask:
+    ahead = n_keys - n_queries
+    return create_block_mask(
+        lambda batch, head, query, key: key <= query + ahead, None, None, n_queries, n_keys, device=device
+    )

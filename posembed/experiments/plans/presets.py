@@ -13,6 +13,7 @@ from typing import Any
 from ...errors import RunError
 from .. import depth, doses, encodings, nopos, starts, trained_tables
 from ..config import RunConfig
+from ..nopos import large
 from . import Part, Study
 
 
@@ -45,6 +46,10 @@ def _encodings() -> Study:
 
 def _nopos() -> Study:
     return Study("nopos", "cpu", tuple(part for parts in nopos.PARTS.values() for part in parts))
+
+
+def _nopos_large() -> Study:
+    return Study(large.STUDY, "cpu", tuple(large.PARTS.values()))
 
 
 def _starts() -> Study:
@@ -89,6 +94,7 @@ def _tiny(config: RunConfig) -> RunConfig:
 PRESETS = ("smoke", "cpu")
 STUDIES: dict[str, Callable[[], Study]] = {
     "nopos": _nopos,
+    large.STUDY: _nopos_large,
     "encodings": _encodings,
     starts.STUDY: _starts,
     doses.STUDY: doses.study,

@@ -1,0 +1,48 @@
+"""Twenty-five million parameters: the gap between no positions and a table or ALiBi, at length 512, on a GPU.
+
+The question is the one that *No positions at all* leaves open: does the gap close as models grow? The models of the NoPos study
+have .2 and 1.2 million parameters; these have 8 layers of width 512, read 512 characters at a time, and 33 million
+characters in all, on the first hundred million bytes of Wikipedia (the file enwik8, in the current folder) and no text
+twice or nearly so. All else is the study's: the weights' start, AdamW and its rise and fall, the seeds, and the rate of
+each scheme, the best of four in a shorter run with a seed of its own. Size, text and length change together; so what is
+seen is whether the gap is there in such a model, not which of the three sets it.
+
+What is compared was fixed before the runs: NoPos minus learned, and NoPos minus ALiBi, three seeds each, in nats a
+character of the test text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..plans import Part
+from .plan import FEW_SEEDS, SMALL, TUNING_SEED, run_of
+
+STUDY = "nopos-large"
+SCHEMES = ("nopos", "learned", "alibi")
+RATES, TUNING_STEPS = (3e-4, 1e-3, 3e-3, 1e-2), 300
+WIDTH = 512
+LARGE = replace(
+    SMALL,
+    data="enwik8",
+    text_hash="2b49720ec4d78c3c",
+    length=512,
+    n_layers=8,
+    d_model=WIDTH,
+    n_heads=8,
+    weight_std=WIDTH**-0.5,
+    batch_size=64,
+    steps=1000,
+    test_length=None,
+    device="cuda",
+)
+
+
+def part(scheme: str) -> Part:
+    """The runs of a scheme, and those that choose its learning rate."""
+    runs = [run_of(LARGE, scheme, seed=seed) for seed in FEW_SEEDS]
+    trial = run_of(LARGE, scheme, seed=TUNING_SEED, steps=TUNING_STEPS)
+    return Part(scheme, tuple(runs), tuple(replace(trial, learning_rate=rate) for rate in RATES))
+
+
+PARTS = {scheme: part(scheme) for scheme in SCHEMES}
