@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "results"
 STORED = ROOT / "posembed" / "experiments" / "stored"
 
-STUDIES = ("depth", "encodings", "nopos", "smoke", "starts", "tasks", "trained-tables")
+STUDIES = ("depth", "encodings", "nopos", "nopos-large", "smoke", "starts", "tasks", "trained-tables")
 TABLES = "tables"
 
 

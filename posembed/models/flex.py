@@ -54,9 +54,9 @@ def _of_indices(hook: ScoreMod, positions: Tensor, key_positions: Tensor) -> Sco
     return score_mod
 
 
-def _block_mask(mask: AttentionMask, q: Tensor, k: Tensor) -> BlockMask | None:
+def _block_mask(mask: AttentionMask, q: Tensor, k: Tensor) -> BlockMask:
     if mask.given is None:
-        return _causal_mask(mask.n_queries, mask.n_keys, q.device) if mask.causal else None
+        return _unpadded(mask.n_queries, mask.n_keys, mask.causal, q.device)
     ahead, given, causal = mask.n_keys - mask.n_queries, mask.given, mask.causal
 
     def sees(batch, head, query, key):
@@ -68,10 +68,11 @@ def _block_mask(mask: AttentionMask, q: Tensor, k: Tensor) -> BlockMask | None:
     return create_block_mask(sees, *given.shape[:2], q.shape[2], k.shape[2], device=q.device)
 
 
-# Making one takes longer than attending, and every layer of every step asks for the same.
+# Making one takes longer than attending, and every layer of every step asks for the same. It is made also where all is
+# seen: PyTorch 2.11 fails in a process that calls its kernel with a mask and then without.
 @functools.lru_cache(maxsize=8)
-def _causal_mask(n_queries: int, n_keys: int, device: torch.device) -> BlockMask:
-    ahead = n_keys - n_queries
+def _unpadded(n_queries: int, n_keys: int, causal: bool, device: torch.device) -> BlockMask:
+    last = n_keys - n_queries if causal else n_keys
     return create_block_mask(
-        lambda batch, head, query, key: key <= query + ahead, None, None, n_queries, n_keys, device=device
+        lambda batch, head, query, key: key <= query + last, None, None, n_queries, n_keys, device=device
     )

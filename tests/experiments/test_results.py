@@ -33,7 +33,7 @@ from posembed.experiments import (
 from posembed.experiments.results import file_of
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
-STUDIES = ("depth", "encodings", "nopos", "smoke", "starts", "tasks", "trained-tables")
+STUDIES = ("depth", "encodings", "nopos", "nopos-large", "smoke", "starts", "tasks", "trained-tables")
 TINY = {"n_layers": 1, "d_model": 8, "n_heads": 2, "length": 16}
 
 

@@ -21,7 +21,7 @@ def load_study(name: str, preset: str = "cpu") -> Study:
     """Make the plan of a study.
 
     Args:
-        name: "nopos", "encodings", "starts", "tasks", "depth" or "trained-tables".
+        name: "nopos", "nopos-large", "encodings", "starts", "tasks", "depth" or "trained-tables".
         preset: "smoke", minutes on one core; or "cpu", the plan itself.
 
     Raises:
@@ -87,6 +87,8 @@ def _tiny(config: RunConfig) -> RunConfig:
     if config.further_steps is not None:
         smaller["further_steps"] = 10
     sizes: dict[str, Any] = {"n_layers": 2, "d_model": 16, "n_heads": 2, "batch_size": 8, "steps": 20, "warmup": 5}
+    if config.device != "cpu":
+        smaller |= {"device": "cpu", "data": RunConfig.data, "text_hash": None}
     # Probes would take longer than all else.
     return replace(config, **(sizes | smaller), inspections=(), preset="smoke")
 
