@@ -167,7 +167,10 @@ def _as_facts(result: RunResult) -> dict[str, str | None]:
 
 def grid(
     study: Annotated[
-        str, typer.Argument(metavar="STUDY", help="depth, encodings, nopos, nopos-large (on a GPU), starts, tasks or trained-tables.")
+        str,
+        typer.Argument(
+            metavar="STUDY", help="depth, encodings, nopos, nopos-large (on a GPU), starts, tasks or trained-tables."
+        ),
     ],
     preset: Annotated[str, typer.Option(help="smoke, in minutes; cpu, the plan of the study.")] = "cpu",
     data: Annotated[str | None, typer.Option(help="Another text for all runs.")] = None,

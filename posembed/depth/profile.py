@@ -107,10 +107,8 @@ def depth_profile(
 ) -> DepthProfile:
     """Measure, layer by layer, what a model's states have of position.
 
-    Shares of the variance are of all held-out texts, less what chance makes of tokens that are drawn one by one: where
-    texts differ as wholes, the share of position comes out too low, by up to one over the number of these texts. Probes
-    and the map to the input's vectors are fitted to the others and tested on these; ablations take their means from the
-    others too. Everything runs in one thread.
+    Shares of the variance are of all held-out texts. Probes and the map to the input's vectors are fitted to the others
+    and tested on these; ablations take their means from the others too. Everything runs in one thread.
 
     Args:
         model: as for `posembed.probing.hidden_states`; for ablations one whose layers are found.
@@ -141,6 +139,8 @@ def depth_profile(
     """
     seed = checked_seed(seed)
     check_whole("n_tested", n_tested, ProbeInputError)
+    if not isinstance(ablations, bool):
+        raise ProbeInputError(f"ablations is {ablations!r:.80}; give True or False")
     if not callable(model):
         raise ProbeInputError(f"the model is {type(model).__name__}, which cannot be called; give a module")
     train, test = fitted_and_tested(model, ids, test_ids)

@@ -22,10 +22,10 @@ class LayerShares(Record):
 
     Attributes:
         layer: 0 is what enters the first layer, n what leaves the n-th.
-        total: the mean squared distance of a state from the mean of all.
-        position: the share that is explained by position, adjusted for what groups at random would explain.
+        total: the variance of states: their mean squared distance from the mean of all texts there could be.
+        position: the share that is explained by position, adjusted for what positions would explain by chance.
         position_interval: of it, over texts.
-        token: the share of which token it is in what position leaves, adjusted likewise; None without ids.
+        token: the share of which token it is in what position leaves, adjusted for chance; None without ids.
         token_interval: of it.
         raw_position: the share as it is in these texts.
         raw_token: likewise.
@@ -34,7 +34,7 @@ class LayerShares(Record):
         >>> import torch
         >>> from posembed.depth import position_shares
         >>> print(position_shares([torch.arange(4.0)[:, None].repeat(8, 1, 1)])[0])
-        layer 0: position 1.000 (1.00 to 1.00) of 1.25
+        layer 0: position 1.000 (1.000 to 1.000) of 1.25
     """
 
     layer: int
@@ -57,8 +57,13 @@ class LayerShares(Record):
         return 1 - self.position - (self.token or 0.0)
 
     def __str__(self) -> str:
-        token = "" if self.token is None else f", token {self.token:.3f} ({self.token_interval})"
-        return f"layer {self.layer}: position {self.position:.3f} ({self.position_interval}){token} of {self.total:.4g}"
+        token = "" if self.token is None else f", token {_told(self.token, self.token_interval)}"
+        position = _told(self.position, self.position_interval)
+        return f"layer {self.layer}: position {position}{token} of {self.total:.4g}"
+
+
+def _told(share: float, its: BootstrapInterval | None) -> str:
+    return f"{share:.3f}" + ("" if its is None else f" ({its.low:.3f} to {its.high:.3f})")
 
 
 def position_shares(
@@ -71,9 +76,13 @@ def position_shares(
 
     The squared distances of all states from their mean are divided twice, as in an analysis of variance: first into
     what the means over texts at each position explain, then into what the means of each token explain of what is left.
-    Means of groups explain something by chance alone, K groups of n states a share of (K - 1) / (n - 1) if they are
-    drawn at random. The adjusted share is 0 for such groups on average, and 1 where nothing is left: it is the adjusted
-    coefficient of determination (Ezekiel 1930), and may come out a little below 0.
+    Means of groups explain something by chance alone. Adjusted, a share is 0 on average where there is nothing to
+    explain, 1 where nothing is left, and may come out a little below 0. The mean of a position over T texts has a T-th
+    of the variance that texts have at that position, less what each has at all of its positions (a topic, say): as in
+    a two-way analysis of variance that is estimated from what neither positions nor texts explain, so states of one
+    text may be as alike as they like. For tokens it is the adjusted coefficient of determination (Ezekiel 1930), as if
+    tokens were drawn one by one: where texts differ as wholes and have words of their own, some of that counts as the
+    token's.
 
     The intervals are over texts, by a bootstrap of blocks of neighbouring ones (`posembed.stats.mean_interval`) of what
     each text adds to the share, with the means held: to first order that is all, as the means are those that leave the
@@ -137,17 +146,19 @@ def _shares(
     n_texts, length = states.shape[:2]
     n = n_texts * length
     left = states - states.mean(dim=(0, 1))
-    whole = _squares(left)
+    seen = _squares(left)
+    of_texts = length * left.mean(dim=1).square().sum(dim=1)
     left = left - left.mean(dim=0)
     unplaced = _squares(left)
-    of_position = (n - 1) / (n - length)
-    raw, adjusted = whole - unplaced, whole - of_position * unplaced
+    # What positions explain by chance, and what the mean of these texts takes from the variance.
+    by_chance, missed = ((each / (n_texts - 1)) for each in (unplaced - of_texts, of_texts))
+    raw, adjusted, whole = seen - unplaced, seen - unplaced - by_chance, seen + missed
     token, raw_token = None, None
     if tokens is not None:
         n_kinds = int(tokens.max()) + 1
         unnamed = _squares(left - group_means(left.flatten(0, 1), tokens.flatten(), n_kinds)[tokens])
         of_token = (n - 1) / (n - n_kinds) if n > n_kinds else math.nan
-        raw_token, token = unplaced - unnamed, of_position * (unplaced - of_token * unnamed)
+        raw_token, token = unplaced - unnamed, n_texts / (n_texts - 1) * (unplaced - of_token * unnamed)
     return LayerShares(
         layer=number,
         total=float(whole.sum() / n),
@@ -155,8 +166,8 @@ def _shares(
         position_interval=_interval(adjusted, whole, seed),
         token=None if token is None else _share(token, whole),
         token_interval=None if token is None else _interval(token, whole, seed),
-        raw_position=_share(raw, whole),
-        raw_token=None if raw_token is None else _share(raw_token, whole),
+        raw_position=_share(raw, seen),
+        raw_token=None if raw_token is None else _share(raw_token, seen),
     )
 
 

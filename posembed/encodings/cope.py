@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ..errors import EncodingInputError
 from .interface import CAUSAL, PositionScheme
-from .positions import compute_dtype
+from .positions import compute_dtype, without_autocast
 from .sizes import check_whole
 
 
@@ -81,6 +81,6 @@ class CoPE(PositionScheme):
         k = k.repeat_interleave(q.shape[1] // k.shape[1], 1)
         # In float32 at least: a sum of many gates in bfloat16 stops growing at 256.
         dtype = compute_dtype(q)
-        with torch.autocast(q.device.type, enabled=False):
+        with without_autocast(q):
             gates = (q.to(dtype) @ k.to(dtype).mT / math.sqrt(self.d_head)).sigmoid() * visible
         return gates.flip(-1).cumsum(-1).flip(-1)

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from ..errors import EncodingInputError
 from .interface import CAUSAL, PositionScheme
-from .positions import check_positions, compute_dtype, offsets_between
+from .positions import check_positions, compute_dtype, known, offsets_between, without_autocast
 from .sizes import check_positive, check_whole
 
 # Added to the divisor, as in the authors' code.
@@ -65,7 +65,7 @@ class FIRE(PositionScheme):
         check_positions(positions, q)
         check_positions(key_positions, k, name="key_positions")
         positions, key_positions = positions.long(), key_positions.long()
-        if not torch.compiler.is_compiling() and bool((positions < 0).any() or (key_positions < 0).any()):
+        if known(positions) and bool((positions < 0).any() or (key_positions < 0).any()):
             raise EncodingInputError("a position is negative; FIRE measures distances against positions, so start at 0")
         distances = offsets_between(positions, key_positions).abs()
         # In float32 at least, whatever the weights' format: far shares differ in their sixth digit.
@@ -74,7 +74,7 @@ class FIRE(PositionScheme):
         share = self._psi(distances.to(dtype)) / (self._psi(reach) + EPSILON)[..., :, None]
         first, first_bias, second, second_bias = (each.to(dtype) for each in self.mlp.parameters())
         hidden = (share[..., None] * first[:, 0] + first_bias).relu()
-        with torch.autocast(q.device.type, enabled=False):
+        with without_autocast(q):
             return (hidden @ second.T + second_bias).movedim(-1, -3)
 
     def _psi(self, distance: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from ..errors import EncodingInputError, PositionOutOfRangeError
 from .interface import PositionScheme
-from .positions import add_rows, check_positions
+from .positions import add_rows, check_positions, known
 from .sizes import Sizes, check_whole
 
 
@@ -63,7 +63,7 @@ class Learned(PositionScheme):
         """Add each position's row. The sum is taken in float32 at least and rounded once."""
         check_positions(positions, x, width=self.weight.shape[1])
         positions = positions.long()
-        if not torch.compiler.is_compiling():
+        if known(positions):
             self._check_range(positions)
         return add_rows(x, F.embedding(positions, self.weight))
 

@@ -46,6 +46,11 @@ def check_positions(
         )
 
 
+def known(positions: Tensor) -> bool:
+    """Whether positions can be looked at: a compiler has none yet, nor has the meta device."""
+    return not (torch.compiler.is_compiling() or positions.is_meta)
+
+
 def offsets_between(
     positions: Integer[Tensor, "*#batch query"], key_positions: Integer[Tensor, "*#batch key"]
 ) -> Integer[Tensor, "... query key"]:
@@ -64,6 +69,11 @@ def for_heads(values: Tensor, x: Tensor) -> Tensor:
 def compute_dtype(x: Tensor) -> torch.dtype:
     """The format to do a scheme's arithmetic in: float32, or float64 where x is that."""
     return torch.float64 if x.dtype == torch.float64 else torch.float32
+
+
+def without_autocast(x: Tensor) -> torch.autocast:
+    """Multiply matrices in the format they have; the meta device knows no autocast."""
+    return torch.autocast("cpu" if x.is_meta else x.device.type, enabled=False)
 
 
 def add_rows(x: Tensor, rows: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from ..errors import EncodingInputError
 from .interface import PositionScheme
 from .learnable_sinusoids import LearnableSinusoidal
-from .positions import check_positions, offsets_between
+from .positions import check_positions, known, offsets_between
 from .sinusoids import Sinusoidal
 from .sizes import check_choice, check_whole
 
@@ -80,7 +80,7 @@ class Shaw(PositionScheme):
         else:
             offsets = offsets.clamp(-self.max_distance, self.max_distance)
             first, last = -self.max_distance, self.max_distance
-            if not torch.compiler.is_compiling() and offsets.numel():
+            if known(offsets) and offsets.numel():
                 first, last = (int(end) for end in offsets.aminmax())
             there, index = torch.arange(first, last + 1, device=offsets.device), offsets - first
         by_offset = q @ self.relative_vectors(there).to(q.dtype).T / math.sqrt(self.d_head)

@@ -9,7 +9,7 @@ from torch import Tensor
 from ..errors import EncodingInputError, PositionOutOfRangeError
 from .angles import angles, cos_sin, rotate_pairs
 from .interface import CAUSAL
-from .positions import check_positions, compute_dtype, for_heads
+from .positions import check_positions, compute_dtype, for_heads, known
 from .rope import RoPE, RotaryLayout
 from .sizes import check_positive
 
@@ -79,7 +79,7 @@ class XPos(RoPE):
     def _scaled_rotation(self, x: Tensor, positions: Tensor, sign: int) -> Tensor:
         check_positions(positions, x, width=self.d_head)
         positions = positions.long()
-        if not torch.compiler.is_compiling():
+        if known(positions):
             self._check_range(positions, x.dtype)
         dtype = compute_dtype(x)
         cos, sin = cos_sin(positions, self.frequencies, torch.float64)

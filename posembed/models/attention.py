@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ..encodings.interface import PositionScheme
-from ..encodings.positions import check_positions, compute_dtype
+from ..encodings.positions import check_positions, compute_dtype, known
 from ..errors import EncodingInputError, ModelInputError
 from .blocks import Bias, DiagonalBias, SchemeBias, attend_in_blocks, check_bias, sdpa
 from .flex import flex_attend
@@ -121,8 +121,7 @@ def _bias(
     scheme: PositionScheme, q: Tensor, k: Tensor, positions: Tensor, key_positions: Tensor, mask: AttentionMask
 ) -> Bias:
     """One number a diagonal where that is all; a compiler, as on the meta device, has no positions yet to ask."""
-    known = not (torch.compiler.is_compiling() or positions.is_meta)
-    if known and _contiguous(positions) and _contiguous(key_positions):
+    if known(positions) and _contiguous(positions) and _contiguous(key_positions):
         first = int(key_positions[0]) - int(positions[-1])
         offsets = torch.arange(first, first + mask.n_queries + mask.n_keys - 1, device=q.device)
         diagonals = scheme.bias_by_offset(offsets)

@@ -34,7 +34,8 @@ def load_with_scheme(
         What `use_scheme` returns; the model is its ``model``.
 
     Raises:
-        ModelInputError: a model without a scheme, or with another one; one that has to be given and is not.
+        ModelInputError: a model without a scheme, or with another one; one that has to be given and is not; a source
+            that is no name.
         CheckpointError: weights of the scheme that are missing, or those of another one.
         CheckpointNotFoundError: no such folder, or one without a model; a hub that has none or cannot be reached.
 
@@ -51,6 +52,10 @@ def load_with_scheme(
     """
     import transformers
 
+    if not isinstance(source, str | Path):
+        raise ModelInputError(
+            f"source is {source!r:.80}; give the folder or hub id first, and a model's class as kind="
+        )
     # The hub's client tries for half a minute where nobody answers; what was downloaded before is read all the same.
     here = os.path.exists(source) or more.get("local_files_only")  # noqa: PTH110  (Path.exists raises at long names)
     unreachable = None if here else why_unreachable()

@@ -130,6 +130,7 @@ def intervene(
     n_components: int | float = 0.9,
     n_draws: int = 8,
     part: str | None = None,
+    name: str | None = None,
     seed: int = 0,
 ) -> InterventionResult:
     """Erase the position subspace of a model's table and measure how its output moves, beside two controls.
@@ -147,6 +148,7 @@ def intervene(
         n_components: how many principal components, or the share of the variance that they are to hold.
         n_draws: of random directions.
         part: for models with several tables, which one: "encoder", "decoder", "text", "vision".
+        name: of the table in the model, where it has no usual one: that of a parameter, a buffer or an nn.Embedding.
         seed: of the draws.
 
     Returns:
@@ -154,7 +156,7 @@ def intervene(
 
     Raises:
         ProbeInputError: no batches, components that the table does not have, a model without hidden states.
-        PositionTableError: the model has no table, or several and `part` names none of them, or a row of it is NaN.
+        PositionTableError: the model has no table, or several and neither `part` nor `name` chooses one, or a row of it is NaN.
 
     Example:
         >>> from posembed import load_encoder
@@ -172,7 +174,7 @@ def intervene(
     kept = list(batches)
     check_whole("the number of batches", len(kept), ProbeInputError)
     check_whole("n_draws", n_draws, ProbeInputError)
-    found = find_position_rows(model, part=part)
+    found = find_position_rows(model, part=part, name=name)
     rows = found.rows.detach().cpu()
     table = torch.from_numpy(chosen_rows(rows, None, at_least=2, purpose="an intervention").x)
     values, span = _span(table)
@@ -185,7 +187,7 @@ def intervene(
             raise ProbeInputError(f"{found.name} is not looked into for these batches; give some of what it is for")
 
         def change(moved: Tensor) -> float:
-            with with_position_table(model, table - moved, part=part):
+            with with_position_table(model, table - moved, part=part, name=name):
                 after = [_states(model, batch) for batch in kept]
             return _relative_change(torch.cat(before), torch.cat(after))
 

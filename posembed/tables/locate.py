@@ -76,7 +76,7 @@ def find_position_rows(model: nn.Module, *, part: str | None = None, name: str |
     """
     if not isinstance(model, nn.Module):
         raise PositionTableError(f"a {type(model).__name__} is no model; load it first, with AutoModel for example")
-    tensors = replace(live_tensors(model), call="with_position_table(..., name={!r:.150})")
+    tensors = replace(live_tensors(model), call="name={!r:.150}")
     entry = find_entry(tensors, live_config(model), source=type(model).__name__, part=part, name=name)
     return live_rows(model, entry)
 

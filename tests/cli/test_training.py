@@ -191,7 +191,10 @@ def test_grid_runs_what_is_left(call, data):
 @pytest.mark.parametrize(
     ("words", "part"),
     [
-        (["glue"], "there is no study 'glue'; choose among nopos, nopos-large, encodings, starts, tasks, depth, trained-tables"),
+        (
+            ["glue"],
+            "there is no study 'glue'; choose among nopos, nopos-large, encodings, starts, tasks, depth, trained-tables",
+        ),
         (["nopos", "--preset", "tpu"], "the study 'nopos' has no preset 'tpu'; choose among smoke, cpu"),
         (["nopos", "--engine", "spark"], "there is no engine 'spark'; choose among serial, joblib, ray"),
         (["nopos", "--n-workers", "0"], "n_workers is 0; it must be a whole number from 1 on"),

@@ -360,6 +360,7 @@ def test_what_is_refused():
         ("are too few", lambda: depth_profile(model, texts(2))),
         ("has 8 positions", lambda: depth_profile(model, texts(length=9))),
         ("n_tested", lambda: depth_profile(model, texts(), n_tested=0)),
+        ("ablations is 'no'; give True or False", lambda: depth_profile(model, texts(), ablations="no")),
         ("the model is str", lambda: depth_profile("gpt2", texts())),
         ("differ in length or width", lambda: depth_profile(swin(), torch.rand(12, 3, 16, 16))),
         ("in place of a layer's states", lambda: depth_profile(torch.nn.Flatten(0), texts())),

@@ -34,7 +34,8 @@ def test_shares_are_the_mean_squares_of_what_was_added(size):
     words, rows, ids = normal(WORDS, WIDTH), size * normal(LENGTH, WIDTH, seed=1), every_word_everywhere()
     (found,) = position_shares([words[ids] + rows + 5.0], ids)
     whole = mean_square(words) + mean_square(rows)
-    assert found.total == pytest.approx(whole, rel=1e-5)
+    of_texts = float(centred(words[ids].mean(dim=1)).square().sum(dim=1).mean())
+    assert found.total == pytest.approx(whole + of_texts / (WORDS - 1), rel=1e-5)
     assert found.raw_position == pytest.approx(mean_square(rows) / whole, rel=1e-5)
     assert found.raw_token == pytest.approx(mean_square(words) / whole, rel=1e-5)
     assert found.raw_position + found.raw_token == pytest.approx(1, abs=1e-6)
@@ -50,6 +51,28 @@ def test_of_noise_position_and_token_explain_nothing_on_average_after_adjustment
     by_chance = (LENGTH - 1) / (30 * LENGTH - 1)
     assert abs(adjusted) < 0.3 * by_chance
     assert raw == pytest.approx(by_chance, rel=0.3)
+
+
+def states_of_one_text_alike(kind, n_texts, seed):
+    """Rows of positions plus what goes through a whole text: nothing, a topic, or a running sum."""
+    rows, noise = centred(normal(LENGTH, WIDTH)), normal(n_texts, LENGTH, WIDTH, seed=seed + 1)
+    whole = {"nothing": noise, "a topic": noise + 3 * noise[:, :1].flip(0), "a running sum": noise.cumsum(dim=1)}[kind]
+    # The noise of the topic is that of the first token of another text.
+    variance = {"nothing": 1, "a topic": 10, "a running sum": (LENGTH + 1) / 2}[kind]
+    return rows + whole, float(rows.square().sum(dim=1).mean()) / WIDTH, variance
+
+
+@pytest.mark.parametrize("kind", ["nothing", "a topic", "a running sum"])
+@pytest.mark.parametrize("n_texts", [4, 30])
+def test_states_of_one_text_may_be_alike_as_a_whole(kind, n_texts):
+    found = []
+    for seed in range(0, 200, 2):
+        states, placed, rest = states_of_one_text_alike(kind, n_texts, seed)
+        found.append(position_shares([states])[0].position)
+    true = placed / (placed + rest)
+    error = torch.tensor(found).std() / len(found) ** 0.5
+    # A ratio of two estimates is off by a part of the order of one in n_texts.
+    assert abs(sum(found) / len(found) - true) < 4 * float(error) + 0.1 * true / n_texts
 
 
 def test_what_is_token_and_position_at_once_counts_as_position():

@@ -116,6 +116,8 @@ def test_what_does_not_belong_together_is_refused(tmp_path):
     assert refused(ModelInputError, load_with_scheme, plain) == said
     said = f"the scheme of {folder} is 'shaw', not 't5'; give the same one"
     assert refused(ModelInputError, load_with_scheme, folder, "t5") == said
+    said = refused(ModelInputError, load_with_scheme, transformers.GPT2LMHeadModel, str(folder))
+    assert said.endswith("give the folder or hub id first, and a model's class as kind=")
     said = refused(ModelInputError, load_with_scheme, folder, kind=transformers.AutoModelForCausalLM)
     assert said.endswith("give the class of a model, such as kind=GPT2LMHeadModel")
     retold(folder, {"position_scheme": {"name": "os:Shaw"}})

@@ -26,6 +26,13 @@ def test_every_scheme_grows_with_a_cache_and_ignores_padding(name):
     assert torch.allclose(padded[:, 3:], whole, atol=2e-5)
 
 
+@pytest.mark.parametrize("name", schemes())
+def test_every_scheme_runs_where_there_is_no_memory(name):
+    with torch.device("meta"):
+        model = Transformer(TransformerConfig(scheme=name, **SIZES))
+        assert model(torch.zeros(2, 9, dtype=torch.long)).shape == (2, 9, WIDTH)
+
+
 def test_a_causal_model_does_not_see_what_comes():
     model = Transformer(TransformerConfig(scheme="rope", **SIZES)).eval()
     ids = torch.arange(8)[None]

@@ -12,6 +12,7 @@ from torch import nn
 
 from posembed import load_encoder, sinusoidal, with_position_table
 from posembed.errors import CheckpointError, CheckpointNotFoundError, PositionTableError
+from posembed.probing import intervene
 from posembed.tables import find_position_rows, load_table
 
 WAVES = sinusoidal(12, 6)
@@ -90,9 +91,12 @@ def test_a_buffer_of_ctrl_is_chosen_in_the_call_that_was_made():
     sizes = {"vocab_size": 9, "n_positions": 12, "n_embd": 8, "dff": 8, "n_layer": 1, "n_head": 2}
     model = transformers.CTRLModel(transformers.CTRLConfig(**sizes))
     message = refused(PositionTableError, with_position_table(model, "zeroed").__enter__)
-    assert message.endswith("choose: with_position_table(..., name='pos_encoding')") and "no table" not in message
+    assert message.endswith("choose: name='pos_encoding'") and "no table" not in message
     with with_position_table(model, "zeroed", name="pos_encoding"):
         assert not model.pos_encoding.any()
+    batches = [torch.tensor([[1, 2, 3, 4]])]
+    assert refused(PositionTableError, intervene, model, batches).endswith("choose: name='pos_encoding'")
+    assert intervene(model, batches, name="pos_encoding", n_draws=2).changed > 0
 
 
 @pytest.mark.bad_input
