@@ -156,7 +156,8 @@ def intervene(
 
     Raises:
         ProbeInputError: no batches, components that the table does not have, a model without hidden states.
-        PositionTableError: the model has no table, or several and neither `part` nor `name` chooses one, or a row of it is NaN.
+        PositionTableError: the model has no table, or several and neither `part` nor `name` chooses one; a row of it is
+            NaN.
 
     Example:
         >>> from posembed import load_encoder

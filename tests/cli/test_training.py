@@ -193,7 +193,8 @@ def test_grid_runs_what_is_left(call, data):
     [
         (
             ["glue"],
-            "there is no study 'glue'; choose among nopos, nopos-large, encodings, starts, tasks, depth, trained-tables",
+            "there is no study 'glue'; choose among nopos, nopos-large, encodings, starts, tasks, depth, "
+            "trained-tables",
         ),
         (["nopos", "--preset", "tpu"], "the study 'nopos' has no preset 'tpu'; choose among smoke, cpu"),
         (["nopos", "--engine", "spark"], "there is no engine 'spark'; choose among serial, joblib, ray"),

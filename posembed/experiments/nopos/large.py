@@ -1,11 +1,11 @@
 """Twenty-five million parameters: the gap between no positions and a table or ALiBi, at length 512, on a GPU.
 
-The question is the one that *No positions at all* leaves open: does the gap close as models grow? The models of the NoPos study
-have .2 and 1.2 million parameters; these have 8 layers of width 512, read 512 characters at a time, and 33 million
-characters in all, on the first hundred million bytes of Wikipedia (the file enwik8, in the current folder) and no text
-twice or nearly so. All else is the study's: the weights' start, AdamW and its rise and fall, the seeds, and the rate of
-each scheme, the best of four in a shorter run with a seed of its own. Size, text and length change together; so what is
-seen is whether the gap is there in such a model, not which of the three sets it.
+The question is the one that *No positions at all* leaves open: does the gap close as models grow? The models of the
+NoPos study have .2 and 1.2 million parameters. These have 8 layers of width 512, read 512 characters at a time and 33
+million in all, of the first hundred million bytes of Wikipedia (the file enwik8, in the current folder). All else is
+the study's: the weights' start, AdamW and its rise and fall, the seeds, and the rate of each scheme, the best of four
+in a shorter run with a seed of its own. Size, text and length change together; so what is seen is whether the gap is
+there in such a model, not which of the three sets it.
 
 What is compared was fixed before the runs: NoPos minus learned, and NoPos minus ALiBi, three seeds each, in nats a
 character of the test text.
