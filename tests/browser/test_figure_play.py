@@ -264,8 +264,8 @@ def test_the_map_stays_in_sight_on_a_phone(opened):
         )
         assert choice["y"] >= bar["y"] + bar["height"] and map["y"] >= choice["y"] + choice["height"]
         assert button["x"] >= map["x"] + map["width"]
-        # Half of the screen is for what it is compared with.
-        assert map["y"] + map["height"] <= 0.45 * 900
+        # More than half of the screen is for what it is compared with.
+        assert bar["height"] + map["y"] + map["height"] - choice["y"] <= 0.45 * 900
         assert map["y"] + map["height"] <= below["y"] + 1 and below["y"] + below["height"] <= 901
     # Where the figure ends all of it leaves as one.
     figure.page.mouse.wheel(0, 600)
