@@ -30,7 +30,7 @@ NAMED_FOLD = UNNAMED_FOLD.replace(
     "<summary>", '<summary aria-label="The pages of this section">'
 )
 # On a phone it is scrolled, also by a keyboard, if it can have the focus.
-WIDE_TABLE = re.compile(r'<table (class="[^"]*\bwide\b[^"]*")')
+WIDE_TABLE = re.compile(r'<table (class="[^"]*\b(?:wide|contrasts)\b[^"]*")')
 SIGNATURE = re.compile(r'<dt class="sig .*?</dt>', re.DOTALL)
 SIGNATURE_LINE = re.compile(r'<dd><em class="sig-param">(.*?)</em>(,?)</dd>')
 # Parts of it that no style here tells apart.

@@ -1,6 +1,6 @@
 """Static figures in one style. Each is a matplotlib figure that carries its description for those who cannot see it."""
 
-from .contrasts import ContrastTable, contrast_table
+from .contrasts import ContrastTable, contrast_table, number_table
 from .costs import lookup_cost_curves
 from .curves import curves
 from .differences import token_differences
@@ -34,6 +34,7 @@ __all__ = [
     "look_of",
     "lookup_cost_curves",
     "new_figure",
+    "number_table",
     "probe_scatter",
     "row_health",
     "seed_scores",

@@ -1,13 +1,16 @@
-"""Contrasts of one family as a table: rows of HTML in a notebook, lines of text elsewhere."""
+"""Contrasts of one family, or other numbers, as a table: rows of HTML in a notebook, lines of text elsewhere."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from html import escape
 from itertools import groupby
-from typing import TYPE_CHECKING
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
 
 from ..errors import FigureInputError
+from ..stats import Interval
+from .looks import signed
 
 if TYPE_CHECKING:
     import pandas
@@ -79,7 +82,7 @@ def contrast_table(found: pandas.DataFrame, *, of: str | None = None, digits: in
         >>> contrast_table(found, of="task", digits=2)
         task   contrast   mean  95 % interval  seeds  Holm
         order  a minus b  1.10   0.85 to 1.35      3  .005
-        order  a minus c  0.05  -1.86 to 1.96      2  .795
+        order  a minus c  0.05  −1.86 to 1.96      2  .795
     """
     if "holm" not in getattr(found, "columns", ()):
         raise FigureInputError(
@@ -95,11 +98,55 @@ def contrast_table(found: pandas.DataFrame, *, of: str | None = None, digits: in
     rows = []
     for name, row in found.iterrows():
         labels = str(name).split(": ", 1) if of else [str(name)]
-        mean, low, high = (f"{round(row[each], digits) + 0.0:.{digits}f}" for each in ("mean", "low", "high"))
+        mean, low, high = (signed(f"{round(row[each], digits) + 0.0:.{digits}f}") for each in ("mean", "low", "high"))
         seeds = () if as_many else (f"{row['n']:.0f}",)
         rows.append((*labels, mean, f"{low} to {high}", *seeds, _written(row["holm"])))
     heads = (*([of] if of else []), "contrast", "mean", interval, *counted, "Holm")
     return ContrastTable(heads, tuple(rows), 2 if of else 1)
+
+
+def number_table(found: pandas.DataFrame, *, digits: int = 2) -> ContrastTable:
+    """Write the numbers of a DataFrame as a table that fits a phone: every number whole, with a real minus sign.
+
+    Args:
+        found: its index, of one level or two, are the labels, and its columns numbers, intervals or words.
+        digits: behind the point of what is no whole number.
+
+    Returns:
+        The table. NaN and None are a dash.
+
+    Raises:
+        FigureInputError: no DataFrame, or one without rows.
+
+    Example:
+        >>> import pandas as pd
+        >>> from posembed.figures import number_table
+        >>> from posembed.stats import Interval
+        >>> found = {"loss": [1.5, float("nan")], "gap": [Interval(-0.25, -0.5, 0.0, 3), None], "seeds": [3, 0]}
+        >>> number_table(pd.DataFrame(found, index=["rope", "nopos"]))
+               loss                    gap  seeds
+        rope   1.50  −0.25 (−0.50 to 0.00)      3
+        nopos     –                      –      0
+    """
+    if not hasattr(found, "itertuples") or not len(found):
+        raise FigureInputError(f"a {type(found).__name__} has no rows to show; give a pandas.DataFrame with some")
+    n_labels = found.index.nlevels
+    rows = [
+        (*map(str, label if n_labels > 1 else [label]), *(_cell(value, digits) for value in values))
+        for label, *values in found.itertuples(name=None)
+    ]
+    heads = (*(str(name or "") for name in found.index.names), *map(str, found.columns))
+    return ContrastTable(heads, tuple(rows), n_labels)
+
+
+def _cell(value: Any, digits: int) -> str:
+    if isinstance(value, Interval):
+        mean, low, high = (_cell(each, digits) for each in (value.mean, value.low, value.high))
+        return f"{mean} ({low} to {high})"
+    if isinstance(value, str | Integral):
+        return signed(value)
+    # Never minus zero.
+    return "–" if value is None or value != value else signed(f"{round(value, digits) + 0.0:.{digits}f}")
 
 
 def _written(p: float) -> str:

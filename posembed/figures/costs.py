@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..lookup import LookupCost
 from .looks import MARKERS
-from .style import DescribedFigure, new_figure, styled
+from .style import DescribedFigure, logarithmic, new_figure, styled
 
 
 @styled
@@ -31,8 +31,9 @@ def lookup_cost_curves(costs: Sequence[LookupCost], *, alt: str) -> DescribedFig
     for way, marker in zip(dict.fromkeys(cost.way for cost in costs), MARKERS, strict=False):
         mine = [cost for cost in costs if cost.way == way]
         sizes = [cost.n_rows for cost in mine]
-        left.loglog(sizes, [1e3 * cost.seconds for cost in mine], marker=marker, label=way)
-        right.loglog(sizes, [cost.extra_bytes / 1e6 for cost in mine], marker=marker)
+        left.plot(sizes, [1e3 * cost.seconds for cost in mine], marker=marker, label=way)
+        right.plot(sizes, [cost.extra_bytes / 1e6 for cost in mine], marker=marker)
+    logarithmic(left.xaxis, left.yaxis, right.xaxis, right.yaxis)
     left.set(xlabel="rows of the table", ylabel="milliseconds", title="time, forward and backward")
     right.set(xlabel="rows of the table", ylabel="megabytes", title="extra memory")
     figure.legend(loc="outside upper center", ncols=3)

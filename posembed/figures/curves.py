@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 from ..errors import FigureInputError
 from ..experiments import interval
 from .looks import looks_of, named, written
-from .style import DescribedFigure, as_numbers, new_figure, styled
+from .style import DescribedFigure, as_numbers, logarithmic, new_figure, styled
 
 SOFT = "#57606a"
 # Up to so many points of a scheme have its marker.
@@ -94,10 +94,9 @@ def curves(
         wide = {"color": SOFT, "alpha": 0.35, "linewidth": 5, "linestyle": BEHIND_STYLES[number % 3], "zorder": 1}
         axes.plot(at, points, label=written(label), **wide)
     axes.set(xlabel=xlabel, ylabel=ylabel)
-    axes.set_xscale("log" if log_x else "linear")
+    logarithmic(*[axes.xaxis] * log_x, *[axes.yaxis] * log_y)
     if not log_x and (x is None or all(float(each).is_integer() for each in x)):
         axes.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
-    axes.set_yscale("log" if log_y else "linear")
     if ylim is not None:
         axes.set_ylim(*ylim)
     _mark(axes, marks or {})

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ..errors import FigureInputError
 from .looks import looks_of
-from .style import DescribedFigure, as_numbers, new_figure, styled
+from .style import DescribedFigure, as_numbers, logarithmic, new_figure, styled
 
 
 @styled
@@ -53,7 +53,7 @@ def token_differences(
         # Zero has no place on a logarithmic axis.
         shown = numbers.clip(min=_resolution(values))
         axes.plot(range(len(tokens)), shown, markersize=8, label=label, **look | {"linestyle": "none"})
-    axes.set_yscale("log")
+    logarithmic(axes.yaxis)
     axes.set_xticks(range(len(tokens)), tokens)
     axes.set_ylabel(ylabel)
     figure.legend(loc="outside upper center", ncols=len(differences))

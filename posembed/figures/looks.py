@@ -34,7 +34,8 @@ ON_DARK = {
     "#57606a": "#9aa4ae",
     "#8c959f": "#768390",
     "#e4e7eb": "#2d333b",
-    "#c9d1d9": "#3d444d",
+    # Lighter than any number near zero, which is nearly black there.
+    "#c9d1d9": "#9aa4b0",
 }
 # Where a map has no number.
 NOTHING = "#c9d1d9"
@@ -125,6 +126,17 @@ def written(label: str) -> str:
     return ", ".join(WRITTEN.get(part, part) for part in str(label).split(", "))
 
 
+def signed(number: object) -> str:
+    """Write a number with the sign that typesetters have for minus, as wide as a plus.
+
+    Example:
+        >>> from posembed.figures.looks import signed
+        >>> signed(-0.5), signed(2)
+        ('−0.5', '2')
+    """
+    return str(number).replace("-", "\u2212")
+
+
 def look_of(label: str) -> Look | None:
     """The look of the one scheme that a label names; None where it names none, or several.
 
@@ -176,7 +188,7 @@ def cells_on_dark(cells: UInt8[np.ndarray, "*shape 3"]) -> UInt8[np.ndarray, "*s
         >>> import numpy as np
         >>> from posembed.figures.looks import cells_on_dark
         >>> cells_on_dark(np.array([[201, 209, 217]], dtype=np.uint8)).tolist()  # where there is no number
-        [[61, 68, 77]]
+        [[154, 164, 176]]
     """
     light, dark = (each(np.linspace(0, 1, 511), bytes=True)[:, :3] for each in (DIVERGING, DIVERGING_ON_DARK))
     colours, which = np.unique(cells.reshape(-1, 3), axis=0, return_inverse=True)

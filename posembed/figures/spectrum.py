@@ -10,7 +10,7 @@ from matplotlib.colors import ListedColormap
 from ..errors import FigureInputError
 from ..probing import Spectrum
 from .looks import SEQUENTIAL, looks_of
-from .style import DescribedFigure, new_figure, styled
+from .style import DescribedFigure, logarithmic, new_figure, styled
 
 # The part of the sequential map that stands out from white paper, the first position dark.
 POSITIONS = ListedColormap(SEQUENTIAL(np.linspace(1, 0.3, 256)))
@@ -48,7 +48,7 @@ def explained_variance(
         shares = np.cumsum(np.asarray(found.explained_variance_ratio, dtype=float))
         axes.plot(np.arange(1, len(shares) + 1), shares, markevery=slice(0, 10), label=label, **look)
     axes.axhline(0.9, color="#57606a", linestyle=":", linewidth=1.2)
-    axes.set_xscale("log")
+    logarithmic(axes.xaxis)
     axes.set(xlabel="principal components", ylabel="share of the variance", ylim=(0, 1.03))
     if len(spectra) > 1:
         figure.legend(loc="outside upper center", ncols=3)

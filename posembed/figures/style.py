@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -11,12 +12,13 @@ import numpy as np
 from cycler import cycler
 from jaxtyping import Float
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogFormatterSciNotation
 from torch import Tensor
 
 from ..errors import FigureInputError
 from ..ordinary import float64_array
 from .drawing import in_few_colours, svg_of
-from .looks import COLOURS, DASHES
+from .looks import COLOURS, DASHES, signed
 
 Draw = TypeVar("Draw", bound=Callable[..., Any])
 
@@ -97,6 +99,38 @@ def styled(draw: Draw) -> Draw:
         'A line through the values.'
     """
     return matplotlib.rc_context(STYLE)(draw)
+
+
+class OneLinePowers(LogFormatterSciNotation):
+    """The ticks of a logarithmic axis as 0.001 or 1e−16: on a phone nobody could read an exponent.
+
+    Example:
+        >>> from posembed.figures.style import OneLinePowers
+        >>> ticks = OneLinePowers()
+        >>> ticks(0.001), ticks(1e6), ticks(1e-16)
+        ('0.001', '1e6', '1e−16')
+    """
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        """The words of a tick; none where matplotlib would leave it without."""
+        return signed(re.sub(r"e\+?(-?)0*", r"e\1", f"{x:g}")) if super().__call__(x, pos) else ""
+
+
+def logarithmic(*axes: Any) -> None:
+    """Make axes logarithmic, such as ``figure.axes[0].xaxis``, with ticks that are one line.
+
+    Example:
+        >>> from posembed.figures import new_figure
+        >>> from posembed.figures.style import logarithmic
+        >>> _, axes = new_figure("Empty, with a logarithmic axis from left to right.")
+        >>> logarithmic(axes.xaxis)
+        >>> axes.get_xscale(), axes.get_yscale()
+        ('log', 'linear')
+    """
+    for axis in axes:
+        getattr(axis.axes, f"set_{axis.axis_name}scale")("log")
+        axis.set_major_formatter(OneLinePowers())
+        axis.set_minor_formatter(OneLinePowers())
 
 
 def as_numbers(given: Any, n_axes: int | None = None) -> Float[np.ndarray, "..."]:

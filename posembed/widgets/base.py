@@ -163,11 +163,6 @@ def rounded(numbers: Any, decimals: int) -> Any:
     return round(numbers, decimals)
 
 
-def signed(number: Any) -> str:
-    """Write a number with a real minus sign."""
-    return str(number).replace("-", "\u2212")
-
-
 def _script_safe(value: Any) -> str:
     """JSON that no text can break out of a script element."""
     return json.dumps(value, sort_keys=True).replace("<", "\\u003c")

@@ -14,7 +14,8 @@ from ..encodings.interface import BIDIRECTIONAL, CAUSAL
 from ..errors import FigureInputError, RunError
 from ..experiments import RunConfig, RunResult
 from ..experiments.nopos import reported
-from .base import InteractiveFigure, html_table, rounded, signed
+from ..figures.looks import signed
+from .base import InteractiveFigure, html_table, rounded
 
 NAMES = ("Shaw", "T5", "ALiBi", "KERPLE", "FIRE")
 N_HEADS, D_HEAD = 8, 64

@@ -9,9 +9,9 @@ import numpy as np
 
 from ..encodings.sizes import check_choice
 from ..errors import FigureInputError
-from ..figures.looks import named
+from ..figures.looks import named, signed
 from ..stats import interval
-from .base import InteractiveFigure, html_table, rounded, signed
+from .base import InteractiveFigure, html_table, rounded
 
 DECIMALS = 4
 # So many places stand in the table for readers without JavaScript.
@@ -51,9 +51,9 @@ class ComparisonFigure(InteractiveFigure):
     """
 
     module = "comparison.js"
-    # Without its arms, for each of them, and for the chart where that is higher.
-    height = (516, 167)
-    of_an_arm, of_the_chart = 39, 272
+    # Without its arms, and for each of them, or of two beside each other.
+    height = (495, 496)
+    of_an_arm = (43, 37)
     remedy = "compare fewer arms, or at fewer places"
 
     def __init__(
@@ -85,8 +85,9 @@ class ComparisonFigure(InteractiveFigure):
             raise FigureInputError(f"at is {at!r}; choose one of the places, {places[0]!r} to {places[-1]!r}")
         for name in shown or ():
             check_choice("shown", name, arms, FigureInputError)
-        phone, wide = self.height
-        self.height = (phone + self.of_an_arm * len(arms), wide + max(self.of_an_arm * len(arms), self.of_the_chart))
+        n_rows = (len(arms), -(-len(arms) // 2))
+        phone, wide = (h + n * row for h, n, row in zip(self.height, n_rows, self.of_an_arm, strict=True))
+        self.height = (phone, wide)
         super().__init__(
             title=title,
             x=places,

@@ -9,7 +9,8 @@ from ..errors import FigureInputError, RunError
 from ..experiments import RunResult, interval
 from ..experiments.nopos import PUBLISHED_SCHEMES, published_probe, reported
 from ..experiments.nopos.published import PUBLISHED_LENGTH
-from .base import InteractiveFigure, html_table, rounded, signed
+from ..figures.looks import signed
+from .base import InteractiveFigure, html_table, rounded
 
 NAMES = {"nopos": "no positions", "learned": "learned", "sinusoidal": "sinusoidal", "alibi": "ALiBi", "rope": "RoPE"}
 # Those parts of the study whose models were probed at every layer: a name, that of the part, and the schemes.

@@ -58,7 +58,7 @@ class PropertiesFigure(InteractiveFigure):
     """
 
     module = "properties.js"
-    height = (1450, 793)
+    height = (1310, 814)
     remedy = "show fewer matrices, or fewer rows of each"
 
     def __init__(self, matrices: Mapping[str, Given], *, max_offset: int | None = None, note: str = "") -> None:

@@ -60,7 +60,7 @@ def test_a_map_is_drawn_for_each_mode(plots, app, tmp_path):
     plots.draw(app, "why/two", "page.html", context, new_document("two"))
     assert colours_of(context["body"], ' class="on-light"') == [[none, zero]]
     ((grey, dark),) = colours_of(context["body"], ' class="on-dark"')
-    assert grey == [61, 68, 77] and max(dark) < 64
+    assert grey == [154, 164, 176] and max(dark) < 64
 
 
 def test_a_drawing_as_two_pictures_has_the_colours_of_both_modes(plots):

@@ -458,6 +458,10 @@ class Comparison(Figure):
         self.choice("minus").select_option(label=less)
         self.slide(**{self.axis: place})
 
+    @property
+    def chart(self):
+        return self.root.get_by_role("img")
+
     def numbers(self):
         """What stands beside each arm: mean and ends; none where it is taken as zero or was not run."""
         rows = self.root.locator("tbody td").all_inner_texts()

@@ -128,6 +128,25 @@ def test_the_field_of_the_search_begins_after_its_icon(open_address, site):
     assert icon["x"] + icon["width"] <= start
 
 
+def test_the_page_of_the_search_names_no_key_that_leads_to_it(open_address, site):
+    page = open_address(f"{site}/search.html", width=390)
+    assert page.locator("main .search-button__kbd-shortcut:visible").count() == 0
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_way_back_to_the_top_leaves_the_text(open_address, site, width):
+    """Beside it on a desktop; an arrow in the corner of a phone."""
+    page = open_address(f"{site}/{CHAPTER}", width=width)
+    page.mouse.wheel(0, 4000)
+    page.wait_for_timeout(200)
+    page.mouse.wheel(0, -400)
+    button = page.get_by_role("button", name="Back to top")
+    button.wait_for()
+    box, text = button.bounding_box(), page.locator(".bd-article").bounding_box()
+    assert width == 390 or box["x"] >= text["x"] + text["width"]
+    assert width == 1280 or max(box["width"], box["height"]) <= 48
+
+
 def test_the_search_quotes_the_text_alone(open_address, site):
     page = open_address(f"{site}/search.html?q=attention")
     page.locator("#search-results p.context, #search-results div.context").nth(3).wait_for()

@@ -5,7 +5,7 @@ from playwright.sync_api import expect
 
 from .axe import violations
 from .chromium import into_view, middle, printed, styles, wait_until_still
-from .colours import DARK, READABLE, contrast, ink_and_paper, luminance
+from .colours import DARK, LIGHT_AND_DARK, READABLE, VISIBLE, contrast, ink_and_paper, luminance
 from .figures import touch
 from .kinds import (
     KINDS,
@@ -94,6 +94,23 @@ def test_accessible_and_readable_after_use(opened, width, kind, colours):
     # Axe does not look into drawings.
     inks = styles(figure.root.locator(".pe-drawing text"), "fill")
     assert [ink for ink in set(inks) if contrast(ink, paper) < READABLE] == []
+
+
+@pytest.mark.parametrize("mode", LIGHT_AND_DARK)
+@pytest.mark.parametrize("kind", [Comparison, LayerErrors])
+def test_what_is_off_is_seen_and_told_from_what_is_on(opened, kind, mode):
+    figure = opened(kind, color_scheme=mode)
+    figure.switch("rope" if kind is Comparison else "learned")
+    off = figure.root.locator(".pe-off")
+    paper = ink_and_paper(off.first)[1]
+    swatch = off.locator(".pe-swatch")
+    assert {*styles(swatch, "opacity")} == {"1"}
+    assert [ink for ink in styles(swatch.locator("path"), "stroke") if contrast(ink, paper) < VISIBLE] == []
+    assert contrast(ink_and_paper(off.locator("label").first)[0], paper) >= READABLE
+    # Hollow, where what is on is filled.
+    assert {*styles(swatch.locator(".pe-point"), "fill")} == {paper}
+    on = figure.root.locator("tr:not(.pe-off) .pe-swatch .pe-point")
+    assert paper not in styles(on, "fill")
 
 
 @SLOW

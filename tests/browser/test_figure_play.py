@@ -258,10 +258,17 @@ def test_the_map_stays_in_sight_on_a_phone(opened):
     for name in ("Monotonicity", "Translation invariance", "Symmetry"):
         chart = figure.card(name).get_by_role("img")
         into_view(chart, "end")
-        map, controls, below = (
-            figure.map.bounding_box(),
-            figure.button("mirror cell").bounding_box(),
-            chart.bounding_box(),
+        bar = figure.page.locator(".bd-header-article").bounding_box()
+        choice, map, button, below = (
+            part.bounding_box() for part in (figure.choice("matrix"), figure.map, figure.button("mirror cell"), chart)
         )
-        assert controls["y"] >= 0 and map["y"] >= controls["y"] + controls["height"] - 1
+        assert choice["y"] >= bar["y"] + bar["height"] and map["y"] >= choice["y"] + choice["height"]
+        assert button["x"] >= map["x"] + map["width"]
+        # More than half of the screen is for what it is compared with.
+        assert bar["height"] + map["y"] + map["height"] - choice["y"] <= 0.45 * 900
         assert map["y"] + map["height"] <= below["y"] + 1 and below["y"] + below["height"] <= 901
+    # Where the figure ends all of it leaves as one.
+    figure.page.mouse.wheel(0, 600)
+    figure.page.wait_for_timeout(100)
+    choice, map = figure.choice("matrix").bounding_box(), figure.map.bounding_box()
+    assert choice["y"] + choice["height"] <= map["y"]

@@ -29,6 +29,7 @@ from .kinds import (
     WORDS,
     Biases,
     Comparison,
+    ComparisonOfSizes,
     Counting,
     Depth,
     Doses,
@@ -193,8 +194,11 @@ def test_biases(opened, width):
             table = panel["learned"]["causal"]["tables"][-1]
             assert shows(figure.value(panel["name"]), table[head - 1][128 + offset], rounding=1e-9)
         expect(figure.status).to_contain_text(f"Trained, head {head}, offset −{-offset}: Shaw ")
-    assert figure.root.get_by_role("switch", name="bidirectional").count() == 0
+    ahead = figure.root.get_by_role("switch", name="bidirectional")
+    expect(ahead).to_be_disabled()
+    expect(ahead).not_to_be_checked()
     figure.switch("trained")
+    expect(ahead).to_be_enabled()
     figure.slide(query_at=3)
     names = [panel["name"] for panel in state["panels"]]
     # FIRE has a table for each position of the query; the others have one, up to the farthest.
@@ -347,7 +351,7 @@ def test_doses(opened, width):
             assert figure.numbers() == [f"{found[name]:.3f}" for name in sorted(DOSED)]
     # Options stand in the order of the state's names, too: the last but one is symmetry.
     figure.pick(sorted(DOSED).index("symmetry"))
-    assert figure.costs()[1].startswith("order: .79 right without a dose, 1.00 with it; difference .21 (")
+    assert figure.costs()[1].startswith("order: 0.79 right without a dose, 1.00 with it; difference 0.21 (")
     expect(figure.status).to_contain_text("Symmetry violated by 48 degrees.")
 
 
@@ -369,7 +373,7 @@ def test_depth(opened, width):
     figure.pick(3, "rope, 2-D", 0)
     figure.switch("take position out")
     (cost,) = figure.items()
-    assert cost.startswith("taking position out there costs .73 of the answers (")
+    assert cost.startswith("taking position out there costs 0.73 of the answers (")
     expect(figure.chart).to_have_accessible_name(re.compile("^cost of taking position out, of the answers by state"))
     figure.switch("take position out")
     # What another model has not is one of its own.
@@ -398,12 +402,27 @@ def test_comparison(opened, width):
             wanted = interval((its[:n, place] - zero).tolist())
             assert shown == pytest.approx([wanted.mean, wanted.low, wanted.high], abs=0.0006)
     expect(figure.root.locator("[data-arm]")).to_have_count(12)
+    # What is taken as zero has no switch: it is the line at zero.
+    figure.pick("nopos", 8)
+    expect(figure.root.locator("tbody").get_by_role("switch")).to_have_count(11)
+    figure.pick("nothing", 8)
     figure.switch("rope")
     expect(figure.root.locator("[data-arm]")).to_have_count(11)
     expect(figure.root.locator(".pe-seed")).to_have_count(0)
     figure.switch("single seeds")
     # Five of each of four schemes, and three of seven.
     expect(figure.root.locator(".pe-seed")).to_have_count(4 * 5 + 7 * 3)
+
+
+def test_an_arm_that_is_alone_stands_on_its_place(opened, width):
+    figure = opened(ComparisonOfSizes, width)
+    left, right = (float(x) for x in re.findall(r"[MH]([\d.]+)", *attributes(figure.chart.locator(".pe-axis"), "d")))
+    places = [left + (right - left) * (k + 0.5) / 6 for k in range(6)]
+    for less, apart in (("learned", 0), ("nothing", (right - left) / 6 * 0.15)):
+        figure.pick(less, 2)
+        for points in figure.root.locator("[data-arm]").all():
+            drawn = [numbers(each)[0] for each in attributes(points.locator(".pe-point"), "transform")]
+            assert np.abs(np.subtract(drawn, places)) == pytest.approx([apart] * 6, abs=0.02)
 
 
 def test_repairs(opened, width):

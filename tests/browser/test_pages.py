@@ -99,6 +99,57 @@ def test_checks_that_follow_each_other_share_a_fold(name):
             kept = cell
 
 
+# The smallest word of a drawing, in pixels of the screen.
+SMALLEST_WORD = """() => Math.min(...[...document.querySelectorAll("svg.plot text")].flatMap((text) => {
+  const drawing = text.ownerSVGElement;
+  const scale = drawing.getBoundingClientRect().width / drawing.viewBox.baseVal.width;
+  return [text, ...text.children].filter((node) => node.textContent.trim() && scale)
+    .map((node) => scale * parseFloat(getComputedStyle(node).fontSize));
+}))"""
+# How far apart folds stand that follow each other, whatever they hold.
+FOLD_GAPS = """() => {
+  const folds = ".bd-article :is(.dropdown.admonition, div.cell.tag_hide-cell)";
+  const box = (node) => (node.querySelector("details.hide") ?? node).getBoundingClientRect();
+  return [...document.querySelectorAll(folds)]
+    .filter((fold) => fold.nextElementSibling?.matches(folds))
+    .map((fold) => Math.round(box(fold.nextElementSibling).top - box(fold).bottom));
+}"""
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_words_of_drawings_are_readable_on_a_phone(open_address, site, name):
+    page = open_address(f"{site}/{name}", width=390)
+    if page.locator("svg.plot").count():
+        assert page.evaluate(SMALLEST_WORD) >= 10.5
+
+
+def test_folds_that_follow_each_other_stand_equally_close(open_address, site):
+    gaps = open_address(f"{site}/encodings/museum-of-bugs.html").evaluate(FOLD_GAPS)
+    assert len(gaps) > 10 and len({*gaps}) == 1 and gaps[0] < 10
+
+
+def test_the_sign_of_a_box_stands_beside_its_first_line(open_address, site):
+    page = open_address(f"{site}/why/permutation-equivariance.html", width=390)
+    titles = page.locator(".proof > .admonition-title").all()
+    heights = [title.bounding_box()["height"] for title in titles]
+    assert max(heights) > 1.4 * min(heights)
+    tops = {title.evaluate("(node) => getComputedStyle(node, '::after').top") for title in titles}
+    assert len(tops) == 1
+
+
+def test_an_interval_of_a_table_stands_on_one_line(open_address, site):
+    page = open_address(f"{site}/probing/which-positions.html", width=390)
+    intervals = page.locator("table.contrasts td", has_text=" to ").all()
+    assert intervals
+    assert {*styles(page.locator("table.contrasts td", has_text=" to "), "whiteSpace")} == {"nowrap"}
+
+
+def test_the_first_column_leaves_a_phone_to_the_others(open_address, site):
+    page = open_address(f"{site}/alternatives.html", width=390)
+    widths = [cell.bounding_box()["width"] for cell in page.locator("table.wide th:first-child").all()]
+    assert max(widths) <= 125
+
+
 def test_weight(opened):
     assert (HTML / opened.name).stat().st_size < MOST_OF_A_PAGE
     assert opened.record.transferred() < MOST_OF_A_VISIT

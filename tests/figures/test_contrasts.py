@@ -2,11 +2,12 @@
 
 import xml.etree.ElementTree as ElementTree
 
+import pandas as pd
 import pytest
 from refusals import refused
 
 from posembed.errors import FigureInputError
-from posembed.figures import contrast_table
+from posembed.figures import contrast_table, number_table
 from posembed.stats import Interval, family
 
 FOUND = family(
@@ -30,7 +31,7 @@ def test_each_row_has_its_numbers_and_a_group_is_said_once():
     assert rows[0][:2] == [("order", 2), ("<a> minus b", 1)] and rows[2][0] == ("lookup", 1)
     assert [words for words, _ in rows[0][2:]] == ["0.123", "0.100 to 0.200", "<.001"]
     # Never minus zero, and nothing before the point of a p but where it is one.
-    assert [words for words, _ in rows[1]] == ["a minus c", "0.000", "-0.100 to 0.100", ".900"]
+    assert [words for words, _ in rows[1]] == ["a minus c", "0.000", "−0.100 to 0.100", ".900"]
 
 
 def test_text_has_the_words_of_the_html_in_columns():
@@ -47,8 +48,20 @@ def test_the_number_of_seeds_is_a_column_where_it_differs():
     assert head[3:] == [("seeds", 1), ("Holm", 1)] and [row[3][0] for row in rows] == ["5", "3"]
 
 
+def test_numbers_are_whole_and_what_is_none_is_a_dash():
+    found = {("a", 0): [-0.001, 2, Interval(-0.5, -1.0, 0.25, 3), "-1 to 1"], ("a", 1): [None, 3, None, float("nan")]}
+    frame = pd.DataFrame.from_dict(found, orient="index", columns=["share", "n", "gap", "control"])
+    frame.index = pd.MultiIndex.from_tuples(found, names=["model", "state"])
+    head, *rows = cells(number_table(frame, digits=1))
+    assert [words for words, _ in head] == ["model", "state", "share", "n", "gap", "control"]
+    assert rows[0] == [("a", 2), ("0", 1), ("0.0", 1), ("2", 1), ("−0.5 (−1.0 to 0.2)", 1), ("−1 to 1", 1)]
+    assert [words for words, _ in rows[1]] == ["1", "–", "3", "–", "–"]
+
+
 @pytest.mark.bad_input
 def test_what_is_no_table():
+    assert "a DataFrame has no rows to show; give" in refused(FigureInputError, number_table, pd.DataFrame())
+    assert "a dict has no rows to show; give" in refused(FigureInputError, number_table, {"a": 1})
     assert "a dict has no column 'holm'; give what" in refused(FigureInputError, contrast_table, {"a": 1})
     assert "give at least one" in refused(FigureInputError, contrast_table, FOUND.iloc[:0])
     assert "'plain' has no colon behind its task" in refused(

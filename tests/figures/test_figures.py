@@ -3,6 +3,7 @@
 import base64
 import io
 import math
+import re
 from xml.etree import ElementTree
 
 import matplotlib
@@ -56,7 +57,7 @@ FIGURES = {
     "token_differences": lambda: (["a", "b"], {"x": torch.tensor([0.1, 0.2])}),
     "weight_maps": lambda: (made("nopos"), {"n_positions": 4}),
 }
-NO_FIGURES = {"COLOURS", "DIVERGING", "LOOKS", "SEQUENTIAL", "ContrastTable", "contrast_table"} | {
+NO_FIGURES = {"COLOURS", "DIVERGING", "LOOKS", "SEQUENTIAL", "ContrastTable", "contrast_table", "number_table"} | {
     "DescribedFigure",
     "Look",
     "look_of",
@@ -207,6 +208,14 @@ def test_numbers_that_are_words_keep_their_digits():
     axes.set_title("at 0.0001234")
     axes.plot([0, 1])
     assert ">at 0.0001234<" in figure._repr_mimebundle_()[0]["image/svg+xml"]
+
+
+def test_ticks_of_logarithmic_axes_have_no_exponents():
+    """A word of a drawing is a tspan only where part of it is smaller or higher."""
+    draw = {"log_x": True, "log_y": True, "alt": "A line that falls."}
+    drawing = figures.curves({"one": [1e-2, 1e-16]}, x=[1e-3, 1], **draw)._repr_mimebundle_()[0]["image/svg+xml"]
+    assert "<tspan" not in drawing
+    assert {">0.001<", ">1e−16<"} <= {*re.findall(">[^<>]+<", drawing)}
 
 
 def test_maps_are_drawn_with_one_point_for_each_cell():

@@ -12,7 +12,7 @@ from matplotlib.colors import to_hex
 from posembed import scheme, schemes, widgets
 from posembed.encodings import KERPLE
 from posembed.figures import COLOURS, DIVERGING, LOOKS, bias_curves, curves, look_of, seed_scores
-from posembed.figures.looks import DASHES, DIVERGING_ON_DARK, HUES, cells_on_dark, looks_of, named, on_dark
+from posembed.figures.looks import DASHES, DIVERGING_ON_DARK, HUES, NOTHING, cells_on_dark, looks_of, named, on_dark
 
 TWELVE = {
     *("nopos", "sinusoidal", "learned", "learnable_sinusoidal", "shaw", "t5"),
@@ -209,7 +209,10 @@ def test_cells_on_dark_have_the_same_numbers():
     light, dark = ((each(at, bytes=True)[:, :3]) for each in (DIVERGING, DIVERGING_ON_DARK))
     assert np.abs(cells_on_dark(light).astype(int) - dark).max() <= 2
     # Half of the map is that of numbers of one sign; where there is none, the cell is grey on both.
-    assert (cells_on_dark(np.uint8([[0xC9, 0xD1, 0xD9]])) == [0x3D, 0x44, 0x4D]).all()
+    assert (cells_on_dark(np.uint8([[0xC9, 0xD1, 0xD9]])) == [0x9A, 0xA4, 0xB0]).all()
+    # There it is told from zero, and from what lies near it.
+    near = [to_hex(DIVERGING_ON_DARK(0.5 + each)) for each in (-0.1, 0, 0.1)]
+    assert min(contrast(on_dark(NOTHING), each) for each in near) > 3
 
 
 def test_words_in_cells_are_readable_on_dark():

@@ -6,7 +6,7 @@ import { pathToFileURL } from "node:url";
 
 const folder = process.env.POSEMBED_FIXTURES;
 const { state } = JSON.parse(readFileSync(join(folder, "fixtures.json"), "utf-8"));
-const { compared, reach, sentence, unbroken, axisOf, ticks, short, default: figure } = await import(pathToFileURL(join(folder, "figure.mjs")));
+const { compared, reach, sentence, unbroken, beside, axisOf, ticks, short, default: figure } = await import(pathToFileURL(join(folder, "figure.mjs")));
 const at = (changes) => compared({ ...state, ...changes });
 
 test("the module needs no page until it is rendered", () => {
@@ -49,8 +49,15 @@ test("the axis has room for all, and for zero where one is taken away", () => {
 
 test("what is said", () => {
   const said = sentence(at({ less: "learned", at: 0 }), "hidden, %");
-  assert.match(said, /^hidden, %: 15, minus learned\. NoPos 1\.283 \(.*\); ALiBi −\.400 \(.*\)\.$/);
+  assert.match(said, /^hidden, %: 15, minus learned\. NoPos 1\.283 \(.*\); ALiBi −0\.400 \(.*\)\.$/);
   assert.equal(sentence(at({ less: "", at: 1, shown: ["ALiBi"] }), "hidden, %"), "hidden, %: 40. nothing is switched on.");
+});
+
+test("an arm that is alone stands on its place, others around it", () => {
+  const [one, other] = [{ ends: [[1, 1, 1], [1, 1, 1]] }, { ends: [null, [2, 2, 2]] }];
+  assert.equal(beside([one, other], 0)(one), 0);
+  const apart = [one, other].map(beside([one, other], 1));
+  assert.ok(apart[0] < 0 && apart[0] === -apart[1]);
 });
 
 test("lines end where nothing was run", () => {
@@ -62,5 +69,5 @@ test("numbers and names as places", () => {
   assert.deepEqual(axisOf([15, 40, 60], "x").ticks, [15, 40, 60]);
   const { from, to, words } = axisOf(["small", "wide"], "x");
   assert.deepEqual([from, to, words(1)], [-0.5, 1.5, "wide"]);
-  assert.deepEqual([-0.0001, 0.5, -1.25].map((value) => short(value)), [".00", ".50", "−1.25"]);
+  assert.deepEqual([-0.0001, 0.5, -1.25].map((value) => short(value)), ["0.00", "0.50", "−1.25"]);
 });

@@ -14,7 +14,7 @@ test("the module needs no page until it is rendered", () => {
 });
 
 test("numbers as the text has them", () => {
-  assert.deepEqual([0.789, 1, -0.514, -0.001, 1.474].map((value) => short(value)), [".79", "1.00", "−.51", ".00", "1.47"]);
+  assert.deepEqual([0.789, 1, -0.514, -0.001, 1.474].map((value) => short(value)), ["0.79", "1.00", "−0.51", "0.00", "1.47"]);
 });
 
 test("where a state stands", () => {
@@ -23,9 +23,9 @@ test("where a state stands", () => {
 
 test("what a series says at a state", () => {
   const series = { name: "token", trained: [[0.5, 0.4, 0.6]], beside: [0.1] };
-  assert.equal(words(series, 0), "token .50 (.40 to .60), untrained .10");
-  assert.equal(words({ ...series, chance: 0.02 }, 0), "token .50 (.40 to .60), untrained .10, a constant guess .02");
-  assert.equal(costs(series, 0, "nats"), "taking position out there costs .50 nats (.40 to .60), its control .10");
+  assert.equal(words(series, 0), "token 0.50 (0.40 to 0.60), untrained 0.10");
+  assert.equal(words({ ...series, chance: 0.02 }, 0), "token 0.50 (0.40 to 0.60), untrained 0.10, a constant guess 0.02");
+  assert.equal(costs(series, 0, "nats"), "taking position out there costs 0.50 nats (0.40 to 0.60), its control 0.10");
 });
 
 test("every model has what is chosen, or the nearest thing to it", () => {

@@ -24,11 +24,11 @@ for (const [name, dosed] of Object.entries(biases)) {
 }
 
 test("shares as the text has them", () => {
-  assert.deepEqual([0.789, 1, -0.514, -0.001, 0].map((value) => short(value)), [".79", "1.00", "−.51", ".00", ".00"]);
+  assert.deepEqual([0.789, 1, -0.514, -0.001, 0].map((value) => short(value)), ["0.79", "1.00", "−0.51", "0.00", "0.00"]);
 });
 
 test("what a dose cost", () => {
   const task = { name: "order", right: { symmetry: [[0.789], [0.998]] }, lost: { symmetry: [[0.209, 0.159, 0.258]] } };
-  assert.equal(costs(task, "symmetry", 0), "order: .79 right without a dose");
-  assert.equal(costs(task, "symmetry", 1), "order: .79 right without a dose, 1.00 with it; difference .21 (.16 to .26)");
+  assert.equal(costs(task, "symmetry", 0), "order: 0.79 right without a dose");
+  assert.equal(costs(task, "symmetry", 1), "order: 0.79 right without a dose, 1.00 with it; difference 0.21 (0.16 to 0.26)");
 });

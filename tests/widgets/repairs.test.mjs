@@ -35,7 +35,7 @@ test("broken, mended, and where they differ", () => {
 
 test("a number is said with as many places as it has steps", () => {
   assert.equal(about(null, 1), "nothing");
-  assert.equal(about(-0.531, 1), "about −.53");
+  assert.equal(about(-0.531, 1), "about −0.53");
   assert.equal(about(12.4, 100), "about 12");
-  assert.equal(about(0.00531, 0.01), "about .0053");
+  assert.equal(about(0.00531, 0.01), "about 0.0053");
 });

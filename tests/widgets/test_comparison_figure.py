@@ -60,7 +60,7 @@ def test_names_of_schemes_have_their_looks_and_the_figure_room_for_each_arm(figu
     assert [each["scheme"] for each in figure.series] == ["learned", "nopos", "alibi"]
     assert ComparisonFigure({"a": [[1, 2]] * 2, "b": [[1, 2]] * 2}, **GIVEN | {"x": [0, 1]}).series[0]["scheme"] == ""
     phone, wide = ComparisonFigure.height
-    assert figure.height == (phone + 3 * figure.of_an_arm, wide + figure.of_the_chart)
+    assert figure.height == (phone + 3 * figure.of_an_arm[0], wide + 2 * figure.of_an_arm[1])
 
 
 def test_the_module(tmp_path, figure):

@@ -195,6 +195,7 @@ function render({ model, el }) {
   };
   const offsets = offsetSlider(model, () => [view().from, view().to], String(positions.at(-1)).length + 1);
   const ahead = toggle(model, "bidirectional", "bidirectional");
+  const aheadSwitch = ahead.querySelector("input");
   const controls = h("div", { class: "pe-controls pe-pinned pe-bias-controls" },
     slider(model, "head", "head", heads),
     slider(model, "position", "query at", positions),
@@ -248,7 +249,10 @@ function render({ model, el }) {
       ? "Attention weight of each key if all contents are equal, by offset."
       : "Bias added to the logit of each key, by offset (key minus query).";
     offsets.show();
-    ahead.classList.toggle("pe-away", now.trained);
+    // Of the trained models there is one kind: the switch keeps its place, and cannot be used.
+    aheadSwitch.disabled = now.trained;
+    aheadSwitch.checked = now.objective !== objectives[0];
+    ahead.title = now.trained ? "The trained models are causal." : "";
     legends.forEach((each, k) => each.classList.toggle("pe-away", Boolean(k) !== now.trained));
     const drawn = panels.map((panel, k) => drawPanel(panel, k, now));
     // The first on top, whose line has gaps, so that what lies below it shows.

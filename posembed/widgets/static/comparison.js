@@ -62,10 +62,17 @@ function lines({ x, y }, { name, scheme, ends, seeds }, k, places, singles, few)
     ...(few ? ends.map((each, place) => each && svg("path", { class: "pe-point", d: mark(4), transform: `translate(${x(places[place]).toFixed(2)} ${y(each[0]).toFixed(2)})` })).filter(Boolean) : []));
 }
 
+/** How far from its place each arm that is there stands: beside each other around it, and on it where it is alone. */
+export function beside(rows, place) {
+  const there = rows.filter(({ ends }) => ends[place]);
+  return (row) => (0.6 * (there.indexOf(row) - (there.length - 1) / 2)) / there.length;
+}
+
 /** An arm where names are the places: beside those of the others, its interval, mean and seeds. */
-function marks({ x, y }, { name, scheme, ends, seeds }, k, n, singles) {
+function marks({ x, y }, row, k, rows, singles) {
+  const { name, scheme, ends, seeds } = row;
   const { colour, mark } = lookOf(scheme || name, k);
-  const at = (place) => x(place + (0.6 * (k - (n - 1) / 2)) / n);
+  const at = (place) => x(place + beside(rows, place)(row));
   return svg("g", { class: colour, "data-arm": name }, ...ends.flatMap((each, place) => (each ? [
     svg("path", { class: "pe-compare-interval", d: `M${at(place)} ${y(each[1])}V${y(each[2])}${heads(at(place), y, each)}` }),
     ...(singles ? seeds.filter((line) => line[place] !== null).map((line) => svg("circle", { class: "pe-compare-seed", cx: at(place) + 5, cy: y(line[place]), r: 2.5 })) : []),
@@ -99,7 +106,7 @@ function draw(width, { x: places, xlabel, ylabel, marks: lined }, now, singles) 
       svg("path", { class: "pe-cursor", d: `M${x(place)} ${y(from)}V${y(to)}` }),
       svg("text", { class: "pe-tick pe-compare-word", x: x(place) + 4, y: y(to) + 12 }, text)]),
     svg("path", { class: "pe-compare-place", d: `M${across} ${y(from)}V${y(to)}` }),
-    ...on.map(([row, k]) => (named(places) ? marks({ x, y }, row, k, rows.length, singles) : lines({ x, y }, row, k, places, singles, places.length <= 12))).reverse(),
+    ...on.map(([row, k]) => (named(places) ? marks({ x, y }, row, k, on.map(([each]) => each), singles) : lines({ x, y }, row, k, places, singles, places.length <= 12))).reverse(),
   ];
 }
 
@@ -112,7 +119,10 @@ function armRow(model, { name, scheme }, k) {
   const node = h("tr", { class: colour }, h("th", { scope: "row" }, h("label", { class: "pe-toggle" }, input, sign, h("span", {}, name))), h("td", {}, mean, ends));
   const show = ({ on, own, ends: its }, { at }) => {
     input.checked = on;
-    node.classList.toggle("pe-compare-off", !on);
+    // What is zero is the line there, on or off: a switch that would do nothing is not shown.
+    input.classList.toggle("pe-away", own);
+    input.disabled = own;
+    node.classList.toggle("pe-off", !on && !own);
     [mean.textContent, ends.textContent] = own ? ["0", ""] : its[at] ? words(its[at]) : ["", "not run"];
   };
   return { node, show };

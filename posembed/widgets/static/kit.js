@@ -290,9 +290,9 @@ function scale({ from, to, log }, start, end) {
 /** A line through points, as the `d` of a path. */
 const lineThrough = (points) => `M${points.map(([x, y]) => `${x.toFixed(2)} ${y.toFixed(2)}`).join("L")}`;
 
-/** A number as the text has it: .79, 1.00, −.51; never minus zero. */
+/** A number as axes and tables have it: 0.79, 1.00, −0.51; never minus zero. */
 const short = (value, decimals = 2) =>
-  (Number(value.toFixed(decimals)) || 0).toFixed(decimals).replace(/^(-?)0\./, "$1.").replace("-", "−");
+  (Number(value.toFixed(decimals)) || 0).toFixed(decimals).replace("-", "−");
 
 /** A number with a real minus sign. */
 const signed = (value) => String(value).replace("-", "−");

@@ -136,7 +136,7 @@ function schemeRow(model, { key, name }) {
   const show = ({ on, probed, means, intervals, paper: curve }, { group, layer }) => {
     input.checked = on;
     input.classList.toggle("pe-away", !probed);
-    node.classList.toggle("pe-layers-off", !on);
+    node.classList.toggle("pe-off", !on);
     error.textContent = means.length ? errorWords(means[layer]) : "";
     span.textContent = intervals ? intervalWords(intervals[layer]) : probed ? "" : "not probed";
     share.textContent = means.length ? (means[layer] / group.middle).toFixed(2) : "";

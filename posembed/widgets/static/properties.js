@@ -404,7 +404,7 @@ function render({ model, el }) {
     step(...STEPS[event.key].slice(2));
   }
   const button = (sign, name, onclick) => h("button", { type: "button", class: "pe-button", "aria-label": name, onclick }, sign);
-  const controls = h("div", { class: "pe-controls pe-pinned pe-property-controls" },
+  const controls = h("div", { class: "pe-controls pe-property-controls" },
     choose(model, "matrix", "matrix", matrices.map(({ name }) => [name, name])),
     h("span", { class: "pe-property-steps" },
       ...Object.values(STEPS).map(([sign, name, ...way]) => button(sign, name, () => step(...way))),
@@ -425,8 +425,9 @@ function render({ model, el }) {
   const ahead = matrices.some(({ future }) => AHEAD[future]) ? [h("p", { class: "pe-note pe-two-lines" })] : [];
   const notes = [h("p", { class: "pe-note" }, model.get("note")), ...ahead];
   const tasks = goals(matrices).map(([words, reached]) => [words, () => reached(study(), cell.now())]);
-  const { figure, say } = tries(frame(el, "Three properties, cell by cell", controls, hint,
-    h("div", { class: "pe-property-body" }, h("div", {}, map.node, cards[0].node), h("div", {}, cards[1].node, cards[2].node, h("div", {}, ...notes)))), ...tasks);
+  const { figure, say } = tries(frame(el, "Three properties, cell by cell", hint,
+    h("div", { class: "pe-property-body" },
+      h("div", {}, h("div", { class: "pe-property-view" }, controls, map.node), cards[0].node), h("div", {}, cards[1].node, cards[2].node, h("div", {}, ...notes)))), ...tasks);
   // What it says stands in the cards.
   figure.classList.add("pe-properties");
   figure.querySelector(".pe-status").classList.add("pe-hidden");

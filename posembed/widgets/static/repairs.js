@@ -29,7 +29,7 @@ function picture(values, [rows, columns], most) {
   const canvas = h("canvas", { width: columns, height: rows });
   const context = canvas.getContext("2d");
   const image = context.createImageData(columns, rows);
-  values.forEach((value, k) => image.data.set(value === null ? [128, 128, 128, 110] : [...(value < 0 ? BELOW : ABOVE), (255 * Math.abs(value)) / most], 4 * k));
+  values.forEach((value, k) => image.data.set(value === null ? [138, 145, 153, 230] : [...(value < 0 ? BELOW : ABOVE), (255 * Math.abs(value)) / most], 4 * k));
   context.putImageData(image, 0, 0);
   return canvas.toDataURL();
 }
