@@ -150,8 +150,8 @@ def sdpa(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale: float | No
     """Torch's attention, with queries grouped where there are fewer key heads."""
     if mask is not None and q.is_cuda and mask.dtype not in (torch.bool, q.dtype):
         # Its kernels there want one format; rounded to bfloat16, far keys would fall together.
-        exact = (each.to(mask.dtype) for each in (q, k, v))
-        return sdpa(*exact, mask, scale, dropout, **how).to(q.dtype)
+        wide = mask.dtype
+        return sdpa(q.to(wide), k.to(wide), v.to(wide), mask, scale, dropout, **how).to(q.dtype)
     grouped = q.shape[1] != k.shape[1]
     return F.scaled_dot_product_attention(q, k, v, mask, dropout_p=dropout, scale=scale, enable_gqa=grouped, **how)
 

@@ -65,7 +65,7 @@ def _block_mask(mask: AttentionMask, q: Tensor, k: Tensor) -> BlockMask:
         allowed = given[batch if n_batch > 1 else 0, head if n_heads > 1 else 0, row, key]
         return allowed & (key <= query + ahead) if causal else allowed
 
-    return create_block_mask(sees, *given.shape[:2], q.shape[2], k.shape[2], device=q.device)
+    return create_block_mask(sees, given.shape[0], given.shape[1], q.shape[2], k.shape[2], device=q.device)
 
 
 # Making one takes longer than attending, and every layer of every step asks for the same. It is made also where all is
