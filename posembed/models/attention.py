@@ -92,6 +92,8 @@ def attend(
         True
     """
     _check_shapes(q, k, v, dropout)
+    if not isinstance(causal, bool):
+        raise ModelInputError(f"causal is {causal!r:.80}; give True or False")
     mask = AttentionMask(q.shape[2], k.shape[2], causal=causal, given=attention_mask, device=q.device)
     _check_mask(mask, q)
     if scheme is not None and not isinstance(scheme, PositionScheme):

@@ -47,6 +47,8 @@ class KeyValueCache:
             positions: theirs.
             position_axis: the axis of `positions` that holds the tokens; -2 where positions have coordinates.
         """
+        if not all(isinstance(each, Tensor) for each in (k, v, positions)) or not k.ndim == v.ndim == 4:
+            raise ModelInputError("give keys and values as tensors (batch, heads, seq, d_head), then their positions")
         if self._parts is None:
             self._parts = k, v, positions
         else:

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from ..encodings.positions import known
 from ..errors import ModelInputError
 
 
@@ -104,6 +105,9 @@ def positions_from_mask(
     Returns:
         The positions; padding gets that of the token before it, or 0.
 
+    Raises:
+        ModelInputError: anything else.
+
     Example:
         >>> import torch
         >>> from posembed.models import positions_from_mask
@@ -111,6 +115,9 @@ def positions_from_mask(
         tensor([[0, 0, 0, 1],
                 [0, 1, 2, 2]])
     """
+    given = isinstance(attention_mask, Tensor) and attention_mask.ndim == 2
+    if not given or (known(attention_mask) and not bool(((attention_mask == 0) | (attention_mask == 1)).all())):
+        raise ModelInputError("attention_mask must be a tensor (batch, seq) of 1 for tokens and 0 for padding")
     return (attention_mask.long().cumsum(-1) - 1).clamp(min=0)
 
 
@@ -123,6 +130,9 @@ def pack(segments: Int[Tensor, "batch seq"]) -> tuple[Int[Tensor, "batch seq"], 
     Returns:
         positions, which begin at 0 in each text, and the attention mask.
 
+    Raises:
+        ModelInputError: no whole numbers "batch seq", or a text whose tokens stand apart.
+
     Example:
         >>> import torch
         >>> from posembed.models import pack
@@ -132,8 +142,14 @@ def pack(segments: Int[Tensor, "batch seq"]) -> tuple[Int[Tensor, "batch seq"], 
         >>> mask[0, 3]
         tensor([False, False, False,  True,  True])
     """
+    if not isinstance(segments, Tensor) or segments.ndim != 2 or segments.is_floating_point():
+        raise ModelInputError("segments must be a tensor (batch, seq) of whole numbers, one for each text")
     begins = torch.ones_like(segments, dtype=torch.bool)
     begins[:, 1:] = segments[:, 1:] != segments[:, :-1]
+    if known(segments) and any(
+        len(row.unique()) != int(begun.sum()) for row, begun in zip(segments, begins, strict=True)
+    ):
+        raise ModelInputError("the tokens of a text stand apart in segments; give each text a number of its own")
     index = torch.arange(segments.shape[1], device=segments.device)
     start = torch.where(begins, index, 0).cummax(-1).values
     return index - start, segments[:, :, None] == segments[:, None, :]

@@ -178,13 +178,13 @@ class Transformer(nn.Module):
 
         Positions that are added again are in what enters a layer, and not in the output of the layer before.
         """
-        self._check(ids, token_types)
+        self._check(ids, token_types, caches)
         if positions is None:
-            start = len(caches[0]) if caches else 0
+            start = 0 if caches is None else len(caches[0])
             positions = torch.arange(start, start + ids.shape[1], device=ids.device)
         x = self.embed(ids, positions, token_types)
         states = [x]
-        its_caches: Sequence[KeyValueCache | None] = caches or [None] * len(self.layers)
+        its_caches: Sequence[KeyValueCache | None] = [None] * len(self.layers) if caches is None else caches
         for index, (layer, cache) in enumerate(zip(self.layers, its_caches, strict=True)):
             x = layer(self.entering(index, x, positions), positions, attention_mask=attention_mask, cache=cache)
             states.append(x)
@@ -247,7 +247,12 @@ class Transformer(nn.Module):
             for output in (layer.attention.output, layer.feed_forward[2]):
                 nn.init.normal_(output.weight, std=std / (2 * self.config.n_layers) ** 0.5)
 
-    def _check(self, ids: Any, token_types: Any) -> None:
+    def _check(self, ids: Any, token_types: Any, caches: Any) -> None:
+        listed = isinstance(caches, list | tuple) and all(isinstance(each, KeyValueCache) for each in caches)
+        if caches is not None and not (listed and len(caches) == len(self.layers)):
+            raise ModelInputError(
+                f"caches must be a list of KeyValueCache, one for each of the {len(self.layers)} layers"
+            )
         if isinstance(ids, Tensor) and ids.is_floating_point() and ids.ndim == 3:
             if ids.shape[2] != self.config.d_model or ids.numel() == 0:
                 raise ModelInputError(

@@ -159,6 +159,9 @@ def patches_of(images: Float[Tensor, "batch height width"], patch: int) -> Float
         images: of a height and a width that the patch divides.
         patch: of a patch's side, in pixels.
 
+    Raises:
+        ModelInputError: images that patches do not cover.
+
     Example:
         >>> import torch
         >>> from posembed.models import patches_of
@@ -166,6 +169,8 @@ def patches_of(images: Float[Tensor, "batch height width"], patch: int) -> Float
         tensor([[[0., 1., 4., 5.],
                  [2., 3., 6., 7.]]])
     """
+    if images.shape[1] % patch or images.shape[2] % patch:
+        raise ModelInputError(f"patches of {patch} do not cover images of {images.shape[1]} x {images.shape[2]} pixels")
     return F.unfold(images[:, None], patch, stride=patch).mT
 
 

@@ -10,7 +10,7 @@ from torch import nn
 from posembed import check_equivariance
 from posembed.encodings import scheme
 from posembed.errors import EncodingInputError, ModelInputError
-from posembed.models import KeyValueCache, MultiHeadAttention, pack, positions_from_mask
+from posembed.models import KeyValueCache, MultiHeadAttention, attend, pack, patches_of, positions_from_mask
 
 # Sums of a few hundred products in float64, of numbers around one.
 EXACT = {"rtol": 0, "atol": 1e-12}
@@ -198,3 +198,22 @@ def test_without_positions_it_is_torchs_own(causal):
     layer, x = attention("nopos", causal), drawn(2, LENGTH, D_MODEL)
     mask = nn.Transformer.generate_square_subsequent_mask(LENGTH, dtype=torch.float64) if causal else None
     torch.testing.assert_close(layer(x), attention_torch(layer)(x, x, x, attn_mask=mask)[0], **EXACT)
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: pack(torch.tensor([[0, 1, 0]])), "the tokens of a text stand apart"),
+        (lambda: pack(torch.tensor([[0.0, 1.0]])), "whole numbers"),
+        (lambda: pack([[0, 1]]), "whole numbers"),
+        (lambda: positions_from_mask(torch.tensor([[2, 2]])), "1 for tokens and 0 for padding"),
+        (lambda: positions_from_mask([[1]]), "1 for tokens and 0 for padding"),
+        (lambda: KeyValueCache().append(torch.arange(2), *torch.zeros(2, 1, 2, 2, 4)), "then their positions"),
+        (lambda: KeyValueCache().append([1], [1], torch.arange(1)), "then their positions"),
+        (lambda: patches_of(torch.zeros(1, 5, 4), 2), "patches of 2 do not cover images of 5 x 4 pixels"),
+        (lambda: attend(*torch.zeros(3, 1, 2, 4, 8), causal="no"), "causal is 'no'; give True or False"),
+    ],
+)
+def test_what_would_be_misread_in_silence_is_refused(call, message):
+    assert message in refused(ModelInputError, call)

@@ -194,6 +194,13 @@ def test_a_config_that_cannot_be_meant_is_an_error(options, error, message):
 
 
 @pytest.mark.bad_input
+@pytest.mark.parametrize("caches", [KeyValueCache(), [], [KeyValueCache()], [1] * LAYERS, [KeyValueCache()] * 9])
+def test_caches_that_are_not_one_a_layer_are_an_error(caches):
+    said = refused(ModelInputError, Transformer(TransformerConfig(**SIZES)), torch.tensor([[1, 2]]), caches=caches)
+    assert said == f"caches must be a list of KeyValueCache, one for each of the {LAYERS} layers"
+
+
+@pytest.mark.bad_input
 @pytest.mark.parametrize(
     ("ids", "message"),
     [
