@@ -73,6 +73,8 @@ def _block_mask(mask: AttentionMask, q: Tensor, k: Tensor) -> BlockMask:
 @functools.lru_cache(maxsize=8)
 def _unpadded(n_queries: int, n_keys: int, causal: bool, device: torch.device) -> BlockMask:
     last = n_keys - n_queries if causal else n_keys
-    return create_block_mask(
-        lambda batch, head, query, key: key <= query + last, None, None, n_queries, n_keys, device=device
-    )
+    # One that is made in inference mode could not be kept for a gradient later.
+    with torch.inference_mode(False):
+        return create_block_mask(
+            lambda batch, head, query, key: key <= query + last, None, None, n_queries, n_keys, device=device
+        )

@@ -54,7 +54,7 @@ def load_with_scheme(
 
     if not isinstance(source, str | Path):
         raise ModelInputError(
-            f"source is {source!r:.80}; give the folder or hub id first, and a model's class as kind="
+            f"source is a {type(source).__name__}; give the folder or hub id first, and a model's class as kind="
         )
     # The hub's client tries for half a minute where nobody answers; what was downloaded before is read all the same.
     here = os.path.exists(source) or more.get("local_files_only")  # noqa: PTH110  (Path.exists raises at long names)

@@ -1,6 +1,20 @@
 """FlexAttention with a scheme's hook gives the numbers of attention without it."""
 
 import pytest
+import torch
+
+from posembed.models import flex
+
+
+def test_a_mask_that_is_kept_serves_training_too():
+    with torch.inference_mode():
+        mask = flex._unpadded(3, 5, True, torch.device("cpu"))
+    assert not mask.kv_num_blocks.is_inference()
+    assert flex._unpadded(3, 5, True, torch.device("cpu")) is mask
+    for causal, seen in ((True, torch.ones(3, 5).tril(2)), (False, torch.ones(3, 5))):
+        sees = flex._unpadded(3, 5, causal, torch.device("cpu")).mask_mod
+        found = sees(0, 0, torch.arange(3)[:, None], torch.arange(5))
+        assert torch.equal(found, seen.bool())
 
 
 @pytest.mark.slow
