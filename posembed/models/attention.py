@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -76,7 +77,7 @@ def attend(
         dropout: the share of attention weights to drop.
 
     Raises:
-        ModelInputError: shapes, heads, masks or a bias that do not fit together.
+        ModelInputError: shapes, heads, masks or a bias that do not fit together; a scale that is 0 or no number.
         EncodingInputError: what is no scheme; positions that are missing, of a wrong dtype or shape.
 
     Example:
@@ -94,6 +95,8 @@ def attend(
     _check_shapes(q, k, v, dropout)
     if not isinstance(causal, bool):
         raise ModelInputError(f"causal is {causal!r:.80}; give True or False")
+    if scale is not None and not (isinstance(scale, int | float) and math.isfinite(scale) and scale):
+        raise ModelInputError(f"scale is {scale!r:.80}; give a finite number that is not 0, or None")
     mask = AttentionMask(q.shape[2], k.shape[2], causal=causal, given=attention_mask, device=q.device)
     _check_mask(mask, q)
     if scheme is not None and not isinstance(scheme, PositionScheme):

@@ -213,6 +213,9 @@ def test_without_positions_it_is_torchs_own(causal):
         (lambda: KeyValueCache().append([1], [1], torch.arange(1)), "then their positions"),
         (lambda: patches_of(torch.zeros(1, 5, 4), 2), "patches of 2 do not cover images of 5 x 4 pixels"),
         (lambda: attend(*torch.zeros(3, 1, 2, 4, 8), causal="no"), "causal is 'no'; give True or False"),
+        (lambda: attend(*torch.zeros(3, 1, 2, 4, 8), causal=True, scale=0.0), "scale is 0.0; give a finite number"),
+        (lambda: attend(*torch.zeros(3, 1, 2, 4, 8), causal=True, scale=float("nan")), "scale is nan"),
+        (lambda: attend(*torch.zeros(3, 1, 2, 4, 8), causal=True, scale="1"), "scale is '1'"),
     ],
 )
 def test_what_would_be_misread_in_silence_is_refused(call, message):
