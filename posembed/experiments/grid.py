@@ -37,8 +37,8 @@ LOG = logging.getLogger(__name__)
 ENGINES = ("serial", "joblib", "ray")
 # How often a worker process looks whether it is still wanted, in seconds, and how long one that is not may take.
 LOOK, PATIENCE = 0.5, 10.0
-# Results are small; Ray's default would take a third of the memory.
-OBJECT_STORE = 100 * 2**20
+# How often Ray is started before its error is told; results are small, and its default takes a third of the memory.
+STARTS, OBJECT_STORE = 3, 100 * 2**20
 
 # Called after each run with its result, or with None where it failed.
 Progress: TypeAlias = Callable[[RunConfig, RunResult | None], None]
@@ -443,12 +443,16 @@ def _start_ray(configs: Sequence[RunConfig], settings: Settings) -> tuple[Any, b
     # "local", for Ray would else join a cluster that `ray start` has begun on this machine.
     alone: dict[str, Any] = {"address": "local", "num_cpus": cores}
     alone |= {"include_dashboard": False, "object_store_memory": OBJECT_STORE}
-    try:
-        ray.init(log_to_driver=False, logging_level=logging.ERROR, **({} if "RAY_ADDRESS" in os.environ else alone))
-    except Exception as error:  # Ray raises a bare one where a machine is too busy to start it
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise RunError(f"Ray cannot be started, or no cluster answers at RAY_ADDRESS ({reason})") from None
-    return ray, True
+    named = "RAY_ADDRESS" in os.environ
+    # On a busy machine Ray gives itself up after 15 s, which nothing can set (ray-project/ray, issue 65983).
+    for _ in range(1 if named else STARTS):
+        try:
+            ray.init(log_to_driver=False, logging_level=logging.ERROR, **({} if named else alone))
+        except Exception as error:  # a bare one
+            reason = " ".join(str(error).split()) or type(error).__name__
+        else:
+            return ray, True
+    raise RunError(f"Ray cannot be started, or no cluster answers at RAY_ADDRESS ({reason})")
 
 
 def _on_a_cluster(config: RunConfig, settings: Settings) -> tuple[Outcome, dict[str, bytes]]:

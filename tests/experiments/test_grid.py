@@ -363,6 +363,15 @@ def no_node(**_):
     raise Exception("the node timed out\nduring startup")
 
 
+def test_ray_that_a_busy_machine_does_not_start_is_started_again(tmp_path, monkeypatch):
+    fake, answers = FakeRay(), [no_node, no_node]
+    start = fake.init
+    monkeypatch.setattr(fake, "init", lambda **options: (answers.pop() if answers else start)(**options))
+    monkeypatch.setitem(sys.modules, "ray", fake)
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    assert len(run_grid(GRID[:2], engine="ray", out=tmp_path)) == 2 and not answers
+
+
 @pytest.mark.parametrize(
     ("ray", "message"),
     [
