@@ -8,13 +8,15 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from numbers import Real
+from types import FunctionType
 from typing import Any, Literal, cast
 
 import torch
 from jaxtyping import Int, Shaped
 from torch import Tensor, nn
 
-from .errors import EquivarianceInputError, NonDeterministicError, PositionTableError
+from .encodings.sizes import check_whole
+from .errors import EquivarianceInputError, NonDeterministicError, PositionTableError, shown
 from .evaluating import CALLED_WRONGLY, evaluating
 from .ordinary import why_not_ordinary
 from .second_look import ComputedIn, in_format, reads, widened
@@ -233,7 +235,8 @@ def _second_look(
             with ComputedIn(cast(nn.Module, _module_of(wide))) as computed:
                 again, there = _compared(wide, widened(x, dtype), *settings, None)
         except (RuntimeError, MemoryError, ValueError, TypeError) as error:
-            failed.append(f"a copy in {name} does not run ({str(error).splitlines()[0]})")
+            reason = str(error.__cause__ or error).splitlines()[0]
+            failed.append(f"a copy in {name} does not run ({reason})")
             continue
         if computed.formats <= {dtype, torch.float64}:
             return {**vars(again), "remark": f"decided in {name}"}
@@ -315,9 +318,9 @@ def _checked_axis(x: Any, seq_dim: int | None) -> int:
             f"x of shape {tuple(x.shape)} may hold tokens on either axis; say which with seq_dim=0 or seq_dim=1"
         )
     seq_dim = 1 if seq_dim is None else seq_dim
-    if not isinstance(seq_dim, int) or not -x.ndim <= seq_dim < x.ndim:
+    if not isinstance(seq_dim, int) or isinstance(seq_dim, bool) or not -x.ndim <= seq_dim < x.ndim:
         raise EquivarianceInputError(
-            f"x of shape {tuple(x.shape)} has no axis {seq_dim}; name the axis that holds the tokens with seq_dim="
+            f"x of shape {tuple(x.shape)} has no axis {shown(seq_dim)}; name the axis of the tokens with seq_dim="
         )
     seq_dim %= x.ndim
     n_tokens = x.shape[seq_dim]
@@ -332,8 +335,7 @@ def _checked_axis(x: Any, seq_dim: int | None) -> int:
 
 
 def _check_numbers(n_permutations: int, tolerance: float | None) -> None:
-    if not isinstance(n_permutations, int) or n_permutations < 1:
-        raise EquivarianceInputError(f"n_permutations is {n_permutations!r}; it must be a whole number of at least 1")
+    check_whole("n_permutations", n_permutations, EquivarianceInputError)
     is_number = isinstance(tolerance, Real) and not isinstance(tolerance, bool)
     if tolerance is not None and not (is_number and 0 <= tolerance < math.inf):
         raise EquivarianceInputError(f"tolerance is {tolerance!r}; it must be zero or a positive number")
@@ -344,6 +346,8 @@ def _check_callable(fn: Any) -> None:
     if isinstance(fn, type) or not callable(fn):
         said = f"the class {fn.__name__}" if isinstance(fn, type) else f"a {type(fn).__name__}"
         raise EquivarianceInputError(f"fn is {said}; give a function of x, a module or a model, made or loaded before")
+    if isinstance(fn, FunctionType) and not inspect.signature(fn).parameters:
+        raise EquivarianceInputError(f"{fn.__name__} takes no argument; give a function of x")
     if len(needed := _needed(fn)) > 1:
         again = ", ".join("x" for _ in needed)
         raise EquivarianceInputError(
@@ -482,6 +486,9 @@ def _called(fn: Any, x: Tensor) -> Any:
         own = next((each.dtype for each in module.parameters() if each.is_floating_point()), None) if module else None
         if x.is_floating_point() and own not in (None, x.dtype):
             raise EquivarianceInputError(f"x is of {x.dtype} and the module of {own}; give x.to({own})") from error
+        if name is None and module is not None:
+            given = f"x of shape {tuple(x.shape)} and {x.dtype}"
+            raise EquivarianceInputError(f"{kind} cannot be called with {given} ({one_line(error):.200})") from error
         if name is None:
             raise
         if name not in (parameters := inspect.signature(fn.forward).parameters) and "input_ids" in parameters:

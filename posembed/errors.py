@@ -1,5 +1,10 @@
 """Named errors, one a subject. Each message is one line that says what was given and what to do."""
 
+from typing import Any
+
+# The longest that a message shows of what was given.
+SHOWN = 80
+
 
 class PosembedError(Exception):
     """The base of every error that posembed raises by itself.
@@ -76,3 +81,15 @@ class FigureInputError(PosembedError, ValueError):
 
 class ReportError(PosembedError, ValueError):
     """A report without any table to show, or a file that it cannot be written to."""
+
+
+def shown(given: Any) -> str:
+    """What was given, in a message: as Python writes it where that is short and one line, else by its kind.
+
+    Example:
+        >>> from posembed.errors import shown
+        >>> shown("rope"), shown(list(range(100)))
+        ("'rope'", 'a list')
+    """
+    text = repr(given)
+    return text if len(text) <= SHOWN and "\n" not in text else f"a {type(given).__name__}"

@@ -127,7 +127,7 @@ def family(contrasts: Mapping[str, Interval]) -> pandas.DataFrame:
     """Show contrasts as one family: beside each p the one after Holm's correction for all of them (Holm 1979).
 
     Of forty intervals about two leave out zero by chance alone if every true mean is zero. The contrasts whose
-    corrected p is below .05 are a set that in at least 95 of 100 studies holds none whose true mean is zero.
+    corrected p is below 0.05 are a set that in at least 95 of 100 studies holds none whose true mean is zero.
 
     Args:
         contrasts: by name; all that were planned, whichever way they came out, each with its p (`interval`).
@@ -206,8 +206,8 @@ def mean_interval(values: Float[np.ndarray, " n"], *, level: float = 0.95, seed:
 
     Returns:
         The interval. With a handful of values it is too narrow, as every bootstrap is, and where values stay alike for
-        about as long as a block: with a correlation of .9 between neighbours, an interval of level .95 held the mean
-        of 64, 256 and 1024 values in about .64, .79 and .90 of the cases. What another fit would have changed is not
+        about as long as a block: with a correlation of 0.9 between neighbours, an interval of level 0.95 held the mean
+        of 64, 256 and 1024 values in about 0.64, 0.79 and 0.90 of the cases. What another fit would have changed is not
         in it.
 
     Raises:

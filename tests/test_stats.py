@@ -83,7 +83,7 @@ def test_the_names_are_also_where_readers_look_for_them():
 
 
 def test_holms_correction_by_hand():
-    """By hand: .01 x 4, .02 x 3, then .03 x 2 and .04 x 1, of which none falls below the one before."""
+    """By hand: 0.01 x 4, 0.02 x 3, then 0.03 x 2 and 0.04 x 1, of which none falls below the one before."""
     p_values = dict(zip("abcd", (0.03, 0.01, 0.04, 0.02), strict=True))
     found = family({name: Interval(0.0, 0.0, 0.0, 5, p) for name, p in p_values.items()})
     np.testing.assert_allclose(found["holm"], [0.06, 0.04, 0.06, 0.06])
@@ -95,7 +95,7 @@ def test_of_forty_intervals_about_two_leave_out_zero_if_every_true_mean_is_zero(
     draws = np.random.default_rng(0).normal(size=(400, 40, 5))
     studies = [[interval(values) for values in study] for study in draws.tolist()]
     left_out = [sum(each.excludes_zero for each in study) for study in studies]
-    # Its standard error is .07, and that of the share below .01.
+    # Its standard error is 0.07, and that of the share below 0.01.
     assert np.mean(left_out) == pytest.approx(2, abs=0.25)
     kept = [(family({str(n): each for n, each in enumerate(study)})["holm"] < 0.05).any() for study in studies]
     assert np.mean(kept) < 0.05 + 0.03

@@ -94,6 +94,16 @@ THEBE = re.compile(
 # Scripts run in their order once the page is there, the theme's and the
 # search's too.
 OTHER_SCRIPT = re.compile(r'<script (src="[^"]*")')
+# Menus and hints need the theme's largest script, and nobody has a menu open
+# before the first touch: book.js loads it then; no browser loads this type.
+MENU_SCRIPT = re.compile(
+    r'<script (?:defer )?src="([^"]*scripts/bootstrap\.js[^"]*)"></script>'
+)
+# What the theme writes by a script, so that nobody sees it without one, holds
+# up the page four times; a style hides it from those who have none.
+WRITTEN = re.compile(
+    r"<script>\s*document\.write\(`(.*?)`\);?\s*</script>", re.DOTALL
+)
 # Bootstrap's mark of the section that is read misses long sections, and stands
 # still after a jump to the top: book.js has one of its own.
 SPY = re.compile(r' data-bs-spy="scroll"')
@@ -303,6 +313,10 @@ def repair_pages(app, exception):
         text = PRELOAD.sub("", text)
         text = THEBE.sub("", text)
         text = OTHER_SCRIPT.sub(r"<script defer \1", text)
+        text = MENU_SCRIPT.sub(
+            r'<script type="text/later" src="\1"></script>', text
+        )
+        text = WRITTEN.sub(r"\1", text)
         text = UNKNOWN_COLOURS.sub(r'\1data-theme="light"', text)
         text = text.replace(LATE_COLOURS, EARLY_COLOURS)
         text = WORD.sub(r"\1", text)

@@ -1,3 +1,24 @@
+// Menus and hints, which need Bootstrap, the theme's largest script: it comes when something is first touched. A menu
+// that is opened before it is there opens when it is.
+{
+  const first = ["pointerover", "pointerdown", "touchstart", "keydown", "focusin"];
+  let waiting = null;
+  const hold = (event) => {
+    waiting = event.target.closest('[data-bs-toggle="dropdown"]') ?? waiting;
+  };
+  const load = () => {
+    for (const kind of first) removeEventListener(kind, load, true);
+    const script = document.createElement("script");
+    script.src = document.querySelector('script[type="text/later"]').src;
+    script.onload = () => {
+      removeEventListener("click", hold, true);
+      waiting?.click();
+    };
+    document.head.append(script);
+  };
+  for (const kind of first) addEventListener(kind, load, true);
+  addEventListener("click", hold, true);
+}
 // On a phone the contents lie over the text: following one of their links puts them away.
 document.addEventListener("click", (event) => {
   if (!event.target.closest(".bd-sidebar-primary a, .bd-sidebar-secondary a")) return;

@@ -65,7 +65,13 @@ class Characters:
         return len(self.characters)
 
     def encode(self, text: str) -> Tokens:
-        """Return the id of each character."""
+        """Return the id of each character.
+
+        Raises:
+            CorpusError: what is no text.
+        """
+        if not isinstance(text, str):
+            raise CorpusError(f"text is a {type(text).__name__}; give a str")
         # Half a character, which no UTF-8 holds, is an unknown one.
         points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
         return torch.from_numpy(self._ids[points].astype(np.int64))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 
-from ..errors import CorpusError
+from ..encodings.sizes import check_whole
+from ..errors import CorpusError, shown
 
 
 @dataclass(frozen=True)
@@ -48,10 +50,10 @@ def perplexities(loss_per_token: float | int, *, n_tokens: int, n_words: int) ->
         >>> round(found.per_token, 6), round(found.per_word, 6)
         (2.0, 8.0)
     """
-    if not loss_per_token >= 0:
-        raise CorpusError(f"the loss is {loss_per_token!r}; it must be a number of nats of at least 0")
-    if n_tokens < 1 or n_words < 0:
-        raise CorpusError(f"the text has {n_tokens} tokens and {n_words} words; a perplexity needs some tokens")
+    if not isinstance(loss_per_token, Real) or not loss_per_token >= 0:
+        raise CorpusError(f"the loss is {shown(loss_per_token)}; it must be a number of nats of at least 0")
+    check_whole("n_tokens", n_tokens, CorpusError)
+    check_whole("n_words", n_words, CorpusError, least=0)
     return Perplexities(_exp(loss_per_token), _exp(loss_per_token * (n_tokens / n_words)) if n_words else math.inf)
 
 

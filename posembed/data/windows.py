@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from jaxtyping import Bool, Int, Int64
 from torch import Tensor
 
+from ..encodings.sizes import check_whole
 from ..errors import CorpusError
 from .characters import Tokens
 
@@ -22,7 +25,7 @@ def random_windows(
         generator: of the random numbers.
 
     Raises:
-        CorpusError: the corpus is shorter than a piece.
+        CorpusError: no ids, no whole numbers; the corpus is shorter than a piece.
 
     Example:
         >>> import torch
@@ -30,7 +33,7 @@ def random_windows(
         >>> random_windows(torch.arange(10), 3, 2, torch.Generator().manual_seed(0)).shape
         torch.Size([2, 3])
     """
-    _check(ids, length)
+    _check(ids, length, n_windows)
     starts = torch.randint(len(ids) - length + 1, (n_windows,), generator=generator)
     return _pieces(ids, starts, length)
 
@@ -44,7 +47,7 @@ def windows_in_order(ids: Tokens, length: int, n_windows: int) -> Int64[Tensor, 
         n_windows: how many at most.
 
     Raises:
-        CorpusError: the corpus is shorter than a piece.
+        CorpusError: no ids, no whole numbers; the corpus is shorter than a piece.
 
     Example:
         >>> import torch
@@ -53,7 +56,7 @@ def windows_in_order(ids: Tokens, length: int, n_windows: int) -> Int64[Tensor, 
         tensor([[0, 1, 2],
                 [7, 8, 9]])
     """
-    _check(ids, length)
+    _check(ids, length, n_windows)
     n_windows = min(n_windows, len(ids) // length)
     starts = torch.linspace(0, len(ids) - length, n_windows, dtype=torch.float64).round().long()
     return _pieces(ids, starts, length)
@@ -95,6 +98,11 @@ def _pieces(ids: Tokens, starts: Tensor, length: int) -> Int64[Tensor, "windows 
     return ids[starts[:, None] + torch.arange(length)].long()
 
 
-def _check(ids: Tokens, length: int) -> None:
-    if not 1 <= length <= len(ids):
+def _check(ids: Any, length: int, n_windows: int) -> None:
+    if not isinstance(ids, Tensor) or ids.ndim != 1 or ids.is_floating_point():
+        given = f"{ids.dtype} of {tuple(ids.shape)}" if isinstance(ids, Tensor) else f"a {type(ids).__name__}"
+        raise CorpusError(f"ids are {given}; give a tensor of whole numbers on one axis, such as torch.tensor(ids)")
+    check_whole("length", length, CorpusError)
+    check_whole("n_windows", n_windows, CorpusError)
+    if length > len(ids):
         raise CorpusError(f"pieces of {length} tokens cannot be cut from a corpus of {len(ids)}; make them shorter")

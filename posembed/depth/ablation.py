@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ..encodings.sizes import check_whole
-from ..errors import ProbeInputError
+from ..errors import ProbeInputError, shown
 from ..evaluating import CALLED_WRONGLY, evaluating
 from ..models import LanguageModel, Transformer
 from ..plain import Record
@@ -149,7 +149,7 @@ def ablate(
     check_whole("n_draws", n_draws, ProbeInputError)
     check_skip(model, skip)
     if not (loss is None or callable(loss)):
-        raise ProbeInputError(f"loss is {loss!r:.80}; give a function of the model")
+        raise ProbeInputError(f"loss is {shown(loss)}; give a function of the model")
     random = torch_generator(checked_seed(seed), "ablations")
     fit_ids, ids = (checked_inputs(model, each, at_least=2) for each in (fit_ids, ids))
     if fit_ids.shape[1:] != ids.shape[1:]:
@@ -222,7 +222,7 @@ def layers_of(model: nn.Module, inputs: Tensor | None = None) -> nn.ModuleList:
         return own.layers
     if not isinstance(model, nn.Module):
         raise ProbeInputError(
-            f"the model is {model!r:.80}, which has no layers to change; give a module, or leave ablations "
+            f"the model is a {type(model).__name__}, which has no layers to change; give a module, or leave ablations "
             "out: depth_profile(..., ablations=False)"
         )
     check_one_stack(model)
@@ -280,6 +280,9 @@ def changed(stack: nn.ModuleList, layer: int, change: Change) -> Iterator[None]:
         layer: whose states; 0 is what enters the first.
         change: a function of states, "batch length d_model", that gives others.
 
+    Raises:
+        ProbeInputError: what is no list of layers, a layer that is not in it.
+
     Example:
         >>> import torch
         >>> from posembed import Transformer, TransformerConfig
@@ -290,6 +293,10 @@ def changed(stack: nn.ModuleList, layer: int, change: Change) -> Iterator[None]:
         >>> bool(states[0].any()), bool(states[1].any())
         (True, False)
     """
+    if not isinstance(stack, nn.ModuleList):
+        raise ProbeInputError(f"stack is a {type(stack).__name__}; give what layers_of(model) finds")
+    if not isinstance(layer, int) or not 0 <= layer <= len(stack):
+        raise ProbeInputError(f"layer is {shown(layer)}; it must be 0 to {len(stack)}")
     module: Any = stack[max(layer, 1) - 1]
     before, forward = module.__dict__.get("forward"), module.forward
 

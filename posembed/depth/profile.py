@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from ..encodings import PositionScheme
 from ..encodings.sizes import check_whole
-from ..errors import ProbeInputError
+from ..errors import ProbeInputError, shown
 from ..evaluating import torch_threads
 from ..plain import Record
 from ..probing.hidden_states import fitted_and_tested, hidden_states, own_transformer, table_read
@@ -140,7 +140,7 @@ def depth_profile(
     seed = checked_seed(seed)
     check_whole("n_tested", n_tested, ProbeInputError)
     if not isinstance(ablations, bool):
-        raise ProbeInputError(f"ablations is {ablations!r:.80}; give True or False")
+        raise ProbeInputError(f"ablations is {shown(ablations)}; give True or False")
     if not callable(model):
         raise ProbeInputError(f"the model is {type(model).__name__}, which cannot be called; give a module")
     train, test = fitted_and_tested(model, ids, test_ids)

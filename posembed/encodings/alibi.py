@@ -7,6 +7,7 @@ from jaxtyping import Float, Integer
 from torch import Tensor
 
 from .interface import PositionScheme, ScoreMod
+from .positions import check_offsets
 from .sizes import check_whole
 
 
@@ -35,10 +36,12 @@ class ALiBi(PositionScheme):
 
     def __init__(self, n_heads: int):
         super().__init__()
-        self.n_heads, self.slopes = n_heads, alibi_slopes(n_heads)
+        self.slopes = alibi_slopes(n_heads)
+        self.n_heads = len(self.slopes)
 
     def bias_by_offset(self, offsets: Integer[Tensor, " offsets"]) -> Float[Tensor, "heads offsets"]:
         """Return -m_h abs(offset) in float32, also in a bfloat16 model, where far keys would fall together."""
+        check_offsets(offsets)
         slopes = self.slopes.to(offsets.device, torch.float32)
         return -slopes[:, None] * offsets.abs()
 
@@ -73,5 +76,5 @@ def alibi_slopes(n_heads: int) -> Float[Tensor, " heads"]:
 
 def _slope(head: Tensor, n_heads: int) -> Tensor:
     """The slope of a head, computed from its index: so a hook needs no tensor on the device of the scores."""
-    power = 1 << (n_heads.bit_length() - 1)
+    power = 1 << (int(n_heads).bit_length() - 1)
     return 2.0 ** torch.where(head < power, -8 * (head + 1) / power, -4 * (2 * (head - power) + 1) / power)

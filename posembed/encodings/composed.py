@@ -7,9 +7,10 @@ from typing import Any, cast
 
 from torch import Tensor, nn
 
-from ..errors import EncodingInputError
-from .interface import PositionScheme, ScoreMod
+from ..errors import EncodingInputError, shown
+from .interface import PositionScheme, ScoreMod, check_scheme
 from .nopos import NoPos
+from .sizes import check_whole
 
 
 class Composed(PositionScheme):
@@ -120,7 +121,7 @@ class PerLayer(_ByLayer):
         layers: the scheme of each layer. What the first one adds to the embeddings is added.
 
     Raises:
-        EncodingInputError: there is no layer, or `layer` is asked for one that is not there.
+        EncodingInputError: no list, no layer, what is no scheme; or `layer` is asked for one that is not there.
 
     Example:
         >>> from posembed import scheme
@@ -131,8 +132,10 @@ class PerLayer(_ByLayer):
 
     def __init__(self, layers: Sequence[PositionScheme]):
         super().__init__()
-        if not layers:
-            raise EncodingInputError("there is no layer; give at least one scheme")
+        if not isinstance(layers, list | tuple | nn.ModuleList) or not layers:
+            raise EncodingInputError(f"layers are {shown(layers)}; give a list with at least one scheme")
+        for each in layers:
+            check_scheme(each)
         self.layers = nn.ModuleList(layers)
         self.objectives = frozenset.intersection(*(layer.objectives for layer in layers))
         self.n_axes = layers[0].n_axes
@@ -157,7 +160,7 @@ class OnLayers(_ByLayer):
         n_layers: how many layers the model has.
 
     Raises:
-        EncodingInputError: an index that the model has no layer for.
+        EncodingInputError: what is no scheme, no list; an index that the model has no layer for.
 
     Example:
         >>> from posembed import scheme
@@ -169,6 +172,10 @@ class OnLayers(_ByLayer):
 
     def __init__(self, scheme: PositionScheme, layers: Iterable[int], *, n_layers: int):
         super().__init__()
+        check_scheme(scheme)
+        check_whole("n_layers", n_layers)
+        if not isinstance(layers, Iterable):
+            raise EncodingInputError(f"layers are {shown(layers)}; give a list of indices from 0")
         self.scheme, self.chosen, self.n_layers = scheme, frozenset(layers), n_layers
         self.objectives, self.n_axes = scheme.objectives, scheme.n_axes
         for index in self.chosen:

@@ -9,7 +9,7 @@ from typing import Any
 from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
-from ..errors import EncodingInputError
+from ..errors import EncodingInputError, shown
 from .positions import check_positions, offsets_between
 from .sizes import SIZE_NAMES, Sizes
 
@@ -155,3 +155,10 @@ class PositionScheme(nn.Module):
         from .composed import Composed
 
         return Composed(self, other) if isinstance(other, PositionScheme) else NotImplemented
+
+
+def check_scheme(given: Any) -> None:
+    """Raise EncodingInputError unless it is a scheme that is made."""
+    if not isinstance(given, PositionScheme):
+        made = "posembed.scheme('alibi', n_heads=8)"
+        raise EncodingInputError(f"{shown(given)} is no scheme; give a PositionScheme that is made, such as {made}")

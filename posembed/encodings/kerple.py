@@ -9,7 +9,7 @@ from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
 from .interface import PositionScheme, ScoreMod
-from .positions import compute_dtype
+from .positions import check_offsets, compute_dtype
 from .sizes import check_choice, check_whole
 
 Kernel = Literal["log", "power"]
@@ -53,6 +53,7 @@ class KERPLE(PositionScheme):
 
     def bias_by_offset(self, offsets: Integer[Tensor, " offsets"]) -> Float[Tensor, "heads offsets"]:
         """Return the kernel of each distance for each head, in float32 at least."""
+        check_offsets(offsets)
         scale, shape = (each[:, None].to(offsets.device) for each in self.kept())
         return self._kernel(offsets.abs().to(scale.dtype), scale, shape)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from numbers import Real
 from typing import Any
 
 import torch
@@ -9,7 +11,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
-from ..errors import EncodingInputError, PositionOutOfRangeError
+from ..errors import EncodingInputError, PositionOutOfRangeError, shown
 from .interface import PositionScheme
 from .positions import add_rows, check_positions, known
 from .sizes import Sizes, check_whole
@@ -26,7 +28,8 @@ class Learned(PositionScheme):
         std: of the normal distribution that rows are drawn from.
 
     Raises:
-        EncodingInputError: sizes below 1, a table that does not fit them; positions of a wrong dtype or shape.
+        EncodingInputError: sizes below 1, an std below 0, a table that does not fit them; positions of a wrong dtype or
+            shape.
         PositionOutOfRangeError: a position without a row.
 
     Example:
@@ -49,6 +52,8 @@ class Learned(PositionScheme):
             if n_positions is None or d_model is None:
                 raise EncodingInputError("learned needs n_positions and d_model, or a table")
             self.weight = nn.Parameter(torch.empty(n_positions, d_model))
+            if not isinstance(std, Real) or not 0 <= std < math.inf:
+                raise EncodingInputError(f"std is {shown(std)}; it must be a finite number of at least 0")
             nn.init.normal_(self.weight, std=std)
         else:
             self.weight = nn.Parameter(_checked_table(table, n_positions, d_model).detach().clone())

@@ -46,6 +46,13 @@ def check_positions(
         )
 
 
+def check_offsets(offsets: Any) -> None:
+    """Raise EncodingInputError unless they are a tensor of integers, key position minus query position."""
+    if not isinstance(offsets, Tensor) or offsets.is_floating_point() or offsets.dtype == torch.bool:
+        given = offsets.dtype if isinstance(offsets, Tensor) else f"a {type(offsets).__name__}"
+        raise EncodingInputError(f"offsets are {given}; give a tensor of integers, such as torch.arange(-8, 1)")
+
+
 def known(positions: Tensor) -> bool:
     """Whether positions can be looked at: a compiler has none yet, nor has the meta device."""
     return not (torch.compiler.is_compiling() or positions.is_meta)

@@ -14,7 +14,7 @@ from .angles import cos_sin, frequencies, rotate_pairs
 from .interface import PositionScheme
 from .positions import check_positions, compute_dtype, for_heads
 from .rope_scaling import Scaling, as_scaling
-from .sizes import check_choice, check_positive, check_whole
+from .sizes import axis_widths, check_choice, check_positive, check_whole
 
 RotaryLayout = Literal["half", "interleaved"]
 LAYOUTS: tuple[RotaryLayout, ...] = get_args(RotaryLayout)
@@ -33,8 +33,8 @@ class RoPE(PositionScheme):
             "interleaved": 2i and 2i + 1, as in the paper, GPT-J and Llama as Meta released it. `convert_rope_layout`
             carries weights from one to the other.
         fraction: the share of the columns that turn, the first ones (partial rotary, as in GPT-NeoX and Phi).
-        axes: for positions on several axes, how many columns each axis gets; positions then are "... seq axes". The
-            pairs of the first axis come first.
+        axes: for positions on several axes, how many columns each axis gets, or only how many axes there are, for equal
+            parts; positions then are "... seq axes". The pairs of the first axis come first.
         scaling: how to stretch the angles for texts longer than the training's: one of `LinearScaling`, `NTKScaling`,
             `YaRNScaling` and `Llama3Scaling`, or a mapping in the form of transformers' ``rope_scaling``.
 
@@ -60,15 +60,15 @@ class RoPE(PositionScheme):
         base: float = 10000.0,
         layout: RotaryLayout = "half",
         fraction: float = 1.0,
-        axes: Sequence[int] | None = None,
+        axes: int | Sequence[int] | None = None,
         scaling: Scaling | Mapping[str, Any] | None = None,
     ):
         super().__init__()
         check_choice("layout", layout, LAYOUTS)
         self.d_head, self.base, self.layout = d_head, check_positive("base", base), layout
         self.width = _rotated_width(d_head, fraction)
-        self.axes = None if axes is None else _checked_axes(axes, self.width)
-        self.n_axes = None if axes is None else len(axes)
+        self.axes = None if axes is None else axis_widths(axes, self.width, least=2, even=True)
+        self.n_axes = None if self.axes is None else len(self.axes)
         self.scaling = as_scaling(scaling)
         make = frequencies if self.scaling is None else self.scaling.frequencies
         self.frequencies = torch.cat([make(width, base) for width in self.axes or (self.width,)])
@@ -144,7 +144,7 @@ def _rotated_width(d_head: int, fraction: float) -> int:
     check_whole("d_head", d_head, least=2)
     if not 0 < fraction <= 1:
         raise EncodingInputError(f"fraction is {fraction!r}; it must be above 0 and at most 1")
-    # A share such as .58 of 100 is a little less than 58 in floating point.
+    # A share such as 0.58 of 100 is a little less than 58 in floating point.
     width = int(d_head * fraction + 1e-6)
     if width % 2 or width < 2:
         what = (
@@ -152,11 +152,3 @@ def _rotated_width(d_head: int, fraction: float) -> int:
         )
         raise EncodingInputError(f"{what}; rope turns pairs of columns, so it must be even and at least 2")
     return width
-
-
-def _checked_axes(axes: Sequence[int], width: int) -> tuple[int, ...]:
-    if not axes or any(not isinstance(each, int) or each < 2 or each % 2 for each in axes):
-        raise EncodingInputError(f"axes are {tuple(axes)}; each axis needs an even number of columns, at least 2")
-    if sum(axes) != width:
-        raise EncodingInputError(f"axes {tuple(axes)} have {sum(axes)} columns together, but {width} turn")
-    return tuple(axes)

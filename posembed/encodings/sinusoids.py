@@ -10,11 +10,11 @@ import torch
 from jaxtyping import Complex, Float, Integer
 from torch import Tensor
 
-from ..errors import EncodingInputError
+from ..errors import EncodingInputError, shown
 from .angles import arrange, cos_sin, frequencies
 from .interface import PositionScheme
 from .positions import add_rows, check_positions, compute_dtype
-from .sizes import check_choice, check_positive, check_whole
+from .sizes import axis_widths, check_choice, check_positive, check_whole
 
 Layout = Literal["interleaved", "concat", "tensor2tensor"]
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
@@ -110,7 +110,7 @@ class Sinusoidal(PositionScheme):
         super().__init__()
         _check(0, d_model, base, layout, torch.float32)
         self.d_model, self.base, self.layout = d_model, base, layout
-        self.axes = None if axes is None else _checked_axes(axes, d_model, layout)
+        self.axes = None if axes is None else axis_widths(axes, d_model, least=_narrowest(layout))
         self.n_axes = None if self.axes is None else len(self.axes)
         of_axes = [_frequencies(width, base, layout) for width in self.axes or (d_model,)]
         self.frequencies, self._n_of_axes = torch.cat(of_axes), [len(each) for each in of_axes]
@@ -155,7 +155,7 @@ def convert_layout(
     for layout in (source, target):
         check_choice("layout", layout, LAYOUTS)
     if not isinstance(table, Tensor) or table.ndim == 0:
-        raise EncodingInputError(f"the table is {table!r:.100}; give a tensor with columns")
+        raise EncodingInputError(f"the table is {shown(table)}; give a tensor with columns")
     if source == target:
         return table.clone()
     if "tensor2tensor" in (source, target):
@@ -210,22 +210,6 @@ def _columns(d_model: int, layout: Layout) -> tuple[slice, slice]:
         return slice(0, None, 2), slice(1, None, 2)
     n_sines = d_model // 2 if layout == "tensor2tensor" else (d_model + 1) // 2
     return slice(0, n_sines), slice(n_sines, n_sines + d_model // 2)
-
-
-def _checked_axes(axes: int | Sequence[int], d_model: int, layout: Layout) -> tuple[int, ...]:
-    if isinstance(axes, int):
-        check_whole("axes", axes)
-        if d_model % axes:
-            raise EncodingInputError(f"d_model is {d_model}, which {axes} axes do not divide; give each axis its width")
-        axes = [d_model // axes] * axes
-    least = _narrowest(layout)
-    if any(not isinstance(width, int) or width < least for width in axes):
-        raise EncodingInputError(
-            f"axes are {tuple(axes)}; for {layout} each axis needs at least {least} column" + "s" * (least > 1)
-        )
-    if sum(axes) != d_model:
-        raise EncodingInputError(f"axes {tuple(axes)} have {sum(axes)} columns together; they must have {d_model}")
-    return tuple(axes)
 
 
 def _narrowest(layout: str) -> int:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
-from ..errors import EncodingInputError, PosembedError
+from ..errors import EncodingInputError, PosembedError, shown
 
 # What a scheme may ask for, by the names of its arguments.
 SIZE_NAMES = ("d_model", "n_heads", "n_layers", "n_positions", "causal", "d_head")
@@ -17,13 +17,13 @@ SIZE_NAMES = ("d_model", "n_heads", "n_layers", "n_positions", "causal", "d_head
 def check_whole(name: str, value: Any, error: type[PosembedError] = EncodingInputError, *, least: int = 1) -> None:
     """Raise the error unless the value is a whole number of at least `least`."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise error(f"{name} is {value!r}; it must be a whole number of at least {least}")
+        raise error(f"{name} is {shown(value)}; it must be a whole number of at least {least}")
 
 
-def check_positive(name: str, value: Any) -> float:
-    """Return the value, or raise EncodingInputError unless it is a positive, finite number."""
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < math.inf:
-        raise EncodingInputError(f"{name} is {value!r}; it must be a positive number")
+def check_positive(name: str, value: Any, error: type[PosembedError] = EncodingInputError) -> float:
+    """Return the value, or raise the error unless it is a positive, finite number."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) < math.inf:
+        raise error(f"{name} is {shown(value)}; it must be a positive number")
     return float(value)
 
 
@@ -32,7 +32,25 @@ def check_choice(
 ) -> None:
     """Raise the error unless the value is one of the choices."""
     if value not in choices:
-        raise error(f"{name} is {value!r}; choose among {', '.join(choices)}")
+        raise error(f"{name} is {shown(value)}; choose among {', '.join(choices)}")
+
+
+def axis_widths(axes: int | Sequence[int], total: int, *, least: int, even: bool = False) -> tuple[int, ...]:
+    """Return how many of the columns each axis gets: as given, or equal parts for a number of axes."""
+    if isinstance(axes, Integral):
+        check_whole("axes", axes)
+        n = int(axes)
+        if total % (n * (2 if even else 1)):
+            kind = "equal, even parts" if even else "equal parts"
+            raise EncodingInputError(f"{n} axes do not divide {total} columns into {kind}; give each axis its width")
+        return (total // n,) * n
+    widths = tuple(axes) if isinstance(axes, Sequence) else ()
+    if any(not isinstance(each, Integral) or each < least or (even and each % 2) for each in widths):
+        wanted = ("an even number of columns, " if even else "") + f"at least {least} column{'s' * (least > 1)}"
+        raise EncodingInputError(f"axes are {widths}; each axis needs {wanted}")
+    if sum(widths) != total:
+        raise EncodingInputError(f"axes are {shown(axes)}, of {sum(widths)} columns together; they must have {total}")
+    return widths
 
 
 @dataclass(frozen=True)
@@ -58,6 +76,8 @@ class Sizes:
         for name in ("d_model", "n_heads", "n_layers", "n_positions", "d_head"):
             if getattr(self, name) is not None:
                 check_whole(name, getattr(self, name))
+                # NumPy's whole numbers lack what Python's have.
+                object.__setattr__(self, name, int(getattr(self, name)))
         if self.causal not in (None, True, False):
             raise EncodingInputError(f"causal is {self.causal!r}; it must be True or False")
         if self.d_head is None and self.d_model is not None and self.n_heads is not None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from .interface import PositionScheme
+from .interface import PositionScheme, check_scheme
+from .sizes import check_whole
 
 
 class Untied(PositionScheme):
@@ -18,6 +19,9 @@ class Untied(PositionScheme):
         scheme: of one layer, with a bias.
         n_heads: the number of heads.
 
+    Raises:
+        EncodingInputError: what is no scheme, fewer than one head.
+
     Example:
         >>> import torch
         >>> from posembed.encodings import ALiBi, Untied
@@ -28,6 +32,8 @@ class Untied(PositionScheme):
 
     def __init__(self, scheme: PositionScheme, n_heads: int):
         super().__init__()
+        check_scheme(scheme)
+        check_whole("n_heads", n_heads)
         self.scheme, self.objectives, self.n_axes = scheme, scheme.objectives, scheme.n_axes
         self.to_first = nn.Parameter(torch.zeros(n_heads, 1, 1))
 

@@ -14,7 +14,7 @@ import torch
 
 from ..encodings import scheme
 from ..encodings.own import source_hash
-from ..errors import RunError
+from ..errors import RunError, shown
 from ..models.transformer import POSITIONS_ADDED
 
 # What may change without changing any number of a result.
@@ -273,8 +273,11 @@ class RunConfig:
         """Make the config that `to_dict` was called on, here or in an earlier version.
 
         Raises:
-            RunError: a setting of a newer version, or one that this version has no more and that was not left alone.
+            RunError: no mapping; a setting of a newer version, or one that this version has no more and that was not
+                left alone.
         """
+        if not isinstance(values, Mapping):
+            raise RunError(f"values are {shown(values)}; give a mapping, such as to_dict() returns")
         values = dict(values)
         for name, default in RETIRED.items():
             if (value := values.pop(name, default)) != default:

@@ -26,7 +26,7 @@ d. For input, at each depth, early minus late: what it costs to project position
    each less its control. (4)
 
 The shares of the stored runs were adjusted as if tokens were drawn one by one; `posembed.depth.position_shares` does
-without that now. With as many texts, 256, no share of three models of this size changes by more than .0004.
+without that now. With as many texts, 256, no share of three models of this size changes by more than 0.0004.
 
 Intervals are Student's over five seeds; p is corrected after Holm in one family with the contrasts of images. What is
 left of the input's rows, what can be read of tokens, swaps, and untrained models are reported beside them.

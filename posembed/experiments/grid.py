@@ -28,7 +28,7 @@ from ..errors import PosembedError, RunError
 from ..waiting import say, told
 from .checkpoints import ASKING, held_back
 from .config import RunConfig
-from .results import RunResult, file_of, missing, read_result, write_result, write_whole
+from .results import RunResult, check_configs, file_of, missing, read_result, write_result, write_whole
 from .runs import train
 from .weights import read_model, write_model, write_table
 
@@ -131,8 +131,7 @@ def run_grid(
     if not isinstance(configs, Iterable):
         raise RunError(f"configs is a {type(configs).__name__}; give a list of RunConfig")
     configs = list(configs)
-    if wrong := [config for config in configs if not isinstance(config, RunConfig)]:
-        raise RunError(f"{wrong[0]!r} among the configs is no RunConfig; give a list of RunConfig")
+    check_configs(configs)
     if not isinstance(out, str | Path):
         raise RunError(f"out is {out!r}; give the folder for the results")
     settings = Settings(Path(out), engine, n_workers, gpus, save_models, save_tables)

@@ -14,8 +14,8 @@ mean of the last states. 1200 steps of 32 images, each at a place drawn anew.
 
 Arms: none; learned rows, one for each patch; sinusoids of the row and the column, half of the width each; RoPE by the
 running number; RoPE by the row and the column, half of a head each. Learned rows start with a deviation of sqrt(1/2),
-the size of a sinusoid's entries: of .02, 1/8 and that, in pilots of the first with 1200 steps, the smaller ones were
-behind by .18 and .11.
+the size of a sinusoid's entries: of 0.02, 1/8 and that, in pilots of the first with 1200 steps, the smaller ones were
+behind by 0.18 and 0.11.
 
 The learning rate of each arm is that with the lowest mean validation loss of two seeds that no reported run has, in
 runs of 600 steps, among three; where it is the first or the last of them, the next one (a third or three times as high)

@@ -8,13 +8,13 @@ import math
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
-from ..errors import RunError
+from ..errors import RunError, shown
 from ..plain import each_once
 from .config import RunConfig
 
@@ -268,6 +268,12 @@ def results_of(configs: Iterable[RunConfig], folder: Path | str) -> list[RunResu
     return [read_result(path) for path in paths if path.exists()]
 
 
+def check_configs(configs: Sequence[Any]) -> None:
+    """Raise RunError unless all are configs."""
+    if wrong := [config for config in configs if not isinstance(config, RunConfig)]:
+        raise RunError(f"{shown(wrong[0])} among the configs is no RunConfig; give a list of RunConfig")
+
+
 def missing(configs: Iterable[RunConfig], folder: Path | str) -> list[RunConfig]:
     """List the configs, each once, that have no result in a folder yet.
 
@@ -276,7 +282,7 @@ def missing(configs: Iterable[RunConfig], folder: Path | str) -> list[RunConfig]
         folder: of the results.
 
     Raises:
-        RunError: a file that `read_result` refuses; it is left as it is.
+        RunError: what is no config; a file that `read_result` refuses, which is left as it is.
 
     Example:
         >>> from posembed import RunConfig
@@ -284,6 +290,7 @@ def missing(configs: Iterable[RunConfig], folder: Path | str) -> list[RunConfig]
         >>> len(missing([RunConfig(), RunConfig(), RunConfig(seed=1)], "no-such-folder"))
         2
     """
+    check_configs(configs := list(configs))
     unique = {config.key: config for config in configs}
     done = {result.config.key for result in results_of(unique.values(), folder)}
     return [config for key, config in unique.items() if key not in done]

@@ -13,7 +13,7 @@ import torch
 from ..data import Corpus, Task, load_corpus
 from ..encodings import FrozenBias, OnLayers, PerLayer, PositionScheme, Untied, scheme
 from ..encodings.own import source_hash
-from ..errors import RunError
+from ..errors import RunError, shown
 from ..evaluating import torch_threads
 from ..models import LanguageModel, TransformerConfig
 from ..similarity import dosed_bias
@@ -60,7 +60,8 @@ def train(
         constant guess, and what its inspections find. Its speed is in ``speed``.
 
     Raises:
-        RunError: no RunConfig; a device that is not there; a start that is missing, or that the config does not name.
+        RunError: no RunConfig; a progress that cannot be called, a checkpoint that is no path of a file.
+        RunError: a device that is not there; a start that is missing, or that the config does not name.
         RunError: the loss became NaN or infinite.
         CheckpointError: a checkpoint that is damaged, of another version or of another run; it is left as it is.
         KeyboardInterrupt: Ctrl-C, after the step under way; its note says where the state is and how to go on.
@@ -77,6 +78,9 @@ def train(
     """
     if not isinstance(config, RunConfig):
         raise RunError(f"config is a {type(config).__name__}; give a RunConfig, such as RunConfig(scheme='rope')")
+    if progress is not None and not callable(progress):
+        raise RunError(f"progress is {shown(progress)}; give a function of the number of steps and the loss, or None")
+    path = _checkpoint_path(checkpoint)
     began = time.perf_counter()
     check_device(config)
     if (start is None) != (config.start is None):
@@ -86,7 +90,6 @@ def train(
         training = Training(make_model(config, corpus), config, corpus)
         if start is not None:
             training.model.transformer.load_state_dict(start.transformer.state_dict())
-        path = None if checkpoint is None else Path(checkpoint)
         with kept(training, path, lambda: _watch(training)) as keep:
             earlier = training.seconds
             training.run(lambda: _after_step(training, keep, progress))
@@ -103,6 +106,14 @@ def train(
         model=training.model,
         speed={"tokens_per_second": round(n_tokens / max(seconds, 1e-9), 1), "training_seconds": round(seconds, 2)},
     )
+
+
+def _checkpoint_path(checkpoint: Any) -> Path | None:
+    if checkpoint is None:
+        return None
+    if not isinstance(checkpoint, str | Path) or Path(checkpoint).is_dir():
+        raise RunError(f"checkpoint is {shown(checkpoint)}; give the path of a file, such as 'run.checkpoint'")
+    return Path(checkpoint)
 
 
 def _after_step(training: Training, keep: Callable[[], None], progress: Any) -> None:

@@ -8,9 +8,9 @@ Starts: the standard deviation of the weights (sqrt(2 layers) times smaller for 
 the sum) and of the table, and whether word vectors are scaled (then their entries start at 1 instead of that
 deviation). With a width of 64:
 
-- A, "small, scaled": .02, scaled; that of chapters 3 and 4.
+- A, "small, scaled": 0.02, scaled; that of chapters 3 and 4.
 - B, "large": 1 / sqrt(width), not scaled; that of *No positions at all*.
-- C, "small": .02, not scaled.
+- C, "small": 0.02, not scaled.
 - D, "large, scaled": 1 / sqrt(width), scaled.
 
 Sizes, at start B, one thing at a time: "wider", width 128 in place of 64 with as many heads (its deviation follows the

@@ -35,7 +35,7 @@ d. [CLS] moved minus tied, for two arms and two tasks; untied minus tied for rel
 
 Intervals are Student's over five seeds, with p after Holm's correction for all 72. Of properties: the correlation of
 each property of the attention to identical words with the mean score, over the nine schemes, with a permutation test
-over schemes. Nine points are few: a correlation below about .67 in size cannot be told from none.
+over schemes. Nine points are few: a correlation below about 0.67 in size cannot be told from none.
 """
 
 from __future__ import annotations

@@ -81,8 +81,8 @@ def contrast_table(found: pandas.DataFrame, *, of: str | None = None, digits: in
         >>> found = family({"order: a minus b": interval([1.0, 1.1, 1.2]), "order: a minus c": interval([-0.1, 0.2])})
         >>> contrast_table(found, of="task", digits=2)
         task   contrast   mean  95 % interval  seeds  Holm
-        order  a minus b  1.10   0.85 to 1.35      3  .005
-        order  a minus c  0.05  −1.86 to 1.96      2  .795
+        order  a minus b  1.10   0.85 to 1.35      3  0.005
+        order  a minus c  0.05  −1.86 to 1.96      2  0.795
     """
     if "holm" not in getattr(found, "columns", ()):
         raise FigureInputError(
@@ -150,5 +150,4 @@ def _cell(value: Any, digits: int) -> str:
 
 
 def _written(p: float) -> str:
-    """A p as it is printed: it cannot exceed one, so nothing stands before the point but where it is one."""
-    return "<.001" if p < 0.0005 else f"{p:.3f}".removeprefix("0")
+    return "<0.001" if p < 0.0005 else f"{p:.3f}"

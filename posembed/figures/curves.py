@@ -8,10 +8,10 @@ from typing import Any, Literal
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
-from ..errors import FigureInputError
+from ..errors import FigureInputError, shown
 from ..experiments import interval
 from .looks import looks_of, named, written
-from .style import DescribedFigure, as_numbers, logarithmic, new_figure, styled
+from .style import DescribedFigure, as_numbers, checked, logarithmic, new_figure, styled
 
 SOFT = "#57606a"
 # Up to so many points of a scheme have its marker.
@@ -70,8 +70,9 @@ def curves(
         >>> len(figure.axes[0].lines)
         2
     """
-    if not series:
-        raise FigureInputError("there is no curve to draw; give at least one")
+    checked(series, object, "numbers by label")
+    if ylim is not None and not (isinstance(ylim, Sequence) and len(ylim) == 2):
+        raise FigureInputError(f"ylim is {shown(ylim)}; give both ends of the axis, such as (0, 1)")
     if band not in ("range", "interval"):
         raise FigureInputError(f"band is {band!r}; choose 'range' or 'interval'")
     figure, axes = new_figure(alt, size=size)

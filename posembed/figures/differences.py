@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ..errors import FigureInputError
 from .looks import looks_of
-from .style import DescribedFigure, as_numbers, logarithmic, new_figure, styled
+from .style import DescribedFigure, as_numbers, checked, logarithmic, new_figure, styled
 
 
 @styled
@@ -45,6 +45,7 @@ def token_differences(
         >>> len(figure.axes[0].lines)
         1
     """
+    checked(differences, object, "differences by label")
     figure, axes = new_figure(alt)
     for (label, values), look in zip(differences.items(), looks_of(differences), strict=True):
         numbers = as_numbers(values, 1)

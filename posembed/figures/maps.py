@@ -14,7 +14,7 @@ from torch import Tensor
 
 from ..errors import FigureInputError
 from .looks import DIVERGING, NOTHING, SEQUENTIAL, SEQUENTIAL_BELOW
-from .style import DescribedFigure, as_numbers, new_figure, styled
+from .style import DescribedFigure, as_numbers, checked, new_figure, styled
 
 # A screen has no more rows to show.
 MOST_ROWS = 1536
@@ -65,8 +65,7 @@ def table_maps(
         >>> [axes.get_title() for axes in figure.axes[:2]]
         ['before', 'after']
     """
-    if not tables:
-        raise FigureInputError("there is no matrix to draw; give at least one")
+    checked(tables, object, "matrices by label")
     matrices = {title: as_matrix(table) for title, table in tables.items()}
     scale = _scale([matrix[matrix.isfinite()] for matrix in matrices.values()])
     n_columns = len(tables) if len(tables) <= MOST_IN_A_ROW else 2
@@ -110,6 +109,9 @@ def similarity_maps(
     Returns:
         The figure.
 
+    Raises:
+        FigureInputError: nothing to draw, or what is no matrix of numbers.
+
     Example:
         >>> import torch
         >>> from posembed.figures import similarity_maps
@@ -117,6 +119,7 @@ def similarity_maps(
         >>> figure.axes[0].get_xlabel()
         'position'
     """
+    checked(tables, object, "tables by label")
     matrices = {title: as_matrix(table) for title, table in tables.items()}
     shown = {title: matrix[:: -(-len(matrix) // MOST_COMPARED)] for title, matrix in matrices.items()}
     units = {title: _units(rows) for title, rows in shown.items()}

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..probing import ProbeResult, constant_guess
 from .looks import COLOURS
-from .style import DescribedFigure, new_figure, styled
+from .style import DescribedFigure, checked, new_figure, styled
 
 # How far beyond the table, in tables, a prediction is drawn where it is.
 MARGIN = 0.25
@@ -27,6 +27,9 @@ def probe_scatter(result: ProbeResult, *, alt: str, size: tuple[float, float] = 
     Returns:
         The figure, with a point for each row, the line on which a perfect probe lies, and that of a constant guess.
 
+    Raises:
+        FigureInputError: what is no result.
+
     Example:
         >>> from posembed import probe_table, sinusoidal
         >>> from posembed.figures import probe_scatter
@@ -34,6 +37,7 @@ def probe_scatter(result: ProbeResult, *, alt: str, size: tuple[float, float] = 
         >>> figure.axes[0].get_xlabel()
         'true position'
     """
+    checked(result, ProbeResult, "what probe_table returns")
     true, predicted = np.asarray(result.positions, dtype=float), np.asarray(result.predictions, dtype=float)
     rows = np.concatenate([result.positions, result.train_positions]).astype(float)
     first, last = rows.min(), rows.max()

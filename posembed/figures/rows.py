@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ..tables import PositionTable
 from .looks import COLOURS
-from .style import DescribedFigure, styled
+from .style import DescribedFigure, checked, styled
 
 
 @styled
@@ -28,6 +28,9 @@ def row_health(table: PositionTable, *, alt: str, size: tuple[float, float] = (4
     Returns:
         The figure, the norms above, the cosines below.
 
+    Raises:
+        FigureInputError: what is no table.
+
     Example:
         >>> from posembed import sinusoidal
         >>> from posembed.figures import row_health
@@ -36,6 +39,7 @@ def row_health(table: PositionTable, *, alt: str, size: tuple[float, float] = (4
         >>> [axes.get_ylabel() for axes in figure.axes]
         ['norm', 'nearest cosine']
     """
+    checked(table, PositionTable, "a PositionTable, as load_table makes it of a tensor too")
     figure = DescribedFigure(alt, figsize=size, layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True)
     positions = np.arange(table.n_positions)

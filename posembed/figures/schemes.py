@@ -18,7 +18,7 @@ from ..models import attend
 from .curves import curves
 from .looks import NOTHING, SEQUENTIAL
 from .maps import table_maps
-from .style import DescribedFigure, new_figure, styled
+from .style import DescribedFigure, checked, new_figure, styled
 
 OFFSET = "offset, key minus query"
 KEY, QUERY = "position of the key", "position of the query"
@@ -47,6 +47,7 @@ def added_maps(
         The figure.
 
     Raises:
+        FigureInputError: no scheme.
         EncodingInputError: a scheme of another width.
 
     Example:
@@ -56,6 +57,7 @@ def added_maps(
         >>> added_maps({"waves": waves}, n_positions=9, d_model=8, alt="Nine rows.").axes[0].get_ylabel()
         'position'
     """
+    checked(schemes, PositionScheme, "schemes by label")
     positions, nothing = torch.arange(n_positions), torch.zeros(1, n_positions, d_model)
     rows = {title: each.add(nothing, positions)[0].detach() for title, each in schemes.items()}
     return _with_few_ticks(table_maps(rows, alt=alt, ylabel="position", size=size))
@@ -75,7 +77,7 @@ def frequency_curves(
         The figure, with a logarithmic scale.
 
     Raises:
-        FigureInputError: a scheme without frequencies.
+        FigureInputError: no scheme, or one without frequencies.
 
     Example:
         >>> from posembed import scheme
@@ -84,6 +86,7 @@ def frequency_curves(
         >>> figure.axes[0].lines[0].get_ydata().round(2).tolist()
         [6.28, 628.32]
     """
+    checked(schemes, PositionScheme, "schemes by label")
     wavelengths = {label: 2 * math.pi / _frequencies(each).abs() for label, each in schemes.items()}
     return curves(
         wavelengths, alt=alt, xlabel="pair of columns", ylabel="positions for one turn", log_y=True, size=size
@@ -111,7 +114,7 @@ def bias_curves(
         The figure.
 
     Raises:
-        FigureInputError: a scheme without such a bias, a head that it does not have.
+        FigureInputError: no scheme, one without such a bias, a head that it does not have.
 
     Example:
         >>> import torch
@@ -122,6 +125,7 @@ def bias_curves(
         [-1.0, -0.75, -0.5, -0.25, 0.0]
     """
     labelled = {"": schemes} if isinstance(schemes, PositionScheme) else schemes
+    checked(labelled, PositionScheme, "one scheme, or several by label")
     series, kinds = {}, {}
     names = {kind: name for name, kind in SCHEMES.items()}
     for label, each in labelled.items():
@@ -162,7 +166,8 @@ def logit_maps(
         The figure.
 
     Raises:
-        FigureInputError: another number of vectors than positions; a scheme with a bias for each of several heads.
+        FigureInputError: no scheme, or one with a bias for each of several heads; another number of vectors than
+            positions.
         EncodingInputError: vectors that a scheme was not made for.
 
     Example:
@@ -175,6 +180,7 @@ def logit_maps(
         >>> bool(abs(shown[8, 5] - shown[3, 0]) < 1e-6)
         True
     """
+    checked(schemes, PositionScheme, "schemes by label")
     d_head = next((each.shape[-1] for each in (q, k) if each is not None), 2)
     queries, keys = (_at_all_positions(each, n_positions, d_head) for each in (q, k))
     logits = {title: _logits(each, queries, keys) for title, each in schemes.items()}
@@ -196,13 +202,17 @@ def weight_maps(
     Returns:
         The figure; every weight stands in its cell.
 
+    Raises:
+        FigureInputError: what is no scheme.
+
     Example:
         >>> from posembed import scheme
         >>> from posembed.figures import weight_maps
         >>> figure = weight_maps(scheme("nopos"), n_positions=2, alt="A half everywhere; a one and two halves.")
         >>> [[text.get_text() for text in axes.texts] for axes in figure.axes]
-        [['.50', '.50', '.50', '.50'], ['1', '.50', '.50']]
+        [['0.50', '0.50', '0.50', '0.50'], ['1', '0.50', '0.50']]
     """
+    checked(scheme, PositionScheme, "a scheme that is made, such as posembed.scheme('nopos')")
     objectives = [each for each in (BIDIRECTIONAL, CAUSAL) if each in scheme.objectives]
     zeros, at = torch.zeros(1, 1, n_positions, 2), torch.arange(n_positions)
     figure, row = new_figure(alt, len(objectives), size=size, squeeze=False)
@@ -217,7 +227,7 @@ def weight_maps(
             key_positions=at,
         )
         seen = _behind(weights[0, 0].detach(), objective == CAUSAL)
-        _draw_numbers(axes, seen, lambda weight: "1" if weight > 0.995 else f"{weight:.2f}".lstrip("0"), most=1.0)
+        _draw_numbers(axes, seen, lambda weight: "1" if weight > 0.995 else f"{weight:.2f}", most=1.0)
         axes.set(title=objective, xlabel=KEY, ylabel=QUERY)
     return figure
 
@@ -245,7 +255,7 @@ def damping_curves(
         The figure.
 
     Raises:
-        FigureInputError: a pair that the scheme does not have.
+        FigureInputError: another kind of scheme, a pair that the scheme does not have.
 
     Example:
         >>> import torch
@@ -256,6 +266,7 @@ def damping_curves(
         >>> figure.axes[0].lines[0].get_ydata().round(4).tolist()
         [1.0, 0.2857]
     """
+    checked(scheme, RoPE, "a rotary scheme")
     unit = torch.eye(scheme.d_head, dtype=torch.float64)[:, None]  # "columns 1 d_head"
     unit = unit[: scheme.width : 2] if scheme.layout == "interleaved" else unit[: scheme.width // 2]
     queries = scheme.rotate(unit.expand(-1, len(distances), -1), distances).norm(dim=-1)
@@ -291,7 +302,7 @@ def counted_map(
         The figure; the position of each key, as seen from each query, stands in its cell.
 
     Raises:
-        FigureInputError: not one truth value for each token.
+        FigureInputError: another kind of scheme, not one truth value for each token.
 
     Example:
         >>> from posembed import scheme
@@ -301,6 +312,7 @@ def counted_map(
         >>> [text.get_text() for text in figure.axes[0].texts]
         ['0', '1', '1', '1', '1', '0']
     """
+    checked(scheme, CoPE, "a CoPE scheme")
     if len(tokens) != len(counting):
         raise FigureInputError(f"{len(tokens)} tokens have {len(counting)} gates; give one for each")
     q = torch.ones(1, 1, len(tokens), scheme.d_head)

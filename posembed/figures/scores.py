@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..errors import FigureInputError
 from ..experiments import interval
 from .looks import COLOURS, looks_of, named, written
-from .style import DescribedFigure, new_figure, styled
+from .style import DescribedFigure, checked, new_figure, styled
 
 
 @styled
@@ -44,8 +43,7 @@ def seed_scores(
         >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
         ['learned', 'sinusoidal']
     """
-    if not scores:
-        raise FigureInputError("there is no score to draw; give at least one")
+    checked(scores, object, "scores by label")
     nested = isinstance(next(iter(scores.values())), Mapping)
     panels: dict[str, Any] = dict(scores) if nested else {"": scores}
     size = size or (6.6, 0.9 + 0.42 * max(map(len, panels.values())))

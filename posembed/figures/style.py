@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Real
 from typing import Any, TypeVar
 
 import matplotlib
@@ -15,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatterSciNotation
 from torch import Tensor
 
-from ..errors import FigureInputError
+from ..errors import FigureInputError, shown
 from ..ordinary import float64_array
 from .drawing import in_few_colours, svg_of
 from .looks import COLOURS, DASHES, signed
@@ -56,7 +57,7 @@ class DescribedFigure(Figure):
         **options: as for ``matplotlib.figure.Figure``.
 
     Raises:
-        FigureInputError: the alt text is empty.
+        FigureInputError: the alt text is empty, a size that is no pair of numbers.
 
     Example:
         >>> from posembed.figures import DescribedFigure
@@ -67,8 +68,11 @@ class DescribedFigure(Figure):
     """
 
     def __init__(self, alt: str, **options: Any) -> None:
-        if not alt.strip():
+        if not isinstance(alt, str) or not alt.strip():
             raise FigureInputError("a figure needs an alt text: one sentence that says what it shows")
+        size = options.get("figsize", (1, 1))
+        if not isinstance(size, Sequence) or len(size) != 2 or not all(isinstance(each, Real) for each in size):
+            raise FigureInputError(f"size is {shown(size)}; give width and height in inches, such as (6.6, 3.4)")
         super().__init__(**options)
         self.alt = alt
 
@@ -114,6 +118,21 @@ class OneLinePowers(LogFormatterSciNotation):
     def __call__(self, x: float, pos: int | None = None) -> str:
         """The words of a tick; none where matplotlib would leave it without."""
         return signed(re.sub(r"e\+?(-?)0*", r"e\1", f"{x:g}")) if super().__call__(x, pos) else ""
+
+
+def checked(given: Any, kind: type | tuple[type, ...], wanted: str) -> Any:
+    """Return what is to be drawn, or raise FigureInputError with what is wanted where it is of another kind.
+
+    What is given by label is checked one by one, and there must be something.
+    """
+    if wanted.endswith("by label"):
+        if not isinstance(given, Mapping) or not given:
+            raise FigureInputError(f"{shown(given)} cannot be drawn; give {wanted}, as a dictionary with at least one")
+        for each in given.values():
+            checked(each, kind, wanted.removesuffix(" by label"))
+    elif not isinstance(given, kind):
+        raise FigureInputError(f"a {type(given).__name__} cannot be drawn here; give {wanted}")
+    return given
 
 
 def logarithmic(*axes: Any) -> None:

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ..encodings.sizes import check_whole
-from ..errors import ProbeInputError
+from ..errors import ProbeInputError, shown
 from ..evaluating import evaluating
 from ..models import LanguageModel, Transformer
 from ..plain import Record
@@ -158,6 +158,8 @@ def _logits(model: Any, ids: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch s
 def _check(model: Any, ids: Any, keep: Any) -> None:
     if isinstance(model, Transformer):
         raise ProbeInputError("Transformer gives hidden states and no logits; give a LanguageModel")
+    if not callable(model) or isinstance(model, type):
+        raise ProbeInputError(f"model is {shown(model)}; give a language model, or a function from ids to logits")
     check_ids(ids, texts=1, tokens=3)
     if isinstance(model, LanguageModel) or hasattr(model, "main_input_name"):
         checked_texts(model, ids[:, :-1], at_least=1)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
 from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from ..encodings.interface import PositionScheme
+from ..encodings.interface import PositionScheme, check_scheme
 from ..encodings.positions import check_positions, compute_dtype, known
-from ..errors import EncodingInputError, ModelInputError
+from ..errors import EncodingInputError, ModelInputError, shown
 from .blocks import Bias, DiagonalBias, SchemeBias, attend_in_blocks, check_bias, sdpa
 from .flex import flex_attend
 from .masks import AttentionMask
@@ -94,16 +95,13 @@ def attend(
     """
     _check_shapes(q, k, v, dropout)
     if not isinstance(causal, bool):
-        raise ModelInputError(f"causal is {causal!r:.80}; give True or False")
-    if scale is not None and not (isinstance(scale, int | float) and math.isfinite(scale) and scale):
-        raise ModelInputError(f"scale is {scale!r:.80}; give a finite number that is not 0, or None")
+        raise ModelInputError(f"causal is {shown(causal)}; give True or False")
+    if scale is not None and not (isinstance(scale, Real) and math.isfinite(scale) and scale):
+        raise ModelInputError(f"scale is {shown(scale)}; give a finite number that is not 0, or None")
     mask = AttentionMask(q.shape[2], k.shape[2], causal=causal, given=attention_mask, device=q.device)
     _check_mask(mask, q)
-    if scheme is not None and not isinstance(scheme, PositionScheme):
-        made = f"posembed.scheme('alibi', n_heads={q.shape[1]})"
-        raise EncodingInputError(
-            f"{scheme!r} is no scheme; give a PositionScheme that is made, such as {made}, or None"
-        )
+    if scheme is not None:
+        check_scheme(scheme)
     if scheme is None or not scheme.biased:
         square, single = mask.n_queries == mask.n_keys, mask.n_queries == 1
         if mask.given is None and (not causal or square or single):
@@ -150,13 +148,17 @@ def _check_shapes(q: Any, k: Any, v: Any, dropout: float) -> None:
         raise ModelInputError(f"q, k and v have shapes {shapes}; give one batch, and a value for each key")
     if q.shape[1] % k.shape[1]:
         raise ModelInputError(f"{q.shape[1]} query heads cannot share {k.shape[1]} key heads; choose a divisor")
+    formats = {(each.dtype, each.device.type) for each in (q, k, v)}
+    if not q.is_floating_point() or (len(formats) > 1 and not torch.is_autocast_enabled(q.device.type)):
+        given = ", ".join(f"{each.dtype} on {each.device}" for each in (q, k, v))
+        raise ModelInputError(f"q, k and v are {given}; give one floating-point format, on one device")
     check_dropout(dropout)
 
 
 def check_dropout(dropout: float) -> None:
     """Raise ModelInputError unless it is a share that leaves something."""
-    if not 0 <= dropout < 1:
-        raise ModelInputError(f"dropout is {dropout!r}; it must be at least 0 and below 1")
+    if not isinstance(dropout, Real) or not 0 <= dropout < 1:
+        raise ModelInputError(f"dropout is {dropout!r}; it must be a number of at least 0 and below 1")
 
 
 def _check_mask(mask: AttentionMask, q: Tensor) -> None:

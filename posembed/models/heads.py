@@ -162,6 +162,8 @@ class SpanPredictor(nn.Module):
         """
         if longest is not None:
             check_whole("longest", longest, ModelInputError)
+        if not isinstance(logits, SpanLogits):
+            raise ModelInputError(f"logits are a {type(logits).__name__}; give the SpanLogits that the model returns")
         sums = logits.start[:, :, None] + logits.end[:, None, :]
         allowed = torch.ones(sums.shape[1:], dtype=torch.bool, device=sums.device).triu()
         if longest is not None:

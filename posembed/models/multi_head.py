@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ..encodings import PositionScheme, Sizes, scheme
 from ..encodings.sizes import check_positive
-from ..errors import EncodingInputError, ModelInputError
+from ..errors import EncodingInputError, ModelInputError, shown
 from .attention import attend, check_dropout, rotated
 from .cache import KeyValueCache
 
@@ -69,6 +69,8 @@ class MultiHeadAttention(nn.Module):
         if n_kv_heads < 1 or n_heads % n_kv_heads:
             raise ModelInputError(f"{n_heads} query heads cannot share {n_kv_heads} key heads; choose a divisor")
         check_dropout(dropout)
+        if not isinstance(bias, bool):
+            raise ModelInputError(f"bias is {shown(bias)}; give True or False")
         if logit_scale is not None:
             check_positive("logit_scale", logit_scale)
         self.n_heads, self.n_kv_heads, self.d_head = n_heads, n_kv_heads, d_model // n_heads
@@ -137,4 +139,4 @@ class MultiHeadAttention(nn.Module):
         if x.dtype != dtype and not (x.is_floating_point() and torch.is_autocast_enabled(x.device.type)):
             raise ModelInputError(f"x is of {x.dtype} and the layer of {dtype}; give x.to({dtype})")
         if not (cache is None or isinstance(cache, KeyValueCache)):
-            raise ModelInputError(f"cache is {cache!r:.80}; give a KeyValueCache")
+            raise ModelInputError(f"cache is a {type(cache).__name__}; give a KeyValueCache")

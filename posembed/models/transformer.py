@@ -13,8 +13,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ..encodings import NoPos, PositionScheme, Sizes, scheme
-from ..encodings.sizes import check_choice, check_whole
-from ..errors import EncodingInputError, ModelInputError
+from ..encodings.sizes import check_choice, check_positive, check_whole
+from ..errors import EncodingInputError, ModelInputError, shown
 from .attention import added, check_dropout
 from .cache import KeyValueCache
 from .multi_head import MultiHeadAttention
@@ -93,7 +93,12 @@ class TransformerConfig:
         check_choice("activation", self.activation, ACTIVATIONS, ModelInputError)
         check_choice("positions_added", self.positions_added, POSITIONS_ADDED, ModelInputError)
         check_dropout(self.dropout)
-        if isinstance(self.weight_std, bool) or not 0 <= self.weight_std < float("inf"):
+        check_positive("norm_epsilon", self.norm_epsilon, ModelInputError)
+        if (
+            not isinstance(self.weight_std, int | float)
+            or isinstance(self.weight_std, bool)
+            or not 0 <= self.weight_std < float("inf")
+        ):
             raise ModelInputError(f"weight_std is {self.weight_std!r}; it must be a finite number of at least 0")
         Sizes(d_model=self.d_model, n_heads=self.n_heads)
 
@@ -108,6 +113,7 @@ class Transformer(nn.Module):
         config: the sizes and the scheme.
 
     Raises:
+        ModelInputError: what is no config.
         ModelInputError: ids that are no integers of shape (batch, seq) or outside the vocabulary; embeddings of another
             width.
         ModelInputError: positions that are to be added again by a scheme that adds none, or anew by one that learns
@@ -125,6 +131,8 @@ class Transformer(nn.Module):
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
+        if not isinstance(config, TransformerConfig):
+            raise ModelInputError(f"config is {shown(config)}; give a TransformerConfig")
         self.config = config
         self.words = nn.Embedding(config.vocab_size, config.d_model)
         self.token_types = nn.Embedding(config.n_token_types, config.d_model) if config.n_token_types else None
@@ -283,7 +291,8 @@ def _check_methods(scheme: PositionScheme) -> None:
 
 def check_ids(name: str, one: str, ids: Any, n: int, whole: str) -> None:
     """Raise ModelInputError unless they are whole numbers below n, "batch seq"."""
-    if not isinstance(ids, Tensor) or ids.ndim != 2 or ids.is_floating_point() or ids.numel() == 0:
+    whole_numbers = isinstance(ids, Tensor) and not ids.is_floating_point() and ids.dtype != torch.bool
+    if not whole_numbers or ids.ndim != 2 or ids.numel() == 0:
         given = f"{ids.dtype} of {tuple(ids.shape)}" if isinstance(ids, Tensor) else type(ids).__name__
         raise ModelInputError(f"{name} are {given}; they must be integers of shape (batch, seq)")
     if not torch.compiler.is_compiling() and ids.device.type == "cpu":
@@ -300,6 +309,9 @@ def drop_positions(model: Transformer) -> None:
     Args:
         model: it is changed: its scheme, and that of each layer, becomes `posembed.encodings.NoPos`.
 
+    Raises:
+        ModelInputError: what is no `Transformer`.
+
     Example:
         >>> import torch
         >>> from posembed import Transformer, TransformerConfig
@@ -311,6 +323,8 @@ def drop_positions(model: Transformer) -> None:
         >>> torch.allclose(last[0], last[1], atol=1e-6)  # one layer that sees no order
         True
     """
+    if not isinstance(model, Transformer):
+        raise ModelInputError(f"model is a {type(model).__name__}; give a posembed.Transformer")
     model.position_scheme = NoPos()
     model.added_anew = nn.ModuleList(NoPos() for _ in model.added_anew)
     layers: Any = model.layers

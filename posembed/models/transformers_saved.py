@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..encodings import PositionScheme
-from ..errors import CheckpointError, CheckpointNotFoundError, ModelInputError
+from ..errors import CheckpointError, CheckpointNotFoundError, ModelInputError, shown
 from ..tables.hub import why_unreachable
 from .in_transformers import SchemeInModel, scheme_for, use_scheme
 from .transformers_families import ENTRY, NAME, anatomy
@@ -52,9 +52,9 @@ def load_with_scheme(
     """
     import transformers
 
-    if not isinstance(source, str | Path):
+    if not isinstance(source, str | Path) or not str(source):
         raise ModelInputError(
-            f"source is a {type(source).__name__}; give the folder or hub id first, and a model's class as kind="
+            f"source is {shown(source)}; give the folder or hub id first, and a model's class as kind="
         )
     # The hub's client tries for half a minute where nobody answers; what was downloaded before is read all the same.
     here = os.path.exists(source) or more.get("local_files_only")  # noqa: PTH110  (Path.exists raises at long names)

@@ -140,9 +140,7 @@ class VisionTransformer(nn.Module):
 
     def _check(self, images: Any) -> tuple[int, int]:
         """Refuse what cannot be read, and return the rows and columns of patches."""
-        if not isinstance(images, Tensor) or images.ndim != 3 or not images.is_floating_point() or not images.numel():
-            given = f"{images.dtype} of {tuple(images.shape)}" if isinstance(images, Tensor) else type(images).__name__
-            raise ModelInputError(f"images are {given}; they must be floating-point of shape (batch, height, width)")
+        _check_images(images)
         grid, made_for = self._grid(*images.shape[1:]), self._grid(self.size, self.size)
         if self.has_table and grid != made_for:
             raise ModelInputError(
@@ -150,6 +148,12 @@ class VisionTransformer(nn.Module):
                 f"{made_for[1]}; call resized(size), which interpolates them, for a model of that size"
             )
         return grid
+
+
+def _check_images(images: Any) -> None:
+    if not isinstance(images, Tensor) or images.ndim != 3 or not images.is_floating_point() or not images.numel():
+        given = f"{images.dtype} of {tuple(images.shape)}" if isinstance(images, Tensor) else type(images).__name__
+        raise ModelInputError(f"images are {given}; they must be floating-point of shape (batch, height, width)")
 
 
 def patches_of(images: Float[Tensor, "batch height width"], patch: int) -> Float[Tensor, "batch patches pixels"]:
@@ -160,7 +164,7 @@ def patches_of(images: Float[Tensor, "batch height width"], patch: int) -> Float
         patch: of a patch's side, in pixels.
 
     Raises:
-        ModelInputError: images that patches do not cover.
+        ModelInputError: images of another shape, or that patches do not cover; a patch below 1.
 
     Example:
         >>> import torch
@@ -169,6 +173,8 @@ def patches_of(images: Float[Tensor, "batch height width"], patch: int) -> Float
         tensor([[[0., 1., 4., 5.],
                  [2., 3., 6., 7.]]])
     """
+    check_whole("patch", patch, ModelInputError)
+    _check_images(images)
     if images.shape[1] % patch or images.shape[2] % patch:
         raise ModelInputError(f"patches of {patch} do not cover images of {images.shape[1]} x {images.shape[2]} pixels")
     return F.unfold(images[:, None], patch, stride=patch).mT

@@ -60,8 +60,8 @@ def find_helix(scores: Float[np.ndarray, "n k"], *, step: int, total_variance: f
     Each pair of the first eight columns is fitted by sinusoids of a common frequency, of free amplitude, phase and
     mean, by least squares; the frequency is not bound to whole turns. A pair is a helix if
 
-    - it holds a tenth of the table's variance, and the smaller of the two at least .7 of what the larger holds,
-    - that frequency explains at least .6 of the pair's variance, and half of each column's,
+    - it holds a tenth of the table's variance, and the smaller of the two at least 0.7 of what the larger holds,
+    - that frequency explains at least 0.6 of the pair's variance, and half of each column's,
     - the phases differ by 45 to 135 degrees,
     - there is at least one whole turn, and
     - the frequencies that fit each column by itself best differ by a quarter of a turn at most. Without this the

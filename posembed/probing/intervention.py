@@ -171,7 +171,7 @@ def intervene(
     if isinstance(batches, Mapping | Tensor):
         raise ProbeInputError("batches is one batch; give a list of them, such as [batch]")
     if not isinstance(batches, Iterable):
-        raise ProbeInputError(f"batches is {batches!r:.80}; give a list of dictionaries or tensors")
+        raise ProbeInputError(f"batches is a {type(batches).__name__}; give a list of dictionaries or tensors")
     kept = list(batches)
     check_whole("the number of batches", len(kept), ProbeInputError)
     check_whole("n_draws", n_draws, ProbeInputError)

@@ -22,8 +22,8 @@ from .rows import Part, Split, chosen_rows, split_rows
 
 # Each row that is fitted to is compared with so many others, drawn at random.
 PARTNERS = 4
-# scikit-learn's C for rows scaled to a root mean square of one. From .01 to .1 the accuracy moves by less than .001 on
-# GPT-2's table and by .007 on MiniLM's; more of it only makes the controls slow.
+# scikit-learn's C for rows scaled to a root mean square of one. From 0.01 to 0.1 the accuracy moves by less than 0.001
+# on GPT-2's table and by 0.007 on MiniLM's; more of it only makes the controls slow.
 INVERSE_PENALTY = 0.01
 N_CONTROLS = 5
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 
-from ..errors import PositionTableError
+from ..errors import PositionTableError, shown
 from ._formats import Entry, Tensors
 from ._names import (
     SINUSOID,
@@ -99,7 +99,7 @@ def _named(tensors: Tensors, name: str, source: str) -> Entry:
     compared = list(islice(tensors.names, MOST_COMPARED))
     close = ", ".join(map(printable, difflib.get_close_matches(name, compared, n=3)))
     others = f"the closest are {close}" if close else f"it holds {_first(tensors)}"
-    raise PositionTableError(f"{source} holds no tensor {name!r:.100}; {others}")
+    raise PositionTableError(f"{source} holds no tensor {shown(name)}; {others}")
 
 
 def _found(tensors: Tensors, config: Mapping[str, Any], part: str | None, source: str) -> Entry:
@@ -151,7 +151,7 @@ def _of_scheme(tensors: Tensors, silent: list[str], scheme: Any, source: str) ->
     former = "".join(
         f"; the table that is silent meanwhile: load_table(..., name={name!r:.150})" for name in silent[:1]
     )
-    said = "an object" if scheme is None else f"{scheme!r:.100}"
+    said = "an object" if scheme is None else f"{shown(scheme)}"
     raise PositionTableError(
         f"the positions of {source} come from the scheme that was put in, {said}, of which no position table is known"
         + former

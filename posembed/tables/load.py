@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..errors import CheckpointError, CheckpointNotFoundError, PosembedError, PositionTableError
+from ..errors import CheckpointError, CheckpointNotFoundError, PosembedError, PositionTableError, shown
 from ..pretrained import HUB_NAME, WHEEL, installed_folder
 from ._files import LARGEST_TABLE, WEIGHT_ENDINGS, CheckpointFiles, understood
 from ._formats import Entry, Tensors, kind_of, open_checkpoint
@@ -98,9 +98,9 @@ def load_table(
     """
     for option, value in {"part": part, "revision": revision, "name": name}.items():
         if value is not None and not (isinstance(value, str) and value):
-            raise PositionTableError(f"{option}={value!r:.100} is no name; leave it out or give a string")
+            raise PositionTableError(f"{option}={shown(value)} is no name; leave it out or give a string")
     if offset is not None and (isinstance(offset, bool) or not hasattr(offset, "__index__")):
-        raise PositionTableError(f"offset={offset!r:.100} is no number of rows")
+        raise PositionTableError(f"offset={shown(offset)} is no number of rows")
     choice, what = (part, name, None if offset is None else index(offset)), type(source).__name__
     if isinstance(source, (str, Path)):
         return _of_name(source, revision, choice, download=download, refresh=refresh)

@@ -9,7 +9,7 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from ..errors import PositionTableError
+from ..errors import PositionTableError, shown
 from ._formats import Entry, Tensors, kind_of
 from ._layouts import find_entry
 from ._names import is_table_name, stem
@@ -77,6 +77,8 @@ def find_position_rows(model: nn.Module, *, part: str | None = None, name: str |
     if not isinstance(model, nn.Module):
         raise PositionTableError(f"a {type(model).__name__} is no model; load it first, with AutoModel for example")
     tensors = replace(live_tensors(model), call="name={!r:.150}")
+    if part is not None and not isinstance(part, str):
+        raise PositionTableError(f"part is {shown(part)}; give a name, such as 'encoder'")
     entry = find_entry(tensors, live_config(model), source=type(model).__name__, part=part, name=name)
     return live_rows(model, entry)
 

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from ..errors import PositionTableError
+from ..errors import PositionTableError, shown
 from ..ordinary import why_not_ordinary
 from ..seeds import checked_seed
 from .load import load_table
@@ -94,7 +94,7 @@ def _new_rows(found: PositionRows, table: str | Tensor | np.ndarray, seed: int) 
         return torch.zeros_like(rows)
     if table == "shuffled":
         return rows[_shuffle(len(rows), seed).to(rows.device)]
-    raise PositionTableError(f"table={table!r:.100} is none of 'zeroed', 'shuffled' and a tensor")
+    raise PositionTableError(f"table={shown(table)} is none of 'zeroed', 'shuffled' and a tensor")
 
 
 def _shuffle(n_rows: int, seed: int) -> Tensor:

@@ -164,7 +164,7 @@ class PositionTable:
 
         A row is listed if it is all zero, or if it resembles no other row more than random vectors resemble each
         other (its ``nearest`` is below ``random_bound``) and is not longer than twice the median row. GPT-2's last row
-        is one: .029, where the next smallest is .52 and the bound .21. The first and the last row of all-mpnet-base-v2
+        is one: 0.029, where the next smallest is 0.52 and the bound 0.21. The first and last rows of all-mpnet-base-v2
         resemble no other either, but are six times as long as the rest: they were trained, for the marks at the ends
         of every text.
 
@@ -173,7 +173,7 @@ class PositionTable:
         if it is almost orthogonal to every other row, as all rows of an identity matrix are; learned tables are smooth,
         so a row resembles its neighbours. Of more than 8,192 rows so is one that resembles neither the 8 on either side
         nor any of the 1,024 drawn at random. In a narrow table (below about 16 columns for tens of rows, and more for
-        more) random vectors resemble one another too: where the bound is above .9, only rows of zeros are listed.
+        more) random vectors resemble one another too: where the bound is above 0.9, only rows of zeros are listed.
         """
         doubtful = (self.weight == 0).all(dim=1)
         bound = self.random_bound

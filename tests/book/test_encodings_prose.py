@@ -89,8 +89,8 @@ def test_the_task(runs):
 def test_fixed_and_learned(runs):
     said(
         SINUSOIDS,
-        "The plan took the rate .03, which was ahead by four thousandths in that one run",
-        "Over five seeds it is behind the rate .01 by more than ten times as much",
+        "The plan took the rate 0.03, which was ahead by four thousandths in that one run",
+        "Over five seeds it is behind the rate 0.01 by more than ten times as much",
     )
     stored = {run.config.key: run.metrics for run in load_runs("encodings")}
     arm = Arm("learned")
@@ -239,7 +239,7 @@ def test_bfloat16_in_the_museum():
     said(
         MUSEUM,
         "from 256 on it has no odd numbers, from 512 to 1,024 only every fourth",
-        "The largest difference is .69",
+        "The largest difference is 0.69",
     )
     assert torch.tensor(257.0).bfloat16() == 256 and torch.tensor(514.0).bfloat16() == 512
     slopes, series = scheme("alibi", n_heads=12).slopes, 2.0 ** (-8 * torch.arange(1, 13) / 12)

@@ -103,7 +103,7 @@ def test_the_papers_gaps(causal):
         NONE,
         "The paper's models are up to six thousand times as large",
         "In the paper it is half a percent on the Pile or so, and under 3 % on WikiText-103.",
-        "The gap to ALiBi does narrow: 2.21, 1.21, .76, .59.",
+        "The gap to ALiBi does narrow: 2.21, 1.21, 0.76, 0.59.",
     )
     assert 1.3e9 / causal["nopos"][0].metrics["parameters"] == pytest.approx(6000, rel=0.1)
     for setting in ("Pile, 125M", "Pile, 350M", "Pile, 760M", "Pile, 1.3B"):
@@ -189,7 +189,7 @@ def test_the_gap_of_the_larger_models(to_table, runs):
         "about 1 % at two lengths, which three seeds cannot tell from zero.",
         "The gap to ALiBi is 9.6 % there, at length 128, less than the 13.4 % of the small models, and far from zero.",
         "The gap to ALiBi is smaller too, but stays far from zero.",
-        "At length 128 the interval goes from -.020 to .035.",
+        "At length 128 the interval goes from -0.020 to 0.035.",
         "or it may be 3.6 % of perplexity behind",
     )
     assert [round(percent(gaps[setting].mean)) for setting in ("small", 32, 128)] == [9, 1, 1]
@@ -208,7 +208,7 @@ def test_nothing_can_be_told_at_length_256(runs):
     said(
         NONE,
         "lie between 1.29 and 1.33 without positions, and between 1.26 and 1.39 with the table",
-        "In the paper's largest models the gap is .3 % at length 256 and 1.2 % at 2048",
+        "In the paper's largest models the gap is 0.3 % at length 256 and 1.2 % at 2048",
     )
     found = []
     for scheme in ("nopos", "learned"):
@@ -223,8 +223,8 @@ def test_nothing_can_be_told_at_length_256(runs):
 def test_the_picture_of_the_larger_models(to_table):
     described(
         NONE,
-        "Small models: .085, far from zero. Larger ones at lengths 32 and 128: .01, with intervals",
-        "At length 256: the seeds lie between -.07 and .02.",
+        "Small models: 0.085, far from zero. Larger ones at lengths 32 and 128: 0.01, with intervals",
+        "At length 256: the seeds lie between -0.07 and 0.02.",
     )
     assert round(float(np.mean(to_table["small"])), 3) == 0.085
     assert [round(float(np.mean(to_table[length])), 2) for length in (32, 128)] == [0.01, 0.01]
@@ -330,7 +330,7 @@ def test_predictions_get_vaguer(causal):
         HOW,
         "from the third layer of the model's first seed",
         "In this text the first eight are right to the character.",
-        "Over all test texts the second is off by .1 and the eighth by 1.1, and the predictions get vaguer",
+        "Over all test texts the second is off by 0.1 and the eighth by 1.1, and the predictions get vaguer",
         "and the predictions get vaguer up to about position 50; the last few are closer again.",
         "About 650 times less.",
     )
@@ -365,7 +365,7 @@ def test_the_exercises_of_how(causal):
     said(
         HOW,
         "With the last 31, 15 or 7 characters alone neither model is worse off by more than a hundredth of a nat",
-        "the one without positions by about .05 nats and the one with the table by about .02",
+        "the one without positions by about 0.05 nats and the one with the table by about 0.02",
     )
     assert all(float(change) + float(within) < 0.01 for *_, change, within in kept)
     better = {(name, int(n)): -float(change) for name, n, change, within in kept if float(change) < -float(within)}
@@ -377,7 +377,7 @@ def test_the_exercises_of_how(causal):
 
 
 def test_where_the_masked_model_ends(masked):
-    said(MASKED, ".08 nats below the frequencies")
+    said(MASKED, "0.08 nats below the frequencies")
     gained = frequency_loss() - np.mean(losses(masked["nopos"]))
     assert round(gained, 2) == 0.08
 
@@ -385,7 +385,7 @@ def test_where_the_masked_model_ends(masked):
 def test_what_positions_bring(masked, causal):
     said(
         MASKED,
-        "A causal model of this size gained .06 to .18 nats by positions",
+        "A causal model of this size gained 0.06 to 0.18 nats by positions",
         "a masked one gains half a nat to two.",
         "147.18 without positions, 4.06 learned, 4.07 sinusoidal, 4.00 ALiBi",
     )
@@ -460,7 +460,7 @@ def test_who_notices_the_end_of_the_training(all_schemes):
         "Three schemes do not notice, or by two hundredths of a nat: ALiBi and KERPLE",
         "where all offsets from 16 on share one",
         "FIRE and CoPE lose two or three tenths, xPos",
-        "T5's buckets lose more than NoPos, by .19 nats in the same three seeds (.09 to .30)",
+        "T5's buckets lose more than NoPos, by 0.19 nats in the same three seeds (0.09 to 0.30)",
         "Past the trained length the loss of ours rises by a nat",
         "less than with a table, sinusoids or RoPE, more than with ALiBi, KERPLE or Shaw's vectors",
     )
@@ -518,10 +518,10 @@ def test_trained_further(further, all_schemes):
     said(
         AFTER,
         "three hundred further steps, a fifth of the training",
-        "The models are .6 and .4 nats behind NoPos trained as long",
-        "In the mean over 64 to 255 it rises by less, by .2 and .4 nats, where that of NoPos rises by .9",
+        "The models are 0.6 and 0.4 nats behind NoPos trained as long",
+        "In the mean over 64 to 255 it rises by less, by 0.2 and 0.4 nats, where that of NoPos rises by 0.9",
         "Over all of 64 to 255 they are about as good as NoPos",
-        "better than the models that kept their positions, by .9 nats for the table and .5 for RoPE",
+        "better than the models that kept their positions, by 0.9 nats for the table and 0.5 for RoPE",
         "At 64 to 255 ALiBi has 1.3 nats; those whose positions were dropped have 2.30 and 2.27",
         "and NoPos, after as many further steps, 2.25.",
     )

@@ -320,13 +320,13 @@ def rotary_folders():
         ),
         (
             "fire",
-            "Here $c$ starts at .1 and $L$ at 512.",
+            "Here $c$ starts at 0.1 and $L$ at 512.",
             lambda: (round(FIRE(1).log_scale.item(), 6), FIRE(1).start * FIRE(1).multiplier.item()) == (0.1, 512),
         ),
         ("fire", "with $c$ and $L$ 462", lambda: sum(each.numel() for each in FIRE(12).parameters()) == 462),
         ("shaw", "`max_distance`, 16 unless said otherwise", lambda: Shaw(4).max_distance == 16),
-        ("learned", "standard deviation of .02", lambda: abs(Learned(512, 768).weight.std().item() - 0.02) < 1e-4),
-        ("kerple", "$r_1$ and $r_2$ are kept at .01 or more", lambda: least_slope() == pytest.approx(0.01)),
+        ("learned", "standard deviation of 0.02", lambda: abs(Learned(512, 768).weight.std().item() - 0.02) < 1e-4),
+        ("kerple", "$r_1$ and $r_2$ are kept at 0.01 or more", lambda: least_slope() == pytest.approx(0.01)),
         pytest.param(
             "rope",
             "208 of about 545 model folders of transformers 5.23",

@@ -223,7 +223,7 @@ EMPTY = Corpus("empty", Characters("a"), *(torch.zeros(5, dtype=torch.long) for 
     [
         (lambda: perplexities(math.nan, n_tokens=1, n_words=1), "the loss is nan; it must be a number of nats"),
         (lambda: perplexities(-0.1, n_tokens=1, n_words=1), "the loss is -0.1; it must be a number of nats of at"),
-        (lambda: perplexities(1.0, n_tokens=0, n_words=0), "the text has 0 tokens and 0 words; a perplexity needs"),
+        (lambda: perplexities(1.0, n_tokens=0, n_words=0), "n_tokens is 0; it must be a whole number of at least 1"),
         (lambda: EMPTY.perplexities(1.0), "the words of empty were not counted; give the corpus its n_words"),
     ],
 )

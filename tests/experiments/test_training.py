@@ -121,7 +121,7 @@ def test_a_causal_model_guesses_the_share_that_it_is_told(corpus):
     model, generator = make_model(config, corpus), torch.Generator().manual_seed(0)
     ids = corpus.train[: 512 * 32].view(32, 512)
     shown, logits, guessed, loss = guesses(model, ids, config, generator)
-    # Of 16352 draws: four standard deviations of .0028. Of a quarter of each piece: of .0056.
+    # Of 16352 draws: four standard deviations of 0.0028. Of a quarter of each piece: of 0.0056.
     assert guessed.float().mean().item() == pytest.approx(0.15, abs=0.012)
     assert all(part.float().mean().item() == pytest.approx(0.15, abs=0.023) for part in guessed.chunk(4, dim=1))
     # Nothing is hidden from it, and the loss is the mean over what it guesses.

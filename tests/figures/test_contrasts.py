@@ -29,9 +29,9 @@ def test_each_row_has_its_numbers_and_a_group_is_said_once():
     head, *rows = cells(contrast_table(FOUND, of="task"))
     assert [words for words, _ in head] == ["task", "contrast", "mean", "95 % interval, 5 seeds", "Holm"]
     assert rows[0][:2] == [("order", 2), ("<a> minus b", 1)] and rows[2][0] == ("lookup", 1)
-    assert [words for words, _ in rows[0][2:]] == ["0.123", "0.100 to 0.200", "<.001"]
+    assert [words for words, _ in rows[0][2:]] == ["0.123", "0.100 to 0.200", "<0.001"]
     # Never minus zero, and nothing before the point of a p but where it is one.
-    assert [words for words, _ in rows[1]] == ["a minus c", "0.000", "−0.100 to 0.100", ".900"]
+    assert [words for words, _ in rows[1]] == ["a minus c", "0.000", "−0.100 to 0.100", "0.900"]
 
 
 def test_text_has_the_words_of_the_html_in_columns():

@@ -74,7 +74,7 @@ def test_maps_that_cannot_be_drawn():
         message = refused(FigureInputError, table_heat, given, alt="x")
         assert "cannot be drawn; give real numbers in an array, with 2 axes" in message
     assert "of shape (0, 4) has no cell" in refused(FigureInputError, table_maps, {"x": torch.ones(0, 4)}, alt="x")
-    assert "give at least one" in refused(FigureInputError, table_maps, {}, alt="x")
+    assert "as a dictionary with at least one" in refused(FigureInputError, table_maps, {}, alt="x")
 
 
 @pytest.mark.parametrize("draw", [table_heat, lambda m, alt: table_maps({"m": m}, alt=alt)], ids=["heat", "maps"])
@@ -160,4 +160,4 @@ def test_the_portrait_is_of_the_two_components_that_turn(found):
 
 @pytest.mark.bad_input
 def test_nothing_to_draw():
-    assert "give at least one" in refused(FigureInputError, explained_variance, {}, alt="Nothing.")
+    assert "as a dictionary with at least one" in refused(FigureInputError, explained_variance, {}, alt="Nothing.")

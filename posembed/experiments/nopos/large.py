@@ -1,7 +1,7 @@
 """Twenty-five million parameters: the gap between no positions and a table or ALiBi, at length 512, on a GPU.
 
 The question is the one that *No positions at all* leaves open: does the gap close as models grow? The models of the
-NoPos study have .2 and 1.2 million parameters. These have 8 layers of width 512, read 512 characters at a time and 33
+NoPos study have 0.2 and 1.2 million parameters. These have 8 layers of width 512, read 512 characters at a time and 33
 million in all, of the first hundred million bytes of Wikipedia (the file enwik8, in the current folder). All else is
 the study's: the weights' start, AdamW and its rise and fall, the seeds, and the rate of each scheme, the best of four
 in a shorter run with a seed of its own. Size, text and length change together; so what is seen is whether the gap is

@@ -1,0 +1,171 @@
+"""What a user mixes up on an ordinary day, all over the package: a named error in one line that says what to do."""
+
+import numpy as np
+import pytest
+import torch
+from refusals import refused
+from small_models import build
+from torch import nn
+
+import posembed.figures as figures
+from posembed import (
+    RunConfig,
+    Transformer,
+    TransformerConfig,
+    check_equivariance,
+    scheme,
+    sinusoidal,
+    train,
+    with_position_table,
+)
+from posembed.data import Characters, perplexities, windows_in_order
+from posembed.depth import changed, layers_of
+from posembed.encodings import T5, ALiBi, FrozenBias, Learned, OnLayers, PerLayer, RoPE, Sinusoidal, Untied
+from posembed.errors import (
+    CorpusError,
+    EncodingInputError,
+    EquivarianceInputError,
+    FigureInputError,
+    ModelInputError,
+    PositionTableError,
+    ProbeInputError,
+    RunError,
+)
+from posembed.experiments import missing
+from posembed.mechanisms import shuffled_prefix
+from posembed.models import MultiHeadAttention, SpanPredictor, attend, drop_positions, load_with_scheme, patches_of
+from posembed.probing import intervene
+
+CONFIG = TransformerConfig(vocab_size=9, n_layers=2, d_model=8, n_heads=2)
+X, IDS = torch.randn(2, 5, 8), torch.arange(10).view(2, 5) % 9
+
+
+def small():
+    return Transformer(CONFIG)
+
+
+def q(dtype=torch.float32):
+    return torch.zeros(1, 2, 3, 4, dtype=dtype)
+
+
+ENCODINGS = [
+    (lambda: ALiBi(2).bias_by_offset([1, 2]), "offsets are a list; give a tensor of integers"),
+    (lambda: scheme("kerple", n_heads=2).bias_by_offset(torch.zeros(3)), "offsets are torch.float32; give a tensor of"),
+    (lambda: T5(2, causal=True).bucket([1, 2]), "offsets are a list; give a tensor of integers"),
+    (lambda: Untied("alibi", 2), "'alibi' is no scheme; give a PositionScheme that is made"),
+    (lambda: Untied(ALiBi(2), 0), "n_heads is 0; it must be a whole number of at least 1"),
+    (lambda: FrozenBias([[0.0]], [1.0]), "the matrix and the slopes must be tensors; give torch.tensor(...) of each"),
+    (lambda: OnLayers(ALiBi(2), 1, n_layers=2), "layers are 1; give a list of indices from 0"),
+    (lambda: OnLayers("rope", [1], n_layers=2), "'rope' is no scheme; give a PositionScheme that is made"),
+    (lambda: PerLayer(ALiBi(2)), "layers are ALiBi(n_heads=2); give a list with at least one scheme"),
+    (lambda: PerLayer(["alibi"]), "'alibi' is no scheme; give a PositionScheme that is made"),
+    (lambda: Learned(4, 8, std=-1), "std is -1; it must be a finite number of at least 0"),
+    (lambda: Learned(4, 8, std="a"), "std is 'a'; it must be a finite number of at least 0"),
+]
+MODELS = [
+    (lambda: attend(q(), q(torch.float64), q(), causal=True), "q, k and v are torch.float32 on cpu, torch.float64 on"),
+    (lambda: attend(*[q(torch.long)] * 3, causal=True), "give one floating-point format, on one device"),
+    (lambda: attend(q(), q(), q().to("meta"), causal=True), "torch.float32 on meta; give one floating-point format"),
+    (lambda: attend(q(), q(), q(), causal=True, scale="1"), "scale is '1'; give a finite number that is not 0"),
+    (lambda: attend(q(), q(), q(), causal=True, dropout="a"), "dropout is 'a'; it must be a number of at least 0 and"),
+    (lambda: MultiHeadAttention(8, 2, causal=True, bias="no"), "bias is 'no'; give True or False"),
+    (lambda: MultiHeadAttention(8, 2, causal=True)(X, cache=(X, X)), "cache is a tuple; give a KeyValueCache"),
+    (lambda: Transformer({"vocab_size": 9}), "config is {'vocab_size': 9}; give a TransformerConfig"),
+    (lambda: Transformer(9), "config is 9; give a TransformerConfig"),
+    (lambda: TransformerConfig(9, norm_epsilon="x"), "norm_epsilon is 'x'; it must be a positive number"),
+    (lambda: TransformerConfig(9, weight_std="x"), "weight_std is 'x'; it must be a finite number of at least 0"),
+    (lambda: small()(IDS > 4), "ids are torch.bool of (2, 5); they must be integers of shape (batch, seq)"),
+    (lambda: drop_positions(None), "model is a NoneType; give a posembed.Transformer"),
+    (lambda: patches_of([[1]], 2), "images are list; they must be floating-point of shape (batch, height, width)"),
+    (lambda: patches_of(torch.zeros(1, 2, 2), 0), "patch is 0; it must be a whole number of at least 1"),
+    (lambda: SpanPredictor(CONFIG).best(torch.zeros(2, 5)), "logits are a Tensor; give the SpanLogits that the model"),
+    (lambda: load_with_scheme(""), "source is ''; give the folder or hub id first"),
+]
+EQUIVARIANCE = [
+    (lambda: check_equivariance(lambda: 1, X), "<lambda> takes no argument; give a function of x"),
+    (
+        lambda: check_equivariance(nn.Linear(4, 4), X),
+        "Linear cannot be called with x of shape (2, 5, 8) and torch.floa",
+    ),
+    (lambda: check_equivariance(small(), IDS.int() + 9), "Transformer cannot be called with x of shape (2, 5)"),
+    (lambda: check_equivariance(nn.Linear(8, 8, device="meta"), X), "Linear cannot be called with x"),
+    (lambda: check_equivariance(torch.relu, X, seq_dim="1"), "has no axis '1'; name the axis of the tokens"),
+    (lambda: check_equivariance(torch.relu, X, seq_dim=True), "has no axis True; name the axis of the tokens"),
+    (lambda: check_equivariance(torch.relu, X, n_permutations=True), "n_permutations is True; it must be a whole"),
+]
+PROBES = [
+    (lambda: changed(layers_of(small()), 9, torch.relu).__enter__(), "layer is 9; it must be 0 to 2"),
+    (lambda: changed(small(), 1, torch.relu).__enter__(), "stack is a Transformer; give what layers_of(model) finds"),
+    (lambda: shuffled_prefix(None, IDS), "model is None; give a language model, or a function from ids to logits"),
+    (lambda: intervene([IDS], small()), "batches is a Transformer; give a list of dictionaries or tensors"),
+]
+RUNS = [
+    (lambda: train(RunConfig(), progress=5), "progress is 5; give a function of the number of steps and the loss"),
+    (lambda: train(RunConfig(), checkpoint="."), "checkpoint is '.'; give the path of a file"),
+    (lambda: train(RunConfig(), checkpoint=True), "checkpoint is True; give the path of a file"),
+    (lambda: RunConfig.from_dict(None), "values are None; give a mapping, such as to_dict() returns"),
+    (lambda: RunConfig.from_dict("rope"), "values are 'rope'; give a mapping, such as to_dict() returns"),
+    (lambda: missing([1], "nowhere"), "1 among the configs is no RunConfig; give a list of RunConfig"),
+]
+DATA = [
+    (lambda: perplexities("a", n_tokens=3, n_words=1), "the loss is 'a'; it must be a number of nats of at least 0"),
+    (lambda: perplexities(1.0, n_tokens="3", n_words=1), "n_tokens is '3'; it must be a whole number of at least 1"),
+    (lambda: windows_in_order([1, 2, 3], 2, 1), "ids are a list; give a tensor of whole numbers on one axis"),
+    (lambda: windows_in_order(torch.arange(9), 2, 1.5), "n_windows is 1.5; it must be a whole number of at least 1"),
+    (lambda: Characters("abc").encode(5), "text is a int; give a str"),
+]
+AT = torch.arange(-2, 1)
+FIGURES = [
+    (lambda: figures.table_heat(sinusoidal(4, 4), alt=None), "a figure needs an alt text: one sentence"),
+    (lambda: figures.bias_curves([ALiBi(2)], offsets=AT, alt="x"), "cannot be drawn; give one scheme, or several by"),
+    (lambda: figures.bias_curves("alibi", offsets=AT, alt="x"), "'alibi' cannot be drawn; give one scheme, or several"),
+    (lambda: figures.bias_curves(ALiBi(2), offsets=[1, 2], alt="x"), "offsets are a list; give a tensor of integers"),
+    (lambda: figures.curves([1, 2], alt="x"), "[1, 2] cannot be drawn; give numbers by label, as a dictionary"),
+    (lambda: figures.curves({"a": [1, 2]}, ylim=3, alt="x"), "ylim is 3; give both ends of the axis, such as (0, 1)"),
+    (lambda: figures.curves({"a": [1, 2]}, size=3, alt="x"), "size is 3; give width and height in inches"),
+    (lambda: figures.probe_scatter(None, alt="x"), "a NoneType cannot be drawn here; give what probe_table returns"),
+    (lambda: figures.row_health(torch.eye(3), alt="x"), "a Tensor cannot be drawn here; give a PositionTable"),
+    (lambda: figures.helix_portrait(None, alt="x"), "a NoneType cannot be drawn here; give what posembed.probing.spec"),
+    (lambda: figures.explained_variance([1], alt="x"), "[1] cannot be drawn; give spectra by label, as a dictionary"),
+    (lambda: figures.similarity_maps(torch.eye(2), alt="x"), "cannot be drawn; give tables by label, as a dictionary"),
+    (lambda: figures.weight_maps("alibi", n_positions=3, alt="x"), "a str cannot be drawn here; give a scheme that is"),
+    (lambda: figures.counted_map(ALiBi(2), ["a"], [True], alt="x"), "a ALiBi cannot be drawn here; give a CoPE scheme"),
+    (lambda: figures.logit_maps({"a": "rope"}, n_positions=3, alt="x"), "a str cannot be drawn here; give schemes"),
+]
+CASES = [
+    *((EncodingInputError, *case) for case in ENCODINGS),
+    *((ModelInputError, *case) for case in MODELS),
+    *((EquivarianceInputError, *case) for case in EQUIVARIANCE),
+    *((ProbeInputError, *case) for case in PROBES),
+    *((RunError, *case) for case in RUNS),
+    *((CorpusError, *case) for case in DATA),
+    *((FigureInputError if "offsets are" not in case[1] else EncodingInputError, *case) for case in FIGURES),
+]
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(("error", "call", "message"), CASES, ids=[message[:40] for *_, message in CASES])
+def test_an_ordinary_mistake_gets_one_line_that_says_what_to_do(error, call, message):
+    said = refused(error, call)
+    assert message in said and len(said) < 400
+
+
+@pytest.mark.bad_input
+def test_a_part_is_named_by_a_text():
+    with pytest.raises(PositionTableError, match="part is 1; give a name, such as 'encoder'"):
+        with_position_table(build("gpt2"), "zeroed", part=1).__enter__()
+
+
+@pytest.mark.bad_input
+def test_whole_numbers_of_numpy_are_sizes():
+    two = np.int64(2)
+    assert scheme("alibi", n_heads=two).n_heads == 2 and torch.equal(ALiBi(two).slopes, ALiBi(2).slopes)
+    assert (
+        Transformer(TransformerConfig(np.int64(9), n_layers=two, d_model=np.int64(8), n_heads=two))(IDS).shape[2] == 8
+    )
+    assert sinusoidal(two, np.int64(4)).shape == (2, 4)
+
+
+def test_rotary_axes_may_be_a_number_of_equal_parts():
+    assert RoPE(8, axes=2).axes == RoPE(8, axes=(4, 4)).axes == (4, 4)
+    assert Sinusoidal(8, axes=2).axes == (4, 4)
