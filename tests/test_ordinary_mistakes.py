@@ -59,6 +59,8 @@ ENCODINGS = [
     (lambda: OnLayers("rope", [1], n_layers=2), "'rope' is no scheme; give a PositionScheme that is made"),
     (lambda: PerLayer(ALiBi(2)), "layers are ALiBi(n_heads=2); give a list with at least one scheme"),
     (lambda: PerLayer(["alibi"]), "'alibi' is no scheme; give a PositionScheme that is made"),
+    (lambda: sinusoidal(4, 8, device="gpu"), "device is 'gpu', which is not to be had here (Expected one of cpu"),
+    (lambda: sinusoidal(4, 8, device=[]), "device is [], which is not to be had here ("),
     (lambda: Learned(4, 8, std=-1), "std is -1; it must be a finite number of at least 0"),
     (lambda: Learned(4, 8, std="a"), "std is 'a'; it must be a finite number of at least 0"),
 ]

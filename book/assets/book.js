@@ -19,6 +19,25 @@
   for (const kind of first) addEventListener(kind, load, true);
   addEventListener("click", hold, true);
 }
+// The script of a figure comes a while before the figure is near, and before a print; then it draws by itself.
+{
+  const near = new IntersectionObserver((seen) => seen.forEach((each) => each.isIntersecting && load(each.target)),
+    { rootMargin: "1500px" });
+  const load = (figure) => {
+    near.unobserve(figure);
+    const script = document.createElement("script");
+    script.src = figure.dataset.script;
+    figure.dataset.asked = "yes";
+    document.head.append(script);
+    return new Promise((done) => script.addEventListener("load", done));
+  };
+  const waiting = () => [...document.querySelectorAll("[data-script]:not([data-asked])")];
+  waiting().forEach((figure) => near.observe(figure));
+  addEventListener("beforeprint", () => {
+    const figures = waiting();
+    if (figures.length) Promise.all(figures.map(load)).then(() => dispatchEvent(new Event("beforeprint")));
+  });
+}
 // On a phone the contents lie over the text: following one of their links puts them away.
 document.addEventListener("click", (event) => {
   if (!event.target.closest(".bd-sidebar-primary a, .bd-sidebar-secondary a")) return;

@@ -53,7 +53,7 @@ def sinusoidal(
 
     Raises:
         EncodingInputError: a negative number of positions, a width below 1 (below 2 for "tensor2tensor"), a base that
-            is not a positive number, an unknown layout, a dtype that is not floating point.
+            is not a positive number, an unknown layout, a dtype that is not floating point, a device that is not there.
 
     Example:
         >>> from posembed import sinusoidal
@@ -66,7 +66,11 @@ def sinusoidal(
     for start, block in _blocks(n_positions, _frequencies(d_model, base, layout)):
         rows = table[start : start + BLOCK]
         _write(rows, block[: len(rows)], layout)
-    return table.to(device)
+    try:
+        return table.to(device)
+    except (RuntimeError, AssertionError, TypeError) as error:  # torch has one for each kind of device
+        reason = str(error).splitlines()[0]
+        raise EncodingInputError(f"device is {shown(device)}, which is not to be had here ({reason:.80})") from None
 
 
 class Sinusoidal(PositionScheme):

@@ -7,6 +7,7 @@ import re
 
 from playwright.sync_api import expect
 
+from .built import HTML
 from .chromium import Record, into_view, outside, visit, wait_until_still
 
 # A phone and a desktop.
@@ -52,7 +53,9 @@ class Figure:
 
     def given(self, *names):
         """What the page gives to this figure: the state that has these names."""
-        found = re.findall(r"^const state = (.*);$", self.page.content(), re.MULTILINE)
+        names = attributes(self.page.locator("[data-script]"), "data-script")
+        scripts = [(HTML / "_static" / name.partition("_static/")[2]).read_text(encoding="utf-8") for name in names]
+        found = re.findall(r"^const state = (.*);$", "\n".join(scripts), re.MULTILINE)
         (state,) = [state for state in map(json.loads, found) if state.keys() >= set(names)]
         return state
 
