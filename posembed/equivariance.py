@@ -338,7 +338,7 @@ def _check_numbers(n_permutations: int, tolerance: float | None) -> None:
     check_whole("n_permutations", n_permutations, EquivarianceInputError)
     is_number = isinstance(tolerance, Real) and not isinstance(tolerance, bool)
     if tolerance is not None and not (is_number and 0 <= tolerance < math.inf):
-        raise EquivarianceInputError(f"tolerance is {tolerance!r}; it must be zero or a positive number")
+        raise EquivarianceInputError(f"tolerance is {shown(tolerance)}; it must be zero or a positive number")
 
 
 def _check_callable(fn: Any) -> None:
@@ -547,9 +547,11 @@ def _pick(result: Any, output: Any) -> Tensor:
         if isinstance(chosen, Tensor):
             _check_ordinary(chosen, "what fn returns")
     except (KeyError, IndexError, AttributeError, TypeError) as error:
-        raise EquivarianceInputError(f"output={output!r} is not in what fn returned ({_contents(result)})") from error
+        said = f"output={shown(output)} is not in what fn returned ({_contents(result)})"
+        raise EquivarianceInputError(said) from error
     if not isinstance(chosen, Tensor):
-        said = f"fn returned {_contents(result)}" if output is None else f"output={output!r} gave {_contents(chosen)}"
+        given = f"output={shown(output)} gave {_contents(chosen)}"
+        said = f"fn returned {_contents(result)}" if output is None else given
         raise EquivarianceInputError(f"{said}; say with output= which tensor is meant")
     return chosen
 

@@ -1,7 +1,5 @@
 """Named errors, one a subject. Each message is one line that says what was given and what to do."""
 
-from typing import Any
-
 # The longest that a message shows of what was given.
 SHOWN = 80
 
@@ -83,7 +81,7 @@ class ReportError(PosembedError, ValueError):
     """A report without any table to show, or a file that it cannot be written to."""
 
 
-def shown(given: Any) -> str:
+def shown(given: object) -> str:
     """What was given, in a message: as Python writes it where that is short and one line, else by its kind.
 
     Example:
@@ -92,4 +90,6 @@ def shown(given: Any) -> str:
         ("'rope'", 'a list')
     """
     text = repr(given)
-    return text if len(text) <= SHOWN and "\n" not in text else f"a {type(given).__name__}"
+    if len(text) <= SHOWN and "\n" not in text:
+        return text
+    return f"{given[:SHOWN]!r}..." if isinstance(given, str) else f"a {type(given).__name__}"

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import nn
+
+from .errors import RunError, shown
 
 # What torch and transformers raise where a model is called with what does not fit.
 CALLED_WRONGLY = (AttributeError, IndexError, RuntimeError, TypeError, ValueError)
@@ -16,10 +19,13 @@ CALLED_WRONGLY = (AttributeError, IndexError, RuntimeError, TypeError, ValueErro
 def evaluating(model: nn.Module | None) -> Iterator[None]:
     """Eval mode and no gradients; afterwards every submodule is in the mode it had before.
 
+    BigBird exchanges its attention for another kind, for good, where it is given a short text: that is undone.
+
     Args:
         model: None where a function has no model behind it.
     """
     modes = {module: module.training for module in model.modules()} if model is not None else {}
+    kinds = {module: module.attention_type for module in modes if hasattr(module, "set_attention_type")}
     try:
         for module in modes:
             module.training = False
@@ -28,6 +34,10 @@ def evaluating(model: nn.Module | None) -> Iterator[None]:
     finally:
         for module, training in modes.items():
             module.training = training
+        for module, kind in kinds.items():
+            if module.attention_type != kind:
+                exchange: Any = module.set_attention_type
+                exchange(kind)
 
 
 @contextmanager
@@ -37,6 +47,9 @@ def torch_threads(n_threads: int) -> Iterator[None]:
     Args:
         n_threads: of each operation on the CPU.
 
+    Raises:
+        RunError: fewer than one.
+
     Example:
         >>> import torch
         >>> from posembed.experiments import torch_threads
@@ -44,6 +57,8 @@ def torch_threads(n_threads: int) -> Iterator[None]:
         ...     torch.get_num_threads()
         1
     """
+    if not isinstance(n_threads, int) or n_threads < 1:
+        raise RunError(f"n_threads is {shown(n_threads)}; it must be a whole number of at least 1")
     before = torch.get_num_threads()
     torch.set_num_threads(n_threads)
     try:

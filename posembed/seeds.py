@@ -8,7 +8,7 @@ from numbers import Integral
 import numpy as np
 import torch
 
-from .errors import ProbeInputError
+from .errors import ProbeInputError, shown
 
 
 def generator(seed: int, purpose: str) -> np.random.Generator:
@@ -24,5 +24,5 @@ def torch_generator(seed: int, purpose: str) -> torch.Generator:
 def checked_seed(seed: int, error: type[Exception] = ProbeInputError) -> int:
     """Refuse what no generator takes."""
     if isinstance(seed, bool) or not isinstance(seed, Integral) or not 0 <= seed < 2**32:
-        raise error(f"seed is {seed!r}; it must be a whole number from 0 to 2^32 - 1")
+        raise error(f"seed is {shown(seed)}; it must be a whole number from 0 to 2^32 - 1")
     return int(seed)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
 from scipy.special import stdtr, stdtrit
 from torch import Tensor
 
-from .errors import ProbeInputError, RunError
+from .errors import ProbeInputError, RunError, shown
 from .ordinary import float64_array, why_not_ordinary
 from .seeds import generator
 
@@ -74,7 +74,7 @@ def interval(values: Sequence[float], *, level: float | int = 0.95) -> Interval:
         2.000 (-0.484 to 4.484, 3 seeds)
     """
     if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
-        raise RunError(f"level is {level!r}; it must lie between 0 and 1")
+        raise RunError(f"level is {shown(level)}; it must lie between 0 and 1")
     array = _numbers(values)
     if array.ndim != 1 or len(array) < 2 or not np.isfinite(array).all():
         given = " ".join(repr(values).split())
@@ -221,10 +221,10 @@ def mean_interval(values: Float[np.ndarray, " n"], *, level: float = 0.95, seed:
         True
     """
     found = _numbers(values)
-    if found.ndim != 1 or not len(found) or not 0 < level < 1:
+    if found.ndim != 1 or not len(found) or not isinstance(level, float | int) or not 0 < level < 1:
         n = f"{len(found)}" if found.ndim == 1 else "no row of"
         raise ProbeInputError(
-            f"an interval of level {level!r} for {n} values is not defined; give values and a level in (0, 1)"
+            f"an interval of level {shown(level)} for {n} values is not defined; give values and a level in (0, 1)"
         )
     means = _resampled_means(found, seed)
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])

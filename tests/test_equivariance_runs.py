@@ -135,7 +135,7 @@ def test_dropout_is_off_in_the_check_and_every_submodule_gets_its_mode_back(name
     net = Net(fails)
     MODES[name](net)
     before = modes(net)
-    with pytest.raises(RuntimeError, match="mine") if fails else contextlib.nullcontext():
+    with pytest.raises(EquivarianceInputError, match="mine") if fails else contextlib.nullcontext():
         assert check_equivariance(net if call == "module" else net.encode, X).verdict == "equivariant"
     assert net.modes == {(False,) * len(before)}
     assert modes(net) == before

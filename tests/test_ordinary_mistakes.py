@@ -13,14 +13,37 @@ from posembed import (
     Transformer,
     TransformerConfig,
     check_equivariance,
+    probe_layers,
+    probe_table,
     scheme,
     sinusoidal,
     train,
     with_position_table,
 )
-from posembed.data import Characters, perplexities, windows_in_order
+from posembed.data import (
+    Characters,
+    Subwords,
+    load_corpus,
+    masked,
+    perplexities,
+    read_classes,
+    read_questions,
+    windows_in_order,
+)
 from posembed.depth import changed, layers_of
-from posembed.encodings import T5, ALiBi, FrozenBias, Learned, OnLayers, PerLayer, RoPE, Sinusoidal, Untied
+from posembed.encodings import (
+    T5,
+    ALiBi,
+    FrozenBias,
+    Learned,
+    OnLayers,
+    PerLayer,
+    RoPE,
+    Shaw,
+    Sinusoidal,
+    Untied,
+    convert_rope_layout,
+)
 from posembed.errors import (
     CorpusError,
     EncodingInputError,
@@ -30,11 +53,22 @@ from posembed.errors import (
     PositionTableError,
     ProbeInputError,
     RunError,
+    TaskError,
 )
-from posembed.experiments import missing
-from posembed.mechanisms import shuffled_prefix
-from posembed.models import MultiHeadAttention, SpanPredictor, attend, drop_positions, load_with_scheme, patches_of
-from posembed.probing import intervene
+from posembed.experiments import missing, read_model, read_results, read_studies, read_tables, run_grid, torch_threads
+from posembed.mechanisms import repeated_word_attention, shuffled_prefix
+from posembed.models import (
+    AttentionMask,
+    MultiHeadAttention,
+    SpanPredictor,
+    VisionTransformer,
+    attend,
+    drop_positions,
+    load_with_scheme,
+    patches_of,
+)
+from posembed.probing import constant_guess, identical_word_attention, intervene, split_rows
+from posembed.stats import mean_interval
 
 CONFIG = TransformerConfig(vocab_size=9, n_layers=2, d_model=8, n_heads=2)
 X, IDS = torch.randn(2, 5, 8), torch.arange(10).view(2, 5) % 9
@@ -61,6 +95,17 @@ ENCODINGS = [
     (lambda: PerLayer(["alibi"]), "'alibi' is no scheme; give a PositionScheme that is made"),
     (lambda: sinusoidal(4, 8, device="gpu"), "device is 'gpu', which is not to be had here (Expected one of cpu"),
     (lambda: sinusoidal(4, 8, device=[]), "device is [], which is not to be had here ("),
+    (lambda: RoPE(8, fraction="x"), "fraction is 'x'; it must be above 0 and at most 1"),
+    (lambda: Shaw(8, std=-1), "std is -1; it must be a finite number of at least 0"),
+    (
+        lambda: scheme("rope", d_model=8, n_heads=2, options={"rope": {"layout": np.arange(3)}}),
+        "layout is array([0, 1, 2])",
+    ),
+    (
+        lambda: convert_rope_layout(X[0], n_heads="2", source="half", target="half"),
+        "n_heads is '2'; it must be a whole",
+    ),
+    (lambda: MultiHeadAttention(8, None, causal=True), "n_heads is None; it must be a whole number of at least 1"),
     (lambda: Learned(4, 8, std=-1), "std is -1; it must be a finite number of at least 0"),
     (lambda: Learned(4, 8, std="a"), "std is 'a'; it must be a finite number of at least 0"),
 ]
@@ -70,6 +115,14 @@ MODELS = [
     (lambda: attend(q(), q(), q().to("meta"), causal=True), "torch.float32 on meta; give one floating-point format"),
     (lambda: attend(q(), q(), q(), causal=True, scale="1"), "scale is '1'; give a finite number that is not 0"),
     (lambda: attend(q(), q(), q(), causal=True, dropout="a"), "dropout is 'a'; it must be a number of at least 0 and"),
+    (
+        lambda: MultiHeadAttention(8, 2, causal=True, n_kv_heads="1"),
+        "n_kv_heads is '1'; it must be a whole number of at",
+    ),
+    (lambda: VisionTransformer({"d_model": 8}, 2, size=8, patch=4), "config is a dict; give a TransformerConfig"),
+    (lambda: TransformerConfig(9, scale_embeddings="no"), "scale_embeddings is 'no'; give True or False"),
+    (lambda: SpanPredictor(CONFIG, no_answer="no"), "no_answer is 'no'; give True or False"),
+    (lambda: AttentionMask(3, 3, causal="no"), "causal is 'no'; give True or False"),
     (lambda: MultiHeadAttention(8, 2, causal=True, bias="no"), "bias is 'no'; give True or False"),
     (lambda: MultiHeadAttention(8, 2, causal=True)(X, cache=(X, X)), "cache is a tuple; give a KeyValueCache"),
     (lambda: Transformer({"vocab_size": 9}), "config is {'vocab_size': 9}; give a TransformerConfig"),
@@ -96,6 +149,19 @@ EQUIVARIANCE = [
     (lambda: check_equivariance(torch.relu, X, n_permutations=True), "n_permutations is True; it must be a whole"),
 ]
 PROBES = [
+    (lambda: probe_layers(Transformer, IDS), "model is the class Transformer; give a model that is made or loaded"),
+    (
+        lambda: identical_word_attention(Transformer, length=8),
+        "model is the class Transformer; give a model that is made or",
+    ),
+    (lambda: repeated_word_attention(small(), bos="[CLS]", word=1), "bos is '[CLS]'; it must be a whole number of at"),
+    (lambda: shuffled_prefix(lambda ids: ids.missing, IDS), "cannot be called with texts of 1 tokens alone"),
+    (lambda: split_rows(10, "half"), "positions are 10; give an array of whole numbers that rise"),
+    (lambda: split_rows(np.array([5, 3, 1]), "half"), "positions are array([5, 3, 1]); give an array of whole numbers"),
+    (lambda: constant_guess(5), "there is no constant guess for 5; give an array of at least one position"),
+    (lambda: mean_interval(np.arange(9.0), level="95"), "an interval of level '95' for 9 values is not defined"),
+    (lambda: probe_table(torch.eye(64), split=torch.eye(40)), "split is a Tensor; choose among even-odd"),
+    (lambda: probe_table(torch.eye(64), seed=torch.eye(40)), "seed is a Tensor; it must be a whole number"),
     (lambda: changed(layers_of(small()), 9, torch.relu).__enter__(), "layer is 9; it must be 0 to 2"),
     (lambda: changed(small(), 1, torch.relu).__enter__(), "stack is a Transformer; give what layers_of(model) finds"),
     (lambda: shuffled_prefix(None, IDS), "model is None; give a language model, or a function from ids to logits"),
@@ -107,6 +173,20 @@ RUNS = [
     (lambda: train(RunConfig(), checkpoint=True), "checkpoint is True; give the path of a file"),
     (lambda: RunConfig.from_dict(None), "values are None; give a mapping, such as to_dict() returns"),
     (lambda: RunConfig.from_dict("rope"), "values are 'rope'; give a mapping, such as to_dict() returns"),
+    (lambda: train(RunConfig(), progress=lambda: None), "give a function of the number of steps and the loss, or None"),
+    (
+        lambda: run_grid([RunConfig()], out="no", progress=5),
+        "progress is 5; give a function of a config and its result",
+    ),
+    (lambda: run_grid([RunConfig()], out="no", save_models="no"), "save_models is 'no'; give True or False"),
+    (lambda: missing(RunConfig(), "nowhere"), "configs is a RunConfig; give a list of RunConfig"),
+    (lambda: missing([RunConfig()], None), "None is no path; give that of the results, as text"),
+    (lambda: read_results("no-such"), "there is no folder 'no-such'; give the folder of the results"),
+    (lambda: read_results(5), "5 is no path; give that of the results, as text"),
+    (lambda: read_tables("no-such"), "there is no folder 'no-such'; give the folder of the results"),
+    (lambda: read_studies("no-such"), "there is no folder 'no-such'; give the folder of the results"),
+    (lambda: read_model("no-such", RunConfig()), "config is 'no-such'; give a RunConfig, before the folder"),
+    (lambda: torch_threads(0).__enter__(), "n_threads is 0; it must be a whole number of at least 1"),
     (lambda: missing([1], "nowhere"), "1 among the configs is no RunConfig; give a list of RunConfig"),
 ]
 DATA = [
@@ -114,6 +194,10 @@ DATA = [
     (lambda: perplexities(1.0, n_tokens="3", n_words=1), "n_tokens is '3'; it must be a whole number of at least 1"),
     (lambda: windows_in_order([1, 2, 3], 2, 1), "ids are a list; give a tensor of whole numbers on one axis"),
     (lambda: windows_in_order(torch.arange(9), 2, 1.5), "n_windows is 1.5; it must be a whole number of at least 1"),
+    (lambda: Characters(None), "characters are None; give a text"),
+    (lambda: Subwords(["a b"], size=-1), "size is -1; it must be a whole number of at least 1"),
+    (lambda: load_corpus(subwords="x"), "subwords is 'x'; it must be a whole number of at least 1"),
+    (lambda: masked(IDS, "x", 1, torch.Generator()), "the masking rate is 'x'; it must lie between 0 and 1"),
     (lambda: Characters("abc").encode(5), "text is a int; give a str"),
 ]
 AT = torch.arange(-2, 1)
@@ -125,6 +209,23 @@ FIGURES = [
     (lambda: figures.curves([1, 2], alt="x"), "[1, 2] cannot be drawn; give numbers by label, as a dictionary"),
     (lambda: figures.curves({"a": [1, 2]}, ylim=3, alt="x"), "ylim is 3; give both ends of the axis, such as (0, 1)"),
     (lambda: figures.curves({"a": [1, 2]}, size=3, alt="x"), "size is 3; give width and height in inches"),
+    (
+        lambda: figures.curves({"a": [1, 2]}, x=5, alt="x"),
+        "a int cannot be drawn; give real numbers in an array, with 1",
+    ),
+    (lambda: figures.curves({"a": [1, 2]}, log_x="yes", alt="x"), "log_x is 'yes'; give True or False"),
+    (lambda: figures.bias_curves(ALiBi(2), offsets=AT, heads=5, alt="x"), "a int cannot be drawn here; give a list of"),
+    (
+        lambda: figures.damping_curves(RoPE(8), distances=AT, pairs=5, alt="x"),
+        "cannot be drawn here; give a list of pairs",
+    ),
+    (lambda: figures.weight_maps(ALiBi(1), n_positions=-1, alt="x"), "n_positions is -1; it must be a whole number of"),
+    (
+        lambda: figures.logit_maps({"a": RoPE(4)}, n_positions=3, q=5, alt="x"),
+        "a int cannot be drawn here; give vectors",
+    ),
+    (lambda: figures.token_differences(None, {"a": [1.0]}, alt="x"), "a NoneType cannot be drawn here; give a list of"),
+    (lambda: figures.new_figure("x", 0), "n_columns is 0; it must be a whole number of at least 1"),
     (lambda: figures.probe_scatter(None, alt="x"), "a NoneType cannot be drawn here; give what probe_table returns"),
     (lambda: figures.row_health(torch.eye(3), alt="x"), "a Tensor cannot be drawn here; give a PositionTable"),
     (lambda: figures.helix_portrait(None, alt="x"), "a NoneType cannot be drawn here; give what posembed.probing.spec"),
@@ -156,6 +257,20 @@ def test_an_ordinary_mistake_gets_one_line_that_says_what_to_do(error, call, mes
 def test_a_part_is_named_by_a_text():
     with pytest.raises(PositionTableError, match="part is 1; give a name, such as 'encoder'"):
         with_position_table(build("gpt2"), "zeroed", part=1).__enter__()
+    with pytest.raises(PositionTableError, match="name is 5; give a name, such as 'pe'"):
+        with_position_table(build("gpt2"), "zeroed", name=5).__enter__()
+
+
+@pytest.mark.bad_input
+def test_files_of_a_task_are_named_by_paths():
+    assert "None is no folder" in refused(TaskError, read_classes, "sst2", None)
+    assert "5 is no path" in refused(TaskError, read_questions, 5)
+
+
+@pytest.mark.bad_input
+def test_a_seed_is_looked_at_where_nothing_is_drawn():
+    with pytest.raises(PositionTableError, match="seed is 'x'; it must be a whole number"):
+        with_position_table(build("gpt2"), "zeroed", seed="x").__enter__()
 
 
 @pytest.mark.bad_input

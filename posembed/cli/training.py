@@ -212,7 +212,7 @@ def grid(
         plan = plan.with_changes(data=data) if data else plan
         settings = Settings(folder, engine=engine, n_workers=n_workers, gpus=gpus, save_models=save_models)
         stand = standing(plan, folder)
-        time = estimate(stand.left, read_results(folder))
+        time = estimate(stand.left, read_results(folder) if folder.is_dir() else [])
     workers = n_workers if n_workers > 0 else os.cpu_count() or 1
     # Of a cluster nobody knows how many runs go on at a time.
     alone = engine == "serial" or "RAY_ADDRESS" in os.environ

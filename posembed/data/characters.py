@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Integer
 from torch import Tensor
 
-from ..errors import CorpusError
+from ..errors import CorpusError, shown
 
 # The ids of a text.
 Tokens = Integer[Tensor, " tokens"]
@@ -42,6 +42,8 @@ class Characters:
     unknown_id, mask_id = 0, 1
 
     def __init__(self, characters: Iterable[str]):
+        if not isinstance(characters, Iterable):
+            raise CorpusError(f"characters are {shown(characters)}; give a text")
         known = sorted(set(characters) - {UNKNOWN, MASK})
         if not known:
             raise CorpusError("a vocabulary needs at least one character; the text is empty")

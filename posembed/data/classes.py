@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 
 from ..encodings.sizes import check_choice
-from ..errors import TaskError
+from ..errors import TaskError, shown
 from .subwords import Subwords
 from .task import Labelled, Task, fixed_task, padded
 
@@ -99,6 +99,8 @@ def read_classes(name: str, folder: Path | str) -> dict[str, list[ClassedText]]:
         posembed.errors.TaskError: cannot read sst2_train.tsv of sst2 (No such file or directory); give its folder
     """
     check_choice("task", name, FORMATS, TaskError)
+    if not isinstance(folder, str | Path):
+        raise TaskError(f"{shown(folder)} is no folder; give that of the task's files")
     form = FORMATS[name]
     parts = {part: _read(Path(folder) / file, name, form) for part, file in form.files.items()}
     if "validation" not in parts:

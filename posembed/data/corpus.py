@@ -9,6 +9,7 @@ from pathlib import Path
 from jaxtyping import Integer
 from torch import Tensor
 
+from ..encodings.sizes import check_whole
 from ..errors import CorpusError
 from .characters import Characters
 from .perplexity import Perplexities, perplexities
@@ -101,6 +102,7 @@ def load_corpus(source: str | Path = "sotu", *, subwords: int | None = None) -> 
         million characters) share one id.
 
     Raises:
+        CorpusError: no number of subwords.
         CorpusError: no such file, a file that is not UTF-8 text, or one of fewer than 40 characters.
 
     Example:
@@ -109,10 +111,12 @@ def load_corpus(source: str | Path = "sotu", *, subwords: int | None = None) -> 
         >>> corpus.vocabulary.decode(corpus.train[:24])
         'Fellow-Citizens of the S'
     """
-    if source == "sotu":
-        return _sotu(subwords)
     if not isinstance(source, str | Path):
         raise CorpusError(f"source is {type(source).__name__}; give 'sotu' or the path of a text file")
+    if subwords is not None:
+        check_whole("subwords", subwords, CorpusError)
+    if source == "sotu":
+        return _sotu(subwords)
     text = _read(Path(source))
     part = len(text) // PERIOD
     if part < 2:

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from ..errors import TaskError
+from ..errors import TaskError, shown
 from ..seeds import generator
 from .subwords import Subwords
 from .task import Labelled, Task, fixed_task, padded
@@ -65,6 +65,8 @@ def read_questions(path: Path | str) -> list[Question]:
         Traceback (most recent call last):
         posembed.errors.TaskError: cannot read no-such-file.json (No such file or directory); give a file as SQuAD's
     """
+    if not isinstance(path, str | Path):
+        raise TaskError(f"{shown(path)} is no path; give that of a file as SQuAD's")
     path = Path(path)
     try:
         articles = json.loads(path.read_text(encoding="utf-8"))["data"]

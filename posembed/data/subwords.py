@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Integer
 from torch import Tensor
 
+from ..encodings.sizes import check_whole
 from ..errors import CorpusError
 from .characters import Tokens
 
@@ -36,7 +37,7 @@ class Subwords:
         size: the number of ids.
 
     Raises:
-        CorpusError: no text.
+        CorpusError: no text, a size below 1.
 
     Example:
         >>> from posembed.data import Subwords
@@ -48,6 +49,7 @@ class Subwords:
     unknown_id, mask_id, cls_id, separator_id, padding_id = range(5)
 
     def __init__(self, texts: Iterable[str], *, size: int = 2048):
+        check_whole("size", size, CorpusError)
         # It comes with transformers, and takes a while to be imported.
         from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 

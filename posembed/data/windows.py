@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import torch
@@ -9,7 +10,7 @@ from jaxtyping import Bool, Int, Int64
 from torch import Tensor
 
 from ..encodings.sizes import check_whole
-from ..errors import CorpusError
+from ..errors import CorpusError, shown
 from .characters import Tokens
 
 
@@ -86,8 +87,8 @@ def masked(
         >>> bool((seen[hidden] == 1).all())
         True
     """
-    if not 0 < rate < 1:
-        raise CorpusError(f"the masking rate is {rate!r}; it must lie between 0 and 1")
+    if not isinstance(rate, Real) or not 0 < rate < 1:
+        raise CorpusError(f"the masking rate is {shown(rate)}; it must lie between 0 and 1")
     chances = torch.rand(ids.shape, generator=generator)
     # Where chance hides nothing a piece would teach nothing: its least number is hidden then.
     hidden = (chances < rate) | (chances == chances.amin(dim=1, keepdim=True))

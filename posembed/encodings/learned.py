@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from numbers import Real
 from typing import Any
 
 import torch
@@ -11,10 +9,10 @@ import torch.nn.functional as F
 from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
-from ..errors import EncodingInputError, PositionOutOfRangeError, shown
+from ..errors import EncodingInputError, PositionOutOfRangeError
 from .interface import PositionScheme
 from .positions import add_rows, check_positions, known
-from .sizes import Sizes, check_whole
+from .sizes import Sizes, check_std, check_whole
 
 
 class Learned(PositionScheme):
@@ -52,8 +50,7 @@ class Learned(PositionScheme):
             if n_positions is None or d_model is None:
                 raise EncodingInputError("learned needs n_positions and d_model, or a table")
             self.weight = nn.Parameter(torch.empty(n_positions, d_model))
-            if not isinstance(std, Real) or not 0 <= std < math.inf:
-                raise EncodingInputError(f"std is {shown(std)}; it must be a finite number of at least 0")
+            check_std(std)
             nn.init.normal_(self.weight, std=std)
         else:
             self.weight = nn.Parameter(_checked_table(table, n_positions, d_model).detach().clone())

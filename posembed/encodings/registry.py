@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import EncodingInputError
+from ..errors import EncodingInputError, shown
 from .alibi import ALiBi
 from .composed import Composed, PerLayer
 from .cope import CoPE
@@ -110,25 +110,25 @@ def scheme(
 
 def _names(name: Any) -> list[str]:
     if not isinstance(name, str):
-        raise EncodingInputError(f"{name!r} is no scheme; give a PositionScheme, or a name: {', '.join(SCHEMES)}")
+        raise EncodingInputError(f"{shown(name)} is no scheme; give a PositionScheme, or a name: {', '.join(SCHEMES)}")
     names = [part.strip() for part in name.split("+")]
     for part in names:
         if ":" not in part and part not in SCHEMES:
             close = difflib.get_close_matches(part.lower(), SCHEMES, n=1, cutoff=0.5)
             hint = f"did you mean {close[0]!r}? " if close else ""
             raise EncodingInputError(
-                f"there is no scheme {part!r}; {hint}The schemes are {', '.join(SCHEMES)}; "
+                f"there is no scheme {shown(part)}; {hint}The schemes are {', '.join(SCHEMES)}; "
                 "one of your own is 'module:Class'"
             )
     repeated = next((part for part in names if names.count(part) > 1), None)
     if repeated:
-        raise EncodingInputError(f"{repeated!r} stands twice in {name!r}; name it once")
+        raise EncodingInputError(f"{repeated!r} stands twice in {shown(name)}; name it once")
     return names
 
 
 def _check_options(options: Mapping[str, Mapping[str, Any]], names: list[str]) -> None:
     if not isinstance(options, Mapping):
-        raise EncodingInputError(f"options are {options!r}; give a mapping of schemes to mappings of their options")
+        raise EncodingInputError(f"options are {shown(options)}; give a mapping of schemes to their options")
     for each, its_options in options.items():
         if each not in names:
             owner = next((name for name in names if each in _option_names(name)), None)
@@ -137,7 +137,8 @@ def _check_options(options: Mapping[str, Mapping[str, Any]], names: list[str]) -
             there = ", ".join(names) or "an instance, which takes none"
             raise EncodingInputError(f"there are options for {each!r}, but the scheme is {there}; remove them")
         if not isinstance(its_options, Mapping):
-            raise EncodingInputError(f"the options for {each!r} are {its_options!r}; give a mapping of names to values")
+            said = f"the options for {each!r} are {shown(its_options)}"
+            raise EncodingInputError(f"{said}; give a mapping of names to values")
         known = _option_names(each)
         unknown = next((name for name in its_options if name not in known), None)
         if unknown is not None:

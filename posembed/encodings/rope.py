@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any, Literal, get_args
 
 import torch
 from jaxtyping import Float, Integer
 from torch import Tensor
 
-from ..errors import EncodingInputError
+from ..errors import EncodingInputError, shown
 from .angles import cos_sin, frequencies, rotate_pairs
 from .interface import PositionScheme
 from .positions import check_positions, compute_dtype, for_heads
@@ -128,7 +129,10 @@ def convert_rope_layout(
     """
     check_choice("layout", source, LAYOUTS)
     check_choice("layout", target, LAYOUTS)
-    if n_heads < 1 or weight.shape[0] % n_heads:
+    check_whole("n_heads", n_heads)
+    if not isinstance(weight, Tensor) or weight.ndim == 0:
+        raise EncodingInputError(f"weight is a {type(weight).__name__}; give the tensor of a projection")
+    if weight.shape[0] % n_heads:
         raise EncodingInputError(f"a projection of {weight.shape[0]} rows has no {n_heads} equal heads")
     heads = weight.unflatten(0, (n_heads, -1))
     width = _rotated_width(heads.shape[1], fraction)
@@ -142,8 +146,8 @@ def convert_rope_layout(
 def _rotated_width(d_head: int, fraction: float) -> int:
     """How many columns of a head turn, checked to be even."""
     check_whole("d_head", d_head, least=2)
-    if not 0 < fraction <= 1:
-        raise EncodingInputError(f"fraction is {fraction!r}; it must be above 0 and at most 1")
+    if not isinstance(fraction, Real) or not 0 < fraction <= 1:
+        raise EncodingInputError(f"fraction is {shown(fraction)}; it must be above 0 and at most 1")
     # A share such as 0.58 of 100 is a little less than 58 in floating point.
     width = int(d_head * fraction + 1e-6)
     if width % 2 or width < 2:

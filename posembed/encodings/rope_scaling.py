@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ..errors import EncodingInputError
+from ..errors import EncodingInputError, shown
 from .angles import frequencies
 from .sizes import check_positive
 
@@ -38,7 +38,7 @@ class Scaling:
 
     def __post_init__(self):
         if not isinstance(self.factor, int | float) or not 1 <= self.factor < math.inf:
-            raise EncodingInputError(f"the scaling's factor is {self.factor!r}; it must be a number of at least 1")
+            raise EncodingInputError(f"the scaling's factor is {shown(self.factor)}; it must be a number of at least 1")
 
     def frequencies(self, width: int, base: float) -> Float[Tensor, " pairs"]:
         """Return the frequencies of the pairs, in float64."""
@@ -127,7 +127,7 @@ class YaRNScaling(Scaling):
 
     def frequencies(self, width: int, base: float) -> Float[Tensor, " pairs"]:
         if base <= 1:
-            raise EncodingInputError(f"base is {base!r}; for yarn it must be above 1, so that frequencies differ")
+            raise EncodingInputError(f"base is {shown(base)}; for yarn it must be above 1, so that frequencies differ")
         kept = frequencies(width, base)
         low, high = self._pair_turning(self.beta_fast, width, base), self._pair_turning(self.beta_slow, width, base)
         if self.truncate:
@@ -210,14 +210,14 @@ def as_scaling(scaling: Scaling | Mapping[str, Any] | None) -> Scaling | None:
         return scaling
     if not isinstance(scaling, Mapping):
         raise EncodingInputError(
-            f"scaling is {scaling!r}; give a mapping such as {{'rope_type': 'linear', 'factor': 4.0}}"
+            f"scaling is {shown(scaling)}; give a mapping such as {{'rope_type': 'linear', 'factor': 4.0}}"
         )
     given = dict(scaling)
     kind = given.pop("rope_type", None)
     if kind == "default":
         return None
     if kind not in SCALINGS:
-        raise EncodingInputError(f"the scaling's rope_type is {kind!r}; choose among {', '.join(SCALINGS)}")
+        raise EncodingInputError(f"the scaling's rope_type is {shown(kind)}; choose among {', '.join(SCALINGS)}")
     if kind == "yarn" and "attention_factor" in given:
         given["attention"] = given.pop("attention_factor")
     return _made(SCALINGS[kind], given)

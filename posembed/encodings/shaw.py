@@ -15,7 +15,7 @@ from .interface import PositionScheme
 from .learnable_sinusoids import LearnableSinusoidal
 from .positions import check_positions, known, offsets_between
 from .sinusoids import Sinusoidal
-from .sizes import check_choice, check_whole
+from .sizes import check_choice, check_std, check_whole
 
 Vectors = Literal["learned", "sinusoidal", "learnable_sinusoidal"]
 
@@ -59,6 +59,7 @@ class Shaw(PositionScheme):
         self.d_head, self.max_distance = d_head, max_distance
         if vectors == "learned" and max_distance is not None:
             self.weight = nn.Parameter(torch.empty(2 * max_distance + 1, d_head))
+            check_std(std)
             nn.init.normal_(self.weight, std=std)
         else:
             self.sinusoids = (Sinusoidal if vectors == "sinusoidal" else LearnableSinusoidal)(d_head)

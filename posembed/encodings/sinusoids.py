@@ -226,4 +226,4 @@ def _check(n_positions: int, d_model: int, base: float, layout: str, dtype: torc
     check_whole("d_model", d_model, least=_narrowest(layout))
     check_positive("base", base)
     if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
-        raise EncodingInputError(f"dtype is {dtype!r}; sines need a floating-point format, such as torch.float32")
+        raise EncodingInputError(f"dtype is {shown(dtype)}; sines need a floating-point format, such as torch.float32")

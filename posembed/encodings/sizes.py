@@ -27,11 +27,17 @@ def check_positive(name: str, value: Any, error: type[PosembedError] = EncodingI
     return float(value)
 
 
+def check_std(std: Any) -> None:
+    """Raise EncodingInputError unless it is a finite number of at least 0."""
+    if not isinstance(std, Real) or isinstance(std, bool) or not 0 <= float(std) < math.inf:
+        raise EncodingInputError(f"std is {shown(std)}; it must be a finite number of at least 0")
+
+
 def check_choice(
     name: str, value: Any, choices: Iterable[str], error: type[PosembedError] = EncodingInputError
 ) -> None:
     """Raise the error unless the value is one of the choices."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise error(f"{name} is {shown(value)}; choose among {', '.join(choices)}")
 
 
@@ -79,7 +85,7 @@ class Sizes:
                 # NumPy's whole numbers lack what Python's have.
                 object.__setattr__(self, name, int(getattr(self, name)))
         if self.causal not in (None, True, False):
-            raise EncodingInputError(f"causal is {self.causal!r}; it must be True or False")
+            raise EncodingInputError(f"causal is {shown(self.causal)}; it must be True or False")
         if self.d_head is None and self.d_model is not None and self.n_heads is not None:
             if self.d_model % self.n_heads:
                 raise EncodingInputError(f"d_model is {self.d_model}, which {self.n_heads} heads do not divide")

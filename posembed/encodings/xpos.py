@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Integer
 from torch import Tensor
 
-from ..errors import EncodingInputError, PositionOutOfRangeError
+from ..errors import EncodingInputError, PositionOutOfRangeError, shown
 from .angles import angles, cos_sin, rotate_pairs
 from .interface import CAUSAL
 from .positions import check_positions, compute_dtype, for_heads, known
@@ -62,7 +62,7 @@ class XPos(RoPE):
         layout: RotaryLayout = "interleaved",
     ):
         if not isinstance(origin, int):
-            raise EncodingInputError(f"origin is {origin!r}; it must be a whole number, a position")
+            raise EncodingInputError(f"origin is {shown(origin)}; it must be a whole number, a position")
         super().__init__(d_head, base=base, layout=layout)
         self.scale_base, self.origin = check_positive("scale_base", scale_base), origin
         share = torch.arange(0, self.width, 2, dtype=torch.float64, device="cpu") / self.width

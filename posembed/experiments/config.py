@@ -144,10 +144,10 @@ class RunConfig:
                     _check(name, getattr(self, name), holds, wanted)
                     _check(name, getattr(self, name), lambda value: value <= LARGEST, f"{LARGEST} or less")
         if self.objective not in ("causal", "masked", "task"):
-            raise RunError(f"objective is {self.objective!r}; choose among causal, masked, task")
+            raise RunError(f"objective is {shown(self.objective)}; choose among causal, masked, task")
         if (self.objective == "masked") != (self.masking_rate is not None):
             raise RunError(
-                f"masking_rate is {self.masking_rate!r} with the objective {self.objective!r}; "
+                f"masking_rate is {shown(self.masking_rate)} with the objective {shown(self.objective)}; "
                 "a masked model needs one, a causal model has none"
             )
         if self.guessed_share is not None and self.objective != "causal":
@@ -189,14 +189,14 @@ class RunConfig:
 
     def _check_task(self) -> None:
         if (self.objective == "task") != (self.task is not None):
-            raise RunError(f"task is {self.task!r} with the objective {self.objective!r}; give both, or neither")
+            raise RunError(f"task is {shown(self.task)} and the objective {shown(self.objective)}; give both or none")
         for name in ("difficulty", "start"):
             if self.task is None and getattr(self, name) is not None:
                 raise RunError(f"{name} is that of a task; leave it out otherwise")
         if self.cls not in (None, "tied", "untied", "moved") or (
             self.cls is not None and (self.objective == "causal" or self.subwords is None)
         ):
-            raise RunError(f"cls is {self.cls!r}; choose among tied, untied, moved, for subwords seen from both sides")
+            raise RunError(f"cls is {shown(self.cls)}; choose tied, untied or moved, for subwords seen from both sides")
         texts = [name for name in ("short_length", "test_length", "further_steps") if getattr(self, name) is not None]
         if self.task is not None and (texts or self.inspections not in ((), ("patches",))):
             raise RunError(f"{(*texts, 'inspections')[0]} is for texts, not for tasks; leave it out")
@@ -224,9 +224,10 @@ class RunConfig:
             wanted = f"a tuple of different layers from 0 to {self.n_layers - 1}, such as (0, 2), in rising order"
             whole = isinstance(layers, tuple) and all(type(index) is int for index in layers)
             if not whole or list(layers) != sorted({*layers} & {*range(self.n_layers)}):
-                raise RunError(f"layers_with_positions is {layers!r}; it must be {wanted}")
+                raise RunError(f"layers_with_positions is {shown(layers)}; it must be {wanted}")
         if self.positions_added not in POSITIONS_ADDED:
-            raise RunError(f"positions_added is {self.positions_added!r}; choose among {', '.join(POSITIONS_ADDED)}")
+            places = ", ".join(POSITIONS_ADDED)
+            raise RunError(f"positions_added is {shown(self.positions_added)}; choose among {places}")
         if self.drops_positions and self.further_steps is None:
             raise RunError("drops_positions needs further_steps, the training without positions; give a number")
 
@@ -281,7 +282,7 @@ class RunConfig:
         values = dict(values)
         for name, default in RETIRED.items():
             if (value := values.pop(name, default)) != default:
-                raise RunError(f"{name} is {value!r}; posembed has no {name} any more, an earlier version does")
+                raise RunError(f"{name} is {shown(value)}; posembed has no {name} any more, an earlier version does")
         unknown = sorted(set(values) - {each.name for each in fields(cls)})
         if unknown:
             raise RunError(f"this version of posembed has no setting {unknown[0]!r}; upgrade it")
@@ -327,12 +328,12 @@ def _defaults() -> dict[str, Any]:
 
 def _check(name: str, value: Any, holds: Callable[[Any], Any], wanted: str) -> None:
     if not holds(value):
-        raise RunError(f"{name} is {value!r}; it must be {wanted}")
+        raise RunError(f"{name} is {shown(value)}; it must be {wanted}")
 
 
 def _check_names(name: str, one: str, given: Any, known: tuple[str, ...]) -> None:
     if not isinstance(given, tuple):
-        raise RunError(f"{name} are {given!r}; they must be a tuple of names")
+        raise RunError(f"{name} are {shown(given)}; they must be a tuple of names")
     unknown = [each for each in given if each not in known]
     if unknown:
         raise RunError(f"there is no {one} {unknown[0]!r}; choose among {', '.join(known)}")

@@ -24,12 +24,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile, mkdtemp
 from typing import Any, TypeAlias
 
-from ..errors import PosembedError, RunError
+from ..errors import PosembedError, RunError, shown
 from ..waiting import say, told
 from .checkpoints import ASKING, held_back
 from .config import RunConfig
-from .results import RunResult, check_configs, file_of, missing, read_result, write_result, write_whole
-from .runs import train
+from .results import RunResult, checked_configs, file_of, missing, read_result, write_result, write_whole
+from .runs import check_progress, train
 from .weights import read_model, write_model, write_table
 
 LOG = logging.getLogger(__name__)
@@ -63,12 +63,12 @@ class Settings:
 
     def __post_init__(self) -> None:
         if self.engine not in ENGINES:
-            raise RunError(f"there is no engine {self.engine!r}; choose among {', '.join(ENGINES)}")
+            raise RunError(f"there is no engine {shown(self.engine)}; choose among {', '.join(ENGINES)}")
         n_workers = self.n_workers
         if isinstance(n_workers, bool) or not isinstance(n_workers, int) or (n_workers < 1 and n_workers != -1):
-            raise RunError(f"n_workers is {n_workers!r}; it must be a whole number from 1 on, or -1 for all cores")
+            raise RunError(f"n_workers is {shown(n_workers)}; it must be a whole number from 1 on, or -1 for all cores")
         if not 0 <= self.gpus < float("inf"):
-            raise RunError(f"gpus is {self.gpus!r}; it must be a share of a GPU, such as 0.5")
+            raise RunError(f"gpus is {shown(self.gpus)}; it must be a share of a GPU, such as 0.5")
         # Workers stand where the process stood when they began: a relative path may be another folder there.
         object.__setattr__(self, "out", Path(self.out).absolute())
 
@@ -128,12 +128,13 @@ def run_grid(
         >>> run_grid([RunConfig(seed=2, **tiny)], engine="serial", out=folder) == first[1:]
         True
     """
-    if not isinstance(configs, Iterable):
-        raise RunError(f"configs is a {type(configs).__name__}; give a list of RunConfig")
-    configs = list(configs)
-    check_configs(configs)
+    configs = checked_configs(configs)
+    check_progress(progress, "a config and its result")
+    for option, given in (("save_models", save_models), ("save_tables", save_tables)):
+        if not isinstance(given, bool):
+            raise RunError(f"{option} is {shown(given)}; give True or False")
     if not isinstance(out, str | Path):
-        raise RunError(f"out is {out!r}; give the folder for the results")
+        raise RunError(f"out is {shown(out)}; give the folder for the results")
     settings = Settings(Path(out), engine, n_workers, gpus, save_models, save_tables)
     settings.check(configs)
     left = missing(configs, settings.out)

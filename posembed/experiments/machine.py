@@ -13,7 +13,7 @@ from pathlib import Path
 
 import torch
 
-from ..errors import RunError
+from ..errors import RunError, shown
 from .config import RunConfig
 
 
@@ -33,7 +33,7 @@ def check_device(config: RunConfig) -> None:
     there += ["cuda", *(f"cuda:{n}" for n in range(torch.cuda.device_count()))] if torch.cuda.is_available() else []
     there += ["mps"] if torch.backends.mps.is_available() else []
     if config.device not in there:
-        raise RunError(f"device is {config.device!r}, which PyTorch has not here; choose among {', '.join(there)}")
+        raise RunError(f"device is {shown(config.device)}, which PyTorch has not here; choose among {', '.join(there)}")
 
 
 def versions() -> dict[str, str]:

@@ -8,7 +8,7 @@ import math
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -85,7 +85,24 @@ class RunResult:
 
 def file_of(config: RunConfig, folder: Path | str, ending: Literal["json", "safetensors", "npy", "checkpoint"]) -> Path:
     """Where a run has its result (json), its model's weights, its position table (npy), its state while unfinished."""
-    return Path(folder) / f"{config.key}.{ending}"
+    if not isinstance(config, RunConfig):
+        raise RunError(f"config is {shown(config)}; give a RunConfig, before the folder")
+    return checked_path(folder) / f"{config.key}.{ending}"
+
+
+def checked_path(path: Any) -> Path:
+    """Return what is given as a path, or raise RunError."""
+    if not isinstance(path, str | Path):
+        raise RunError(f"{shown(path)} is no path; give that of the results, as text")
+    return Path(path)
+
+
+def checked_folder(folder: Any) -> Path:
+    """Return a folder that is there as a path, or raise RunError."""
+    if not (path := checked_path(folder)).is_dir():
+        what = f"{path.name} is a file" if path.is_file() else f"there is no folder {shown(str(path))}"
+        raise RunError(f"{what}; give the folder of the results")
+    return path
 
 
 def write_result(result: RunResult, folder: Path | str) -> Path:
@@ -165,7 +182,7 @@ def read_result(path: Path | str) -> RunResult:
         Traceback (most recent call last):
         posembed.errors.RunError: no-such-file.json cannot be read (No such file or directory)
     """
-    path = Path(path)
+    path = checked_path(path)
     if path.exists() and not path.is_file():  # a pipe may never end
         raise RunError(f"{path.name} is no file; move it away")
     result = read_json(path, parse_result, "move it away and run its config again")
@@ -247,19 +264,18 @@ def read_results(folder: Path | str) -> list[RunResult]:
     """Read all results of a folder, in the order of their names.
 
     Args:
-        folder: of `write_result`; one that is not there has none.
+        folder: of `write_result`.
 
     Raises:
-        RunError: a file that `read_result` refuses, or something else than a folder.
+        RunError: a folder that is not there, or a file in it that `read_result` refuses.
 
     Example:
+        >>> from tempfile import mkdtemp
         >>> from posembed.experiments import read_results
-        >>> read_results("no-such-folder")
+        >>> read_results(mkdtemp())
         []
     """
-    if Path(folder).is_file():
-        raise RunError(f"{Path(folder).name} is a file; give the folder of the results")
-    return [read_result(path) for path in sorted(Path(folder).glob("*.json"))]
+    return [read_result(path) for path in sorted(checked_folder(folder).glob("*.json"))]
 
 
 def results_of(configs: Iterable[RunConfig], folder: Path | str) -> list[RunResult]:
@@ -268,10 +284,14 @@ def results_of(configs: Iterable[RunConfig], folder: Path | str) -> list[RunResu
     return [read_result(path) for path in paths if path.exists()]
 
 
-def check_configs(configs: Sequence[Any]) -> None:
-    """Raise RunError unless all are configs."""
+def checked_configs(configs: Any) -> list[RunConfig]:
+    """Return what is given as a list, or raise RunError unless all are configs."""
+    if not isinstance(configs, Iterable):
+        raise RunError(f"configs is a {type(configs).__name__}; give a list of RunConfig")
+    configs = list(configs)
     if wrong := [config for config in configs if not isinstance(config, RunConfig)]:
         raise RunError(f"{shown(wrong[0])} among the configs is no RunConfig; give a list of RunConfig")
+    return configs
 
 
 def missing(configs: Iterable[RunConfig], folder: Path | str) -> list[RunConfig]:
@@ -290,8 +310,7 @@ def missing(configs: Iterable[RunConfig], folder: Path | str) -> list[RunConfig]
         >>> len(missing([RunConfig(), RunConfig(), RunConfig(seed=1)], "no-such-folder"))
         2
     """
-    check_configs(configs := list(configs))
-    unique = {config.key: config for config in configs}
+    unique = {config.key: config for config in checked_configs(configs)}
     done = {result.config.key for result in results_of(unique.values(), folder)}
     return [config for key, config in unique.items() if key not in done]
 

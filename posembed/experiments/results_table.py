@@ -6,7 +6,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import RunError
+from ..errors import RunError, shown
 from .results import RunResult, load_runs, read_result, study_names
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def load_results(source: Path | str) -> pandas.DataFrame:
     import pandas
 
     if not isinstance(source, str | Path):
-        raise RunError(f"the source is {source!r}; give a folder, or the name of a study")
+        raise RunError(f"the source is {shown(source)}; give a folder, or the name of a study")
     runs = load_runs(source) if isinstance(source, str) and source in study_names() else _of_folder(source)
     return pandas.DataFrame([_row(run) for run in runs])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import time
 from collections.abc import Callable
@@ -78,8 +79,7 @@ def train(
     """
     if not isinstance(config, RunConfig):
         raise RunError(f"config is a {type(config).__name__}; give a RunConfig, such as RunConfig(scheme='rope')")
-    if progress is not None and not callable(progress):
-        raise RunError(f"progress is {shown(progress)}; give a function of the number of steps and the loss, or None")
+    check_progress(progress, "the number of steps and the loss")
     path = _checkpoint_path(checkpoint)
     began = time.perf_counter()
     check_device(config)
@@ -106,6 +106,15 @@ def train(
         model=training.model,
         speed={"tokens_per_second": round(n_tokens / max(seconds, 1e-9), 1), "training_seconds": round(seconds, 2)},
     )
+
+
+def check_progress(progress: Any, told: str) -> None:
+    """Raise RunError unless it can be called with two things, or is None: before a run, and not after it."""
+    try:
+        if progress is not None:
+            inspect.signature(progress).bind(None, None)
+    except (TypeError, ValueError):
+        raise RunError(f"progress is {shown(progress)}; give a function of {told}, or None") from None
 
 
 def _checkpoint_path(checkpoint: Any) -> Path | None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ..errors import RunError
 from ..plain import plain
-from .results import of_format, read_json, write_whole
+from .results import checked_folder, of_format, read_json, write_whole
 
 FORMAT = 1
 # Whose predictions are kept: the table's, and those of two tables that know no position.
@@ -201,14 +201,15 @@ def read_studies(folder: Path | str, *, stored: bool = False) -> dict[str, Table
         stored: what they shall say of themselves: whether they come from the package.
 
     Raises:
-        RunError: one is damaged, of a newer format, or under another's name.
+        RunError: a folder that is not there; a study that is damaged, of a newer format, or under another's name.
 
     Example:
+        >>> from tempfile import mkdtemp
         >>> from posembed.experiments import read_studies
-        >>> read_studies("no-such-folder")
+        >>> read_studies(mkdtemp())
         {}
     """
-    studies = [_read(path, stored) for path in sorted(Path(folder).glob("*.json"))]
+    studies = [_read(path, stored) for path in sorted(checked_folder(folder).glob("*.json"))]
     return {study.source: study for study in studies}
 
 

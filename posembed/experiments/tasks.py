@@ -28,7 +28,7 @@ from ..data import (
 )
 from ..data.classes import FORMATS
 from ..data.made import RULES
-from ..errors import TaskError
+from ..errors import TaskError, shown
 from ..models import SequenceClassifier, SpanPredictor, TransformerConfig, VisionTransformer
 from .cls import cls_positions
 from .config import RunConfig
@@ -63,7 +63,7 @@ def load_task(config: RunConfig) -> Task:
     if name == DIGITS:
         return _digits(config)
     if name not in (*FORMATS, *SPANS):
-        raise TaskError(f"there is no task {name!r}; choose among {', '.join((*RULES, *FORMATS, *SPANS, DIGITS))}")
+        raise TaskError(f"there is no task {shown(name)}; choose among {', '.join((*RULES, *FORMATS, *SPANS, DIGITS))}")
     if config.subwords is not None and name.startswith("word"):
         return _real(name, Path(), config.data, config.subwords, config.length)
     if FOLDER not in os.environ:

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from ..errors import RunError
 from ..models import drop_positions
 from .config import RunConfig
-from .results import file_of, write_whole
+from .results import checked_folder, file_of, write_whole
 from .runs import load_data, make_model
 
 FORMAT = 1
@@ -58,17 +58,18 @@ def read_tables(folder: Path | str) -> dict[str, Float[Tensor, "n_positions d_mo
     """Read the tables of a folder, by the keys of their configs.
 
     Args:
-        folder: of `write_table`; one that is not there has none.
+        folder: of `write_table`.
 
     Raises:
-        RunError: a file that is no table of finite numbers.
+        RunError: a folder that is not there, or a file in it that is no table of finite numbers.
 
     Example:
+        >>> from tempfile import mkdtemp
         >>> from posembed.experiments import read_tables
-        >>> read_tables("no-such-folder")
+        >>> read_tables(mkdtemp())
         {}
     """
-    return {path.stem: _read_table(path) for path in sorted(Path(folder).glob("*.npy"))}
+    return {path.stem: _read_table(path) for path in sorted(checked_folder(folder).glob("*.npy"))}
 
 
 def _read_table(path: Path) -> Float[Tensor, "n_positions d_model"]:

@@ -71,6 +71,10 @@ def curves(
         2
     """
     checked(series, object, "numbers by label")
+    for name, given in (("log_x", log_x), ("log_y", log_y)):
+        if not isinstance(given, bool):
+            raise FigureInputError(f"{name} is {shown(given)}; give True or False")
+    at_places = None if x is None else as_numbers(x, 1)
     if ylim is not None and not (isinstance(ylim, Sequence) and len(ylim) == 2):
         raise FigureInputError(f"ylim is {shown(ylim)}; give both ends of the axis, such as (0, 1)")
     if band not in ("range", "interval"):
@@ -78,7 +82,7 @@ def curves(
     figure, axes = new_figure(alt, size=size)
     for number, ((label, values), look) in enumerate(zip(series.items(), looks_of(series, schemes), strict=True)):
         runs = np.atleast_2d(as_numbers(values))
-        places = np.arange(runs.shape[1]) if x is None else np.asarray(x, dtype=float)
+        places = np.arange(runs.shape[1]) if at_places is None else at_places
         if runs.shape[1] != len(places):
             raise FigureInputError(f"{label!r} has {runs.shape[1]} points for {len(places)} places")
         if len(places) > FEW or not (named(label) or label in (schemes or {})):
@@ -96,7 +100,7 @@ def curves(
         axes.plot(at, points, label=written(label), **wide)
     axes.set(xlabel=xlabel, ylabel=ylabel)
     logarithmic(*[axes.xaxis] * log_x, *[axes.yaxis] * log_y)
-    if not log_x and (x is None or all(float(each).is_integer() for each in x)):
+    if not log_x and (at_places is None or not (at_places % 1).any()):
         axes.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
     if ylim is not None:
         axes.set_ylim(*ylim)

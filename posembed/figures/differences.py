@@ -45,6 +45,7 @@ def token_differences(
         >>> len(figure.axes[0].lines)
         1
     """
+    checked(tokens, Sequence, "a list of words")
     checked(differences, object, "differences by label")
     figure, axes = new_figure(alt)
     for (label, values), look in zip(differences.items(), looks_of(differences), strict=True):

@@ -13,6 +13,7 @@ from torch import Tensor
 from ..encodings import CoPE, PositionScheme, RoPE
 from ..encodings.interface import BIDIRECTIONAL, CAUSAL
 from ..encodings.registry import SCHEMES
+from ..encodings.sizes import check_whole
 from ..errors import FigureInputError
 from ..models import attend
 from .curves import curves
@@ -58,6 +59,8 @@ def added_maps(
         'position'
     """
     checked(schemes, PositionScheme, "schemes by label")
+    check_whole("n_positions", n_positions, FigureInputError)
+    check_whole("d_model", d_model, FigureInputError)
     positions, nothing = torch.arange(n_positions), torch.zeros(1, n_positions, d_model)
     rows = {title: each.add(nothing, positions)[0].detach() for title, each in schemes.items()}
     return _with_few_ticks(table_maps(rows, alt=alt, ylabel="position", size=size))
@@ -132,7 +135,7 @@ def bias_curves(
         bias = each.bias_by_offset(offsets)
         if bias is None:
             raise FigureInputError(f"the bias of {type(each).__name__} is no function of the offset; use logit_maps")
-        for head in heads:
+        for head in checked(heads, Sequence, "a list of heads, counted from 1"):
             name = f"head {head}" if not label else label if len(heads) == 1 else f"{label}, head {head}"
             series[name] = _of_head(bias, head, each).detach()
             if type(each) in names:
@@ -181,7 +184,8 @@ def logit_maps(
         True
     """
     checked(schemes, PositionScheme, "schemes by label")
-    d_head = next((each.shape[-1] for each in (q, k) if each is not None), 2)
+    check_whole("n_positions", n_positions, FigureInputError)
+    d_head = next((each.shape[-1] for each in (q, k) if isinstance(each, Tensor)), 2)
     queries, keys = (_at_all_positions(each, n_positions, d_head) for each in (q, k))
     logits = {title: _logits(each, queries, keys) for title, each in schemes.items()}
     return _with_few_ticks(table_maps(logits, alt=alt, xlabel=KEY, ylabel=QUERY, size=size))
@@ -213,6 +217,7 @@ def weight_maps(
         [['0.50', '0.50', '0.50', '0.50'], ['1', '0.50', '0.50']]
     """
     checked(scheme, PositionScheme, "a scheme that is made, such as posembed.scheme('nopos')")
+    check_whole("n_positions", n_positions, FigureInputError)
     objectives = [each for each in (BIDIRECTIONAL, CAUSAL) if each in scheme.objectives]
     zeros, at = torch.zeros(1, 1, n_positions, 2), torch.arange(n_positions)
     figure, row = new_figure(alt, len(objectives), size=size, squeeze=False)
@@ -272,6 +277,7 @@ def damping_curves(
     queries = scheme.rotate(unit.expand(-1, len(distances), -1), distances).norm(dim=-1)
     keys = scheme.rotate_keys(unit, torch.zeros(1, dtype=torch.long)).norm(dim=-1)
     factors = queries * keys  # "pairs distances"
+    checked(pairs, Sequence, "a list of pairs, counted from 0")
     missing = next((pair for pair in pairs if pair not in range(len(factors))), None)
     if missing is not None:
         raise FigureInputError(f"there is no pair {missing}; {len(factors)} pairs turn, counted from 0")
@@ -313,6 +319,8 @@ def counted_map(
         ['0', '1', '1', '1', '1', '0']
     """
     checked(scheme, CoPE, "a CoPE scheme")
+    checked(tokens, Sequence, "a list of words")
+    checked(counting, Sequence, "a list of True and False, one for each token")
     if len(tokens) != len(counting):
         raise FigureInputError(f"{len(tokens)} tokens have {len(counting)} gates; give one for each")
     q = torch.ones(1, 1, len(tokens), scheme.d_head)
@@ -344,7 +352,7 @@ def _of_head(bias: Float[Tensor, "heads ..."], head: int, scheme: PositionScheme
 
 
 def _at_all_positions(x: Tensor | None, n_positions: int, d_head: int) -> Float[Tensor, "1 1 positions d_head"]:
-    x = torch.zeros(d_head) if x is None else x
+    x = torch.zeros(d_head) if x is None else checked(x, Tensor, "vectors as a tensor")
     if x.ndim > 1 and len(x) != n_positions:
         raise FigureInputError(f"there are {len(x)} vectors for {n_positions} positions; give one, or one for each")
     return x.expand(n_positions, -1)[None, None]

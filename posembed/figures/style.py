@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatterSciNotation
 from torch import Tensor
 
+from ..encodings.sizes import check_whole
 from ..errors import FigureInputError, shown
 from ..ordinary import float64_array
 from .drawing import in_few_colours, svg_of
@@ -189,5 +190,6 @@ def new_figure(alt: str, n_columns: int = 1, *, size: tuple[float, float] = (6.6
         >>> len(figure.axes)
         2
     """
+    check_whole("n_columns", n_columns, FigureInputError)
     figure = DescribedFigure(alt, figsize=size, layout="constrained")
     return figure, figure.subplots(1, n_columns, **options)

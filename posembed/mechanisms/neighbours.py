@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ..encodings.sizes import check_whole
-from ..errors import ProbeInputError
+from ..errors import ProbeInputError, shown
 from ..probing.hidden_states import checked_texts, hidden_states
 from .attention_outputs import attention_outputs
 
@@ -54,7 +54,7 @@ def state_similarity(
         True
     """
     if part not in ("state", "attention"):
-        raise ProbeInputError(f"part is {part!r}; choose 'state' or 'attention'")
+        raise ProbeInputError(f"part is {shown(part)}; choose 'state' or 'attention'")
     texts = checked_texts(model, ids, at_least=1)
     if part == "attention":
         check_whole("layer", layer, ProbeInputError)  # the attention of layer 1 is the first; layer 0 is what enters it

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from ..encodings.sizes import check_whole
-from ..errors import ProbeInputError
+from ..errors import ProbeInputError, shown
 from ..evaluating import evaluating
 from ..probing.attention_maps import attention_maps, with_weights
 from ..probing.hidden_states import checked_texts
@@ -44,8 +44,10 @@ def repeated_word_attention(model: nn.Module, *, bos: int, word: int, layer: int
         nopos True
         alibi False
     """
+    for name, one in (("bos", bos), ("word", word)):
+        check_whole(name, one, ProbeInputError, least=0)
     if word == bos:
-        raise ProbeInputError(f"bos and word are both {bos!r}; give two different words")
+        raise ProbeInputError(f"bos and word are both {shown(bos)}; give two different words")
     check_whole("layer", layer, ProbeInputError, least=0)
     ids = checked_texts(model, torch.tensor([[bos, word, word]]), at_least=1)
     with evaluating(model), with_weights(model):

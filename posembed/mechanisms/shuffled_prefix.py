@@ -16,7 +16,7 @@ from ..errors import ProbeInputError, shown
 from ..evaluating import evaluating
 from ..models import LanguageModel, Transformer
 from ..plain import Record
-from ..probing.hidden_states import BATCH_SIZE, check_ids, checked_texts
+from ..probing.hidden_states import BATCH_SIZE, check_ids, checked_texts, telling
 from ..seeds import torch_generator
 from ..stats import BootstrapInterval, mean_interval
 
@@ -110,7 +110,9 @@ def shuffled_prefix(
     random = torch_generator(seed, "shuffles")
     module = model if isinstance(model, nn.Module) else None
     with evaluating(module):
+        # Apart: some models change with a short text, until the block ends.
         _check_causal(model, prefix[:BATCH_SIZE, :2])
+    with evaluating(module):
         intact = _losses(model, prefix, wanted)
         shuffles = [_losses(model, _shuffled(prefix, keep, random), wanted) for _ in range(N_SHUFFLES)]
     shuffled = torch.stack(shuffles).mean(dim=0)
@@ -145,7 +147,8 @@ def _losses(model: Any, prefix: Int[Tensor, "texts seq"], wanted: Int[Tensor, " 
 
 def _logits(model: Any, ids: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch seq vocab"]:
     parameter = next(model.parameters(), None) if isinstance(model, nn.Module) else None
-    output = model(ids if parameter is None else ids.to(parameter.device))
+    with telling(model, f"texts of {ids.shape[1]} tokens"):
+        output = model(ids if parameter is None else ids.to(parameter.device))
     logits = getattr(output, "logits", output)
     if not isinstance(logits, Tensor) or logits.ndim != 3 or logits.shape[:2] != ids.shape:
         given = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__

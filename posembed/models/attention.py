@@ -94,8 +94,6 @@ def attend(
         True
     """
     _check_shapes(q, k, v, dropout)
-    if not isinstance(causal, bool):
-        raise ModelInputError(f"causal is {shown(causal)}; give True or False")
     if scale is not None and not (isinstance(scale, Real) and math.isfinite(scale) and scale):
         raise ModelInputError(f"scale is {shown(scale)}; give a finite number that is not 0, or None")
     mask = AttentionMask(q.shape[2], k.shape[2], causal=causal, given=attention_mask, device=q.device)
@@ -158,7 +156,7 @@ def _check_shapes(q: Any, k: Any, v: Any, dropout: float) -> None:
 def check_dropout(dropout: float) -> None:
     """Raise ModelInputError unless it is a share that leaves something."""
     if not isinstance(dropout, Real) or not 0 <= dropout < 1:
-        raise ModelInputError(f"dropout is {dropout!r}; it must be a number of at least 0 and below 1")
+        raise ModelInputError(f"dropout is {shown(dropout)}; it must be a number of at least 0 and below 1")
 
 
 def _check_mask(mask: AttentionMask, q: Tensor) -> None:

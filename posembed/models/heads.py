@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ..encodings.sizes import check_choice, check_whole
-from ..errors import ModelInputError
+from ..errors import ModelInputError, shown
 from .transformer import ACTIVATIONS, LanguageModel, Transformer, TransformerConfig
 
 
@@ -138,6 +138,8 @@ class SpanPredictor(nn.Module):
 
     def __init__(self, body: Transformer | TransformerConfig, *, no_answer: bool = False):
         super().__init__()
+        if not isinstance(no_answer, bool):
+            raise ModelInputError(f"no_answer is {shown(no_answer)}; give True or False")
         self.transformer, self.no_answer = _transformer(body), no_answer
         self.ends = linear(self.transformer.config.d_model, 2, self.transformer.config)
 

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from ..encodings.positions import known
-from ..errors import ModelInputError
+from ..errors import ModelInputError, shown
 
 
 class AttentionMask:
@@ -45,6 +45,8 @@ class AttentionMask:
         given: Any = None,
         device: torch.device | None = None,
     ):
+        if not isinstance(causal, bool):
+            raise ModelInputError(f"causal is {shown(causal)}; give True or False")
         if causal and n_queries > n_keys:
             raise ModelInputError(
                 f"{n_queries} queries and {n_keys} keys: a query of a causal model has a key of its own; give all keys"

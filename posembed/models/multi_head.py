@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ..encodings import PositionScheme, Sizes, scheme
-from ..encodings.sizes import check_positive
+from ..encodings.sizes import check_positive, check_whole
 from ..errors import EncodingInputError, ModelInputError, shown
 from .attention import attend, check_dropout, rotated
 from .cache import KeyValueCache
@@ -63,10 +63,13 @@ class MultiHeadAttention(nn.Module):
     ):
         super().__init__()
         if not isinstance(causal, bool):
-            raise EncodingInputError(f"causal is {causal!r}; it must be True or False")
+            raise EncodingInputError(f"causal is {shown(causal)}; it must be True or False")
+        for name, size in (("d_model", d_model), ("n_heads", n_heads)):
+            check_whole(name, size)
         Sizes(d_model=d_model, n_heads=n_heads)
         n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
-        if n_kv_heads < 1 or n_heads % n_kv_heads:
+        check_whole("n_kv_heads", n_kv_heads, ModelInputError)
+        if n_heads % n_kv_heads:
             raise ModelInputError(f"{n_heads} query heads cannot share {n_kv_heads} key heads; choose a divisor")
         check_dropout(dropout)
         if not isinstance(bias, bool):

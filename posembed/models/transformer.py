@@ -93,13 +93,15 @@ class TransformerConfig:
         check_choice("activation", self.activation, ACTIVATIONS, ModelInputError)
         check_choice("positions_added", self.positions_added, POSITIONS_ADDED, ModelInputError)
         check_dropout(self.dropout)
+        if not isinstance(self.scale_embeddings, bool):
+            raise ModelInputError(f"scale_embeddings is {shown(self.scale_embeddings)}; give True or False")
         check_positive("norm_epsilon", self.norm_epsilon, ModelInputError)
         if (
             not isinstance(self.weight_std, int | float)
             or isinstance(self.weight_std, bool)
             or not 0 <= self.weight_std < float("inf")
         ):
-            raise ModelInputError(f"weight_std is {self.weight_std!r}; it must be a finite number of at least 0")
+            raise ModelInputError(f"weight_std is {shown(self.weight_std)}; it must be a finite number of at least 0")
         Sizes(d_model=self.d_model, n_heads=self.n_heads)
 
 

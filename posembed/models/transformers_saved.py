@@ -70,7 +70,9 @@ def load_with_scheme(
     scheme, options = _chosen(said, scheme, source)
     kind = kind or getattr(transformers, (config.architectures or ["none"])[0], None)
     if not (isinstance(kind, type) and issubclass(kind, transformers.PreTrainedModel)):
-        raise ModelInputError(f"kind is {kind!r}; give the class of a model, such as kind=GPT2LMHeadModel")
+        raise ModelInputError(f"kind is {shown(kind)}; give the class of a model, such as kind=GPT2LMHeadModel")
+    if not isinstance(config, its := getattr(kind, "config_class", None) or type(config)):
+        raise ModelInputError(f"{source} has a {type(config).__name__}, and {kind.__name__} wants a {its.__name__}")
     loads = _with_room(kind, scheme, options).from_pretrained
     how = more | {"output_loading_info": True, "attn_implementation": "eager", "ignore_mismatched_sizes": True}
     with _in_one_line(source, unreachable, OSError):
@@ -119,10 +121,11 @@ def _chosen(said: Mapping[str, Any], scheme: Any, source: Any) -> tuple[Any, Any
         )
     if isinstance(scheme, PositionScheme) and name is None:
         if made not in (None, str(scheme)):
-            raise ModelInputError(f"the scheme of {source} is {made}, not {scheme!r}; give the same one")
+            raise ModelInputError(f"the scheme of {source} is {made}, not {shown(scheme)}; give the same one")
         return scheme, None
     if scheme not in (None, name):
-        raise ModelInputError(f"the scheme of {source} is {name or 'an object'!r}, not {scheme!r}; give the same one")
+        its = repr(name or "an object")
+        raise ModelInputError(f"the scheme of {source} is {its}, not {shown(scheme)}; give the same one")
     return name, said.get("options")
 
 

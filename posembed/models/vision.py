@@ -53,6 +53,8 @@ class VisionTransformer(nn.Module):
         super().__init__()
         for name, value in (("n_classes", n_classes), ("size", size), ("patch", patch)):
             check_whole(name, value, ModelInputError)
+        if not isinstance(config, TransformerConfig):
+            raise ModelInputError(f"config is a {type(config).__name__}; give a TransformerConfig")
         if config.causal:
             raise ModelInputError("a patch of an image sees those behind it too; give a config with causal=False")
         self.size, self.patch = size, patch

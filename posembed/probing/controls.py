@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from ..encodings.sizes import check_whole
-from ..errors import ProbeInputError
+from ..errors import ProbeInputError, shown
 from ..seeds import generator
 from .estimators import fitted_scaling
 
@@ -77,6 +77,6 @@ def constant_guess(train: Int[np.ndarray, " n_train"]) -> float:
         >>> constant_guess(np.array([0, 2, 10]))
         2.0
     """
-    if not len(train):
-        raise ProbeInputError("no constant guess without training rows; give at least one")
+    if not isinstance(train, np.ndarray) or not train.size:
+        raise ProbeInputError(f"there is no constant guess for {shown(train)}; give an array of at least one position")
     return float(np.median(train))

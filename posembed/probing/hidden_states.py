@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from ..errors import PositionTableError, ProbeInputError
+from ..errors import PositionTableError, ProbeInputError, shown
 from ..evaluating import CALLED_WRONGLY, evaluating
 from ..models import LanguageModel, Transformer, VisionTransformer
 from ..ordinary import why_not_ordinary
@@ -30,6 +30,7 @@ def own_transformer(model: Any) -> Transformer | None:
 
 def vocabulary_of(model: nn.Module) -> tuple[int, set[int], int | None]:
     """How many words there are, which of them are special, and which one pads."""
+    check_made(model)
     own = own_transformer(model)
     if own is not None:
         return own.config.vocab_size, set(), None
@@ -49,6 +50,12 @@ def vocabulary_of(model: nn.Module) -> tuple[int, set[int], int | None]:
         said = f"{kind} has no word vectors of its own; give the part of it that has, or a function to hidden states"
         raise ProbeInputError(said) from None
     return n_words, special, settings.get("pad_token_id")
+
+
+def check_made(model: Any) -> None:
+    """Refuse a class in the place of a model."""
+    if isinstance(model, type):
+        raise ProbeInputError(f"model is the class {model.__name__}; give a model that is made or loaded")
 
 
 def read_by(model: Any) -> str | None:
@@ -121,6 +128,7 @@ def check_ids(ids: Any, *, texts: int, tokens: int) -> None:
 
 def checked_inputs(model: Any, inputs: Any, *, at_least: int) -> Tensor:
     """Refuse what a model or a function cannot read, or too little of it; ids of texts are `checked_texts`."""
+    check_made(model)
     own, floats = own_transformer(model), isinstance(inputs, Tensor) and inputs.is_floating_point()
     reads = read_by(model)
     if (own is not None or reads == "input_ids") and not (floats and inputs.ndim == 3):
@@ -335,10 +343,10 @@ def chosen_layers(model: Any, layers: Sequence[int] | None, n_states: int) -> Se
     if layers is None:
         return range(n_states)
     if not isinstance(layers, list | tuple | range | set | frozenset):
-        raise ProbeInputError(f"layers={layers!r} is no list; list the numbers of some, such as [0, 1]")
+        raise ProbeInputError(f"layers={shown(layers)} is no list; list the numbers of some, such as [0, 1]")
     known = [each for each in layers if isinstance(each, int) and not isinstance(each, bool) and 0 <= each < n_states]
     if not known or len(set(known)) < len(layers):
         raise ProbeInputError(
-            f"layers={layers!r}, but {named(model)} has layers 0 (embeddings) to {n_states - 1}; list some, each once"
+            f"layers={shown(layers)}, but {named(model)} has layers 0 (embeddings) to {n_states - 1}; list each once"
         )
     return sorted(known)

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ..encodings.sizes import check_whole
-from ..errors import ProbeInputError
+from ..errors import ProbeInputError, shown
 from ..evaluating import evaluating
 from ..seeds import checked_seed
 from .attention_maps import attention_maps, with_weights
@@ -63,7 +63,7 @@ def identical_word_attention(
     for name, value, least in (("length", length, 1), ("layer", layer, 0)):
         check_whole(name, value, ProbeInputError, least=least)
     if heads not in ("mean", None):
-        raise ProbeInputError(f"heads is {heads!r}; choose 'mean', or None for each head")
+        raise ProbeInputError(f"heads is {shown(heads)}; choose 'mean', or None for each head")
     chosen = _words(model, words, seed)
     check_length(model, length)
     total: Any = 0.0
@@ -92,7 +92,7 @@ def _words(model: nn.Module, words: Any, seed: int) -> Int[Tensor, " words"]:
     except (TypeError, ValueError, RuntimeError):
         given = torch.empty(0)
     if given.ndim != 1 or not len(given) or given.dtype == torch.bool or given.is_floating_point():
-        raise ProbeInputError(f"words is {words!r}; give how many to draw, or the ids of some")
+        raise ProbeInputError(f"words is {shown(words)}; give how many to draw, or the ids of some")
     wrong = [word for word in given.tolist() if not 0 <= word < n or word == padding]
     if wrong:
         reason = "is its padding" if wrong[0] == padding else f"is not among its {n} words"

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from ..encodings.sizes import check_whole
-from ..errors import ProbeInputError
+from ..errors import ProbeInputError, shown
 from ..evaluating import evaluating
 from ..models import LanguageModel
 from ..plain import Record
@@ -223,7 +223,7 @@ def _count(n_components: Any, values: Float[Tensor, " rank"]) -> int:
     if isinstance(n_components, int) and not isinstance(n_components, bool) and 1 <= n_components <= len(values):
         return n_components
     raise ProbeInputError(
-        f"n_components is {n_components!r}; it must be a whole number from 1 to {len(values)}, the dimensions that the "
+        f"n_components is {shown(n_components)}; it must be a number up to {len(values)}, the dimensions that the "
         "rows span, or a share of the variance above 0 and below 1"
     )
 

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 
 from ..encodings.sizes import check_whole
-from ..errors import ProbeInputError
+from ..errors import ProbeInputError, shown
 from ..evaluating import torch_threads
 from ..plain import Record
 from ..seeds import checked_seed, torch_generator
@@ -250,7 +250,7 @@ def probe_layers(
         True
     """
     if not isinstance(control, bool):
-        raise ProbeInputError(f"control is {control!r}; it must be True or False")
+        raise ProbeInputError(f"control is {shown(control)}; it must be True or False")
     check_whole("steps", steps, ProbeInputError)
     checked_seed(seed)
     if not callable(model):

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 
-from ..errors import ProbeInputError
+from ..errors import ProbeInputError, shown
 from ..ordinary import float64_array
 from ..seeds import generator
 from ..tables import RowChoice, check_finite_rows, load_table, row_positions
@@ -34,7 +34,7 @@ def chosen_rows(table: Any, rows: RowChoice, *, at_least: int, purpose: str) -> 
     positions = row_positions(rows, len(found.weight), ProbeInputError)
     if len(positions) < at_least:
         raise ProbeInputError(
-            f"{purpose} needs at least {at_least} rows, but rows={rows!r} of {found.source} has {len(positions)}"
+            f"{purpose} needs at least {at_least} rows, but rows={shown(rows)} of {found.source} has {len(positions)}"
         )
     x = float64_array(found.weight[torch.from_numpy(positions)])
     check_finite_rows(
@@ -76,7 +76,7 @@ def split_rows(positions: Int[np.ndarray, " n"], split: Split, *, seed: int = 0)
         One part, or five for "folds". No row is tested twice.
 
     Raises:
-        ProbeInputError: an unknown split, or too few rows for it.
+        ProbeInputError: an unknown split, positions that do not rise, or too few rows for it.
 
     Example:
         >>> import numpy as np
@@ -84,8 +84,11 @@ def split_rows(positions: Int[np.ndarray, " n"], split: Split, *, seed: int = 0)
         >>> split_rows(np.arange(5), "half")
         [Part(train=array([0, 1, 2]), test=array([3, 4]))]
     """
-    if split not in SPLITS:
-        raise ProbeInputError(f"split is {split!r}; choose among {', '.join(SPLITS)}")
+    if not isinstance(split, str) or split not in SPLITS:
+        raise ProbeInputError(f"split is {shown(split)}; choose among {', '.join(SPLITS)}")
+    rising = isinstance(positions, np.ndarray) and positions.ndim == 1 and positions.dtype.kind in "iu"
+    if not rising or bool((np.diff(positions) <= 0).any()):
+        raise ProbeInputError(f"positions are {shown(positions)}; give an array of whole numbers that rise")
     indices = np.arange(len(positions))
     needed = N_FOLDS if split == "folds" else 2
     if len(positions) < needed:

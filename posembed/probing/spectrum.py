@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from threadpoolctl import threadpool_limits
 
-from ..errors import ProbeInputError
+from ..errors import ProbeInputError, shown
 from ..plain import Record
 from ..tables import RowChoice
 from .helix import Helix, find_helix
@@ -64,7 +64,7 @@ class Spectrum(Record):
             ProbeInputError: the share is not above 0 and at most 1.
         """
         if not 0 < share <= 1:
-            raise ProbeInputError(f"share is {share!r}; it must be above 0 and at most 1")
+            raise ProbeInputError(f"share is {shown(share)}; it must be above 0 and at most 1")
         held = np.cumsum(self.explained_variance_ratio)
         # Sums of many shares may end a little below one.
         return int(np.searchsorted(held, share - 1e-12)) + 1 if held[-1] > 0 else 0

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 from threadpoolctl import threadpool_limits
 
-from ..errors import ProbeInputError
+from ..errors import ProbeInputError, shown
 from ..seeds import checked_seed
 from ..stats import mean_interval
 from ..tables import RowChoice
@@ -74,7 +74,7 @@ def probe_table(
         True
     """
     if probe not in PROBES:
-        raise ProbeInputError(f"probe is {probe!r}; choose among {', '.join(PROBES)}")
+        raise ProbeInputError(f"probe is {shown(probe)}; choose among {', '.join(PROBES)}")
     chosen = chosen_rows(table, rows, at_least=2, purpose="a probe")
     parts = split_rows(chosen.positions, split, seed=checked_seed(seed))
     with threadpool_limits(1):  # so that the last digits do not depend on how many there are

@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 from torch import Tensor
 
 from ..encodings.sizes import check_choice, check_whole
-from ..errors import PropertiesInputError
+from ..errors import PropertiesInputError, shown
 
 
 def dosed_bias(violated: str, degrees: float | int, *, length: int = 32) -> Float[Tensor, "length length"]:
@@ -53,14 +53,15 @@ def dosed_bias(violated: str, degrees: float | int, *, length: int = 32) -> Floa
     check_choice("violated", violated, _FORMS, PropertiesInputError)
     check_whole("length", length, PropertiesInputError, least=3)
     if isinstance(degrees, bool) or not isinstance(degrees, int | float):
-        raise PropertiesInputError(f"degrees is {degrees!r}; it must be a number")
+        raise PropertiesInputError(f"degrees is {shown(degrees)}; it must be a number")
     form, most = _FORMS[violated]
     at = np.arange(length, dtype=float)
     undosed = form(at, 0.0)
     largest = _angle(form(at, most), undosed)
     if not 0 <= degrees <= largest:
         raise PropertiesInputError(
-            f"degrees is {degrees!r}; {violated} with {length} positions allows doses from 0 to {math.floor(largest)}"
+            f"degrees is {shown(degrees)}; {violated} with {length} positions allows doses from 0 to "
+            f"{math.floor(largest)}"
         )
     amount: Any = 0.0 if degrees == 0 else brentq(lambda x: _angle(form(at, x), undosed) - degrees, 0, most, xtol=1e-13)
     dosed = form(at, amount)
@@ -95,7 +96,8 @@ def _norm(bias: Float[np.ndarray, "n n"]) -> float:
 
 def _angle(bias: Float[np.ndarray, "n n"], other: Float[np.ndarray, "n n"]) -> float:
     cosine = float((_centred(bias) * _centred(other)).sum()) / (_norm(bias) * _norm(other))
-    return math.degrees(math.acos(min(1.0, cosine)))
+    # Two that are one, or opposite, may be so but for a rounding.
+    return math.degrees(math.acos(max(-1.0, min(1.0, cosine))))
 
 
 # The form of each, and the largest value of its parameter: beyond 1 a side would rise.

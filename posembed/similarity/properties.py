@@ -18,7 +18,7 @@ from scipy.stats import kendalltau
 from torch import Tensor
 
 from ..encodings.sizes import check_whole
-from ..errors import PropertiesInputError
+from ..errors import PropertiesInputError, shown
 from ..ordinary import float64_array, why_not_ordinary
 from ..plain import Record
 from ..tables import RowChoice, check_finite_rows, load_table, row_positions
@@ -104,7 +104,7 @@ def properties(
         monotonicity 1.000, translation invariance 1.000, symmetry 1.000
     """
     if similarity not in ("dot", "cosine"):
-        raise PropertiesInputError(f"similarity is {similarity!r}; choose 'dot' or 'cosine'")
+        raise PropertiesInputError(f"similarity is {shown(similarity)}; choose 'dot' or 'cosine'")
     _check_offset(max_offset)
     weight = load_table(table).weight
     positions = row_positions(rows, len(weight), PropertiesInputError)

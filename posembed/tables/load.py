@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from numbers import Integral
 from operator import index
 from pathlib import Path
 from typing import Any
@@ -99,7 +100,7 @@ def load_table(
     for option, value in {"part": part, "revision": revision, "name": name}.items():
         if value is not None and not (isinstance(value, str) and value):
             raise PositionTableError(f"{option}={shown(value)} is no name; leave it out or give a string")
-    if offset is not None and (isinstance(offset, bool) or not hasattr(offset, "__index__")):
+    if offset is not None and (isinstance(offset, bool) or not isinstance(offset, Integral)):
         raise PositionTableError(f"offset={shown(offset)} is no number of rows")
     choice, what = (part, name, None if offset is None else index(offset)), type(source).__name__
     if isinstance(source, (str, Path)):

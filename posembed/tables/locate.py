@@ -77,8 +77,9 @@ def find_position_rows(model: nn.Module, *, part: str | None = None, name: str |
     if not isinstance(model, nn.Module):
         raise PositionTableError(f"a {type(model).__name__} is no model; load it first, with AutoModel for example")
     tensors = replace(live_tensors(model), call="name={!r:.150}")
-    if part is not None and not isinstance(part, str):
-        raise PositionTableError(f"part is {shown(part)}; give a name, such as 'encoder'")
+    for option, given, such in (("part", part, "encoder"), ("name", name, "pe")):
+        if given is not None and not isinstance(given, str):
+            raise PositionTableError(f"{option} is {shown(given)}; give a name, such as {such!r}")
     entry = find_entry(tensors, live_config(model), source=type(model).__name__, part=part, name=name)
     return live_rows(model, entry)
 

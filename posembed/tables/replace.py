@@ -62,6 +62,7 @@ def with_position_table(
         ...     check_equivariance(model, x).verdict
         'equivariant'
     """
+    checked_seed(seed, PositionTableError)
     found = find_position_rows(model, part=part, name=name)
     new = _new_rows(found, table, seed)
     old = found.rows.detach().clone()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Int
 
-from ..errors import PositionTableError
+from ..errors import PositionTableError, shown
 
 # None means all rows, a number the first so many, a pair its start and stop.
 RowChoice = int | slice | range | tuple[int, int] | None
@@ -40,13 +40,13 @@ def row_positions(rows: RowChoice, n_rows: int, error: type[Exception] = ValueEr
     try:
         start, stop, step = _bounds(rows, n_rows)
     except (TypeError, ValueError):
-        raise error(f"rows is {rows!r}; give a number, a (start, stop), a slice or a range of whole numbers") from None
+        raise error(f"rows is {shown(rows)}; give a number, a (start, stop), a slice or a range") from None
     if step < 1:
-        raise error(f"rows={rows!r} has the step {step}; it must be at least 1")
+        raise error(f"rows={shown(rows)} has the step {step}; it must be at least 1")
     if not 0 <= start < stop:
-        raise error(f"rows={rows!r} holds no rows; give a start of at least 0 and a stop beyond it")
+        raise error(f"rows={shown(rows)} holds no rows; give a start of at least 0 and a stop beyond it")
     if stop > n_rows:
-        raise error(f"rows={rows!r} goes beyond the table, which has rows 0 to {n_rows - 1}")
+        raise error(f"rows={shown(rows)} goes beyond the table, which has rows 0 to {n_rows - 1}")
     return np.arange(start, stop, step)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..encodings.sizes import check_choice
-from ..errors import FigureInputError, RunError
+from ..errors import FigureInputError, RunError, shown
 from ..experiments import RunResult, doses, interval
 from ..similarity import dosed_bias, properties_of_matrix
 from ..stats import Interval, difference
@@ -44,7 +44,7 @@ class DoseFigure(InteractiveFigure):
     ) -> None:
         check_choice("violated", violated, NAMES, FigureInputError)
         if degrees not in ALL_DOSES:
-            raise FigureInputError(f"degrees is {degrees!r}; choose among {', '.join(f'{d:g}' for d in ALL_DOSES)}")
+            raise FigureInputError(f"degrees is {shown(degrees)}; choose {', '.join(f'{d:g}' for d in ALL_DOSES)}")
         try:
             tasks = [_measured(task, runs) for task in doses.TASKS]
         except RunError as error:

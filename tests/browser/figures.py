@@ -53,8 +53,8 @@ class Figure:
 
     def given(self, *names):
         """What the page gives to this figure: the state that has these names."""
-        names = attributes(self.page.locator("[data-script]"), "data-script")
-        scripts = [(HTML / "_static" / name.partition("_static/")[2]).read_text(encoding="utf-8") for name in names]
+        addresses = attributes(self.page.locator("[data-script]"), "data-script")
+        scripts = [(HTML / "_static" / name.partition("_static/")[2]).read_text(encoding="utf-8") for name in addresses]
         found = re.findall(r"^const state = (.*);$", "\n".join(scripts), re.MULTILINE)
         (state,) = [state for state in map(json.loads, found) if state.keys() >= set(names)]
         return state

@@ -153,7 +153,7 @@ REFUSED = [
     ),
     (lambda: RoPE(8, base=1.0, scaling=YaRNScaling(2.0, 64)), "base is 1.0; for yarn it must be above 1"),
     (projection(n_heads=5), "a projection of 24 rows has no 5 equal heads"),
-    (projection(n_heads=0), "a projection of 24 rows has no 0 equal heads"),
+    (projection(n_heads=0), "n_heads is 0; it must be a whole number of at least 1"),
     (projection(source="gptj"), "layout is 'gptj'; choose among half, interleaved"),
     (projection(target="neox"), "layout is 'neox'"),
     (projection(n_heads=8), "the head width is 3; rope turns pairs of columns"),

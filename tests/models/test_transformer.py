@@ -178,7 +178,7 @@ def test_dropout_acts_in_training_only():
         ({"vocab_size": True}, ModelInputError, "vocab_size is True"),
         ({"norm": "rms"}, ModelInputError, "norm is 'rms'; choose among pre, post"),
         ({"activation": "swish"}, ModelInputError, "activation is 'swish'; choose among gelu, gelu_tanh, relu"),
-        ({"dropout": 1.0}, ModelInputError, "dropout is 1.0; it must be at least 0 and below 1"),
+        ({"dropout": 1.0}, ModelInputError, "dropout is 1.0; it must be a number of at least 0 and below 1"),
         ({"weight_std": -0.1}, ModelInputError, "weight_std is -0.1; it must be a finite number of at least 0"),
         ({"weight_std": float("nan")}, ModelInputError, "weight_std is nan; it must be a finite number"),
         ({"weight_std": True}, ModelInputError, "weight_std is True"),

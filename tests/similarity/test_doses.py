@@ -37,6 +37,14 @@ def test_a_dose_is_an_angle_between_what_a_softmax_sees_and_no_other_strength(vi
     assert [each.norm().item() for each in seen] == pytest.approx([seen[0].norm().item()] * len(DOSES), rel=1e-12)
 
 
+@pytest.mark.parametrize("violated", PROPERTIES)
+def test_every_length_has_its_doses(violated):
+    """At many lengths the largest violation is the opposite of the undosed bias, but for a rounding."""
+    for length in range(3, 40):
+        assert torch.equal(dosed_bias(violated, 0, length=length), dosed_bias("symmetry", 0, length=length))
+        assert dosed_bias(violated, 10, length=length).isfinite().all()
+
+
 def test_undosed_it_is_minus_the_distance():
     at = torch.arange(32.0, dtype=torch.float64)
     for violated in PROPERTIES:

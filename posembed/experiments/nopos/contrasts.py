@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 
 from ...data import load_corpus
-from ...errors import RunError
+from ...errors import RunError, shown
 from ...stats import Interval, difference
 from ..measure import GROUP, mean_between
 from ..results import RunResult
@@ -60,7 +60,7 @@ def reported(name: str, runs: Sequence[RunResult]) -> list[RunResult]:
         posembed.errors.RunError: the part 'causal, rope' is not complete; run its study, with posembed grid
     """
     if name not in PART_NAMES:
-        raise RunError(f"there is no part {name!r}; there are: {'; '.join(PART_NAMES)}")
+        raise RunError(f"there is no part {shown(name)}; there are: {'; '.join(PART_NAMES)}")
     return PART_NAMES[name].reported(runs)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
-from ...errors import RunError
+from ...errors import RunError, shown
 from ...models import LanguageModel
 from ..results import RunResult, load_runs
 from ..weights import read_model
@@ -61,7 +61,7 @@ def run_of_model(name: str, runs: Sequence[RunResult] | None = None) -> RunResul
         0.15
     """
     if name not in MODELS:
-        raise RunError(f"there is no model {name!r}; choose among {', '.join(MODELS)}")
+        raise RunError(f"there is no model {shown(name)}; choose among {', '.join(MODELS)}")
     return reported(MODELS[name], load_runs("nopos") if runs is None else runs)[0]
 
 

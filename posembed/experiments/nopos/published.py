@@ -7,7 +7,7 @@ draws in figure 2, from the data beside its authors' plotting code.
 
 from __future__ import annotations
 
-from ...errors import RunError
+from ...errors import RunError, shown
 
 # Schemes by the names of `posembed.scheme`, in the order of the rows below.
 PUBLISHED_SCHEMES = ("nopos", "learned", "sinusoidal", "alibi")
@@ -67,6 +67,6 @@ def published_probe(scheme: str) -> list[float]:
         [1.32, 1.12, 0.31, 0.11, 0.07]
     """
     if scheme not in PUBLISHED_PROBE:
-        raise RunError(f"the paper has no {scheme!r}; choose among {', '.join(PUBLISHED_SCHEMES)}")
+        raise RunError(f"the paper has no {shown(scheme)}; choose among {', '.join(PUBLISHED_SCHEMES)}")
     middle = PUBLISHED_LENGTH / 4
     return [error / middle for error in PUBLISHED_PROBE[scheme]]

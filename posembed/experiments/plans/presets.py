@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from ...errors import RunError
+from ...errors import RunError, shown
 from .. import depth, doses, encodings, nopos, starts, trained_tables
 from ..config import RunConfig
 from ..nopos import large
@@ -33,9 +33,9 @@ def load_study(name: str, preset: str = "cpu") -> Study:
         72
     """
     if name not in STUDIES:
-        raise RunError(f"there is no study {name!r}; choose among {', '.join(STUDIES)}")
+        raise RunError(f"there is no study {shown(name)}; choose among {', '.join(STUDIES)}")
     if preset not in PRESETS:
-        raise RunError(f"the study {name!r} has no preset {preset!r}; choose among {', '.join(PRESETS)}")
+        raise RunError(f"the study {shown(name)} has no preset {preset!r}; choose among {', '.join(PRESETS)}")
     study = STUDIES[name]()
     return miniature(study) if preset == "smoke" else study
 
