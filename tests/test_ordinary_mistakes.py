@@ -165,7 +165,7 @@ PROBES = [
     (lambda: changed(layers_of(small()), 9, torch.relu).__enter__(), "layer is 9; it must be 0 to 2"),
     (lambda: changed(small(), 1, torch.relu).__enter__(), "stack is a Transformer; give what layers_of(model) finds"),
     (lambda: shuffled_prefix(None, IDS), "model is None; give a language model, or a function from ids to logits"),
-    (lambda: intervene([IDS], small()), "batches is a Transformer; give a list of dictionaries or tensors"),
+    (lambda: intervene([IDS], small()), "batches is a Transformer; give a list"),
 ]
 RUNS = [
     (lambda: train(RunConfig(), progress=5), "progress is 5; give a function of the number of steps and the loss"),

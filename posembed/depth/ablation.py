@@ -222,7 +222,7 @@ def layers_of(model: nn.Module, inputs: Tensor | None = None) -> nn.ModuleList:
         return own.layers
     if not isinstance(model, nn.Module):
         raise ProbeInputError(
-            f"the model is a {type(model).__name__}, which has no layers to change; give a module, or leave ablations "
+            f"the model is {shown(model)}, which has no layers to change; give a module, or leave ablations "
             "out: depth_profile(..., ablations=False)"
         )
     check_one_stack(model)

@@ -189,14 +189,16 @@ class RunConfig:
 
     def _check_task(self) -> None:
         if (self.objective == "task") != (self.task is not None):
-            raise RunError(f"task is {shown(self.task)} and the objective {shown(self.objective)}; give both or none")
+            said = f"task is {shown(self.task)} with the objective {shown(self.objective)}"
+            raise RunError(f"{said}; give both, or neither")
         for name in ("difficulty", "start"):
             if self.task is None and getattr(self, name) is not None:
                 raise RunError(f"{name} is that of a task; leave it out otherwise")
         if self.cls not in (None, "tied", "untied", "moved") or (
             self.cls is not None and (self.objective == "causal" or self.subwords is None)
         ):
-            raise RunError(f"cls is {shown(self.cls)}; choose tied, untied or moved, for subwords seen from both sides")
+            meant = "choose among tied, untied, moved, for subwords seen from both sides"
+            raise RunError(f"cls is {shown(self.cls)}; {meant}")
         texts = [name for name in ("short_length", "test_length", "further_steps") if getattr(self, name) is not None]
         if self.task is not None and (texts or self.inspections not in ((), ("patches",))):
             raise RunError(f"{(*texts, 'inspections')[0]} is for texts, not for tasks; leave it out")

@@ -76,7 +76,9 @@ class RunResult:
         Raises:
             TypeError: a part that is not of its kind, such as metrics that are no mapping.
         """
-        made = cls(**{**values, "config": RunConfig.from_dict(values["config"])})
+        if not isinstance(config := values["config"], dict):
+            raise TypeError("config is a mapping")
+        made = cls(**{**values, "config": RunConfig.from_dict(config)})
         mappings, seconds = (made.metrics, made.versions, made.speed), made.wall_seconds
         if not all(isinstance(each, dict) for each in mappings) or not isinstance(seconds, int | float):
             raise TypeError("metrics, versions and speed are mappings, wall_seconds is a number")

@@ -347,6 +347,7 @@ def chosen_layers(model: Any, layers: Sequence[int] | None, n_states: int) -> Se
     known = [each for each in layers if isinstance(each, int) and not isinstance(each, bool) and 0 <= each < n_states]
     if not known or len(set(known)) < len(layers):
         raise ProbeInputError(
-            f"layers={shown(layers)}, but {named(model)} has layers 0 (embeddings) to {n_states - 1}; list each once"
+            f"layers={shown(layers)}, but {named(model)} has layers 0 (embeddings) to {n_states - 1}; "
+            "list some, each once"
         )
     return sorted(known)

@@ -171,7 +171,7 @@ def intervene(
     if isinstance(batches, Mapping | Tensor):
         raise ProbeInputError("batches is one batch; give a list of them, such as [batch]")
     if not isinstance(batches, Iterable):
-        raise ProbeInputError(f"batches is a {type(batches).__name__}; give a list of dictionaries or tensors")
+        raise ProbeInputError(f"batches is {shown(batches)}; give a list of dictionaries or tensors")
     kept = list(batches)
     check_whole("the number of batches", len(kept), ProbeInputError)
     check_whole("n_draws", n_draws, ProbeInputError)
@@ -223,8 +223,8 @@ def _count(n_components: Any, values: Float[Tensor, " rank"]) -> int:
     if isinstance(n_components, int) and not isinstance(n_components, bool) and 1 <= n_components <= len(values):
         return n_components
     raise ProbeInputError(
-        f"n_components is {shown(n_components)}; it must be a number up to {len(values)}, the dimensions that the "
-        "rows span, or a share of the variance above 0 and below 1"
+        f"n_components is {shown(n_components)}; it must be a whole number from 1 to {len(values)}, the dimensions "
+        "that the rows span, or a share of the variance above 0 and below 1"
     )
 
 

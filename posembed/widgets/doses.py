@@ -44,7 +44,8 @@ class DoseFigure(InteractiveFigure):
     ) -> None:
         check_choice("violated", violated, NAMES, FigureInputError)
         if degrees not in ALL_DOSES:
-            raise FigureInputError(f"degrees is {shown(degrees)}; choose {', '.join(f'{d:g}' for d in ALL_DOSES)}")
+            those = ", ".join(f"{each:g}" for each in ALL_DOSES)
+            raise FigureInputError(f"degrees is {shown(degrees)}; choose among {those}")
         try:
             tasks = [_measured(task, runs) for task in doses.TASKS]
         except RunError as error:

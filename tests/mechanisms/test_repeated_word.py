@@ -48,8 +48,8 @@ def test_in_the_second_layer_the_first_one_has_told_them_apart():
     ("options", "piece"),
     [
         ({"bos": 5}, "bos and word are both 5"),
-        ({"bos": -1}, "ids hold -1"),
-        ({"bos": 0.5}, "ids are torch.float32"),
+        ({"bos": -1}, "bos is -1; it must be a whole number"),
+        ({"bos": 0.5}, "bos is 0.5; it must be a whole number"),
         ({"word": 300}, "id 300 is not among the model's 300 words"),
         ({"layer": 2}, "layer is 2, but Transformer has layers 0 to 1"),
         ({"layer": "first"}, "layer is 'first'"),

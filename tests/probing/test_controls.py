@@ -58,7 +58,7 @@ def test_no_constant_errs_less(train, other):
 @pytest.mark.bad_input
 def test_controls_of_nothing_are_refused():
     assert "n_permutations is 0; it must be" in refused(ProbeInputError, permuted_labels, np.arange(3.0), 0)
-    assert "give at least one" in refused(ProbeInputError, constant_guess, np.array([]))
+    assert "give an array of at least one position" in refused(ProbeInputError, constant_guess, np.array([]))
 
 
 def test_each_purpose_has_a_stream_of_its_own():
