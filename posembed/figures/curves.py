@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 from ..errors import FigureInputError, shown
 from ..experiments import interval
 from .looks import looks_of, named, written
-from .style import DescribedFigure, as_numbers, checked, logarithmic, new_figure, styled
+from .style import DescribedFigure, as_numbers, labelled, logarithmic, new_figure, styled
 
 SOFT = "#57606a"
 # Up to so many points of a scheme have its marker.
@@ -70,7 +70,7 @@ def curves(
         >>> len(figure.axes[0].lines)
         2
     """
-    checked(series, object, "numbers by label")
+    labelled(series, "numbers")
     for name, given in (("log_x", log_x), ("log_y", log_y)):
         if not isinstance(given, bool):
             raise FigureInputError(f"{name} is {shown(given)}; give True or False")

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ..errors import FigureInputError
 from .looks import looks_of
-from .style import DescribedFigure, as_numbers, checked, logarithmic, new_figure, styled
+from .style import DescribedFigure, as_numbers, checked, labelled, logarithmic, new_figure, styled
 
 
 @styled
@@ -46,7 +46,7 @@ def token_differences(
         1
     """
     checked(tokens, Sequence, "a list of words")
-    checked(differences, object, "differences by label")
+    labelled(differences, "differences")
     figure, axes = new_figure(alt)
     for (label, values), look in zip(differences.items(), looks_of(differences), strict=True):
         numbers = as_numbers(values, 1)

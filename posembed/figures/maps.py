@@ -14,7 +14,7 @@ from torch import Tensor
 
 from ..errors import FigureInputError
 from .looks import DIVERGING, NOTHING, SEQUENTIAL, SEQUENTIAL_BELOW
-from .style import DescribedFigure, as_numbers, checked, new_figure, styled
+from .style import DescribedFigure, as_numbers, labelled, new_figure, styled
 
 # A screen has no more rows to show.
 MOST_ROWS = 1536
@@ -65,7 +65,7 @@ def table_maps(
         >>> [axes.get_title() for axes in figure.axes[:2]]
         ['before', 'after']
     """
-    checked(tables, object, "matrices by label")
+    labelled(tables, "matrices")
     matrices = {title: as_matrix(table) for title, table in tables.items()}
     scale = _scale([matrix[matrix.isfinite()] for matrix in matrices.values()])
     n_columns = len(tables) if len(tables) <= MOST_IN_A_ROW else 2
@@ -119,7 +119,7 @@ def similarity_maps(
         >>> figure.axes[0].get_xlabel()
         'position'
     """
-    checked(tables, object, "tables by label")
+    labelled(tables, "tables")
     matrices = {title: as_matrix(table) for title, table in tables.items()}
     shown = {title: matrix[:: -(-len(matrix) // MOST_COMPARED)] for title, matrix in matrices.items()}
     units = {title: _units(rows) for title, rows in shown.items()}

@@ -19,7 +19,7 @@ from ..models import attend
 from .curves import curves
 from .looks import NOTHING, SEQUENTIAL
 from .maps import table_maps
-from .style import DescribedFigure, checked, new_figure, styled
+from .style import DescribedFigure, checked, labelled, new_figure, styled
 
 OFFSET = "offset, key minus query"
 KEY, QUERY = "position of the key", "position of the query"
@@ -58,7 +58,7 @@ def added_maps(
         >>> added_maps({"waves": waves}, n_positions=9, d_model=8, alt="Nine rows.").axes[0].get_ylabel()
         'position'
     """
-    checked(schemes, PositionScheme, "schemes by label")
+    labelled(schemes, "schemes", PositionScheme)
     check_whole("n_positions", n_positions, FigureInputError)
     check_whole("d_model", d_model, FigureInputError)
     positions, nothing = torch.arange(n_positions), torch.zeros(1, n_positions, d_model)
@@ -89,7 +89,7 @@ def frequency_curves(
         >>> figure.axes[0].lines[0].get_ydata().round(2).tolist()
         [6.28, 628.32]
     """
-    checked(schemes, PositionScheme, "schemes by label")
+    labelled(schemes, "schemes", PositionScheme)
     wavelengths = {label: 2 * math.pi / _frequencies(each).abs() for label, each in schemes.items()}
     return curves(
         wavelengths, alt=alt, xlabel="pair of columns", ylabel="positions for one turn", log_y=True, size=size
@@ -127,11 +127,11 @@ def bias_curves(
         >>> figure.axes[0].lines[0].get_ydata().tolist()
         [-1.0, -0.75, -0.5, -0.25, 0.0]
     """
-    labelled = {"": schemes} if isinstance(schemes, PositionScheme) else schemes
-    checked(labelled, PositionScheme, "one scheme, or several by label")
+    several = {"": schemes} if isinstance(schemes, PositionScheme) else schemes
+    labelled(several, "one scheme, or several", PositionScheme)
     series, kinds = {}, {}
     names = {kind: name for name, kind in SCHEMES.items()}
-    for label, each in labelled.items():
+    for label, each in several.items():
         bias = each.bias_by_offset(offsets)
         if bias is None:
             raise FigureInputError(f"the bias of {type(each).__name__} is no function of the offset; use logit_maps")
@@ -183,7 +183,7 @@ def logit_maps(
         >>> bool(abs(shown[8, 5] - shown[3, 0]) < 1e-6)
         True
     """
-    checked(schemes, PositionScheme, "schemes by label")
+    labelled(schemes, "schemes", PositionScheme)
     check_whole("n_positions", n_positions, FigureInputError)
     d_head = next((each.shape[-1] for each in (q, k) if isinstance(each, Tensor)), 2)
     queries, keys = (_at_all_positions(each, n_positions, d_head) for each in (q, k))

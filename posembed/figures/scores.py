@@ -7,7 +7,7 @@ from typing import Any
 
 from ..experiments import interval
 from .looks import COLOURS, looks_of, named, written
-from .style import DescribedFigure, checked, new_figure, styled
+from .style import DescribedFigure, labelled, new_figure, styled
 
 
 @styled
@@ -43,7 +43,7 @@ def seed_scores(
         >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
         ['learned', 'sinusoidal']
     """
-    checked(scores, object, "scores by label")
+    labelled(scores, "scores")
     nested = isinstance(next(iter(scores.values())), Mapping)
     panels: dict[str, Any] = dict(scores) if nested else {"": scores}
     size = size or (6.6, 0.9 + 0.42 * max(map(len, panels.values())))

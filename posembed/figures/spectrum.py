@@ -10,7 +10,7 @@ from matplotlib.colors import ListedColormap
 from ..errors import FigureInputError
 from ..probing import Spectrum
 from .looks import SEQUENTIAL, looks_of
-from .style import DescribedFigure, checked, logarithmic, new_figure, styled
+from .style import DescribedFigure, checked, labelled, logarithmic, new_figure, styled
 
 # The part of the sequential map that stands out from white paper, the first position dark.
 POSITIONS = ListedColormap(SEQUENTIAL(np.linspace(1, 0.3, 256)))
@@ -41,7 +41,7 @@ def explained_variance(
         >>> round(float(figure.axes[0].lines[0].get_ydata()[-1]), 6)
         1.0
     """
-    checked(spectra, Spectrum, "spectra by label")
+    labelled(spectra, "spectra", Spectrum)
     figure, axes = new_figure(alt, size=size)
     for (label, found), look in zip(spectra.items(), looks_of(spectra), strict=True):
         shares = np.cumsum(np.asarray(found.explained_variance_ratio, dtype=float))

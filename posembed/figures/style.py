@@ -121,18 +121,21 @@ class OneLinePowers(LogFormatterSciNotation):
         return signed(re.sub(r"e\+?(-?)0*", r"e\1", f"{x:g}")) if super().__call__(x, pos) else ""
 
 
-def checked(given: Any, kind: type | tuple[type, ...], wanted: str) -> Any:
-    """Return what is to be drawn, or raise FigureInputError with what is wanted where it is of another kind.
-
-    What is given by label is checked one by one, and there must be something.
-    """
-    if wanted.endswith("by label"):
-        if not isinstance(given, Mapping) or not given:
-            raise FigureInputError(f"{shown(given)} cannot be drawn; give {wanted}, as a dictionary with at least one")
-        for each in given.values():
-            checked(each, kind, wanted.removesuffix(" by label"))
-    elif not isinstance(given, kind):
+def checked(given: Any, kind: type, wanted: str) -> Any:
+    """Return what is to be drawn, or raise FigureInputError that says what is wanted."""
+    if not isinstance(given, kind):
         raise FigureInputError(f"a {type(given).__name__} cannot be drawn here; give {wanted}")
+    return given
+
+
+def labelled(given: Any, wanted: str, kind: type = object) -> Any:
+    """Return what is to be drawn by label, at least one of a kind, or raise FigureInputError."""
+    if not isinstance(given, Mapping) or not given:
+        raise FigureInputError(
+            f"{shown(given)} cannot be drawn; give {wanted} by label, as a dictionary with at least one"
+        )
+    for each in given.values():
+        checked(each, kind, wanted)
     return given
 
 
