@@ -113,7 +113,9 @@ def check_progress(progress: Any, told: str) -> None:
     try:
         if progress is not None:
             inspect.signature(progress).bind(None, None)
-    except (TypeError, ValueError):
+    except ValueError:  # some functions written in C do not tell what they take
+        pass
+    except TypeError:
         raise RunError(f"progress is {shown(progress)}; give a function of {told}, or None") from None
 
 
