@@ -1,7 +1,7 @@
-// Menus and hints, which need Bootstrap, the theme's largest script: it comes when something is first touched. A menu
-// that is opened before it is there opens when it is.
+// Menus, hints and the arrow to the top, which need Bootstrap, the theme's largest script: it comes when something is
+// first touched or moved. A menu that is opened before it is there opens when it is.
 {
-  const first = ["pointerover", "pointerdown", "touchstart", "keydown", "focusin"];
+  const first = ["pointerover", "pointerdown", "touchstart", "keydown", "focusin", "wheel", "scroll"];
   let waiting = null;
   const hold = (event) => {
     waiting = event.target.closest('[data-bs-toggle="dropdown"]') ?? waiting;
@@ -13,6 +13,8 @@
     script.onload = () => {
       removeEventListener("click", hold, true);
       waiting?.click();
+      // The arrow to the top shows when the page is further up than it was by this.
+      window.oldScroll = scrollY;
     };
     document.head.append(script);
   };

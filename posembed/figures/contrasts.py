@@ -80,7 +80,7 @@ def contrast_table(found: pandas.DataFrame, *, of: str | None = None, digits: in
         >>> from posembed.stats import family, interval
         >>> found = family({"order: a minus b": interval([1.0, 1.1, 1.2]), "order: a minus c": interval([-0.1, 0.2])})
         >>> contrast_table(found, of="task", digits=2)
-        task   contrast   mean  95 % interval  seeds  Holm
+        task   contrast   mean  95 % interval  seeds   Holm
         order  a minus b  1.10   0.85 to 1.35      3  0.005
         order  a minus c  0.05  −1.86 to 1.96      2  0.795
     """
