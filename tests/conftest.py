@@ -12,8 +12,9 @@ from threadpoolctl import threadpool_limits
 # The tensors here are small, and the workers of pytest-xdist would fight over the cores.
 torch.set_num_threads(1)
 
-# Where the tests run in the background of a shell, they and what they start would not hear Ctrl-C.
+# Where the tests run in the background of a shell, or under nohup, they and what they start would not hear these.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # The same examples on every machine: a test that fails is one that the next run can repeat. No timed limit, because a
 # busy machine is not an error; no database, because the examples do not depend on it.
