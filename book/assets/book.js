@@ -7,7 +7,7 @@
     waiting = event.target.closest('[data-bs-toggle="dropdown"]') ?? waiting;
   };
   const load = () => {
-    for (const kind of first) removeEventListener(kind, load, true);
+    for (const kind of first) removeEventListener(kind, load, kind !== "scroll");
     const script = document.createElement("script");
     script.src = document.querySelector('script[type="text/later"]').src;
     script.onload = () => {
@@ -18,7 +18,8 @@
     };
     document.head.append(script);
   };
-  for (const kind of first) addEventListener(kind, load, true);
+  // Of scrolling that of the page alone: the theme scrolls its contents by itself.
+  for (const kind of first) addEventListener(kind, load, kind !== "scroll");
   addEventListener("click", hold, true);
 }
 // The script of a figure comes a while before the figure is near, and before a print; then it draws by itself.
