@@ -28,7 +28,10 @@ KINDS |= {"svg": "image/svg+xml"} | {name: f"image/{name}" for name in ("png", "
 XML = '<?xml version="1.0" encoding="utf-8"?>\n'
 XHTML = 'xmlns="http://www.w3.org/1999/xhtml" xmlns:epub="http://www.idpf.org/2007/ops"'
 # Of a script, or of HTML that is no XHTML.
-DROPPED, ATTRIBUTES = "script, style, link", ("data-posembed", "tabindex", "border", "valign", "align", "loading")
+DROPPED, ATTRIBUTES = (
+    "script, style, link",
+    ("data-posembed", "data-script", "tabindex", "border", "valign", "align", "loading"),
+)
 
 
 CONTAINER = (

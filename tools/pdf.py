@@ -19,6 +19,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import whole
+from bs4 import BeautifulSoup
 from chapters import BUILD, ROOT
 from pypdf import PdfReader, PdfWriter
 from pypdf.generic import Fit
@@ -56,6 +57,10 @@ def join(page):
             link["href"] = f"#{key(file, place)}"
     for image in article.find_all("img"):
         image["src"] = page.target(image["src"])[0] or image["src"]
+    # There is no book.js to load them when a figure comes near.
+    for figure in article.select("[data-script]"):
+        address, _ = page.target(figure["data-script"])
+        figure.insert_after(BeautifulSoup(f'<script src="{address}"></script>', "html.parser"))
     article["id"] = key(page.name)
     return str(article)
 

@@ -18,10 +18,16 @@ TARGET = BUILD / "screenshots"
 WIDTHS, MODES = (390, 1280), ("light", "dark")
 # Chromium draws no higher picture at once.
 HIGHEST = 16_000
-EAGER = """() => Promise.all([...document.images].map((image) => {
-  image.loading = "eager";
-  return image.decode().catch(() => null);
-}))"""
+EAGER = """() => {
+  // Sections that a phone draws when they come near.
+  const all = document.createElement("style");
+  all.textContent = ".bd-article section { content-visibility: visible !important; }";
+  document.head.append(all);
+  return Promise.all([...document.images].map((image) => {
+    image.loading = "eager";
+    return image.decode().catch(() => null);
+  }));
+}"""
 
 
 def names():

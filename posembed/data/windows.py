@@ -100,7 +100,7 @@ def _pieces(ids: Tokens, starts: Tensor, length: int) -> Int64[Tensor, "windows 
 
 
 def _check(ids: Any, length: int, n_windows: int) -> None:
-    if not isinstance(ids, Tensor) or ids.ndim != 1 or ids.is_floating_point():
+    if not isinstance(ids, Tensor) or ids.ndim != 1 or ids.is_floating_point() or ids.dtype == torch.bool:
         given = f"{ids.dtype} of {tuple(ids.shape)}" if isinstance(ids, Tensor) else f"a {type(ids).__name__}"
         raise CorpusError(f"ids are {given}; give a tensor of whole numbers on one axis, such as torch.tensor(ids)")
     check_whole("length", length, CorpusError)

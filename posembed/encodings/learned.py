@@ -50,7 +50,7 @@ class Learned(PositionScheme):
             if n_positions is None or d_model is None:
                 raise EncodingInputError("learned needs n_positions and d_model, or a table")
             self.weight = nn.Parameter(torch.empty(n_positions, d_model))
-            check_std(std)
+            check_std("std", std)
             nn.init.normal_(self.weight, std=std)
         else:
             self.weight = nn.Parameter(_checked_table(table, n_positions, d_model).detach().clone())

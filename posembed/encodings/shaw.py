@@ -59,7 +59,7 @@ class Shaw(PositionScheme):
         self.d_head, self.max_distance = d_head, max_distance
         if vectors == "learned" and max_distance is not None:
             self.weight = nn.Parameter(torch.empty(2 * max_distance + 1, d_head))
-            check_std(std)
+            check_std("std", std)
             nn.init.normal_(self.weight, std=std)
         else:
             self.sinusoids = (Sinusoidal if vectors == "sinusoidal" else LearnableSinusoidal)(d_head)

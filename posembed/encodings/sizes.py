@@ -27,10 +27,10 @@ def check_positive(name: str, value: Any, error: type[PosembedError] = EncodingI
     return float(value)
 
 
-def check_std(std: Any) -> None:
-    """Raise EncodingInputError unless it is a finite number of at least 0."""
-    if not isinstance(std, Real) or isinstance(std, bool) or not 0 <= float(std) < math.inf:
-        raise EncodingInputError(f"std is {shown(std)}; it must be a finite number of at least 0")
+def check_std(name: str, value: Any, error: type[PosembedError] = EncodingInputError) -> None:
+    """Raise the error unless the value is a finite number of at least 0."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) < math.inf:
+        raise error(f"{name} is {shown(value)}; it must be a finite number of at least 0")
 
 
 def check_choice(

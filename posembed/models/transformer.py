@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ..encodings import NoPos, PositionScheme, Sizes, scheme
-from ..encodings.sizes import check_choice, check_positive, check_whole
+from ..encodings.sizes import check_choice, check_positive, check_std, check_whole
 from ..errors import EncodingInputError, ModelInputError, shown
 from .attention import added, check_dropout
 from .cache import KeyValueCache
@@ -96,12 +96,7 @@ class TransformerConfig:
         if not isinstance(self.scale_embeddings, bool):
             raise ModelInputError(f"scale_embeddings is {shown(self.scale_embeddings)}; give True or False")
         check_positive("norm_epsilon", self.norm_epsilon, ModelInputError)
-        if (
-            not isinstance(self.weight_std, int | float)
-            or isinstance(self.weight_std, bool)
-            or not 0 <= self.weight_std < float("inf")
-        ):
-            raise ModelInputError(f"weight_std is {shown(self.weight_std)}; it must be a finite number of at least 0")
+        check_std("weight_std", self.weight_std, ModelInputError)
         Sizes(d_model=self.d_model, n_heads=self.n_heads)
 
 

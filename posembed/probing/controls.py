@@ -77,6 +77,6 @@ def constant_guess(train: Int[np.ndarray, " n_train"]) -> float:
         >>> constant_guess(np.array([0, 2, 10]))
         2.0
     """
-    if not isinstance(train, np.ndarray) or not train.size:
+    if np.ndim(train) != 1 or not len(train):
         raise ProbeInputError(f"there is no constant guess for {shown(train)}; give an array of at least one position")
     return float(np.median(train))

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 
+from ..encodings.sizes import check_choice
 from ..errors import ProbeInputError, shown
 from ..ordinary import float64_array
 from ..seeds import generator
@@ -84,10 +85,9 @@ def split_rows(positions: Int[np.ndarray, " n"], split: Split, *, seed: int = 0)
         >>> split_rows(np.arange(5), "half")
         [Part(train=array([0, 1, 2]), test=array([3, 4]))]
     """
-    if not isinstance(split, str) or split not in SPLITS:
-        raise ProbeInputError(f"split is {shown(split)}; choose among {', '.join(SPLITS)}")
+    check_choice("split", split, SPLITS, ProbeInputError)
     rising = isinstance(positions, np.ndarray) and positions.ndim == 1 and positions.dtype.kind in "iu"
-    if not rising or bool((np.diff(positions) <= 0).any()):
+    if not rising or bool((positions[1:] <= positions[:-1]).any()):
         raise ProbeInputError(f"positions are {shown(positions)}; give an array of whole numbers that rise")
     indices = np.arange(len(positions))
     needed = N_FOLDS if split == "folds" else 2
