@@ -68,7 +68,8 @@ def join(page):
 def document(pages):
     """The whole book as one page, without the numbers of its contents."""
     config, front = whole.config(), contents(pages)
-    title = title_page(pages[0], config)
+    # Also where some other pages are asked for alone.
+    title = title_page(whole.read(*next(whole.contents())), config)
     sheets = dict.fromkeys(page.target(each)[0] for page in pages for each in page.styles)
     head = "".join(f'<link rel="stylesheet" href="{each}">' for each in sheets)
     rules = STYLES.read_text(encoding="utf-8") + "".join(map(running_head, pages))

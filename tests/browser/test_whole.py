@@ -34,10 +34,11 @@ def tools(built):
     sys.path.insert(0, str(TOOLS))
     import epub
     import lighthouse
+    import pdf
     import screenshots
     import whole
 
-    yield {"epub": epub, "lighthouse": lighthouse, "screenshots": screenshots, "whole": whole}
+    yield {"epub": epub, "lighthouse": lighthouse, "pdf": pdf, "screenshots": screenshots, "whole": whole}
     sys.path.remove(str(TOOLS))
 
 
@@ -147,6 +148,14 @@ def test_pdf(pdf, pages):
     outside = [link["/A"].get("/URI", "") for link in links if "/A" in link]
     assert [address for address in outside if not address.startswith("https://")] == []
     assert "".join(ANSWER.split()) in "".join(words)
+
+
+def test_one_page_is_a_book_with_its_title_and_the_scripts_of_its_figures(tools):
+    html = tools["pdf"].document(tools["whole"].pages("pdf", ["encodings/relative-positions"]))
+    scripts = re.findall(r'<script src="(_static/figures/[0-9a-f]{8}\.js)"></script>', html)
+    assert len(scripts) == html.count("data-posembed=") > 1
+    assert all((tools["whole"].HTML / script).is_file() for script in scripts)
+    assert html.count('class="title-page"') == 1
 
 
 @pytest.mark.slow
