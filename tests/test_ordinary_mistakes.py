@@ -1,6 +1,7 @@
 """What a user mixes up on an ordinary day, all over the package: a named error in one line that says what to do."""
 
 import numpy as np
+import pandas
 import pytest
 import torch
 from refusals import refused
@@ -13,6 +14,7 @@ from posembed import (
     Transformer,
     TransformerConfig,
     check_equivariance,
+    load_table,
     probe_layers,
     probe_table,
     scheme,
@@ -29,6 +31,7 @@ from posembed.data import (
     read_classes,
     read_questions,
     windows_in_order,
+    word_questions,
 )
 from posembed.depth import changed, layers_of
 from posembed.encodings import (
@@ -55,7 +58,19 @@ from posembed.errors import (
     RunError,
     TaskError,
 )
-from posembed.experiments import missing, read_model, read_results, read_studies, read_tables, run_grid, torch_threads
+from posembed.experiments import (
+    make_model,
+    missing,
+    read_model,
+    read_results,
+    read_studies,
+    read_tables,
+    run_grid,
+    torch_threads,
+    write_model,
+    write_result,
+    write_table,
+)
 from posembed.mechanisms import repeated_word_attention, shuffled_prefix
 from posembed.models import (
     AttentionMask,
@@ -69,6 +84,7 @@ from posembed.models import (
 )
 from posembed.probing import constant_guess, identical_word_attention, intervene, split_rows
 from posembed.stats import mean_interval
+from posembed.tables import PositionTable
 
 CONFIG = TransformerConfig(vocab_size=9, n_layers=2, d_model=8, n_heads=2)
 X, IDS = torch.randn(2, 5, 8), torch.arange(10).view(2, 5) % 9
@@ -166,12 +182,18 @@ PROBES = [
     (lambda: changed(layers_of(small()), 9, torch.relu).__enter__(), "layer is 9; it must be 0 to 2"),
     (lambda: changed(small(), 1, torch.relu).__enter__(), "stack is a Transformer; give what layers_of(model) finds"),
     (lambda: shuffled_prefix(None, IDS), "model is None; give a language model, or a function from ids to logits"),
+    (lambda: layers_of(small(), [[1, 2]]), "inputs are [[1, 2]]; give a tensor of ids, a text a row, or of images"),
     (lambda: intervene([IDS], small()), "batches is a Transformer; give a list"),
 ]
 RUNS = [
     (lambda: train(RunConfig(), progress=5), "progress is 5; give a function of the number of steps and the loss"),
     (lambda: train(RunConfig(), checkpoint="."), "checkpoint is '.'; give the path of a file"),
     (lambda: train(RunConfig(), checkpoint=True), "checkpoint is True; give the path of a file"),
+    (lambda: run_grid([], out=".", gpus="x"), "gpus is 'x'; it must be a share of a GPU, such as 0.5"),
+    (lambda: make_model(RunConfig(), None), "corpus is None; give a corpus, as of load_corpus, or a task"),
+    (lambda: write_result(".", RunConfig()), "result is '.'; give a RunResult, before the folder"),
+    (lambda: write_table(RunConfig(), torch.eye(2), "."), "weight is a RunConfig; give a table as a tensor"),
+    (lambda: write_model(RunConfig(), small(), "."), "model is a RunConfig; give a trained model, then its config and"),
     (lambda: RunConfig.from_dict(None), "values are None; give a mapping, such as to_dict() returns"),
     (lambda: RunConfig.from_dict("rope"), "values are 'rope'; give a mapping, such as to_dict() returns"),
     (lambda: train(RunConfig(), progress=lambda: None), "give a function of the number of steps and the loss, or None"),
@@ -229,6 +251,7 @@ FIGURES = [
     (lambda: figures.token_differences(None, {"a": [1.0]}, alt="x"), "a NoneType cannot be drawn here; give a list of"),
     (lambda: figures.new_figure("x", 0), "n_columns is 0; it must be a whole number of at least 1"),
     (lambda: figures.probe_scatter(None, alt="x"), "a NoneType cannot be drawn here; give what probe_table returns"),
+    (lambda: figures.number_table(pandas.DataFrame({"a": [1.5]}), digits="x"), "digits is 'x'; it must be a whole"),
     (lambda: figures.row_health(torch.eye(3), alt="x"), "a Tensor cannot be drawn here; give a PositionTable"),
     (lambda: figures.helix_portrait(None, alt="x"), "a NoneType cannot be drawn here; give what posembed.probing.spec"),
     (lambda: figures.explained_variance([1], alt="x"), "[1] cannot be drawn; give spectra by label, as a dictionary"),
@@ -261,6 +284,24 @@ def test_a_part_is_named_by_a_text():
         with_position_table(build("gpt2"), "zeroed", part=1).__enter__()
     with pytest.raises(PositionTableError, match="name is 5; give a name, such as 'pe'"):
         with_position_table(build("gpt2"), "zeroed", name=5).__enter__()
+
+
+@pytest.mark.bad_input
+def test_a_grid_of_patches_is_rows_and_columns():
+    with pytest.raises(PositionTableError, match="grid is 5; give the rows and columns of the patches, as a tuple"):
+        PositionTable(torch.eye(5), name="pe", offset=0, source="a tensor", bytes_read=0, grid=5)
+
+
+@pytest.mark.bad_input
+def test_a_long_name_that_no_tensor_has_is_cut():
+    said = refused(PositionTableError, load_table, build("gpt2"), name="x" * 3000)
+    assert len(said) < 420
+
+
+@pytest.mark.bad_input
+def test_questions_are_made_of_a_text():
+    assert "text is None; give a text" in refused(TaskError, word_questions, None, 3)
+    assert "n is '3'; it must be a whole number" in refused(TaskError, word_questions, "a barking dog", "3")
 
 
 @pytest.mark.bad_input

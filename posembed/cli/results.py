@@ -44,7 +44,7 @@ def results(
     for key, row in table.set_index("key").iterrows():
         told = ", ".join(f"{_words(name)} {_said(row[name])}" for name in settings if not _empty(row[name]))
         drawn.add_row(one_line(told or key), *(_said(row[name], ".4f") for name in metrics))
-    show(one_line(f"{len(table)} runs in {folder}"), drawn)
+    show(one_line(f"{len(table)} {'run' if len(table) == 1 else 'runs'} in {folder}"), drawn)
 
 
 def _words(name: str) -> str:

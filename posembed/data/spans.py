@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from ..encodings.sizes import check_whole
 from ..errors import TaskError, shown
 from ..seeds import generator
 from .subwords import Subwords
@@ -155,11 +156,18 @@ def word_questions(text: str, n: int, *, size: int = 64, seed: int = 0) -> list[
         size: of a piece, in characters at most.
         seed: of the words, each of four letters at least, that stand once in their piece.
 
+    Raises:
+        TaskError: what is no text, or no number of questions or characters.
+
     Example:
         >>> from posembed.data import word_questions
         >>> word_questions("a cat, a bird; a dog", 1)
         [Question(question='bird', context='a cat, a bird; a dog', start=9, answer='bird')]
     """
+    if not isinstance(text, str):
+        raise TaskError(f"text is {shown(text)}; give a text")
+    check_whole("n", n, TaskError)
+    check_whole("size", size, TaskError)
     draws = generator(seed, "word questions")
     found: list[Question] = []
     for context in textwrap.wrap(text, size, break_long_words=False):

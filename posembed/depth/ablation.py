@@ -209,7 +209,7 @@ def layers_of(model: nn.Module, inputs: Tensor | None = None) -> nn.ModuleList:
             there is only one such list.
 
     Raises:
-        ProbeInputError: they are not found.
+        ProbeInputError: they are not found, or the inputs are no tensor.
 
     Example:
         >>> from posembed import Transformer, TransformerConfig
@@ -217,6 +217,8 @@ def layers_of(model: nn.Module, inputs: Tensor | None = None) -> nn.ModuleList:
         >>> len(layers_of(Transformer(TransformerConfig(20, n_layers=3))))
         3
     """
+    if inputs is not None and not isinstance(inputs, Tensor):
+        raise ProbeInputError(f"inputs are {shown(inputs)}; give a tensor of ids, a text a row, or of images")
     own = own_transformer(model) or getattr(model, "transformer", None)
     if isinstance(own, Transformer):
         return own.layers

@@ -20,6 +20,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache, partial
+from numbers import Real
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile, mkdtemp
 from typing import Any, TypeAlias
@@ -67,7 +68,7 @@ class Settings:
         n_workers = self.n_workers
         if isinstance(n_workers, bool) or not isinstance(n_workers, int) or (n_workers < 1 and n_workers != -1):
             raise RunError(f"n_workers is {shown(n_workers)}; it must be a whole number from 1 on, or -1 for all cores")
-        if not 0 <= self.gpus < float("inf"):
+        if isinstance(self.gpus, bool) or not isinstance(self.gpus, Real) or not 0 <= self.gpus < float("inf"):
             raise RunError(f"gpus is {shown(self.gpus)}; it must be a share of a GPU, such as 0.5")
         # Workers stand where the process stood when they began: a relative path may be another folder there.
         object.__setattr__(self, "out", Path(self.out).absolute())

@@ -118,6 +118,7 @@ def write_result(result: RunResult, folder: Path | str) -> Path:
         The path of the file.
 
     Raises:
+        RunError: what is no result or no folder.
         OSError: the folder cannot be written, or the disk is full; nothing half-written stays.
 
     Example:
@@ -130,6 +131,8 @@ def write_result(result: RunResult, folder: Path | str) -> Path:
         >>> read_results(folder) == [result]
         True
     """
+    if not isinstance(result, RunResult):
+        raise RunError(f"result is {shown(result)}; give a RunResult, before the folder")
     text = json.dumps({"format": FORMAT, **result.to_dict()}, indent=1)
     return write_whole(file_of(result.config, folder, "json"), f"{text}\n".encode())
 

@@ -172,7 +172,7 @@ def make_model(config: RunConfig, corpus: Corpus | Task) -> Any:
 
     Raises:
         EncodingInputError: a scheme that is not defined for the objective.
-        RunError: a scheme of one's own that has changed since the config was made.
+        RunError: what is no corpus or task, or a scheme of one's own that has changed since the config was made.
 
     Example:
         >>> from posembed import RunConfig
@@ -181,6 +181,8 @@ def make_model(config: RunConfig, corpus: Corpus | Task) -> Any:
         >>> make_model(RunConfig(scheme="rope"), load_corpus()).transformer.position_scheme
         RoPE(d_head=16, base=10000.0, layout='half')
     """
+    if not isinstance(corpus, Corpus | Task):
+        raise RunError(f"corpus is {shown(corpus)}; give a corpus, as of load_corpus, or a task")
     if config.scheme_hash != source_hash(config.scheme):
         raise RunError(f"{config.scheme} is not the code that the config was made for; make the config anew")
     with torch.random.fork_rng(devices=[]):

@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from ..errors import RunError
+from ..errors import RunError, shown
 from ..models import drop_positions
 from .config import RunConfig
 from .results import checked_folder, file_of, write_whole
@@ -36,6 +36,7 @@ def write_table(weight: Float[Tensor, "n_positions d_model"], config: RunConfig,
         The path of the file.
 
     Raises:
+        RunError: what is no table, no config or no folder.
         OSError: the folder cannot be written, or the disk is full; nothing half-written stays.
 
     Example:
@@ -49,6 +50,8 @@ def write_table(weight: Float[Tensor, "n_positions d_model"], config: RunConfig,
         tensor([[1., 0.],
                 [0., 1.]])
     """
+    if not isinstance(weight, Tensor) or weight.ndim != 2:
+        raise RunError(f"weight is {shown(weight)}; give a table as a tensor, a row for each position")
     content = io.BytesIO()
     np.save(content, weight.detach().cpu().numpy().astype(np.float16))
     return write_whole(file_of(config, folder, "npy"), content.getvalue())
@@ -130,6 +133,7 @@ def write_model(model: nn.Module, config: RunConfig, folder: Path | str) -> Path
         The path of the file.
 
     Raises:
+        RunError: what is no model, no config or no folder.
         OSError: the folder cannot be written, or the disk is full; nothing half-written stays.
 
     Example:
@@ -142,6 +146,8 @@ def write_model(model: nn.Module, config: RunConfig, folder: Path | str) -> Path
     """
     from safetensors.torch import save
 
+    if not isinstance(model, nn.Module):
+        raise RunError(f"model is {shown(model)}; give a trained model, then its config and the folder")
     # Each once, although layers may share a scheme; models have no numbers besides their parameters.
     tensors = {name: value.detach().cpu().contiguous() for name, value in model.named_parameters()}
     said = {"format": str(FORMAT), "key": config.key, "config": json.dumps(config.to_dict())}

@@ -8,6 +8,7 @@ from itertools import groupby
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
+from ..encodings.sizes import check_whole
 from ..errors import FigureInputError
 from ..stats import Interval
 from .looks import signed
@@ -116,7 +117,7 @@ def number_table(found: pandas.DataFrame, *, digits: int = 2) -> ContrastTable:
         The table. NaN and None are a dash.
 
     Raises:
-        FigureInputError: no DataFrame, or one without rows.
+        FigureInputError: no DataFrame, or one without rows; digits that are no number of them.
 
     Example:
         >>> import pandas as pd
@@ -130,6 +131,7 @@ def number_table(found: pandas.DataFrame, *, digits: int = 2) -> ContrastTable:
     """
     if not hasattr(found, "itertuples") or not len(found):
         raise FigureInputError(f"a {type(found).__name__} has no rows to show; give a pandas.DataFrame with some")
+    check_whole("digits", digits, FigureInputError, least=0)
     n_labels = found.index.nlevels
     rows = [
         (*map(str, label if n_labels > 1 else [label]), *(_cell(value, digits) for value in values))

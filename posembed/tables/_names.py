@@ -208,7 +208,7 @@ def model_type(config: Mapping[str, Any]) -> str | None:
 
 ROPE = "rotary embeddings (RoPE)"
 ALIBI = "ALiBi's biases, computed from the distance"
-SINUSOID = "a sinusoid that it computes, which is no table to change"
+SINUSOID = "a sinusoid that it computes and does not store"
 CONVOLUTION = "a convolution over its input (wav2vec 2.0's kind)"
 CONVOLUTION_AND_BIAS = f"{CONVOLUTION} and a learned bias for each relative distance"
 RELATIVE = "relative positions inside its attention"

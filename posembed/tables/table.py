@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ..errors import PositionTableError
+from ..errors import PositionTableError, shown
 from ._names import printable
 
 # How often a table of random vectors may have a row that is not flagged as one.
@@ -81,6 +81,10 @@ class PositionTable:
         if kind not in (torch.float32, torch.float64) or len(shape) != 2 or 0 in shape:
             raise PositionTableError(
                 f"a position table is a float32 or float64 matrix that is not empty, not {kind} with the shape {shape}"
+            )
+        if self.grid is not None and (not isinstance(self.grid, tuple) or len(self.grid) != 2):
+            raise PositionTableError(
+                f"grid is {shown(self.grid)}; give the rows and columns of the patches, as a tuple"
             )
         if self.grid and self.n_class_tokens + math.prod(self.grid) != len(self):
             raise PositionTableError(
