@@ -94,11 +94,17 @@ THEBE = re.compile(
 # Scripts run in their order once the page is there, the theme's and the
 # search's too.
 OTHER_SCRIPT = re.compile(r'<script (src="[^"]*")')
-# Menus and hints need the theme's largest script, and nobody has a menu open
-# before the first touch: book.js loads it then; no browser loads this type.
-MENU_SCRIPT = re.compile(
-    r'<script (?:defer )?src="([^"]*scripts/bootstrap\.js[^"]*)"></script>'
+# What nobody uses before the first touch, menus, hints and the buttons that
+# copy, comes then: book.js loads it, and no browser loads this type.
+LATER_SCRIPT = re.compile(
+    r'<script [^>]*src="([^"]*'
+    r'/(?:bootstrap|clipboard\.min|copybutton)\.js[^"]*)"></script>'
 )
+# By what a page must have if it is to have the script.
+NEEDS = {
+    "togglebutton.js": re.compile(r'class="[^"]*\bdropdown [^"]*admonition\b'),
+    "design-tabs.js": re.compile('class="[^"]*\\bsd-tab-set\\b'),
+}
 # What the theme writes by a script, so that nobody sees it without one, holds
 # up the page four times; a style hides it from those who have none.
 WRITTEN = re.compile(
@@ -158,10 +164,17 @@ MARKS = {
         '        && localStorage.getItem("sphinx_highlight_terms")\n'
     ),
 }
+# Where the contents are a drawer, they are shut, and book.js moves them when
+# they open: to ask where they are would lay out the page once more.
+CONTENTS = {
+    'if(!document.querySelector(".bd-docs-nav"))return;': (
+        'if(!document.querySelector(".bd-docs-nav")||innerWidth<992)return;'
+    ),
+}
 SCRIPTS = {
     "searchtools.js": SEARCH,
     "sphinx_highlight.js": MARKS,
-    "scripts/pydata-sphinx-theme.js": TAB_STOPS,
+    "scripts/pydata-sphinx-theme.js": TAB_STOPS | CONTENTS,
 }
 
 
@@ -232,6 +245,16 @@ def without_loose_signs(text):
         parts += [tag[0]]
         end = tag.end()
     return "".join(parts) + text[end:]
+
+
+def without_idle_scripts(text):
+    """Take away the scripts that find nothing to do on a page."""
+    for name, needed in NEEDS.items():
+        if not needed.search(text):
+            text = re.sub(
+                rf'<script [^>]*/{re.escape(name)}[^>]*></script>', "", text
+            )
+    return text
 
 
 def marked_if_long(cell):
@@ -313,9 +336,10 @@ def repair_pages(app, exception):
         text = PRELOAD.sub("", text)
         text = THEBE.sub("", text)
         text = OTHER_SCRIPT.sub(r"<script defer \1", text)
-        text = MENU_SCRIPT.sub(
+        text = LATER_SCRIPT.sub(
             r'<script type="text/later" src="\1"></script>', text
         )
+        text = without_idle_scripts(text)
         text = WRITTEN.sub(r"\1", text)
         text = UNKNOWN_COLOURS.sub(r'\1data-theme="light"', text)
         text = text.replace(LATE_COLOURS, EARLY_COLOURS)

@@ -1,22 +1,24 @@
-// Menus, hints and the arrow to the top, which need Bootstrap, the theme's largest script: it comes when something is
-// first touched or moved. A menu that is opened before it is there opens when it is.
+// Menus, hints, the arrow to the top and the buttons that copy come when something is first touched or moved: they need
+// the theme's largest script, or a change of the whole page. A menu that is opened before it is there opens when it is.
 {
   const first = ["pointerover", "pointerdown", "touchstart", "keydown", "focusin", "wheel", "scroll"];
   let waiting = null;
   const hold = (event) => {
     waiting = event.target.closest('[data-bs-toggle="dropdown"]') ?? waiting;
   };
+  const ready = () => {
+    removeEventListener("click", hold, true);
+    waiting?.click();
+    // The arrow to the top shows when the page is further up than it was by this.
+    window.oldScroll = scrollY;
+  };
   const load = () => {
     for (const kind of first) removeEventListener(kind, load, kind !== "scroll");
-    const script = document.createElement("script");
-    script.src = document.querySelector('script[type="text/later"]').src;
-    script.onload = () => {
-      removeEventListener("click", hold, true);
-      waiting?.click();
-      // The arrow to the top shows when the page is further up than it was by this.
-      window.oldScroll = scrollY;
-    };
-    document.head.append(script);
+    for (const { src } of document.querySelectorAll('script[type="text/later"]')) {
+      const script = Object.assign(document.createElement("script"), { src, async: false });
+      if (src.includes("/bootstrap.")) script.onload = ready;
+      document.head.append(script);
+    }
   };
   // Of scrolling that of the page alone: the theme scrolls its contents by itself.
   for (const kind of first) addEventListener(kind, load, kind !== "scroll");

@@ -99,13 +99,13 @@ def _axial_cos_sin(
 
 
 def convert_rope_layout(
-    weight: Float[Tensor, "out *rest"],
+    weight: Float[Tensor, " out *rest"],
     *,
     n_heads: int,
     source: RotaryLayout,
     target: RotaryLayout,
     fraction: float = 1.0,
-) -> Float[Tensor, "out *rest"]:
+) -> Float[Tensor, " out *rest"]:
     """Re-order the rows of a query or key projection, so that a model of one layout works in the other.
 
     Args:

@@ -198,3 +198,12 @@ def test_scripts_wait_for_the_page_and_come_once(repairs):
         "DOCUMENTATION_OPTIONS.pagename = 'x'",
     ]
     assert scripts[0].attributes == {"defer": "defer"} and scripts[4].attributes["type"] == "module"
+
+
+def test_a_page_has_the_scripts_that_find_something_on_it(repairs):
+    page = '<script defer src="a/_static/togglebutton.js?v=1"></script><script src="_static/design-tabs.js"></script>'
+    assert repairs.without_idle_scripts(page) == ""
+    with_fold = f'{page}<div class="solution dropdown admonition" id="s">'
+    assert "togglebutton" in (made := repairs.without_idle_scripts(with_fold)) and "tabs" not in made
+    with_tabs = f'{page}<div class="sd-tab-set docutils">'
+    assert "design-tabs" in (made := repairs.without_idle_scripts(with_tabs)) and "toggle" not in made

@@ -65,6 +65,18 @@ def test_a_tap_on_a_folded_solution_opens_it(open_address, site):
     assert "#" not in page.url
 
 
+def test_code_can_be_copied(open_address, site):
+    """The buttons come with the first touch, of a finger or a key."""
+    page = open_address(f"{site}/{CHAPTER}")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    code = page.locator(".cell_input pre").first
+    into_view(code)
+    code.hover()
+    code.locator("xpath=following-sibling::button").click()
+    page.locator(".copybtn.success").wait_for()
+    assert page.evaluate("navigator.clipboard.readText()").strip() == code.text_content().strip()
+
+
 OUT_OF_SIGHT = """(drawer) => {
   const box = document.querySelector(drawer).getBoundingClientRect();
   return box.width === 0 || box.right <= 0 || box.left >= innerWidth;
