@@ -252,7 +252,7 @@ def without_idle_scripts(text):
     for name, needed in NEEDS.items():
         if not needed.search(text):
             text = re.sub(
-                rf'<script [^>]*/{re.escape(name)}[^>]*></script>', "", text
+                rf"<script [^>]*/{re.escape(name)}[^>]*></script>", "", text
             )
     return text
 
