@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Int, Shaped
 from torch import Tensor, nn
 
-from .encodings.sizes import check_whole
+from .checks import check_whole
 from .errors import EquivarianceInputError, NonDeterministicError, PositionTableError, shown
 from .evaluating import CALLED_WRONGLY, evaluating
 from .ordinary import why_not_ordinary

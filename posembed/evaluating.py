@@ -12,7 +12,7 @@ from torch import nn
 from .errors import RunError, shown
 
 # What torch and transformers raise where a model is called with what does not fit.
-CALLED_WRONGLY = (AttributeError, IndexError, RuntimeError, TypeError, ValueError)
+CALLED_WRONGLY = (AssertionError, AttributeError, IndexError, RuntimeError, TypeError, ValueError)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
-from .encodings.sizes import check_whole
+from .checks import check_kind, check_whole
 from .errors import LookupInputError
 from .seeds import checked_seed
 
@@ -102,6 +102,7 @@ def gradient_bytes(embedding: nn.Embedding) -> int:
 
 
 def _gradient(embedding: nn.Embedding) -> Tensor:
+    check_kind("embedding", embedding, nn.Embedding, "an nn.Embedding", LookupInputError)
     if embedding.weight.grad is None:
         raise LookupInputError("the embedding has no gradient; call backward() on a loss that used it first")
     return embedding.weight.grad

@@ -24,27 +24,38 @@ from posembed import (
 )
 from posembed.data import (
     Characters,
+    ClassedText,
+    Question,
     Subwords,
+    class_task,
+    classed_rows,
+    enlarged,
     load_corpus,
     masked,
+    moved_questions,
     perplexities,
+    question_rows,
+    random_windows,
     read_classes,
     read_questions,
+    span_task,
     windows_in_order,
     word_questions,
 )
-from posembed.depth import changed, layers_of
+from posembed.depth import changed, depth_profile, layers_of
 from posembed.encodings import (
     T5,
     ALiBi,
     FrozenBias,
     Learned,
+    NoPos,
     OnLayers,
     PerLayer,
     RoPE,
     Shaw,
     Sinusoidal,
     Untied,
+    YaRNScaling,
     convert_rope_layout,
 )
 from posembed.errors import (
@@ -52,6 +63,7 @@ from posembed.errors import (
     EncodingInputError,
     EquivarianceInputError,
     FigureInputError,
+    LookupInputError,
     ModelInputError,
     PositionTableError,
     ProbeInputError,
@@ -59,35 +71,55 @@ from posembed.errors import (
     TaskError,
 )
 from posembed.experiments import (
+    learning_rate_factor,
+    load_results,
+    load_tables,
     make_model,
     missing,
     read_model,
     read_results,
     read_studies,
     read_tables,
+    run_and_store,
     run_grid,
+    table_studies,
     torch_threads,
     write_model,
     write_result,
     write_table,
 )
+from posembed.lookup import gradient_bytes
 from posembed.mechanisms import repeated_word_attention, shuffled_prefix
 from posembed.models import (
     AttentionMask,
     MultiHeadAttention,
     SpanPredictor,
+    TransformerLayer,
     VisionTransformer,
     attend,
     drop_positions,
     load_with_scheme,
     patches_of,
 )
-from posembed.probing import constant_guess, identical_word_attention, intervene, split_rows
+from posembed.probing import (
+    Control,
+    constant_guess,
+    identical_word_attention,
+    intervene,
+    permuted_labels,
+    random_tables_like,
+    split_rows,
+)
 from posembed.stats import mean_interval
 from posembed.tables import PositionTable
+from posembed.widgets import BiasFigure, DepthFigure, DoseFigure
 
 CONFIG = TransformerConfig(vocab_size=9, n_layers=2, d_model=8, n_heads=2)
 X, IDS = torch.randn(2, 5, 8), torch.arange(10).view(2, 5) % 9
+
+
+AT = torch.arange(-2, 1)
+LAYER = nn.TransformerEncoderLayer(64, 4, batch_first=True)
 
 
 def small():
@@ -99,6 +131,11 @@ def q(dtype=torch.float32):
 
 
 ENCODINGS = [
+    (lambda: T5(2, causal="no"), "causal is 'no'; give True or False"),
+    (lambda: scheme("t5", n_heads=2, causal=torch.tensor([1, 0])), "causal is tensor([1, 0]); give True or False"),
+    (lambda: YaRNScaling(2.0, 16, truncate="no"), "truncate is 'no'; give True or False"),
+    (lambda: ALiBi(2).bias(X[0, 0], X[0, 0], AT, AT), "the vectors are of shape (8,); give (..., seq, width)"),
+    (lambda: RoPE(8).rotate(torch.tensor(1.0), AT), "the vectors are of shape (); give (..., seq, width)"),
     (lambda: ALiBi(2).bias_by_offset([1, 2]), "offsets are a list; give a tensor of integers"),
     (lambda: scheme("kerple", n_heads=2).bias_by_offset(torch.zeros(3)), "offsets are torch.float32; give a tensor of"),
     (lambda: T5(2, causal=True).bucket([1, 2]), "offsets are a list; give a tensor of integers"),
@@ -126,6 +163,9 @@ ENCODINGS = [
     (lambda: Learned(4, 8, std="a"), "std is 'a'; it must be a finite number of at least 0"),
 ]
 MODELS = [
+    (lambda: AttentionMask("2", 3, causal=True), "n_queries is '2'; it must be a whole number of at least 0"),
+    (lambda: AttentionMask(-2, 3, causal=False), "n_queries is -2; it must be a whole number of at least 0"),
+    (lambda: TransformerLayer({"d_model": 8}, NoPos()), "config is {'d_model': 8}; give a TransformerConfig"),
     (lambda: attend(q(), q(torch.float64), q(), causal=True), "q, k and v are torch.float32 on cpu, torch.float64 on"),
     (lambda: attend(*[q(torch.long)] * 3, causal=True), "give one floating-point format, on one device"),
     (lambda: attend(q(), q(), q().to("meta"), causal=True), "torch.float32 on meta; give one floating-point format"),
@@ -153,6 +193,10 @@ MODELS = [
     (lambda: load_with_scheme(""), "source is ''; give the folder or hub id first"),
 ]
 EQUIVARIANCE = [
+    (
+        lambda: check_equivariance(LAYER, IDS),
+        "TransformerEncoderLayer cannot be called with x of shape (2, 5)",
+    ),
     (lambda: check_equivariance(lambda: 1, X), "<lambda> takes no argument; give a function of x"),
     (
         lambda: check_equivariance(nn.Linear(4, 4), X),
@@ -165,6 +209,11 @@ EQUIVARIANCE = [
     (lambda: check_equivariance(torch.relu, X, n_permutations=True), "n_permutations is True; it must be a whole"),
 ]
 PROBES = [
+    (lambda: permuted_labels(None, 2), "labels are None; give one for each row, at least one"),
+    (lambda: constant_guess(["a"]), "there is no constant guess for ['a']; give an array"),
+    (lambda: next(random_tables_like([[1.0]], 2)), "x is [[1.0]]; give a table as an array of numbers"),
+    (lambda: next(random_tables_like(np.eye(3), "2")), "n_draws is '2'; it must be a whole number of at least 1"),
+    (lambda: Control.of([]), "there is no draw to sum up; give at least one"),
     (lambda: probe_layers(Transformer, IDS), "model is the class Transformer; give a model that is made or loaded"),
     (
         lambda: identical_word_attention(Transformer, length=8),
@@ -186,9 +235,22 @@ PROBES = [
     (lambda: intervene([IDS], small()), "batches is a Transformer; give a list"),
 ]
 RUNS = [
+    (lambda: run_and_store(RunConfig(), None), "None is no path; give the folder of the results"),
+    (lambda: run_grid([], out="x" * 300), "is no path (File name too long); give the folder of"),
+    (lambda: read_model(RunConfig(), "x" * 300), "is no path (File name too long); give the folder of the results"),
+    (lambda: load_results(""), "'' is no path; give a folder, or the name of a study"),
+    (lambda: load_results("x" * 300), "is no path (File name too long); give a folder, or the name of a study"),
+    (lambda: train(RunConfig(), checkpoint="a\0b"), "give the path of a file, such as 'run.checkpoint'"),
+    (lambda: load_tables("x" * 300), "choose among trained-tables"),
+    (lambda: table_studies("gpt2"), "sources is 'gpt2'; give a list of names"),
+    (lambda: make_model(None, load_corpus()), "config is None; give a RunConfig, before the corpus"),
+    (lambda: learning_rate_factor(1, None), "config is None; give a RunConfig"),
+    (lambda: RunConfig(test_length=10), "test_length is 10; it must be at least the length, 64"),
+    (lambda: RunConfig(cls="tied"), "cls is 'tied', which is for subwords and objective='masked'; leave it out"),
+    (lambda: RunConfig(cls="first"), "cls is 'first'; choose among tied, untied, moved"),
     (lambda: train(RunConfig(), progress=5), "progress is 5; give a function of the number of steps and the loss"),
     (lambda: train(RunConfig(), checkpoint="."), "checkpoint is '.'; give the path of a file"),
-    (lambda: train(RunConfig(), checkpoint=True), "checkpoint is True; give the path of a file"),
+    (lambda: train(RunConfig(), checkpoint=True), "True is no path; give the path of a file"),
     (lambda: run_grid([], out=".", gpus="x"), "gpus is 'x'; it must be a share of a GPU, such as 0.5"),
     (lambda: make_model(RunConfig(), None), "corpus is None; give a corpus, as of load_corpus, or a task"),
     (lambda: write_result(".", RunConfig()), "result is '.'; give a RunResult, before the folder"),
@@ -203,9 +265,9 @@ RUNS = [
     ),
     (lambda: run_grid([RunConfig()], out="no", save_models="no"), "save_models is 'no'; give True or False"),
     (lambda: missing(RunConfig(), "nowhere"), "configs is a RunConfig; give a list of RunConfig"),
-    (lambda: missing([RunConfig()], None), "None is no path; give that of the results, as text"),
+    (lambda: missing([RunConfig()], None), "None is no path; give the folder of the results, as text"),
     (lambda: read_results("no-such"), "there is no folder 'no-such'; give the folder of the results"),
-    (lambda: read_results(5), "5 is no path; give that of the results, as text"),
+    (lambda: read_results(5), "5 is no path; give the folder of the results, as text"),
     (lambda: read_tables("no-such"), "there is no folder 'no-such'; give the folder of the results"),
     (lambda: read_studies("no-such"), "there is no folder 'no-such'; give the folder of the results"),
     (lambda: read_model("no-such", RunConfig()), "config is 'no-such'; give a RunConfig, before the folder"),
@@ -215,17 +277,58 @@ RUNS = [
 DATA = [
     (lambda: perplexities("a", n_tokens=3, n_words=1), "the loss is 'a'; it must be a number of nats of at least 0"),
     (lambda: perplexities(1.0, n_tokens="3", n_words=1), "n_tokens is '3'; it must be a whole number of at least 1"),
+    (lambda: masked([[1, 2]], 0.5, 1, torch.Generator()), "ids are a list; give a tensor of whole numbers, windows"),
+    (lambda: masked(IDS, 0.5, 1.5, torch.Generator()), "mask_id is 1.5; it must be a whole number of at least 0"),
+    (lambda: masked(IDS, 0.5, 1, 0), "generator is 0; give a torch.Generator"),
+    (lambda: random_windows(torch.arange(99), 8, 2, 0), "generator is 0; give a torch.Generator"),
+    (lambda: Subwords(None), "texts is None; give a list of texts"),
+    (lambda: Subwords("the dog"), "texts is 'the dog'; give a list of texts"),
+    (lambda: Subwords(["a dog", 1]), "texts[1] is 1; give a list of texts"),
+    (
+        lambda: Subwords(["the dog"], size=10**9),
+        "size is 1000000000; a vocabulary of more than 1,000,000 subwords",
+    ),
+    (lambda: Characters([1, 2]), "characters[0] is 1; give a text"),
+    (lambda: load_corpus("a\0b"), "give 'sotu' or the path of a text file"),
     (lambda: windows_in_order([1, 2, 3], 2, 1), "ids are a list; give a tensor of whole numbers on one axis"),
     (lambda: windows_in_order(torch.arange(9) > 4, 2, 1), "ids are torch.bool of (9,); give a tensor of whole numbers"),
     (lambda: windows_in_order(torch.arange(9), 2, 1.5), "n_windows is 1.5; it must be a whole number of at least 1"),
-    (lambda: Characters(None), "characters are None; give a text"),
+    (lambda: Characters(None), "characters is None; give a text"),
     (lambda: Subwords(["a b"], size=-1), "size is -1; it must be a whole number of at least 1"),
     (lambda: load_corpus(subwords="x"), "subwords is 'x'; it must be a whole number of at least 1"),
     (lambda: masked(IDS, "x", 1, torch.Generator()), "the masking rate is 'x'; it must lie between 0 and 1"),
     (lambda: Characters("abc").encode(5), "text is a int; give a str"),
 ]
-AT = torch.arange(-2, 1)
+WORDS, ASKED = Subwords(["the dog"]), Question("Who barks?", "The dog.", 4, "dog")
+ROWS, PARTS = (
+    [{"sentence": "a gem", "label": 1}],
+    {part: [ClassedText("a", 0)] for part in ("train", "validation", "test")},
+)
+TASKS = [
+    (lambda: classed_rows(ROWS, "2"), "n_classes is '2'; it must be a whole number of at least 2"),
+    (lambda: classed_rows(None, 2), "rows is None; give rows, each a mapping of columns"),
+    (lambda: question_rows(None), "rows is None; give rows, each a mapping of columns"),
+    (lambda: moved_questions("ab"), "questions is 'ab'; give a list of Question"),
+    (lambda: span_task("m", [ASKED], "words", length=64), "words is 'words'; give the Subwords"),
+    (lambda: span_task("m", [ASKED], WORDS, length="64"), "length is '64'; it must be a whole number of at least 8"),
+    (lambda: class_task("m", PARTS, -1, WORDS, length=9), "n_classes is -1; it must be a whole number of at least 2"),
+    (lambda: class_task("m", PARTS, 2, WORDS, length=0), "length is 0; it must be a whole number of at least 2"),
+    (
+        lambda: class_task("m", {"train": PARTS["train"]}, 2, WORDS, length=9),
+        "there is no text in the part 'validation'",
+    ),
+    (lambda: class_task("m", PARTS | {"test": [("a", 0)]}, 2, WORDS, length=9), "parts['test'][0] is ('a', 0); give a"),
+    (lambda: enlarged(np.zeros((2, 4, 4)), 8), "pixels is a ndarray; give a tensor of images"),
+]
 FIGURES = [
+    (lambda: BiasFigure("nopos"), "runs is 'nopos'; give a list of results, as load_runs returns"),
+    (lambda: DepthFigure(None), "runs is None; give a list of results, as load_runs returns"),
+    (lambda: DoseFigure("tasks"), "runs is 'tasks'; give a list of results, as load_runs returns"),
+    (lambda: figures.bias_curves(ALiBi(2), offsets=AT, heads=("1",), alt="x"), "heads[0] is '1'; give a list of heads"),
+    (
+        lambda: figures.damping_curves(RoPE(8), distances=None, pairs=(0,), alt="x"),
+        "a NoneType cannot be drawn here; give",
+    ),
     (lambda: figures.table_heat(sinusoidal(4, 4), alt=None), "a figure needs an alt text: one sentence"),
     (lambda: figures.bias_curves([ALiBi(2)], offsets=AT, alt="x"), "cannot be drawn; give one scheme, or several by"),
     (lambda: figures.bias_curves("alibi", offsets=AT, alt="x"), "'alibi' cannot be drawn; give one scheme, or several"),
@@ -238,10 +341,10 @@ FIGURES = [
         "a int cannot be drawn; give real numbers in an array, with 1",
     ),
     (lambda: figures.curves({"a": [1, 2]}, log_x="yes", alt="x"), "log_x is 'yes'; give True or False"),
-    (lambda: figures.bias_curves(ALiBi(2), offsets=AT, heads=5, alt="x"), "a int cannot be drawn here; give a list of"),
+    (lambda: figures.bias_curves(ALiBi(2), offsets=AT, heads=5, alt="x"), "heads is 5; give a list of"),
     (
         lambda: figures.damping_curves(RoPE(8), distances=AT, pairs=5, alt="x"),
-        "cannot be drawn here; give a list of pairs",
+        "pairs is 5; give a list of pairs",
     ),
     (lambda: figures.weight_maps(ALiBi(1), n_positions=-1, alt="x"), "n_positions is -1; it must be a whole number of"),
     (
@@ -267,6 +370,7 @@ CASES = [
     *((ProbeInputError, *case) for case in PROBES),
     *((RunError, *case) for case in RUNS),
     *((CorpusError, *case) for case in DATA),
+    *((TaskError, *case) for case in TASKS),
     *((FigureInputError if "offsets are" not in case[1] else EncodingInputError, *case) for case in FIGURES),
 ]
 
@@ -290,6 +394,39 @@ def test_a_part_is_named_by_a_text():
 def test_a_grid_of_patches_is_rows_and_columns():
     with pytest.raises(PositionTableError, match="grid is 5; give the rows and columns of the patches, as a tuple"):
         PositionTable(torch.eye(5), name="pe", offset=0, source="a tensor", bytes_read=0, grid=5)
+
+
+@pytest.mark.bad_input
+def test_a_table_has_a_name():
+    with pytest.raises(PositionTableError, match="name is None; give a text"):
+        PositionTable(torch.eye(5), name=None, offset=0, source="a tensor", bytes_read=0)
+
+
+@pytest.mark.bad_input
+def test_gradients_are_those_of_an_embedding():
+    assert "embedding is None; give an nn.Embedding" in refused(LookupInputError, gradient_bytes, None)
+
+
+@pytest.mark.bad_input
+def test_weights_that_are_not_whole_are_no_weights(tmp_path):
+    config = RunConfig(n_layers=1, d_model=8, n_heads=2, steps=2, batch_size=2)
+    run_grid([config], engine="serial", out=tmp_path, save_models=True)
+    (tmp_path / f"{config.key}.safetensors").write_bytes(b"abc")
+    said = refused(RunError, run_grid, [config], engine="serial", out=tmp_path, save_models=True)
+    assert "has no whole weights beside it; move it away, and it is trained again" in said
+
+
+@pytest.mark.bad_input
+def test_the_folder_of_results_is_no_file(tmp_path):
+    file = tmp_path / "table.npy"
+    file.touch()
+    assert "is a file; give the folder for the results" in refused(RunError, run_grid, [], out=file)
+
+
+def test_the_vectors_of_skipped_tokens_belong_to_the_others():
+    model, ids = small().eval(), torch.randint(9, (40, 8))
+    profile = depth_profile(model, ids, vectors=torch.randn(8, 8), skip=1, ablations=False)
+    assert all(layer.left is not None for layer in profile.layers)
 
 
 @pytest.mark.bad_input

@@ -17,7 +17,7 @@ from transformers import AutoModel, AutoTokenizer
 from posembed.data import load_corpus
 from posembed.depth import depth_profile
 from posembed.errors import PosembedError
-from posembed.experiments import write_whole
+from posembed.experiments.results import write_whole
 from posembed.tables.hub import why_unreachable
 from results import RESULTS
 

@@ -132,7 +132,7 @@ SEARCH = {
 
 # Code that scrolls has a tab stop. The theme asked for the size of each box in
 # turn and changed it, so that all of the page was laid out again and again; now
-# each is asked when it is drawn.
+# each is asked when it is near.
 SCROLLS = (
     "forEach((e=>{e.tabIndex=e.scrollWidth>e.clientWidth||"
     "e.scrollHeight>e.clientHeight?0:-1}))}"
@@ -143,7 +143,7 @@ TAB_STOPS = {
         ".filter((e=>e.isIntersecting)).map((({target:e})=>[e,"
         "e.scrollWidth>e.clientWidth||e.scrollHeight>e.clientHeight]))"
         ".forEach((([e,scrolls])=>{e.tabIndex=scrolls?0:-1}))),"
-        '{rootMargin:"1000000px"}),'
+        '{rootMargin:"2000px"}),'
         'e=()=>{document.querySelectorAll("pre, '
     ),
     SCROLLS: "forEach((e=>{near.unobserve(e),near.observe(e)}))}",
@@ -168,7 +168,8 @@ MARKS = {
 # they open: to ask where they are would lay out the page once more.
 CONTENTS = {
     'if(!document.querySelector(".bd-docs-nav"))return;': (
-        'if(!document.querySelector(".bd-docs-nav")||innerWidth<992)return;'
+        'if(!document.querySelector(".bd-docs-nav")'
+        '||matchMedia("(max-width: 991px)").matches)return;'
     ),
 }
 SCRIPTS = {

@@ -10,7 +10,8 @@ import torch
 from jaxtyping import Integer
 from torch import Tensor
 
-from ..errors import CorpusError, shown
+from ..checks import check_each
+from ..errors import CorpusError
 
 # The ids of a text.
 Tokens = Integer[Tensor, " tokens"]
@@ -42,9 +43,8 @@ class Characters:
     unknown_id, mask_id = 0, 1
 
     def __init__(self, characters: Iterable[str]):
-        if not isinstance(characters, Iterable):
-            raise CorpusError(f"characters are {shown(characters)}; give a text")
-        known = sorted(set(characters) - {UNKNOWN, MASK})
+        listed = list(characters) if isinstance(characters, str) else characters
+        known = sorted({*check_each("characters", listed, str, "a text", CorpusError)} - {UNKNOWN, MASK})
         if not known:
             raise CorpusError("a vocabulary needs at least one character; the text is empty")
         self.characters = (UNKNOWN, MASK, *known)

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import torch
 
-from ..encodings.sizes import check_choice
+from ..checks import check_choice, check_each, check_kind, check_whole
 from ..errors import TaskError, shown
 from .subwords import Subwords
-from .task import Labelled, Task, fixed_task, padded
+from .task import PARTS, Labelled, Task, fixed_task, padded
 
 
 class ClassedText(NamedTuple):
@@ -130,8 +130,9 @@ def classed_rows(
         >>> classed_rows([{"sentence": "a gem", "label": 1}], 2)
         [ClassedText(text='a gem', label=1)]
     """
+    check_whole("n_classes", n_classes, TaskError, least=2)
     found = []
-    for number, row in enumerate(rows):
+    for number, row in enumerate(check_each("rows", rows, Mapping, "rows, each a mapping of columns", TaskError)):
         if text not in row or label not in row:
             raise TaskError(f"row {number} has no {text!r} or no {label!r}; name the columns, text= and label=")
         found.append(_checked(row[text], row[label], n_classes, f"row {number}"))
@@ -155,6 +156,9 @@ def class_task(
     Returns:
         The task. `Task.counted` says how many texts were cut.
 
+    Raises:
+        TaskError: a part that is not there or has no text; a number of classes, a vocabulary or a length that are none.
+
     Example:
         >>> from posembed.data import ClassedText, Subwords, class_task
         >>> texts = [ClassedText("a gem", 1), ClassedText("no gem", 0)]
@@ -162,6 +166,14 @@ def class_task(
         >>> class_task("gems", parts, 2, Subwords(["a gem, no gem"]), length=8).test.labels
         tensor([1, 0])
     """
+    check_whole("n_classes", n_classes, TaskError, least=2)
+    check_whole("length", length, TaskError, least=2)
+    check_kind("words", words, Subwords, "the Subwords", TaskError)
+    check_kind("parts", parts, Mapping, "the texts by part", TaskError)
+    if missing := [part for part in PARTS if not parts.get(part)]:
+        raise TaskError(f"there is no text in the part {missing[0]!r}; give one at least in each of {', '.join(PARTS)}")
+    for part in PARTS:
+        check_each(f"parts[{part!r}]", parts[part], ClassedText, "a list of ClassedText", TaskError)
     ids = {part: [words.encode(each.text).tolist() for each in texts] for part, texts in parts.items()}
     cut = sum(len(text) >= length for texts in ids.values() for text in texts)
 

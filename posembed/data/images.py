@@ -10,7 +10,7 @@ from jaxtyping import Float
 from sklearn.datasets import load_digits
 from torch import Tensor
 
-from ..encodings.sizes import check_whole
+from ..checks import check_kind, check_whole
 from ..errors import TaskError
 from ..seeds import torch_generator
 from .task import Labelled, Task
@@ -96,6 +96,7 @@ def enlarged(pixels: Float[Tensor, "images height width"], size: int) -> Float[T
         >>> enlarged(torch.tensor([[[0.0, 1.0], [0.0, 1.0]]]), 4)[0, 0]
         tensor([0.0000, 0.2500, 0.7500, 1.0000])
     """
+    check_kind("pixels", pixels, Tensor, "a tensor of images", TaskError)
     if pixels.ndim != 3 or pixels.shape[1] != pixels.shape[2]:
         raise TaskError(f"pixels are of shape {tuple(pixels.shape)}; they must be (images, side, side)")
     check_whole("size", size, TaskError, least=pixels.shape[1])

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from jaxtyping import Int
 from torch import Tensor
 
-from ..encodings.sizes import check_choice, check_whole
+from ..checks import check_choice, check_whole
 from ..errors import TaskError
 from ..seeds import torch_generator
 from .task import Labelled, Task

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from numbers import Real
 
-from ..encodings.sizes import check_whole
+from ..checks import check_whole
 from ..errors import CorpusError, shown
 
 

@@ -9,9 +9,12 @@ import torch
 from jaxtyping import Integer
 from torch import Tensor
 
-from ..encodings.sizes import check_whole
+from ..checks import check_each, check_whole
 from ..errors import CorpusError
 from .characters import Tokens
+
+# Where memory is set aside for more, the machine may have less.
+LARGEST = 1_000_000
 
 
 class Pieces(NamedTuple):
@@ -37,7 +40,7 @@ class Subwords:
         size: the number of ids.
 
     Raises:
-        CorpusError: no text, a size below 1.
+        CorpusError: what is no list of texts, no text in it; a size below 1 or above a million.
 
     Example:
         >>> from posembed.data import Subwords
@@ -50,6 +53,9 @@ class Subwords:
 
     def __init__(self, texts: Iterable[str], *, size: int = 2048):
         check_whole("size", size, CorpusError)
+        if size > LARGEST:
+            raise CorpusError(f"size is {size}; a vocabulary of more than {LARGEST:,} subwords is not made")
+        listed = check_each("texts", texts, str, "a list of texts", CorpusError)
         # It comes with transformers, and takes a while to be imported.
         from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
@@ -59,7 +65,7 @@ class Subwords:
         self._tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="never")
         self._tokenizer.encode_special_tokens = True
         trainer = trainers.BpeTrainer(vocab_size=size, special_tokens=special, show_progress=False)
-        self._tokenizer.train_from_iterator(texts, trainer)
+        self._tokenizer.train_from_iterator(listed, trainer)
         if len(self) == len(special):
             raise CorpusError("a vocabulary needs at least one character; the text is empty")
 

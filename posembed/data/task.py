@@ -10,6 +10,9 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+# For training, for choosing, and for measuring.
+PARTS = ("train", "validation", "test")
+
 
 class Labelled(NamedTuple):
     """Texts and what is to be said of them.
@@ -84,7 +87,7 @@ def fixed_task(
     def draw(n: int, generator: torch.Generator) -> Labelled:
         return train.at(torch.randint(len(train.ids), (n,), generator=generator))
 
-    there = {part: len(each.ids) for part, each in zip(("train", "validation", "test"), parts, strict=True)}
+    there = {part: len(each.ids) for part, each in zip(PARTS, parts, strict=True)}
     return Task(name, vocab_size, n_classes, draw, validation, test, padding, {**counted, **there})
 
 

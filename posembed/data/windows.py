@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Int, Int64
 from torch import Tensor
 
-from ..encodings.sizes import check_whole
+from ..checks import check_kind, check_whole
 from ..errors import CorpusError, shown
 from .characters import Tokens
 
@@ -35,6 +35,7 @@ def random_windows(
         torch.Size([2, 3])
     """
     _check(ids, length, n_windows)
+    check_kind("generator", generator, torch.Generator, "a torch.Generator", CorpusError)
     starts = torch.randint(len(ids) - length + 1, (n_windows,), generator=generator)
     return _pieces(ids, starts, length)
 
@@ -78,7 +79,7 @@ def masked(
         The tokens with some hidden, and which are.
 
     Raises:
-        CorpusError: a rate outside its range.
+        CorpusError: a rate outside its range; ids, a mask_id or a generator that are not so.
 
     Example:
         >>> import torch
@@ -89,6 +90,10 @@ def masked(
     """
     if not isinstance(rate, Real) or not 0 < rate < 1:
         raise CorpusError(f"the masking rate is {shown(rate)}; it must lie between 0 and 1")
+    check_whole("mask_id", mask_id, CorpusError, least=0)
+    if not isinstance(ids, Tensor) or ids.ndim != 2 or ids.is_floating_point():
+        raise CorpusError(f"ids are {_described(ids)}; give a tensor of whole numbers, windows and tokens")
+    check_kind("generator", generator, torch.Generator, "a torch.Generator", CorpusError)
     chances = torch.rand(ids.shape, generator=generator)
     # Where chance hides nothing a piece would teach nothing: its least number is hidden then.
     hidden = (chances < rate) | (chances == chances.amin(dim=1, keepdim=True))
@@ -99,10 +104,15 @@ def _pieces(ids: Tokens, starts: Tensor, length: int) -> Int64[Tensor, "windows 
     return ids[starts[:, None] + torch.arange(length)].long()
 
 
+def _described(ids: Any) -> str:
+    return f"{ids.dtype} of {tuple(ids.shape)}" if isinstance(ids, Tensor) else f"a {type(ids).__name__}"
+
+
 def _check(ids: Any, length: int, n_windows: int) -> None:
     if not isinstance(ids, Tensor) or ids.ndim != 1 or ids.is_floating_point() or ids.dtype == torch.bool:
-        given = f"{ids.dtype} of {tuple(ids.shape)}" if isinstance(ids, Tensor) else f"a {type(ids).__name__}"
-        raise CorpusError(f"ids are {given}; give a tensor of whole numbers on one axis, such as torch.tensor(ids)")
+        raise CorpusError(
+            f"ids are {_described(ids)}; give a tensor of whole numbers on one axis, such as torch.tensor(ids)"
+        )
     check_whole("length", length, CorpusError)
     check_whole("n_windows", n_windows, CorpusError)
     if length > len(ids):

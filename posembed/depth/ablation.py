@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from ..encodings.sizes import check_whole
+from ..checks import check_whole
 from ..errors import ProbeInputError, shown
 from ..evaluating import CALLED_WRONGLY, evaluating
 from ..models import LanguageModel, Transformer

@@ -10,9 +10,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from ..checks import check_flag, check_whole
 from ..encodings import PositionScheme
-from ..encodings.sizes import check_whole
-from ..errors import ProbeInputError, shown
+from ..errors import ProbeInputError
 from ..evaluating import torch_threads
 from ..plain import Record
 from ..probing.hidden_states import fitted_and_tested, hidden_states, own_transformer, table_read
@@ -20,7 +20,7 @@ from ..seeds import checked_seed
 from .ablation import Ablation, ablate, check_skip
 from .input_left import InputLeft, all_alike, input_left
 from .readable import Reading, read
-from .shares import LayerShares, position_shares
+from .shares import LayerShares, check_tensor, position_shares
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def depth_profile(
             whose tokens then have no names.
         test_ids: those to be held out; by default the last quarter of ``ids``.
         vectors: what is added to the embeddings at each position; by default what the model's scheme adds, or the rows
-            of its position table, where it has either.
+            of its position table, where it has either. Those of tokens that are left out belong to them.
         skip: so many tokens at the beginning are left out, such as [CLS]; all that stand in front of patches.
         ablations: whether the model is run with its layers changed, which takes longest.
         n_tested: on how many held-out texts, at most, it is run so.
@@ -139,8 +139,7 @@ def depth_profile(
     """
     seed = checked_seed(seed)
     check_whole("n_tested", n_tested, ProbeInputError)
-    if not isinstance(ablations, bool):
-        raise ProbeInputError(f"ablations is {shown(ablations)}; give True or False")
+    check_flag("ablations", ablations, ProbeInputError)
     if not callable(model):
         raise ProbeInputError(f"the model is {type(model).__name__}, which cannot be called; give a module")
     train, test = fitted_and_tested(model, ids, test_ids)
@@ -150,7 +149,10 @@ def depth_profile(
         states = [each[:, skip:] for each in states]
         named = None if ids.is_floating_point() else test[:, skip:]
         length = states[0].shape[1]
-        rows = _input_vectors(model, train[:2], skip, states[0].shape[1:]) if vectors is None else vectors
+        if vectors is None:
+            rows = _input_vectors(model, train[:2], skip, states[0].shape[1:])
+        else:
+            rows = check_tensor("vectors", vectors)[skip:]
         # A table of zeros, with which BEiT begins, or a scheme that adds the same everywhere.
         rows = None if vectors is None and rows is not None and all_alike(rows) else rows
         shares = position_shares([each[len(train) :] for each in states], named, seed=seed)

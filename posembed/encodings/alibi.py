@@ -6,9 +6,9 @@ import torch
 from jaxtyping import Float, Integer
 from torch import Tensor
 
+from ..checks import check_whole
 from .interface import PositionScheme, ScoreMod
 from .positions import check_offsets
-from .sizes import check_whole
 
 
 class ALiBi(PositionScheme):

@@ -7,10 +7,10 @@ from typing import Any, cast
 
 from torch import Tensor, nn
 
+from ..checks import check_whole
 from ..errors import EncodingInputError, shown
 from .interface import PositionScheme, ScoreMod, check_scheme
 from .nopos import NoPos
-from .sizes import check_whole
 
 
 class Composed(PositionScheme):

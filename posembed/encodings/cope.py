@@ -8,10 +8,10 @@ import torch
 from jaxtyping import Bool, Float, Integer
 from torch import Tensor, nn
 
+from ..checks import check_whole
 from ..errors import EncodingInputError
 from .interface import CAUSAL, PositionScheme
 from .positions import compute_dtype, without_autocast
-from .sizes import check_whole
 
 
 class CoPE(PositionScheme):

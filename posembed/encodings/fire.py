@@ -6,10 +6,10 @@ import torch
 from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
+from ..checks import check_positive, check_whole
 from ..errors import EncodingInputError
 from .interface import CAUSAL, PositionScheme
 from .positions import check_positions, compute_dtype, known, offsets_between, without_autocast
-from .sizes import check_positive, check_whole
 
 # Added to the divisor, as in the authors' code.
 EPSILON = 1e-6

@@ -8,9 +8,9 @@ import torch
 from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
+from ..checks import check_choice, check_whole
 from .interface import PositionScheme, ScoreMod
 from .positions import check_offsets, compute_dtype
-from .sizes import check_choice, check_whole
 
 Kernel = Literal["log", "power"]
 # Parameters are kept at or above this, as in the authors' code: the kernels are defined for positive ones.

@@ -8,10 +8,10 @@ import torch
 from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
+from ..checks import check_choice, check_positive, check_whole
 from .angles import angles, arrange, frequencies
 from .interface import PositionScheme
 from .positions import add_rows, check_positions
-from .sizes import check_choice, check_positive, check_whole
 
 
 class LearnableSinusoidal(PositionScheme):

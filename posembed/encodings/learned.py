@@ -9,10 +9,11 @@ import torch.nn.functional as F
 from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
+from ..checks import check_std, check_whole
 from ..errors import EncodingInputError, PositionOutOfRangeError
 from .interface import PositionScheme
 from .positions import add_rows, check_positions, known
-from .sizes import Sizes, check_std, check_whole
+from .sizes import Sizes
 
 
 class Learned(PositionScheme):

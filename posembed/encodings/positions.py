@@ -26,6 +26,8 @@ def check_positions(
     if not isinstance(x, Tensor) or not x.is_floating_point():
         given = x.dtype if isinstance(x, Tensor) else f"a {type(x).__name__}"
         raise EncodingInputError(f"the vectors are {given}; give floating-point ones, such as x.float()")
+    if x.ndim < 2:
+        raise EncodingInputError(f"the vectors are of shape {tuple(x.shape)}; give (..., seq, width)")
     if width is not None and x.shape[-1] != width:
         raise EncodingInputError(f"the vectors are {x.shape[-1]} wide, but this scheme was made for {width}")
     if not isinstance(positions, Tensor):

@@ -10,12 +10,13 @@ import torch
 from jaxtyping import Float, Integer
 from torch import Tensor
 
+from ..checks import check_choice, check_positive, check_whole
 from ..errors import EncodingInputError, shown
 from .angles import cos_sin, frequencies, rotate_pairs
 from .interface import PositionScheme
 from .positions import check_positions, compute_dtype, for_heads
 from .rope_scaling import Scaling, as_scaling
-from .sizes import axis_widths, check_choice, check_positive, check_whole
+from .sizes import axis_widths
 
 RotaryLayout = Literal["half", "interleaved"]
 LAYOUTS: tuple[RotaryLayout, ...] = get_args(RotaryLayout)

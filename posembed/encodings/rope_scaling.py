@@ -12,9 +12,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from ..checks import check_flag, check_positive
 from ..errors import EncodingInputError, shown
 from .angles import frequencies
-from .sizes import check_positive
 
 
 @dataclass(frozen=True)
@@ -122,6 +122,7 @@ class YaRNScaling(Scaling):
     def __post_init__(self):
         super().__post_init__()
         _check_positive(self, "original_max_position_embeddings", "beta_fast", "beta_slow")
+        check_flag("truncate", self.truncate)
         if self.attention is not None:
             _check_positive(self, "attention")
 

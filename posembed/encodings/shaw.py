@@ -10,12 +10,12 @@ import torch.nn.functional as F
 from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
+from ..checks import check_choice, check_std, check_whole
 from ..errors import EncodingInputError
 from .interface import PositionScheme
 from .learnable_sinusoids import LearnableSinusoidal
 from .positions import check_positions, known, offsets_between
 from .sinusoids import Sinusoidal
-from .sizes import check_choice, check_std, check_whole
 
 Vectors = Literal["learned", "sinusoidal", "learnable_sinusoidal"]
 

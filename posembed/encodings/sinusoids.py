@@ -10,11 +10,12 @@ import torch
 from jaxtyping import Complex, Float, Integer
 from torch import Tensor
 
+from ..checks import check_choice, check_positive, check_whole
 from ..errors import EncodingInputError, shown
 from .angles import arrange, cos_sin, frequencies
 from .interface import PositionScheme
 from .positions import add_rows, check_positions, compute_dtype
-from .sizes import axis_widths, check_choice, check_positive, check_whole
+from .sizes import axis_widths
 
 Layout = Literal["interleaved", "concat", "tensor2tensor"]
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)

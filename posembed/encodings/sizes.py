@@ -1,44 +1,17 @@
-"""The sizes of a model, and numbers that cannot be sizes."""
+"""The sizes of a model."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
-from ..errors import EncodingInputError, PosembedError, shown
+from ..checks import check_flag, check_whole
+from ..errors import EncodingInputError, shown
 
 # What a scheme may ask for, by the names of its arguments.
 SIZE_NAMES = ("d_model", "n_heads", "n_layers", "n_positions", "causal", "d_head")
-
-
-def check_whole(name: str, value: Any, error: type[PosembedError] = EncodingInputError, *, least: int = 1) -> None:
-    """Raise the error unless the value is a whole number of at least `least`."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise error(f"{name} is {shown(value)}; it must be a whole number of at least {least}")
-
-
-def check_positive(name: str, value: Any, error: type[PosembedError] = EncodingInputError) -> float:
-    """Return the value, or raise the error unless it is a positive, finite number."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) < math.inf:
-        raise error(f"{name} is {shown(value)}; it must be a positive number")
-    return float(value)
-
-
-def check_std(name: str, value: Any, error: type[PosembedError] = EncodingInputError) -> None:
-    """Raise the error unless the value is a finite number of at least 0."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) < math.inf:
-        raise error(f"{name} is {shown(value)}; it must be a finite number of at least 0")
-
-
-def check_choice(
-    name: str, value: Any, choices: Iterable[str], error: type[PosembedError] = EncodingInputError
-) -> None:
-    """Raise the error unless the value is one of the choices."""
-    if not isinstance(value, str) or value not in choices:
-        raise error(f"{name} is {shown(value)}; choose among {', '.join(choices)}")
 
 
 def axis_widths(axes: int | Sequence[int], total: int, *, least: int, even: bool = False) -> tuple[int, ...]:
@@ -84,8 +57,8 @@ class Sizes:
                 check_whole(name, getattr(self, name))
                 # NumPy's whole numbers lack what Python's have.
                 object.__setattr__(self, name, int(getattr(self, name)))
-        if self.causal not in (None, True, False):
-            raise EncodingInputError(f"causal is {shown(self.causal)}; it must be True or False")
+        if self.causal is not None:
+            check_flag("causal", self.causal)
         if self.d_head is None and self.d_model is not None and self.n_heads is not None:
             if self.d_model % self.n_heads:
                 raise EncodingInputError(f"d_model is {self.d_model}, which {self.n_heads} heads do not divide")

@@ -9,10 +9,10 @@ import torch.nn.functional as F
 from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
+from ..checks import check_flag, check_whole
 from ..errors import EncodingInputError
 from .interface import CAUSAL, PositionScheme, ScoreMod
 from .positions import check_offsets
-from .sizes import check_whole
 
 
 class T5(PositionScheme):
@@ -47,6 +47,7 @@ class T5(PositionScheme):
 
     def __init__(self, n_heads: int, *, causal: bool, n_buckets: int = 32, max_distance: int = 128):
         super().__init__()
+        check_flag("causal", causal)
         self.n_heads, self.causal, self.n_buckets, self.max_distance = n_heads, causal, n_buckets, max_distance
         for name in ("n_heads", "n_buckets", "max_distance"):
             check_whole(name, getattr(self, name))

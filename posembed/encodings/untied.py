@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from ..checks import check_whole
 from .interface import PositionScheme, check_scheme
-from .sizes import check_whole
 
 
 class Untied(PositionScheme):

@@ -6,12 +6,12 @@ import torch
 from jaxtyping import Float, Integer
 from torch import Tensor
 
+from ..checks import check_positive
 from ..errors import EncodingInputError, PositionOutOfRangeError, shown
 from .angles import angles, cos_sin, rotate_pairs
 from .interface import CAUSAL
 from .positions import check_positions, compute_dtype, for_heads, known
 from .rope import RoPE, RotaryLayout
-from .sizes import check_positive
 
 # The fastest pair's decay over scale_base positions: gamma / (1 + gamma) with the paper's gamma of 0.4.
 GAMMA = 0.4

@@ -4,16 +4,13 @@ from ..evaluating import torch_threads
 from ..stats import Interval, difference, interval
 from .config import RunConfig
 from .grid import run_and_store, run_grid
-from .measure import loss_by_position, loss_of, parameters_of_scheme, scaled_losses
 from .results import (
     RunResult,
     load_runs,
     missing,
-    parse_result,
     read_result,
     read_results,
     write_result,
-    write_whole,
 )
 from .results_table import load_results
 from .runs import make_model, train
@@ -27,8 +24,8 @@ from .table_record import (
     write_study,
 )
 from .table_study import study_table, table_studies
-from .training import batch_loss, learning_rate_factor
-from .weights import bundle_tables, load_tables, read_model, read_tables, write_model, write_table
+from .training import learning_rate_factor
+from .weights import load_tables, read_model, read_tables, write_model, write_table
 
 __all__ = [
     "CONTROLS",
@@ -38,20 +35,14 @@ __all__ = [
     "RunResult",
     "SplitScore",
     "TableStudy",
-    "batch_loss",
-    "bundle_tables",
     "difference",
     "interval",
     "learning_rate_factor",
     "load_results",
     "load_runs",
     "load_tables",
-    "loss_by_position",
-    "loss_of",
     "make_model",
     "missing",
-    "parameters_of_scheme",
-    "parse_result",
     "read_model",
     "read_result",
     "read_results",
@@ -59,7 +50,6 @@ __all__ = [
     "read_tables",
     "run_and_store",
     "run_grid",
-    "scaled_losses",
     "stored_studies",
     "study_table",
     "table_studies",
@@ -69,5 +59,4 @@ __all__ = [
     "write_result",
     "write_study",
     "write_table",
-    "write_whole",
 ]

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import torch
 
+from ..checks import check_choice
 from ..encodings import scheme
 from ..encodings.own import source_hash
 from ..errors import RunError, shown
@@ -194,11 +195,10 @@ class RunConfig:
         for name in ("difficulty", "start"):
             if self.task is None and getattr(self, name) is not None:
                 raise RunError(f"{name} is that of a task; leave it out otherwise")
-        if self.cls not in (None, "tied", "untied", "moved") or (
-            self.cls is not None and (self.objective == "causal" or self.subwords is None)
-        ):
-            meant = "choose among tied, untied, moved, for subwords seen from both sides"
-            raise RunError(f"cls is {shown(self.cls)}; {meant}")
+        if self.cls is not None:
+            check_choice("cls", self.cls, ("tied", "untied", "moved"), RunError)
+            if self.objective == "causal" or self.subwords is None:
+                raise RunError(f"cls is {self.cls!r}, which is for subwords and objective='masked'; leave it out")
         texts = [name for name in ("short_length", "test_length", "further_steps") if getattr(self, name) is not None]
         if self.task is not None and (texts or self.inspections not in ((), ("patches",))):
             raise RunError(f"{(*texts, 'inspections')[0]} is for texts, not for tasks; leave it out")
@@ -212,6 +212,9 @@ class RunConfig:
         # A causal model guesses one token from one at least.
         least = 2 if self.objective == "causal" else 1
         _check("length", self.length, lambda n: n >= least, f"at least {least} for a {self.objective} model")
+        if self.test_length is not None:
+            wanted = f"at least the length, {self.length}"
+            _check("test_length", self.test_length, lambda n: n >= self.length, wanted)
         if (self.short_length is None) != (self.short_share is None):
             raise RunError("short_length and short_share belong together; give both or none")
         if self.short_length is not None:

@@ -25,13 +25,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile, mkdtemp
 from typing import Any, TypeAlias
 
+from ..checks import check_flag, checked_path
 from ..errors import PosembedError, RunError, shown
 from ..waiting import say, told
 from .checkpoints import ASKING, held_back
 from .config import RunConfig
-from .results import RunResult, checked_configs, file_of, missing, read_result, write_result, write_whole
+from .results import OF_RESULTS, RunResult, checked_configs, file_of, missing, read_result, write_result, write_whole
 from .runs import check_progress, train
-from .weights import read_model, write_model, write_table
+from .weights import has_weights, read_model, write_model, write_table
 
 LOG = logging.getLogger(__name__)
 
@@ -74,13 +75,15 @@ class Settings:
         object.__setattr__(self, "out", Path(self.out).absolute())
 
     def check(self, configs: Iterable[RunConfig]) -> None:
-        """Refuse runs of which something is to be kept that is not there."""
+        """Refuse runs of which something is to be kept that is not there, and what is no folder."""
+        if self.out.is_file():
+            raise RunError(f"{shown(str(self.out))} is a file; give the folder for the results")
         for config in configs:
             if self.save_tables and config.scheme != "learned":
                 raise RunError(f"save_tables is for the scheme 'learned'; {config.scheme!r} has no table")
             result = file_of(config, self.out, "json")
-            if self.save_models and result.exists() and not file_of(config, self.out, "safetensors").exists():
-                raise RunError(f"{result.name} has no weights beside it; move it away, and it is trained again")
+            if self.save_models and result.exists() and not has_weights(config, self.out):
+                raise RunError(f"{result.name} has no whole weights beside it; move it away, and it is trained again")
 
 
 def run_grid(
@@ -132,11 +135,8 @@ def run_grid(
     configs = checked_configs(configs)
     check_progress(progress, "a config and its result")
     for option, given in (("save_models", save_models), ("save_tables", save_tables)):
-        if not isinstance(given, bool):
-            raise RunError(f"{option} is {shown(given)}; give True or False")
-    if not isinstance(out, str | Path):
-        raise RunError(f"out is {shown(out)}; give the folder for the results")
-    settings = Settings(Path(out), engine, n_workers, gpus, save_models, save_tables)
+        check_flag(option, given, RunError)
+    settings = Settings(checked_path(out, OF_RESULTS, RunError), engine, n_workers, gpus, save_models, save_tables)
     settings.check(configs)
     left = missing(configs, settings.out)
     with told("running the grid", len(left)) if progress is None else nullcontext() as tell:
@@ -222,7 +222,7 @@ def run_and_store(
         >>> len(read_results(folder))
         1
     """
-    out = Path(out)
+    out = checked_path(out, OF_RESULTS, RunError)
     Settings(out, save_models=save_model, save_tables=save_table).check([config])
     path, checkpoint = file_of(config, out, "json"), file_of(config, out, "checkpoint")
     if path.exists():
@@ -242,7 +242,7 @@ def run_and_store(
     except OSError as error:
         kept = "" if result is None else _kept(result, save_model=save_model, save_table=save_table)
         raise RunError(
-            f"cannot write to the folder {out.name} ({error.strerror}); make room, or change it{kept}"
+            f"cannot write to the folder {shown(str(out))} ({error.strerror}); make room, or change it{kept}"
         ) from None
     return result
 

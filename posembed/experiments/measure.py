@@ -38,14 +38,6 @@ def loss_of(model: LanguageModel, ids: Tokens, config: RunConfig) -> float:
         model: in evaluation mode, on the device of the config.
         ids: of the text.
         config: says what is guessed.
-
-    Example:
-        >>> from posembed import RunConfig
-        >>> from posembed.data import load_corpus
-        >>> from posembed.experiments import loss_of, make_model
-        >>> config, corpus = RunConfig(n_layers=1, d_model=8, n_heads=2), load_corpus()
-        >>> 3 < loss_of(make_model(config, corpus).eval(), corpus.test, config) < 6
-        True
     """
     total, count = 0.0, 0
     for losses in text_losses(model, ids, config, config.read_length, TOKENS):
@@ -71,14 +63,6 @@ def loss_by_position(model: LanguageModel, ids: Tokens, config: RunConfig) -> li
     Returns:
         One number for each group of 16 positions; the last one may be smaller. In nats a guessed token; NaN where any
         of them has no number for its loss.
-
-    Example:
-        >>> from posembed import RunConfig
-        >>> from posembed.data import load_corpus
-        >>> from posembed.experiments import loss_by_position, make_model
-        >>> config, corpus = RunConfig(n_layers=1, d_model=8, n_heads=2, test_length=64), load_corpus()
-        >>> len(loss_by_position(make_model(config, corpus).eval(), corpus.test, config))
-        4
     """
     length = config.test_length or config.length
     batches = list(text_losses(model, ids, config, length, TOKENS_BY_POSITION))
@@ -94,15 +78,6 @@ def scaled_losses(model: LanguageModel, ids: Tokens, config: RunConfig) -> dict[
         model: in evaluation mode, on the device of the config.
         ids: of the text.
         config: names the scalings.
-
-    Example:
-        >>> from posembed import RunConfig
-        >>> from posembed.data import load_corpus
-        >>> from posembed.experiments import make_model, scaled_losses
-        >>> sizes = {"n_layers": 1, "d_model": 8, "n_heads": 2, "length": 32, "test_length": 64}
-        >>> config, corpus = RunConfig(scheme="rope", test_scalings=("linear",), **sizes), load_corpus()
-        >>> list(scaled_losses(make_model(config, corpus).eval(), corpus.test, config))
-        ['linear']
     """
     losses = {}
     for name in config.test_scalings:
@@ -132,12 +107,6 @@ def parameters_of_scheme(module: PositionScheme) -> dict[str, list[float]]:
 
     Args:
         module: the scheme.
-
-    Example:
-        >>> from posembed import scheme
-        >>> from posembed.experiments import parameters_of_scheme
-        >>> parameters_of_scheme(scheme("learnable_sinusoidal", d_model=4))
-        {'frequencies': [1.0, 0.01]}
     """
     if isinstance(module, Learned):
         return {"row_norms": _rounded(module.weight.detach().norm(dim=1))}

@@ -14,6 +14,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
+from ..checks import check_kind, checked_path
 from ..errors import RunError, shown
 from ..plain import each_once
 from .config import RunConfig
@@ -23,6 +24,7 @@ FORMAT = 1
 LARGEST = 2**26
 # How the file of a study's runs ends, in the package.
 BUNDLE = ".json.gz"
+OF_RESULTS = "the folder of the results, as text"
 
 
 @dataclass(frozen=True)
@@ -87,21 +89,13 @@ class RunResult:
 
 def file_of(config: RunConfig, folder: Path | str, ending: Literal["json", "safetensors", "npy", "checkpoint"]) -> Path:
     """Where a run has its result (json), its model's weights, its position table (npy), its state while unfinished."""
-    if not isinstance(config, RunConfig):
-        raise RunError(f"config is {shown(config)}; give a RunConfig, before the folder")
-    return checked_path(folder) / f"{config.key}.{ending}"
-
-
-def checked_path(path: Any) -> Path:
-    """Return what is given as a path, or raise RunError."""
-    if not isinstance(path, str | Path):
-        raise RunError(f"{shown(path)} is no path; give that of the results, as text")
-    return Path(path)
+    check_kind("config", config, RunConfig, "a RunConfig, before the folder", RunError)
+    return checked_path(folder, OF_RESULTS, RunError) / f"{config.key}.{ending}"
 
 
 def checked_folder(folder: Any) -> Path:
     """Return a folder that is there as a path, or raise RunError."""
-    if not (path := checked_path(folder)).is_dir():
+    if not (path := checked_path(folder, OF_RESULTS, RunError)).is_dir():
         what = f"{path.name} is a file" if path.is_file() else f"there is no folder {shown(str(path))}"
         raise RunError(f"{what}; give the folder of the results")
     return path
@@ -131,8 +125,7 @@ def write_result(result: RunResult, folder: Path | str) -> Path:
         >>> read_results(folder) == [result]
         True
     """
-    if not isinstance(result, RunResult):
-        raise RunError(f"result is {shown(result)}; give a RunResult, before the folder")
+    check_kind("result", result, RunResult, "a RunResult, before the folder", RunError)
     text = json.dumps({"format": FORMAT, **result.to_dict()}, indent=1)
     return write_whole(file_of(result.config, folder, "json"), f"{text}\n".encode())
 
@@ -149,13 +142,6 @@ def write_whole(path: Path, content: bytes) -> Path:
 
     Raises:
         OSError: the folder cannot be written, or the disk is full; nothing half-written stays.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from tempfile import mkdtemp
-        >>> from posembed.experiments import write_whole
-        >>> write_whole(Path(mkdtemp()) / "folder" / "file.txt", b"content").read_text()
-        'content'
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=".tmp", dir=path.parent)
@@ -187,7 +173,7 @@ def read_result(path: Path | str) -> RunResult:
         Traceback (most recent call last):
         posembed.errors.RunError: no-such-file.json cannot be read (No such file or directory)
     """
-    path = checked_path(path)
+    path = checked_path(path, "that of a result, as text", RunError)
     if path.exists() and not path.is_file():  # a pipe may never end
         raise RunError(f"{path.name} is no file; move it away")
     result = read_json(path, parse_result, "move it away and run its config again")
@@ -242,13 +228,6 @@ def parse_result(values: dict[str, Any]) -> RunResult:
     Raises:
         RunError: a newer format, or settings that this version has not.
         ValueError: or KeyError, TypeError, AttributeError: it is not what a run gave.
-
-    Example:
-        >>> from posembed import RunConfig, RunResult
-        >>> from posembed.experiments import parse_result
-        >>> result = RunResult(RunConfig(), {"loss": 2.0}, {}, "a machine", 1.0)
-        >>> parse_result({"format": 1, **result.to_dict()}) == result
-        True
     """
     result = RunResult.from_dict(of_format(values, FORMAT))
     # Beside lists and mappings metrics hold losses, shares and counts.

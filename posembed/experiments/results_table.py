@@ -6,7 +6,8 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import RunError, shown
+from ..checks import checked_path
+from ..errors import RunError
 from .results import RunResult, load_runs, read_result, study_names
 
 if TYPE_CHECKING:
@@ -38,15 +39,13 @@ def load_results(source: Path | str) -> pandas.DataFrame:
     """
     import pandas
 
-    if not isinstance(source, str | Path):
-        raise RunError(f"the source is {shown(source)}; give a folder, or the name of a study")
     runs = load_runs(source) if isinstance(source, str) and source in study_names() else _of_folder(source)
     return pandas.DataFrame([_row(run) for run in runs])
 
 
 def _of_folder(source: Path | str) -> list[RunResult]:
     """Read what can be read of a folder, with a warning for each other file."""
-    folder = Path(source)
+    folder = checked_path(source, "a folder, or the name of a study", RunError)
     if not folder.is_dir():
         studies = ", ".join(study_names())
         raise RunError(f"there is no folder {str(source)!r}; give one, or the name of a study: {studies}")

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from ..checks import check_kind, checked_path
 from ..data import Corpus, Task, load_corpus
 from ..encodings import FrozenBias, OnLayers, PerLayer, PositionScheme, Untied, scheme
 from ..encodings.own import source_hash
@@ -30,6 +31,8 @@ from .training import Training
 
 # The training loss is noted as the mean over so many pieces of the run.
 CURVE_POINTS = 40
+
+OF_A_CHECKPOINT = "the path of a file, such as 'run.checkpoint'"
 
 
 def train(
@@ -122,9 +125,10 @@ def check_progress(progress: Any, told: str) -> None:
 def _checkpoint_path(checkpoint: Any) -> Path | None:
     if checkpoint is None:
         return None
-    if not isinstance(checkpoint, str | Path) or Path(checkpoint).is_dir():
-        raise RunError(f"checkpoint is {shown(checkpoint)}; give the path of a file, such as 'run.checkpoint'")
-    return Path(checkpoint)
+    path = checked_path(checkpoint, OF_A_CHECKPOINT, RunError)
+    if path.is_dir():
+        raise RunError(f"checkpoint is {shown(checkpoint)}; give {OF_A_CHECKPOINT}")
+    return path
 
 
 def _after_step(training: Training, keep: Callable[[], None], progress: Any) -> None:
@@ -181,8 +185,8 @@ def make_model(config: RunConfig, corpus: Corpus | Task) -> Any:
         >>> make_model(RunConfig(scheme="rope"), load_corpus()).transformer.position_scheme
         RoPE(d_head=16, base=10000.0, layout='half')
     """
-    if not isinstance(corpus, Corpus | Task):
-        raise RunError(f"corpus is {shown(corpus)}; give a corpus, as of load_corpus, or a task")
+    check_kind("config", config, RunConfig, "a RunConfig, before the corpus", RunError)
+    check_kind("corpus", corpus, Corpus | Task, "a corpus, as of load_corpus, or a task", RunError)
     if config.scheme_hash != source_hash(config.scheme):
         raise RunError(f"{config.scheme} is not the code that the config was made for; make the config anew")
     with torch.random.fork_rng(devices=[]):

@@ -15,7 +15,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from threadpoolctl import threadpool_limits
 
-from ..errors import CheckpointError, CheckpointNotFoundError
+from ..checks import check_each
+from ..errors import CheckpointError, CheckpointNotFoundError, RunError
 from ..probing import SPLITS, Probe, Split, permuted_labels, probe_table, random_tables_like, spectrum, split_rows
 from ..probing.table_probe import make_probe
 from ..similarity import properties
@@ -100,14 +101,15 @@ def table_studies(sources: Iterable[str]) -> dict[str, TableStudy]:
         CheckpointError: a checkpoint is there but damaged or refused, and none is stored.
         PositionTableError: a checkpoint has no position table, or several.
         ProbeInputError: or another error of `study_table`, for a table that is too short or not finite.
-        RunError: a stored study is damaged or of a newer format.
+        RunError: what is no list of names; a stored study that is damaged or of a newer format.
 
     Example:
         >>> from posembed.experiments import table_studies
         >>> list(table_studies(["sentence-transformers/all-MiniLM-L6-v2"]))
         ['sentence-transformers/all-MiniLM-L6-v2']
     """
-    found = {source: _studied_here(source) for source in dict.fromkeys(sources)}
+    named = check_each("sources", sources, str, "a list of names", RunError)
+    found = {source: _studied_here(source) for source in dict.fromkeys(named)}
     for source in [source for source, study in found.items() if study is None]:
         if why_unreachable() is not None:
             break

@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from ..checks import check_kind, check_whole
 from ..data import Characters, Corpus, Task, Tokens, masked, random_windows
 from ..errors import RunError
 from ..models import LanguageModel, drop_positions
@@ -157,6 +158,8 @@ def learning_rate_factor(step: int, config: RunConfig) -> float:
         >>> [round(learning_rate_factor(step, RunConfig(warmup=4, steps=9)), 2) for step in (0, 3, 8)]
         [0.25, 1.0, 0.1]
     """
+    check_whole("step", step, RunError, least=0)
+    check_kind("config", config, RunConfig, "a RunConfig", RunError)
     steps = config.steps
     if step >= steps and config.further_steps is not None:
         step, steps = step - steps, config.further_steps
@@ -201,16 +204,6 @@ def batch_loss(
         ids: the pieces, on the CPU.
         config: says what is to be guessed.
         generator: of the random numbers that choose it.
-
-    Example:
-        >>> import torch
-        >>> from posembed import RunConfig
-        >>> from posembed.data import load_corpus
-        >>> from posembed.experiments import batch_loss, make_model
-        >>> config, corpus = RunConfig(), load_corpus()
-        >>> loss = batch_loss(make_model(config, corpus), corpus.train[None, :64], config, torch.Generator())
-        >>> loss.item() > 3
-        True
     """
     seen, wanted, asked, positions = with_cls(*guesses(ids, config, generator), config, generator)
     seen, wanted = seen.to(config.device), wanted.to(config.device)

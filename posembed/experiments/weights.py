@@ -15,6 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from ..checks import check_choice, check_kind
 from ..errors import RunError, shown
 from ..models import drop_positions
 from .config import RunConfig
@@ -22,6 +23,8 @@ from .results import checked_folder, file_of, write_whole
 from .runs import load_data, make_model
 
 FORMAT = 1
+# The study whose tables the package stores.
+TABLES = "trained-tables"
 
 
 def write_table(weight: Float[Tensor, "n_positions d_model"], config: RunConfig, folder: Path | str) -> Path:
@@ -86,14 +89,7 @@ def _read_table(path: Path) -> Float[Tensor, "n_positions d_model"]:
 
 
 def bundle_tables(tables: Mapping[str, Float[Tensor, "n_positions d_model"]]) -> bytes:
-    """The content of the file that ships in the package, in float16, which halves it.
-
-    Example:
-        >>> import torch
-        >>> from posembed.experiments import bundle_tables
-        >>> len(bundle_tables({"key": torch.ones(4, 2)})) > 16
-        True
-    """
+    """The content of the file that ships in the package, in float16, which halves it."""
     from safetensors.torch import save
 
     return save({key: tables[key].half() for key in sorted(tables)})
@@ -115,9 +111,8 @@ def load_tables(study: str) -> dict[str, Float[Tensor, "n_positions d_model"]]:
     """
     from safetensors.torch import load
 
+    check_choice("study", study, (TABLES,), RunError)
     stored = files("posembed.experiments") / "stored" / f"{study}.safetensors"
-    if not stored.is_file():
-        raise RunError(f"there are no stored tables of a study {study!r}; there are those of trained-tables")
     return {key: weight.float() for key, weight in load(stored.read_bytes()).items()}
 
 
@@ -146,12 +141,24 @@ def write_model(model: nn.Module, config: RunConfig, folder: Path | str) -> Path
     """
     from safetensors.torch import save
 
-    if not isinstance(model, nn.Module):
-        raise RunError(f"model is {shown(model)}; give a trained model, then its config and the folder")
+    check_kind("model", model, nn.Module, "a trained model, then its config and the folder", RunError)
     # Each once, although layers may share a scheme; models have no numbers besides their parameters.
     tensors = {name: value.detach().cpu().contiguous() for name, value in model.named_parameters()}
+    path = file_of(config, folder, "safetensors")
     said = {"format": str(FORMAT), "key": config.key, "config": json.dumps(config.to_dict())}
-    return write_whole(file_of(config, folder, "safetensors"), save(tensors, metadata=said))
+    return write_whole(path, save(tensors, metadata=said))
+
+
+def has_weights(config: RunConfig, folder: Path) -> bool:
+    """Whether a run's weights are beside its result, and their file is whole and says that it is theirs."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(file_of(config, folder, "safetensors"), framework="pt") as opened:
+            file: Any = opened
+            return bool((file.metadata() or {}).get("key") == config.key)
+    except (SafetensorError, OSError):
+        return False
 
 
 def read_model(config: RunConfig, folder: Path | str) -> Any:

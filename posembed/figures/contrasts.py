@@ -8,7 +8,7 @@ from itertools import groupby
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
-from ..encodings.sizes import check_whole
+from ..checks import check_whole
 from ..errors import FigureInputError
 from ..stats import Interval
 from .looks import signed

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
+from ..checks import check_flag
 from ..errors import FigureInputError, shown
 from ..experiments import interval
 from .looks import looks_of, named, written
@@ -72,8 +73,7 @@ def curves(
     """
     labelled(series, "numbers")
     for name, given in (("log_x", log_x), ("log_y", log_y)):
-        if not isinstance(given, bool):
-            raise FigureInputError(f"{name} is {shown(given)}; give True or False")
+        check_flag(name, given, FigureInputError)
     at_places = None if x is None else as_numbers(x, 1)
     if ylim is not None and not (isinstance(ylim, Sequence) and len(ylim) == 2):
         raise FigureInputError(f"ylim is {shown(ylim)}; give both ends of the axis, such as (0, 1)")

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral
 from typing import Any
 
 import torch
 from jaxtyping import Float, Integer
 from torch import Tensor
 
+from ..checks import check_each, check_whole
 from ..encodings import CoPE, PositionScheme, RoPE
 from ..encodings.interface import BIDIRECTIONAL, CAUSAL
 from ..encodings.registry import SCHEMES
-from ..encodings.sizes import check_whole
 from ..errors import FigureInputError
 from ..models import attend
 from .curves import curves
@@ -135,7 +136,7 @@ def bias_curves(
         bias = each.bias_by_offset(offsets)
         if bias is None:
             raise FigureInputError(f"the bias of {type(each).__name__} is no function of the offset; use logit_maps")
-        for head in checked(heads, Sequence, "a list of heads, counted from 1"):
+        for head in check_each("heads", heads, Integral, "a list of heads, counted from 1", FigureInputError):
             name = f"head {head}" if not label else label if len(heads) == 1 else f"{label}, head {head}"
             series[name] = _of_head(bias, head, each).detach()
             if type(each) in names:
@@ -272,12 +273,13 @@ def damping_curves(
         [1.0, 0.2857]
     """
     checked(scheme, RoPE, "a rotary scheme")
+    checked(distances, Tensor, "distances as a tensor of whole numbers")
     unit = torch.eye(scheme.d_head, dtype=torch.float64)[:, None]  # "columns 1 d_head"
     unit = unit[: scheme.width : 2] if scheme.layout == "interleaved" else unit[: scheme.width // 2]
     queries = scheme.rotate(unit.expand(-1, len(distances), -1), distances).norm(dim=-1)
     keys = scheme.rotate_keys(unit, torch.zeros(1, dtype=torch.long)).norm(dim=-1)
     factors = queries * keys  # "pairs distances"
-    checked(pairs, Sequence, "a list of pairs, counted from 0")
+    pairs = check_each("pairs", pairs, Integral, "a list of pairs, counted from 0", FigureInputError)
     missing = next((pair for pair in pairs if pair not in range(len(factors))), None)
     if missing is not None:
         raise FigureInputError(f"there is no pair {missing}; {len(factors)} pairs turn, counted from 0")

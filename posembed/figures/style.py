@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatterSciNotation
 from torch import Tensor
 
-from ..encodings.sizes import check_whole
+from ..checks import check_whole
 from ..errors import FigureInputError, shown
 from ..ordinary import float64_array
 from .drawing import in_few_colours, svg_of

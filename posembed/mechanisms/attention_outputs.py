@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from ..encodings.sizes import check_whole
+from ..checks import check_whole
 from ..errors import ProbeInputError
 from ..evaluating import evaluating
 from ..probing.hidden_states import BATCH_SIZE, own_transformer

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from ..encodings.sizes import check_whole
+from ..checks import check_whole
 from ..errors import ModelInputError
 from ..models import MultiHeadAttention, attend
 from ..models.transformer import check_ids

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from ..encodings.sizes import check_whole
+from ..checks import check_whole
 from ..errors import ProbeInputError, shown
 from ..probing.hidden_states import checked_texts, hidden_states
 from .attention_outputs import attention_outputs

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from ..encodings.sizes import check_whole
+from ..checks import check_whole
 from ..errors import ProbeInputError, shown
 from ..evaluating import evaluating
 from ..probing.attention_maps import attention_maps, with_weights

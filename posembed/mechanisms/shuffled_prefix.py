@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from ..encodings.sizes import check_whole
+from ..checks import check_whole
 from ..errors import ProbeInputError, shown
 from ..evaluating import evaluating
 from ..models import LanguageModel, Transformer

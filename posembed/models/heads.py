@@ -8,8 +8,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from ..encodings.sizes import check_choice, check_whole
-from ..errors import ModelInputError, shown
+from ..checks import check_choice, check_flag, check_whole
+from ..errors import ModelInputError
 from .transformer import ACTIVATIONS, LanguageModel, Transformer, TransformerConfig
 
 
@@ -138,8 +138,7 @@ class SpanPredictor(nn.Module):
 
     def __init__(self, body: Transformer | TransformerConfig, *, no_answer: bool = False):
         super().__init__()
-        if not isinstance(no_answer, bool):
-            raise ModelInputError(f"no_answer is {shown(no_answer)}; give True or False")
+        check_flag("no_answer", no_answer, ModelInputError)
         self.transformer, self.no_answer = _transformer(body), no_answer
         self.ends = linear(self.transformer.config.d_model, 2, self.transformer.config)
 

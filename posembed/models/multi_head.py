@@ -8,9 +8,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from ..checks import check_flag, check_positive, check_whole
 from ..encodings import PositionScheme, Sizes, scheme
-from ..encodings.sizes import check_positive, check_whole
-from ..errors import EncodingInputError, ModelInputError, shown
+from ..errors import ModelInputError
 from .attention import attend, check_dropout, rotated
 from .cache import KeyValueCache
 
@@ -62,8 +62,7 @@ class MultiHeadAttention(nn.Module):
         logit_scale: float | None = None,
     ):
         super().__init__()
-        if not isinstance(causal, bool):
-            raise EncodingInputError(f"causal is {shown(causal)}; it must be True or False")
+        check_flag("causal", causal)
         for name, size in (("d_model", d_model), ("n_heads", n_heads)):
             check_whole(name, size)
         Sizes(d_model=d_model, n_heads=n_heads)
@@ -72,8 +71,7 @@ class MultiHeadAttention(nn.Module):
         if n_heads % n_kv_heads:
             raise ModelInputError(f"{n_heads} query heads cannot share {n_kv_heads} key heads; choose a divisor")
         check_dropout(dropout)
-        if not isinstance(bias, bool):
-            raise ModelInputError(f"bias is {shown(bias)}; give True or False")
+        check_flag("bias", bias, ModelInputError)
         if logit_scale is not None:
             check_positive("logit_scale", logit_scale)
         self.n_heads, self.n_kv_heads, self.d_head = n_heads, n_kv_heads, d_model // n_heads

@@ -12,8 +12,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from ..checks import check_choice, check_flag, check_kind, check_positive, check_std, check_whole
 from ..encodings import NoPos, PositionScheme, Sizes, scheme
-from ..encodings.sizes import check_choice, check_positive, check_std, check_whole
 from ..errors import EncodingInputError, ModelInputError, shown
 from .attention import added, check_dropout
 from .cache import KeyValueCache
@@ -93,8 +93,7 @@ class TransformerConfig:
         check_choice("activation", self.activation, ACTIVATIONS, ModelInputError)
         check_choice("positions_added", self.positions_added, POSITIONS_ADDED, ModelInputError)
         check_dropout(self.dropout)
-        if not isinstance(self.scale_embeddings, bool):
-            raise ModelInputError(f"scale_embeddings is {shown(self.scale_embeddings)}; give True or False")
+        check_flag("scale_embeddings", self.scale_embeddings, ModelInputError)
         check_positive("norm_epsilon", self.norm_epsilon, ModelInputError)
         check_std("weight_std", self.weight_std, ModelInputError)
         Sizes(d_model=self.d_model, n_heads=self.n_heads)
@@ -344,6 +343,7 @@ class TransformerLayer(nn.Module):
 
     def __init__(self, config: TransformerConfig, position_scheme: PositionScheme):
         super().__init__()
+        check_kind("config", config, TransformerConfig, "a TransformerConfig", ModelInputError)
         width, d_ff = config.d_model, config.d_ff or 4 * config.d_model
         self.pre_norm = config.norm == "pre"
         self.attention_norm = nn.LayerNorm(width, config.norm_epsilon)

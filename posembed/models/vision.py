@@ -11,8 +11,8 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from ..checks import check_whole
 from ..encodings import Learned, RoPE, Sinusoidal
-from ..encodings.sizes import check_whole
 from ..errors import ModelInputError
 from .heads import linear
 from .transformer import Transformer, TransformerConfig

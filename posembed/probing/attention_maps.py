@@ -49,7 +49,8 @@ def attention_maps(model: nn.Module, ids: Int[Tensor, "batch seq"], layer: int) 
         )
     if not bool(((sums - 1).abs() <= SUM_TOLERANCE).all()):
         raise ProbeInputError(
-            f"attention weights of layer {layer} are NaN or do not sum to one; look at the model's weights and format"
+            f"attention weights of layer {layer} are NaN or do not sum to one; look at the model's weights and format, "
+            "and whether it hands out what comes before the softmax"
         )
     return found
 

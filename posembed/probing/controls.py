@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Float, Int
 
-from ..encodings.sizes import check_whole
+from ..checks import check_whole
 from ..errors import ProbeInputError, shown
 from ..seeds import generator
 from .estimators import fitted_scaling
@@ -27,7 +27,7 @@ def permuted_labels(labels: Float[np.ndarray, " n"], n_permutations: int, *, see
         A column for each permutation.
 
     Raises:
-        ProbeInputError: less than one permutation.
+        ProbeInputError: less than one permutation; labels that are no list of some.
 
     Example:
         >>> import numpy as np
@@ -36,6 +36,8 @@ def permuted_labels(labels: Float[np.ndarray, " n"], n_permutations: int, *, see
         True
     """
     check_whole("n_permutations", n_permutations, ProbeInputError)
+    if np.ndim(labels) != 1 or not np.size(labels):
+        raise ProbeInputError(f"labels are {shown(labels)}; give one for each row, at least one")
     rng = generator(seed, "permuted labels")
     return np.stack([rng.permutation(labels) for _ in range(n_permutations)], axis=1)
 
@@ -53,6 +55,9 @@ def random_tables_like(
     Yields:
         A table of the same size. Where all rows of `x` are equal its spread is 1.
 
+    Raises:
+        ProbeInputError: at the first draw, what is no table or no number of draws.
+
     Example:
         >>> import numpy as np
         >>> from posembed.probing import random_tables_like
@@ -60,6 +65,9 @@ def random_tables_like(
         >>> bool(abs(table.std() / np.arange(2000.0).std() - 1) < 0.05)
         True
     """
+    check_whole("n_draws", n_draws, ProbeInputError)
+    if not isinstance(x, np.ndarray) or x.ndim != 2 or not x.size:
+        raise ProbeInputError(f"x is {shown(x)}; give a table as an array of numbers, one row for each position")
     scaling, rng = fitted_scaling(x), generator(seed, "random tables")
     for _ in range(n_draws):
         yield rng.normal(size=x.shape) * (scaling.scale or 1.0) + scaling.centre
@@ -77,6 +85,6 @@ def constant_guess(train: Int[np.ndarray, " n_train"]) -> float:
         >>> constant_guess(np.array([0, 2, 10]))
         2.0
     """
-    if np.ndim(train) != 1 or not len(train):
+    if np.ndim(train) != 1 or not len(train) or np.asarray(train).dtype.kind not in "iuf":
         raise ProbeInputError(f"there is no constant guess for {shown(train)}; give an array of at least one position")
     return float(np.median(train))

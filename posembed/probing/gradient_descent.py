@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-from ..encodings.sizes import check_whole
+from ..checks import check_whole
 from ..errors import ProbeInputError
 from ..seeds import generator
 from .estimators import ScaledProbe

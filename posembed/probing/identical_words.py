@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from ..encodings.sizes import check_whole
+from ..checks import check_whole
 from ..errors import ProbeInputError, shown
 from ..evaluating import evaluating
 from ..seeds import checked_seed

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from ..encodings.sizes import check_whole
+from ..checks import check_each, check_whole
 from ..errors import ProbeInputError, shown
 from ..evaluating import evaluating
 from ..models import LanguageModel
@@ -78,7 +79,10 @@ class Control:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Control:
-        """Sum up some draws."""
+        """Sum up some draws; ProbeInputError where there are none."""
+        values = check_each("values", values, Real, "the numbers of at least one draw", ProbeInputError)
+        if not values:
+            raise ProbeInputError("there is no draw to sum up; give at least one")
         return cls(sum(values) / len(values), min(values), max(values), tuple(values))
 
     def __str__(self) -> str:
@@ -259,7 +263,9 @@ def _states(model: Any, batch: Any) -> Float[Tensor, "tokens d_model"]:
     with telling(model, "this batch"):
         output = body(**given) if isinstance(batch, Mapping) else body(*given.values())
     states = getattr(output, "last_hidden_state", output)
-    if not isinstance(states, Tensor) or not bool(states.isfinite().all()):
+    if not isinstance(states, Tensor):
+        raise ProbeInputError(f"{type(model).__name__} hands out no last_hidden_state; give the part that does")
+    if not bool(states.isfinite().all()):
         raise ProbeInputError(f"{type(model).__name__} gives no hidden states that are numbers; look at its weights")
     two_stacks = getattr(getattr(model, "config", None), "is_encoder_decoder", False)
     mask = (

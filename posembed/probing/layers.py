@@ -11,8 +11,8 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 
-from ..encodings.sizes import check_whole
-from ..errors import ProbeInputError, shown
+from ..checks import check_flag, check_whole
+from ..errors import ProbeInputError
 from ..evaluating import torch_threads
 from ..plain import Record
 from ..seeds import checked_seed, torch_generator
@@ -249,8 +249,7 @@ def probe_layers(
         >>> print(probe_layers(lambda batch: [batch, batch**3], states, steps=100, control=False).errors[0] < 1)
         True
     """
-    if not isinstance(control, bool):
-        raise ProbeInputError(f"control is {shown(control)}; it must be True or False")
+    check_flag("control", control, ProbeInputError)
     check_whole("steps", steps, ProbeInputError)
     checked_seed(seed)
     if not callable(model):

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 
-from ..encodings.sizes import check_choice
+from ..checks import check_choice
 from ..errors import ProbeInputError, shown
 from ..ordinary import float64_array
 from ..seeds import generator

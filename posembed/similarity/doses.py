@@ -12,7 +12,7 @@ from jaxtyping import Float
 from scipy.optimize import brentq
 from torch import Tensor
 
-from ..encodings.sizes import check_choice, check_whole
+from ..checks import check_choice, check_whole
 from ..errors import PropertiesInputError, shown
 
 

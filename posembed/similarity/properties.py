@@ -17,7 +17,7 @@ from jaxtyping import Float, Int
 from scipy.stats import kendalltau
 from torch import Tensor
 
-from ..encodings.sizes import check_whole
+from ..checks import check_whole
 from ..errors import PropertiesInputError, shown
 from ..ordinary import float64_array, why_not_ordinary
 from ..plain import Record

@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from ..checks import check_kind
 from ..errors import PositionTableError, shown
 from ._names import printable
 
@@ -74,6 +75,8 @@ class PositionTable:
     others: str = ""
 
     def __post_init__(self) -> None:
+        for name in ("name", "source"):
+            check_kind(name, getattr(self, name), str, "a text", PositionTableError)
         shape, kind = (
             tuple(getattr(self.weight, "shape", ())),
             getattr(self.weight, "dtype", type(self.weight).__name__),

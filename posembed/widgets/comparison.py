@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..encodings.sizes import check_choice
+from ..checks import check_choice
 from ..errors import FigureInputError
 from ..figures.looks import named, signed
 from ..stats import interval

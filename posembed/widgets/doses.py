@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..encodings.sizes import check_choice
+from ..checks import check_choice
 from ..errors import FigureInputError, RunError, shown
 from ..experiments import RunResult, doses, interval
 from ..similarity import dosed_bias, properties_of_matrix

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..checks import check_each
 from ..errors import FigureInputError, RunError
 from ..experiments import RunResult, interval
 from ..experiments.nopos import PUBLISHED_SCHEMES, published_probe, reported
@@ -83,11 +84,8 @@ class LayerErrorFigure(InteractiveFigure):
 
 def _groups(runs: Any) -> list[dict[str, Any]]:
     """The groups of which all runs are there."""
-    if not isinstance(runs, list | tuple) or not all(isinstance(run, RunResult) for run in runs):
-        raise FigureInputError(
-            f"runs is a {type(runs).__name__}; give a list of results, such as load_runs('nopos') or "
-            "read_results(folder) returns"
-        )
+    wanted = "a list of results, such as load_runs('nopos') or read_results(folder) returns"
+    runs = check_each("runs", runs, RunResult, wanted, FigureInputError)
     parts = {key: _parts(pattern, schemes, runs) for key, (_, pattern, schemes) in GROUPS.items()}
     groups = [_group(key, its) for key, its in parts.items() if its is not None]
     if not groups:

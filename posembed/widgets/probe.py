@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..encodings.sizes import check_choice
+from ..checks import check_choice
 from ..errors import FigureInputError
 from ..experiments import SplitScore, TableStudy
 from ..probing import constant_guess, split_rows

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from ..checks import check_choice
 from ..encodings import RoPE, sinusoidal
-from ..encodings.sizes import check_choice
 from ..errors import FigureInputError
 from .base import InteractiveFigure, html_table, rounded
 

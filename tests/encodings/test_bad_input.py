@@ -61,7 +61,7 @@ REFUSED = [
     (lambda: Sizes(n_layers=1.5), "n_layers is 1.5; it must be"),
     (lambda: Sizes(n_positions=True), "n_positions is True; it must be"),
     (lambda: Sizes(n_heads="2"), "n_heads is '2'; it must be"),
-    (lambda: Sizes(causal="yes"), "causal is 'yes'; it must be True or False"),
+    (lambda: Sizes(causal="yes"), "causal is 'yes'; give True or False"),
     (lambda: Sizes(d_model=10, n_heads=4), "d_model is 10, which 4 heads do not divide"),
     (lambda: Sizes(n_heads=2).of("mine", ("d_model", "n_positions")), "mine needs d_model= and n_positions="),
     (lambda: Sizes(d_model=8).of("mine", ("d_head",)), "mine needs n_heads="),

@@ -117,7 +117,7 @@ REFUSED = [
     ("nopos", {"d_model": 0}, "d_model is 0; it must be a whole number of at least 1"),
     ("nopos", {"n_layers": 0}, "n_layers is 0"),
     ("nopos", {"n_positions": 2.0}, "n_positions is 2.0"),
-    ("nopos", {"causal": "no"}, "causal is 'no'; it must be True or False"),
+    ("nopos", {"causal": "no"}, "causal is 'no'; give True or False"),
     ("rope", {"d_model": 6, "n_heads": 2}, "the head width is 3; rope turns pairs of columns, so it must be even"),
     ("xpos", {"d_model": 6, "n_heads": 2}, "the head width is 3; rope turns pairs of columns"),
     ("xpos", {"d_model": 8, "n_heads": 2, "causal": False}, "xpos is not defined for a bidirectional model"),

@@ -8,8 +8,9 @@ import torch
 
 from posembed import RunConfig, train
 from posembed.data import windows_in_order
-from posembed.experiments import inspections, loss_of, make_model
+from posembed.experiments import inspections, make_model
 from posembed.experiments.inspections import inspect_model
+from posembed.experiments.measure import loss_of
 from posembed.experiments.training import Training
 from posembed.mechanisms import shuffled_prefix
 from posembed.models import drop_positions

@@ -7,7 +7,8 @@ from refusals import refused
 
 from posembed.data import load_corpus
 from posembed.errors import RunError
-from posembed.experiments import load_runs, loss_of
+from posembed.experiments import load_runs
+from posembed.experiments.measure import loss_of
 from posembed.experiments.nopos import MODELS, load_model, lowest_error, model_card, run_of_model
 
 STORED = Path(__file__).resolve().parents[2] / "posembed" / "experiments" / "stored" / "models"

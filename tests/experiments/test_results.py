@@ -14,12 +14,10 @@ from refusals import refused
 from posembed import RunConfig, RunResult, load_results, train
 from posembed.errors import RunError
 from posembed.experiments import (
-    bundle_tables,
     load_runs,
     load_tables,
     make_model,
     missing,
-    parse_result,
     read_model,
     read_result,
     read_results,
@@ -30,7 +28,8 @@ from posembed.experiments import (
     write_result,
     write_table,
 )
-from posembed.experiments.results import file_of
+from posembed.experiments.results import file_of, parse_result
+from posembed.experiments.weights import bundle_tables
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
 STUDIES = ("depth", "encodings", "nopos", "nopos-large", "smoke", "starts", "tasks", "trained-tables")

@@ -11,19 +11,9 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 from posembed import RunConfig, RunResult, train
 from posembed.encodings import LinearScaling, NoPos, RoPE
 from posembed.errors import CorpusError, RunError
-from posembed.experiments import (
-    batch_loss,
-    learning_rate_factor,
-    loss_by_position,
-    loss_of,
-    make_model,
-    parameters_of_scheme,
-    scaled_losses,
-    torch_threads,
-    training,
-)
-from posembed.experiments.measure import GROUP
-from posembed.experiments.training import make_optimizer
+from posembed.experiments import learning_rate_factor, make_model, torch_threads, training
+from posembed.experiments.measure import GROUP, loss_by_position, loss_of, parameters_of_scheme, scaled_losses
+from posembed.experiments.training import batch_loss, make_optimizer
 from posembed.models import LanguageModel
 
 TINY = {"n_layers": 1, "d_model": 16, "n_heads": 2, "length": 16, "batch_size": 8, "steps": 5, "warmup": 2}

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ...checks import check_each
 from ...errors import RunError
 from ..config import RunConfig
 from ..grid import Progress, Settings, report, run_all
@@ -41,6 +42,7 @@ class Part:
         """The runs with the rate that the tuning runs choose; None while none of them has a result."""
         if not self.tuning:
             return self.runs
+        results = check_each("runs", results, RunResult, "a list of results, as load_runs returns", RunError)
         losses = {result.config.key: result.metrics["validation_loss"] for result in results}
         by_rate: dict[float, list[float]] = {}
         for config in self.tuning:
