@@ -77,7 +77,7 @@ class Settings:
     def check(self, configs: Iterable[RunConfig]) -> None:
         """Refuse runs of which something is to be kept that is not there, and what is no folder."""
         if self.out.is_file():
-            raise RunError(f"{shown(str(self.out))} is a file; give the folder for the results")
+            raise RunError(f"{self.out.name} is a file; give the folder for the results")
         for config in configs:
             if self.save_tables and config.scheme != "learned":
                 raise RunError(f"save_tables is for the scheme 'learned'; {config.scheme!r} has no table")
@@ -242,7 +242,7 @@ def run_and_store(
     except OSError as error:
         kept = "" if result is None else _kept(result, save_model=save_model, save_table=save_table)
         raise RunError(
-            f"cannot write to the folder {shown(str(out))} ({error.strerror}); make room, or change it{kept}"
+            f"cannot write to the folder {str(out)!r} ({error.strerror}); make room, or change it{kept}"
         ) from None
     return result
 

