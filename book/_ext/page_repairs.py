@@ -79,6 +79,7 @@ NEIGHBOURS = re.compile(
 )
 # It keeps an empty first line, where there is one.
 EMPTY_MARK = re.compile(r"<span></span>(?!\n)")
+NUMBERS = ("m", "mb", "mf", "mh", "mi", "mo", "il")
 STYLE_OF_MARK = re.compile(r"\.highlight \.(\w+) \{([^}]*)\}")
 # The words of a name, which no style here tells apart.
 WORD = re.compile(r'<span class="pre">([^<]*)</span>')
@@ -280,8 +281,9 @@ def counted_on_its_page(text):
 def looks(styles):
     """For each mark on code one that looks the same in light and dark.
 
-    None for what looks as plain text, and for operators: dots and equals signs
-    had the colour of strings, and were a third of all marks.
+    None for what looks as plain text, for operators, and for numbers: dots and
+    equals signs had the colour of strings and were a third of all marks, and
+    numbers, each with a mark of its own, half of those that were left.
     """
     rules = defaultdict(list)
     for mark, style in STYLE_OF_MARK.findall(styles):
@@ -289,7 +291,7 @@ def looks(styles):
     one = {str(style): mark for mark, style in rules.items()}
     one[str(rules["n"])] = None
     same = {mark: one[str(style)] for mark, style in rules.items()}
-    return same | {"o": None, "go": None}
+    return same | dict.fromkeys(("o", "go", *NUMBERS))
 
 
 def few_marks(code, same):
