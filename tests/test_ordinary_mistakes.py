@@ -10,6 +10,7 @@ from torch import nn
 
 import posembed.figures as figures
 from posembed import (
+    PositionScheme,
     RunConfig,
     Transformer,
     TransformerConfig,
@@ -59,6 +60,7 @@ from posembed.encodings import (
     convert_rope_layout,
 )
 from posembed.errors import (
+    CheckpointError,
     CorpusError,
     EncodingInputError,
     EquivarianceInputError,
@@ -100,6 +102,7 @@ from posembed.models import (
     drop_positions,
     load_with_scheme,
     patches_of,
+    use_scheme,
 )
 from posembed.probing import (
     Control,
@@ -427,6 +430,68 @@ def test_the_vectors_of_skipped_tokens_belong_to_the_others():
     model, ids = small().eval(), torch.randint(9, (40, 8))
     profile = depth_profile(model, ids, vectors=torch.randn(8, 8), skip=1, ablations=False)
     assert all(layer.left is not None for layer in profile.layers)
+
+
+class Beginner(PositionScheme):
+    def __init__(self, n_heads):
+        self.n_heads = n_heads
+
+
+class InNumPy(PositionScheme):
+    def bias_by_offset(self, offsets):
+        return np.zeros((1, len(offsets)))
+
+
+class OfTwo(PositionScheme):
+    def bias(self, q, k):
+        return None
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("error", "made", "message"),
+    [
+        (
+            EncodingInputError,
+            lambda: Beginner(2),
+            "Beginner.__init__ does not call super().__init__()",
+        ),
+        (ModelInputError, InNumPy, "InNumPy gave a bias that is a ndarray; give a tensor"),
+        (EncodingInputError, OfTwo, "it is given (q, k, positions, key_positions)"),
+    ],
+)
+def test_a_scheme_of_ones_own_that_does_not_fit_is_named_wherever_it_is_used(error, made, message):
+    model, config = build("gpt2"), {"d_model": 8, "n_heads": 2}
+
+    def in_gpt2():
+        use_scheme(model, made())
+        model(IDS)
+
+    assert message in refused(
+        error, lambda: Transformer(TransformerConfig(9, d_model=8, n_heads=2, scheme=made()))(IDS)
+    )
+    assert message in refused(error, in_gpt2)
+
+
+@pytest.mark.bad_input
+def test_a_model_without_numbers_is_named():
+    with torch.device("meta"):
+        empty = build("gpt2")
+    assert "are on the meta device; load them first" in refused(ProbeInputError, probe_layers, empty, IDS)
+    model, ids = build("gpt2"), IDS
+    assert "on the meta device" in refused(ProbeInputError, intervene, model, [ids.to("meta")], n_components=2)
+    padded = {"input_ids": ids, "attention_mask": torch.zeros_like(ids)}
+    assert "a batch is all padding" in refused(ProbeInputError, intervene, model, [padded], n_components=2)
+
+
+@pytest.mark.bad_input
+def test_damaged_weights_beside_a_scheme_are_named(tmp_path):
+    model = build("gpt2")
+    use_scheme(model, "shaw")
+    model.save_pretrained(tmp_path)
+    weights = tmp_path / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:1000])
+    assert "are damaged (" in refused(CheckpointError, load_with_scheme, tmp_path)
 
 
 @pytest.mark.bad_input

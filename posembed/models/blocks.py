@@ -158,6 +158,8 @@ def sdpa(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale: float | No
 
 def check_bias(scheme: PositionScheme, bias: Tensor, q: Tensor, *sizes: int) -> None:
     """Raise ModelInputError unless it is "heads *sizes", or one number for several; a matrix may have a batch axis."""
+    if not isinstance(bias, Tensor):
+        raise ModelInputError(f"{type(scheme).__name__} gave a bias that is a {type(bias).__name__}; give a tensor")
     wanted = (q.shape[1], *sizes)
     batch, own = bias.shape[: -len(wanted)], bias.shape[-len(wanted) :]
     fits = len(own) == len(wanted) and len(batch) < len(sizes)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -24,8 +23,6 @@ ACTIVATIONS: dict[str, Any] = {
     "gelu_tanh": lambda: nn.GELU(approximate="tanh"),
     "relu": nn.ReLU,
 }
-# What a model hands to the methods that a scheme may override, by the number of arguments.
-ARGUMENTS = {"add": 2, "rotate": 2, "rotate_keys": 2, "bias": 4, "bias_by_offset": 1}
 POSITIONS_ADDED = ("input", "every layer", "layers anew")
 
 
@@ -143,7 +140,6 @@ class Transformer(nn.Module):
             causal=config.causal,
             options=config.scheme_options,
         )
-        _check_methods(self.position_scheme)
         self.added_anew = nn.ModuleList(self._schemes_anew())
         self.dropout = nn.Dropout(config.dropout)
         self.layers = nn.ModuleList(
@@ -268,21 +264,6 @@ class Transformer(nn.Module):
             if self.token_types is None:
                 raise ModelInputError("this model has no token types; set n_token_types, or leave token_types out")
             check_ids("token_types", "token type", token_types, self.config.n_token_types, "the {} of this model")
-
-
-def _check_methods(scheme: PositionScheme) -> None:
-    """Raise EncodingInputError where a method of a scheme, or of a part of it, cannot take what a model hands to it."""
-    for part in scheme.modules():
-        if not isinstance(part, PositionScheme):
-            continue
-        for name, n in ARGUMENTS.items():
-            mask = {"visible": None} if name == "bias" and part.reads_mask else {}
-            try:
-                inspect.signature(getattr(part, name)).bind(*[None] * n, **mask)
-            except TypeError as error:
-                wanted = inspect.signature(getattr(PositionScheme, name))
-                taken = ", ".join([*list(wanted.parameters)[1:], *mask])
-                raise EncodingInputError(f"{type(part).__name__}.{name}: {error}; it is given ({taken})") from None
 
 
 def check_ids(name: str, one: str, ids: Any, n: int, whole: str) -> None:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 from ..encodings import PositionScheme
@@ -75,7 +76,7 @@ def load_with_scheme(
         raise ModelInputError(f"{source} has a {type(config).__name__}, and {kind.__name__} wants a {its.__name__}")
     loads = _with_room(kind, scheme, options).from_pretrained
     how = more | {"output_loading_info": True, "attn_implementation": "eager", "ignore_mismatched_sizes": True}
-    with _in_one_line(source, unreachable, OSError):
+    with _damage_named(source), _in_one_line(source, unreachable, OSError):
         model, found = loads(source, **how)
     others = [name for name, *_ in found["mismatched_keys"] if not more.get("ignore_mismatched_sizes") or _ours(name)]
     others += filter(_ours, (*found["missing_keys"], *found["unexpected_keys"]))
@@ -100,6 +101,20 @@ def _in_one_line(source: Any, unreachable: str | None, *kinds: type[Exception]) 
     except kinds as error:
         reason = f"the hub cannot be asked ({unreachable})" if unreachable else (str(error).splitlines() or ["?"])[0]
         raise CheckpointNotFoundError(f"{source} cannot be loaded: {reason}; check the folder or the name") from error
+
+
+@contextmanager
+def _damage_named(source: Any) -> Iterator[None]:
+    """Say in one line that a file of weights is cut off or is none."""
+    from safetensors import SafetensorError
+
+    try:
+        yield
+    except (SafetensorError, EOFError, RuntimeError, UnpicklingError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise CheckpointError(
+            f"the weights of {source} are damaged ({reason:.200}); save or fetch them again"
+        ) from error
 
 
 def _ours(name: str) -> bool:

@@ -53,9 +53,11 @@ def vocabulary_of(model: nn.Module) -> tuple[int, set[int], int | None]:
 
 
 def check_made(model: Any) -> None:
-    """Refuse a class in the place of a model."""
+    """Refuse a class in the place of a model, and a model without numbers."""
     if isinstance(model, type):
         raise ProbeInputError(f"model is the class {model.__name__}; give a model that is made or loaded")
+    if isinstance(model, nn.Module) and any(each.is_meta for each in model.parameters()):
+        raise ProbeInputError(f"the weights of {type(model).__name__} are on the meta device; load them first")
 
 
 def read_by(model: Any) -> str | None:

@@ -259,6 +259,8 @@ def _states(model: Any, batch: Any) -> Float[Tensor, "tokens d_model"]:
         if not isinstance(each, fine):
             advice = "give tensors, as tokenizer(texts, return_tensors='pt') makes them"
             raise ProbeInputError(f"a batch holds a {type(each).__name__}; {advice}")
+        if isinstance(each, Tensor) and each.is_meta:
+            raise ProbeInputError("a batch is on the meta device, without numbers; give one on the CPU")
     given = {name: each.to(device) if isinstance(each, Tensor) else each for name, each in given.items()}
     with telling(model, "this batch"):
         output = body(**given) if isinstance(batch, Mapping) else body(*given.values())
@@ -274,4 +276,6 @@ def _states(model: Any, batch: Any) -> Float[Tensor, "tokens d_model"]:
     # Images have no padding, and a mask of another shape is not of these tokens.
     if mask is None or mask.shape != states.shape[:-1]:
         return states.double().flatten(0, -2)
+    if not bool(mask.any()):
+        raise ProbeInputError("a batch is all padding; give at least one token that its mask keeps")
     return states[mask.bool().to(device)].double()
