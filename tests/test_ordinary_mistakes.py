@@ -461,7 +461,7 @@ class OfTwo(PositionScheme):
     ],
 )
 def test_a_scheme_of_ones_own_that_does_not_fit_is_named_wherever_it_is_used(error, made, message):
-    model, config = build("gpt2"), {"d_model": 8, "n_heads": 2}
+    model = build("gpt2")
 
     def in_gpt2():
         use_scheme(model, made())
