@@ -35,6 +35,9 @@ SIGNATURE = re.compile(r'<dt class="sig .*?</dt>', re.DOTALL)
 SIGNATURE_LINE = re.compile(r'<dd><em class="sig-param">(.*?)</em>(,?)</dd>')
 # Parts of it that no style here tells apart.
 PLAIN_PART = re.compile(r' class="(?:k|n|nn|p|s|w|sig-return[\w-]*)"')
+# Shapes begin with a blank for type checkers. Names are long words.
+SHAPE = re.compile("('|&#39;) ([^'&]*)\\1")
+LONG_SIGNATURE_NAME = re.compile(r"(?<=>)[\w.]{12,}(?=<)")
 DEFAULT = re.compile(
     r'<span class="o">=</span>( ?)<span class="default_value">'
 )
@@ -59,6 +62,11 @@ LONG_NAME = re.compile(r"[\w(]{12,}(?=[^<>]*<)")
 PARTS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[_(/:])(?=\w)")
 # A number and its sign of per cent stay together in prose.
 PROSE = re.compile(r"<(pre|script|style)\b.*?</\1>|<[^>]*>", re.DOTALL)
+SENTENCES = re.compile(
+    r"<(pre|script|style|code|math|svg|table|option|title)\b.*?</\1>|<[^>]*>",
+    re.DOTALL,
+)
+HYPHEN = re.compile(r"(?<![\w.,)\]/\N{EN DASH}-])-(?=\d)")
 PER_CENT = re.compile(r"(?<=\d) %")
 # A cell with more than some words; beside others on a phone it needs room.
 CELL = re.compile(r"<td>(.*?)</td>", re.DOTALL)
@@ -222,6 +230,7 @@ def plain_lines(signature):
     text = unwrapped(signature[0], "span", PLAIN_PART)
     text = DEFAULT.sub(r'<span class="default_value">=\1', text)
     text = SIGNATURE_LINE.sub(r'<em class="sig-param sig-line">\1\2</em>', text)
+    text = SHAPE.sub(r"\1\2\1", LONG_SIGNATURE_NAME.sub(broken_name, text))
     text = text.replace("<dl>", '<span class="sig-lines">')
     return text.replace("</dl>", "</span>")
 
@@ -240,11 +249,16 @@ def breakable(table):
 
 
 def without_loose_signs(text):
-    """Keep "5 %" on one line wherever a page has words."""
+    """Keep "5 %" on one line, and begin "-5" with a minus, in all words."""
+    text = in_words(text, PROSE, PER_CENT, "\N{NO-BREAK SPACE}%")
+    return in_words(text, SENTENCES, HYPHEN, "\N{MINUS SIGN}")
+
+
+def in_words(text, others, sign, mended):
+    """Mend a sign wherever there is nothing that is left out."""
     parts, end = [], 0
-    for tag in PROSE.finditer(text):
-        parts += [PER_CENT.sub("\N{NO-BREAK SPACE}%", text[end : tag.start()])]
-        parts += [tag[0]]
+    for tag in others.finditer(text):
+        parts += [sign.sub(mended, text[end : tag.start()]), tag[0]]
         end = tag.end()
     return "".join(parts) + text[end:]
 
@@ -268,6 +282,11 @@ def marked_if_long(cell):
 def break_between_parts(name):
     """Allow a line break between the parts of one name."""
     return PARTS.sub("<wbr>", name.group())
+
+
+def broken_name(name):
+    """Allow a line break between the parts of a name of a signature."""
+    return PARTS.sub("<wbr>", name[0]).replace(".", ".<wbr>")
 
 
 def counted_on_its_page(text):

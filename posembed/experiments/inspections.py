@@ -44,20 +44,20 @@ def inspect_model(
     Returns:
         For each name of ``config.inspections`` what was found, ready for JSON.
 
-        "layers": how far off a two-layer network reads each token's position from each layer (`probe_layers`).
+        ``"layers"``: how far off a two-layer network reads each token's position from each layer (`probe_layers`).
 
-        "untrained": the same for the model before its training.
+        ``"untrained"``: the same for the model before its training.
 
-        "watched" is not among them: it is found on the way, see `steps_watched`.
+        ``"watched"`` is not among them: it is found on the way, see `steps_watched`.
 
-        "prefix": the loss of the last token, with those before it in order and shuffled (`shuffled_prefix`): all of
+        ``"prefix"``: the loss of the last token, with those before it in order and shuffled (`shuffled_prefix`): all of
         them, and all but the last eight.
 
-        "dropped": the loss, and that by position, when the positions are taken away without any further training.
+        ``"dropped"``: the loss, and that by position, when the positions are taken away without any further training.
 
-        "positions": what attention makes of positions (`learned_positions`).
+        ``"positions"``: what attention makes of positions (`learned_positions`).
 
-        "depth": what each layer holds of positions, in the trained model and before (`posembed.depth.depth_profile`).
+        ``"depth"``: what each layer holds of positions, in the trained model and before (`depth_profile`).
     """
     by_name: dict[str, Callable[[], dict[str, Any]]] = {
         "layers": lambda: probed_layers(model, config, corpus),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,7 +22,7 @@ def token_differences(
     differences: Mapping[str, Real[Tensor | np.ndarray, " tokens"]],
     *,
     alt: str,
-    ylabel: str = "difference, in units of\nthe largest output",
+    ylabel: str = "difference, in units of the largest output",
 ) -> DescribedFigure:
     """Draw one difference for each token and condition, on a logarithmic axis.
 
@@ -57,7 +58,7 @@ def token_differences(
         axes.plot(range(len(tokens)), shown, markersize=8, label=label, **look | {"linestyle": "none"})
     logarithmic(axes.yaxis)
     axes.set_xticks(range(len(tokens)), tokens)
-    axes.set_ylabel(ylabel)
+    axes.set_ylabel(textwrap.fill(ylabel, 24))
     figure.legend(loc="outside upper center", ncols=len(differences))
     return figure
 

@@ -103,6 +103,12 @@ def live_config(model: nn.Module) -> dict[str, Any]:
     return dict(config.to_dict()) if config is not None and hasattr(config, "to_dict") else {}
 
 
+def _counted_from(sinusoid: Any) -> int | None:
+    """Where fairseq's sinusoids, which models keep as a buffer, have position 0: after the padding's row."""
+    padding = getattr(sinusoid, "padding_idx", None)
+    return getattr(sinusoid, "offset", None) if padding is None or "XGLM" in type(sinusoid).__name__ else padding + 1
+
+
 def live_rows(model: nn.Module, entry: Entry) -> PositionRows:
     """The table of an entry; the rows before position 0 are named by it, or counted in by the module that owns it."""
     path = stem(entry.name)
@@ -117,4 +123,6 @@ def live_rows(model: nn.Module, entry: Entry) -> PositionRows:
             raise PositionTableError(f"{entry.name} is on the meta device, which holds no numbers; load weights first")
         offset = int(position_ids.min())
     holder, last = model.get_submodule(entry.name.rpartition(".")[0]), entry.name.rpartition(".")[2]
+    if table is None and last == "weights":
+        offset = _counted_from(holder)
     return PositionRows(path if isinstance(table, nn.Embedding) else entry.name, getattr(holder, last), offset or 0)

@@ -38,6 +38,12 @@ def test_a_number_and_per_cent_stay_together_in_prose(repairs):
     assert repairs.without_loose_signs(page) == page.replace("some 95 %", "some 95\N{NO-BREAK SPACE}%")
 
 
+def test_a_number_below_zero_has_a_minus_in_sentences(repairs):
+    page = "<p>from -0.5 to 1-2, GPT-2, 2026-01-02</p><code>-1</code><table><td>-1</td></table><a title='-1'>(-3)</a>"
+    made = page.replace("from -0.5", "from \N{MINUS SIGN}0.5").replace("(-3)", "(\N{MINUS SIGN}3)")
+    assert repairs.without_loose_signs(page) == made
+
+
 def test_a_cell_with_a_sentence_is_marked(repairs):
     table = '<table class="table"><tr><td>short</td><td><p>{}</p></td></tr></table>'
     made = repairs.TABLE.sub(repairs.breakable, table.format("words of a row " * 4))

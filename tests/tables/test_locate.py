@@ -68,6 +68,17 @@ def test_lxmert_reads_its_padding_row_for_position_0():
     assert (found.name, found.offset) == ("embeddings.position_embeddings", 0)
 
 
+@pytest.mark.parametrize("padding", [1, 3])
+@pytest.mark.parametrize("kind", ["m2m100", "xglm"])
+def test_a_sinusoid_that_is_kept_is_named_with_the_row_of_position_0(kind, padding):
+    model = build(kind, pad_token_id=padding)
+    model = model.encoder if kind == "m2m100" else model
+    found = find_position_rows(model, name="embed_positions.weights")
+    run = lambda model, n_tokens: model(IDS[:, :n_tokens]).last_hidden_state
+    read = rows_that_change_the_output(model, found.parameter[:9], run, 3)
+    assert read == [found.offset, found.offset + 1, found.offset + 2]
+
+
 def test_the_offset_is_the_tables_own_or_where_the_owners_positions_begin():
     table = nn.Embedding(9, 4, padding_idx=1)
     table.offset = 3
