@@ -37,7 +37,7 @@ SIGNATURE_LINE = re.compile(r'<dd><em class="sig-param">(.*?)</em>(,?)</dd>')
 PLAIN_PART = re.compile(r' class="(?:k|n|nn|p|s|w|sig-return[\w-]*)"')
 # Shapes begin with a blank for type checkers. Names are long words.
 SHAPE = re.compile("('|&#39;) ([^'&]*)\\1")
-LONG_SIGNATURE_NAME = re.compile(r"(?<=>)[\w.]{12,}(?=<)")
+LONG_NAME_OF_API = re.compile(r"(?<=>)[\w.]{12,}(?=<)")
 DEFAULT = re.compile(
     r'<span class="o">=</span>( ?)<span class="default_value">'
 )
@@ -230,7 +230,7 @@ def plain_lines(signature):
     text = unwrapped(signature[0], "span", PLAIN_PART)
     text = DEFAULT.sub(r'<span class="default_value">=\1', text)
     text = SIGNATURE_LINE.sub(r'<em class="sig-param sig-line">\1\2</em>', text)
-    text = SHAPE.sub(r"\1\2\1", LONG_SIGNATURE_NAME.sub(broken_name, text))
+    text = SHAPE.sub(r"\1\2\1", LONG_NAME_OF_API.sub(broken_name, text))
     text = text.replace("<dl>", '<span class="sig-lines">')
     return text.replace("</dl>", "</span>")
 
@@ -238,6 +238,7 @@ def plain_lines(signature):
 def plain_points(fields):
     """Make the points of a list of parameters one line of text each."""
     text = fields[0].replace('<span class="colon">:</span>', ":")
+    text = LONG_NAME_OF_API.sub(broken_name, text)
     return FIELD.sub(r"<li>\1</li>", text)
 
 
@@ -285,7 +286,7 @@ def break_between_parts(name):
 
 
 def broken_name(name):
-    """Allow a line break between the parts of a name of a signature."""
+    """Allow a line break between the parts of a name of the reference."""
     return PARTS.sub("<wbr>", name[0]).replace(".", ".<wbr>")
 
 

@@ -166,6 +166,15 @@ def test_points_of_one_paragraph_are_plain(repairs):
     assert made == fields(many + "<li>a <em>b</em></li>").replace('<span class="colon">:</span>', ":") + plain
 
 
+def test_long_names_and_shapes_of_the_reference_are_broken_and_written_well(repairs):
+    signature = "<dt class=\"sig\"><em>posembed.plans.RunConfig</em>(Float[Tensor, ' n_train'])</dt>"
+    made = repairs.SIGNATURE.sub(repairs.plain_lines, signature)
+    assert "<em>posembed.<wbr>plans.<wbr>Run<wbr>Config</em>(Float[Tensor, 'n_train'])" in made
+    fields = '<dl class="field-list"><li><a href="#posembed.plans.Part"><em>posembed.plans.Part</em></a></li></dl>'
+    made = repairs.FIELDS.sub(repairs.plain_points, fields)
+    assert made == fields.replace(">posembed.plans.Part<", ">posembed.<wbr>plans.<wbr>Part<")
+
+
 def test_a_name_in_the_contents_is_plain_and_has_no_methods_below(repairs):
     entry = (
         '<li class="toc-h3 nav-item"><a class="reference nav-link" href="#{0}"><code class="literal">{0}</code></a>'
