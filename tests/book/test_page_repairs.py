@@ -167,7 +167,7 @@ def test_points_of_one_paragraph_are_plain(repairs):
 
 
 def test_long_names_and_shapes_of_the_reference_are_broken_and_written_well(repairs):
-    signature = "<dt class=\"sig\"><em>posembed.plans.RunConfig</em>(Float[Tensor, ' n_train'])</dt>"
+    signature = "<dt class=\"sig py\"><em>posembed.plans.RunConfig</em>(Float[Tensor, ' n_train'])</dt>"
     made = repairs.SIGNATURE.sub(repairs.plain_lines, signature)
     assert "<em>posembed.<wbr>plans.<wbr>Run<wbr>Config</em>(Float[Tensor, 'n_train'])" in made
     fields = '<dl class="field-list"><li><a href="#posembed.plans.Part"><em>posembed.plans.Part</em></a></li></dl>'
