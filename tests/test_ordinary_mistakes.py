@@ -492,6 +492,8 @@ def test_damaged_weights_beside_a_scheme_are_named(tmp_path):
     weights = tmp_path / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:1000])
     assert "are damaged (" in refused(CheckpointError, load_with_scheme, tmp_path)
+    said = refused(ModelInputError, load_with_scheme, tmp_path / "config.json")
+    assert said == "config.json is a file; give the folder that it is in"
 
 
 @pytest.mark.bad_input

@@ -211,6 +211,7 @@ def grid(
         plan = load_study(study, preset)
         plan = plan.with_changes(data=data) if data else plan
         settings = Settings(folder, engine=engine, n_workers=n_workers, gpus=gpus, save_models=save_models)
+        settings.check(())  # what is no folder, also where nothing is to be run
         stand = standing(plan, folder)
         time = estimate(stand.left, read_results(folder) if folder.is_dir() else [])
     workers = n_workers if n_workers > 0 else os.cpu_count() or 1

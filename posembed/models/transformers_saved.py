@@ -57,6 +57,8 @@ def load_with_scheme(
         raise ModelInputError(
             f"source is {shown(source)}; give the folder or hub id first, and a model's class as kind="
         )
+    if os.path.isfile(source):  # noqa: PTH113  (Path.is_file raises at long names)
+        raise ModelInputError(f"{Path(source).name} is a file; give the folder that it is in")
     # The hub's client tries for half a minute where nobody answers; what was downloaded before is read all the same.
     here = os.path.exists(source) or more.get("local_files_only")  # noqa: PTH110  (Path.exists raises at long names)
     unreachable = None if here else why_unreachable()

@@ -169,6 +169,12 @@ def test_grid_says_beforehand_what_there_is_to_do(call, data):
     assert not list(Path().iterdir())
 
 
+def test_grid_says_beforehand_that_a_file_is_no_folder(call):
+    Path("a-file").write_text("")
+    code, printed, complained = call("grid", "nopos", "--preset", "smoke", "--dry-run", "--out", "a-file")
+    assert (code, printed) == (1, "") and "a-file is a file; give the folder for the results" in complained
+
+
 def test_grid_runs_what_is_left(call, data):
     study = load_study("trained-tables", "smoke")
     run_grid(study.parts[0].runs, engine="serial", out="mine", save_tables=True)
