@@ -69,7 +69,7 @@ def test_code_can_be_copied(open_address, site):
     """The buttons come with the first touch, of a finger or a key."""
     page = open_address(f"{site}/{CHAPTER}")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    code = page.locator(".cell_input pre").first
+    code = page.locator(".cell_input pre:visible").first
     into_view(code)
     code.hover()
     code.locator("xpath=following-sibling::button").click()
