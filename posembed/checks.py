@@ -52,7 +52,7 @@ def check_kind(name: str, value: Any, kind: Any, wanted: str, error: type[Posemb
 
 
 def check_each(name: str, values: Any, kind: Any, wanted: str, error: type[PosembedError] = EncodingInputError) -> list:
-    """Return the values as a list, or raise the error unless they are some and each is of the kind."""
+    """Return the values as a list, or raise the error unless they can be listed and each is of the kind."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise error(f"{name} is {shown(values)}; give {wanted}")
     listed = list(values)

@@ -248,7 +248,6 @@ RUNS = [
     (lambda: table_studies("gpt2"), "sources is 'gpt2'; give a list of names"),
     (lambda: make_model(None, load_corpus()), "config is None; give a RunConfig, before the corpus"),
     (lambda: learning_rate_factor(1, None), "config is None; give a RunConfig"),
-    (lambda: RunConfig(test_length=10), "test_length is 10; it must be at least the length, 64"),
     (lambda: RunConfig(cls="tied"), "cls is 'tied', which is for subwords and objective='masked'; leave it out"),
     (lambda: RunConfig(cls="first"), "cls is 'first'; choose among tied, untied, moved"),
     (lambda: train(RunConfig(), progress=5), "progress is 5; give a function of the number of steps and the loss"),

@@ -36,7 +36,7 @@ SIGNATURE_LINE = re.compile(r'<dd><em class="sig-param">(.*?)</em>(,?)</dd>')
 # Parts of it that no style here tells apart.
 PLAIN_PART = re.compile(r' class="(?:k|n|nn|p|s|w|sig-return[\w-]*)"')
 # Shapes begin with a blank for type checkers. Names are long words.
-SHAPE = re.compile("('|&#39;) ([^'&]*)\\1")
+SHAPE = re.compile(r"(?<=, )('|&#39;) (\w[\w ]*)\1(?=\])")
 LONG_NAME_OF_API = re.compile(r"(?<=>)[\w.]{12,}(?=<)")
 DEFAULT = re.compile(
     r'<span class="o">=</span>( ?)<span class="default_value">'
@@ -111,7 +111,9 @@ LATER_SCRIPT = re.compile(
 )
 # By what a page must have if it is to have the script.
 NEEDS = {
-    "togglebutton.js": re.compile(r'class="[^"]*\bdropdown [^"]*admonition\b'),
+    "togglebutton.js": re.compile(
+        r'class="(?=[^"]*\bdropdown\b)[^"]*(?<![\w-])admonition\b'
+    ),
     "design-tabs.js": re.compile('class="[^"]*\\bsd-tab-set\\b'),
 }
 # What the theme writes by a script, so that nobody sees it without one, holds
@@ -252,6 +254,8 @@ def breakable(table):
 def without_loose_signs(text):
     """Keep "5 %" on one line, and begin "-5" with a minus, in all words."""
     text = in_words(text, PROSE, PER_CENT, "\N{NO-BREAK SPACE}%")
+    if 'class="sig ' in text:  # values there are typed, such as n_workers=-1
+        return text
     return in_words(text, SENTENCES, HYPHEN, "\N{MINUS SIGN}")
 
 

@@ -43,7 +43,7 @@ class Characters:
     unknown_id, mask_id = 0, 1
 
     def __init__(self, characters: Iterable[str]):
-        listed = list(characters) if isinstance(characters, str) else characters
+        listed = set(characters) if isinstance(characters, str) else characters
         known = sorted({*check_each("characters", listed, str, "a text", CorpusError)} - {UNKNOWN, MASK})
         if not known:
             raise CorpusError("a vocabulary needs at least one character; the text is empty")

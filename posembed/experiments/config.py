@@ -49,7 +49,8 @@ class RunConfig:
         warmup: steps in which it rises from zero.
         weight_decay: of matrices in linear layers.
         seed: of the weights and the batches.
-        test_length: of longer pieces, in groups of 16 positions, in which the loss is measured too; None for not.
+        test_length: of further pieces, mostly longer, in groups of 16 positions, in which the loss is measured too;
+            None for not.
         test_scalings: scalings of RoPE to be tried at that length, without any training: "linear", "ntk", "yarn",
             "llama3".
         threads: of torch. The sum of many numbers depends on how it is split, so it belongs to the config.
@@ -212,9 +213,6 @@ class RunConfig:
         # A causal model guesses one token from one at least.
         least = 2 if self.objective == "causal" else 1
         _check("length", self.length, lambda n: n >= least, f"at least {least} for a {self.objective} model")
-        if self.test_length is not None:
-            wanted = f"at least the length, {self.length}"
-            _check("test_length", self.test_length, lambda n: n >= self.length, wanted)
         if (self.short_length is None) != (self.short_share is None):
             raise RunError("short_length and short_share belong together; give both or none")
         if self.short_length is not None:

@@ -57,11 +57,11 @@ def load_with_scheme(
         raise ModelInputError(
             f"source is {shown(source)}; give the folder or hub id first, and a model's class as kind="
         )
-    if os.path.isfile(source):  # noqa: PTH113  (Path.is_file raises at long names)
-        raise ModelInputError(f"{Path(source).name} is a file; give the folder that it is in")
     # The hub's client tries for half a minute where nobody answers; what was downloaded before is read all the same.
-    here = os.path.exists(source) or more.get("local_files_only")  # noqa: PTH110  (Path.exists raises at long names)
-    unreachable = None if here else why_unreachable()
+    here = os.path.exists(source)  # noqa: PTH110  (Path.exists raises at long names)
+    if here and Path(source).is_file():
+        raise ModelInputError(f"{Path(source).name} is a file; give the folder that it is in")
+    unreachable = None if here or more.get("local_files_only") else why_unreachable()
     if unreachable:
         more["local_files_only"] = True
     where = {name: more[name] for name in ("revision", "cache_dir", "token", "local_files_only") if name in more}
@@ -113,6 +113,8 @@ def _damage_named(source: Any) -> Iterator[None]:
     try:
         yield
     except (SafetensorError, EOFError, RuntimeError, UnpicklingError) as error:
+        if isinstance(error, RuntimeError) and "PytorchStreamReader" not in str(error):
+            raise  # such as a GPU without room
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise CheckpointError(
             f"the weights of {source} are damaged ({reason:.200}); save or fetch them again"

@@ -39,6 +39,8 @@ def test_a_number_and_per_cent_stay_together_in_prose(repairs):
 
 
 def test_a_number_below_zero_has_a_minus_in_sentences(repairs):
+    reference = '<dt class="sig py">n_workers=-1</dt><li>-1 for all</li>'
+    assert repairs.without_loose_signs(reference) == reference
     page = "<p>from -0.5 to 1-2, GPT-2, 2026-01-02</p><code>-1</code><table><td>-1</td></table><a title='-1'>(-3)</a>"
     made = page.replace("from -0.5", "from \N{MINUS SIGN}0.5").replace("(-3)", "(\N{MINUS SIGN}3)")
     assert repairs.without_loose_signs(page) == made
@@ -167,9 +169,11 @@ def test_points_of_one_paragraph_are_plain(repairs):
 
 
 def test_long_names_and_shapes_of_the_reference_are_broken_and_written_well(repairs):
-    signature = "<dt class=\"sig py\"><em>posembed.plans.RunConfig</em>(Float[Tensor, ' n_train'])</dt>"
+    signature = (
+        "<dt class=\"sig py\"><em>posembed.plans.RunConfig</em>(Float[Tensor, ' n_train'], sep=' ', a: 'x' | 'y')</dt>"
+    )
     made = repairs.SIGNATURE.sub(repairs.plain_lines, signature)
-    assert "<em>posembed.<wbr>plans.<wbr>Run<wbr>Config</em>(Float[Tensor, 'n_train'])" in made
+    assert "<em>posembed.<wbr>plans.<wbr>Run<wbr>Config</em>(Float[Tensor, 'n_train'], sep=' ', a: 'x' | 'y')" in made
     fields = '<dl class="field-list"><li><a href="#posembed.plans.Part"><em>posembed.plans.Part</em></a></li></dl>'
     made = repairs.FIELDS.sub(repairs.plain_points, fields)
     assert made == fields.replace(">posembed.plans.Part<", ">posembed.<wbr>plans.<wbr>Part<")
@@ -217,6 +221,9 @@ def test_scripts_wait_for_the_page_and_come_once(repairs):
 def test_a_page_has_the_scripts_that_find_something_on_it(repairs):
     page = '<script defer src="a/_static/togglebutton.js?v=1"></script><script src="_static/design-tabs.js"></script>'
     assert repairs.without_idle_scripts(page) == ""
+    for_menus = f'{page}<div class="dropdown dropdown-download-buttons"><p class="admonition-title">'
+    assert "<script" not in repairs.without_idle_scripts(for_menus)
+    assert "togglebutton" in repairs.without_idle_scripts(f'{page}<div class="admonition dropdown">')
     with_fold = f'{page}<div class="solution dropdown admonition" id="s">'
     assert "togglebutton" in (made := repairs.without_idle_scripts(with_fold)) and "tabs" not in made
     with_tabs = f'{page}<div class="sd-tab-set docutils">'
