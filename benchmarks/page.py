@@ -109,7 +109,7 @@ def case(name: str, rows: Sequence[Mapping[str, Any]]) -> str:
         for row in rows
         for goal in row["goals"]
     )
-    return f"### {name}\n\n{head}{''.join(map(line, rows))}:::\n\n{''.join(lines)}"
+    return f"### {name.replace(' x ', ' × ')}\n\n{head}{''.join(map(line, rows))}:::\n\n{''.join(lines)}"
 
 
 def line(row: Mapping[str, Any]) -> str:

@@ -3,11 +3,14 @@
 Usage: python tools/lighthouse.py [all | PAGE ...]    such as intro or schemes/rope; by default one of each kind
 
 Needs node; npx fetches Lighthouse. A score depends on the machine and on what else it does: measure where nothing runs.
+It varies even there, as a window that nobody sees may be drawn a second later: what is below is measured twice more, and
+the medians count.
 """
 
 import json
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 
@@ -57,8 +60,12 @@ def main(names):
     with serve_folder(whole.HTML, CompressingHandler) as address:
         for number, name in enumerate(names, 1):
             for device in ("phone", "desktop"):
-                scores = measure(f"{address}/{name}.html", device)
+                runs = [measure(f"{address}/{name}.html", device)]
+                if min(runs[0].values()) < LEAST:
+                    runs += [measure(f"{address}/{name}.html", device) for _ in range(2)]
+                scores = {category: statistics.median(run[category] for run in runs) for category in runs[0]}
                 said = ", ".join(f"{category} {score}" for category, score in scores.items())
+                said += " (medians of 3)" * (len(runs) > 1)
                 print(f"lighthouse: {number}/{len(names)} {name}, {device}: {said}", flush=True)
                 low += [f"{name}, {device}"] * (min(scores.values()) < LEAST)
     sys.exit(f"lighthouse: {len(low)} of these have a score below {LEAST}: {'; '.join(low)}" if low else 0)

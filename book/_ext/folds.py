@@ -1,4 +1,4 @@
-"""Folded cells: a name for each, and one fold for neighbours that check."""
+"""Folded cells: a name for each, and one fold for neighbours of a kind."""
 
 from docutils import nodes
 from sphinx.transforms.post_transforms import SphinxPostTransform
@@ -24,8 +24,21 @@ def is_folded(node):
     return isinstance(node, nodes.container) and node.get("hide_mode") == "all"
 
 
+def is_only_a_fold(node):
+    """Whether a node is a cell whose code is folded and that shows nothing."""
+    return (
+        isinstance(node, nodes.container)
+        and node.get("hide_mode") == "input"
+        and len(node.children) == 1
+    )
+
+
 class ShareFolds(SphinxPostTransform):
-    """Name the folds of a page, and join those of cells that check."""
+    """Name the folds of a page, and join neighbours of a kind.
+
+    These are cells that check, and code that shows nothing with the code after
+    it, which shows what both are for.
+    """
 
     default_priority = 200
     formats = ("html",)
@@ -44,6 +57,13 @@ class ShareFolds(SphinxPostTransform):
                 kinds = [each.get("nb_element") for each in fold.children]
                 name += f" ({kinds.count('cell_code_source')})"
             fold["prompt_show"] = fold["prompt_hide"] = name
+        for cell in list(self.document.findall(is_only_a_fold)):
+            after = cell.next_node(descend=False, siblings=True)
+            if isinstance(after, nodes.container) and (
+                after.get("hide_mode") == "input"
+            ):
+                after.children[0].insert(0, cell.children[0].children)
+                cell.parent.remove(cell)
 
 
 def setup(app):

@@ -29,6 +29,13 @@ UNNAMED_FOLD = '<summary><span class="toctree-toggle"'
 NAMED_FOLD = UNNAMED_FOLD.replace(
     "<summary>", '<summary aria-label="The pages of this section">'
 )
+# What a note of the margin is a note to: below it where there is no margin.
+NOTED = re.compile(
+    r'((?:<aside class="margin sidebar">(?:(?!</aside>).)*</aside>\s*)+)'
+    r"(<p>.*?</p>)",
+    re.DOTALL,
+)
+WITH_NOTES = r'<div class="noted">\1\2</div>'
 # On a phone it is scrolled, also by a keyboard, if it can have the focus.
 WIDE_TABLE = re.compile(r'<table (class="[^"]*\b(?:wide|contrasts)\b[^"]*")')
 SIGNATURE = re.compile(r'<dt class="sig .*?</dt>', re.DOTALL)
@@ -382,6 +389,7 @@ def repair_pages(app, exception):
         text = without_loose_signs(counted_on_its_page(text))
         text = CODE.sub(lambda code: few_marks(code, same), text)
         text = SIZE.sub(SIZED, text)
+        text = NOTED.sub(WITH_NOTES, text)
         text = WIDE_TABLE.sub(r'<table tabindex="0" \1', text)
         text = SPY.sub("", text)
         text = ON_PAPER.sub("", text)

@@ -67,6 +67,13 @@ def test_the_name_of_a_test_breaks_between_its_parts(repairs):
     assert made == "<code>tests/<wbr>a/<wbr>test_<wbr>b.py::<wbr>test_<wbr>all</code>"
 
 
+def test_notes_of_the_margin_stand_with_their_paragraph(repairs):
+    note = '<aside class="margin sidebar">\n<p>{}</p>\n</aside>\n'.format
+    page = f"<p>a</p>{note('b')}{note('c')}<p>d</p><p>e</p>{note('f')}<ul></ul><p>g</p>"
+    made = repairs.NOTED.sub(repairs.WITH_NOTES, page)
+    assert made == page.replace(note("b"), '<div class="noted">' + note("b")).replace("<p>d</p>", "<p>d</p></div>")
+
+
 def test_other_text_is_left_alone(repairs):
     html = '<p>layers_with_positions</p><table class="dataframe"><td>layers_with_positions</td></table>'
     assert repairs.TABLE.sub(repairs.breakable, html) == html

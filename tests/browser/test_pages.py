@@ -99,6 +99,14 @@ def test_checks_that_follow_each_other_share_a_fold(name):
             kept = cell
 
 
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_folded_code_that_shows_nothing_stands_with_the_code_after_it(name):
+    for cell in soup(name).select("div.cell.tag_hide-input"):
+        after = cell.find_next_sibling()
+        is_folded = after is not None and "tag_hide-input" in after.get("class", [])
+        assert not is_folded or cell.select_one(".cell_output"), cell.get_text()[:80]
+
+
 # The smallest word of a drawing, in pixels of the screen.
 SMALLEST_WORD = """() => Math.min(...[...document.querySelectorAll("svg.plot text")].flatMap((text) => {
   const drawing = text.ownerSVGElement;

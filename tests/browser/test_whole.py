@@ -189,7 +189,7 @@ def test_a_low_score_ends_the_measurement_with_a_line(tools, monkeypatch, capsys
         tools["lighthouse"].main(["schemes/rope"])
     assert capsys.readouterr().out.splitlines() == [
         "lighthouse: 1/1 schemes/rope, phone: Performance 96, SEO 100",
-        "lighthouse: 1/1 schemes/rope, desktop: Performance 94, SEO 100",
+        "lighthouse: 1/1 schemes/rope, desktop: Performance 94, SEO 100 (medians of 3)",
     ]
     with pytest.raises(SystemExit, match=f"lighthouse: {len(sources())} of these"):
         tools["lighthouse"].main(["all"])
