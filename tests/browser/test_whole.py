@@ -195,6 +195,11 @@ def test_a_low_score_ends_the_measurement_with_a_line(tools, monkeypatch, capsys
         tools["lighthouse"].main(["all"])
     with pytest.raises(SystemExit, match="lighthouse: there is no page 'rope'; there are all, intro,"):
         tools["lighthouse"].main(["rope"])
+    once_late = iter([{"SEO": 90}, {"SEO": 97}, {"SEO": 98}, {"SEO": 99}])
+    monkeypatch.setattr(tools["lighthouse"], "measure", lambda address, device: next(once_late))
+    with pytest.raises(SystemExit) as ended:
+        tools["lighthouse"].main(["schemes/rope"])
+    assert ended.value.code == 0
     monkeypatch.setattr(tools["lighthouse"].shutil, "which", lambda name: None)
     with pytest.raises(SystemExit, match="lighthouse: it needs npx"):
         tools["lighthouse"].main([])
