@@ -14,7 +14,7 @@ NOISE = 1.05
 def no_slower(rows: Sequence[Row]) -> tuple[str, str, bool]:
     """Posembed takes no more time than the fastest peer."""
     _, fastest = compared(rows)
-    text = f"no slower than the fastest peer, whatever its error ({NOISE - 1:.0%} are noise)"
+    text = f"no slower than the fastest peer, however exact that is ({NOISE - 1:.0%} more count as noise)"
     times = 1 / fastest.ratio
     return text, f"{times:.2f} times the time of {fastest.candidate}", times <= NOISE
 
@@ -22,7 +22,7 @@ def no_slower(rows: Sequence[Row]) -> tuple[str, str, bool]:
 def no_more_memory(rows: Sequence[Row]) -> tuple[str, str, bool]:
     """Posembed takes no more memory than the fastest peer."""
     ours, fastest = compared(rows)
-    text = f"no more memory than the fastest peer ({NOISE - 1:.0%} are noise)"
+    text = f"no more memory than the fastest peer ({NOISE - 1:.0%} more count as noise)"
     if ours.memory is None or fastest.memory is None:
         return text, "memory was not measured", False
     times = ours.memory / max(fastest.memory, 1)

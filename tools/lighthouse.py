@@ -3,8 +3,8 @@
 Usage: python tools/lighthouse.py [all | PAGE ...]    such as intro or schemes/rope; by default one of each kind
 
 Needs node; npx fetches Lighthouse. A score depends on the machine and on what else it does: measure where nothing runs.
-It varies even there, as a window that nobody sees may be drawn a second later: what is below is measured twice more, and
-the medians count.
+It varies even there, as a window that nobody sees may be drawn a second later: what is below is measured twice more,
+and the medians count.
 """
 
 import json

@@ -141,6 +141,13 @@ SEARCH = {
     '[".headerlink", "script", "style"]': (
         '[".headerlink", "script", "style", ".cell", "h1"]'
     ),
+    # Chapters and schemes come before what only names them.
+    "    // let the scorer override scores with a custom scoring function\n": (
+        "    Scorer.score = ([page, , , , score]) => score"
+        ' + (page.startsWith("schemes/") ? 6 : page.includes("/") ? 4'
+        " : /^(api|alternatives|benchmarks|conformance|errata|bibliography)/"
+        ".test(page) ? -6 : 0);\n"
+    ),
     # Its first and last word are whole ones.
     "text.substr(startWithContext, 240).trim()": (
         "text.substr(startWithContext, 240)"

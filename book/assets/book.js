@@ -24,7 +24,8 @@
   for (const kind of first) addEventListener(kind, load, kind !== "scroll");
   addEventListener("click", hold, true);
 }
-// The script of a figure comes a while before the figure is near, and before a print; then it draws by itself.
+// The script of a figure comes a while before the figure is near, and before a print; then it draws by itself. As a print
+// does not wait, all are drawn when a key is pressed that may go with P, or the menu is touched from which one prints.
 {
   const near = new IntersectionObserver((seen) => seen.forEach((each) => each.isIntersecting && load(each.target)),
     { rootMargin: "1500px" });
@@ -42,6 +43,19 @@
     const figures = waiting();
     if (figures.length) Promise.all(figures.map(load)).then(() => dispatchEvent(new Event("beforeprint")));
   });
+  let printing = false;
+  addEventListener("beforeprint", (event) => (printing ||= event.isTrusted));
+  addEventListener("afterprint", (event) => (printing &&= !event.isTrusted));
+  const drawAll = async () => {
+    if (!document.querySelector("[data-script]:not([data-drawn])")) return;
+    await Promise.all(waiting().map(load));
+    if (printing) return;
+    // What else is opened for a print closes again, before anything is shown.
+    for (const kind of ["beforeprint", "afterprint"]) dispatchEvent(new Event(kind));
+  };
+  addEventListener("keydown", ({ key }) => ["Control", "Meta"].includes(key) && drawAll());
+  for (const kind of ["pointerover", "focusin"])
+    addEventListener(kind, ({ target }) => target.closest?.(".dropdown-download-buttons") && drawAll());
 }
 // On a phone the contents lie over the text: following one of their links puts them away.
 document.addEventListener("click", (event) => {

@@ -260,7 +260,7 @@ def test_the_rows_that_a_training_reaches(causal):
     said(
         AFTER,
         "The training of a table reaches the rows 0 to 62, as the last character of a text is only guessed.",
-        "The one at position 64 is guessed from row 63, and from there on the rows are as they were drawn.",
+        "The character at position 64 is guessed from row 63, and from row 63 on all are as they were drawn.",
     )
     start, end = (
         model.transformer.position_scheme.weight

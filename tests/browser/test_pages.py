@@ -289,6 +289,22 @@ def test_readable_without_javascript(open_address, site, name, colours):
         assert contrast(*ink_and_paper(page.locator(part).last)) >= READABLE, part
 
 
+def test_figures_far_below_are_drawn_for_a_print_that_keys_begin(open_address, site):
+    page = open_address(f"{site}/encodings/relative-positions.html")
+    assert page.locator("[data-script]").count() > page.locator("[data-drawn]").count()
+    folded = page.locator(".solution.toggle-hidden").count()
+    page.keyboard.press("Control")
+    page.wait_for_function("() => [...document.querySelectorAll('[data-script]')].every((node) => node.dataset.drawn)")
+    assert page.locator(".solution.toggle-hidden").count() == folded > 0
+
+
+def test_the_search_stays_beside_a_page_far_down_the_contents(open_address, site):
+    page = open_address(f"{site}/schemes/fire.html")
+    page.wait_for_function("document.querySelector('.bd-sidebar-primary').scrollTop > 100")
+    field = page.locator(".search-button-field").bounding_box()
+    assert 0 <= field["y"] < 100
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FIGURES)
 def test_readable_in_print(open_address, site, name):

@@ -2,6 +2,11 @@
 
 import pytest
 
+# What stands first, and what stands somewhere behind it.
+ORDER = {
+    "rotary": ("schemes/rope.html", "encodings/relative-positions.html", "benchmarks.html"),
+    "nopos": ("schemes/nopos.html", "nopos/no-positions.html", "errata.html"),
+}
 FINDS = {"equivariance": "why/permutation-equivariance.html", "one-hot": "why/embedding-lookup.html"}
 
 
@@ -19,3 +24,13 @@ def test_search_leads_to_the_chapter(open_address, site, query, chapter):
     result.press("Enter")
     page.wait_for_url(f"**/{chapter}*")
     assert query in page.locator("main").inner_text().lower()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("query", "pages"), ORDER.items(), ids=list(ORDER))
+def test_pages_about_it_come_before_those_that_name_it(open_address, site, query, pages):
+    page = open_address(f"{site}/search.html?q={query}")
+    page.locator(f"#search-results li a[href*='{pages[-1]}']").first.wait_for()
+    found = [link.get_attribute("href") for link in page.locator("#search-results li > a").all()]
+    places = [next(k for k, link in enumerate(found) if each in link) for each in pages]
+    assert places == sorted(places) and places[0] == 0, found

@@ -51,7 +51,7 @@ def test_each_exhibit_has_a_hint_a_property_and_a_folded_solution():
     assert len(re.findall(r"^## Exhibit \d+: ", prose, re.MULTILINE)) == len(NAMES)
     assert prose.count(":::{admonition} Hint\n:class: dropdown") == len(NAMES)
     assert prose.count("**The property.**") == len(NAMES)
-    assert prose.count(":::{admonition} The mended line\n:class: dropdown") == len(NAMES)
+    assert prose.count(":::{admonition} What was wrong\n:class: dropdown") == len(NAMES)
     code = "\n".join(sources("code"))
     assert code.count("print(caught(check, broken))") == len(NAMES)
     assert code.count('assert caught(check, mended) == "passes"') == len(NAMES)

@@ -298,7 +298,7 @@ const short = (value, decimals = 2) =>
 const signed = (value) => String(value).replace("-", "−");
 
 /** A whole number with its thousands apart. */
-const grouped = (value) => signed(value).replace(/\B(?=(\d{3})+$)/g, "\u202f");
+const grouped = (value) => signed(value).replace(/\B(?=(\d{3})+$)/g, ",");
 
 /** The size of a rounding error, such as 3e−14. */
 const tiny = (value) => (value ? signed(value.toExponential(0)) : "0");
