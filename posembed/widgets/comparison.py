@@ -9,7 +9,7 @@ import numpy as np
 
 from ..checks import check_choice
 from ..errors import FigureInputError
-from ..figures.looks import named, signed
+from ..figures.looks import named, signed, written
 from ..stats import interval
 from .base import InteractiveFigure, html_table, rounded
 
@@ -28,7 +28,8 @@ class ComparisonFigure(InteractiveFigure):
 
     Args:
         results: for each arm, by its name, numbers "seeds places", the same seeds in the same order; NaN where one was
-            not run. A name that names one scheme has its colour, dash and mark.
+            not run. A name that names one scheme has its colour, dash and mark, and is written as the scheme's: "nopos" as
+            "NoPos".
         title: of the figure, which must differ from those of others on its page.
         x: the places: numbers in rising order, which lines connect, or names, which they do not.
         xlabel: what the places are.
@@ -80,11 +81,14 @@ class ComparisonFigure(InteractiveFigure):
             raise FigureInputError(f"the arms have different numbers of seeds ({of}); give NaN where one was not run")
         if less is not None:
             check_choice("less", less, arms, FigureInputError)
+        if len({*map(written, arms)}) < len(arms):
+            raise FigureInputError(f"of {', '.join(arms)} two are written alike; give one of them another name")
         at = places[len(places) // 2] if at is None else at
         if at not in places:
             raise FigureInputError(f"at is {at!r}; choose one of the places, {places[0]!r} to {places[-1]!r}")
         for name in shown or ():
             check_choice("shown", name, arms, FigureInputError)
+        arms = {written(name): numbers for name, numbers in arms.items()}
         n_rows = (len(arms), -(-len(arms) // 2))
         phone, wide = (h + n * row for h, n, row in zip(self.height, n_rows, self.of_an_arm, strict=True))
         self.height = (phone, wide)
@@ -106,8 +110,8 @@ class ComparisonFigure(InteractiveFigure):
             differences={
                 zero: {name: _ends(arms[name] - arms[zero]) for name in arms if name != zero} for zero in arms
             },
-            less=less or "",
-            shown=list(arms if shown is None else shown),
+            less=written(less or ""),
+            shown=list(arms if shown is None else map(written, shown)),
             at=places.index(at),
             singles=False,
         )

@@ -446,12 +446,12 @@ class Comparison(Figure):
     lines = ".pe-compare-mean, .pe-compare-ends"
     overlap = 3
     switched = True
-    begins = (do("switch", "single seeds"), do("pick", "nopos", 8))
-    changed_by = (do("key", "position", "ArrowRight"), do("pick", "nothing", 8), do("switch", "rope"))
+    begins = (do("switch", "single seeds"), do("pick", "NoPos", 8))
+    changed_by = (do("key", "position", "ArrowRight"), do("pick", "nothing", 8), do("switch", "RoPE"))
     shown_by = (
-        *([do("pick", less, place)] for less, place in (("nothing", 0), ("learnable sinusoidal", 15), ("alibi", 8))),
+        *([do("pick", less, place)] for less, place in (("nothing", 0), ("learnable sinusoidal", 15), ("ALiBi", 8))),
         [do("switch", "single seeds")],
-        [do("switch", "rope")],
+        [do("switch", "RoPE")],
     )
 
     def pick(self, less, place):
@@ -475,9 +475,9 @@ class ComparisonOfSizes(Comparison):
     label = "What no positions cost, by size and training"
     axis = "models"
     begins = (do("switch", "single seeds"), do("pick", "learned", 2))
-    changed_by = (do("key", "models", "ArrowRight"), do("pick", "nothing", 2), do("switch", "nopos"))
+    changed_by = (do("key", "models", "ArrowRight"), do("pick", "nothing", 2), do("switch", "NoPos"))
     shown_by = (
-        *([do("pick", less, place)] for less in ("nothing", "nopos") for place in (0, 5)),
+        *([do("pick", less, place)] for less in ("nothing", "NoPos") for place in (0, 5)),
         [do("switch", "single seeds")],
     )
 

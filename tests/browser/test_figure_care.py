@@ -100,7 +100,7 @@ def test_accessible_and_readable_after_use(opened, width, kind, colours):
 @pytest.mark.parametrize("kind", [Comparison, LayerErrors])
 def test_what_is_off_is_seen_and_told_from_what_is_on(opened, kind, mode):
     figure = opened(kind, color_scheme=mode)
-    figure.switch("rope" if kind is Comparison else "learned")
+    figure.switch("RoPE" if kind is Comparison else "learned")
     off = figure.root.locator(".pe-off")
     paper = ink_and_paper(off.first)[1]
     swatch = off.locator(".pe-swatch")

@@ -13,6 +13,7 @@ from posembed import sinusoidal
 from posembed.encodings import T5, RoPE
 from posembed.experiments import interval, load_runs
 from posembed.experiments.nopos import ALL_SCHEMES, PUBLISHED_SCHEMES, published_probe, reported
+from posembed.figures.looks import written
 from posembed.mechanisms import CountingTransformer
 from posembed.similarity import dosed_bias, properties_of_matrix
 from posembed.widgets import BiasFigure, LookupFigure, RotationFigure, ShuffleFigure
@@ -386,12 +387,14 @@ def test_depth(opened, width):
 def test_comparison(opened, width):
     figure, runs = opened(Comparison, width), load_runs("nopos")
     losses = {
-        name.replace("_", " "): np.array([run.metrics["loss_by_position"] for run in reported(f"causal, {name}", runs)])
+        written(name.replace("_", " ")): np.array(
+            [run.metrics["loss_by_position"] for run in reported(f"causal, {name}", runs)]
+        )
         for name in ALL_SCHEMES
     }
     # As the page opens; before each test all are switched on.
-    assert figure.given("less", "shown")["shown"] == ["nopos", "learned", "rope", "xpos", "t5", "alibi"]
-    for less, place in (("nothing", 0), ("nopos", 8), ("shaw", 15), ("nothing", 8)):
+    assert figure.given("less", "shown")["shown"] == ["NoPos", "learned", "RoPE", "xPos", "T5", "ALiBi"]
+    for less, place in (("nothing", 0), ("NoPos", 8), ("Shaw", 15), ("nothing", 8)):
         figure.pick(less, place)
         for (name, its), shown in zip(losses.items(), figure.numbers(), strict=True):
             if name == less:
@@ -403,10 +406,10 @@ def test_comparison(opened, width):
             assert shown == pytest.approx([wanted.mean, wanted.low, wanted.high], abs=0.0006)
     expect(figure.root.locator("[data-arm]")).to_have_count(12)
     # What is taken as zero has no switch: it is the line at zero.
-    figure.pick("nopos", 8)
+    figure.pick("NoPos", 8)
     expect(figure.root.locator("tbody").get_by_role("switch")).to_have_count(11)
     figure.pick("nothing", 8)
-    figure.switch("rope")
+    figure.switch("RoPE")
     expect(figure.root.locator("[data-arm]")).to_have_count(11)
     expect(figure.root.locator(".pe-seed")).to_have_count(0)
     figure.switch("single seeds")

@@ -291,6 +291,7 @@ def test_readable_without_javascript(open_address, site, name, colours):
 
 def test_figures_far_below_are_drawn_for_a_print_that_keys_begin(open_address, site):
     page = open_address(f"{site}/encodings/relative-positions.html")
+    page.reload()
     assert page.locator("[data-script]").count() > page.locator("[data-drawn]").count()
     folded = page.locator(".solution.toggle-hidden").count()
     page.keyboard.press("Control")

@@ -2,9 +2,9 @@
 
 import pytest
 
-# What stands first, and what stands somewhere behind it.
+# What stands somewhere behind what.
 ORDER = {
-    "rotary": ("schemes/rope.html", "encodings/relative-positions.html", "benchmarks.html"),
+    "rotary": ("schemes/rope.html", "encodings/sinusoidal-and-learned.html", "benchmarks.html"),
     "nopos": ("schemes/nopos.html", "nopos/no-positions.html", "errata.html"),
 }
 FINDS = {"equivariance": "why/permutation-equivariance.html", "one-hot": "why/embedding-lookup.html"}
@@ -33,4 +33,4 @@ def test_pages_about_it_come_before_those_that_name_it(open_address, site, query
     page.locator(f"#search-results li a[href*='{pages[-1]}']").first.wait_for()
     found = [link.get_attribute("href") for link in page.locator("#search-results li > a").all()]
     places = [next(k for k, link in enumerate(found) if each in link) for each in pages]
-    assert places == sorted(places) and places[0] == 0, found
+    assert places == sorted(places), found

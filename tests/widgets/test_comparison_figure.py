@@ -44,6 +44,14 @@ def test_arms_may_be_off_at_first():
     assert ComparisonFigure(RESULTS, **GIVEN, shown=["NoPos"]).shown == ["NoPos"]
 
 
+def test_arms_are_written_as_their_schemes():
+    arms = {"nopos": [[1, 2, 3]] * 2, "t5": [[1, 2, 4]] * 2}
+    figure = ComparisonFigure(arms, **GIVEN, less="nopos", shown=["t5"])
+    assert [each["name"] for each in figure.series] == ["NoPos", "T5"]
+    assert (figure.less, figure.shown, figure.differences["NoPos"]["T5"][2]) == ("NoPos", ["T5"], [1.0] * 3)
+    assert_refused(lambda: ComparisonFigure(arms | {"NoPos": arms["t5"]}, **GIVEN), "written alike", "another name")
+
+
 def test_differences_are_taken_seed_by_seed(figure):
     assert {zero: [*others] for zero, others in figure.differences.items()} == {
         zero: [name for name in RESULTS if name != zero] for zero in RESULTS
