@@ -143,7 +143,7 @@ def test_sinusoids(opened, width, d_model, base):
     expect(figure.chart("times").locator(".pe-note")).to_have_text(
         f"Falls up to offset {rise - 1}, and rises for the first time from {rise - 1} to {rise}."
     )
-    note = figure.chart("Wavelength").locator(".pe-note").inner_text().replace("\u202f", "")
+    note = figure.chart("Wavelength").locator(".pe-note").inner_text().replace(",", "")
     waves = 2 * np.pi * base ** (2 * np.arange(d_model // 2) / d_model)
     assert numbers(note)[:2] == pytest.approx([waves[0], waves[-1]], abs=0.5)
     assert numbers(note)[2:] == [(waves <= 128).sum(), d_model // 2, 128]
