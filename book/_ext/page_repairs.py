@@ -196,6 +196,11 @@ CONTENTS = {
         'if(!document.querySelector(".bd-docs-nav")'
         '||matchMedia("(max-width: 991px)").matches)return;'
     ),
+    # Beside the page they scroll below the search.
+    'var e=document.querySelector("div.bd-sidebar");let t': (
+        'var e=document.querySelector(".sidebar-primary-item:has(>.bd-links)"'
+        ");let t"
+    ),
 }
 SCRIPTS = {
     "searchtools.js": SEARCH,
