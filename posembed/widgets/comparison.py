@@ -28,8 +28,8 @@ class ComparisonFigure(InteractiveFigure):
 
     Args:
         results: for each arm, by its name, numbers "seeds places", the same seeds in the same order; NaN where one was
-            not run. A name that names one scheme has its colour, dash and mark, and is written as the scheme's is: "NoPos"
-            for "nopos".
+            not run. A name that names one scheme has its colour, dash and mark, and is written as that is: "NoPos" for
+            "nopos".
         title: of the figure, which must differ from those of others on its page.
         x: the places: numbers in rising order, which lines connect, or names, which they do not.
         xlabel: what the places are.
