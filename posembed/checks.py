@@ -61,6 +61,11 @@ def check_each(name: str, values: Any, kind: Any, wanted: str, error: type[Posem
     return listed
 
 
+def is_there(path: str | Path) -> bool:
+    """Whether a file or folder is there; not, where a text cannot be a path, at which `Path.exists` raises."""
+    return os.path.exists(path)  # noqa: PTH110
+
+
 def checked_path(path: Any, wanted: str, error: type[PosembedError]) -> Path:
     """Return a path, of something that is there or not, or raise the error where no file can have it."""
     if isinstance(path, str | Path) and str(path):

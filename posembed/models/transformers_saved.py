@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import copy
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
 
+from ..checks import is_there
 from ..encodings import PositionScheme
 from ..errors import CheckpointError, CheckpointNotFoundError, ModelInputError, shown
 from ..tables.hub import why_unreachable
@@ -58,7 +58,7 @@ def load_with_scheme(
             f"source is {shown(source)}; give the folder or hub id first, and a model's class as kind="
         )
     # The hub's client tries for half a minute where nobody answers; what was downloaded before is read all the same.
-    here = os.path.exists(source)  # noqa: PTH110  (Path.exists raises at long names)
+    here = is_there(source)
     if here and Path(source).is_file():
         raise ModelInputError(f"{Path(source).name} is a file; give the folder that it is in")
     unreachable = None if here or more.get("local_files_only") else why_unreachable()

@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import torch
 
+from ..checks import is_there
 from ..errors import CheckpointNotFoundError
 from ._files import BLOCK, LARGEST_TEXT, WEIGHT_FILES, CheckpointFiles, File, local_file
 from ._names import printable
@@ -276,7 +277,7 @@ def _fetched(
 
 def _regular(path: Path) -> Path:
     """A path in huggingface_hub's cache, where nothing or a file is: its client would wait for a pipe."""
-    if os.path.exists(path) and not os.path.isfile(path):  # noqa: PTH110, PTH113  (Path's raise at names too long)
+    if is_there(path) and not path.is_file():
         raise CheckpointNotFoundError(f"{printable(str(path))} is no regular file; remove it and try again")
     return path
 

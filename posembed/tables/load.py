@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ..checks import is_there
 from ..errors import CheckpointError, CheckpointNotFoundError, PosembedError, PositionTableError, shown
 from ..pretrained import HUB_NAME, WHEEL, installed_folder
 from ._files import LARGEST_TABLE, WEIGHT_ENDINGS, CheckpointFiles, understood
@@ -139,7 +140,7 @@ def _of_name(
 ) -> PositionTable:
     """The table of what a text names: a path, a folder in POSEMBED_CHECKPOINTS, or a repository on the hub."""
     text, folder = str(source), os.environ.get(VARIABLE)
-    if text and os.path.exists(source):  # noqa: PTH110  (Path.exists raises where a text cannot be a path)
+    if text and is_there(source):
         if revision:
             raise CheckpointError(f"{text} is a path on this machine, which has no revisions; leave out revision=")
         with understood(text):
