@@ -369,7 +369,11 @@ def _in_worker(config: RunConfig, settings: Settings, parent: int, stop: Path, f
     watching = threading.Thread(target=_watch, args=(over, stop), daemon=True)
     watching.start()
     try:
-        return _attempt(config, settings)
+        try:
+            return _attempt(config, settings)
+        finally:
+            # The run has ended; who asks for that now may not end the grid's process, which an error would reach.
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
     except (KeyboardInterrupt, SystemExit):
         return config, "it was interrupted"
     finally:

@@ -5,6 +5,7 @@ import logging
 import os
 import re
 import shutil
+import signal
 import sys
 import time
 from concurrent.futures.process import BrokenProcessPool
@@ -19,6 +20,7 @@ from refusals import refused
 from posembed import RunConfig, run_grid, train
 from posembed.errors import CheckpointError, RunError
 from posembed.experiments import grid, missing, read_model, read_results, read_tables, run_and_store
+from posembed.experiments.checkpoints import ASKING
 from posembed.experiments.results import file_of
 
 TINY = {"n_layers": 1, "d_model": 8, "n_heads": 2, "length": 16, "batch_size": 2, "steps": 4, "warmup": 1}
@@ -115,6 +117,23 @@ def test_a_run_that_waits_while_the_grid_is_stopped_is_not_begun(tmp_path, train
     assert capsys.readouterr().err.startswith("posembed: stopping, as soon as each run has taken the step")
     outcome = grid._in_worker(GRID[0], grid.Settings(tmp_path), os.getppid(), tmp_path / "stop", [])
     assert outcome == (GRID[0], "it was interrupted") and trained.seeds == []
+
+
+def test_a_run_that_ends_while_the_grid_is_stopped_ends_no_other(tmp_path, trained, monkeypatch, own_handlers):
+    """Its watch has seen that the grid is to stop, and asks when the run has just ended."""
+    monkeypatch.setattr(grid, "_end_with", lambda parent: None)
+    monkeypatch.setattr(grid, "_watch", lambda over, stop: over.wait() and os.kill(os.getpid(), signal.SIGTERM))
+    outcome = grid._in_worker(GRID[0], grid.Settings(tmp_path), os.getppid(), tmp_path / "stop", [])
+    assert outcome == (GRID[0], "") and trained.seeds == [1]
+
+
+@pytest.fixture
+def own_handlers():
+    """The signals of this process are as before when a test has called what belongs into a worker's."""
+    before = {number: signal.getsignal(number) for number in ASKING}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def test_workers_that_are_killed_again_and_again_end_the_grid(tmp_path, monkeypatch, capsys):
