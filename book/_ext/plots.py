@@ -21,7 +21,10 @@ ALT = re.compile(r'alt="([^"]*)"')
 # In a style: what is drawn with a colour, and which.
 COLOUR = re.compile(r"(fill|stroke): (#[0-9a-f]{6})\b")
 # The cells of a map.
-CELLS = re.compile(r'<image href="data:image/png;base64,([^"]*)"([^>]*)/>')
+PNG = "data:image/png;base64,"
+CELLS = re.compile(rf'<image href="{PNG}([^"]*)"([^>]*)/>')
+ATTRIBUTE = re.compile(r'([\w-]+)="([^"]*)"')
+BOX, SIDE = ("x", "y", "width", "height"), 100
 PAPER = "var(--pst-color-background, #ffffff)"
 # As wide as it stands in the page of a notebook: 100 to the inch.
 SIZE = re.compile(r'width="([\d.]+)pt" height="([\d.]+)pt"')
@@ -65,12 +68,23 @@ def in_each_mode(text):
 
 
 def cells_in_both_modes(cells):
-    """The cells of a map twice; the page's styles show one of them."""
-    light, shape = cells.groups()
-    modes = {"light": light, "dark": on_page(light)}
-    return "".join(
-        cells_of(data, f'{shape} class="on-{mode}"')
-        for mode, data in modes.items()
+    """The cells of a map, in the colours that the page's styles choose.
+
+    A background: each picture of a page is loaded with it, shown or not.
+    """
+    light, rest = cells.groups()
+    shape = dict(ATTRIBUTE.findall(rest))
+    x, y, width, height = (float(shape.pop(name, 0)) for name in BOX)
+    # A box of HTML has whole sides; its scale has not.
+    shape["transform"] = (
+        f"{shape.get('transform', '')} translate({x:g} {y:g}) "
+        f"scale({width / SIDE:g} {height / SIDE:g})"
+    ).strip()
+    place = "".join(f' {name}="{value}"' for name, value in shape.items())
+    return (
+        f'<foreignObject width="{SIDE}" height="{SIDE}"{place}>'
+        f'<div class="cells" style="--light: url({PNG}{light}); '
+        f'--dark: url({PNG}{on_page(light)})"></div></foreignObject>'
     )
 
 
@@ -86,7 +100,7 @@ def on_page(light):
 
 def cells_of(data, shape):
     """The element for a picture of cells."""
-    return f'<image href="data:image/png;base64,{data}"{shape}/>'
+    return f'<image href="{PNG}{data}"{shape}/>'
 
 
 def in_both_modes(style):

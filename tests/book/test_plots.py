@@ -45,11 +45,12 @@ def test_a_drawing_becomes_part_of_the_page(plots, app):
 def cells(*colours):
     file = io.BytesIO()
     Image.fromarray(np.uint8([colours])).save(file, "png")
-    return f'<image href="data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}" width="2"/>'
+    data = base64.b64encode(file.getvalue()).decode()
+    return f'<image href="data:image/png;base64,{data}" transform="scale(1 -1)" x="3" y="-8.5" width="2" height="5.4"/>'
 
 
-def colours_of(drawing, mode=""):
-    data = re.search(rf'<image href="data:image/png;base64,([^"]*)" width="2"{mode}/>', drawing)[1]
+def colours_of(drawing, before='<image href="'):
+    data = re.search(rf"{before}data:image/png;base64,([\w+/=]*)", drawing)[1]
     return np.array(Image.open(io.BytesIO(base64.b64decode(data))).convert("RGB")).tolist()
 
 
@@ -58,9 +59,12 @@ def test_a_map_is_drawn_for_each_mode(plots, app, tmp_path):
     (tmp_path / "drawn.svg").write_text(DRAWN.replace("</svg>", cells(none, zero) + "</svg>"))
     context = {"body": IMAGE.format("d")}
     plots.draw(app, "why/two", "page.html", context, new_document("two"))
-    assert colours_of(context["body"], ' class="on-light"') == [[none, zero]]
-    ((grey, dark),) = colours_of(context["body"], ' class="on-dark"')
+    assert colours_of(context["body"], r"--light: url\(") == [[none, zero]]
+    ((grey, dark),) = colours_of(context["body"], r"--dark: url\(")
     assert grey == [154, 164, 176] and max(dark) < 64
+    assert "<image" not in context["body"]
+    place = 'width="100" height="100" transform="scale(1 -1) translate(3 -8.5) scale(0.02 0.054)"'
+    assert f'<foreignObject {place}><div class="cells"' in context["body"]
 
 
 def test_a_drawing_as_two_pictures_has_the_colours_of_both_modes(plots):

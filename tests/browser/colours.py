@@ -33,18 +33,3 @@ def ink_and_paper(locator):
           return [getComputedStyle(node).color, paper(place)];
         }"""
     )
-
-
-def pixels(image):
-    """Return the red, green, blue and alpha of each pixel of a drawing's picture, row by row, in one list."""
-    return image.evaluate(
-        """async (node) => {
-          const image = new Image();
-          image.src = node.getAttribute("href");
-          await image.decode();
-          const canvas = Object.assign(document.createElement("canvas"), { width: image.width, height: image.height });
-          const context = canvas.getContext("2d");
-          context.drawImage(image, 0, 0);
-          return [...context.getImageData(0, 0, image.width, image.height).data];
-        }"""
-    )
