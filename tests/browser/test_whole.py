@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 import pytest
 from PIL import Image
 
-from .built import ROOT, sources
+from .built import ROOT, soup, sources
 from .chromium import CompressingHandler, serve_folder
 from .figures import WIDTHS
 
@@ -156,6 +156,14 @@ def test_one_page_is_a_book_with_its_title_and_the_scripts_of_its_figures(tools)
     assert len(scripts) == html.count("data-posembed=") > 1
     assert all((tools["whole"].HTML / script).is_file() for script in scripts)
     assert html.count('class="title-page"') == 1
+
+
+def test_maps_are_pictures_where_a_page_has_backgrounds(tools):
+    (page,) = tools["whole"].pages("test", ["encodings/museum-of-bugs"])
+    styles = [node["style"] for node in soup("encodings/museum-of-bugs.html").select("svg.plot .cells")]
+    pictures = [node["href"] for node in page.article.select("svg.plot image")]
+    assert pictures and pictures == [re.search(r"--light: url\((data:image/png;[^)]*)\)", each)[1] for each in styles]
+    assert page.article.select_one("foreignobject") is None
 
 
 @pytest.mark.slow
