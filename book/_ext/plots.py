@@ -63,14 +63,18 @@ def in_each_mode(text):
     width, height = size(text)
     light = SIZE.sub(f'width="{width}" height="{height}"', text, count=1)
     dark = COLOUR.sub(lambda style: f"{style[1]}: {on_dark(style[2])}", light)
-    dark = CELLS.sub(lambda cells: cells_of(on_page(cells[1]), cells[2]), dark)
+    dark = CELLS.sub(
+        lambda cells: f'<image href="{PNG}{on_page(cells[1])}"{cells[2]}/>',
+        dark,
+    )
     return {"light": light, "dark": dark}
 
 
 def cells_in_both_modes(cells):
     """The cells of a map, in the colours that the page's styles choose.
 
-    A background: each picture of a page is loaded with it, shown or not.
+    As a background, which is loaded when it is drawn: a picture would be loaded
+    with the page, in both modes.
     """
     light, rest = cells.groups()
     shape = dict(ATTRIBUTE.findall(rest))
@@ -96,11 +100,6 @@ def on_page(light):
     file = io.BytesIO()
     Image.fromarray(points).save(file, "png")
     return base64.b64encode(in_few_colours(file.getvalue())).decode()
-
-
-def cells_of(data, shape):
-    """The element for a picture of cells."""
-    return f'<image href="{PNG}{data}"{shape}/>'
 
 
 def in_both_modes(style):
