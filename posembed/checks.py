@@ -62,7 +62,7 @@ def check_each(name: str, values: Any, kind: Any, wanted: str, error: type[Posem
 
 
 def is_there(path: str | Path) -> bool:
-    """Whether a file or folder is there; not, where a text cannot be a path, at which `Path.exists` raises."""
+    """Whether a file or folder is there; no, where a text is empty, "here" for `Path`, or too long, where it raises."""
     return os.path.exists(path)  # noqa: PTH110
 
 

@@ -20,10 +20,12 @@ SOURCE = re.compile(r'src="[^"]*/([^"/]*)"')
 ALT = re.compile(r'alt="([^"]*)"')
 # In a style: what is drawn with a colour, and which.
 COLOUR = re.compile(r"(fill|stroke): (#[0-9a-f]{6})\b")
-# The cells of a map.
 PNG = "data:image/png;base64,"
+# The cells of a map.
 CELLS = re.compile(rf'<image href="{PNG}([^"]*)"([^>]*)/>')
 ATTRIBUTE = re.compile(r'([\w-]+)="([^"]*)"')
+# Where they are, and the sides of the box of HTML in their place, which is
+# scaled to it: a browser rounds sides that are not whole.
 BOX, SIDE = ("x", "y", "width", "height"), 100
 PAPER = "var(--pst-color-background, #ffffff)"
 # As wide as it stands in the page of a notebook: 100 to the inch.
@@ -79,7 +81,6 @@ def cells_in_both_modes(cells):
     light, rest = cells.groups()
     shape = dict(ATTRIBUTE.findall(rest))
     x, y, width, height = (float(shape.pop(name, 0)) for name in BOX)
-    # A box of HTML has whole sides; its scale has not.
     shape["transform"] = (
         f"{shape.get('transform', '')} translate({x:g} {y:g}) "
         f"scale({width / SIDE:g} {height / SIDE:g})"

@@ -35,12 +35,28 @@ def test_the_focus_is_seen(open_address, site, button, colours):
 @pytest.mark.parametrize(("button", "drawer", "link"), DRAWERS.values(), ids=list(DRAWERS))
 def test_a_drawer_closes_behind_a_link(open_address, site, button, drawer, link):
     page = open_address(f"{site}/{CHAPTER}", width=390)
+    # Until it is opened nobody waits for its layout.
+    assert page.locator(drawer).bounding_box() is None
     page.locator(button).click()
     followed = page.locator(f"{drawer} {link}").first
     followed.click()
     page.wait_for_function(OUT_OF_SIGHT, arg=drawer)
     page.locator(button).click()
     followed.wait_for()
+
+
+# For each map of a page, whether the cells that it shows are those of a mode.
+MAPS = """(mode) => [...document.querySelectorAll(".plot .cells")].map((node) =>
+  getComputedStyle(node).backgroundImage.replaceAll('"', "") === node.style.getPropertyValue(`--${mode}`).trim())"""
+
+
+@pytest.mark.parametrize("colours", LIGHT_AND_DARK)
+def test_maps_have_the_colours_of_the_mode_and_on_paper_those_of_light(open_address, site, colours):
+    page = open_address(f"{site}/probing/three-properties.html", color_scheme=colours)
+    for media, mode in (("screen", colours), ("print", "light")):
+        page.emulate_media(media=media)
+        shown = page.evaluate(MAPS, mode)
+        assert shown and all(shown)
 
 
 IN_SIGHT = """() => {
