@@ -81,6 +81,7 @@ def cells_in_both_modes(cells):
     light, rest = cells.groups()
     shape = dict(ATTRIBUTE.findall(rest))
     x, y, width, height = (float(shape.pop(name, 0)) for name in BOX)
+    shape.pop("preserveAspectRatio", None)
     shape["transform"] = (
         f"{shape.get('transform', '')} translate({x:g} {y:g}) "
         f"scale({width / SIDE:g} {height / SIDE:g})"

@@ -46,7 +46,8 @@ def cells(*colours):
     file = io.BytesIO()
     Image.fromarray(np.uint8([colours])).save(file, "png")
     data = base64.b64encode(file.getvalue()).decode()
-    return f'<image href="data:image/png;base64,{data}" transform="scale(1 -1)" x="3" y="-8.5" width="2" height="5.4"/>'
+    place = 'preserveAspectRatio="none" transform="scale(1 -1)" x="3" y="-8.5" width="2" height="5.4"'
+    return f'<image href="data:image/png;base64,{data}" {place}/>'
 
 
 def colours_of(drawing, before='<image href="'):

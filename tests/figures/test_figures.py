@@ -25,6 +25,7 @@ from posembed.figures import (
     table_maps,
     token_differences,
 )
+from posembed.figures.looks import SEQUENTIAL_BELOW
 from posembed.lookup import LookupCost
 from posembed.probing import spectrum
 from posembed.tables import load_table
@@ -228,6 +229,20 @@ def test_maps_are_drawn_with_one_point_for_each_cell():
     # Those of the map, up to the 256 that a small file has.
     exact = np.array(DIVERGING(numbers.numpy() / numbers.abs().max().item() / 2 + 0.5, bytes=True))[..., :3]
     assert np.abs(np.array(picture.convert("RGB")).astype(int) - exact).max() <= 8
+
+
+def test_a_scale_of_colours_has_few_rows_that_a_reader_mixes():
+    drawing = ElementTree.fromstring(
+        table_maps({"x": -torch.eye(3)}, alt="Cells.")._repr_mimebundle_()[0]["image/svg+xml"]
+    )
+    *_, scale = drawing.iter("{http://www.w3.org/2000/svg}image")
+    data = scale.get("href").removeprefix("data:image/png;base64,")
+    rows = Image.open(io.BytesIO(base64.b64decode(data)))
+    assert rows.width == 1 and rows.height < 40 and len(data) < 300 and scale.get("preserveAspectRatio") == "none"
+    # The least number comes first: the drawing turns it over.
+    exact = SEQUENTIAL_BELOW(np.linspace(0.5, 199.5, 200) / 200, bytes=True)
+    mixed = np.array(rows.resize((1, 200), Image.Resampling.BILINEAR))[:, 0].astype(int)
+    assert np.abs(mixed - exact).max() <= 8
 
 
 def test_more_maps_than_fit_into_a_row_stand_in_pairs():
