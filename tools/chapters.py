@@ -87,8 +87,10 @@ def fingerprint(*parts):
             key.update(part.encode())
             continue
         for path in [part] if part.is_file() else sorted(part.rglob("*")):
-            if path.is_file() and not {"__pycache__", ".ipynb_checkpoints"} & set(path.parts):
-                key.update(path.relative_to(ROOT).as_posix().encode() + path.read_bytes())
+            name = path.relative_to(ROOT)
+            # What tools leave behind, such as .ruff_cache, is no source.
+            if path.is_file() and not any(folder.startswith((".", "__pycache__")) for folder in name.parts):
+                key.update(name.as_posix().encode() + path.read_bytes())
     return key.hexdigest()
 
 

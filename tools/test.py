@@ -1,6 +1,6 @@
 """Run the tests and say in the end what passed, what failed, and what was skipped and why.
 
-Usage: python tools/test.py [--all | --only-slow | --slow-package] [--numeric CAPABILITY ...]
+Usage: python tools/test.py [--all | --only-slow] [--numeric CAPABILITY ...]
 """
 
 import argparse
@@ -35,7 +35,7 @@ def stages(*, quick, slow, numeric):
 
     Args:
         quick: the tests that find mistakes, in minutes.
-        slow: those that take long, of "package", "pages" or both.
+        slow: those that take long.
         numeric: instruction sets of PyTorch, with each of which what computes is tested once more.
     """
     package, pages = ("posembed", "tests", "--ignore=tests/browser"), ("tests/browser",)
@@ -48,11 +48,10 @@ def stages(*, quick, slow, numeric):
         found["pages"] = pytest("pages", *pages, "-m", "not slow")
     for name in numeric:
         found[f"numbers, {name}"] = pytest(f"numbers-{name}", *NUMERIC, "-m", "not slow")
-        if "pages" in slow:
+        if slow:
             found[f"chapters, {name}"] = CHAPTERS
-    if "package" in slow:
+    if slow:
         found["slow, package"] = pytest("slow-package", *package, "-m", "slow")
-    if "pages" in slow:
         found["slow, pages"] = pytest("slow-pages", *pages, "-m", "slow")
     return found
 
@@ -95,11 +94,10 @@ def main():
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--all", action="store_true", help="the slow tests too")
     which.add_argument("--only-slow", action="store_true", help="the slow tests and no others")
-    which.add_argument("--slow-package", action="store_true", help="of the slow tests those of the package alone")
     numeric = "what computes once more with these instructions of the processor"
     parser.add_argument("--numeric", nargs="+", default=(), choices=INSTRUCTIONS, help=numeric)
     asked = parser.parse_args()
-    slow = ("package", "pages") if asked.all or asked.only_slow else ("package",) if asked.slow_package else ()
+    slow = asked.all or asked.only_slow
     failed = run(stages(quick=not asked.only_slow, slow=slow, numeric=asked.numeric))
     counts, reasons = tally()
     print()

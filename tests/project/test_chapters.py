@@ -64,6 +64,10 @@ def test_a_chapter_that_passed_runs_again_only_when_what_it_depends_on_changes(t
     tool.check(None)
     assert runs == [path]
     assert "chapters: 1 of 1 are as they were when they passed" in capsys.readouterr().out
+    (tool.ROOT / "posembed" / ".ruff_cache").mkdir()
+    (tool.ROOT / "posembed" / ".ruff_cache" / "0").touch()
+    tool.check(None)
+    assert runs == [path]
     (tool.ROOT / changed).parent.mkdir(exist_ok=True)
     (tool.ROOT / changed).write_text("changed")
     tool.check(None)
