@@ -74,7 +74,7 @@ class ProbeFigure(InteractiveFigure):
     """
 
     module = "probe.js"
-    height = (1052, 598)
+    height = (1064, 609)
     remedy = "show fewer tables"
 
     def __init__(self, studies: Mapping[str, TableStudy], *, table: str | None = None) -> None:
