@@ -142,7 +142,11 @@ function render({ model, el }) {
     if (nearest !== now.at) assign(model, "at", nearest);
   });
   const rows = series.map((each, k) => armRow(model, each, k));
-  const caption = h("caption");
+  // In the room of the longest: what stands below keeps its place.
+  const head = (less) => `${fixed.ylabel}${less ? `, minus ${less}` : ""}`;
+  const longest = series.map(({ name }) => head(name)).reduce((most, each) => (each.length > most.length ? each : most));
+  const [what, where] = [h("span"), h("span")];
+  const caption = h("caption", {}, h("span", { class: "pe-compare-head" }, what, h("span", { class: "pe-away" }, longest)), where);
   const numbers = h("table", { class: "pe-table pe-compare-numbers" }, caption, h("tbody", {}, ...rows.map(({ node }) => node)));
   const { figure, say } = frame(el, fixed.title,
     h("div", { class: "pe-controls" },
@@ -158,7 +162,7 @@ function render({ model, el }) {
 
   function show() {
     now = read();
-    caption.replaceChildren(`${fixed.ylabel}${now.less ? `, minus ${now.less}` : ""}`, h("br"), `${xlabel}: ${now.place}`);
+    [what.textContent, where.textContent] = [head(now.less), `${xlabel}: ${now.place}`];
     rows.forEach((row, k) => row.show(now.rows[k], now));
     chart.redraw(`${fixed.title}. ${sentence(now, xlabel)}`);
   }

@@ -128,7 +128,7 @@ function endOfFall(x, y, top, words) {
 
 function waveChart(width, { nRows, waves }, longest) {
   const { x, y, parts } = axes(width, LOW, cellAxis(waves.length, "pair of columns"), {
-    from: 1, to: longest, ticks: [1, 100, 1e4, 1e6], name: "positions", log: true, words: grouped }, 62);
+    from: 1, to: longest, ticks: [1, 100, 1e4, 1e6], name: "positions", log: true, words: grouped }, 68);
   const [left, right] = [x(-0.5), x(waves.length - 0.5)];
   return [
     ...parts,
