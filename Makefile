@@ -20,7 +20,7 @@ RUN = $(VENV_BIN)/python
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book pdf epub screenshots lighthouse test test-all course grade slides bench serve lint chapters conformance results pictures lock set-repository check-repository clean
+.PHONY: help setup book pdf epub screenshots lighthouse test test-all course grade slides bench study serve lint chapters conformance results pictures lock set-repository check-repository clean
 
 help:           ## list the commands
 	@sed -n 's/^\([a-z-]*\): *[a-z ]*## /  make \1\t/p' Makefile | expand -t 26
@@ -62,6 +62,9 @@ slides: setup   ## make slides of a chapter into _build/slides: make slides CHAP
 
 bench: setup    ## time and memory beside other libraries, into the book's page, 10 minutes (ONLY=rope or QUICK=1 for a try)
 	@$(RUN) -m benchmarks $(if $(ONLY),--only $(ONLY)) $(if $(QUICK),--quick)
+
+study: setup    ## run what is left of a study into results/: make study NAME=one-start
+	@$(RUN) -m studies "$(NAME)"
 
 serve: book     ## open the built book on http://127.0.0.1:8000 (PORT=8001 for another port)
 	@$(RUN) tools/book.py serve --port $(PORT)

@@ -1,0 +1,1 @@
+"""The studies behind the chapters: what is compared, fixed before it is run, and what came out."""
