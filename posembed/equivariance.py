@@ -16,13 +16,13 @@ from jaxtyping import Int, Shaped
 from torch import Tensor, nn
 
 from .checks import check_whole
+from .dense_tensors import why_not_ordinary
 from .errors import EquivarianceInputError, NonDeterministicError, PositionTableError, shown
-from .evaluating import CALLED_WRONGLY, evaluating
-from .ordinary import why_not_ordinary
-from .second_look import ComputedIn, in_format, reads, widened
+from .inference import CALLED_WRONGLY, evaluating
+from .precision_retry import ComputedIn, in_format, reads, widened
+from .progress import one_line
 from .seeds import checked_seed
 from .tables import find_position_rows
-from .waiting import one_line
 
 Verdict = Literal["equivariant", "invariant", "neither"]
 

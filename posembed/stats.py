@@ -12,8 +12,8 @@ from jaxtyping import Float
 from scipy.special import stdtr, stdtrit
 from torch import Tensor
 
+from .dense_tensors import float64_array, why_not_ordinary
 from .errors import ProbeInputError, RunError, shown
-from .ordinary import float64_array, why_not_ordinary
 from .seeds import generator
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from transformers import DebertaV2Config, DebertaV2Model
 
 from posembed import check_equivariance, with_position_table
 from posembed.errors import EquivarianceInputError
-from posembed.second_look import ComputedIn
+from posembed.precision_retry import ComputedIn
 
 D_MODEL = 16
 FLOATS = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
@@ -285,7 +285,7 @@ class SlightlyWrong(nn.Module):
     ids=str,
 )
 def test_the_tolerance_is_that_of_the_coarsest_format_on_the_way(weights, autocast, verdict, monkeypatch):
-    monkeypatch.setattr("posembed.second_look.LARGEST_COPY", 0)  # which would tell
+    monkeypatch.setattr("posembed.precision_retry.LARGEST_COPY", 0)  # which would tell
     method = SlightlyWrong(weights).forward
     with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
         assert check_equivariance(method, tokens(2, 5, D_MODEL)).verdict == verdict
@@ -417,7 +417,7 @@ def test_what_has_no_float64_is_decided_in_float32_where_that_is_wider(extra, ve
 
 def test_where_no_copy_is_possible_the_doubt_is_said(monkeypatch):
     model = Shifted(2e-6).float()
-    monkeypatch.setattr("posembed.second_look.LARGEST_COPY", 10)
+    monkeypatch.setattr("posembed.precision_retry.LARGEST_COPY", 10)
     assert "no copy in float64 could be made" in str(check_equivariance(model, X32))
     # With a tolerance of one's own there is no doubt.
     assert check_equivariance(model, X32, tolerance=1e-5).remark == ""

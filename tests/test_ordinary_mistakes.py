@@ -43,7 +43,6 @@ from posembed.data import (
     windows_in_order,
     word_questions,
 )
-from posembed.depth import changed, depth_profile, layers_of
 from posembed.encodings import (
     T5,
     ALiBi,
@@ -90,6 +89,7 @@ from posembed.experiments import (
     write_result,
     write_table,
 )
+from posembed.layers import changed, depth_profile, layers_of
 from posembed.lookup import gradient_bytes
 from posembed.mechanisms import repeated_word_attention, shuffled_prefix
 from posembed.models import (

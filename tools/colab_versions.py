@@ -14,6 +14,7 @@ from urllib.parse import unquote
 # What posembed imports, what those share with the rest of Colab, and what runs a notebook.
 KEPT = (
     "anywidget",
+    "beartype",
     "cycler",
     "fsspec",
     "huggingface-hub",

@@ -1,7 +1,7 @@
 """Measure, layer by layer, what published models hold of their positions, through the Hugging Face hub.
 
 GPT-2 reads texts of the corpus in its own subwords, a vision Transformer pieces of the two photographs that come with
-scikit-learn. What is measured is that of the chapter *Is once enough?* (`posembed.depth.depth_profile`). It is written
+scikit-learn. What is measured is that of the chapter *Is once enough?* (`posembed.layers.depth_profile`). It is written
 to `results/layers/`; the workflow `tables` runs this and proposes what is new.
 
 Usage: python tools/layers.py [NAME ...]    by default those of the chapter
@@ -15,9 +15,9 @@ from sklearn.datasets import load_sample_images
 from transformers import AutoModel, AutoTokenizer
 
 from posembed.data import load_corpus
-from posembed.depth import depth_profile
 from posembed.errors import PosembedError
 from posembed.experiments.results import write_whole
+from posembed.layers import depth_profile
 from posembed.tables.hub import why_unreachable
 from results import RESULTS
 

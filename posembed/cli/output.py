@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from ..plain import plain
-from ..waiting import one_line, say, told
+from ..progress import one_line, say, show_progress
+from ..serialization import plain
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 # Of a list, how many are shown one by one.
@@ -94,7 +94,7 @@ def progress(doing: str, steps: int | None = None) -> Iterator[Callable[..., Non
     """
     console = Console(stderr=True)
     if not console.is_terminal:
-        with told(doing, steps) as tell:
+        with show_progress(doing, steps) as tell:
             yield tell
         return
     columns = [SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()]

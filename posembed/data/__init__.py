@@ -1,13 +1,14 @@
 """Texts, the characters they are made of, and the pieces that models are trained on; images; tasks, made and real."""
 
+from .._deprecation import renamed
 from .characters import Characters, Tokens
 from .classes import ClassedText, class_task, classed_rows, read_classes
 from .corpus import Corpus, load_corpus
 from .images import enlarged, image_task, images
-from .made import made_task, mirror_ceiling
 from .perplexity import Perplexities, perplexities
 from .spans import Question, moved_questions, question_rows, read_questions, span_task, word_questions
 from .subwords import Subwords
+from .synthetic_tasks import mirror_ceiling, synthetic_task
 from .task import Labelled, Task
 from .windows import masked, random_windows, windows_in_order
 
@@ -27,7 +28,6 @@ __all__ = [
     "image_task",
     "images",
     "load_corpus",
-    "made_task",
     "masked",
     "mirror_ceiling",
     "moved_questions",
@@ -37,6 +37,9 @@ __all__ = [
     "read_classes",
     "read_questions",
     "span_task",
+    "synthetic_task",
     "windows_in_order",
     "word_questions",
 ]
+
+__getattr__ = renamed(__name__, {"made_task": "synthetic_task"})

@@ -12,12 +12,12 @@ from .alibi import ALiBi
 from .composed import Composed, PerLayer
 from .cope import CoPE
 from .fire import FIRE
+from .import_path import own_scheme
 from .interface import PositionScheme, check_methods, check_scheme
 from .kerple import KERPLE
 from .learnable_sinusoids import LearnableSinusoidal
 from .learned import Learned
 from .nopos import NoPos
-from .own import own_scheme
 from .rope import RoPE
 from .shaw import Shaw
 from .sinusoids import Sinusoidal

@@ -1,6 +1,6 @@
 """From a config to a result: training runs, grids of them, stored results and what they say."""
 
-from ..evaluating import torch_threads
+from ..inference import torch_threads
 from ..stats import Interval, difference, interval
 from .config import RunConfig
 from .grid import run_and_store, run_grid

@@ -14,7 +14,7 @@ import torch
 
 from ..checks import check_choice
 from ..encodings import scheme
-from ..encodings.own import source_hash
+from ..encodings.import_path import source_hash
 from ..errors import RunError, shown
 from ..models.transformer import POSITIONS_ADDED
 
@@ -64,7 +64,7 @@ class RunConfig:
         weight_std: the standard deviation of the weights at the start: those of linear layers, and word vectors that
             are not scaled.
         inspections: what else is measured after the training, by names of `posembed.experiments.inspections`.
-        task: where the objective is "task": a made one (see `posembed.data.made_task`), or a real one (see
+        task: where the objective is "task": a made one (see `posembed.data.synthetic_task`), or a real one (see
             `posembed.experiments.tasks.load_task`).
         difficulty: of the task; by default the usual one.
         subwords: how many subwords the text is made of, and those of real tasks, at least one for each character; None
@@ -75,7 +75,7 @@ class RunConfig:
             "tied", a token at position 0 like any other; "untied", to which all attend by a number of its own;
             "moved", at a position that is drawn for each text. Of subwords; None for texts as they are.
         dose: a frozen bias in place of a scheme: the property that it violates, and by how many degrees (see
-            `posembed.similarity.dosed_bias`); ``{}`` for one that violates none. None for none.
+            `posembed.similarity.perturbed_bias`); ``{}`` for one that violates none. None for none.
         positions_added: where rows that the scheme adds to embeddings are added: "input", once; "every layer", the same
             rows again; "layers anew", each layer its own (see `posembed.TransformerConfig`).
         text_hash: of the file that `data` names, taken when the config is made, so that a changed text is another run.

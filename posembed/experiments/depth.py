@@ -25,7 +25,7 @@ c. For each arm with positions, at each depth, early minus late: the share of po
 d. For input, at each depth, early minus late: what it costs to project position out of the states, and to shuffle it,
    each less its control. (4)
 
-The shares of the stored runs were adjusted as if tokens were drawn one by one; `posembed.depth.position_shares` does
+The shares of the stored runs were adjusted as if tokens were drawn one by one; `posembed.layers.position_shares` does
 without that now. With as many texts, 256, no share of three models of this size changes by more than 0.0004.
 
 Intervals are Student's over five seeds; p is corrected after Holm in one family with the contrasts of images. What is

@@ -2,12 +2,12 @@
 
 Published answers rest on correlations over a handful of schemes, which differ in everything at once (Wang et al. 2021).
 Here the bias of attention is frozen, and turned by a dose so that it violates one property and keeps the other two
-exactly (`posembed.similarity.dosed_bias`). This plan was written before any of its runs.
+exactly (`posembed.similarity.perturbed_bias`). This plan was written before any of its runs.
 
 Model: an encoder of two layers, width 32, four heads whose bias is the matrix times 1, 1/2, 1/4 and 1/8; weights start
 with a deviation of 1 / sqrt(width), with which narrow models learn faster. Positions reach it by this bias alone. The
 class is read from the mean of the last states, which itself knows no positions. 400 steps of 32 texts, each of 32
-tokens, the first of which says that it is the first (see `posembed.data.made`): so no task is out of reach.
+tokens, the first of which says that it is the first (see `posembed.data.synthetic_tasks`): so no task is out of reach.
 
 Tasks: majority of 8 symbols, which needs nothing; the order of 4 marks; the distance between two marks, 1 to 8; the
 symbol 2 places after a mark, which needs a direction.
@@ -44,7 +44,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..similarity import dosed_bias, properties_of_matrix
+from ..similarity import perturbed_bias, properties_of_matrix
 from ..stats import Interval, difference
 from .config import RunConfig
 from .plans import Part, Study
@@ -135,7 +135,7 @@ def violation(violated: str, degrees: float) -> float:
         >>> round(violation("symmetry", 48.0), 3)
         0.69
     """
-    return 1 - getattr(properties_of_matrix(dosed_bias(violated, degrees, length=LENGTH)), violated)
+    return 1 - getattr(properties_of_matrix(perturbed_bias(violated, degrees, length=LENGTH)), violated)
 
 
 def accuracies(task: str, violated: str, degrees: float, runs: Sequence[RunResult], steps: int = STEPS) -> list[float]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import torch
 
 from ..data import Task
-from ..evaluating import torch_threads
+from ..inference import torch_threads
 from .config import RunConfig
 from .machine import check_device, machine_of, seeded
 from .measure import TOKENS, TOKENS_BY_POSITION, text_losses

@@ -27,7 +27,7 @@ from typing import Any, TypeAlias
 
 from ..checks import check_flag, checked_path
 from ..errors import PosembedError, RunError, shown
-from ..waiting import say, told
+from ..progress import say, show_progress
 from .checkpoints import ASKING, held_back
 from .config import RunConfig
 from .results import OF_RESULTS, RunResult, checked_configs, file_of, missing, read_result, write_result, write_whole
@@ -139,7 +139,7 @@ def run_grid(
     settings = Settings(checked_path(out, OF_RESULTS, RunError), engine, n_workers, gpus, save_models, save_tables)
     settings.check(configs)
     left = missing(configs, settings.out)
-    with told("running the grid", len(left)) if progress is None else nullcontext() as tell:
+    with show_progress("running the grid", len(left)) if progress is None else nullcontext() as tell:
         failed = run_all(left, settings, progress or telling(tell))
     if failed:
         raise RunError(report(failed, len({config.key for config in configs})))

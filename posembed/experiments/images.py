@@ -37,7 +37,7 @@ d. For each arm with positions, early: the share that places add to contents min
 
 Intervals are Student's over five seeds; p is corrected after Holm in one family with the text side's contrasts
 (`posembed.experiments.depth`). Untrained models, principal components, probes, and what it costs to take the place out
-of the states of one layer (`posembed.depth.ablate`) are reported beside them, not tested.
+of the states of one layer (`posembed.layers.ablate`) are reported beside them, not tested.
 
 What we expect: where rows are added, c holds, for the sum of all layers can only dilute them; d holds for learned rows
 alone, which start the largest. RoPE adds nothing to the stream, so its early layers cannot be dominated by position:

@@ -11,7 +11,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from ..data import Corpus, windows_in_order
-from ..depth import LayerProfile, depth_profile
+from ..layers import LayerProfile, depth_profile
 from ..mechanisms import shuffled_prefix
 from ..models import LanguageModel, drop_positions
 from ..probing import probe_layers

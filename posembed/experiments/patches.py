@@ -12,8 +12,8 @@ from torch import Tensor
 
 from ..data import Labelled, enlarged
 from ..data.images import CLASSES, PLACES
-from ..depth import ablate
-from ..depth.shares import group_means
+from ..layers import ablate
+from ..layers.variance_decomposition import group_means
 from ..models import VisionTransformer, patches_of
 from ..probing import Ridge
 from ..seeds import torch_generator
@@ -61,7 +61,7 @@ def patch_measures(
         Ready for JSON. "sizes" has by the side of the images, in pixels, the share of right answers "as it is" and
         "interpolated" (`VisionTransformer.resized`); None where a learned table has no rows. "layers" and "untrained"
         have what `by_layer` finds in the two models. "ablations" has by its kind, for each state, how many more answers
-        are wrong where `posembed.depth.ablate` changes what patches have of their place, and how many by its control.
+        are wrong where `posembed.layers.ablate` changes what patches have of their place, and how many by its control.
     """
     once = Labelled(tested.ids[::PLACES], tested.labels[::PLACES])
     return {

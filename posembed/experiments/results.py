@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from ..checks import check_kind, checked_path
 from ..errors import RunError, shown
-from ..plain import each_once
+from ..serialization import each_once
 from .config import RunConfig
 
 FORMAT = 1

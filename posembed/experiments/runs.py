@@ -14,11 +14,11 @@ import torch
 from ..checks import check_kind, checked_path
 from ..data import Corpus, Task, load_corpus
 from ..encodings import FrozenBias, OnLayers, PerLayer, PositionScheme, Untied, scheme
-from ..encodings.own import source_hash
+from ..encodings.import_path import source_hash
 from ..errors import RunError, shown
-from ..evaluating import torch_threads
+from ..inference import torch_threads
 from ..models import LanguageModel, TransformerConfig
-from ..similarity import dosed_bias
+from ..similarity import perturbed_bias
 from .checkpoints import kept
 from .config import RunConfig, text_hash
 from .inspections import inspect_model, probed_layers, steps_watched
@@ -215,7 +215,7 @@ def make_model(config: RunConfig, corpus: Corpus | Task) -> Any:
 def _dosed(config: RunConfig) -> PositionScheme:
     """A frozen bias that violates one property, or none; the slope of each head is half that of the one before."""
     violated, degrees = next(iter((config.dose or {"symmetry": 0.0}).items()))
-    return FrozenBias(dosed_bias(violated, degrees, length=config.length), 0.5 ** torch.arange(config.n_heads))
+    return FrozenBias(perturbed_bias(violated, degrees, length=config.length), 0.5 ** torch.arange(config.n_heads))
 
 
 def _measure(model: Any, config: RunConfig, corpus: Corpus | Task) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import RunError
-from ..plain import plain
+from ..serialization import plain
 from .results import checked_folder, of_format, read_json, write_whole
 
 FORMAT = 1

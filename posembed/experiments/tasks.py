@@ -19,15 +19,15 @@ from ..data import (
     class_task,
     image_task,
     load_corpus,
-    made_task,
     moved_questions,
     read_classes,
     read_questions,
     span_task,
+    synthetic_task,
     word_questions,
 )
 from ..data.classes import FORMATS
-from ..data.made import RULES
+from ..data.synthetic_tasks import RULES
 from ..errors import TaskError, shown
 from ..models import SequenceClassifier, SpanPredictor, TransformerConfig, VisionTransformer
 from .cls import cls_positions
@@ -48,7 +48,7 @@ AT_A_TIME, PLACES_SEED = 512, 12345
 def load_task(config: RunConfig) -> Task:
     """Load the task that a run is trained on.
 
-    Made ones are those of `posembed.data.made_task`. "digits" is that of `posembed.data.image_task`, with as many
+    Made ones are those of `posembed.data.synthetic_task`. "digits" is that of `posembed.data.image_task`, with as many
     patches of 2 x 2 pixels as the config's length, a square of them. Real ones are "sst2", "trec" and "cola", "xquad"
     and "xquad-moved" (every second question without an answer), in folders sst2, trec, cola, xquad of the one that the
     environment variable POSEMBED_TASKS names; their subwords are those of the run's text.
@@ -59,7 +59,7 @@ def load_task(config: RunConfig) -> Task:
     """
     name = config.task or ""
     if name in RULES:
-        return made_task(name, difficulty=config.difficulty, length=config.length)
+        return synthetic_task(name, difficulty=config.difficulty, length=config.length)
     if name == DIGITS:
         return _digits(config)
     if name not in (*FORMATS, *SPANS):

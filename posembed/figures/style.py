@@ -17,8 +17,8 @@ from matplotlib.ticker import LogFormatterSciNotation
 from torch import Tensor
 
 from ..checks import check_whole
+from ..dense_tensors import float64_array
 from ..errors import FigureInputError, shown
-from ..ordinary import float64_array
 from .drawing import in_few_colours, svg_of
 from .looks import COLOURS, DASHES, signed
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ..checks import check_whole
 from ..errors import ProbeInputError
-from ..evaluating import evaluating
+from ..inference import evaluating
 from ..probing.hidden_states import BATCH_SIZE, own_transformer
 
 

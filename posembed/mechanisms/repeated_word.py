@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from ..checks import check_whole
 from ..errors import ProbeInputError, shown
-from ..evaluating import evaluating
+from ..inference import evaluating
 from ..probing.attention_maps import attention_maps, with_weights
 from ..probing.hidden_states import checked_texts
 

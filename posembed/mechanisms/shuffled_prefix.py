@@ -13,11 +13,11 @@ from torch import Tensor, nn
 
 from ..checks import check_whole
 from ..errors import ProbeInputError, shown
-from ..evaluating import evaluating
+from ..inference import evaluating
 from ..models import LanguageModel, Transformer
-from ..plain import Record
 from ..probing.hidden_states import BATCH_SIZE, check_ids, checked_texts, telling
 from ..seeds import torch_generator
+from ..serialization import Record
 from ..stats import BootstrapInterval, mean_interval
 
 # Of each text, drawn anew; one that changes nothing may be among them.

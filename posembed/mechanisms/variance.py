@@ -10,9 +10,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ..errors import ProbeInputError
-from ..plain import Record
 from ..probing.hidden_states import checked_texts
 from ..seeds import generator
+from ..serialization import Record
 from .attention_outputs import attention_outputs
 
 # Of fewer, some resamples would be one text and nothing else.

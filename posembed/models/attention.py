@@ -13,7 +13,7 @@ from torch import Tensor
 from ..encodings.interface import PositionScheme, check_scheme
 from ..encodings.positions import check_positions, compute_dtype, known
 from ..errors import EncodingInputError, ModelInputError, shown
-from .blocks import Bias, DiagonalBias, SchemeBias, attend_in_blocks, check_bias, sdpa
+from .blockwise_attention import Bias, DiagonalBias, SchemeBias, attend_in_blocks, check_bias, sdpa
 from .flex import flex_attend
 from .masks import AttentionMask
 

@@ -17,7 +17,7 @@ from ..encodings import PositionScheme
 from ..encodings.positions import compute_dtype
 from ..errors import ModelInputError
 from .attention import added, attend, rotated
-from .blocks import SchemeBias
+from .blockwise_attention import SchemeBias
 from .masks import AttentionMask
 from .transformers_families import NAME, SCHEME, Anatomy, crosses
 

@@ -12,9 +12,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ..errors import ProbeInputError
-from ..evaluating import CALLED_WRONGLY
+from ..inference import CALLED_WRONGLY
 from ..models import Transformer, attend
-from ..waiting import one_line
+from ..progress import one_line
 from .hidden_states import own_transformer
 
 # Attention functions of transformers that compute the same as "eager" and keep no weights.

@@ -10,8 +10,8 @@ from jaxtyping import Float
 from scipy.special import log_ndtr
 from threadpoolctl import threadpool_limits
 
-from ..plain import Record
 from ..seeds import generator
+from ..serialization import Record
 from ..tables import RowChoice
 from .controls import permuted_labels, random_tables_like
 from .ridge import Ridge

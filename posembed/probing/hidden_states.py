@@ -11,13 +11,13 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from ..dense_tensors import why_not_ordinary
 from ..errors import PositionTableError, ProbeInputError, shown
-from ..evaluating import CALLED_WRONGLY, evaluating
+from ..inference import CALLED_WRONGLY, evaluating
 from ..models import LanguageModel, Transformer, VisionTransformer
-from ..ordinary import why_not_ordinary
-from ..second_look import reads
+from ..precision_retry import reads
+from ..progress import one_line
 from ..tables import PositionRows, find_position_rows
-from ..waiting import one_line
 
 BATCH_SIZE = 32
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from ..checks import check_whole
 from ..errors import ProbeInputError, shown
-from ..evaluating import evaluating
+from ..inference import evaluating
 from ..seeds import checked_seed
 from .attention_maps import attention_maps, with_weights
 from .hidden_states import check_length, vocabulary_of

@@ -13,11 +13,11 @@ from torch import Tensor, nn
 
 from ..checks import check_each, check_whole
 from ..errors import ProbeInputError, shown
-from ..evaluating import evaluating
+from ..inference import evaluating
 from ..models import LanguageModel
-from ..plain import Record
-from ..second_look import reads
+from ..precision_retry import reads
 from ..seeds import checked_seed
+from ..serialization import Record
 from ..tables import RowChoice, find_position_rows, with_position_table
 from .hidden_states import telling
 from .rows import chosen_rows

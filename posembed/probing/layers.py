@@ -13,9 +13,9 @@ from torch import Tensor, nn
 
 from ..checks import check_flag, check_whole
 from ..errors import ProbeInputError
-from ..evaluating import torch_threads
-from ..plain import Record
+from ..inference import torch_threads
 from ..seeds import checked_seed, torch_generator
+from ..serialization import Record
 from ..stats import BootstrapInterval, mean_interval
 from .estimators import fitted_scaling
 from .hidden_states import fitted_and_tested, given_states, hidden_states, named

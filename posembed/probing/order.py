@@ -11,8 +11,8 @@ from jaxtyping import Float
 from threadpoolctl import threadpool_limits
 
 from ..errors import ProbeInputError
-from ..plain import Record
 from ..seeds import checked_seed, generator
+from ..serialization import Record
 from ..stats import BootstrapInterval, mean_interval
 from ..tables import RowChoice
 from .controls import permuted_labels, random_tables_like

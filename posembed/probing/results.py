@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from ..plain import Record
+from ..serialization import Record
 from ..stats import BootstrapInterval
 
 

@@ -10,8 +10,8 @@ import torch
 from jaxtyping import Float, Int
 
 from ..checks import check_choice
+from ..dense_tensors import float64_array
 from ..errors import ProbeInputError, shown
-from ..ordinary import float64_array
 from ..seeds import generator
 from ..tables import RowChoice, check_finite_rows, load_table, row_positions
 

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from threadpoolctl import threadpool_limits
 
 from ..errors import ProbeInputError, shown
-from ..plain import Record
+from ..serialization import Record
 from ..tables import RowChoice
 from .helix import Helix, find_helix
 from .rows import chosen_rows

@@ -18,9 +18,9 @@ from scipy.stats import kendalltau
 from torch import Tensor
 
 from ..checks import check_whole
+from ..dense_tensors import float64_array, why_not_ordinary
 from ..errors import PropertiesInputError, shown
-from ..ordinary import float64_array, why_not_ordinary
-from ..plain import Record
+from ..serialization import Record
 from ..tables import RowChoice, check_finite_rows, load_table, row_positions
 from .large import MOST_ROWS, invariance_and_variance, sampled_monotonicity
 

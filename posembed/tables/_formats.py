@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from ..errors import CheckpointError, CheckpointNotFoundError
-from ..plain import each_once
+from ..serialization import each_once
 from ._files import LARGEST_TABLE, WEIGHT_ENDINGS, WEIGHT_FILES, CheckpointFiles, File, understood
 from ._pickles import ALONE, Described, Storage, size_of, tensors_in, unpickled
 

@@ -11,8 +11,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from ..dense_tensors import why_not_ordinary
 from ..errors import PositionTableError, shown
-from ..ordinary import why_not_ordinary
 from ..seeds import checked_seed
 from .load import load_table
 from .locate import PositionRows, find_position_rows

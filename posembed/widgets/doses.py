@@ -8,7 +8,7 @@ from typing import Any
 from ..checks import check_choice
 from ..errors import FigureInputError, RunError, shown
 from ..experiments import RunResult, doses, interval
-from ..similarity import dosed_bias, properties_of_matrix
+from ..similarity import perturbed_bias, properties_of_matrix
 from ..stats import Interval, difference
 from .base import InteractiveFigure, html_table, rounded
 
@@ -77,7 +77,7 @@ class DoseFigure(InteractiveFigure):
 
 def _bias(violated: str, degrees: float) -> dict[str, Any]:
     """A bias as its rows, or as its first column and row where it depends on the offset alone; and its numbers."""
-    bias = dosed_bias(violated, degrees, length=doses.LENGTH)
+    bias = perturbed_bias(violated, degrees, length=doses.LENGTH)
     by_offset = violated != "translation_invariance" or not degrees
     # The offset -31 first.
     packed = [*bias[:, 0].tolist()[::-1], *bias[0, 1:].tolist()] if by_offset else bias.tolist()

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from ..dense_tensors import float64_array
 from ..errors import FigureInputError, PosembedError
-from ..ordinary import float64_array
 from ..similarity import Properties, properties_of_matrix
 from .base import InteractiveFigure, html_table, rounded
 

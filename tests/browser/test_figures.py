@@ -15,7 +15,7 @@ from posembed.experiments import interval, load_runs
 from posembed.experiments.nopos import ALL_SCHEMES, PUBLISHED_SCHEMES, published_probe, reported
 from posembed.figures.looks import written
 from posembed.mechanisms import CountingTransformer
-from posembed.similarity import dosed_bias, properties_of_matrix
+from posembed.similarity import perturbed_bias, properties_of_matrix
 from posembed.widgets import BiasFigure, LookupFigure, RotationFigure, ShuffleFigure
 from posembed.widgets.counting import VOCABULARY
 from posembed.widgets.doses import ALL_DOSES
@@ -347,7 +347,7 @@ def test_doses(opened, width):
         figure.pick(index)
         for place, degrees in enumerate(ALL_DOSES):
             figure.slide(dose=place)
-            found = properties_of_matrix(dosed_bias(violated, degrees)).to_dict()
+            found = properties_of_matrix(perturbed_bias(violated, degrees)).to_dict()
             # In the order of the state's names.
             assert figure.numbers() == [f"{found[name]:.3f}" for name in sorted(DOSED)]
     # Options stand in the order of the state's names, too: the last but one is symmetry.

@@ -48,7 +48,7 @@ def call(capsys, monkeypatch):
     """A function that runs a command in this process, and returns its exit code, what it printed and complained."""
 
     # A slow machine has more to tell.
-    monkeypatch.setattr("posembed.waiting.EVERY", 1e6)
+    monkeypatch.setattr("posembed.progress.EVERY", 1e6)
 
     def call(*words, columns=80):
         monkeypatch.setenv("COLUMNS", str(columns))

@@ -167,9 +167,9 @@ def test_progress_is_for_terminals(checkpoints, call, monkeypatch):
 
 
 def test_without_a_terminal_there_is_a_line_from_time_to_time(monkeypatch, capsys):
-    monkeypatch.setattr("posembed.waiting.EVERY", 0.01)
+    monkeypatch.setattr("posembed.progress.EVERY", 0.01)
     said = []
-    monkeypatch.setattr("posembed.waiting.say", said.append)
+    monkeypatch.setattr("posembed.progress.say", said.append)
     with progress("starting", 400) as tell:
         wait_for(lambda: said)
         tell("rope, loss 2.314", 100)
@@ -185,9 +185,9 @@ def test_without_a_terminal_there_is_a_line_from_time_to_time(monkeypatch, capsy
 def test_what_was_done_before_is_no_part_of_the_time_that_is_left(monkeypatch):
     """A run that goes on after 1,000 of 2,000 steps takes the second 1,000 as fast as the first of them."""
     said, now = [], [0.0]
-    monkeypatch.setattr("posembed.waiting.EVERY", 0.01)
-    monkeypatch.setattr("posembed.waiting.say", said.append)
-    monkeypatch.setattr("posembed.waiting.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("posembed.progress.EVERY", 0.01)
+    monkeypatch.setattr("posembed.progress.say", said.append)
+    monkeypatch.setattr("posembed.progress.time.monotonic", lambda: now[0])
     with progress("starting", 2000) as tell:
         for step in range(1001, 1101):
             tell("rope", step)

@@ -6,13 +6,13 @@ import pytest
 import torch
 from refusals import refused
 
-from posembed.data import made_task, mirror_ceiling
-from posembed.data.made import BEGIN, MARK, OTHER, RULES, SYMBOLS
+from posembed.data import mirror_ceiling, synthetic_task
+from posembed.data.synthetic_tasks import BEGIN, MARK, OTHER, RULES, SYMBOLS
 from posembed.errors import TaskError
 
 
 def texts(name, n=300, **options):
-    return made_task(name, **options).draw(n, torch.Generator().manual_seed(7))
+    return synthetic_task(name, **options).draw(n, torch.Generator().manual_seed(7))
 
 
 def by_hand(name, text, difficulty):
@@ -39,7 +39,7 @@ def by_hand(name, text, difficulty):
 @pytest.mark.parametrize("difficulty", [None, 3])
 @pytest.mark.parametrize("name", RULES)
 def test_the_labels_are_those_of_the_definition(name, difficulty):
-    task, made = made_task(name, difficulty=difficulty), texts(name, difficulty=difficulty)
+    task, made = synthetic_task(name, difficulty=difficulty), texts(name, difficulty=difficulty)
     chosen = RULES[name].usual if difficulty is None else difficulty
     assert made.ids.shape == (300, 32) and (made.ids[:, 0] == BEGIN).all()
     assert made.ids.min() >= 0 and made.ids.max() < task.vocab_size and (made.ids[:, 1:] > BEGIN).all()
@@ -56,7 +56,7 @@ def test_the_marks_in_every_order_have_every_label():
 
 
 def test_a_task_is_the_same_each_time_and_its_parts_are_others():
-    one, again = made_task("lookup"), made_task("lookup")
+    one, again = synthetic_task("lookup"), synthetic_task("lookup")
     assert torch.equal(one.test.ids, again.test.ids) and not torch.equal(one.test.ids[:2048], one.validation.ids)
     assert torch.equal(texts("lookup").ids, texts("lookup").ids)
 
@@ -82,16 +82,16 @@ def test_the_ceiling_of_who_knows_no_direction():
     ("act", "message"),
     [
         (
-            lambda: made_task("sorting"),
+            lambda: synthetic_task("sorting"),
             "task is 'sorting'; choose among majority, order, distance, lookup, first, span",
         ),
         (
-            lambda: made_task("majority", difficulty=1),
+            lambda: synthetic_task("majority", difficulty=1),
             "difficulty is 1; it must be a whole number of at least 2",
         ),
-        (lambda: made_task("order", difficulty=6), "difficulty is 6; there are 5 marks to be ordered, at most"),
+        (lambda: synthetic_task("order", difficulty=6), "difficulty is 6; there are 5 marks to be ordered, at most"),
         (
-            lambda: made_task("lookup", difficulty=16),
+            lambda: synthetic_task("lookup", difficulty=16),
             "length of lookup with difficulty 16 is 32; it must be a whole number of at least 34",
         ),
         (lambda: mirror_ceiling("span"), "the answers of span are spans; a mirror ceiling is that of classes"),

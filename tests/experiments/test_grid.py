@@ -57,8 +57,8 @@ def test_a_grid_says_from_time_to_time_how_far_it_is(tmp_path, trained, monkeypa
     """To whoever has not asked to be told; a grid of seconds is done before there is anything to say."""
     said = []
     trained.second = lambda config, **more: wait_for(said) or train(config, **more)
-    monkeypatch.setattr("posembed.waiting.EVERY", 0.01)
-    monkeypatch.setattr("posembed.waiting.say", said.append)
+    monkeypatch.setattr("posembed.progress.EVERY", 0.01)
+    monkeypatch.setattr("posembed.progress.say", said.append)
     run_grid(GRID, engine="serial", out=tmp_path)
     line = r"learned, seed 1: loss \d\.\d{3}, 1 of 3; 0:\d\d:\d\d gone, about 0:\d\d:\d\d left"
     assert any(re.fullmatch(line, each) for each in said), said

@@ -7,13 +7,13 @@ import torch
 from refusals import refused
 
 from posembed import RunConfig, RunResult, train
-from posembed.data import made_task
-from posembed.data.made import RULES
+from posembed.data import synthetic_task
+from posembed.data.synthetic_tasks import RULES
 from posembed.errors import PropertiesInputError, TaskError
 from posembed.experiments import make_model, run_grid
 from posembed.experiments.doses import ARMS, DEGREES, PROPERTIES, TASKS, contrasts, part, run, study, violation
 from posembed.experiments.tasks import measure_task
-from posembed.similarity import dosed_bias
+from posembed.similarity import perturbed_bias
 
 TINY = {"objective": "task", "n_layers": 1, "d_model": 8, "n_heads": 2, "steps": 3, "batch_size": 4, "warmup": 1}
 
@@ -24,7 +24,7 @@ def test_every_made_task_is_trained_on_with_any_scheme(name):
     result, again, other = train(config), train(config), train(replace(config, seed=1))
     assert result.metrics == again.metrics and result.metrics["curve"] != other.metrics["curve"]
     assert 0 <= result.metrics["accuracy"] <= 1
-    assert result.metrics["baseline"] == pytest.approx(made_task(name).baseline, abs=1e-6)
+    assert result.metrics["baseline"] == pytest.approx(synthetic_task(name).baseline, abs=1e-6)
 
 
 def test_a_task_is_learned():
@@ -45,9 +45,9 @@ def test_a_run_on_a_task_is_stored_taken_up_and_read_like_any_other(tmp_path):
 def test_the_dose_is_the_models_only_position():
     for dose, violated in (({}, ("symmetry", 0)), ({"monotonicity": 24.0}, ("monotonicity", 24))):
         config = RunConfig(task="order", dose=dose, length=32, **TINY)
-        model = make_model(config, made_task("order"))
+        model = make_model(config, synthetic_task("order"))
         scheme = model.transformer.position_scheme
-        expected = torch.tensor([1.0, 0.5])[:, None, None] * dosed_bias(*violated)
+        expected = torch.tensor([1.0, 0.5])[:, None, None] * perturbed_bias(*violated)
         assert torch.equal(scheme.biases, expected.float())
 
 
@@ -57,7 +57,7 @@ def test_the_measures_of_a_model_that_is_always_right():
             labels = RULES["lookup"].label(ids, 2)
             return 100.0 * torch.nn.functional.one_hot(labels, 4)
 
-    found = measure_task(Oracle(), made_task("lookup"), RunConfig(task="lookup", length=32, **TINY))
+    found = measure_task(Oracle(), synthetic_task("lookup"), RunConfig(task="lookup", length=32, **TINY))
     assert (found["accuracy"], found["validation_accuracy"], found["loss"]) == (1, 1, 0)
 
 

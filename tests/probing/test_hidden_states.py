@@ -8,8 +8,8 @@ import torch
 from transformers import BigBirdConfig, BigBirdForMaskedLM
 
 from posembed import probe_layers
-from posembed.depth import depth_profile
 from posembed.errors import ProbeInputError
+from posembed.layers import depth_profile
 from posembed.mechanisms import shuffled_prefix, state_similarity
 from posembed.probing import identical_word_attention
 

@@ -32,9 +32,9 @@ from transformers import (
 )
 
 from posembed import Transformer, TransformerConfig
-from posembed.depth import layers_of
 from posembed.errors import ProbeInputError
-from posembed.evaluating import torch_threads
+from posembed.inference import torch_threads
+from posembed.layers import layers_of
 from posembed.probing import (
     mean_interval,
     middle_guess_error,

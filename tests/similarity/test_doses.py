@@ -10,7 +10,7 @@ from posembed import TransformerConfig
 from posembed.encodings import FrozenBias
 from posembed.errors import EncodingInputError, PositionOutOfRangeError, PropertiesInputError
 from posembed.models import Transformer
-from posembed.similarity import dosed_bias, properties_of_matrix
+from posembed.similarity import perturbed_bias, properties_of_matrix
 
 PROPERTIES = ("monotonicity", "translation_invariance", "symmetry")
 DOSES = (0, 12, 24, 36, 48)
@@ -19,7 +19,7 @@ DOSES = (0, 12, 24, 36, 48)
 @pytest.mark.parametrize("length", [32, 31, 9])
 @pytest.mark.parametrize("violated", PROPERTIES)
 def test_a_dose_moves_one_property_and_leaves_the_others(violated, length):
-    measured = [properties_of_matrix(dosed_bias(violated, degrees, length=length)) for degrees in DOSES]
+    measured = [properties_of_matrix(perturbed_bias(violated, degrees, length=length)) for degrees in DOSES]
     for other in set(PROPERTIES) - {violated}:
         # Monotonicity compares entries, and is exact; the other two are sums of squares in float64.
         assert [getattr(each, other) for each in measured] == pytest.approx([1.0] * len(DOSES), abs=1e-12)
@@ -29,7 +29,7 @@ def test_a_dose_moves_one_property_and_leaves_the_others(violated, length):
 
 @pytest.mark.parametrize("violated", PROPERTIES)
 def test_a_dose_is_an_angle_between_what_a_softmax_sees_and_no_other_strength(violated):
-    rows = [dosed_bias(violated, degrees) for degrees in DOSES]
+    rows = [perturbed_bias(violated, degrees) for degrees in DOSES]
     seen = [(each - each.mean(1, keepdim=True)).flatten() for each in rows]
     cosines = torch.stack([torch.cosine_similarity(each, seen[0], dim=0) for each in seen])
     # The arc cosine of what is nearly 1 loses half of its digits.
@@ -41,18 +41,18 @@ def test_a_dose_is_an_angle_between_what_a_softmax_sees_and_no_other_strength(vi
 def test_every_length_has_its_doses(violated):
     """At many lengths the largest violation is the opposite of the undosed bias, but for a rounding."""
     for length in range(3, 40):
-        assert torch.equal(dosed_bias(violated, 0, length=length), dosed_bias("symmetry", 0, length=length))
-        assert dosed_bias(violated, 10, length=length).isfinite().all()
+        assert torch.equal(perturbed_bias(violated, 0, length=length), perturbed_bias("symmetry", 0, length=length))
+        assert perturbed_bias(violated, 10, length=length).isfinite().all()
 
 
 def test_undosed_it_is_minus_the_distance():
     at = torch.arange(32.0, dtype=torch.float64)
     for violated in PROPERTIES:
-        assert torch.equal(dosed_bias(violated, 0), -(at - at[:, None]).abs())
+        assert torch.equal(perturbed_bias(violated, 0), -(at - at[:, None]).abs())
 
 
 def test_what_each_dose_does():
-    rising, drifting, one_sided = (dosed_bias(violated, 36) for violated in PROPERTIES)
+    rising, drifting, one_sided = (perturbed_bias(violated, 36) for violated in PROPERTIES)
     assert rising[0].argmin() not in (0, 31) and torch.equal(rising, rising.T)
     steps = -drifting.diagonal(1)
     assert (steps.diff() > 0).all()
@@ -71,11 +71,11 @@ def test_what_each_dose_does():
     ],
 )
 def test_a_dose_that_cannot_be(arguments, message):
-    assert refused(PropertiesInputError, dosed_bias, *arguments) == message
+    assert refused(PropertiesInputError, perturbed_bias, *arguments) == message
 
 
 def frozen(violated="symmetry", degrees=0):
-    return FrozenBias(dosed_bias(violated, degrees), 0.5 ** torch.arange(4))
+    return FrozenBias(perturbed_bias(violated, degrees), 0.5 ** torch.arange(4))
 
 
 def states(scheme, ids):
@@ -115,7 +115,7 @@ def test_what_a_frozen_bias_cannot_be_or_do():
 def test_what_a_model_is_given_has_the_same_properties_in_every_head(violated):
     """Slopes are powers of two, which change no digit; single precision keeps what is equal equal, and no two tie."""
     for degrees in DOSES[1:]:
-        given = properties_of_matrix(dosed_bias(violated, degrees))
+        given = properties_of_matrix(perturbed_bias(violated, degrees))
         for head in frozen(violated, degrees).biases:
             found = properties_of_matrix(head)
             assert found.monotonicity == given.monotonicity

@@ -4,7 +4,7 @@ import pytest
 from widget_checks import assert_refused, rows_of, run_tests
 
 from posembed.experiments import doses, interval, load_runs
-from posembed.similarity import dosed_bias, properties_of_matrix
+from posembed.similarity import perturbed_bias, properties_of_matrix
 from posembed.stats import difference
 from posembed.widgets import DoseFigure
 from posembed.widgets.doses import ALL_DOSES, DECIMALS, NAMES
@@ -37,7 +37,7 @@ def test_the_numbers_are_those_of_the_study(figure, runs):
 
 
 def test_the_module(tmp_path, figure):
-    biases = {name: [dosed_bias(name, degrees).tolist() for degrees in ALL_DOSES] for name in NAMES}
+    biases = {name: [perturbed_bias(name, degrees).tolist() for degrees in ALL_DOSES] for name in NAMES}
     fixtures = {"state": figure.state(), "biases": biases}
     run_tests("doses", tmp_path, figure.source(), fixtures, private="short")
 
@@ -45,7 +45,7 @@ def test_the_module(tmp_path, figure):
 def test_a_bias_has_its_three_numbers(figure):
     for name in NAMES:
         for k, degrees in enumerate(ALL_DOSES):
-            found = properties_of_matrix(dosed_bias(name, degrees)).to_dict()
+            found = properties_of_matrix(perturbed_bias(name, degrees)).to_dict()
             wanted = {each: pytest.approx(found[each], abs=0.0006) for each in NAMES}
             assert figure.biases[name][k]["numbers"] == wanted
 

@@ -19,7 +19,7 @@ def own_scheme(path: str) -> type[PositionScheme]:
         EncodingInputError: a module that cannot be imported or was changed since it was; no `PositionScheme`.
 
     Example:
-        >>> from posembed.encodings.own import own_scheme
+        >>> from posembed.encodings.import_path import own_scheme
         >>> own_scheme("posembed.encodings.rope:RoPE").__name__
         'RoPE'
     """

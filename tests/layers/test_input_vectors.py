@@ -6,8 +6,8 @@ import transformers
 from refusals import refused
 
 from posembed import probe_layers
-from posembed.depth import depth_profile
 from posembed.errors import ProbeInputError
+from posembed.layers import depth_profile
 from posembed.models import use_scheme
 from posembed.probing import identical_word_attention, intervene
 

@@ -7,9 +7,9 @@ from refusals import refused
 from small_models import build
 
 from posembed import Transformer, TransformerConfig
-from posembed.depth import ablate, depth_profile, next_token_loss
-from posembed.depth.ablation import _swapped, changed, layers_of
 from posembed.errors import ProbeInputError
+from posembed.layers import ablate, depth_profile, next_token_loss
+from posembed.layers.ablation import _swapped, changed, layers_of
 from posembed.models import LanguageModel
 from posembed.probing.hidden_states import states_of
 

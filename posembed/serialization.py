@@ -16,7 +16,7 @@ def plain(value: Any) -> Any:
 
     Example:
         >>> import numpy as np
-        >>> from posembed.plain import plain
+        >>> from posembed.serialization import plain
         >>> plain({1: np.array([1.0, np.inf]), "rows": range(2)})
         {'1': [1.0, None], 'rows': [0, 1]}
     """

@@ -15,9 +15,8 @@ from torch import Tensor, nn
 
 from ..checks import check_whole
 from ..errors import ProbeInputError, shown
-from ..evaluating import CALLED_WRONGLY, evaluating
+from ..inference import CALLED_WRONGLY, evaluating
 from ..models import LanguageModel, Transformer
-from ..plain import Record
 from ..probing.hidden_states import (
     BATCH_SIZE,
     check_ids,
@@ -31,6 +30,7 @@ from ..probing.hidden_states import (
     telling,
 )
 from ..seeds import checked_seed, torch_generator
+from ..serialization import Record
 from ..stats import BootstrapInterval, mean_interval
 
 # Of the variance of the mean states, so much is in the directions that are projected out.
@@ -59,7 +59,7 @@ class Ablation(Record):
         n_directions: how many are projected out, or exchanged; None for the others.
 
     Example:
-        >>> from posembed.depth import Ablation
+        >>> from posembed.layers import Ablation
         >>> from posembed.stats import BootstrapInterval
         >>> interval = BootstrapInterval(0.9, 1.1, 0.95, 4)
         >>> print(Ablation("swap", 1.0, interval, 0.2, 0.8, interval, None))
@@ -138,7 +138,7 @@ def ablate(
     Example:
         >>> import torch
         >>> from posembed import TransformerConfig
-        >>> from posembed.depth import ablate
+        >>> from posembed.layers import ablate
         >>> from posembed.models import LanguageModel
         >>> _ = torch.manual_seed(0)
         >>> model = LanguageModel(TransformerConfig(20, n_layers=2, causal=False))  # no positions: nothing to lose
@@ -213,7 +213,7 @@ def layers_of(model: nn.Module, inputs: Tensor | None = None) -> nn.ModuleList:
 
     Example:
         >>> from posembed import Transformer, TransformerConfig
-        >>> from posembed.depth import layers_of
+        >>> from posembed.layers import layers_of
         >>> len(layers_of(Transformer(TransformerConfig(20, n_layers=3))))
         3
     """
@@ -288,7 +288,7 @@ def changed(stack: nn.ModuleList, layer: int, change: Change) -> Iterator[None]:
     Example:
         >>> import torch
         >>> from posembed import Transformer, TransformerConfig
-        >>> from posembed.depth import changed, layers_of
+        >>> from posembed.layers import changed, layers_of
         >>> model = Transformer(TransformerConfig(20, n_layers=2))
         >>> with changed(layers_of(model), 1, torch.zeros_like):
         ...     states = model.hidden_states(torch.tensor([[3, 1, 4]]))
@@ -502,7 +502,7 @@ def next_token_loss(model: Any, ids: Int[Tensor, "texts length"]) -> Float[Tenso
 
     Example:
         >>> import torch
-        >>> from posembed.depth import next_token_loss
+        >>> from posembed.layers import next_token_loss
         >>> certain = lambda ids: 100.0 * torch.nn.functional.one_hot((ids + 1) % 5, 5)
         >>> next_token_loss(certain, torch.arange(5)[None])
         tensor([0.])

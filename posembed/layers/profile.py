@@ -13,14 +13,14 @@ from torch import Tensor, nn
 from ..checks import check_flag, check_whole
 from ..encodings import PositionScheme
 from ..errors import ProbeInputError
-from ..evaluating import torch_threads
-from ..plain import Record
+from ..inference import torch_threads
 from ..probing.hidden_states import fitted_and_tested, hidden_states, own_transformer, table_read
 from ..seeds import checked_seed
+from ..serialization import Record
 from .ablation import Ablation, ablate, check_skip
-from .input_left import InputLeft, all_alike, input_left
-from .readable import Reading, read
-from .shares import LayerShares, check_tensor, position_shares
+from .linear_probe import Reading, read
+from .retained_input import InputLeft, all_alike, input_left
+from .variance_decomposition import LayerShares, check_tensor, position_shares
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class LayerProfile(Record):
             it was not asked for.
 
     Example:
-        >>> from posembed.depth import LayerProfile
+        >>> from posembed.layers import LayerProfile
         >>> sorted(LayerProfile.__dataclass_fields__)
         ['ablations', 'before', 'layer', 'left', 'position', 'shares', 'token']
     """
@@ -76,7 +76,7 @@ class DepthProfile(Record):
         seed: of it all.
 
     Example:
-        >>> from posembed.depth import DepthProfile
+        >>> from posembed.layers import DepthProfile
         >>> print(DepthProfile((), "Transformer", 64, 30, 10, 0))
         Transformer: positions by layer in 10 held-out texts of 64, fitted to 30
     """
@@ -129,7 +129,7 @@ def depth_profile(
     Example:
         >>> import torch
         >>> from posembed import Transformer, TransformerConfig
-        >>> from posembed.depth import depth_profile
+        >>> from posembed.layers import depth_profile
         >>> _ = torch.manual_seed(0)
         >>> model = Transformer(TransformerConfig(20, n_layers=1, d_model=16, scheme="learned", n_positions=8))
         >>> _ = model.position_scheme.weight.data.normal_()

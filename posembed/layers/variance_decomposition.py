@@ -11,8 +11,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ..errors import ProbeInputError
-from ..plain import Record
 from ..seeds import checked_seed
+from ..serialization import Record
 from ..stats import BootstrapInterval, mean_interval
 
 
@@ -32,7 +32,7 @@ class LayerShares(Record):
 
     Example:
         >>> import torch
-        >>> from posembed.depth import position_shares
+        >>> from posembed.layers import position_shares
         >>> print(position_shares([torch.arange(4.0)[:, None].repeat(8, 1, 1)])[0])
         layer 0: position 1.000 (1.000 to 1.000) of 1.25
     """
@@ -101,7 +101,7 @@ def position_shares(
 
     Example:
         >>> import torch
-        >>> from posembed.depth import position_shares
+        >>> from posembed.layers import position_shares
         >>> ids = torch.arange(6)[:, None].roll(1, 0) + torch.arange(4)  # each position sees each word once
         >>> ids, words, rows = ids % 6, torch.eye(6), 2 * torch.eye(6)[:4]
         >>> (found,) = position_shares([words[ids] + rows], ids)

@@ -26,7 +26,7 @@ def say(message: str) -> None:
 
 
 @contextmanager
-def told(doing: str, steps: int | None = None) -> Iterator[Callable[..., None]]:
+def show_progress(doing: str, steps: int | None = None) -> Iterator[Callable[..., None]]:
     """Say from time to time what is being done, how far it is, and about how long the rest takes.
 
     Yields:

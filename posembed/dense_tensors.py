@@ -19,7 +19,7 @@ def why_not_ordinary(tensor: Tensor) -> str | None:
 
     Example:
         >>> import torch
-        >>> from posembed.ordinary import why_not_ordinary
+        >>> from posembed.dense_tensors import why_not_ordinary
         >>> why_not_ordinary(torch.zeros(2).to_sparse()), why_not_ordinary(torch.zeros(2))
         ('sparse or nested', None)
     """
@@ -36,7 +36,7 @@ def float64_array(tensor: Real[Tensor, "*shape"]) -> Float[np.ndarray, "*shape"]
 
     Example:
         >>> import torch
-        >>> from posembed.ordinary import float64_array
+        >>> from posembed.dense_tensors import float64_array
         >>> float64_array(torch.tensor([1 + 2j]).conj().imag)
         array([-2.])
     """

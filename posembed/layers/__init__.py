@@ -1,10 +1,10 @@
 """Is once enough? What the layers of a model have of the positions that were added at its input, and what they use."""
 
 from .ablation import Ablation, ablate, changed, layers_of, next_token_loss
-from .input_left import InputLeft, input_left
+from .linear_probe import Reading, read
 from .profile import DepthProfile, LayerProfile, depth_profile
-from .readable import Reading, read
-from .shares import LayerShares, position_shares
+from .retained_input import InputLeft, input_left
+from .variance_decomposition import LayerShares, position_shares
 
 __all__ = [
     "Ablation",

@@ -16,7 +16,7 @@ from ..checks import check_choice, check_whole
 from ..errors import PropertiesInputError, shown
 
 
-def dosed_bias(violated: str, degrees: float | int, *, length: int = 32) -> Float[Tensor, "length length"]:
+def perturbed_bias(violated: str, degrees: float | int, *, length: int = 32) -> Float[Tensor, "length length"]:
     """Make a bias that falls with the distance, turned by so many degrees towards the violation of one property.
 
     Undosed it is minus the distance, as ALiBi's (Press et al. 2022): monotone, translation invariant, symmetric. With
@@ -44,10 +44,10 @@ def dosed_bias(violated: str, degrees: float | int, *, length: int = 32) -> Floa
         PropertiesInputError: an unknown property, a length below 3, a dose below 0 or larger than the property allows.
 
     Example:
-        >>> from posembed.similarity import dosed_bias, properties_of_matrix
-        >>> print(properties_of_matrix(dosed_bias("symmetry", 0)))
+        >>> from posembed.similarity import perturbed_bias, properties_of_matrix
+        >>> print(properties_of_matrix(perturbed_bias("symmetry", 0)))
         monotonicity 1.000, translation invariance 1.000, symmetry 1.000
-        >>> print(properties_of_matrix(dosed_bias("symmetry", 36)))
+        >>> print(properties_of_matrix(perturbed_bias("symmetry", 36)))
         monotonicity 1.000, translation invariance 1.000, symmetry 0.513
     """
     check_choice("violated", violated, _FORMS, PropertiesInputError)

@@ -6,8 +6,8 @@ import pytest
 import torch
 from refusals import refused
 
-from posembed.depth import position_shares
 from posembed.errors import ProbeInputError
+from posembed.layers import position_shares
 
 LENGTH, WORDS, WIDTH = 6, 12, 16
 

@@ -9,10 +9,10 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from ..errors import ProbeInputError
-from ..plain import Record
 from ..seeds import checked_seed, torch_generator
+from ..serialization import Record
 from ..stats import BootstrapInterval, mean_interval
-from .shares import check_tensor, checked_states, group_means
+from .variance_decomposition import check_tensor, checked_states, group_means
 
 # What is added to the covariance, as a part of its mean variance: enough to invert it, too little to blur it.
 SHRINKAGE = 1e-3
@@ -29,7 +29,7 @@ class Reading(Record):
         permuted_labels: the accuracy of the same probe where labels are dealt out among the tokens at random.
 
     Example:
-        >>> from posembed.depth import Reading
+        >>> from posembed.layers import Reading
         >>> from posembed.stats import BootstrapInterval
         >>> print(Reading(0.5, BootstrapInterval(0.4, 0.6, 0.95, 4), 0.1, 0.09))
         0.500 (0.40 to 0.60; chance 0.100, permuted labels 0.090)
@@ -72,7 +72,7 @@ def read(
 
     Example:
         >>> import torch
-        >>> from posembed.depth import read
+        >>> from posembed.layers import read
         >>> labels = torch.arange(5).expand(40, 5)
         >>> states = torch.eye(5)[labels] + 0.1 * torch.randn(40, 5, 5, generator=torch.Generator().manual_seed(0))
         >>> read(states[:30], labels[:30], states[30:], labels[30:]).accuracy

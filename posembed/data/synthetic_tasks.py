@@ -49,7 +49,7 @@ class Rule:
     classes: Callable[[int], int | None] = lambda difficulty: KINDS
 
 
-def made_task(name: str, *, difficulty: int | None = None, length: int = 32) -> Task:
+def synthetic_task(name: str, *, difficulty: int | None = None, length: int = 32) -> Task:
     """Make a task of random texts whose labels follow from a rule.
 
     - "majority" needs nothing of positions: the symbol that stands there most often, of as many as the difficulty.
@@ -76,8 +76,8 @@ def made_task(name: str, *, difficulty: int | None = None, length: int = 32) -> 
 
     Example:
         >>> import torch
-        >>> from posembed.data import made_task
-        >>> texts = made_task("order", length=8).draw(1, torch.Generator().manual_seed(0))
+        >>> from posembed.data import synthetic_task
+        >>> texts = synthetic_task("order", length=8).draw(1, torch.Generator().manual_seed(0))
         >>> texts.ids, texts.labels
         (tensor([[0, 2, 1, 6, 9, 9, 9, 9]]), tensor([1]))
     """
@@ -102,12 +102,12 @@ def mirror_ceiling(name: str, *, difficulty: int | None = None, length: int = 32
     Both are as likely, so of two labels that differ one half is right.
 
     Args:
-        name: of a task whose labels are classes; the other arguments are those of `made_task`.
+        name: of a task whose labels are classes; the other arguments are those of `synthetic_task`.
         difficulty: of the task.
         length: of the texts; the beginning stays where it is.
 
     Raises:
-        TaskError: as for `made_task`; a task whose answers are spans.
+        TaskError: as for `synthetic_task`; a task whose answers are spans.
 
     Example:
         >>> from posembed.data import mirror_ceiling
@@ -117,7 +117,7 @@ def mirror_ceiling(name: str, *, difficulty: int | None = None, length: int = 32
     rule, chosen = _rule(name, difficulty, length)
     if rule.classes(chosen) is None:
         raise TaskError(f"the answers of {name} are spans; a mirror ceiling is that of classes")
-    texts = made_task(name, difficulty=chosen, length=length).test
+    texts = synthetic_task(name, difficulty=chosen, length=length).test
     mirrored = torch.cat([texts.ids[:, :1], texts.ids[:, 1:].flip(1)], dim=1)
     return float((1 + (rule.label(mirrored, chosen) == texts.labels).double()).mean() / 2)
 

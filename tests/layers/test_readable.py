@@ -6,8 +6,8 @@ import torch
 from refusals import refused
 
 from posembed import sinusoidal
-from posembed.depth import input_left, read
 from posembed.errors import ProbeInputError
+from posembed.layers import input_left, read
 
 LENGTH, WIDTH = 8, 24
 

@@ -9,11 +9,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ..errors import ProbeInputError
-from ..plain import Record
 from ..seeds import checked_seed
+from ..serialization import Record
 from ..stats import BootstrapInterval, mean_interval
-from .readable import SHRINKAGE
-from .shares import check_tensor, checked_states
+from .linear_probe import SHRINKAGE
+from .variance_decomposition import check_tensor, checked_states
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class InputLeft(Record):
             where position has changed in size alone.
 
     Example:
-        >>> from posembed.depth import InputLeft
+        >>> from posembed.layers import InputLeft
         >>> from posembed.stats import BootstrapInterval
         >>> interval = BootstrapInterval(0.9, 1.1, 0.95, 4)
         >>> print(InputLeft(0.8, interval, 1.0, interval, 0.7))
@@ -80,7 +80,7 @@ def input_left(
     Example:
         >>> import torch
         >>> from posembed import sinusoidal
-        >>> from posembed.depth import input_left
+        >>> from posembed.layers import input_left
         >>> rows = sinusoidal(8, 16)
         >>> words = torch.randn(500, 8, 16, generator=torch.Generator().manual_seed(0))
         >>> found = input_left(words[:200] + rows, words[200:] + rows, rows)
