@@ -23,8 +23,8 @@ from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
 from transformers.trainer_utils import get_last_checkpoint
 
 from posembed.data import perplexities
-from posembed.experiments.results import write_whole
 from posembed.models import use_scheme
+from posembed.training.results import write_whole
 
 # Rows of a text without a validation split that are kept for one: a twentieth.
 VALIDATION = 0.05

@@ -5,11 +5,6 @@ from .encodings import sinusoidal as sinusoidal
 from .equivariance import EquivarianceReport as EquivarianceReport
 from .equivariance import check_equivariance as check_equivariance
 from .errors import PosembedError as PosembedError
-from .experiments import RunConfig as RunConfig
-from .experiments import RunResult as RunResult
-from .experiments import load_results as load_results
-from .experiments import run_grid as run_grid
-from .experiments import train as train
 from .lookup import one_hot_lookup as one_hot_lookup
 from .models import Transformer as Transformer
 from .models import TransformerConfig as TransformerConfig
@@ -23,5 +18,10 @@ from .similarity import properties_of_matrix as properties_of_matrix
 from .tables import PositionTable as PositionTable
 from .tables import load_table as load_table
 from .tables import with_position_table as with_position_table
+from .training import RunConfig as RunConfig
+from .training import RunResult as RunResult
+from .training import load_results as load_results
+from .training import run_grid as run_grid
+from .training import train as train
 
 __version__: str

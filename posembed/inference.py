@@ -52,7 +52,7 @@ def torch_threads(n_threads: int) -> Iterator[None]:
 
     Example:
         >>> import torch
-        >>> from posembed.experiments import torch_threads
+        >>> from posembed.training import torch_threads
         >>> with torch_threads(1):
         ...     torch.get_num_threads()
         1

@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import fmean
 
 from posembed.errors import RunError
-from posembed.experiments import RunConfig, RunResult, missing, read_results, run_grid
+from posembed.training import RunConfig, RunResult, missing, read_results, run_grid
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ def contrasts(runs: Sequence[RunResult], start_a: Sequence[RunResult]) -> dict[s
         runs: of this study.
         start_a: those of the study `encodings`.
     """
-    from posembed.experiments import encodings
+    from posembed.training import encodings
 
     b = {each.name: each.reported(runs) for each in ARMS}
     a = {each.scheme: encodings.reported(each, start_a) for each in encodings.ARMS}

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from posembed import RunResult
-from posembed.experiments.inspections import steps_watched
-from posembed.experiments.nopos import PARTS, SCHEMES
+from posembed.training.inspections import steps_watched
+from posembed.training.nopos import PARTS, SCHEMES
 
 ALL = {part.name: part for parts in PARTS.values() for part in parts}
 RATE = 1e-2

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from posembed.experiments import read_results, run_and_store
-from posembed.experiments.machine import machine_of, versions
+from posembed.training import read_results, run_and_store
+from posembed.training.machine import machine_of, versions
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 TINY = {"n_layers": 2, "d_model": 16, "n_heads": 2, "batch_size": 8, "steps": 20, "warmup": 5, "preset": "smoke"}

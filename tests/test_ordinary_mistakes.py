@@ -71,24 +71,6 @@ from posembed.errors import (
     RunError,
     TaskError,
 )
-from posembed.experiments import (
-    learning_rate_factor,
-    load_results,
-    load_tables,
-    make_model,
-    missing,
-    read_model,
-    read_results,
-    read_studies,
-    read_tables,
-    run_and_store,
-    run_grid,
-    table_studies,
-    torch_threads,
-    write_model,
-    write_result,
-    write_table,
-)
 from posembed.layers import changed, depth_profile, layers_of
 from posembed.lookup import gradient_bytes
 from posembed.mechanisms import repeated_word_attention, shuffled_prefix
@@ -115,6 +97,24 @@ from posembed.probing import (
 )
 from posembed.stats import mean_interval
 from posembed.tables import PositionTable
+from posembed.training import (
+    learning_rate_factor,
+    load_results,
+    load_tables,
+    make_model,
+    missing,
+    read_model,
+    read_results,
+    read_studies,
+    read_tables,
+    run_and_store,
+    run_grid,
+    table_studies,
+    torch_threads,
+    write_model,
+    write_result,
+    write_table,
+)
 from posembed.widgets import BiasFigure, DepthFigure, DoseFigure
 
 CONFIG = TransformerConfig(vocab_size=9, n_layers=2, d_model=8, n_heads=2)

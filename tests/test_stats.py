@@ -5,7 +5,7 @@ import pytest
 import torch
 from refusals import refused
 
-from posembed import experiments, probing
+from posembed import probing, training
 from posembed.errors import ProbeInputError, RunError
 from posembed.seeds import generator
 from posembed.stats import N_RESAMPLES, Interval, difference, family, interval, mean_interval
@@ -78,7 +78,7 @@ def test_what_has_no_bootstrap(values, level):
 
 
 def test_the_names_are_also_where_readers_look_for_them():
-    assert experiments.interval is interval and experiments.difference is difference
+    assert training.interval is interval and training.difference is difference
     assert probing.mean_interval is mean_interval
 
 

@@ -16,9 +16,9 @@ from transformers import AutoModel, AutoTokenizer
 
 from posembed.data import load_corpus
 from posembed.errors import PosembedError
-from posembed.experiments.results import write_whole
 from posembed.layers import depth_profile
 from posembed.tables.hub import why_unreachable
+from posembed.training.results import write_whole
 from results import RESULTS
 
 NAMES = ("gpt2", "google/vit-base-patch16-224")

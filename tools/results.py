@@ -13,15 +13,15 @@ import sys
 from pathlib import Path
 
 from posembed.errors import RunError
-from posembed.experiments import read_model, read_results, read_studies, read_tables, write_study
-from posembed.experiments.nopos import MODELS, model_card, run_of_model
-from posembed.experiments.nopos.models import MODEL_FOLDER
-from posembed.experiments.results import BUNDLE, file_of, write_whole
-from posembed.experiments.weights import bundle_tables
+from posembed.training import read_model, read_results, read_studies, read_tables, write_study
+from posembed.training.nopos import MODELS, model_card, run_of_model
+from posembed.training.nopos.models import MODEL_FOLDER
+from posembed.training.results import BUNDLE, file_of, write_whole
+from posembed.training.weights import bundle_tables
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "results"
-STORED = ROOT / "posembed" / "experiments" / "stored"
+STORED = ROOT / "posembed" / "stored"
 
 STUDIES = ("depth", "encodings", "nopos", "nopos-large", "smoke", "starts", "tasks", "trained-tables")
 TABLES = "tables"

@@ -14,9 +14,9 @@ from pathlib import Path
 import torch
 
 from posembed.errors import PosembedError
-from posembed.experiments import doses, read_results, which_positions
-from posembed.experiments.grid import Settings
-from posembed.experiments.plans import Study, run_study, standing
+from posembed.training import doses, read_results, which_positions
+from posembed.training.grid import Settings
+from posembed.training.plans import Study, run_study, standing
 
 OUT = Path(__file__).resolve().parent.parent / "results" / "tasks"
 

@@ -23,9 +23,9 @@ from .output import complain, facts, one_line, print_json, progress, show
 from .tables import AsJson
 
 if TYPE_CHECKING:
-    from ..experiments import RunConfig, RunResult
-    from ..experiments.grid import Settings
-    from ..experiments.plans import Study
+    from ..training import RunConfig, RunResult
+    from ..training.grid import Settings
+    from ..training.plans import Study
 
 RUNNING = "How it is run"
 # What typer is told of a setting, by the annotation in RunConfig; of all others that they are text.
@@ -53,7 +53,7 @@ def train(words: Annotated[list[str] | None, typer.Argument(metavar="[OPTIONS]")
 
 def training_app() -> typer.Typer:
     """Make the app that reads the options of a run: the settings of RunConfig, which takes a second to import."""
-    from ..experiments import RunConfig
+    from ..training import RunConfig
 
     def run(out: Path | None, save_model: bool | None, as_json: bool | None, **settings: Any) -> None:
         # A command starts elsewhere; modules of one's own stand in this folder.
@@ -108,7 +108,7 @@ def _read_json(text: str) -> Any:
 @contextmanager
 def _own_code(scheme: Any) -> Iterator[None]:
     """Say in one line what a scheme of one's own has raised, which may be anything."""
-    from ..experiments.grid import in_one_line
+    from ..training.grid import in_one_line
 
     try:
         yield
@@ -121,9 +121,9 @@ def _own_code(scheme: Any) -> Iterator[None]:
 
 
 def _trained(config: RunConfig, out: Path | None, save_model: bool) -> RunResult:
-    from ..experiments import read_result, run_and_store
-    from ..experiments import train as train_run
-    from ..experiments.results import file_of
+    from ..training import read_result, run_and_store
+    from ..training import train as train_run
+    from ..training.results import file_of
 
     if save_model and out is None:
         raise RunError("--save-model needs --out, the folder to keep the weights in")
@@ -202,11 +202,11 @@ def grid(
     """
     folder = out or Path("results") / study
     with progress("looking at what is there"):
-        from ..experiments import read_results
-        from ..experiments.estimate import estimate
-        from ..experiments.grid import Settings
-        from ..experiments.plans import standing
-        from ..experiments.plans.presets import load_study
+        from ..training import read_results
+        from ..training.estimate import estimate
+        from ..training.grid import Settings
+        from ..training.plans import standing
+        from ..training.plans.presets import load_study
 
         plan = load_study(study, preset)
         plan = plan.with_changes(data=data) if data else plan
@@ -245,8 +245,8 @@ def grid(
 
 
 def _run(plan: Study, settings: Settings, n_left: int) -> dict[str, list[RunResult]]:
-    from ..experiments.grid import telling
-    from ..experiments.plans import run_study
+    from ..training.grid import telling
+    from ..training.plans import run_study
 
     with progress(f"running {plan.name}", n_left) as tell:
         results, remark = run_study(plan, settings, telling(tell))

@@ -219,7 +219,7 @@ def probe_layers(
 
     Returns:
         The errors by layer. Their intervals are over texts, by a bootstrap of blocks of neighbouring ones; for another
-        probe or another model, probe several and give their errors to `posembed.experiments.interval`.
+        probe or another model, probe several and give their errors to `posembed.training.interval`.
 
     Raises:
         ProbeInputError: ids that are no texts of one length, too few of them, words, positions or layers that the model

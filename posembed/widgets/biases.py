@@ -12,9 +12,9 @@ from ..encodings import FIRE, KERPLE, T5, ALiBi, PositionScheme, Shaw, scheme
 from ..encodings.fire import EPSILON
 from ..encodings.interface import BIDIRECTIONAL, CAUSAL
 from ..errors import FigureInputError, RunError
-from ..experiments import RunConfig, RunResult
-from ..experiments.nopos import reported
 from ..figures.looks import signed
+from ..training import RunConfig, RunResult
+from ..training.nopos import reported
 from .base import InteractiveFigure, html_table, rounded
 
 NAMES = ("Shaw", "T5", "ALiBi", "KERPLE", "FIRE")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..errors import FigureInputError, RunError
-from ..experiments import RunResult, depth, images, interval
+from ..training import RunResult, depth, images, interval
 from .base import InteractiveFigure, html_table, rounded
 
 # What is drawn, and its name in a result, of texts and of images.
@@ -27,13 +27,13 @@ class DepthFigure(InteractiveFigure):
     position out of the states of one layer.
 
     Args:
-        runs: of the study `posembed.experiments.depth`, those that chose the learning rates among them.
+        runs: of the study `posembed.training.depth`, those that chose the learning rates among them.
 
     Raises:
         FigureInputError: runs of which some are missing.
 
     Example:
-        >>> from posembed.experiments import load_runs
+        >>> from posembed.training import load_runs
         >>> from posembed.widgets import DepthFigure
         >>> [model["name"] for model in DepthFigure(load_runs("depth")).models]
         ['texts, 4 layers', 'texts, 12 layers', 'hidden characters, 4 layers', 'images, 6 layers']

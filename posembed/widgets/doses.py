@@ -7,9 +7,9 @@ from typing import Any
 
 from ..checks import check_choice
 from ..errors import FigureInputError, RunError, shown
-from ..experiments import RunResult, doses, interval
 from ..similarity import perturbed_bias, properties_of_matrix
 from ..stats import Interval, difference
+from ..training import RunResult, doses, interval
 from .base import InteractiveFigure, html_table, rounded
 
 NAMES = {"monotonicity": "monotonicity", "translation_invariance": "translation invariance", "symmetry": "symmetry"}
@@ -21,7 +21,7 @@ class DoseFigure(InteractiveFigure):
     """Choose a property and a dose: see the bias, its three numbers, and the share of right answers on four tasks.
 
     Args:
-        runs: of the study `posembed.experiments.doses`, those that chose the learning rates among them.
+        runs: of the study `posembed.training.doses`, those that chose the learning rates among them.
         violated: the property that is chosen first, one of `doses.PROPERTIES`.
         degrees: the dose that is chosen first, one of `doses.DEGREES`, or 0.
 
@@ -29,7 +29,7 @@ class DoseFigure(InteractiveFigure):
         FigureInputError: runs of which some are missing; an unknown property or dose.
 
     Example:
-        >>> from posembed.experiments import load_runs
+        >>> from posembed.training import load_runs
         >>> from posembed.widgets import DoseFigure
         >>> figure = DoseFigure(load_runs("tasks"), violated="symmetry", degrees=48)
         >>> [task["name"] for task in figure.tasks]

@@ -7,10 +7,10 @@ from typing import Any
 
 from ..checks import check_each
 from ..errors import FigureInputError, RunError
-from ..experiments import RunResult, interval
-from ..experiments.nopos import PUBLISHED_SCHEMES, published_probe, reported
-from ..experiments.nopos.published import PUBLISHED_LENGTH
 from ..figures.looks import signed
+from ..training import RunResult, interval
+from ..training.nopos import PUBLISHED_SCHEMES, published_probe, reported
+from ..training.nopos.published import PUBLISHED_LENGTH
 from .base import InteractiveFigure, html_table, rounded
 
 NAMES = {"nopos": "no positions", "learned": "learned", "sinusoidal": "sinusoidal", "alibi": "ALiBi", "rope": "RoPE"}
@@ -39,7 +39,7 @@ class LayerErrorFigure(InteractiveFigure):
 
     Example:
         >>> from posembed.widgets import LayerErrorFigure
-        >>> from posembed.experiments import load_runs
+        >>> from posembed.training import load_runs
         >>> group = LayerErrorFigure(load_runs("nopos")).groups[-1]
         >>> group["name"], group["middle"], [scheme["key"] for scheme in group["schemes"]]
         ('small masked: 4 layers, width 64', 16.0, ['nopos', 'learned'])

@@ -16,8 +16,8 @@ from nbclient import NotebookClient
 from small_models import build
 
 from posembed import load_table
-from posembed.experiments.trained_tables import CAUSAL_FEW, CAUSAL_LONG, trained
 from posembed.tables import find_position_rows
+from posembed.training.trained_tables import CAUSAL_FEW, CAUSAL_LONG, trained
 
 PROBING = Path(__file__).resolve().parents[2] / "book" / "probing"
 

@@ -14,9 +14,9 @@ from transformers.models.whisper.modeling_whisper import sinusoids as whisper_si
 
 from posembed import scheme, sinusoidal
 from posembed.encodings import RoPE, Shaw
-from posembed.experiments import difference, load_runs
-from posembed.experiments.encodings import ABSOLUTE, RELATIVE, SEEDS, TRAINED, Arm, reported
-from posembed.experiments.nopos import reported as of_nopos
+from posembed.training import difference, load_runs
+from posembed.training.encodings import ABSOLUTE, RELATIVE, SEEDS, TRAINED, Arm, reported
+from posembed.training.nopos import reported as of_nopos
 
 SINUSOIDS, RELATIVES, MUSEUM = (
     f"encodings/{name}" for name in ("sinusoidal-and-learned", "relative-positions", "museum-of-bugs")

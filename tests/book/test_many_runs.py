@@ -52,8 +52,8 @@ def test_the_commands_can_be_read(command):
 
 
 def test_every_inspection_and_engine_is_told():
-    from posembed.experiments.config import INSPECTION_NAMES
-    from posembed.experiments.grid import ENGINES
+    from posembed.training.config import INSPECTION_NAMES
+    from posembed.training.grid import ENGINES
 
     told = re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE)
     assert set(told) >= {*INSPECTION_NAMES, *ENGINES}

@@ -11,8 +11,8 @@ from prose import described, losses, printed, said
 from posembed import schemes
 from posembed.data import load_corpus
 from posembed.encodings import T5, Shaw
-from posembed.experiments import difference, interval, load_runs, make_model
-from posembed.experiments.nopos import (
+from posembed.training import difference, interval, load_runs, make_model
+from posembed.training.nopos import (
     PARTS,
     PUBLISHED_PERPLEXITY,
     PUBLISHED_PROBE,
@@ -26,7 +26,7 @@ from posembed.experiments.nopos import (
     reported,
     rise_past,
 )
-from posembed.experiments.nopos.published import PUBLISHED_LENGTH
+from posembed.training.nopos.published import PUBLISHED_LENGTH
 
 NONE, HOW, MASKED, AFTER = (
     f"nopos/{name}" for name in ("no-positions", "how-it-knows", "masked-models", "after-nopos")

@@ -65,7 +65,7 @@ def test_locality_is_what_the_glossary_says():
 
 
 def test_ray_is_used_as_the_page_says():
-    """What it does is held in tests/experiments: with the answers of Ray by test_grid.py, with Ray itself in
+    """What it does is held in tests/training: with the answers of Ray by test_grid.py, with Ray itself in
     test_interruptions.py."""
     page = " ".join((BOOK / "practice" / "many-runs.md").read_text(encoding="utf-8").split())
     assert (
@@ -73,8 +73,8 @@ def test_ray_is_used_as_the_page_says():
         "after the grid; only a Ray that your program has started itself, with `ray.init`, is used and kept."
     ) in page
     held = {
-        "experiments/test_grid.py": "test_ray_joins_the_cluster_that_is_named_and_keeps_one_that_is_up",
-        "experiments/test_interruptions.py": "test_without_an_address_ray_is_started_beside_a_cluster_of_this_machine",
+        "training/test_grid.py": "test_ray_joins_the_cluster_that_is_named_and_keeps_one_that_is_up",
+        "training/test_interruptions.py": "test_without_an_address_ray_is_started_beside_a_cluster_of_this_machine",
     }
     for path, function in held.items():
         assert any(_is(node, function) for node in ast.parse((TESTS / path).read_text(encoding="utf-8")).body)

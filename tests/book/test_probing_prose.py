@@ -10,9 +10,9 @@ from transformers import Qwen2VLTextConfig
 from transformers.models.qwen2_vl import modeling_qwen2_vl as qwen
 
 from posembed import load_table, probe_table, properties, sinusoidal
-from posembed.experiments import stored_studies
-from posembed.experiments.trained_tables import ARMS, contrasts, errors, reported, trained
 from posembed.probing import identical_word_attention
+from posembed.training import stored_studies
+from posembed.training.trained_tables import ARMS, contrasts, errors, reported, trained
 
 TABLES, TRAINED, PROPERTIES = "probing/position-tables", "probing/trained-tables", "probing/three-properties"
 ONCE_ENOUGH = "probing/once-enough"

@@ -11,11 +11,11 @@ from widgets.widget_checks import trained, unpacked
 
 from posembed import sinusoidal
 from posembed.encodings import T5, RoPE
-from posembed.experiments import interval, load_runs
-from posembed.experiments.nopos import ALL_SCHEMES, PUBLISHED_SCHEMES, published_probe, reported
 from posembed.figures.looks import written
 from posembed.mechanisms import CountingTransformer
 from posembed.similarity import perturbed_bias, properties_of_matrix
+from posembed.training import interval, load_runs
+from posembed.training.nopos import ALL_SCHEMES, PUBLISHED_SCHEMES, published_probe, reported
 from posembed.widgets import BiasFigure, LookupFigure, RotationFigure, ShuffleFigure
 from posembed.widgets.counting import VOCABULARY
 from posembed.widgets.doses import ALL_DOSES

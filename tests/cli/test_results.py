@@ -7,7 +7,7 @@ import pandas
 import pytest
 
 from posembed import RunConfig, RunResult
-from posembed.experiments import write_result
+from posembed.training import write_result
 
 
 @pytest.fixture

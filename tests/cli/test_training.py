@@ -15,9 +15,9 @@ import pytest
 from posembed import RunConfig, train
 from posembed.cli.training import training_app
 from posembed.errors import RunError
-from posembed.experiments import read_results, run_grid
-from posembed.experiments.plans import standing
-from posembed.experiments.plans.presets import load_study
+from posembed.training import read_results, run_grid
+from posembed.training.plans import standing
+from posembed.training.plans.presets import load_study
 
 TINY = {"n_layers": 1, "d_model": 8, "n_heads": 2, "length": 16, "batch_size": 2, "steps": 3, "warmup": 1}
 WORDS = [word for name, value in TINY.items() for word in (f"--{name.replace('_', '-')}", value)]
@@ -81,7 +81,7 @@ def test_train_keeps_a_result_and_does_not_train_again(call, data, monkeypatch):
     first = data(*words)
     key = RunConfig(**TINY).key
     assert {each.name for each in Path("results").iterdir()} == {f"{key}.json", f"{key}.safetensors"}
-    monkeypatch.setattr("posembed.experiments.grid.train", lambda *_, **__: pytest.fail("trained again"))
+    monkeypatch.setattr("posembed.training.grid.train", lambda *_, **__: pytest.fail("trained again"))
     code, printed, complained = call(*words, "--json")
     assert (code, json.loads(printed)) == (0, first) and "this run has a result, of 20" in complained
 
@@ -214,7 +214,7 @@ def test_a_grid_that_cannot_be_is_one_line(call, words, part):
 
 
 def test_runs_that_fail_are_one_line_and_the_exit_code(call, monkeypatch):
-    from posembed.experiments import grid
+    from posembed.training import grid
 
     plain = grid.train
     monkeypatch.setattr(

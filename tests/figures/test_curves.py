@@ -5,8 +5,8 @@ import pytest
 from refusals import refused
 
 from posembed.errors import FigureInputError
-from posembed.experiments import interval
 from posembed.figures import curves, seed_scores
+from posembed.training import interval
 
 
 def test_one_run_is_a_line_and_several_are_a_mean_with_their_range():

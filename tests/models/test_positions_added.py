@@ -7,9 +7,9 @@ from refusals import refused
 from posembed import Transformer, TransformerConfig
 from posembed.data import load_corpus
 from posembed.errors import ModelInputError, RunError
-from posembed.experiments import RunConfig, make_model, train
 from posembed.models import KeyValueCache, drop_positions
 from posembed.probing import identical_word_attention
+from posembed.training import RunConfig, make_model, train
 
 VOCAB, WIDTH, LAYERS, LENGTH = 50, 32, 3, 16
 AGAIN = ("every layer", "layers anew")

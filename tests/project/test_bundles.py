@@ -8,7 +8,7 @@ from refusals import refused
 from tool import load
 
 from posembed.errors import RunError
-from posembed.experiments.results import BUNDLE
+from posembed.training.results import BUNDLE
 
 tool = load("results")
 

@@ -10,8 +10,8 @@ from widget_checks import assert_refused, rows_of, run_tests
 
 from posembed import scheme
 from posembed.encodings import FIRE, T5, Shaw
-from posembed.experiments import load_runs
-from posembed.experiments.nopos import reported
+from posembed.training import load_runs
+from posembed.training.nopos import reported
 from posembed.widgets import BiasFigure
 from posembed.widgets.biases import DECIMALS, QUERY_SEED, _rule
 

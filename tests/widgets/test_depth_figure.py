@@ -3,7 +3,7 @@
 import pytest
 from widget_checks import assert_refused, rows_of, run_tests
 
-from posembed.experiments import depth, images, interval, load_runs
+from posembed.training import depth, images, interval, load_runs
 from posembed.widgets import DepthFigure
 from posembed.widgets.depth import DECIMALS, IMAGE_READ, IMAGE_SHARES, TEXT_READ, TEXT_SHARES
 

@@ -3,9 +3,9 @@
 import pytest
 from widget_checks import assert_refused, rows_of, run_tests
 
-from posembed.experiments import doses, interval, load_runs
 from posembed.similarity import perturbed_bias, properties_of_matrix
 from posembed.stats import difference
+from posembed.training import doses, interval, load_runs
 from posembed.widgets import DoseFigure
 from posembed.widgets.doses import ALL_DOSES, DECIMALS, NAMES
 

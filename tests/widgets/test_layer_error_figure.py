@@ -7,8 +7,8 @@ import pytest
 from nopos_runs import ALL, invented_error, invented_runs, watched_steps
 from widget_checks import assert_refused, rows_of, run_tests
 
-from posembed.experiments import interval, load_results
-from posembed.experiments.nopos import LARGER, MASKED, PUBLISHED_PROBE, SEEDS, SMALL, published_probe, reported
+from posembed.training import interval, load_results
+from posembed.training.nopos import LARGER, MASKED, PUBLISHED_PROBE, SEEDS, SMALL, published_probe, reported
 from posembed.widgets import LayerErrorFigure
 from posembed.widgets.layer_errors import DECIMALS, GROUPS, NAMES
 

@@ -11,10 +11,10 @@ import torch
 from widget_checks import assert_refused, rows_of, run_tests
 
 from posembed import sinusoidal
-from posembed.experiments import CONTROLS as STUDIED_CONTROLS
-from posembed.experiments import stored_studies, study_table
 from posembed.probing import SPLITS as ALL_SPLITS
 from posembed.probing import probe_table, split_rows
+from posembed.training import CONTROLS as STUDIED_CONTROLS
+from posembed.training import stored_studies, study_table
 from posembed.widgets import ProbeFigure
 from posembed.widgets.base import MOST_OF_A_STATE
 from posembed.widgets.probe import CONTROLS, DECIMALS, SPLITS

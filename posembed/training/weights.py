@@ -1,0 +1,205 @@
+"""What a run has trained, beside its result: its position table (NumPy, half precision), or its model (safetensors)."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from ..checks import check_choice, check_kind
+from ..errors import RunError, shown
+from ..models import drop_positions
+from .config import RunConfig
+from .results import checked_folder, file_of, write_whole
+from .runs import load_data, make_model
+
+FORMAT = 1
+BUNDLE = ".safetensors"
+
+
+def write_table(weight: Float[Tensor, "n_positions d_model"], config: RunConfig, folder: Path | str) -> Path:
+    """Write a trained table under the name of its config, in half precision.
+
+    Args:
+        weight: the table.
+        config: of the run that trained it.
+        folder: of the results.
+
+    Returns:
+        The path of the file.
+
+    Raises:
+        RunError: what is no table, no config or no folder.
+        OSError: the folder cannot be written, or the disk is full; nothing half-written stays.
+
+    Example:
+        >>> import torch
+        >>> from tempfile import mkdtemp
+        >>> from posembed import RunConfig
+        >>> from posembed.training import read_tables, write_table
+        >>> folder = mkdtemp()
+        >>> _ = write_table(torch.eye(2), RunConfig(), folder)
+        >>> read_tables(folder)[RunConfig().key]
+        tensor([[1., 0.],
+                [0., 1.]])
+    """
+    if not isinstance(weight, Tensor) or weight.ndim != 2:
+        raise RunError(f"weight is {shown(weight)}; give a table as a tensor, a row for each position")
+    content = io.BytesIO()
+    np.save(content, weight.detach().cpu().numpy().astype(np.float16))
+    return write_whole(file_of(config, folder, "npy"), content.getvalue())
+
+
+def read_tables(folder: Path | str) -> dict[str, Float[Tensor, "n_positions d_model"]]:
+    """Read the tables of a folder, by the keys of their configs.
+
+    Args:
+        folder: of `write_table`.
+
+    Raises:
+        RunError: a folder that is not there, or a file in it that is no table of finite numbers.
+
+    Example:
+        >>> from tempfile import mkdtemp
+        >>> from posembed.training import read_tables
+        >>> read_tables(mkdtemp())
+        {}
+    """
+    return {path.stem: _read_table(path) for path in sorted(checked_folder(folder).glob("*.npy"))}
+
+
+def _read_table(path: Path) -> Float[Tensor, "n_positions d_model"]:
+    try:
+        weight = torch.from_numpy(np.load(path).astype(np.float32))
+        if weight.ndim == 2 and weight.isfinite().all():
+            return weight
+    except Exception:  # NumPy raises errors of many kinds for what is no array
+        pass
+    raise RunError(f"{path.name} is no table of finite numbers; move it away and run its config again")
+
+
+def bundle_tables(tables: Mapping[str, Float[Tensor, "n_positions d_model"]]) -> bytes:
+    """The content of the file that ships in the package, in float16, which halves it."""
+    from safetensors.torch import save
+
+    return save({key: tables[key].half() for key in sorted(tables)})
+
+
+def load_tables(study: str) -> dict[str, Float[Tensor, "n_positions d_model"]]:
+    """Load the trained tables of a study from the package, by the keys of the runs' configs.
+
+    Args:
+        study: its name.
+
+    Raises:
+        RunError: no tables of such a study.
+
+    Example:
+        >>> from posembed.training import load_tables
+        >>> next(iter(load_tables("trained-tables").values())).shape
+        torch.Size([128, 64])
+    """
+    from safetensors.torch import load
+
+    stored = {each.name: each for each in files("posembed.stored").iterdir()}
+    named = {name.removesuffix(BUNDLE): each for name, each in stored.items() if name.endswith(BUNDLE)}
+    check_choice("study", study, sorted(named), RunError)
+    return {key: weight.float() for key, weight in load(named[study].read_bytes()).items()}
+
+
+def write_model(model: nn.Module, config: RunConfig, folder: Path | str) -> Path:
+    """Write the weights of a trained model under the name of its config.
+
+    Args:
+        model: the model.
+        config: of the run that trained it; it is written into the file as well.
+        folder: of the results.
+
+    Returns:
+        The path of the file.
+
+    Raises:
+        RunError: what is no model, no config or no folder.
+        OSError: the folder cannot be written, or the disk is full; nothing half-written stays.
+
+    Example:
+        >>> from tempfile import mkdtemp
+        >>> from posembed import RunConfig, train
+        >>> from posembed.training import write_model
+        >>> result = train(RunConfig(n_layers=1, d_model=8, n_heads=2, steps=2, batch_size=2))
+        >>> write_model(result.model, result.config, mkdtemp()).suffix
+        '.safetensors'
+    """
+    from safetensors.torch import save
+
+    check_kind("model", model, nn.Module, "a trained model, then its config and the folder", RunError)
+    # Each once, although layers may share a scheme; models have no numbers besides their parameters.
+    tensors = {name: value.detach().cpu().contiguous() for name, value in model.named_parameters()}
+    path = file_of(config, folder, "safetensors")
+    said = {"format": str(FORMAT), "key": config.key, "config": json.dumps(config.to_dict())}
+    return write_whole(path, save(tensors, metadata=said))
+
+
+def has_weights(config: RunConfig, folder: Path) -> bool:
+    """Whether a run's weights are beside its result, and their file is whole and says that it is theirs."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(file_of(config, folder, "safetensors"), framework="pt") as opened:
+            file: Any = opened
+            return bool((file.metadata() or {}).get("key") == config.key)
+    except (SafetensorError, OSError):
+        return False
+
+
+def read_model(config: RunConfig, folder: Path | str) -> Any:
+    """Make the trained model of a run, on the CPU and in evaluation mode.
+
+    Args:
+        config: of the run.
+        folder: of the results.
+
+    Raises:
+        RunError: weights that are not there, damaged, or of another run or version.
+
+    Example:
+        >>> from tempfile import mkdtemp
+        >>> from posembed import RunConfig
+        >>> from posembed.training import read_model, run_grid
+        >>> config, folder = RunConfig(n_layers=1, d_model=8, n_heads=2, steps=2, batch_size=2), mkdtemp()
+        >>> _ = run_grid([config], engine="serial", out=folder, save_models=True)
+        >>> read_model(config, folder).transformer.config.d_model
+        8
+    """
+    from safetensors import SafetensorError, safe_open
+
+    path = file_of(config, folder, "safetensors")
+    if not path.is_file():
+        raise RunError(f"there are no weights {path.name}; run the config with save_models=True")
+    model = make_model(replace(config, device="cpu"), load_data(config)).eval()
+    if config.drops_positions:
+        drop_positions(model.transformer)
+    shapes = {name: value.shape for name, value in model.named_parameters()}
+    try:
+        with safe_open(path, framework="pt") as opened:
+            file: Any = opened
+            said, names = file.metadata() or {}, file.keys()
+            tensors = {name: file.get_tensor(name) for name in names}
+    except (SafetensorError, OSError):
+        said, tensors = {}, {}
+    whole = (said.get("format"), said.get("key")) == (str(FORMAT), config.key)
+    if not whole or {name: value.shape for name, value in tensors.items()} != shapes:
+        raise RunError(
+            f"{path.name} is damaged, or of another run or version; move it and its result away and run it again"
+        )
+    model.load_state_dict(tensors, strict=False)
+    return model

@@ -1,0 +1,122 @@
+"""Training on tasks, and the study of doses."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from refusals import refused
+
+from posembed import RunConfig, RunResult, train
+from posembed.data import synthetic_task
+from posembed.data.synthetic_tasks import RULES
+from posembed.errors import PropertiesInputError, TaskError
+from posembed.similarity import perturbed_bias
+from posembed.training import make_model, run_grid
+from posembed.training.doses import ARMS, DEGREES, PROPERTIES, TASKS, contrasts, part, run, study, violation
+from posembed.training.tasks import measure_task
+
+TINY = {"objective": "task", "n_layers": 1, "d_model": 8, "n_heads": 2, "steps": 3, "batch_size": 4, "warmup": 1}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_every_made_task_is_trained_on_with_any_scheme(name):
+    config = RunConfig(task=name, scheme="rope", length=32, **TINY)
+    result, again, other = train(config), train(config), train(replace(config, seed=1))
+    assert result.metrics == again.metrics and result.metrics["curve"] != other.metrics["curve"]
+    assert 0 <= result.metrics["accuracy"] <= 1
+    assert result.metrics["baseline"] == pytest.approx(synthetic_task(name).baseline, abs=1e-6)
+
+
+def test_a_task_is_learned():
+    """What a bias that falls with the distance gives at once: a symbol at distance 1, but for the direction."""
+    easy = {"objective": "task", "task": "majority", "difficulty": 2, "dose": {}, "length": 8}
+    sizes = {"n_layers": 1, "d_model": 16, "n_heads": 2, "weight_std": 0.25, "scale_embeddings": False}
+    result = train(RunConfig(**easy, **sizes, steps=80, warmup=5, learning_rate=1e-2))
+    assert result.metrics["accuracy"] > 0.95 > 0.6 > result.metrics["baseline"]
+
+
+def test_a_run_on_a_task_is_stored_taken_up_and_read_like_any_other(tmp_path):
+    config = RunConfig(task="span", dose={"symmetry": 12.0}, length=32, **TINY)
+    (stored,) = run_grid([config], engine="serial", out=tmp_path, save_models=True)
+    assert stored.config == config and stored.metrics == train(config).metrics
+    assert {path.suffix for path in tmp_path.iterdir()} == {".json", ".safetensors"}
+
+
+def test_the_dose_is_the_models_only_position():
+    for dose, violated in (({}, ("symmetry", 0)), ({"monotonicity": 24.0}, ("monotonicity", 24))):
+        config = RunConfig(task="order", dose=dose, length=32, **TINY)
+        model = make_model(config, synthetic_task("order"))
+        scheme = model.transformer.position_scheme
+        expected = torch.tensor([1.0, 0.5])[:, None, None] * perturbed_bias(*violated)
+        assert torch.equal(scheme.biases, expected.float())
+
+
+def test_the_measures_of_a_model_that_is_always_right():
+    class Oracle(torch.nn.Module):
+        def forward(self, ids, positions, attention_mask):
+            labels = RULES["lookup"].label(ids, 2)
+            return 100.0 * torch.nn.functional.one_hot(labels, 4)
+
+    found = measure_task(Oracle(), synthetic_task("lookup"), RunConfig(task="lookup", length=32, **TINY))
+    assert (found["accuracy"], found["validation_accuracy"], found["loss"]) == (1, 1, 0)
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("error", "options", "message"),
+    [
+        (
+            TaskError,
+            {"task": "glue"},
+            "there is no task 'glue'; choose among majority, order, distance, lookup, first, span, sst2",
+        ),
+        (TaskError, {"task": "order", "difficulty": 9}, "difficulty is 9; there are 5 marks"),
+        (PropertiesInputError, {"task": "order", "dose": {"locality": 1}}, "violated is 'locality'; choose among mono"),
+        (
+            PropertiesInputError,
+            {"task": "order", "dose": {"symmetry": 90}},
+            "degrees is 90; symmetry with 64 positions",
+        ),
+    ],
+)
+def test_what_cannot_be_trained_on(error, options, message):
+    assert refused(error, train, RunConfig(**options, **TINY)).startswith(message)
+
+
+def test_the_plan_of_the_doses():
+    plan = study()
+    assert len(plan.parts) == len(TASKS) * (13 + 4) == len({part.name for part in plan.parts})
+    assert plan.n_runs == 68 * 11 == len({config.key for part in plan.parts for config in (*part.tuning, *part.runs)})
+    for each in plan.parts:
+        assert not {config.seed for config in each.tuning} & {config.seed for config in each.runs}
+    doses = [[violation(violated, degrees) for degrees in DEGREES] for violated in PROPERTIES]
+    assert all(each == sorted(each) and each[0] > 0 for each in doses)
+
+
+def test_every_planned_contrast_of_the_doses_is_what_was_put_in():
+    """With accuracies that are known: a dose costs its degrees, ten times as much of the second property."""
+
+    def made(config):
+        (violated, degrees), *_ = (config.dose or {"symmetry": 0.0}).items()
+        cost = degrees / 48 * {"monotonicity": 0.1, "translation_invariance": 0.2, "symmetry": -0.1}[violated]
+        accuracy = 0.5 - cost + 0.01 * config.seed**2
+        return RunResult(config, {"accuracy": accuracy, "validation_loss": config.learning_rate}, {}, "", 1.0)
+
+    parts = [part("order", *arm) for arm in ARMS]
+    found = contrasts([made(config) for each in parts for config in (*each.tuning, *each.runs)], ["order"])
+    assert len(found) == 9 and {each.n for each in found.values()} == {5}
+    assert {name: round(each.mean, 9) for name, each in found.items()} == {
+        "order: monotonicity, doses minus none": -0.0625,
+        "order: monotonicity, largest dose minus none": -0.1,
+        "order: translation_invariance, doses minus none": -0.125,
+        "order: translation_invariance, largest dose minus none": -0.2,
+        "order: symmetry, doses minus none": 0.0625,
+        "order: symmetry, largest dose minus none": 0.1,
+        "order: monotonicity minus translation_invariance": 0.0625,
+        "order: monotonicity minus symmetry": -0.125,
+        "order: translation_invariance minus symmetry": -0.1875,
+    }
+
+
+def test_the_undosed_arm_is_one_run_for_all_properties():
+    assert len({run("order", violated, 0.0, seed=1).key for violated in PROPERTIES}) == 1
