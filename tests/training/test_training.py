@@ -13,8 +13,8 @@ from posembed.encodings import LinearScaling, NoPos, RoPE
 from posembed.errors import CorpusError, RunError
 from posembed.models import LanguageModel
 from posembed.training import learning_rate_factor, loop, make_model, torch_threads
-from posembed.loop.loop import batch_loss, make_optimizer
-from posembed.loop.measure import GROUP, loss_by_position, loss_of, parameters_of_scheme, scaled_losses
+from posembed.training.loop import batch_loss, make_optimizer
+from posembed.training.measure import GROUP, loss_by_position, loss_of, parameters_of_scheme, scaled_losses
 
 TINY = {"n_layers": 1, "d_model": 16, "n_heads": 2, "length": 16, "batch_size": 8, "steps": 5, "warmup": 2}
 MASKED = {"objective": "masked", "masking_rate": 0.3}
@@ -178,7 +178,7 @@ def test_large_gradients_are_cut(corpus, monkeypatch):
 
 def test_a_run_that_diverges_says_so(monkeypatch):
     monkeypatch.setattr(
-        "posembed.loop.loop.batch_loss",
+        "posembed.training.loop.batch_loss",
         lambda model, *_: model.transformer.words.weight.sum() * math.nan,
     )
     message = refused(RunError, train, RunConfig(**TINY))
