@@ -192,7 +192,7 @@ def test_a_run_that_diverges_later_on_is_told_of_the_learning_rate(monkeypatch):
         given.append(None)
         return usual(*arguments) * (math.nan if len(given) > 1 else 1)
 
-    monkeypatch.setattr(training, "batch_loss", then_none)
+    monkeypatch.setattr(loop, "batch_loss", then_none)
     message = refused(RunError, train, RunConfig(**TINY))
     assert message.startswith("the loss of nopos is nan at step 2; lower the learning rate")
 
