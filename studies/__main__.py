@@ -8,7 +8,7 @@ from pathlib import Path
 
 from posembed.errors import RunError
 
-from . import ladder, one_start
+from . import causes, ladder, once_or_again, one_start
 from .arms import results_in, run_arms
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
@@ -24,7 +24,20 @@ def _ladder(out: Path, n_workers: int) -> None:
     run_arms(ladder.arms(results_in(out)), out, n_workers=n_workers)
 
 
-STUDIES = {one_start.NAME: _one_start, ladder.NAME: _ladder}
+def _causes(out: Path, n_workers: int) -> None:
+    run_arms(causes.ARMS, out, n_workers=n_workers)
+
+
+def _once_or_again(out: Path, n_workers: int) -> None:
+    run_arms(once_or_again.ARMS, out, n_workers=n_workers, save_models=True)
+
+
+STUDIES = {
+    one_start.NAME: _one_start,
+    ladder.NAME: _ladder,
+    causes.NAME: _causes,
+    once_or_again.NAME: _once_or_again,
+}
 
 
 def main() -> None:
