@@ -1,7 +1,7 @@
-"""Run the chapters: see that they print what they store, or store what they print.
+"""Run the chapters: see that they print what they store and that their checks hold, or store what they print.
 
-Usage: python tools/chapters.py check            every chapter, strictly compared by nbval
-       python tools/chapters.py execute [PATH]   run and store the outputs, of all chapters or of those named
+Usage: python tools/chapters.py check [PATH]     strictly compared by nbval, with the checks of tests/book/checks
+       python tools/chapters.py execute [PATH]   run and store the outputs, without checks
 
 Both run each notebook as Colab would: in an empty folder, with the wheel that was built from the sources. Both run
 without the Hugging Face hub and without checkpoints of this machine: with them some chapters show more tables, and
@@ -26,6 +26,7 @@ import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
+import checks
 import nbformat
 import yaml
 
@@ -95,9 +96,10 @@ def fingerprint(*parts):
 
 
 def fingerprints(paths):
-    """Of each chapter, with all that its outputs depend on."""
-    shared = fingerprint(ROOT / "posembed", ROOT / "requirements", SANITIZE)
-    return {path: fingerprint(shared, path) for path in paths}
+    """Of each chapter, with its checks and all that its outputs depend on."""
+    shared = fingerprint(ROOT / "posembed", ROOT / "requirements", SANITIZE, ROOT / "tools" / "checks.py")
+    own = {path: [part for part in (path, checks.file_of(path)) if part.exists()] for path in paths}
+    return {path: fingerprint(shared, *parts) for path, parts in own.items()}
 
 
 def unexecuted(path):
@@ -133,12 +135,21 @@ def compare(paths):
 
 
 def compare_one(path):
-    """Run one chapter under nbval: its exit code, and what it said. For a process into which pytest is loaded once."""
+    """Run one chapter and its checks under nbval: its exit code, and what it said.
+
+    For a process into which pytest is loaded once.
+    """
     import pytest
 
     report_of(path).unlink(missing_ok=True)
+    try:
+        notebook = with_checks(path)
+    except checks.CheckFileError as error:
+        return 1, str(error)
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as empty:
-        words = ["-c", os.devnull, "--rootdir", folder, "-p", "no:cacheprovider", "-q", shutil.copy(path, folder)]
+        woven = Path(folder) / path.name
+        nbformat.write(notebook, woven)
+        words = ["-c", os.devnull, "--rootdir", folder, "-p", "no:cacheprovider", "-q", str(woven)]
         words += ["--nbval", "--nbval-current-env", "--nbval-cell-timeout", str(CELL_SECONDS)]
         words += ["--nbval-sanitize-with", str(SANITIZE), "--junit-xml", str(report_of(path))]
         # For the kernel that nbval starts.
@@ -149,6 +160,13 @@ def compare_one(path):
         with contextlib.chdir(folder), contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
             code = pytest.main(words)
     return int(code), said.getvalue()
+
+
+def with_checks(path):
+    """A chapter as it is run to be compared: its checks stand between its cells."""
+    notebook = nbformat.read(path, as_version=4)
+    checks.weave(notebook, checks.file_of(path))
+    return notebook
 
 
 def report_of(path):
@@ -181,9 +199,8 @@ def timed(work, path):
     return work(path), time.monotonic() - start
 
 
-def check(reports):
-    """Compare every chapter with what it stores; copy the reports of pytest where somebody wants to count."""
-    notebooks = chapters()
+def check(notebooks, reports):
+    """Compare chapters with what they store; copy the reports of pytest where somebody wants to count."""
     never_run = [f"{path.relative_to(ROOT)} (code cells {unexecuted(path)})" for path in notebooks if unexecuted(path)]
     if never_run:
         sys.exit("chapters: cells that were never run; run `make chapters`: " + ", ".join(never_run))
@@ -194,20 +211,27 @@ def check(reports):
         for path in (path for path in notebooks if report_of(path).exists()):
             shutil.copy(report_of(path), reports / f"chapter-{path.stem}{INSTRUCTIONS}.xml")
     if different:
-        sys.exit(f"chapters: {len(different)} of {len(notebooks)} do not print what they store; run `make chapters`")
+        said = "do not print what they store, or a check of theirs fails"
+        sys.exit(
+            f"chapters: {len(different)} of {len(notebooks)} {said}; it stands above (`make chapters` stores anew)"
+        )
 
 
 def execute(path, *, hub=False):
-    """Run a chapter and return it with its outputs; install the wheel before."""
+    """Run a chapter and return it with its outputs; install the wheel before.
+
+    With the hub its checks are run as well: nothing else sees what it prints then.
+    """
     from nbclient.exceptions import DeadKernelError
 
-    notebook = nbformat.read(path, as_version=4)
+    notebook = with_checks(path) if hub else nbformat.read(path, as_version=4)
     try:
         run_cells(notebook, hub=hub)
     except DeadKernelError:
         raise
     except RuntimeError:  # of two kernels that start at once one may find its port taken, and ends before any cell
         run_cells(notebook, hub=hub)
+    checks.unweave(notebook)
     tidy(notebook)
     return notebook
 
@@ -300,17 +324,18 @@ def store(paths):
 def main():
     parser = argparse.ArgumentParser(description="Run the chapters of the book.")
     commands = parser.add_subparsers(dest="command", required=True)
-    compared = commands.add_parser("check", help="compare a fresh run of every chapter with the stored outputs")
+    compared = commands.add_parser("check", help="compare a fresh run of chapters with the stored outputs; run checks")
+    compared.add_argument("paths", nargs="*", type=Path)
     compared.add_argument("--reports", type=Path, metavar="FOLDER", help="where pytest's reports are copied to")
     stored = commands.add_parser("execute", help="run chapters and store their outputs")
     stored.add_argument("paths", nargs="*", type=Path)
     arguments = parser.parse_args()
+    paths = [path.resolve() for path in arguments.paths]
+    if unknown := [path for path in paths if path not in chapters()]:
+        sys.exit(f"chapters: {unknown[0]} is no chapter; name notebooks that stand in book/_toc.yml")
     if arguments.command == "check":
-        check(arguments.reports)
+        check(paths or chapters(), arguments.reports)
     else:
-        paths = [path.resolve() for path in arguments.paths]
-        if unknown := [path for path in paths if path not in chapters()]:
-            sys.exit(f"chapters: {unknown[0]} is no chapter; name notebooks that stand in book/_toc.yml")
         store(paths or chapters())
 
 

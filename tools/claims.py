@@ -6,10 +6,12 @@ A claim is a quick answer, a point of "What to remember", the description of a p
 sentence, or a sentence with a number or a comparison. Definitions, theorems and proofs, questions, and what is quoted
 from a source or links to one are none.
 
-What holds it names it: a code cell of the chapter in a comment, `# Holds: "the beginning or all of the sentence"`, or a
-test in tests/book in any text. A sentence that says no more than a definition is named in a comment of its chapter too,
-`# By definition: "..."`. A comment whose sentence is gone, and a claim that nothing names, are errors. The list is
-written to _build/claims.md, for a person to read.
+What holds it names it in a comment of the chapter's checks (tests/book/checks, see tools/checks.py): `# Holds: "the
+beginning or all of the sentence"` where the sentence stands in the section that the block names, `# Holds in What to
+remember: "..."` where it stands in another. So does `# By definition: "..."`, for a sentence that says no more than a
+definition. What the repository itself must show is held by a test in tests/book that quotes it. A comment whose section
+or sentence is gone, and a claim that nothing names, are errors. The list is written to _build/claims.md, for a person
+to read.
 """
 
 import ast
@@ -17,12 +19,12 @@ import re
 import sys
 from dataclasses import dataclass
 
+import checks
 import nbformat
 from chapters import BOOK, BUILD, ROOT, chapters
 
 LIST = BUILD / "claims.md"
 TESTS = ROOT / "tests" / "book"
-NAMED = re.compile(r'# (Holds|By definition): "((?:[^"\n]|\n# +)+)"')
 # Texts of fewer words stand in sentences by chance.
 FEWEST_WORDS = 3
 # What is no claim: blocks of mathematics, of theorems with their proofs, exercises, tables, code, references.
@@ -102,13 +104,31 @@ def is_claim(sentence):
     return bool(NUMBER.search(said) or COMPARISON.search(said))
 
 
-def named_in_cells(notebook):
-    """What the chapter's code names in comments: the sentence, and what holds it."""
-    for number, cell in enumerate(notebook.cells):
-        if cell.cell_type == "code":
-            for word, text in NAMED.findall(cell.source):
-                text = one_line(text.replace("\n# ", " "))
-                yield text, f"cell {number}" if word == "Holds" else "its definition"
+def named_in_checks(path, notebook):
+    """What a chapter's checks quote, and what holds it; and what is wrong with them, a line each."""
+    by_section, named, wrong = texts_by_section(notebook), [], []
+    try:
+        checks.placed(notebook, path)
+    except checks.CheckFileError as error:
+        return named, [str(error)]
+    for block in checks.blocks(path) if path.exists() else []:
+        for quote in block.quotes:
+            where = f"{path.relative_to(ROOT)}:{quote.line}"
+            if quote.section not in by_section:
+                wrong.append(f"{where}: the chapter has no section {quote.section!r}")
+            elif quote.text not in by_section[quote.section]:
+                wrong.append(f"{where}: section {quote.section!r} does not say {quote.text!r}")
+            named.append((quote.text, f"{path.name}:{quote.line}" if quote.word == "Holds" else "its definition"))
+    return named, wrong
+
+
+def texts_by_section(notebook):
+    """All that each section says, on one line: as it is written, and as its claims are read."""
+    found = {}
+    for title, (_, _, text) in checks.sections(notebook).items():
+        answers = re.findall(r"(?s)<details>(.*?)</details>", text)
+        found[title] = one_line(" ".join([text, *(re.sub(r"<[^>]*>", " ", answer) for answer in answers)]))
+    return found
 
 
 def named_in_tests():
@@ -131,30 +151,34 @@ def holders(claim, named):
 
 
 def listed(path, tests):
-    """A chapter's part of the list; its claims that nothing names; comments whose sentence is gone."""
+    """A chapter's part of the list, the number of its claims, and what is wrong, a line each."""
     notebook = nbformat.read(path, as_version=4)
-    own, found, loose = list(named_in_cells(notebook)), claims(notebook), []
+    own, wrong = named_in_checks(checks.file_of(path), notebook)
+    found = claims(notebook)
     lines = [f"\n## {path.relative_to(BOOK).with_suffix('')}\n", "| kind | claim | held by |", "| --- | --- | --- |"]
     for claim in found:
         by = holders(claim, [*own, *tests])
         text = claim.text.replace("|", "\\|")
         lines.append(f"| {claim.kind} | {text} | {', '.join(by) or '**nothing**'} |")
         if not by:
-            loose.append(claim)
-    whole = one_line(" ".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown"))
-    whole += " " + " ".join(claim.text for claim in found)
-    stale = [text for text, _ in own if text not in whole]
-    return lines, len(found), loose, stale
+            wrong.append(f"{path.stem}: nothing holds the {claim.kind} {claim.text!r}")
+    return lines, len(found), wrong
+
+
+def without_chapter(paths):
+    """Files of checks whose chapter is gone."""
+    files = {checks.file_of(path) for path in paths}
+    return [f"{path.relative_to(ROOT)}: no chapter has these checks" for path in checks.files() if path not in files]
 
 
 def main():
-    tests, text, wrong, n_claims = list(named_in_tests()), ["# What the chapters claim, and what holds it"], [], 0
+    tests, text, n_claims = list(named_in_tests()), ["# What the chapters claim, and what holds it"], 0
+    wrong = without_chapter(chapters())
     for path in chapters():
-        lines, n, loose, stale = listed(path, tests)
+        lines, n, its = listed(path, tests)
         text += lines
         n_claims += n
-        wrong += [f"{path.stem}: nothing holds the {claim.kind} {claim.text!r}" for claim in loose]
-        wrong += [f"{path.stem}: no sentence says {each!r} any more; change the comment" for each in stale]
+        wrong += its
     LIST.parent.mkdir(exist_ok=True)
     LIST.write_text("\n".join(text) + "\n", encoding="utf-8")
     if wrong:

@@ -13,7 +13,6 @@ import nbformat
 sys.path.append(str(Path(__file__).resolve().parents[1] / "book" / "_ext"))
 
 from chapters import BOOK, BUILD, ROOT, chapters
-from claims import NAMED
 from nbconvert import SlidesExporter
 from traitlets.config import Config
 from without_solutions import without_solutions
@@ -45,7 +44,6 @@ def slides(notebook):
         if cell.cell_type == "markdown":
             cells += _of_text(text)
         elif not ("hide-cell" in cell.metadata.get("tags", []) or ANSWER.search(text)):
-            cell.source = NAMED.sub("", text)
             cells.append(_slide(cell, "-" if cells and cells[-1].cell_type == "markdown" else "subslide"))
     return nbformat.v4.new_notebook(cells=cells, metadata=notebook.metadata)
 

@@ -3,12 +3,15 @@
 from docutils import nodes
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-CHECKS = "Checks of what the text says"
-# Code that a reader may want, by how the cell begins; the others check.
+# By how the cell begins.
 NAMES = {
     "# In Colab": "For Colab: the installation",
     "def check(": "The property as code",
     "def mended(": "The mended code",
+    "# For the figure at the end": "For the figure at the end",
+    "# What your answer is compared with": (
+        "What your answer is compared with"
+    ),
 }
 
 
@@ -16,7 +19,7 @@ def name_of(cell):
     """What a folded cell is."""
     code = cell.astext().lstrip()
     names = (name for start, name in NAMES.items() if code.startswith(start))
-    return next(names, CHECKS)
+    return next(names, "The code")
 
 
 def is_folded(node):
@@ -36,8 +39,8 @@ def is_only_a_fold(node):
 class ShareFolds(SphinxPostTransform):
     """Name the folds of a page, and join neighbours of a kind.
 
-    These are cells that check, and code that shows nothing with the code after
-    it, which shows what both are for.
+    These are cells of one name, and code that shows nothing with the code
+    after it, which shows what both are for.
     """
 
     default_priority = 200
@@ -49,14 +52,10 @@ class ShareFolds(SphinxPostTransform):
             name, place = name_of(cell), cell.parent.index(cell)
             before = cell.parent[place - 1] if place else None
             fold = cell.children[0]
-            if is_folded(before) and name == name_of(before) == CHECKS:
+            fold["prompt_show"] = fold["prompt_hide"] = name
+            if is_folded(before) and name == name_of(before):
                 before.children[0].extend(fold.children)
                 cell.parent.remove(cell)
-                fold = before.children[0]
-            if name == CHECKS:
-                kinds = [each.get("nb_element") for each in fold.children]
-                name += f" ({kinds.count('cell_code_source')})"
-            fold["prompt_show"] = fold["prompt_hide"] = name
         for cell in list(self.document.findall(is_only_a_fold)):
             after = cell.next_node(descend=False, siblings=True)
             if isinstance(after, nodes.container) and (

@@ -1,19 +1,19 @@
 """The chapters on probes and properties where a hub answers: other tables, the same conclusions.
 
-Each conclusion is asserted in a cell, so a chapter that runs to its end has come to it. The hub is on this machine and
-serves small checkpoints in the layouts of BERT, RoBERTa and GPT-2: with the encoder's table, and with tables that were
-trained for chapter 7.
+Each conclusion is held by a check, so a chapter that runs to its end with its checks has come to it. The hub is on this
+machine and serves small checkpoints in the layouts of BERT, RoBERTa and GPT-2: with the encoder's table, and with tables
+that were trained for chapter 7.
 """
 
 import os
 from pathlib import Path
 
-import nbformat
 import pytest
 import torch
 from hub_server import HubServer
 from nbclient import NotebookClient
 from small_models import build
+from tool import load
 
 from posembed import load_table
 from posembed.tables import find_position_rows
@@ -58,7 +58,7 @@ def printed(notebook):
 @pytest.mark.slow
 @pytest.mark.parametrize("chapter", ["position-tables", "trained-tables", "three-properties"])
 def test_a_chapter_comes_to_its_conclusions_with_a_hub(chapter, library, tmp_path):
-    notebook = nbformat.read(PROBING / f"{chapter}.ipynb", as_version=4)
+    notebook = load("chapters").with_checks(PROBING / f"{chapter}.ipynb")
     caches = {"HF_HOME": str(tmp_path), "POSEMBED_CACHE": str(tmp_path), "HF_ENDPOINT": library.address}
     hidden = ("HF_HUB_OFFLINE", "POSEMBED_CHECKPOINTS", "HF_HUB_CACHE")
     environment = {name: value for name, value in os.environ.items() if name not in hidden} | caches | {"NO_COLOR": "1"}

@@ -6,13 +6,17 @@ import json
 import re
 import tomllib
 
+import nbformat
 import pytest
 import yaml
 from prose import BOOK, prose, source
+from tool import load
 
 ROOT = BOOK.parent
 NOTEBOOKS = sorted(path.relative_to(BOOK).as_posix() for path in BOOK.rglob("*.ipynb") if "checkpoint" not in path.name)
 LONGEST_CELL = 20
+# Of code that a page shows or folds under "The code", without empty lines.
+LONGEST_CHAPTER = 350
 # What belongs to one session of a kernel: no other session knows the model, so nothing can show it.
 OF_A_SESSION = "application/vnd.jupyter.widget-view+json"
 
@@ -83,10 +87,43 @@ def test_cells_are_short(notebook):
     assert long == []
 
 
-def test_outputs_that_are_not_compared_are_asserted(notebook):
+def visible(notebook):
+    """Cells that no fold hides with what they print."""
+    return [cell for cell in code_cells(notebook) if "hide-cell" not in cell["metadata"].get("tags", [])]
+
+
+def only_asserts(statements):
+    """Whether all that is done is to assert, once or in a loop."""
+    return all(
+        isinstance(each, ast.Assert | ast.Import | ast.ImportFrom)
+        or (isinstance(each, ast.For) and only_asserts(each.body))
+        for each in statements
+    )
+
+
+def test_no_cell_is_there_to_hold_a_sentence(notebook):
+    """These stand beside the chapter, in tests/book/checks; what is folded is the reader's, and has a name."""
+    assert not [cell for cell in code_cells(notebook) if re.search(r"# (Holds|By definition)\b", source(cell))]
+    folded = [source(cell) for cell in code_cells(notebook) if cell not in visible(notebook)]
+    assert not [code for code in folded if not code.startswith(tuple(load("folds", BOOK / "_ext").NAMES))]
+    assert not [cell for cell in visible(notebook) if only_asserts(ast.parse(source(cell)).body)]
+
+
+def test_a_chapter_is_no_longer_than_one_reads(notebook):
+    lines = [line for cell in visible(notebook) for line in source(cell).splitlines() if line.strip()]
+    assert len(lines) <= LONGEST_CHAPTER
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_what_is_said_of_outputs_that_are_not_compared_is_asserted(name):
     """What was trained on the spot has other last digits on another processor; what is said of it must hold there."""
-    loose = [cell for cell in code_cells(notebook) if "nbval-ignore-output" in cell["metadata"].get("tags", [])]
-    assert [source(cell) for cell in loose if not re.search(r"^ *assert ", source(cell), re.MULTILINE)] == []
+    checks = load("checks")
+    notebook = nbformat.read(BOOK / name, as_version=4)
+    held = {block.section for block in checks.blocks(checks.file_of(BOOK / name))}
+    for title, (first, last, _) in checks.sections(notebook).items():
+        cells = notebook.cells[first + 1 : last + 1]
+        loose = [cell.source for cell in cells if "nbval-ignore-output" in cell.metadata.get("tags", [])]
+        assert title in held or all(re.search(r"^ *assert ", code, re.MULTILINE) for code in loose)
 
 
 def test_figures_are_described(notebook):

@@ -1,21 +1,17 @@
 """A page for every scheme, all of one shape; what its table says is what the package says."""
 
 import ast
-import bisect
 import math
 import re
-from pathlib import Path
 
 import pytest
-import torch
-import transformers
-from prose import BOOK, cells, prose, said, source
+from prose import BOOK, cells, prose, source
 
 import posembed.figures.schemes as drawings
 from posembed import scheme, schemes
-from posembed.encodings import FIRE, KERPLE, Learned, PositionScheme, Shaw
+from posembed.encodings import PositionScheme
 from posembed.encodings.registry import SCHEMES, _option_names
-from posembed.errors import EncodingInputError, PositionOutOfRangeError
+from posembed.errors import EncodingInputError
 
 ROOT = BOOK.parent
 SECTIONS = ["Formula", "Picture", "When to use it", "In code", "Tests that hold it", "Sources"]
@@ -266,75 +262,3 @@ def test_the_exhibits_are_those_of_the_museum(name):
     for number, word in MUSEUM[name].items():
         room = re.search(rf"^## Exhibit {number}: .*?(?=^## )", rooms, re.MULTILINE | re.DOTALL).group()
         assert word in room and word in points
-
-
-def reach(dtype):
-    """How far from its origin xPos goes."""
-    xpos, x = scheme("xpos", d_model=64, n_heads=1), torch.zeros(1, 64, dtype=dtype)
-    far = bisect.bisect_left(range(100_000), True, key=lambda position: refuses(xpos, x, position))
-    assert not refuses(xpos, x, far - 1)
-    return far
-
-
-def refuses(part, x, position):
-    try:
-        part.rotate(x, torch.tensor([position]))
-    except PositionOutOfRangeError:
-        return True
-    return False
-
-
-def least_slope():
-    """How fast KERPLE's power of one falls where its r1 is zero."""
-    part = KERPLE(1, kernel="power").requires_grad_(False)
-    part.scale.zero_(), part.shape.fill_(1)
-    return -part.bias_by_offset(torch.tensor([1])).item()
-
-
-def rotary_folders():
-    """How many of transformers' model folders have rotary code, and how many folders there are."""
-    folders = [folder for folder in (Path(transformers.__file__).parent / "models").iterdir() if folder.is_dir()]
-    code = re.compile("rotate_half|rotate_every_two|apply_rotary_pos_emb|apply_rotary_emb")
-    found = [folder for folder in folders if any(code.search(path.read_text()) for path in folder.glob("modeling*.py"))]
-    return len(found), len(folders)
-
-
-@pytest.mark.parametrize(
-    ("name", "sentence", "holds"),
-    [
-        (
-            "t5",
-            "distances from 113 on in a causal model, from 91 on to either side in a bidirectional one",
-            lambda: [int(made("t5", causal=causal).first_distances[-1]) for causal in (True, False)] == [113, 91],
-        ),
-        (
-            "t5",
-            "Up to a distance of 15 each offset has its own number; then come steps of 3, 2, 3, 3, 4 offsets",
-            lambda: made("t5").bucket(-torch.arange(32)).bincount().tolist() == [1] * 16 + [3, 2, 3, 3, 4, 1],
-        ),
-        ("xpos", "a position more than 32,695 from `origin`", lambda: reach(torch.float32) == 32_695 + 1),
-        (
-            "xpos",
-            "in float16 the range is ten times smaller",
-            lambda: abs(reach(torch.float32) / reach(torch.float16) - 10) < 0.01,
-        ),
-        (
-            "fire",
-            "Here $c$ starts at 0.1 and $L$ at 512.",
-            lambda: (round(FIRE(1).log_scale.item(), 6), FIRE(1).start * FIRE(1).multiplier.item()) == (0.1, 512),
-        ),
-        ("fire", "with $c$ and $L$ 462", lambda: sum(each.numel() for each in FIRE(12).parameters()) == 462),
-        ("shaw", "`max_distance`, 16 unless said otherwise", lambda: Shaw(4).max_distance == 16),
-        ("learned", "standard deviation of 0.02", lambda: abs(Learned(512, 768).weight.std().item() - 0.02) < 1e-4),
-        ("kerple", "$r_1$ and $r_2$ are kept at 0.01 or more", lambda: least_slope() == pytest.approx(0.01)),
-        pytest.param(
-            "rope",
-            "208 of about 545 model folders of transformers 5.23",
-            lambda: rotary_folders()[0] == 208 and abs(rotary_folders()[1] - 545) < 5,
-            marks=pytest.mark.skipif(not transformers.__version__.startswith("5.23."), reason="another transformers"),
-        ),
-    ],
-)
-def test_what_a_page_says_in_numbers(name, sentence, holds):
-    said(page_of(name), sentence)
-    assert holds()

@@ -87,19 +87,6 @@ def opened(request, browser, site):
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
-def test_checks_that_follow_each_other_share_a_fold(name):
-    kept = None
-    for cell in soup(name).select("div.cell.tag_hide-cell"):
-        fold = cell.select_one("details.hide")
-        title = fold.select_one("summary .collapsed").get_text()
-        assert title.startswith("Checks") or "# Holds:" not in fold.get_text() or "mended" in title
-        if title.startswith("Checks of what the text says"):
-            assert title.endswith(f"({len(fold.select('.cell_input'))})")
-            assert kept is None or cell.find_previous_sibling() is not kept, title
-            kept = cell
-
-
-@pytest.mark.parametrize("name", CHAPTERS)
 def test_folded_code_that_shows_nothing_stands_with_the_code_after_it(name):
     for cell in soup(name).select("div.cell.tag_hide-input"):
         after = cell.find_next_sibling()

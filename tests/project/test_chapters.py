@@ -19,8 +19,10 @@ def tool(tmp_path, monkeypatch):
     folders = {"ROOT": ".", "BOOK": "book", "BUILD": "_build", "RUNS": "_build/chapters", "SANITIZE": "book/_toc.yml"}
     for name, folder in folders.items():
         monkeypatch.setattr(module, name, tmp_path / folder)
+    for name, folder in {"ROOT": ".", "BOOK": "book", "CHECKS": "checks"}.items():
+        monkeypatch.setattr(module.checks, name, tmp_path / folder)
     monkeypatch.setattr(module, "processes", lambda: ThreadPoolExecutor(1))
-    for folder in ("book", "posembed", "requirements"):
+    for folder in ("book", "checks", "posembed", "requirements"):
         (tmp_path / folder).mkdir()
     (tmp_path / "book" / "_toc.yml").write_text("root: intro\nparts:\n- chapters:\n  - file: intro\n  - file: one\n")
     return module
@@ -54,37 +56,56 @@ def test_a_cell_that_was_never_run_fails_the_check_of_the_chapters_in_the_table_
     (tool.BOOK / "draft.ipynb").touch()
     assert tool.chapters() == [path]
     with pytest.raises(SystemExit, match=r"never run; run `make chapters`: book/one.ipynb \(code cells \[2\]\)"):
-        tool.check(None)
+        tool.check(tool.chapters(), None)
 
 
-@pytest.mark.parametrize("changed", ["posembed/new.py", "posembed/static/figure.js", "requirements/lock.txt"])
+@pytest.mark.parametrize(
+    "changed", ["posembed/new.py", "posembed/static/figure.js", "requirements/lock.txt", "checks/one.py"]
+)
 def test_a_chapter_that_passed_runs_again_only_when_what_it_depends_on_changes(tool, runs, changed, capsys):
     path = write_chapter(tool, new_code_cell("1", execution_count=1))
-    tool.check(None)
-    tool.check(None)
+    tool.check(tool.chapters(), None)
+    tool.check(tool.chapters(), None)
     assert runs == [path]
     assert "chapters: 1 of 1 are as they were when they passed" in capsys.readouterr().out
     (tool.ROOT / "posembed" / ".ruff_cache").mkdir()
     (tool.ROOT / "posembed" / ".ruff_cache" / "0").touch()
-    tool.check(None)
+    tool.check(tool.chapters(), None)
     assert runs == [path]
     (tool.ROOT / changed).parent.mkdir(exist_ok=True)
     (tool.ROOT / changed).write_text("changed")
-    tool.check(None)
+    tool.check(tool.chapters(), None)
     write_chapter(tool, new_code_cell("2", execution_count=1))
-    tool.check(None)
+    tool.check(tool.chapters(), None)
     assert len(runs) == 3
 
 
 def test_a_chapter_that_prints_something_else_fails_the_check_and_runs_again(tool, runs, capsys, tmp_path):
     write_chapter(tool, new_code_cell("raise", execution_count=1))
     for n_runs in (1, 2):
-        message = "1 of 1 do not print what they store; run `make chapters`"
-        assert message in refused(SystemExit, tool.check, tmp_path)
+        message = "1 of 1 do not print what they store, or a check of theirs fails"
+        assert message in refused(SystemExit, tool.check, tool.chapters(), tmp_path)
         assert len(runs) == n_runs
     out = capsys.readouterr().out
     assert "chapters: 1/1 one 0 s not as stored\n" in out and "2 is not 1" in out
     assert (tmp_path / "chapter-one.xml").read_text() == "report"
+
+
+def test_a_chapter_is_compared_with_its_checks_and_stored_without_them(tool, monkeypatch):
+    path = write_chapter(tool, new_markdown_cell("# One"), new_code_cell("1", execution_count=1))
+    (tool.ROOT / "checks" / "one.py").write_text("# %% One\nassert True\n")
+    ran = []
+    monkeypatch.setattr(tool, "run_cells", lambda notebook, hub: ran.append(len(notebook.cells)))
+    # With the hub a chapter is not compared, so its checks run where it is executed.
+    assert [len(tool.execute(path, hub=hub).cells) for hub in (False, True)] == [2, 2]
+    assert ran == [2, 4] and len(tool.with_checks(path).cells) == 4
+
+
+def test_checks_without_their_section_fail_the_chapter_in_one_line(tool):
+    path = write_chapter(tool, new_markdown_cell("# One"), new_code_cell("1", execution_count=1))
+    (tool.ROOT / "checks" / "one.py").write_text("# %% Two\nassert True\n")
+    tool.RUNS.mkdir(parents=True)
+    assert tool.compare_one(path) == (1, "checks/one.py:1: the chapter has no section 'Two'")
 
 
 def test_a_chapter_runs_without_the_hub_and_without_the_readers_checkpoints_unless_asked(tool, monkeypatch):

@@ -1,0 +1,441 @@
+# %% A wave for each pair of columns
+omega = 10000.0 ** (-torch.arange(0, 64, 2).double() / 64)
+# Holds: "The first pair has $\omega_0 = 1$"
+# Holds: "so they form a geometric progression"
+assert omega[0] == 1 and (omega[1:] / omega[:-1] - omega[1]).abs().max() < 1e-9
+# Holds: "a hand that stands at twelve o'clock at position 0"
+assert (table[0].view(32, 2) == torch.tensor([0, 1])).all()
+assert (table[1, 0::2] > 0).all()  # clockwise: the tips go to the right
+# Holds: "It does tell neighbours apart best"
+apart = (table[1:] - table[:-1]).view(-1, 32, 2).square().sum(-1)
+assert (apart.argmax(dim=1) == 0).all()
+# Holds: "The formula has no last position."
+assert sinusoids(9000, 64).isfinite().all()
+# Holds: "All hands together show each position differently"
+closest = torch.cdist(table, table) + 9 * torch.eye(128)
+assert closest.min() > 1
+# Holds: "and the last quarter hardly changes over 128 positions"
+swing = table.max(0).values - table.min(0).values
+assert (swing[48:] < 0.15).all() and (swing[:24] > 1.7).all()
+
+# The same of the picture.
+# Holds: "Follow a column down: the first pair turns twenty times, each later"
+assert round(float(127 * omega[0] / (2 * torch.pi))) == 20
+assert (omega.diff() < 0).all() and (swing[48:] < 0.15).all()
+
+# Holds: "slower by the factor $10000^{2/64} \approx 1.33$"
+assert round(10000 ** (2 / 64), 2) == 1.33
+
+# %% An offset is a rotation
+three, four = offset_matrix(3, 64), offset_matrix(4, 64)
+# Holds: "Turning by $4\omega_i$ and then by $3\omega_i$ turns by $7\omega_i$"
+assert torch.allclose(three @ four, offset_matrix(7, 64))
+assert torch.allclose(offset_matrix(-3, 64), three.T)
+assert torch.allclose(three.T, three.inverse())
+# Holds: "they do not multiply"
+assert not torch.allclose(three @ four, offset_matrix(12, 64), atol=0.1)
+# Holds: "Move the offset $k$: every hand turns by an angle of its own."
+assert len(omega.unique()) == 32
+# Holds: "Move the position $p$: the turn from one row to the other stays."
+assert torch.allclose(table[5:], table[:-5] @ M.T, atol=1e-5)
+# By definition: "None of the matrices contains the position"
+
+# %% The dot product is a sum of cosines
+assert rises[0] == 44
+
+# The same of the figure and of the picture above it.
+from posembed.widgets.sinusoids import BASES, WIDTHS
+
+
+def curve_at(width, base):
+    table = sinusoidal(129, width, base=base, dtype=torch.float64)
+    return table @ table[0] / (width / 2)
+
+
+# Holds: "Both curves fall to about 0.6 within twenty positions; the narrow"
+assert [first_rise(width) for width in (64, 768)] == [6, 44]
+assert all((curve_at(d, 10000.0)[20] - 0.6).abs() < 0.02 for d in (64, 768))
+# Holds: "Move the position: the curve is the same around every row."
+assert torch.allclose(products[20, 20:], curve[: 2048 - 20])
+# Holds: "Lower the base: the curve falls sooner."
+for width in WIDTHS:
+    sums = [float(curve_at(width, base)[:9].sum()) for base in BASES]
+    assert sums == sorted(sums)
+
+# By definition: "where every cosine is 1"
+# Holds: "At first near positions are more alike than far ones"
+assert (curve[:44].diff() < 0).all()
+# Holds: "Both curves fall steeply to about 0.6 within twenty positions"
+short = sinusoidal(2048, 64, dtype=torch.float64)
+narrow = (short @ short[0] / 32)[:129]
+assert (curve[20] / 384 - 0.6).abs() < 0.02 and (narrow[20] - 0.6).abs() < 0.02
+assert narrow.diff().max() > 0.08 and curve[:129].diff().max() / 384 < 0.0005
+# Holds: "for a moment just before each of the first full turns of the fastest"
+# Holds: "At the first six turns the moment is too short"
+turns = fine[(slope > 1e-9) & (fine < 44)] / (2 * torch.pi)
+assert turns.ceil().unique().tolist() == [1, 2, 3, 4, 5, 6, 7]
+assert (turns.ceil() - turns).max() < 0.15
+# Holds: "have whole positions, so we stay with the 44"
+# Holds: "The 50 answers neither question."
+# By definition: "You may read that at this width that is so from 0 to 50."
+assert rises[0] == 44 and 6 < turn < 6.2
+
+# The rest of it.
+# Holds: "The slow pairs all go down, a little each."
+for k in range(1, 60):
+    slow = omega * k < torch.pi
+    assert ((omega * k).cos() < (omega * (k - 1)).cos())[slow].all()
+# By definition: "The curve rises as soon as the fast pairs together go up"
+# By definition: "Call a pair slow if it has not yet made half a turn"
+# Holds: "Offset 44 is such a place"
+assert abs(44 / (2 * torch.pi) - 7) < 0.003
+# Holds: "it is nearly the same in a narrow table as in a wide one"
+# Holds: "the fewer they are, the less their ups and downs cancel"
+for k in (6, 12, 25, 44):
+    (a, low), (b, mid), (c, high) = (step_a_pair(d, k) for d in (64, 768, 2048))
+    assert max(a, b, c) - min(a, b, c) < 0.0015 and low > mid > high
+    assert abs(b * k + 0.225) < 0.01  # as 1/k
+
+
+# And of the fast pairs.
+def fast_together(k):
+    step = (omega * k).cos() - (omega * (k - 1)).cos()
+    return float(step[omega * k >= torch.pi].sum())
+
+
+# Holds: "At width 768 and up to offset 60 the fast pairs in sum go up at"
+assert sum(fast_together(k) > 0 for k in range(1, 61)) >= 55
+for whole in range(1, 10):
+    there = round(2 * torch.pi * whole)
+    most = max(range(there - 3, there + 4), key=fast_together)
+    assert abs(most - there) <= 1
+
+from posembed.encodings import RoPE
+
+# Holds: "have their first rise at offset 6 at this width, where a query and a"
+# Holds: "random vectors that are query and key at once, about one in five"
+torch.manual_seed(0)
+equal = torch.ones(1, 64, dtype=torch.float64)
+both = torch.cat([equal, torch.randn(1000, 64, dtype=torch.float64)])
+turned = RoPE(64).rotate(both[:, None].expand(-1, 65, -1), torch.arange(65))
+logits = (turned * both[:, None]).sum(dim=-1)  # "vectors offsets"
+first = (logits.diff(dim=1) > 0).int().argmax(dim=1) + 1
+assert first[0] == 6 and 0.15 < (first[1:] == 6).double().mean() < 0.25
+
+# And of its question.
+# By definition: "see where the fall ends"
+from transformers import BertConfig, GPT2Config
+
+# Holds: "An attention head of BERT or GPT-2 is 64 wide."
+for config in (BertConfig(), GPT2Config()):
+    assert config.hidden_size // config.num_attention_heads == 64
+# Holds: "It can, up to the first rise strictly and beyond it roughly."
+near, far = torch.triu_indices(129, 129, offset=1)
+assert (narrow[near] > narrow[far]).double().mean() > 0.8
+# Holds: "the logit is largest at the previous position"
+back = (table @ offset_matrix(1, 64) @ table.T).argmax(dim=1)
+assert torch.equal(back[1:], torch.arange(127))
+# Holds: "It can, as far as logits go: the curve is the same for every row."
+assert torch.allclose(products[1:, 1:], products[:-1, :-1])
+
+# Holds: "A head of 64 in a model of width 512 can have no product of a rank"
+# Holds: "The blocks of $M_1$ for the 32 fastest pairs have that rank, and over"
+fast, fixed = offset_matrix(1, 512), sinusoidal(128, 512).double()
+fast[64:] = 0
+assert torch.linalg.matrix_rank(torch.randn(512, 64) @ torch.randn(64, 512)) == 64
+assert torch.linalg.matrix_rank(fast) == 64
+back = (fixed @ fast @ fixed.T).argmax(dim=1)
+assert torch.equal(back[1:], torch.arange(127))
+
+# %% Words and positions in one sum
+# Holds: "has length $\sqrt{d/2}$ exactly, as each pair has length 1"
+assert torch.allclose(rows.norm(dim=1), torch.tensor(width / 2).sqrt())
+# Holds: "with entries of about 0.02 in BERT and GPT-2"
+assert BertConfig().initializer_range == GPT2Config().initializer_range == 0.02
+# Holds: "can lie in almost separate directions"
+some, others = torch.randn(2, 20, width)
+cosines = torch.cosine_similarity(some[:, None], others, dim=-1)
+assert cosines.abs().max() < 0.2
+# Holds: "99 % of what varies is in the faster half of the pairs"
+varies = sinusoidal(64, width, dtype=torch.float64).var(dim=0)
+assert 0.99 < varies[: width // 2].sum() / varies.sum() < 1
+
+# Holds: "a position would be sixteen times as long as a word"
+assert abs(rows.norm(dim=1).mean() / length - 16) < 0.16
+
+# %% A table that is trained, and frequencies that are
+from posembed.training import stored_studies
+
+# Holds: "We count for BERT's sizes, 512 positions of width 768."
+bert = BertConfig()
+assert (bert.max_position_embeddings, bert.hidden_size) == (512, 768)
+# Holds: "the last of GPT-2's 1,024 looks like one"
+assert stored_studies()["gpt2"].untrained_rows == (1023,)
+# Holds: "AdamW's shrinks rows and does not turn them; that of Adam turns them"
+begun = torch.randn(64)
+ends = {}
+for make in (torch.optim.AdamW, torch.optim.Adam):
+    row = begun.clone().requires_grad_()
+    row.grad, optimizer = torch.zeros(64), make([row], 0.01, weight_decay=0.1)
+    for _ in range(100):
+        optimizer.step()
+    ends[make] = row.detach()
+decayed, turned = ends.values()
+assert torch.allclose(decayed, begun * 0.999**100, atol=1e-4)
+assert torch.cosine_similarity(turned, begun, dim=0) < 0.95
+
+# Holds: "its frequencies are 384 numbers, and the table is 393,216"
+of_scheme = {name: scheme(name, **sizes) for name in ("learnable_sinusoidal", "learned")}
+numbers = [sum(each.numel() for each in one.parameters()) for one in of_scheme.values()]
+assert numbers == [384, 393_216]
+
+# %% The same task, five seeds
+# Holds: "Learnable sinusoidal near 1.43, sinusoidal near 1.47"
+means = {name: sum(each) / 5 for name, each in loss.items()}
+about = {"learnable_sinusoidal": 1.43, "sinusoidal": 1.47, "learned": 1.51}
+assert all(abs(means[name] - value) < 0.006 for name, value in about.items())
+assert min(loss["nopos"]) >= 1.71 and max(loss["nopos"]) < 1.88
+# Holds: "So the learned table is a little worse than the sines"
+assert planned.loc[here[0], "holm"] < 0.05 < planned.loc[here[1], "holm"]
+# Holds: "these runs cannot tell the learned table from the sines"
+assert not gap.excludes_zero
+# Holds: "So the difference of 0.045 between learned and fixed"
+between_rates = difference(loss["learned"], at_other_rate).mean
+assert abs(planned.loc[here[0], "mean"] - 0.045) < 0.0005
+assert abs(between_rates - 0.044) < 0.0005
+learned_rate = reported(Arm("learned"), runs)[0].config.learning_rate
+# Holds: "The plan kept the highest rate that was tried, and over five seeds a"
+assert learned_rate == 0.03 and between_rates > 0
+assert max(rate for rate, _ in of_rate) == 0.03
+# Holds: "NoPos is the one large difference, 0.32 nats."
+assert abs(planned.loc[here[2], "mean"] + 0.32) < 0.005
+
+# Holds: "and the best rate is kept"
+for name in ABSOLUTE:
+    judged = {
+        run.config.learning_rate: run.metrics["validation_loss"]
+        for run in runs
+        if run.config.scheme == name and run.config.seed == 0
+    }
+    kept = reported(Arm(name), runs)[0].config.learning_rate
+    assert len(judged) == 4 and kept == min(judged, key=judged.get)
+# Holds: "In chapters 3 and 4, 21 contrasts were planned."
+# By definition: "Below, each line is a planned contrast"
+# By definition: "By chance alone about one interval in twenty leaves out zero"
+assert len(planned) == 21 and (planned["n"] == 5).all()
+assert (planned["holm"] >= planned["p"]).all()
+
+first_waves = 2 * torch.pi / start
+# Holds: "its sine climbs by 0.04"
+assert abs(torch.tensor(2 * torch.pi * 63 / 10000).sin() - 0.04) < 0.001
+# Holds: "The two fastest pairs stayed within a quarter"
+# Holds: "After training the two fastest pairs are about where they were"
+assert ((waves[:, :2] / first_waves[:2] - 1).abs() < 0.25).all()
+# Holds: "Sorted by their speed again, all but two of the 80 in the slower half"
+slower = waves[:, 16:]
+assert int(((slower > 64) & (slower < 512)).sum()) == slower.numel() - 2 == 78
+assert slower.min() > 90
+# Holds: "After training it falls below zero between offsets 26 and 41"
+below = [int((curve < 0).nonzero()[0]) for curve in similar]
+assert (min(below), max(below)) == (26, 41) and (similar[:, -1] < -0.1).all()
+assert abs(offset_curve(start)[20] - 0.6) < 0.02
+# Holds: "their cosine is between -0.2 and -0.4"
+assert ((similar[:, 62] < -0.2) & (similar[:, 62] > -0.4)).all()
+# Holds: "The first rise still comes at offset 11 or before"
+assert sum(rise_of(curve) <= 11 for curve in similar) == 4
+
+by_seed = torch.tensor([loss[name] for name in ABSOLUTE]).double()
+r = torch.corrcoef(by_seed)[ABSOLUTE.index("sinusoidal")]
+# Holds: "the losses of learned and sinusoidal go together here (r = 0.83)"
+assert abs(r[ABSOLUTE.index("learned")] - 0.83) < 0.005
+assert abs(r[ABSOLUTE.index("learnable_sinusoidal")] + 0.42) < 0.005
+for name, narrower in (("learned", True), ("learnable_sinusoidal", False)):
+    i, j = ABSOLUTE.index(name), ABSOLUTE.index("sinusoidal")
+    paired = (by_seed[i] - by_seed[j]).var()
+    assert (paired < by_seed[i].var() + by_seed[j].var()) == narrower
+# By definition: "A seed is only a name for a stream of random numbers."
+
+# The same of the pictures.
+with_positions = [loss[name] for name in ABSOLUTE if name != "nopos"]
+# Holds: "Every seed with positions is better than every seed without; the"
+assert max(map(max, with_positions)) < min(loss["nopos"])
+assert max(map(sum, with_positions)) - min(map(sum, with_positions)) < 0.5
+# Holds: "The two fastest pairs stay about where they were; most of the slower"
+assert ((waves[:, :2] / first_waves[:2] - 1).abs() < 0.25).all()
+assert ((slower > 90) & (slower < 512)).double().mean() > 0.9
+# Holds: "At the start it never falls below 0.4."
+assert offset_curve(start).min() > 0.4
+# Holds: "After training it is below zero by offset 41 at the latest, in every"
+assert max(below) == 41
+
+from dataclasses import asdict
+
+import posembed.training.nopos
+
+# Holds: "a causal model of four layers, width 64, on pieces of 64 characters"
+config = reported(Arm("learned"), runs)[0].config
+assert (config.n_layers, config.d_model, config.length) == (4, 64, 64)
+# Holds: "The plan took the rate 0.03, which was ahead by four thousandths in that one run"
+ahead = of_rate[0.01, 0]["validation_loss"] - of_rate[0.03, 0]["validation_loss"]
+assert round(ahead, 3) == 0.004
+# Holds: "Over five seeds it is behind the rate 0.01 by more than ten times as much"
+assert 10 * ahead < difference(loss["learned"], at_other_rate).mean < 15 * ahead
+# Holds: "in four seeds of five, and the interval just reaches zero"
+lower = [a < b for a, b in zip(loss["learnable_sinusoidal"], loss["sinusoidal"], strict=True)]
+apart = difference(loss["learnable_sinusoidal"], loss["sinusoidal"])
+assert sum(lower) == 4 and not apart.excludes_zero and abs(apart.high) < 0.01
+
+# Holds: "In [chapter 11](chapter-nopos) the same model has 1.43 in place of 1.79."
+there = posembed.training.nopos.reported("causal, nopos", load_runs("nopos"))
+pairs = {run.config.seed: run for run in there}
+for of_seeds, mean in ((there, 1.43), (reported(Arm("nopos"), runs), 1.79)):
+    assert round(sum(run.metrics["loss"] for run in of_seeds) / 5, 2) == mean
+# Holds: "There two things differ: the weights are drawn with another standard deviation"
+for run in reported(Arm("nopos"), runs):
+    ours, theirs = asdict(run.config), asdict(pairs[run.config.seed].config)
+    # How the trained model is measured is no part of it.
+    differ = {name for name in ours if ours[name] != theirs[name]} - {"test_length", "inspections"}
+    assert differ == {"weight_std", "scale_embeddings"}
+    assert ours["scale_embeddings"] and not theirs["scale_embeddings"]
+
+# %% Past the trained length
+losses = {name: torch.tensor(by_position[name]) for name in ABSOLUTE}
+norms = torch.tensor([r.metrics["scheme"]["row_norms"] for r in learned])
+# Holds: "Beyond 64 the learned table jumps to 3.7 at once"
+assert all(each[:, :4].max() < 2 for each in losses.values())
+assert (losses["learned"][:, 4:].mean(dim=0) - 3.7).abs().max() < 0.12
+for name in ("sinusoidal", "learnable_sinusoidal"):
+    assert all(3.2 < each < 3.5 for each in losses[name][:, 5:7].mean(dim=0))
+ends = losses["nopos"][:, -1]
+assert ends.min() > 2.5 and ends.max() < 3.7
+# By definition: "The next four lines are contrasts of the same family"
+# Holds: "and from there on worse than the letters' frequencies too"
+for name in ("sinusoidal", "learnable_sinusoidal"):
+    assert (losses[name][:, 5:] > by_letter).all()  # from position 80 on
+# Holds: "with this model and task they do not"
+# Holds in What to remember: "Past the trained length all of them fail"
+assert (planned.loc[past, "low"] > 0).all()
+assert (planned.loc[past, "holm"] < 0.05).all()
+# Holds: "The learned table has 512 rows"
+assert norms.shape == (5, 512)
+
+import dataclasses
+
+from posembed.training import load_runs
+from posembed.training.loop import guesses
+
+# Holds: "from row 63 on all are about 0.16"
+assert (norms[:, 63:] - 0.16).abs().max() < 0.05
+# Holds: "and rise again to between 8 and 11 at row 61"
+assert (norms[:, 0] - 14.3).abs().max() < 1
+assert ((norms[:, 28:33] - 3).abs() < 0.4).all()
+assert norms[:, 61].min() > 7.9 and norms[:, 61].max() < 11
+# Holds: "Row 62 was used, but only to guess the last character"
+assert (norms[:, 62] > 6).all() and (norms[:, 62] < norms[:, 61]).all()
+
+# Holds: "The model reads characters 0 to 62 and guesses characters 1 to 63."
+# Holds in The same task, five seeds: "There two things differ: the weights are drawn with another"
+start_a = reported(Arm("nopos"), runs)[0].config
+start_b = next(
+    run.config
+    for run in load_runs("nopos")
+    if (run.config.objective, run.config.scheme) == ("causal", "nopos")
+    and (run.config.d_model, run.config.steps) == (64, start_a.steps)
+)
+differing = {
+    field.name for field in dataclasses.fields(start_a) if getattr(start_a, field.name) != getattr(start_b, field.name)
+}
+
+assert (start_a.scale_embeddings, start_b.scale_embeddings) == (True, False)
+measured = {"test_length", "inspections", "seed", "learning_rate", "preset"}
+assert differing - measured == {"weight_std", "scale_embeddings"}
+config, draw = reported(Arm("learned"), runs)[0].config, torch.Generator()
+read, wanted, _ = guesses(torch.arange(config.length)[None], config, draw)
+assert read.tolist() == [[*range(63)]] and wanted.tolist() == [[*range(1, 64)]]
+# Holds: "Here row 0 is position 0, and it is the longest of all."
+assert (norms.argmax(dim=1) == 0).all()
+# Holds in A table that is trained, and frequencies that are: "Nothing makes them."
+assert (norms[:, 64:].max(dim=1).values < norms[:, :63].min(dim=1).values).all()
+# Holds in A table that is trained, and frequencies that are: "What they were at the start, random numbers."
+assert abs(norms[:, 64:].mean() - 0.02 * 64**0.5) < 0.002
+# Holds in A table that is trained, and frequencies that are: "In our runs no table decays."
+assert learned[0].config.weight_decay > 0 and norms[:, 63:].min() > 0.1
+
+# The same of the pictures.
+# Holds: "None carries on: the learned table fails at once, the sinusoids"
+assert (losses["learned"][:, 4] > 3.5).all()  # positions 64 to 79
+for name in ("sinusoidal", "learnable_sinusoidal"):
+    assert (losses[name][:, 6] > by_letter).all()  # positions 96 to 111
+slow = losses["nopos"].mean(dim=0)
+assert slow[4] - slow[3] < 0.2 and slow[6] < 2.2 and slow[-1] > 2.8
+assert losses["nopos"][:, -1].max() - losses["nopos"][:, -1].min() > 1
+# Holds: "Rows that the texts reached have grown; from row 63 on all are as"
+assert norms[:, :63].min() > 2 and norms[:, 63:].max() < 0.25
+
+# Holds: "Now the same models are given texts of 512 characters, eight times what they were trained on"
+assert reported(Arm("learned"), runs)[0].config.test_length == 512 == 8 * 64
+of_seeds = {
+    name: torch.tensor([run.metrics["loss_by_position"] for run in reported(Arm(name), runs)])
+    for name in ("learned", "nopos")
+}
+# Holds: "worse than a model that knows nothing but the letters' frequencies"
+assert (of_seeds["learned"][:, 4:] > by_letter).all()
+# Holds: "very differently from seed to seed"
+ends = of_seeds["nopos"][:, -1]
+assert ends.max() - ends.min() > 1
+norms = torch.tensor([run.metrics["scheme"]["row_norms"] for run in reported(Arm("learned"), runs)])
+# Holds: "Row 63 and all after it are as they were drawn."
+assert (norms[:, 63:] - 0.02 * 64**0.5).abs().max() < 0.08
+# Holds: "form a V, much the same in all five seeds"
+lowest_row = norms[:, :62].argmin(dim=1)
+assert lowest_row.min() >= 20 and lowest_row.max() <= 40
+
+# %% Exercises
+bases = [sinusoidal(64, 64, base=base, dtype=torch.float64) for base in (10, 100, 1_000, 10_000, 1_000_000)]
+next_to = [float(rows[0] @ rows[1]) for rows in bases]
+assert next_to == sorted(next_to)  # neighbours get more alike
+# Holds in What to remember: "one wave for each pair of columns, with wavelengths from $2\pi$"
+# Holds in A wave for each pair of columns: "It begins at $2\pi$ and ends at $2\pi \cdot 10000^{1 - 2/d}$, which"
+for width, share in ((64, 0.75), (768, 0.98)):
+    exponents = torch.arange(0, width, 2).double() / width
+    lengths = 2 * torch.pi * 10000**exponents
+    assert abs(lengths[0] - 6.2832) < 1e-4
+    assert abs(lengths[-1] / 62832 - share) < 0.005
+# Holds in What to remember: "An offset turns each pair by a fixed angle"
+assert torch.allclose(table[9:], table[:-9] @ offset_matrix(9, 64).T, atol=1e-6)
+# Holds in What to remember: "differ by hardly more than two learning rates"
+assert 0 < planned.loc[here[0], "mean"] - between_rates < 0.002
+
+# And of the bases.
+from itertools import pairwise
+
+
+def first_below_zero(base):
+    rows = sinusoidal(11_000, 64, base=base, dtype=torch.float64)
+    return int((rows @ rows[0] < 0).nonzero()[0])
+
+
+# Holds: "Expect the offset to grow by a factor of between 3 and 10 when the"
+found = [first_below_zero(10**power) for power in range(1, 6)]
+assert all(3 < b / a < 10 for a, b in pairwise(found))
+# Holds: "with base 500,000 it first falls below zero at 9,937"
+assert first_below_zero(500_000) == 9937
+assert first_below_zero(1_000_000) == 6235
+
+from transformers.models.m2m_100.modeling_m2m_100 import M2M100SinusoidalPositionalEmbedding
+from transformers.models.marian.modeling_marian import MarianSinusoidalPositionalEmbedding
+from transformers.models.whisper.modeling_whisper import sinusoids as whisper_sinusoids
+
+# Holds: "Marian does; M2M100 and Whisper do so with slightly other frequencies."
+marian = MarianSinusoidalPositionalEmbedding(100, 64).create_weight()
+assert torch.allclose(marian, sinusoidal(100, 64, layout="concat"), atol=1e-5)
+m2m100 = M2M100SinusoidalPositionalEmbedding.get_embedding(100, 64)
+for theirs in (m2m100, whisper_sinusoids(100, 64)):
+    sines, cosines = theirs.double().split(32, dim=1)
+    # Those of tensor2tensor, which end at 1/10000.
+    angles = torch.arange(100).double()[:, None] * 1e4 ** -(torch.arange(32).double() / 31)
+    assert torch.allclose(sines, angles.sin(), atol=1e-4) and torch.allclose(cosines, angles.cos(), atol=1e-4)
+
+# %% What to remember
+# Holds: "offset 44 at width 768 and 6 at width 64"
+assert (first_rise(768), first_rise(64)) == (44, 6)

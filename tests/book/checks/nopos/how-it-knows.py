@@ -1,0 +1,424 @@
+# %% Reading the position out of a layer
+assert min(found.errors[1:]) < 0.3 * found.middle_guess
+assert found.errors[0] > found.middle_guess
+
+import torch
+
+before, after = found.layers[0], found.layers[2]
+# Holds: "The package ships one of the small causal models"
+assert model.transformer.config.scheme == "nopos"
+# Holds: "fit a small network, a {term}`probe`, to say which"
+assert after.by_position and len(after.by_position) == texts.shape[1] == T
+# Holds: "In brackets is a 95 % interval over the texts"
+assert after.interval.level == 0.95
+# Holds: "Layer 0 is what enters the first layer: the vector of the character"
+with torch.no_grad():
+    layer_0 = model.transformer.words(texts[:2])
+    moved = model.transformer.words(texts[:2].flip(1)).flip(1)
+assert torch.equal(layer_0, moved)
+# Holds: "So an error of 18 would be "
+assert random_guess_error(T) > 18 > middle_guess_error(T)
+# Holds: "A little: it is better than random."
+# Holds: "This does not show that it does."
+assert random_guess_error(T) > 17 > middle_guess_error(T) == 16
+
+# Holds: "Layer 0 shows how this comes about: the probe names"
+# Holds: "If it names the median of its probabilities instead"
+assert before.mae > 18 and abs(before.median_mae - 16) < 0.3
+# Holds: "Two layers later the positions are read to within a few characters."
+assert after.mae < 5
+# Holds in How does it know?: "As long as what they see is not all alike, this can make"
+with torch.no_grad():
+    alike, other = model(torch.stack([torch.full((64,), 9), texts[0]]))
+    assert (alike - alike[0]).abs().max() < 1e-3 < (other - other[0]).abs().max()
+# By definition: "Errors are mean distances, in positions"
+# By definition: "Two baselines stand in the last line"
+
+# %% Layer by layer, and the paper's curve
+nopos = errors["nopos"].mean(axis=0)
+assert nopos[2] < nopos[1] < nopos[0] and nopos[4] > nopos[3]
+assert lowest("nopos").high < lowest("learned").low
+assert 13 < lowest("alibi", "median_mae").low < 14
+assert 14 < lowest("rope", "median_mae").high < 15
+
+import torch
+
+from posembed.encodings import RoPE
+from posembed.stats import family
+from posembed.training.nopos import contrasts
+
+mean = {name: of.mean(axis=0) / 16 for name, of in errors.items()}
+# Holds: "Error of the probe by depth. Ours without positions falls from 1.3"
+assert [round(mean["nopos"][k], 1) for k in (0, 2, 3)] == [1.3, 0.2, 0.2]
+assert abs(mean["nopos"][4] - 0.45) < 0.05 and mean["learned"][0] < 0.01
+assert abs(mean["learned"][4] - 0.7) < 0.05
+assert abs(mean["alibi"][1:] - 1.1).max() < 0.05
+assert round(mean["alibi"][0], 1) == 1.3
+
+by_layer = {
+    setting: [np.array([r.metrics["layers"]["mae"] for r in p]) for p in pair] for setting, pair in probed.items()
+}
+
+lowest_of = {setting: difference(*([lowest_error(run) for run in p] for p in pair)) for setting, pair in probed.items()}
+# Holds: "In the small models NoPos is ahead: at best it is off by 3.2"
+nopos, learned = (of.mean(axis=0) for of in by_layer["small, length 64"])
+assert (nopos[2:] < learned[2:]).all()
+# Holds: "At length 32 the table wins, in every layer and in every seed"
+nopos, learned = by_layer["larger, length 32"]
+assert (learned < nopos).all() and lowest_of["larger, length 32"].low > 0
+# Holds: "At 128 and 256 three seeds leave the sign open."
+assert not lowest_of["larger, length 128"].excludes_zero
+assert not lowest_of["larger, length 256"].excludes_zero
+# Holds: "Of these four differences the first and the third were planned"
+planned = family(contrasts(runs))
+assert len(planned) == 42
+assert round(planned["holm"]["causal, probe: nopos minus learned"], 2) == 0.06
+
+probes = [name for name in planned.index if "probe: nopos minus learned" in name]
+assert probes == [f"{size}, probe: nopos minus learned" for size in ("causal", "larger")]
+
+# Holds: "The probe is too weak for RoPE."
+# Holds: "A model may use distances without knowing absolute positions."
+# Holds: "The model with RoPE has the lowest loss of the five, and the probe"
+loss = {n: [r.metrics["loss"] for r in of] for n, of in by_scheme.items()}
+assert max(loss["rope"]) < min(min(loss[n]) for n in SCHEMES[:-1])
+assert 14 < lowest("rope", "median_mae").low < 15 < 16 < lowest("rope").low
+q, k = torch.randn(2, 1, 16, dtype=torch.float64)
+turn, at = RoPE(16).rotate, torch.tensor
+near, far = ((turn(q, at([i])) * turn(k, at([i - 5]))).sum() for i in (7, 40))
+assert abs(near - far) < 1e-6
+
+for name, few in (("alibi", 6), ("rope", 3)):
+    of_runs = [run.metrics["layers"] for run in by_scheme[name]]
+    median = np.mean([of["median_mae"] for of in of_runs], axis=0)
+    each = np.mean([of["by_position"] for of in of_runs], axis=0)
+    # Holds: "With ALiBi and RoPE the layers give little away: by the median"
+    best = 13.5 if name == "alibi" else 14.5
+    assert abs(lowest(name, "median_mae").mean - best) < 0.05
+    assert (median[1:] < 15).all() and each[1:, :2].max() < 2
+    # The first few read as they are, and the middle for all others.
+    of_guess = abs(np.arange(64) - 32)[few:].sum()
+    assert abs((each[3, :few].sum() + of_guess) / 64 - median[3]) < 0.2
+    # Holds: "(By the most probable position both stay above 16"
+    # Holds in Reading the position out of a layer: "This does not show that it does. Right. The constant guess"
+    assert lowest(name).low > 16 > 15 > lowest(name, "median_mae").high
+
+# The same of the picture.
+# Holds: "Without positions it is lowest in the middle and rises again at the"
+mean_error = {name: of.mean(axis=0) for name, of in errors.items()}
+assert mean_error["nopos"].argmin() in (2, 3)
+assert mean_error["nopos"][4] > 2 * mean_error["nopos"][3]
+assert mean_error["learned"][0] < 0.1
+assert (np.diff(mean_error["learned"]) > 0).all()
+
+watched = {
+    (name, when): np.array([run.metrics[when]["median_mae"] for run in reported(f"causal, {name}, watched", runs)])
+    for name in ("nopos", "alibi")
+    for when in ("untrained", "layers")
+}
+# Holds: "one layer of an untrained model is enough to bring the error"
+assert abs(watched["nopos", "untrained"][:, 1] - 7.5).max() < 0.1
+assert abs(watched["nopos", "layers"].min(axis=1).mean() - 3) < 0.3
+
+# The same of the figure, by the most probable position.
+drawn = np.array([r.metrics["untrained"]["mae"] for r in reported("causal, nopos, watched", runs)])
+assert abs(drawn[:, 0] - 20).max() < 3 and abs(drawn[:, 1] - 9).max() < 0.3
+# Holds: "It starts with the leak of any causal model, and trains most of it"
+assert abs(watched["alibi", "untrained"][:, 1:] - 8.5).max() < 0.5
+assert abs(watched["alibi", "layers"][:, 1:] - 13.9).max() < 0.4
+
+# The same of the figure, which shows the error of the likeliest position.
+# Holds: "Choose step by step and step 0: without positions one untrained layer"
+never, after = (
+    np.array([r.metrics[when]["mae"] for r in reported(part, runs)])
+    for part, when in (
+        ("causal, nopos, watched", "untrained"),
+        ("causal, alibi, watched", "layers"),
+    )
+)
+assert (never[:, 1] < never[:, 0] / 2).all()
+# Holds: "At the last step ALiBi's layers have lost most of what they gave away"
+part = reported("causal, alibi, watched", runs)
+first = np.array([r.metrics["untrained"]["mae"] for r in part])
+assert first[:, 1:].max() < 11 < 16 < after[:, 1:].min()
+kept = 16 - watched["alibi", "layers"][:, 1:]
+assert kept.max() < 0.4 * (16 - watched["alibi", "untrained"][:, 1:]).min()
+
+from posembed.training.nopos import PUBLISHED_PROBE
+from posembed.training.nopos.published import PUBLISHED_LENGTH
+
+# Holds: "at best it is off by 3.2 positions, the table by 6.5"
+least = {name: round(np.mean([lowest_error(run) for run in by_scheme[name]]), 1) for name in ("nopos", "learned")}
+assert least == {"nopos": 3.2, "learned": 6.5}
+# Holds in What to remember: "to within about 3 of 64 characters, where always guessing the middle is off by 16"
+mean_error = {name: by_seed.mean(axis=0) for name, by_seed in errors.items()}
+assert mean_error["nopos"][1] > mean_error["learned"][1] and round(mean_error["nopos"].min()) == 3
+assert found.middle_guess == 16
+# Holds: "(The paper's ALiBi model gives it away in its middle layers, if less than the others.)"
+none, table, alibi = (np.array(PUBLISHED_PROBE[name]) for name in ("nopos", "learned", "alibi"))
+assert alibi.min() < PUBLISHED_LENGTH / 4 / 4 and alibi[12] > 2 * max(none[12], table[12])
+# Holds: "from 337 of 1024 positions to 16.5 in layer 6 of 24, and back to 133"
+assert (round(none[0]), none.min(), none[6], round(none[-1])) == (337, 16.5, 16.5, 133)
+# Holds: "with its lowest at a quarter of its depth:"
+assert none[: 24 // 4].min() > none[24 // 4] == none.min()
+# Holds: "In the paper it does not: the table has the lower error in every layer, if only by a little in the second"
+assert (table < none).all() and (table / none)[12:].min() > 0.8
+# Holds: "The paper's models have 24 layers and texts of 1024 tokens"
+assert len(none) == 24 + 1 and PUBLISHED_LENGTH == 1024
+
+# Holds: "The training never reaches row 63 of the table, which is easy to tell for that; without position 63 NoPos
+# is"
+by_place = {
+    name: np.array([run.metrics["layers"]["by_position"] for run in by_scheme[name]])[:, 1:]
+    for name in ("nopos", "learned")
+}
+assert by_place["learned"][..., 63].mean() < by_place["learned"][..., 62].mean() / 3
+all_rows, reached = (
+    difference(*(by_place[name][..., :n].mean(axis=-1).min(axis=-1).tolist() for name in by_place)) for n in (64, 63)
+)
+assert reached.high < 0 and abs(reached.mean - all_rows.mean) < 0.1
+
+watched = {name: reported(f"causal, {name}, watched", runs) for name in ("nopos", "alibi")}
+by_median = {
+    name: np.mean([run.metrics["untrained"]["median_mae"] for run in its], axis=0) for name, its in watched.items()
+}
+# Holds: "enough to bring the error from about 20 to 9 (by the median from 16 to 7.5)"
+assert round(by_median["nopos"][1], 1) == 7.5
+# Holds: "its layers are off by about 10 before and by about 18 after (by the median by 8 or 9, and by about 14)."
+for when, about in (("untrained", 10), ("layers", 18)):
+    drawn = np.array([run.metrics[when]["mae"] for run in watched["alibi"]])
+    assert np.allclose(drawn[:, 1:], about, rtol=0, atol=1)
+after = np.mean([run.metrics["layers"]["median_mae"] for run in watched["alibi"]], axis=0)
+assert np.allclose(by_median["alibi"][1:], 8.5, rtol=0, atol=0.5) and np.allclose(after[1:], 14, rtol=0, atol=0.4)
+
+# %% One text, token by token
+assert interval(off[:, :16].mean(axis=1)).high < off[:, 32:].mean() / 2
+
+from fractions import Fraction
+
+# Holds: "with the second token it falls by a half, with the 64th by one part"
+share = {t: Fraction(1, t) for t in range(1, 65)}
+assert 1 - share[2] / share[1] == share[2] and 1 - share[64] / share[63] == share[64]
+# Holds: "By the same amount; that is what a position is."
+assert (share[2] - share[3]) / (share[62] - share[63]) == 651
+# Holds: "Predicted against true position for one text of 64 characters."
+wrong = [abs(np.array(predicted[k]) - np.arange(64)) for k in (3, 0)]
+assert wrong[0][:5].max() == 0 and wrong[0].mean() < 5
+# Holds: "In this text the first eight are right to the character."
+assert wrong[0][:8].max() == 0 < wrong[0][8]
+assert abs(np.diff(predicted[0])).mean() > 5 > abs(np.diff(predicted[3])).mean()
+
+# Holds: "Over all test texts the second is off by 0.1 and the eighth by 1.1"
+along = off.mean(axis=0)
+assert (round(along[1], 1), round(along[7], 1)) == (0.1, 1.1)
+# By tens of positions they get vaguer up to 49.
+assert (np.diff(along[:50].reshape(5, 10).mean(axis=1)) > 0).all()
+assert 45 <= along.argmax() <= 55
+assert interval(off[:, -4:].mean(axis=1) - off[:, 48:56].mean(axis=1)).high < 0
+# Holds: "Before the first layer the predictions jump about; after the third"
+assert wrong[0][:8].max() == 0 and wrong[0].mean() < 5
+assert abs(np.diff(predicted[0])).mean() > 5
+
+# Holds: "from the third layer of the model's first seed"
+# Holds: "In this text the first eight are right to the character."
+assert predicted[3][:8] == list(range(8)) and predicted[3][8] != 8
+# Holds: "Over all test texts the second is off by 0.1 and the eighth by 1.1, and the predictions get vaguer"
+by_position = off.mean(axis=0)
+assert (round(by_position[1], 1), round(by_position[7], 1)) == (0.1, 1.1)
+assert (np.diff(by_position.reshape(4, 16).mean(axis=1)) > 0).all()
+# Holds: "and the predictions get vaguer up to about position 50; the last few are closer again."
+assert (np.diff(by_position[:50].reshape(5, 10).mean(axis=1)) > 0).all() and 45 <= by_position.argmax() <= 55
+assert by_position[-4:].max() < by_position.max() - 1
+# Holds: "About 650 times less."
+assert round((1 / 2 - 1 / 3) / (1 / 62 - 1 / 63)) == 651
+
+# %% Before any training
+assert interval(fresh).high < found.middle_guess
+assert interval(trained).high < interval(fresh).low
+
+assert laws["GPT-2's start"].low < -0.95 and laws["GPT-2's start"].high > -1.05
+assert laws["our start"].high < -0.5
+assert abs(laws["both ways"].slope) < 0.05
+
+assert max(each.median_mae for each in again.values()) < read.middle_guess
+
+assert (alike[63] - in_common).abs().max() < 0.03
+
+from posembed.probing.attention_maps import attention_maps
+
+even = torch.ones(64, 64).tril()
+even /= even.sum(dim=1, keepdim=True)
+with torch.no_grad():
+    uneven = {
+        name: float((attention_maps(each, words[:64], 0) - even).abs().sum(-1).mean() / 2)
+        for name, each in untrained.items()
+        if name != "both ways"
+    }
+# Holds: "With the small weights that GPT-2 starts from"
+assert uneven["GPT-2's start"] < 0.02 and uneven["our start"] > 0.2
+# Holds: "Attention takes a mean of the values it sees, and a mean of many"
+# Holds: "Variance of the attention output against the tokens seen"
+fall = {name: law.variance / law.variance[0] for name, law in laws.items()}
+assert abs(np.log(fall["GPT-2's start"] * t)).max() < 0.2
+
+assert (fall["our start"][8:] > 1.5 / t[8:]).all() and fall["our start"][-1] < 0.2
+# Holds: "Its means are over the same number of tokens at every position."
+# Holds: "It has no variance."
+assert abs(fall["both ways"] - 1).max() < 0.05 and laws["both ways"].variance[0] > 0
+
+# Holds: "A state has 64 channels, each with a draw of its own"
+assert out.shape[-1] == 64
+# By definition: "Here is the size of what attention gives in the model"
+# By definition: "Here is what attention gives in the first layer after all 64"
+# Holds: "At first the size halves each time the number of tokens doubles"
+of_all_texts = size.mean(0)
+halves = [float(of_all_texts[2 * k - 1] / of_all_texts[k - 1]) for k in (1, 2, 4, 32)]
+
+assert all(0.42 < each < 0.65 for each in halves[:3]) and halves[3] > 0.75
+# Holds: "Between texts it differs by 25 to 40 % at one $t$."
+spread = (size.std(0) / of_all_texts)[[2**k - 1 for k in range(7)]]
+assert 0.2 < spread.min() < 0.3 and 0.35 < spread.max() < 0.45
+# Holds: "The size alone says something: by the median the probe is off"
+assert abs(again["size alone"].median_mae - 11) < 2
+# Holds: "But it is not what the probe must have"
+assert again["scaled to one size"].mae < again["as it is"].mae + 0.5
+# Holds: "the direction turns towards the common part"
+turned = (F.normalize(out, dim=-1) @ F.normalize(mean, dim=0)).mean(0)
+assert turned[63] > turned[15] > turned[3] > turned[0] and turned[63] > 0.85
+# Holds: "Take both away and little is left: by the median the probe is off"
+assert 14 < again["less the mean, scaled"].median_mae < 15.9
+assert again["less the mean, scaled"].mae > 17
+
+# The same of the picture.
+# Holds: "Where attention is causal it falls, from GPT-2's start as $1/t$, and"
+assert abs(np.log(fall["GPT-2's start"] * t)).max() < 0.2
+assert (fall["our start"][1:] < 0.9).all() and fall["our start"][-1] < 0.2
+assert abs(fall["both ways"] - 1).max() < 0.05
+
+# Holds: "The untrained causal model already leaks its positions: an error of about 9, where the constant guess has
+# 16."
+before, after = (
+    np.mean([run.metrics[when]["mae"] for run in by_scheme["nopos"]], axis=0) for when in ("untrained", "layers")
+)
+assert np.allclose(before[1:], 9, atol=0.5)
+# Holds: "that one gives away about as much before as after; in the second the error falls to a third of it"
+assert abs(after[1] - before[1]) < 0.5 and abs(after[2] / after[1] - 1 / 3) < 0.05
+# Holds: "With only 83 different words"
+assert n_words == 83
+
+# %% Counting, exactly
+# Holds: "Even attention over $t$ tokens, of which one carries a mark of 1"
+assert torch.allclose(share, 1 / torch.arange(1.0, T + 1).double())
+# Holds: "Make the network for fewer positions than the text has"
+# Holds: "12: the share 1/12 is smaller than 1/8."
+# Holds: "8, as of all tokens from the eighth on."
+told = CountingTransformer(8)(torch.tensor([[0] + [1] * 11]))[0]
+assert told.round().tolist() == [1, 2, 3, 4, 5, 6, 7, 8, 8, 8, 8, 8]
+steps = CountingTransformer(8).steps(torch.tensor([[0] + [1] * 11]))
+assert steps.hidden[0, 7:].abs().max() < 1e-12
+
+# The same of the figure.
+ids = torch.tensor([[0] + [1] * 10])
+model_of_11 = CountingTransformer(11)
+steps = model_of_11.steps(ids)
+# Holds: "Step on: token $t$ receives $1/t$, and $t$ comes out."
+assert torch.allclose(steps.share[0], 1 / torch.arange(1.0, 12).double())
+assert torch.allclose(steps.count[0], torch.arange(1.0, 12).double())
+model_of_11.attention.causal = False
+# Holds: "Take the mask away: all tokens receive the same."
+assert (model_of_11.steps(ids).share[0].diff().abs() < 1e-12).all()
+
+# %% Does the model use the order?
+assert interval(lost("nopos")).low > 3
+
+# Holds: "Models with positions lose about as much"
+found_lost = [contrasts(runs)[f"{size}, shuffled prefix: nopos minus learned"] for size in ("causal", "larger")]
+assert not any(each.excludes_zero for each in found_lost)
+assert all(4 < interval(lost(name)).mean < 5 for name in SCHEMES)
+# Holds: "So nearly all that the model has of the order"
+near = interval(lost("nopos", "shuffled but for the last 8"))
+assert near.high < interval(lost("nopos")).low / 50
+# Holds: "More seeds. All five seeds lose more than 4 nats."
+assert min(lost("nopos")) > 4
+# Holds: "(NoPos loses about 0.03 nats more than the table"
+kept_8 = "shuffled but for the last 8"
+for name in ("learned", "sinusoidal", "rope"):
+    more = difference(lost("nopos", kept_8), lost(name, kept_8))
+    assert more.low > 0 and abs(more.mean - 0.03) < 0.005
+
+# Holds: "An experiment that changes absolute positions and leaves the order"
+# A shuffle parts nearly all neighbours; a cut parts none of those it leaves.
+assert (order[1:] == order[:-1] + 1).double().mean() < 0.1
+kept = torch.arange(56, 64)
+assert (kept[1:] == kept[:-1] + 1).all()
+with torch.no_grad():
+    whole, cut = model(test)[:, -1], model(test[:, kept])[:, -1]
+assert (whole - cut).abs().max() > 1
+
+from posembed.training.nopos import frequency_loss
+
+# Holds: "the model without positions loses more than 4 nats"
+assert min(lost("nopos")) > 4
+assert np.mean([run.metrics["prefix"]["shuffled"] for run in by_scheme["nopos"]]) > frequency_loss() + 1
+# Holds: "With the last eight characters in place hardly anything is lost."
+assert max(lost("nopos", "shuffled but for the last 8")) < 0.06
+
+# %% Exercises
+assert most[torch.bfloat16] < most[torch.float16] < most[torch.float32]
+
+assert real.high < -1
+assert twice < shares.square().sum()
+
+assert max(each.median_mae for each in ours_again.values()) < 12
+
+# Holds: "Other lengths can fail earlier: bfloat16 does at some below 32"
+for dtype, below in ((torch.bfloat16, 32), (torch.float16, 128)):
+    assert not all(counts_rightly(dtype, n) for n in range(4, below))
+# Holds: "Of these lengths bfloat16 counts to 64 and float16 to 512."
+assert (most[torch.bfloat16], most[torch.float16]) == (64, 512)
+# Holds: "it takes context away as well"
+with torch.no_grad():
+    whole, cut = model(test)[:, -1], model(test[:, -8:])[:, -1]
+    assert (whole - cut).abs().max() > 1
+
+# Holds in Before any training: "With our start this is not all. Attention is less even there"
+# Holds: "The last one: without size and mean the model with GPT-2's start"
+assert ours_again["less the mean, scaled"].mae < ours_again["as it is"].mae + 3
+assert ours_again["less the mean, scaled"].mae < 14
+# Holds: "Neighbouring characters are less often the same than by chance"
+space, vowels = (torch.isin(text, corpus.vocabulary.encode(t)) for t in (" ", "aeiou"))
+assert not (space[1:] & space[:-1]).any()
+pairs = (vowels[1:] & vowels[:-1]).double().mean()
+assert pairs < vowels.double().mean() ** 2 / 2
+# Holds: "At distances of one and two their values are *negatively* correlated"
+first = untrained["GPT-2's start"].layers[0]
+with torch.no_grad():
+    values = first.attention.value(first.attention_norm(untrained["GPT-2's start"].words(texts)))
+values = values - values.mean(dim=(0, 1))
+
+# Holds: "With the last 31, 15 or 7 characters alone neither model is worse off by more than a hundredth of a nat"
+assert all(mean + within < 0.01 for mean, within in changes_of_last.values())
+# Holds: "the one without positions by about 0.05 nats and the one with the table by about 0.02"
+gains = {key: -mean for key, (mean, within) in changes_of_last.items() if mean < -within}
+assert set(gains) == {(name, n) for name in ("causal-nopos", "causal-learned") for n in (31, 15)}
+assert all(abs(gain - (0.05 if name == "causal-nopos" else 0.02)) < 0.006 for (name, _), gain in gains.items())
+
+# %% What to remember
+for k in (1, 2):
+    together = (values[:, k:] * values[:, :-k]).sum(-1).mean()
+    assert together < -0.02 * values.square().sum(-1).mean()
+
+# Holds: "Before any training they leak already, by way of the causal mask"
+assert interval(fresh).high < found.middle_guess and laws["our start"].high < -0.5
+# Holds: "Training sharpens them, from the second layer on."
+assert (first_error := errors["nopos"][:, 1].mean()) > 2 * errors["nopos"][:, 2].mean()
+assert abs(first_error - np.mean(at_start)) < 1
+# Holds: "The curve over the layers is a U, in the paper's largest model"
+curve = np.array(published_probe("nopos"))
+of_ours = errors["nopos"].mean(axis=0)
+assert all(u[0] > u[-1] > 2 * u.min() for u in (curve, of_ours))
+
+# Holds: "Whether NoPos or a table gives its positions away more exactly"
+assert lowest_of["small, length 64"].high < 0 < lowest_of["larger, length 32"].low
+# Holds: "The order of the nearest tokens is what the guesses depend on."
+assert near.high < interval(lost("nopos")).low / 50

@@ -1,0 +1,85 @@
+# %% Rows and positions
+from transformers import (
+    BartConfig,
+    BartModel,
+    BertConfig,
+    BertForPreTraining,
+    OPTConfig,
+    OPTModel,
+)
+
+# Holds in The position table of a checkpoint: "A checkpoint of BERT has 440 MB, and its {term}`position table` 1.6"
+with torch.device("meta"):  # sizes alone, no numbers
+    bert = BertForPreTraining(BertConfig())
+weights = sum(parameter.nbytes for parameter in bert.parameters())
+rows = bert.bert.embeddings.position_embeddings.weight
+assert round(weights / 1e6) == 440 and round(rows.nbytes / 1e6, 1) == 1.6
+
+# Holds: "The stored rows need not begin at position 0."
+# Holds: "`load_table` knows from the model type how many rows stand before"
+# Holds: "If row 0 of such a table is taken for position 0, every position is"
+stored = roberta.embeddings.position_embeddings.weight
+assert torch.equal(small.weight, stored[2:])
+
+# %% What to remember
+# Holds: "`load_table` gives the rows of real positions, row $p$ for position"
+tiny = {"vocab_size": 50, "d_model": 16, "max_position_embeddings": 32}
+one_head = {"encoder_attention_heads": 1, "decoder_attention_heads": 1}
+layers = {"encoder_layers": 1, "decoder_layers": 1}
+bart = BartModel(BartConfig(**tiny, **one_head, **layers, pad_token_id=1))
+one = {"num_attention_heads": 1, "num_hidden_layers": 1, "ffn_dim": 16}
+opt = OPTModel(OPTConfig(**tiny, **one, hidden_size=16, word_embed_proj_dim=16))
+for found in (load_table(bart, part="encoder"), load_table(opt)):
+    assert found.offset == 2 and found.n_positions == 32
+
+# %% Rows that were never trained
+# Holds: "Such a row is like no other and not long: its largest cosine with"
+lengths = damaged.norm(dim=1)
+directions = damaged / lengths[:, None]
+cosines = (directions @ directions.T).fill_diagonal_(-1)
+drawn, others = (
+    [17, 200, 511],
+    [p for p in range(512) if p not in (17, 200, 511)],
+)
+random = torch.nn.functional.normalize(torch.randn(512, 384), dim=1)
+by_chance = (random @ random.T).fill_diagonal_(-1).amax(dim=1)
+assert cosines[drawn].amax() < by_chance.max()
+assert cosines[others].amax(dim=1).min() > by_chance.max()
+assert lengths[drawn].max() < lengths[others].median()
+
+# %% Can the position be read?
+# Holds: "They are needed because a row has so many numbers: least squares"
+permuted = table.weight[torch.randperm(512)]
+fitted = probe_table(load_table(permuted), probe="ols", split="even-odd")
+assert fitted.train_mae < 1e-6 < 128 < fitted.test_mae
+# Holds: "`half` trains on the first half of the positions and tests on the"
+assert beyond.train_positions.tolist() == list(range(256))
+assert beyond.positions.tolist() == list(range(256, 512))
+# Holds: "Predicted against true position, trained on the first half."
+above = beyond.predictions - beyond.positions
+# Holds: "Every point lies below the diagonal, and on the whole lower the"
+assert (above < 0).all() and beyond.train_mae < 5
+by_quarter = [above[start : start + 64].mean() for start in range(0, 256, 64)]
+assert by_quarter == sorted(by_quarter, reverse=True)
+# Holds in What to remember: "A probe's score says something beside its controls and with its"
+assert result.test_mae < result.baselines.constant / 5
+assert beyond.test_mae > 5 * result.test_mae
+
+# %% Three properties
+# Holds: "The dot products of a table's rows form a symmetric matrix whatever"
+for any_table in (torch.randn(64, 16), damaged, torch.arange(40.0).view(8, 5)):
+    assert abs(properties(any_table).symmetry - 1) < 1e-6
+
+# %% Exercises
+# Holds: "The probe does about as well as a constant guess, some 128 positions"
+assert abs(guess.test_mae - 128) < 8 and abs(guess.baselines.constant - 128) < 1
+assert abs(properties(shuffled, max_offset=50).monotonicity - 0.5) < 0.05
+
+# Holds: "Without it every row is taken for a position two too high."
+assert torch.equal(load_table(raw).weight[2:], right.weight)
+# Holds: "The two rows in front count as positions too, and RoBERTa adds"
+text = torch.tensor([[0, 5, 6, 7, 2, 1, 1]])  # the last two are padding
+roberta(text).last_hidden_state.pow(3).sum().backward()
+gradient = roberta.embeddings.position_embeddings.weight.grad
+used = gradient.ne(0).any(dim=1).nonzero().flatten().tolist()
+assert used == [2, 3, 4, 5, 6]
