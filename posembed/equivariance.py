@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from numbers import Real
-from types import FunctionType
 from typing import Any, Literal, cast
 
 import torch
 from jaxtyping import Int, Shaped
 from torch import Tensor, nn
 
-from .checks import check_whole
-from .dense_tensors import why_not_ordinary
-from .errors import EquivarianceInputError, NonDeterministicError, PositionTableError, shown
-from .inference import CALLED_WRONGLY, evaluating
-from .precision_retry import ComputedIn, in_format, reads, widened
-from .progress import one_line
-from .seeds import checked_seed
+from .errors import EquivarianceInputError, NonDeterministicError, PositionTableError
+from .inference import evaluating, reads
+from .public import Count, NotNegative, Seed, public
 from .tables import find_position_rows
 
 Verdict = Literal["equivariant", "invariant", "neither"]
@@ -31,6 +26,8 @@ Verdict = Literal["equivariant", "invariant", "neither"]
 # narrow formats leave room for two to four times that and no more, if a real effect is still to be seen. Integers and
 # booleans have no rounding.
 TOLERANCES = {torch.float64: 1e-12, torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 6e-2}
+# Numbers of a module that is copied for a second look: 2 GiB in float64.
+LARGEST_COPY = 2**28
 
 
 @dataclass(frozen=True)
@@ -96,15 +93,16 @@ class EquivarianceReport:
         return "; ".join(str(part) for part in parts if part)
 
 
+@public(EquivarianceInputError)
 def check_equivariance(
     fn: Callable[..., Any],
     x: Shaped[Tensor, "..."],
     *,
     seq_dim: int | None = None,
     output: str | int | Callable[[Any], Tensor] | None = None,
-    n_permutations: int = 8,
-    seed: int = 0,
-    tolerance: float | None = None,
+    n_permutations: Count = 8,
+    seed: Seed = 0,
+    tolerance: NotNegative | None = None,
 ) -> EquivarianceReport:
     """Compare fn(Px) with P fn(x) and with fn(x), over random permutations P of the tokens of x.
 
@@ -115,8 +113,8 @@ def check_equivariance(
     An effect of the order below the tolerance looks like rounding, and rounding that a very deep or badly conditioned
     model amplifies beyond it looks like an effect. So where an error lies above the rounding of one operation in
     float32 and below ten times the default tolerance, a module or its bound method is copied and checked again in
-    float64, or in float32 where a narrower one has no float64; `remark` says so, or why that was not possible. Other
-    functions cannot be copied: compute in float64, and take large constants off the output.
+    float64; `remark` says so, or why that was not possible. Other functions cannot be copied: compute in float64, and
+    take large constants off the output.
 
     Args:
         fn: a function, a module, or a transformers model, which gets x as ``inputs_embeds`` when x is floating point
@@ -137,12 +135,10 @@ def check_equivariance(
         The verdict, its error and, for "neither", a counterexample.
 
     Raises:
-        EquivarianceInputError: x is not a tensor, is empty, has one token, has only equal tokens, or lacks the axis.
-        EquivarianceInputError: x or an output holds NaN or infinity.
+        EquivarianceInputError: x is not a tensor, has one token or only equal ones, or lacks the axis; x or an output
+            holds NaN or infinity; fn changes the length of the sequence, reads two sequences, or returns no tensor, and
+            `output` does not say where one is.
         NonDeterministicError: fn gives two different outputs for the same x.
-        EquivarianceInputError: fn changes the length of the sequence.
-        EquivarianceInputError: fn cannot be called, or not with x alone.
-        EquivarianceInputError: fn returns no tensor, and `output` does not say where one is.
 
     Example:
         >>> import torch
@@ -156,9 +152,7 @@ def check_equivariance(
         'neither'
     """
     seq_dim = _checked_axis(x, seq_dim)
-    _check_numbers(n_permutations, tolerance)
-    _check_callable(fn)
-    settings = (seq_dim, output, n_permutations, checked_seed(seed, EquivarianceInputError))
+    settings = (seq_dim, output, n_permutations, seed)
     report, worst = _compared(fn, x, *settings, tolerance)
     # Between the rounding of one operation and ten times the tolerance it may be either; in half precision an effect
     # may be smaller than the rounding of one operation.
@@ -167,7 +161,7 @@ def check_equivariance(
     doubtful = rounding < report.max_error <= min(10 * report.tolerance, 0.1)
     if tolerance is None and worst is not None and doubtful:
         report = replace(report, **_second_look(fn, x, settings, report, worst))
-    if report.verdict != "neither" and _table_unread(fn, x):
+    if report.verdict != "neither" and _table_unread(fn, x, output):
         unread = "its position table takes no part when vectors are given; give ids"
         report = replace(report, remark="; ".join(filter(None, (report.remark, unread))))
     return report
@@ -221,34 +215,36 @@ def _second_look(
     fn: Any, x: Tensor, settings: tuple[int, Any, int, int], report: EquivarianceReport, worst: Counterexample
 ) -> dict[str, Any]:
     """What changes in a report whose error may be rounding or a small effect, after a look at a wider copy."""
-    doubt, module, failed = "that may be rounding or a small effect", _module_of(fn), []
+    doubt, module, failed = "that may be rounding or a small effect", _module_of(fn), ""
+    if report.tolerance == TOLERANCES[torch.float64]:
+        return {}
     if module is None:
-        advice = f"{doubt}, and a function cannot be looked at again: give the module itself, or compute in float64"
-        return {} if report.tolerance == TOLERANCES[torch.float64] else {"remark": advice}
+        advice = "a function cannot be looked at again: give the module itself, or compute in float64"
+        return {"remark": f"{doubt}, and {advice}"}
+    if sum(tensor.numel() for tensor in (*module.parameters(), *module.buffers())) > LARGEST_COPY:
+        return {"remark": f"{doubt}, and the model is too large for a wider copy"}
     # Some kernels, such as those of mixtures of experts, have no float64.
     for dtype in (torch.float64, torch.float32)[: 1 + (report.tolerance > TOLERANCES[torch.float32])]:
-        wide, name = in_format(fn, module, dtype), str(dtype).removeprefix("torch.")
-        if wide is None:
-            failed.append(f"no copy in {name} could be made")
-            continue
+        name = str(dtype).removeprefix("torch.")
         try:
-            with ComputedIn(cast(nn.Module, _module_of(wide))) as computed:
-                again, there = _compared(wide, widened(x, dtype), *settings, None)
+            wide, owner = copy.deepcopy((fn, module))
+            owner.to(dtype)
+            again, there = _compared(wide, x.to(dtype) if x.is_floating_point() else x, *settings, None)
         except (RuntimeError, MemoryError, ValueError, TypeError) as error:
-            reason = str(error.__cause__ or error).splitlines()[0]
-            failed.append(f"a copy in {name} does not run ({reason})")
+            failed = failed or f"a copy in {name} does not run ({str(error).splitlines()[0]:.200})"
             continue
-        if computed.formats <= {dtype, torch.float64}:
+        # Parts may stay in float32, whose rounding is larger than float64 is trusted with.
+        if again.verdict != "neither" or again.max_error > TOLERANCES[torch.float32]:
             return {**vars(again), "remark": f"decided in {name}"}
-        # Parts stay in another format. Rounding there is another number in other company, and an effect is the same.
+        # Rounding there is another number in other company, and an effect is the same.
         if there and (there.permutation, there.index) == (worst.permutation, worst.index):
             seen = {"verdict": "neither", "counterexample": there, "token_by_token": False}
             return {**seen, "remark": f"an effect and not rounding: in {name} the same entry is furthest off"}
-        failed.append(f"parts of it do not compute in {name}")
-    return {"remark": f"{doubt}, and {failed[0]}"}
+        failed = failed or f"parts of a copy may not compute in {name}"
+    return {"remark": f"{doubt}, and {failed}"}
 
 
-def _table_unread(fn: Any, x: Tensor) -> bool:
+def _table_unread(fn: Any, x: Tensor, output: Any) -> bool:
     """Whether a transformers model that is given vectors has a position table and does not look at it."""
     if _argument_name(fn, x) != "inputs_embeds":
         return False
@@ -257,7 +253,7 @@ def _table_unread(fn: Any, x: Tensor) -> bool:
     except PositionTableError:
         return False
     with evaluating(fn):
-        return not reads(fn, table, lambda: _called(fn, x.detach().clone()))
+        return not reads(table, lambda: _runner(fn, output)(x))
 
 
 class _Comparison:
@@ -309,66 +305,23 @@ class _Comparison:
         return report, worst
 
 
-def _checked_axis(x: Any, seq_dim: int | None) -> int:
-    if not isinstance(x, Tensor):
-        raise EquivarianceInputError(f"x must be a tensor, but a {type(x).__name__} was given")
-    _check_ordinary(x, "x")
+def _checked_axis(x: Tensor, seq_dim: int | None) -> int:
+    """The axis of the tokens, counted from the first, of an x that can tell something."""
     if seq_dim is None and x.ndim == 2 and (x.is_floating_point() or x.is_complex()):
         raise EquivarianceInputError(
             f"x of shape {tuple(x.shape)} may hold tokens on either axis; say which with seq_dim=0 or seq_dim=1"
         )
     seq_dim = 1 if seq_dim is None else seq_dim
-    if not isinstance(seq_dim, int) or isinstance(seq_dim, bool) or not -x.ndim <= seq_dim < x.ndim:
+    if not -x.ndim <= seq_dim < x.ndim:
         raise EquivarianceInputError(
-            f"x of shape {tuple(x.shape)} has no axis {shown(seq_dim)}; name the axis of the tokens with seq_dim="
+            f"x of shape {tuple(x.shape)} has no axis {seq_dim}; name the axis of the tokens with seq_dim="
         )
-    seq_dim %= x.ndim
-    n_tokens = x.shape[seq_dim]
-    if x.numel() == 0:
-        raise EquivarianceInputError(f"x of shape {tuple(x.shape)} is empty; give it at least two tokens")
-    if n_tokens == 1:
-        raise EquivarianceInputError("x has one token, and one token has no other order; give it at least two")
     _check_finite(x, "x")
-    if bool((x == x.narrow(seq_dim, 0, 1)).all()):
-        raise EquivarianceInputError("all tokens of x are equal, so no permutation changes it; give it different ones")
-    return seq_dim
-
-
-def _check_numbers(n_permutations: int, tolerance: float | None) -> None:
-    check_whole("n_permutations", n_permutations, EquivarianceInputError)
-    is_number = isinstance(tolerance, Real) and not isinstance(tolerance, bool)
-    if tolerance is not None and not (is_number and 0 <= tolerance < math.inf):
-        raise EquivarianceInputError(f"tolerance is {shown(tolerance)}; it must be zero or a positive number")
-
-
-def _check_callable(fn: Any) -> None:
-    """Refuse what cannot be called with one tensor, as far as it can be known beforehand."""
-    if isinstance(fn, type) or not callable(fn):
-        said = f"the class {fn.__name__}" if isinstance(fn, type) else f"a {type(fn).__name__}"
-        raise EquivarianceInputError(f"fn is {said}; give a function of x, a module or a model, made or loaded before")
-    if isinstance(fn, FunctionType) and not inspect.signature(fn).parameters:
-        raise EquivarianceInputError(f"{fn.__name__} takes no argument; give a function of x")
-    if len(needed := _needed(fn)) > 1:
-        again = ", ".join("x" for _ in needed)
+    if x.numel() == 0 or bool((x == x.narrow(seq_dim, 0, 1)).all()):
         raise EquivarianceInputError(
-            f"{getattr(fn, '__name__', type(fn).__name__)} needs {', '.join(needed)}, and x is one input; give a "
-            f"function of x, such as lambda x: fn({again}), or one in which the others stay the same"
+            f"x of shape {tuple(x.shape)} has less than two different tokens, so no permutation changes it; give more"
         )
-
-
-def _needed(fn: Any) -> list[str]:
-    """The arguments that a function or a module cannot be called without, as far as it tells."""
-    try:
-        parameters = inspect.signature(fn.forward if isinstance(fn, nn.Module) else fn).parameters.values()
-    except (TypeError, ValueError):  # some functions written in C do not
-        return []
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return [each.name for each in parameters if each.kind in kinds and each.default is each.empty]
-
-
-def _check_ordinary(tensor: Tensor, name: str) -> None:
-    if why := why_not_ordinary(tensor):
-        raise EquivarianceInputError(f"{name} is {why}; give an ordinary tensor, such as .to_dense() or .float() make")
+    return seq_dim % x.ndim
 
 
 def _check_finite(tensor: Tensor, name: str) -> None:
@@ -386,9 +339,7 @@ def _has_sequence_axis(x: Tensor, out: Tensor, seq_dim: int) -> bool:
     embeddings have, so a floating-point output of theirs is expected to have one more.
     """
     if out.numel() == 0:
-        raise EquivarianceInputError(
-            f"fn returned an empty tensor of shape {tuple(out.shape)}, in which nothing can be compared"
-        )
+        raise EquivarianceInputError(f"fn returned an empty tensor of shape {tuple(out.shape)}; choose another output=")
     if out.shape[: seq_dim + 1] == x.shape[: seq_dim + 1]:
         return True
     if seq_dim > 1 and out.ndim == x.ndim and all(out.shape[axis] == x.shape[axis] for axis in (0, seq_dim)):
@@ -471,33 +422,10 @@ def _runner(fn: Callable[..., Any], output: Any) -> Callable[[Tensor], Tensor]:
 
     def run(x: Tensor) -> Tensor:
         # Copies on both sides: fn may write into its input, or hand out the same buffer every time.
-        given = x.detach().clone()
-        return _pick(_called(fn, given), output).detach().clone()
+        given, name = x.detach().clone(), _argument_name(fn, x)
+        return _pick(fn(given) if name is None else fn(**{name: given}), output).detach().clone()
 
     return run
-
-
-def _called(fn: Any, x: Tensor) -> Any:
-    name = _argument_name(fn, x)
-    try:
-        return fn(x) if name is None else fn(**{name: x})
-    except CALLED_WRONGLY as error:
-        module, kind = _module_of(fn), type(fn).__name__
-        own = next((each.dtype for each in module.parameters() if each.is_floating_point()), None) if module else None
-        if x.is_floating_point() and own not in (None, x.dtype):
-            raise EquivarianceInputError(f"x is of {x.dtype} and the module of {own}; give x.to({own})") from error
-        if name is None and module is not None:
-            given = f"x of shape {tuple(x.shape)} and {x.dtype}"
-            raise EquivarianceInputError(f"{kind} cannot be called with {given} ({one_line(error):.200})") from error
-        if name is None:
-            raise
-        if name not in (parameters := inspect.signature(fn.forward).parameters) and "input_ids" in parameters:
-            # It took the vectors among its further arguments, and did not use them.
-            such = "model.text_model and ids" if "pixel_values" in parameters and hasattr(fn, "text_model") else "ids"
-            raise EquivarianceInputError(f"{kind} takes no inputs_embeds; give {such}") from error
-        said = f"{kind} cannot be called with this x as {name} alone ({one_line(error):.200})"
-        part = "one part of it" + ", such as model.text_model," * (hasattr(fn, "text_model") and name == "input_ids")
-        raise EquivarianceInputError(f"{said}; give one that fits, {part} or a function of x") from error
 
 
 def _numbers(tensor: Tensor) -> Tensor:
@@ -517,42 +445,21 @@ def _argument_name(fn: Any, x: Tensor) -> str | None:
     # Known by its interface, so that transformers need not be imported to check a plain function.
     if not (isinstance(fn, nn.Module) and hasattr(fn, "config") and hasattr(fn, "get_input_embeddings")):
         return None
-    name = "inputs_embeds" if x.is_floating_point() else "input_ids"
-    parameters = inspect.signature(fn.forward).parameters
-    if "decoder_input_ids" in parameters:
-        parts = {f"model.get_{part}()": getattr(fn, f"get_{part}", lambda: None)() for part in ("encoder", "decoder")}
-        fitting = [f"one of its parts, such as {part}, or " for part, its in parts.items() if _reads(its, name)]
+    if "decoder_input_ids" in inspect.signature(fn.forward).parameters:
         raise EquivarianceInputError(
-            f"{type(fn).__name__} reads two sequences; give {''.join(fitting[:1])}a function of the sequence that is "
-            "meant, in which the other stays the same"
+            f"{type(fn).__name__} reads two sequences; give one of its parts, such as model.get_encoder(), or a "
+            "function of the sequence that is meant, in which the other stays the same"
         )
-    open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
-    if name in parameters or (open_ended and getattr(fn, "main_input_name", name) in ("input_ids", "inputs_embeds")):
-        return name
-    if "inputs" in parameters:  # a Perceiver's, of any kind
-        return "inputs"
-    encoders = [(path, each) for path, each in fn.named_modules() if path.rpartition(".")[2] == "encoder"]
-    inner = [path for path, each in encoders if x.is_floating_point() and len(_needed(each)) == 1]
-    such = f"such as lambda x: model.{inner[0]}(x)" if inner else "or of their vectors, which calls its layers"
-    raise EquivarianceInputError(f"{type(fn).__name__} takes no {name}; give a function of its tokens instead, {such}")
-
-
-def _reads(module: Any, name: str) -> bool:
-    return isinstance(module, nn.Module) and name in inspect.signature(module.forward).parameters
+    return "inputs_embeds" if x.is_floating_point() else "input_ids"
 
 
 def _pick(result: Any, output: Any) -> Tensor:
-    try:
-        chosen = _chosen(result, output)
-        if isinstance(chosen, Tensor):
-            _check_ordinary(chosen, "what fn returns")
-    except (KeyError, IndexError, AttributeError, TypeError) as error:
-        said = f"output={shown(output)} is not in what fn returned ({_contents(result)})"
-        raise EquivarianceInputError(said) from error
+    chosen = _chosen(result, output)
     if not isinstance(chosen, Tensor):
-        given = f"output={shown(output)} gave {_contents(chosen)}"
-        said = f"fn returned {_contents(result)}" if output is None else given
-        raise EquivarianceInputError(f"{said}; say with output= which tensor is meant")
+        names = f" with {', '.join(map(str, result))}" if isinstance(result, Mapping) else ""
+        raise EquivarianceInputError(
+            f"fn returned a {type(result).__name__}{names}; say with output= which tensor of it is meant"
+        )
     return chosen
 
 
@@ -564,11 +471,6 @@ def _chosen(result: Any, output: Any) -> Any:
     if isinstance(output, str) and not isinstance(result, Mapping):
         return getattr(result, output)
     return result if output is None else result[output]
-
-
-def _contents(result: Any) -> str:
-    parts = f" with {', '.join(map(str, result))}" if isinstance(result, Mapping) else ""
-    return f"a {type(result).__name__}{f' of {len(result)}' if isinstance(result, tuple | list) else parts}"
 
 
 def _module_of(fn: Any) -> nn.Module | None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from .errors import RunError, shown
 
@@ -65,3 +68,23 @@ def torch_threads(n_threads: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+def reads(tensor: Tensor, call: Callable[[], Any]) -> bool:
+    """Whether the memory of a tensor, such as a model's position table, is looked into during a call."""
+    with _Read() as read:
+        call()
+    return StorageWeakRef(tensor.untyped_storage()) in read.storages
+
+
+class _Read(TorchDispatchMode):
+    """Collects the memory, which views share, of all tensors that operations inside the block are given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.storages: set[StorageWeakRef] = set()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        given = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
+        self.storages |= {StorageWeakRef(tensor.untyped_storage()) for tensor in given}
+        return func(*args, **(kwargs or {}))

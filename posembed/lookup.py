@@ -5,18 +5,17 @@ from __future__ import annotations
 import statistics
 import time
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
-from .checks import check_kind, check_whole
 from .errors import LookupInputError
-from .seeds import checked_seed
+from .public import Count, Seed, public
 
 
+@public(LookupInputError)
 def one_hot_lookup(
     table: Float[Tensor, "n_rows d_model"], ids: Integer[Tensor, "*shape"]
 ) -> Float[Tensor, "*shape d_model"]:
@@ -46,14 +45,21 @@ def one_hot_lookup(
         tensor([[4., 5.],
                 [0., 1.]])
     """
-    _check_table(table)
-    rows = _checked_ids(ids, table.shape[0]).to(table.device)
+    if not bool(torch.isfinite(table).all()):
+        raise LookupInputError("the table holds NaN or infinity, which a product with zeros spreads to every row")
+    # As int64, because torch has no minimum of the unsigned formats.
+    rows = ids.to(table.device, torch.int64)
+    if rows.numel() and not 0 <= int(rows.min()) <= int(rows.max()) < len(table):
+        raise LookupInputError(
+            f"ids run from {int(rows.min())} to {int(rows.max())}, but the table has rows 0 to {len(table) - 1}"
+        )
     one_hot = F.one_hot(rows, table.shape[0]).to(table.dtype)
     # A lookup never rounds its rows, so the product must not be computed in autocast's format.
     with torch.autocast(table.device.type, enabled=False):
         return one_hot @ table
 
 
+@public(LookupInputError)
 def rows_with_gradient(embedding: nn.Embedding) -> list[int]:
     """List the rows that backward passes have reached since gradients were cleared, dense or sparse.
 
@@ -80,6 +86,7 @@ def rows_with_gradient(embedding: nn.Embedding) -> list[int]:
     return torch.nonzero(gradient.ne(0).any(dim=1)).flatten().tolist()
 
 
+@public(LookupInputError)
 def gradient_bytes(embedding: nn.Embedding) -> int:
     """Count the bytes that the embedding's gradient occupies, indices of a sparse one included.
 
@@ -102,7 +109,6 @@ def gradient_bytes(embedding: nn.Embedding) -> int:
 
 
 def _gradient(embedding: nn.Embedding) -> Tensor:
-    check_kind("embedding", embedding, nn.Embedding, "an nn.Embedding", LookupInputError)
     if embedding.weight.grad is None:
         raise LookupInputError("the embedding has no gradient; call backward() on a loss that used it first")
     return embedding.weight.grad
@@ -126,8 +132,9 @@ class LookupCost:
     extra_bytes: int
 
 
+@public(LookupInputError)
 def lookup_costs(
-    n_rows: int, *, d_model: int = 64, n_ids: int = 512, repeats: int = 15, seed: int = 0
+    n_rows: Count, *, d_model: Count = 64, n_ids: Count = 512, repeats: Count = 15, seed: Seed = 0
 ) -> list[LookupCost]:
     """Measure a lookup of n_ids random ids, forward and backward, in three ways.
 
@@ -151,9 +158,7 @@ def lookup_costs(
         >>> [(cost.way, cost.extra_bytes) for cost in lookup_costs(1000, d_model=8, n_ids=10, repeats=1)]
         [('one-hot', 72000), ('dense', 32000), ('sparse', 400)]
     """
-    for name, size in {"n_rows": n_rows, "d_model": d_model, "n_ids": n_ids, "repeats": repeats}.items():
-        check_whole(name, size, LookupInputError)
-    generator = torch.Generator().manual_seed(checked_seed(seed, LookupInputError))
+    generator = torch.Generator().manual_seed(seed)
     weight = torch.randn(n_rows, d_model, generator=generator)
     ids = torch.randint(n_rows, (n_ids,), generator=generator)
     costs = []
@@ -174,29 +179,3 @@ def _median_seconds(embedding: nn.Embedding, ids: Tensor, way: str, repeats: int
         out.sum().backward()
         times.append(time.perf_counter() - start)
     return statistics.median(times[1:])
-
-
-def _check_table(table: Any) -> None:
-    if not isinstance(table, Tensor):
-        raise LookupInputError(f"the table is a {type(table).__name__}; give a tensor, such as embedding.weight")
-    if table.ndim != 2 or not table.is_floating_point() or table.shape[0] == 0:
-        raise LookupInputError(
-            f"the table must be a floating-point matrix of n_rows by d_model, with at least one row, but it is "
-            f"{table.dtype} of shape {tuple(table.shape)}"
-        )
-    if not bool(torch.isfinite(table).all()):
-        raise LookupInputError("the table holds NaN or infinity, which a product with zeros spreads to every row")
-
-
-def _checked_ids(ids: Any, n_rows: int) -> Tensor:
-    if not isinstance(ids, Tensor):
-        raise LookupInputError(f"ids are a {type(ids).__name__}; give a tensor: torch.tensor(ids)")
-    if ids.is_floating_point() or ids.is_complex() or ids.dtype == torch.bool:
-        raise LookupInputError(f"ids must be integers, but they are {ids.dtype}; convert them with .long()")
-    # As int64, because torch has no minimum of the unsigned formats.
-    ids = ids.to(torch.int64)
-    if ids.numel() and not 0 <= int(ids.min()) <= int(ids.max()) < n_rows:
-        raise LookupInputError(
-            f"ids run from {int(ids.min())} to {int(ids.max())}, but the table has rows 0 to {n_rows - 1}"
-        )
-    return ids

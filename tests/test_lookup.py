@@ -1,5 +1,3 @@
-import statistics
-
 import pytest
 import torch
 import torch.nn.functional as F
@@ -83,39 +81,6 @@ def test_the_gradient_is_that_of_a_lookup_bit_for_bit(ids, dtype):
     assert_identical(product, lookup)
 
 
-def spoiled(value):
-    return random_table().index_fill(0, torch.tensor([2]), value)
-
-
-BAD = {
-    "a vector": (torch.ones(3), IDS["one"], LookupInputError, ["matrix", "(3,)"]),
-    "three axes": (torch.ones(2, 3, 4), IDS["one"], LookupInputError, ["matrix", "(2, 3, 4)"]),
-    "integers": (torch.ones(5, 4).long(), IDS["one"], LookupInputError, ["floating-point", "torch.int64"]),
-    "complex numbers": (torch.ones(5, 4) * 1j, IDS["one"], LookupInputError, ["floating-point", "torch.complex64"]),
-    "NaN": (spoiled(torch.nan), torch.tensor([0]), LookupInputError, ["NaN or infinity", "every row"]),
-    "infinity": (spoiled(torch.inf), torch.tensor([0]), LookupInputError, ["NaN or infinity"]),
-    "minus infinity": (spoiled(-torch.inf), torch.tensor([0]), LookupInputError, ["NaN or infinity"]),
-    "float ids": (torch.ones(5, 4), torch.tensor([1.0]), LookupInputError, ["torch.float32", ".long()"]),
-    "bool ids": (torch.ones(5, 4), torch.tensor([True]), LookupInputError, ["torch.bool", ".long()"]),
-    "complex ids": (torch.ones(5, 4), torch.tensor([1j]), LookupInputError, ["torch.complex64", ".long()"]),
-    "one beyond the end": (torch.ones(5, 4), torch.tensor([4, 5]), LookupInputError, ["4 to 5", "rows 0 to 4"]),
-    "far beyond the end": (torch.ones(5, 4), torch.tensor(2**62), LookupInputError, [str(2**62), "rows 0 to 4"]),
-    "below zero": (torch.ones(5, 4), torch.tensor([[-1, 3]]), LookupInputError, ["-1 to 3", "rows 0 to 4"]),
-    "a list of ids": (torch.ones(5, 4), [1, 2], LookupInputError, ["ids are a list", "torch.tensor(ids)"]),
-    "a list of rows": ([[1.0]], torch.tensor([0]), LookupInputError, ["the table is a list", "give a tensor"]),
-    "no rows": (torch.ones(0, 4), torch.tensor([0]), LookupInputError, ["with at least one row", "(0, 4)"]),
-    "no rows and no ids": (torch.ones(0, 4), IDS["empty"], LookupInputError, ["with at least one row", "(0, 4)"]),
-}
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize("name", BAD)
-def test_a_named_error_in_one_line(name):
-    table, ids, error, pieces = BAD[name]
-    message = refused(error, one_hot_lookup, table, ids)
-    assert [piece for piece in pieces if piece not in message] == []
-
-
 @pytest.mark.parametrize("sparse", [False, True])
 class TestGradientOfAnEmbedding:
     def after_backward(self, ids, sparse, **options):
@@ -183,22 +148,3 @@ def test_costs_count_bytes(n_rows, d_model, n_ids):
         ("sparse", n_rows, sparse),
     ]
     assert all(isinstance(cost, LookupCost) and cost.seconds > 0 for cost in costs)
-
-
-@pytest.mark.parametrize("repeats", [1, 4, 5])
-def test_a_cost_is_the_median_after_one_run_that_warms_up(repeats, monkeypatch):
-    """With a clock that ticks by 1, 2, 3, ... from one reading to the next, times are known."""
-    ticks = (k * (k + 1) / 2 for k in range(10_000))
-    monkeypatch.setattr("posembed.lookup.time.perf_counter", lambda: next(ticks))
-    costs = lookup_costs(10, d_model=2, n_ids=3, repeats=repeats)
-    for number, cost in enumerate(costs):
-        assert cost.seconds == statistics.median(2 * (number * (repeats + 1) + k) + 1 for k in range(1, repeats + 1))
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize("name", ["n_rows", "d_model", "n_ids", "repeats"])
-@pytest.mark.parametrize("size", [0, -1, "9"])
-def test_costs_of_a_size_below_one_are_an_error(name, size):
-    assert f"{name} is {size!r}; it must be a whole number of at least 1" in refused(
-        LookupInputError, lookup_costs, **{"n_rows": 10, name: size}
-    )

@@ -6,7 +6,6 @@ import pytest
 import torch
 from refusals import refused
 from small_models import build
-from torch import nn
 
 import posembed.figures as figures
 from posembed import (
@@ -14,7 +13,6 @@ from posembed import (
     RunConfig,
     Transformer,
     TransformerConfig,
-    check_equivariance,
     load_table,
     probe_layers,
     probe_table,
@@ -44,27 +42,14 @@ from posembed.data import (
     word_questions,
 )
 from posembed.encodings import (
-    T5,
     ALiBi,
-    FrozenBias,
-    Learned,
-    NoPos,
-    OnLayers,
-    PerLayer,
     RoPE,
-    Shaw,
     Sinusoidal,
-    Untied,
-    YaRNScaling,
-    convert_rope_layout,
 )
 from posembed.errors import (
-    CheckpointError,
     CorpusError,
     EncodingInputError,
-    EquivarianceInputError,
     FigureInputError,
-    LookupInputError,
     ModelInputError,
     PositionTableError,
     ProbeInputError,
@@ -72,18 +57,8 @@ from posembed.errors import (
     TaskError,
 )
 from posembed.layers import changed, depth_profile, layers_of
-from posembed.lookup import gradient_bytes
 from posembed.mechanisms import repeated_word_attention, shuffled_prefix
 from posembed.models import (
-    AttentionMask,
-    MultiHeadAttention,
-    SpanPredictor,
-    TransformerLayer,
-    VisionTransformer,
-    attend,
-    drop_positions,
-    load_with_scheme,
-    patches_of,
     use_scheme,
 )
 from posembed.probing import (
@@ -122,95 +97,12 @@ X, IDS = torch.randn(2, 5, 8), torch.arange(10).view(2, 5) % 9
 
 
 AT = torch.arange(-2, 1)
-LAYER = nn.TransformerEncoderLayer(64, 4, batch_first=True)
 
 
 def small():
     return Transformer(CONFIG)
 
 
-def q(dtype=torch.float32):
-    return torch.zeros(1, 2, 3, 4, dtype=dtype)
-
-
-ENCODINGS = [
-    (lambda: T5(2, causal="no"), "causal is 'no'; give True or False"),
-    (lambda: scheme("t5", n_heads=2, causal=torch.tensor([1, 0])), "causal is tensor([1, 0]); give True or False"),
-    (lambda: YaRNScaling(2.0, 16, truncate="no"), "truncate is 'no'; give True or False"),
-    (lambda: ALiBi(2).bias(X[0, 0], X[0, 0], AT, AT), "the vectors are of shape (8,); give (..., seq, width)"),
-    (lambda: RoPE(8).rotate(torch.tensor(1.0), AT), "the vectors are of shape (); give (..., seq, width)"),
-    (lambda: ALiBi(2).bias_by_offset([1, 2]), "offsets are a list; give a tensor of integers"),
-    (lambda: scheme("kerple", n_heads=2).bias_by_offset(torch.zeros(3)), "offsets are torch.float32; give a tensor of"),
-    (lambda: T5(2, causal=True).bucket([1, 2]), "offsets are a list; give a tensor of integers"),
-    (lambda: Untied("alibi", 2), "'alibi' is no scheme; give a PositionScheme that is made"),
-    (lambda: Untied(ALiBi(2), 0), "n_heads is 0; it must be a whole number of at least 1"),
-    (lambda: FrozenBias([[0.0]], [1.0]), "the matrix and the slopes must be tensors; give torch.tensor(...) of each"),
-    (lambda: OnLayers(ALiBi(2), 1, n_layers=2), "layers are 1; give a list of indices from 0"),
-    (lambda: OnLayers("rope", [1], n_layers=2), "'rope' is no scheme; give a PositionScheme that is made"),
-    (lambda: PerLayer(ALiBi(2)), "layers are ALiBi(n_heads=2); give a list with at least one scheme"),
-    (lambda: PerLayer(["alibi"]), "'alibi' is no scheme; give a PositionScheme that is made"),
-    (lambda: sinusoidal(4, 8, device="gpu"), "device is 'gpu', which is not to be had here (Expected one of cpu"),
-    (lambda: sinusoidal(4, 8, device=[]), "device is [], which is not to be had here ("),
-    (lambda: RoPE(8, fraction="x"), "fraction is 'x'; it must be above 0 and at most 1"),
-    (lambda: Shaw(8, std=-1), "std is -1; it must be a finite number of at least 0"),
-    (
-        lambda: scheme("rope", d_model=8, n_heads=2, options={"rope": {"layout": np.arange(3)}}),
-        "layout is array([0, 1, 2])",
-    ),
-    (
-        lambda: convert_rope_layout(X[0], n_heads="2", source="half", target="half"),
-        "n_heads is '2'; it must be a whole",
-    ),
-    (lambda: MultiHeadAttention(8, None, causal=True), "n_heads is None; it must be a whole number of at least 1"),
-    (lambda: Learned(4, 8, std=-1), "std is -1; it must be a finite number of at least 0"),
-    (lambda: Learned(4, 8, std="a"), "std is 'a'; it must be a finite number of at least 0"),
-]
-MODELS = [
-    (lambda: AttentionMask("2", 3, causal=True), "n_queries is '2'; it must be a whole number of at least 0"),
-    (lambda: AttentionMask(-2, 3, causal=False), "n_queries is -2; it must be a whole number of at least 0"),
-    (lambda: TransformerLayer({"d_model": 8}, NoPos()), "config is {'d_model': 8}; give a TransformerConfig"),
-    (lambda: attend(q(), q(torch.float64), q(), causal=True), "q, k and v are torch.float32 on cpu, torch.float64 on"),
-    (lambda: attend(*[q(torch.long)] * 3, causal=True), "give one floating-point format, on one device"),
-    (lambda: attend(q(), q(), q().to("meta"), causal=True), "torch.float32 on meta; give one floating-point format"),
-    (lambda: attend(q(), q(), q(), causal=True, scale="1"), "scale is '1'; give a finite number that is not 0"),
-    (lambda: attend(q(), q(), q(), causal=True, dropout="a"), "dropout is 'a'; it must be a number of at least 0 and"),
-    (
-        lambda: MultiHeadAttention(8, 2, causal=True, n_kv_heads="1"),
-        "n_kv_heads is '1'; it must be a whole number of at",
-    ),
-    (lambda: VisionTransformer({"d_model": 8}, 2, size=8, patch=4), "config is a dict; give a TransformerConfig"),
-    (lambda: TransformerConfig(9, scale_embeddings="no"), "scale_embeddings is 'no'; give True or False"),
-    (lambda: SpanPredictor(CONFIG, no_answer="no"), "no_answer is 'no'; give True or False"),
-    (lambda: AttentionMask(3, 3, causal="no"), "causal is 'no'; give True or False"),
-    (lambda: MultiHeadAttention(8, 2, causal=True, bias="no"), "bias is 'no'; give True or False"),
-    (lambda: MultiHeadAttention(8, 2, causal=True)(X, cache=(X, X)), "cache is a tuple; give a KeyValueCache"),
-    (lambda: Transformer({"vocab_size": 9}), "config is {'vocab_size': 9}; give a TransformerConfig"),
-    (lambda: Transformer(9), "config is 9; give a TransformerConfig"),
-    (lambda: TransformerConfig(9, norm_epsilon="x"), "norm_epsilon is 'x'; it must be a positive number"),
-    (lambda: TransformerConfig(9, weight_std="x"), "weight_std is 'x'; it must be a finite number of at least 0"),
-    (lambda: small()(IDS > 4), "ids are torch.bool of (2, 5); they must be integers of shape (batch, seq)"),
-    (lambda: drop_positions(None), "model is a NoneType; give a posembed.Transformer"),
-    (lambda: patches_of([[1]], 2), "images are list; they must be floating-point of shape (batch, height, width)"),
-    (lambda: patches_of(torch.zeros(1, 2, 2), 0), "patch is 0; it must be a whole number of at least 1"),
-    (lambda: SpanPredictor(CONFIG).best(torch.zeros(2, 5)), "logits are a Tensor; give the SpanLogits that the model"),
-    (lambda: load_with_scheme(""), "source is ''; give the folder or hub id first"),
-]
-EQUIVARIANCE = [
-    (
-        lambda: check_equivariance(LAYER, IDS),
-        "TransformerEncoderLayer cannot be called with x of shape (2, 5)",
-    ),
-    (lambda: check_equivariance(lambda: 1, X), "<lambda> takes no argument; give a function of x"),
-    (
-        lambda: check_equivariance(nn.Linear(4, 4), X),
-        "Linear cannot be called with x of shape (2, 5, 8) and torch.floa",
-    ),
-    (lambda: check_equivariance(small(), IDS.int() + 9), "Transformer cannot be called with x of shape (2, 5)"),
-    (lambda: check_equivariance(nn.Linear(8, 8, device="meta"), X), "Linear cannot be called with x"),
-    (lambda: check_equivariance(torch.relu, X, seq_dim="1"), "has no axis '1'; name the axis of the tokens"),
-    (lambda: check_equivariance(torch.relu, X, seq_dim=True), "has no axis True; name the axis of the tokens"),
-    (lambda: check_equivariance(torch.relu, X, n_permutations=True), "n_permutations is True; it must be a whole"),
-]
 PROBES = [
     (lambda: permuted_labels(None, 2), "labels are None; give one for each row, at least one"),
     (lambda: constant_guess(["a"]), "there is no constant guess for ['a']; give an array"),
@@ -366,9 +258,6 @@ FIGURES = [
     (lambda: figures.logit_maps({"a": "rope"}, n_positions=3, alt="x"), "a str cannot be drawn here; give schemes"),
 ]
 CASES = [
-    *((EncodingInputError, *case) for case in ENCODINGS),
-    *((ModelInputError, *case) for case in MODELS),
-    *((EquivarianceInputError, *case) for case in EQUIVARIANCE),
     *((ProbeInputError, *case) for case in PROBES),
     *((RunError, *case) for case in RUNS),
     *((CorpusError, *case) for case in DATA),
@@ -402,11 +291,6 @@ def test_a_grid_of_patches_is_rows_and_columns():
 def test_a_table_has_a_name():
     with pytest.raises(PositionTableError, match="name is None; give a text"):
         PositionTable(torch.eye(5), name=None, offset=0, source="a tensor", bytes_read=0)
-
-
-@pytest.mark.bad_input
-def test_gradients_are_those_of_an_embedding():
-    assert "embedding is None; give an nn.Embedding" in refused(LookupInputError, gradient_bytes, None)
 
 
 @pytest.mark.bad_input
@@ -481,18 +365,6 @@ def test_a_model_without_numbers_is_named():
     assert "on the meta device" in refused(ProbeInputError, intervene, model, [ids.to("meta")], n_components=2)
     padded = {"input_ids": ids, "attention_mask": torch.zeros_like(ids)}
     assert "a batch is all padding" in refused(ProbeInputError, intervene, model, [padded], n_components=2)
-
-
-@pytest.mark.bad_input
-def test_damaged_weights_beside_a_scheme_are_named(tmp_path):
-    model = build("gpt2")
-    use_scheme(model, "shaw")
-    model.save_pretrained(tmp_path)
-    weights = tmp_path / "model.safetensors"
-    weights.write_bytes(weights.read_bytes()[:1000])
-    assert "are damaged (" in refused(CheckpointError, load_with_scheme, tmp_path)
-    said = refused(ModelInputError, load_with_scheme, tmp_path / "config.json")
-    assert said == "config.json is a file; give the folder that it is in"
 
 
 @pytest.mark.bad_input

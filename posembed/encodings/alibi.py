@@ -6,7 +6,8 @@ import torch
 from jaxtyping import Float, Integer
 from torch import Tensor
 
-from ..checks import check_whole
+from ..errors import EncodingInputError
+from ..public import Count, public
 from .interface import PositionScheme, ScoreMod
 from .positions import check_offsets
 
@@ -34,16 +35,16 @@ class ALiBi(PositionScheme):
 
     sizes = ("n_heads",)
 
-    def __init__(self, n_heads: int):
+    @public(EncodingInputError)
+    def __init__(self, n_heads: Count):
         super().__init__()
-        self.slopes = alibi_slopes(n_heads)
-        self.n_heads = len(self.slopes)
+        self.n_heads, self.slopes = n_heads, alibi_slopes(n_heads)
+        self._falls = -self.slopes[:, None].float()
 
     def bias_by_offset(self, offsets: Integer[Tensor, " offsets"]) -> Float[Tensor, "heads offsets"]:
         """Return -m_h abs(offset) in float32, also in a bfloat16 model, where far keys would fall together."""
         check_offsets(offsets)
-        slopes = self.slopes.to(offsets.device, torch.float32)
-        return -slopes[:, None] * offsets.abs()
+        return self._falls.to(offsets.device) * offsets.abs()
 
     def score_mod(self) -> ScoreMod:
         def hook(score, batch, head, query, key):
@@ -52,7 +53,8 @@ class ALiBi(PositionScheme):
         return hook
 
 
-def alibi_slopes(n_heads: int) -> Float[Tensor, " heads"]:
+@public(EncodingInputError)
+def alibi_slopes(n_heads: Count) -> Float[Tensor, " heads"]:
     """Make the slopes of ALiBi's heads (Press et al. 2022, section 3, and the authors' code for other head counts).
 
     Args:
@@ -69,7 +71,6 @@ def alibi_slopes(n_heads: int) -> Float[Tensor, " heads"]:
         >>> alibi_slopes(3)
         tensor([0.0625, 0.0039, 0.2500], dtype=torch.float64)
     """
-    check_whole("n_heads", n_heads)
     # On the CPU also inside `with torch.device("meta")`: no weights replace them.
     return _slope(torch.arange(n_heads, dtype=torch.float64, device="cpu"), n_heads)
 

@@ -7,9 +7,9 @@ from typing import Any, cast
 
 from torch import Tensor, nn
 
-from ..checks import check_whole
-from ..errors import EncodingInputError, shown
-from .interface import PositionScheme, ScoreMod, check_scheme
+from ..errors import EncodingInputError
+from ..public import Count, Whole, public
+from .interface import PositionScheme, ScoreMod
 from .nopos import NoPos
 
 
@@ -35,9 +35,6 @@ class Composed(PositionScheme):
 
     def __init__(self, *parts: PositionScheme):
         super().__init__()
-        if not parts or not all(isinstance(part, PositionScheme) for part in parts):
-            given = ", ".join(type(part).__name__ for part in parts) or "nothing"
-            raise EncodingInputError(f"{given} was given to compose; give schemes, each made by scheme(...)")
         flat = [leaf for part in parts for leaf in (part.parts if isinstance(part, Composed) else [part])]
         self.parts = nn.ModuleList(flat)
         self.objectives = frozenset.intersection(*(part.objectives for part in self))
@@ -121,7 +118,7 @@ class PerLayer(_ByLayer):
         layers: the scheme of each layer. What the first one adds to the embeddings is added.
 
     Raises:
-        EncodingInputError: no list, no layer, what is no scheme; or `layer` is asked for one that is not there.
+        EncodingInputError: what is no list of schemes; or `layer` is asked for one that is not there.
 
     Example:
         >>> from posembed import scheme
@@ -130,12 +127,9 @@ class PerLayer(_ByLayer):
         False
     """
 
+    @public(EncodingInputError)
     def __init__(self, layers: Sequence[PositionScheme]):
         super().__init__()
-        if not isinstance(layers, list | tuple | nn.ModuleList) or not layers:
-            raise EncodingInputError(f"layers are {shown(layers)}; give a list with at least one scheme")
-        for each in layers:
-            check_scheme(each)
         self.layers = nn.ModuleList(layers)
         self.objectives = frozenset.intersection(*(layer.objectives for layer in layers))
         self.n_axes = layers[0].n_axes
@@ -170,12 +164,9 @@ class OnLayers(_ByLayer):
         ['RoPE', 'RoPE', 'RoPE', 'NoPos']
     """
 
-    def __init__(self, scheme: PositionScheme, layers: Iterable[int], *, n_layers: int):
+    @public(EncodingInputError)
+    def __init__(self, scheme: PositionScheme, layers: Iterable[Whole], *, n_layers: Count):
         super().__init__()
-        check_scheme(scheme)
-        check_whole("n_layers", n_layers)
-        if not isinstance(layers, Iterable):
-            raise EncodingInputError(f"layers are {shown(layers)}; give a list of indices from 0")
         self.scheme, self.chosen, self.n_layers = scheme, frozenset(layers), n_layers
         self.objectives, self.n_axes = scheme.objectives, scheme.n_axes
         for index in self.chosen:

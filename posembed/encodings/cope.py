@@ -8,8 +8,8 @@ import torch
 from jaxtyping import Bool, Float, Integer
 from torch import Tensor, nn
 
-from ..checks import check_whole
 from ..errors import EncodingInputError
+from ..public import Count, public
 from .interface import CAUSAL, PositionScheme
 from .positions import compute_dtype, without_autocast
 
@@ -44,10 +44,9 @@ class CoPE(PositionScheme):
     shared = False
     reads_mask = True
 
-    def __init__(self, d_head: int, *, n_positions: int = 64):
+    @public(EncodingInputError)
+    def __init__(self, d_head: Count, *, n_positions: Count = 64):
         super().__init__()
-        check_whole("d_head", d_head)
-        check_whole("n_positions", n_positions)
         self.d_head, self.n_positions = d_head, n_positions
         # Zero, as in the authors' code: at first all positions are alike.
         self.weight = nn.Parameter(torch.zeros(n_positions, d_head))

@@ -6,8 +6,8 @@ import torch
 from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
-from ..checks import check_positive, check_whole
 from ..errors import EncodingInputError
+from ..public import Count, Positive, public
 from .interface import CAUSAL, PositionScheme
 from .positions import check_positions, compute_dtype, known, offsets_between, without_autocast
 
@@ -42,12 +42,9 @@ class FIRE(PositionScheme):
     objectives = frozenset({CAUSAL})
     shared = False
 
-    def __init__(self, n_heads: int, *, width: int = 32, threshold: float = 512, log_scale: float = 0.1):
+    @public(EncodingInputError)
+    def __init__(self, n_heads: Count, *, width: Count = 32, threshold: Positive = 512, log_scale: Positive = 0.1):
         super().__init__()
-        check_whole("n_heads", n_heads)
-        check_whole("width", width)
-        check_positive("threshold", threshold)
-        check_positive("log_scale", log_scale)
         self.mlp = nn.Sequential(nn.Linear(1, width), nn.ReLU(), nn.Linear(width, n_heads))
         self.log_scale = nn.Parameter(torch.tensor(float(log_scale)))
         # L is learned as a multiple of where it starts: a step of the optimiser is small beside 512.

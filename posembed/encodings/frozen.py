@@ -18,7 +18,8 @@ class FrozenBias(PositionScheme):
         slopes: what each head multiplies it by.
 
     Raises:
-        EncodingInputError: a matrix that is not square, slopes that are no list; positions of a wrong dtype or shape.
+        EncodingInputError: a matrix that is not square, slopes that are not one a head; positions of a wrong
+            dtype or shape.
         PositionOutOfRangeError: a position without a row.
 
     Example:
@@ -33,8 +34,6 @@ class FrozenBias(PositionScheme):
 
     def __init__(self, matrix: Float[Tensor, "..."], slopes: Float[Tensor, "..."]):
         super().__init__()
-        if not isinstance(matrix, Tensor) or not isinstance(slopes, Tensor):
-            raise EncodingInputError("the matrix and the slopes must be tensors; give torch.tensor(...) of each")
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or slopes.ndim != 1:
             raise EncodingInputError(
                 f"the matrix has shape {tuple(matrix.shape)} and the slopes {tuple(slopes.shape)}; give a square "

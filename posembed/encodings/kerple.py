@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Literal
 
 import torch
 from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
-from ..checks import check_choice, check_whole
+from ..errors import EncodingInputError
+from ..public import Count, public
 from .interface import PositionScheme, ScoreMod
 from .positions import check_offsets, compute_dtype
 
@@ -42,10 +43,9 @@ class KERPLE(PositionScheme):
 
     sizes = ("n_heads",)
 
-    def __init__(self, n_heads: int, *, kernel: Kernel = "log"):
+    @public(EncodingInputError)
+    def __init__(self, n_heads: Count, *, kernel: Kernel = "log"):
         super().__init__()
-        check_choice("kernel", kernel, get_args(Kernel))
-        check_whole("n_heads", n_heads)
         self.n_heads, self.kernel = n_heads, kernel
         # Where the authors' code draws them: uniform up to 2 and 1 for the logarithm, 1 and 2 for the power.
         self.scale = nn.Parameter(torch.rand(n_heads) * (2 if kernel == "log" else 1))

@@ -8,7 +8,8 @@ import torch
 from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
-from ..checks import check_choice, check_positive, check_whole
+from ..errors import EncodingInputError
+from ..public import Count, Positive, public
 from .angles import angles, arrange, frequencies
 from .interface import PositionScheme
 from .positions import add_rows, check_positions
@@ -18,8 +19,7 @@ class LearnableSinusoidal(PositionScheme):
     """The sinusoidal encoding with trained frequencies (Wang et al. 2021, On Position Embeddings in BERT, section 4).
 
     They start at base^(-2i / d_model), those of the 2017 paper. A model learns d_model / 2 numbers, rounded up, for any
-    number
-    of positions.
+    number of positions.
 
     Args:
         d_model: the width; an odd one goes without the last cosine.
@@ -39,13 +39,11 @@ class LearnableSinusoidal(PositionScheme):
 
     sizes = ("d_model",)
 
+    @public(EncodingInputError)
     def __init__(
-        self, d_model: int, *, base: float = 10000.0, layout: Literal["interleaved", "concat"] = "interleaved"
+        self, d_model: Count, *, base: Positive = 10000.0, layout: Literal["interleaved", "concat"] = "interleaved"
     ):
         super().__init__()
-        check_choice("layout", layout, ("interleaved", "concat"))
-        check_positive("base", base)
-        check_whole("d_model", d_model)
         self.d_model, self.layout = d_model, layout
         self.frequencies = nn.Parameter(
             frequencies(d_model, base).to(torch.get_default_device(), torch.get_default_dtype())

@@ -9,8 +9,8 @@ import torch.nn.functional as F
 from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
-from ..checks import check_std, check_whole
 from ..errors import EncodingInputError, PositionOutOfRangeError
+from ..public import Count, NotNegative, public
 from .interface import PositionScheme
 from .positions import add_rows, check_positions, known
 from .sizes import Sizes
@@ -40,18 +40,20 @@ class Learned(PositionScheme):
                  [ 0.,  1.]]], grad_fn=<AddBackward0>)
     """
 
+    @public(EncodingInputError)
     def __init__(
-        self, n_positions: int | None = None, d_model: int | None = None, *, table: Any = None, std: float = 0.02
+        self,
+        n_positions: Count | None = None,
+        d_model: Count | None = None,
+        *,
+        table: Any = None,
+        std: NotNegative = 0.02,
     ):
         super().__init__()
-        for name, size in (("n_positions", n_positions), ("d_model", d_model)):
-            if size is not None:
-                check_whole(name, size)
         if table is None:
             if n_positions is None or d_model is None:
                 raise EncodingInputError("learned needs n_positions and d_model, or a table")
             self.weight = nn.Parameter(torch.empty(n_positions, d_model))
-            check_std("std", std)
             nn.init.normal_(self.weight, std=std)
         else:
             self.weight = nn.Parameter(_checked_table(table, n_positions, d_model).detach().clone())
@@ -71,18 +73,13 @@ class Learned(PositionScheme):
         return add_rows(x, F.embedding(positions, self.weight))
 
     def _check_range(self, positions: Tensor) -> None:
-        if positions.numel() == 0:
-            return
-        least, most = (int(end) for end in positions.aminmax())
-        if least < 0:
-            raise PositionOutOfRangeError(
-                f"position {least} is negative; the first row of a learned table is position 0"
-            )
-        if most >= len(self.weight):
-            raise PositionOutOfRangeError(
-                f"position {most} has no row in a learned table of {len(self.weight)}; make a longer table, shorten "
-                "the text, or choose a scheme without a table"
-            )
+        """A negative position would be counted from the end."""
+        for position in map(int, positions.aminmax() if positions.numel() else ()):
+            if not 0 <= position < len(self.weight):
+                raise PositionOutOfRangeError(
+                    f"position {position} has no row in a learned table of {len(self.weight)}, from 0 on; make a "
+                    "longer table, shorten the sequence, or choose a scheme without a table"
+                )
 
     def extra_repr(self) -> str:
         return f"{self.weight.shape[0]}, {self.weight.shape[1]}"
@@ -96,10 +93,6 @@ def _checked_table(table: Any, n_positions: int | None, d_model: int | None) -> 
     weight = table if isinstance(table, Tensor) else getattr(table, "weight", None)
     if not isinstance(weight, Tensor) or weight.ndim != 2 or not weight.is_floating_point():
         raise EncodingInputError("table must be a floating-point tensor of shape (positions, d_model), or hold one")
-    if 0 in weight.shape or not bool(torch.isfinite(weight).all()):
-        raise EncodingInputError(
-            f"the table of shape {tuple(weight.shape)} is empty or holds NaN or infinity; mend it first"
-        )
     if (n_positions or len(weight)) > len(weight) or (d_model or weight.shape[1]) != weight.shape[1]:
         raise EncodingInputError(
             f"the table has shape {tuple(weight.shape)}, but ({n_positions}, {d_model}) was asked for"

@@ -23,17 +23,13 @@ def check_positions(
         n_axes: the number of coordinates of a position; None where it is one number.
         name: of the positions, in messages.
     """
-    if not isinstance(x, Tensor) or not x.is_floating_point():
-        given = x.dtype if isinstance(x, Tensor) else f"a {type(x).__name__}"
-        raise EncodingInputError(f"the vectors are {given}; give floating-point ones, such as x.float()")
-    if x.ndim < 2:
-        raise EncodingInputError(f"the vectors are of shape {tuple(x.shape)}; give (..., seq, width)")
+    if not x.is_floating_point():
+        raise EncodingInputError(f"the vectors are {x.dtype}; give floating-point ones, such as x.float()")
     if width is not None and x.shape[-1] != width:
         raise EncodingInputError(f"the vectors are {x.shape[-1]} wide, but this scheme was made for {width}")
-    if not isinstance(positions, Tensor):
-        raise EncodingInputError(f"{name} are a {type(positions).__name__}; give a tensor, such as torch.arange(seq)")
-    if positions.is_floating_point() or positions.is_complex() or positions.dtype == torch.bool:
-        raise EncodingInputError(f"{name} are {positions.dtype}; they must be integers, such as torch.arange(seq)")
+    if not is_whole(positions):
+        given = positions.dtype if isinstance(positions, Tensor) else f"a {type(positions).__name__}"
+        raise EncodingInputError(f"{name} are {given}; give a tensor of integers, such as torch.arange(seq)")
     if n_axes is not None and (positions.ndim == 0 or positions.shape[-1] != n_axes):
         raise EncodingInputError(
             f"{name} have shape {tuple(positions.shape)}; the last axis must be {n_axes}, one for each coordinate"
@@ -50,9 +46,16 @@ def check_positions(
 
 def check_offsets(offsets: Any) -> None:
     """Raise EncodingInputError unless they are a tensor of integers, key position minus query position."""
-    if not isinstance(offsets, Tensor) or offsets.is_floating_point() or offsets.dtype == torch.bool:
+    if not is_whole(offsets):
         given = offsets.dtype if isinstance(offsets, Tensor) else f"a {type(offsets).__name__}"
         raise EncodingInputError(f"offsets are {given}; give a tensor of integers, such as torch.arange(-8, 1)")
+
+
+def is_whole(given: Any) -> bool:
+    """Whether it is a tensor of integers."""
+    if not isinstance(given, Tensor):
+        return False
+    return not (given.is_floating_point() or given.is_complex() or given.dtype == torch.bool)
 
 
 def known(positions: Tensor) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import EncodingInputError, shown
+from ..public import Count, public
 from .alibi import ALiBi
 from .composed import Composed, PerLayer
 from .cope import CoPE
@@ -52,16 +53,17 @@ def schemes() -> list[str]:
     return list(SCHEMES)
 
 
+@public(EncodingInputError)
 def scheme(
     name: str | PositionScheme,
     *,
-    d_model: int | None = None,
-    n_heads: int | None = None,
-    n_layers: int | None = None,
-    n_positions: int | None = None,
+    d_model: Count | None = None,
+    n_heads: Count | None = None,
+    n_layers: Count | None = None,
+    n_positions: Count | None = None,
     causal: bool | None = None,
-    d_head: int | None = None,
-    options: Mapping[str, Mapping[str, Any]] | None = None,
+    d_head: Count | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> PositionScheme:
     """Make a position scheme for a model, by name.
 
@@ -111,9 +113,7 @@ def scheme(
     return parts[0] if len(parts) == 1 else Composed(*parts)
 
 
-def _names(name: Any) -> list[str]:
-    if not isinstance(name, str):
-        raise EncodingInputError(f"{shown(name)} is no scheme; give a PositionScheme, or a name: {', '.join(SCHEMES)}")
+def _names(name: str) -> list[str]:
     names = [part.strip() for part in name.split("+")]
     for part in names:
         if ":" not in part and part not in SCHEMES:
@@ -130,8 +130,6 @@ def _names(name: Any) -> list[str]:
 
 
 def _check_options(options: Mapping[str, Mapping[str, Any]], names: list[str]) -> None:
-    if not isinstance(options, Mapping):
-        raise EncodingInputError(f"options are {shown(options)}; give a mapping of schemes to their options")
     for each, its_options in options.items():
         if each not in names:
             owner = next((name for name in names if each in _option_names(name)), None)
@@ -139,9 +137,6 @@ def _check_options(options: Mapping[str, Mapping[str, Any]], names: list[str]) -
                 raise EncodingInputError(f"{each!r} is an option of {owner}; give {{{owner!r}: {{{each!r}: ...}}}}")
             there = ", ".join(names) or "an instance, which takes none"
             raise EncodingInputError(f"there are options for {each!r}, but the scheme is {there}; remove them")
-        if not isinstance(its_options, Mapping):
-            said = f"the options for {each!r} are {shown(its_options)}"
-            raise EncodingInputError(f"{said}; give a mapping of names to values")
         known = _option_names(each)
         unknown = next((name for name in its_options if name not in known), None)
         if unknown is not None:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from numbers import Real
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Float, Integer
 from torch import Tensor
 
-from ..checks import check_choice, check_positive, check_whole
-from ..errors import EncodingInputError, shown
+from ..errors import EncodingInputError
+from ..public import Count, Positive, Share, public
 from .angles import cos_sin, frequencies, rotate_pairs
 from .interface import PositionScheme
 from .positions import check_positions, compute_dtype, for_heads
@@ -19,7 +18,6 @@ from .rope_scaling import Scaling, as_scaling
 from .sizes import axis_widths
 
 RotaryLayout = Literal["half", "interleaved"]
-LAYOUTS: tuple[RotaryLayout, ...] = get_args(RotaryLayout)
 
 
 class RoPE(PositionScheme):
@@ -55,19 +53,19 @@ class RoPE(PositionScheme):
 
     sizes = ("d_head",)
 
+    @public(EncodingInputError)
     def __init__(
         self,
-        d_head: int,
+        d_head: Count,
         *,
-        base: float = 10000.0,
+        base: Positive = 10000.0,
         layout: RotaryLayout = "half",
-        fraction: float = 1.0,
-        axes: int | Sequence[int] | None = None,
+        fraction: Share = 1.0,
+        axes: Count | Sequence[Count] | None = None,
         scaling: Scaling | Mapping[str, Any] | None = None,
     ):
         super().__init__()
-        check_choice("layout", layout, LAYOUTS)
-        self.d_head, self.base, self.layout = d_head, check_positive("base", base), layout
+        self.d_head, self.base, self.layout = d_head, base, layout
         self.width = _rotated_width(d_head, fraction)
         self.axes = None if axes is None else axis_widths(axes, self.width, least=2, even=True)
         self.n_axes = None if self.axes is None else len(self.axes)
@@ -99,13 +97,14 @@ def _axial_cos_sin(
     return torch.cat(cosines, -1), torch.cat(sines, -1)
 
 
+@public(EncodingInputError)
 def convert_rope_layout(
     weight: Float[Tensor, " out *rest"],
     *,
-    n_heads: int,
+    n_heads: Count,
     source: RotaryLayout,
     target: RotaryLayout,
-    fraction: float = 1.0,
+    fraction: Share = 1.0,
 ) -> Float[Tensor, " out *rest"]:
     """Re-order the rows of a query or key projection, so that a model of one layout works in the other.
 
@@ -128,11 +127,6 @@ def convert_rope_layout(
         >>> convert_rope_layout(torch.arange(8.0), n_heads=2, source="half", target="interleaved")
         tensor([0., 2., 1., 3., 4., 6., 5., 7.])
     """
-    check_choice("layout", source, LAYOUTS)
-    check_choice("layout", target, LAYOUTS)
-    check_whole("n_heads", n_heads)
-    if not isinstance(weight, Tensor) or weight.ndim == 0:
-        raise EncodingInputError(f"weight is a {type(weight).__name__}; give the tensor of a projection")
     if weight.shape[0] % n_heads:
         raise EncodingInputError(f"a projection of {weight.shape[0]} rows has no {n_heads} equal heads")
     heads = weight.unflatten(0, (n_heads, -1))
@@ -146,9 +140,6 @@ def convert_rope_layout(
 
 def _rotated_width(d_head: int, fraction: float) -> int:
     """How many columns of a head turn, checked to be even."""
-    check_whole("d_head", d_head, least=2)
-    if not isinstance(fraction, Real) or not 0 < fraction <= 1:
-        raise EncodingInputError(f"fraction is {shown(fraction)}; it must be above 0 and at most 1")
     # A share such as 0.58 of 100 is a little less than 58 in floating point.
     width = int(d_head * fraction + 1e-6)
     if width % 2 or width < 2:

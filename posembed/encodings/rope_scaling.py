@@ -12,8 +12,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ..checks import check_flag, check_positive
 from ..errors import EncodingInputError, shown
+from ..public import Positive, check_fields
 from .angles import frequencies
 
 
@@ -34,11 +34,12 @@ class Scaling:
     """
 
     rope_type: ClassVar[str] = ""
-    factor: float
+    factor: Positive
 
     def __post_init__(self):
-        if not isinstance(self.factor, int | float) or not 1 <= self.factor < math.inf:
-            raise EncodingInputError(f"the scaling's factor is {shown(self.factor)}; it must be a number of at least 1")
+        check_fields(self, EncodingInputError)
+        if self.factor < 1:
+            raise EncodingInputError(f"factor is {self.factor}; it must be at least 1")
 
     def frequencies(self, width: int, base: float) -> Float[Tensor, " pairs"]:
         """Return the frequencies of the pairs, in float64."""
@@ -113,18 +114,11 @@ class YaRNScaling(Scaling):
     """
 
     rope_type: ClassVar[str] = "yarn"
-    original_max_position_embeddings: int
-    beta_fast: float = 32.0
-    beta_slow: float = 1.0
+    original_max_position_embeddings: Positive
+    beta_fast: Positive = 32.0
+    beta_slow: Positive = 1.0
     truncate: bool = True
-    attention: float | None = None
-
-    def __post_init__(self):
-        super().__post_init__()
-        _check_positive(self, "original_max_position_embeddings", "beta_fast", "beta_slow")
-        check_flag("truncate", self.truncate)
-        if self.attention is not None:
-            _check_positive(self, "attention")
+    attention: Positive | None = None
 
     def frequencies(self, width: int, base: float) -> Float[Tensor, " pairs"]:
         if base <= 1:
@@ -173,13 +167,12 @@ class Llama3Scaling(Scaling):
     """
 
     rope_type: ClassVar[str] = "llama3"
-    original_max_position_embeddings: int
-    low_freq_factor: float = 1.0
-    high_freq_factor: float = 4.0
+    original_max_position_embeddings: Positive
+    low_freq_factor: Positive = 1.0
+    high_freq_factor: Positive = 4.0
 
     def __post_init__(self):
         super().__post_init__()
-        _check_positive(self, "original_max_position_embeddings", "low_freq_factor", "high_freq_factor")
         if self.low_freq_factor >= self.high_freq_factor:
             raise EncodingInputError("low_freq_factor must be below high_freq_factor; exchange them")
 
@@ -209,10 +202,6 @@ def as_scaling(scaling: Scaling | Mapping[str, Any] | None) -> Scaling | None:
     """
     if scaling is None or isinstance(scaling, Scaling):
         return scaling
-    if not isinstance(scaling, Mapping):
-        raise EncodingInputError(
-            f"scaling is {shown(scaling)}; give a mapping such as {{'rope_type': 'linear', 'factor': 4.0}}"
-        )
     given = dict(scaling)
     kind = given.pop("rope_type", None)
     if kind == "default":
@@ -232,8 +221,3 @@ def _made(kind: type[Scaling], given: dict[str, Any]) -> Scaling:
         problem = f"has no option {unknown[0]!r}" if unknown else f"needs {missing[0]!r}"
         raise EncodingInputError(f"the scaling {kind.rope_type} {problem}; its options are {', '.join(known)}")
     return kind(**given)
-
-
-def _check_positive(scaling: Scaling, *names: str) -> None:
-    for name in names:
-        check_positive(f"the scaling's {name}", getattr(scaling, name))

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, get_args
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
-from ..checks import check_choice, check_std, check_whole
 from ..errors import EncodingInputError
+from ..public import Count, NotNegative, public
 from .interface import PositionScheme
 from .learnable_sinusoids import LearnableSinusoidal
 from .positions import check_positions, known, offsets_between
@@ -48,18 +48,16 @@ class Shaw(PositionScheme):
     sizes = ("d_head",)
     shared = False
 
-    def __init__(self, d_head: int, *, max_distance: int | None = 16, vectors: Vectors = "learned", std: float = 0.02):
+    @public(EncodingInputError)
+    def __init__(
+        self, d_head: Count, *, max_distance: Count | None = 16, vectors: Vectors = "learned", std: NotNegative = 0.02
+    ):
         super().__init__()
-        check_choice("vectors", vectors, get_args(Vectors))
         if max_distance is None and vectors == "learned":
             raise EncodingInputError("learned vectors need a max_distance; beyond it offsets share one")
-        if max_distance is not None:
-            check_whole("max_distance", max_distance)
-        check_whole("d_head", d_head)
         self.d_head, self.max_distance = d_head, max_distance
         if vectors == "learned" and max_distance is not None:
             self.weight = nn.Parameter(torch.empty(2 * max_distance + 1, d_head))
-            check_std("std", std)
             nn.init.normal_(self.weight, std=std)
         else:
             self.sinusoids = (Sinusoidal if vectors == "sinusoidal" else LearnableSinusoidal)(d_head)

@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Literal, get_args
+from typing import Literal
 
 import torch
 from jaxtyping import Complex, Float, Integer
 from torch import Tensor
 
-from ..checks import check_choice, check_positive, check_whole
-from ..errors import EncodingInputError, shown
+from ..errors import EncodingInputError
+from ..public import Count, Positive, Whole, public
 from .angles import arrange, cos_sin, frequencies
 from .interface import PositionScheme
 from .positions import add_rows, check_positions, compute_dtype
 from .sizes import axis_widths
 
 Layout = Literal["interleaved", "concat", "tensor2tensor"]
-LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 
 # Positions at a time: a block of usual widths fits a processor's cache.
 BLOCK = 128
 
 
+@public(EncodingInputError)
 def sinusoidal(
-    n_positions: int,
-    d_model: int,
+    n_positions: Whole,
+    d_model: Count,
     *,
-    base: float = 10000.0,
+    base: Positive = 10000.0,
     layout: Layout = "interleaved",
     dtype: torch.dtype = torch.float32,
     device: torch.device | str | None = None,
@@ -54,7 +54,7 @@ def sinusoidal(
 
     Raises:
         EncodingInputError: a negative number of positions, a width below 1 (below 2 for "tensor2tensor"), a base that
-            is not a positive number, an unknown layout, a dtype that is not floating point, a device that is not there.
+            is not a positive number, an unknown layout, a dtype that is not floating point.
 
     Example:
         >>> from posembed import sinusoidal
@@ -62,16 +62,14 @@ def sinusoidal(
         tensor([[0.0000, 1.0000, 0.0000, 1.0000],
                 [0.8415, 0.5403, 0.0100, 0.9999]])
     """
-    _check(n_positions, d_model, base, layout, dtype)
+    _check_width(d_model, layout)
+    if not dtype.is_floating_point:
+        raise EncodingInputError(f"dtype is {dtype}; sines need a floating-point format, such as torch.float32")
     table = torch.zeros(n_positions, d_model, dtype=dtype)
     for start, block in _blocks(n_positions, _frequencies(d_model, base, layout)):
         rows = table[start : start + BLOCK]
         _write(rows, block[: len(rows)], layout)
-    try:
-        return table.to(device)
-    except (RuntimeError, AssertionError, TypeError) as error:  # torch has one for each kind of device
-        reason = str(error).splitlines()[0]
-        raise EncodingInputError(f"device is {shown(device)}, which is not to be had here ({reason:.80})") from None
+    return table.to(device)
 
 
 class Sinusoidal(PositionScheme):
@@ -104,16 +102,17 @@ class Sinusoidal(PositionScheme):
 
     sizes = ("d_model",)
 
+    @public(EncodingInputError)
     def __init__(
         self,
-        d_model: int,
+        d_model: Count,
         *,
-        base: float = 10000.0,
+        base: Positive = 10000.0,
         layout: Layout = "interleaved",
-        axes: int | Sequence[int] | None = None,
+        axes: Count | Sequence[Count] | None = None,
     ):
         super().__init__()
-        _check(0, d_model, base, layout, torch.float32)
+        _check_width(d_model, layout)
         self.d_model, self.base, self.layout = d_model, base, layout
         self.axes = None if axes is None else axis_widths(axes, d_model, least=_narrowest(layout))
         self.n_axes = None if self.axes is None else len(self.axes)
@@ -132,6 +131,7 @@ class Sinusoidal(PositionScheme):
         return add_rows(x, torch.cat(rows, -1))
 
 
+@public(EncodingInputError)
 def convert_layout(
     table: Float[Tensor, "*batch d_model"], *, source: Layout, target: Layout
 ) -> Float[Tensor, "*batch d_model"]:
@@ -157,10 +157,6 @@ def convert_layout(
         >>> torch.equal(convert_layout(paper, source="interleaved", target="concat"), concat)
         True
     """
-    for layout in (source, target):
-        check_choice("layout", layout, LAYOUTS)
-    if not isinstance(table, Tensor) or table.ndim == 0:
-        raise EncodingInputError(f"the table is {shown(table)}; give a tensor with columns")
     if source == target:
         return table.clone()
     if "tensor2tensor" in (source, target):
@@ -221,10 +217,6 @@ def _narrowest(layout: str) -> int:
     return 2 if layout == "tensor2tensor" else 1
 
 
-def _check(n_positions: int, d_model: int, base: float, layout: str, dtype: torch.dtype) -> None:
-    check_choice("layout", layout, LAYOUTS)
-    check_whole("n_positions", n_positions, least=0)
-    check_whole("d_model", d_model, least=_narrowest(layout))
-    check_positive("base", base)
-    if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
-        raise EncodingInputError(f"dtype is {shown(dtype)}; sines need a floating-point format, such as torch.float32")
+def _check_width(d_model: int, layout: str) -> None:
+    if d_model < _narrowest(layout):
+        raise EncodingInputError(f"d_model is {d_model}; {layout} needs a sine and a cosine, so at least 2")

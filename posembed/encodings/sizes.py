@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
-from ..checks import check_flag, check_whole
 from ..errors import EncodingInputError, shown
 
 # What a scheme may ask for, by the names of its arguments.
@@ -16,20 +14,17 @@ SIZE_NAMES = ("d_model", "n_heads", "n_layers", "n_positions", "causal", "d_head
 
 def axis_widths(axes: int | Sequence[int], total: int, *, least: int, even: bool = False) -> tuple[int, ...]:
     """Return how many of the columns each axis gets: as given, or equal parts for a number of axes."""
-    if isinstance(axes, Integral):
-        check_whole("axes", axes)
-        n = int(axes)
-        if total % (n * (2 if even else 1)):
+    if isinstance(axes, int):
+        if total % (axes * (2 if even else 1)):
             kind = "equal, even parts" if even else "equal parts"
-            raise EncodingInputError(f"{n} axes do not divide {total} columns into {kind}; give each axis its width")
-        return (total // n,) * n
-    widths = tuple(axes) if isinstance(axes, Sequence) else ()
-    if any(not isinstance(each, Integral) or each < least or (even and each % 2) for each in widths):
+            raise EncodingInputError(f"{axes} axes do not divide {total} columns into {kind}; give each axis its width")
+        return (total // axes,) * axes
+    if any(each < least or (even and each % 2) for each in axes):
         wanted = ("an even number of columns, " if even else "") + f"at least {least} column{'s' * (least > 1)}"
-        raise EncodingInputError(f"axes are {widths}; each axis needs {wanted}")
-    if sum(widths) != total:
-        raise EncodingInputError(f"axes are {shown(axes)}, of {sum(widths)} columns together; they must have {total}")
-    return widths
+        raise EncodingInputError(f"axes are {tuple(axes)}; each axis needs {wanted}")
+    if sum(axes) != total:
+        raise EncodingInputError(f"axes are {shown(axes)}, of {sum(axes)} columns together; they must have {total}")
+    return tuple(axes)
 
 
 @dataclass(frozen=True)
@@ -52,13 +47,6 @@ class Sizes:
     d_head: int | None = None
 
     def __post_init__(self):
-        for name in ("d_model", "n_heads", "n_layers", "n_positions", "d_head"):
-            if getattr(self, name) is not None:
-                check_whole(name, getattr(self, name))
-                # NumPy's whole numbers lack what Python's have.
-                object.__setattr__(self, name, int(getattr(self, name)))
-        if self.causal is not None:
-            check_flag("causal", self.causal)
         if self.d_head is None and self.d_model is not None and self.n_heads is not None:
             if self.d_model % self.n_heads:
                 raise EncodingInputError(f"d_model is {self.d_model}, which {self.n_heads} heads do not divide")
@@ -72,14 +60,9 @@ class Sizes:
             names: attributes.
         """
         values = {name: getattr(self, name) for name in names}
-        from_two = ("d_model", "n_heads")
-        missing = [
-            each
-            for name in names
-            if values[name] is None
-            for each in (from_two if name == "d_head" else (name,))
-            if getattr(self, each) is None
-        ]
+        missing = [name for name in names if values[name] is None]
+        if "d_head" in missing:
+            missing = [name for name in ("d_model", "n_heads") if getattr(self, name) is None]
         if missing:
             raise EncodingInputError(f"{scheme} needs {' and '.join(f'{name}=' for name in missing)}")
         return values

@@ -9,8 +9,8 @@ import torch.nn.functional as F
 from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
-from ..checks import check_flag, check_whole
 from ..errors import EncodingInputError
+from ..public import Count, public
 from .interface import CAUSAL, PositionScheme, ScoreMod
 from .positions import check_offsets
 
@@ -45,12 +45,10 @@ class T5(PositionScheme):
 
     sizes = ("n_heads", "causal")
 
-    def __init__(self, n_heads: int, *, causal: bool, n_buckets: int = 32, max_distance: int = 128):
+    @public(EncodingInputError)
+    def __init__(self, n_heads: Count, *, causal: bool, n_buckets: Count = 32, max_distance: Count = 128):
         super().__init__()
-        check_flag("causal", causal)
         self.n_heads, self.causal, self.n_buckets, self.max_distance = n_heads, causal, n_buckets, max_distance
-        for name in ("n_heads", "n_buckets", "max_distance"):
-            check_whole(name, getattr(self, name))
         # The buckets of one side: a causal model has one side, the other kind two.
         self.side = n_buckets if causal else n_buckets // 2
         self._check()

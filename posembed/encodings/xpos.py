@@ -6,8 +6,8 @@ import torch
 from jaxtyping import Float, Integer
 from torch import Tensor
 
-from ..checks import check_positive
-from ..errors import EncodingInputError, PositionOutOfRangeError, shown
+from ..errors import EncodingInputError, PositionOutOfRangeError
+from ..public import Count, Positive, public
 from .angles import angles, cos_sin, rotate_pairs
 from .interface import CAUSAL
 from .positions import check_positions, compute_dtype, for_heads, known
@@ -52,19 +52,18 @@ class XPos(RoPE):
 
     objectives = frozenset({CAUSAL})
 
+    @public(EncodingInputError)
     def __init__(
         self,
-        d_head: int,
+        d_head: Count,
         *,
-        scale_base: float = 512,
+        scale_base: Positive = 512,
         origin: int = 0,
-        base: float = 10000.0,
+        base: Positive = 10000.0,
         layout: RotaryLayout = "interleaved",
     ):
-        if not isinstance(origin, int):
-            raise EncodingInputError(f"origin is {shown(origin)}; it must be a whole number, a position")
         super().__init__(d_head, base=base, layout=layout)
-        self.scale_base, self.origin = check_positive("scale_base", scale_base), origin
+        self.scale_base, self.origin = scale_base, origin
         share = torch.arange(0, self.width, 2, dtype=torch.float64, device="cpu") / self.width
         self.decay = torch.log((share + GAMMA) / (1 + GAMMA)) / self.scale_base
 

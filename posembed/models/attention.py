@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from numbers import Real
 from typing import Any
 
 import torch
@@ -13,7 +12,7 @@ from torch import Tensor
 from ..encodings.interface import PositionScheme, check_scheme
 from ..encodings.positions import check_positions, compute_dtype, known
 from ..errors import EncodingInputError, ModelInputError, shown
-from .blockwise_attention import Bias, DiagonalBias, SchemeBias, attend_in_blocks, check_bias, sdpa
+from .blockwise_attention import Bias, DiagonalBias, SchemeBias, attend_in_blocks, sdpa
 from .flex import flex_attend
 from .masks import AttentionMask
 
@@ -78,7 +77,7 @@ def attend(
         dropout: the share of attention weights to drop.
 
     Raises:
-        ModelInputError: shapes, heads, masks or a bias that do not fit together; a scale that is 0 or no number.
+        ModelInputError: shapes, heads, masks or a bias that do not fit together; a scale that is 0 or not finite.
         EncodingInputError: what is no scheme; positions that are missing, of a wrong dtype or shape.
 
     Example:
@@ -93,11 +92,12 @@ def attend(
         >>> bool((nearer[0, 0, 1:, 0] > torch.tensor([0.5, 1.0])).all())
         True
     """
-    _check_shapes(q, k, v, dropout)
-    if scale is not None and not (isinstance(scale, Real) and math.isfinite(scale) and scale):
+    _check_shapes(q, k, v)
+    if scale is not None and not (scale and math.isfinite(scale)):
         raise ModelInputError(f"scale is {shown(scale)}; give a finite number that is not 0, or None")
     mask = AttentionMask(q.shape[2], k.shape[2], causal=causal, given=attention_mask, device=q.device)
-    _check_mask(mask, q)
+    if mask.given is not None:
+        _check_mask(mask.given, q)
     if scheme is not None:
         check_scheme(scheme)
     if scheme is None or not scheme.biased:
@@ -114,56 +114,62 @@ def attend(
     hook = scheme.score_mod() if q.is_cuda and not dropout and not torch.compiler.is_compiling() else None
     if hook is not None:
         return flex_attend(q, k, v, hook, positions, key_positions, mask, scale)
-    bias = _bias(scheme, q, k, positions, key_positions, mask)
+    diagonals = _diagonals(scheme, q, positions, key_positions, mask)
+    if diagonals is None:
+        bias: Bias = SchemeBias(scheme, q, k, positions, key_positions, mask)
+    else:
+        bias = DiagonalBias(diagonals, mask)
     return attend_in_blocks(q, k, v, bias, mask, scale, dropout)
 
 
-def _bias(
-    scheme: PositionScheme, q: Tensor, k: Tensor, positions: Tensor, key_positions: Tensor, mask: AttentionMask
-) -> Bias:
-    """One number a diagonal where that is all; a compiler, as on the meta device, has no positions yet to ask."""
-    if known(positions) and _contiguous(positions) and _contiguous(key_positions):
-        first = int(key_positions[0]) - int(positions[-1])
-        offsets = torch.arange(first, first + mask.n_queries + mask.n_keys - 1, device=q.device)
-        diagonals = scheme.bias_by_offset(offsets)
-        if diagonals is not None:
-            check_bias(scheme, diagonals, q, len(offsets))
-            return DiagonalBias(diagonals.expand(-1, len(offsets)).to(compute_dtype(q)), mask)
-    return SchemeBias(scheme, q, k, positions, key_positions, mask)
+def _diagonals(
+    scheme: PositionScheme, q: Tensor, positions: Tensor, key_positions: Tensor, mask: AttentionMask
+) -> Float[Tensor, "heads offsets"] | None:
+    """The bias of each offset, of a causal model without those ahead, where offsets are all that matters; else None.
 
-
-def _contiguous(positions: Tensor) -> bool:
-    return positions.ndim == 1 and len(positions) > 0 and bool((positions.long().diff() == 1).all())
-
-
-def _check_shapes(q: Any, k: Any, v: Any, dropout: float) -> None:
-    if any(not isinstance(each, Tensor) or each.ndim != 4 for each in (q, k, v)):
-        raise ModelInputError("q, k and v must be tensors of shape (batch, heads, seq, d_head)")
-    if q.shape[3] != k.shape[3]:
-        raise ModelInputError(f"queries are {q.shape[3]} wide and keys {k.shape[3]}; they must agree")
-    if k.shape[:3] != v.shape[:3] or q.shape[0] != k.shape[0]:
-        shapes = ", ".join(str(tuple(each.shape)) for each in (q, k, v))
-        raise ModelInputError(f"q, k and v have shapes {shapes}; give one batch, and a value for each key")
-    if q.shape[1] % k.shape[1]:
-        raise ModelInputError(f"{q.shape[1]} query heads cannot share {k.shape[1]} key heads; choose a divisor")
-    formats = {(each.dtype, each.device.type) for each in (q, k, v)}
-    if not q.is_floating_point() or (len(formats) > 1 and not torch.is_autocast_enabled(q.device.type)):
-        given = ", ".join(f"{each.dtype} on {each.device}" for each in (q, k, v))
-        raise ModelInputError(f"q, k and v are {given}; give one floating-point format, on one device")
-    check_dropout(dropout)
-
-
-def check_dropout(dropout: float) -> None:
-    """Raise ModelInputError unless it is a share that leaves something."""
-    if not isinstance(dropout, Real) or not 0 <= dropout < 1:
-        raise ModelInputError(f"dropout is {shown(dropout)}; it must be a number of at least 0 and below 1")
-
-
-def _check_mask(mask: AttentionMask, q: Tensor) -> None:
-    if mask.given is not None and (
-        mask.given.shape[0] not in (1, q.shape[0]) or mask.given.shape[1] not in (1, q.shape[1])
-    ):
+    A compiler, as on the meta device, has no positions yet to ask whether they are contiguous.
+    """
+    if type(scheme).bias_by_offset is PositionScheme.bias_by_offset or not known(positions):
+        return None
+    first = _first(positions)
+    first_key = first if key_positions is positions else _first(key_positions)
+    if first is None or first_key is None:
+        return None
+    n_offsets = mask.n_keys if mask.causal else mask.n_keys + mask.n_queries - 1
+    lowest = first_key - (first + mask.n_queries - 1)
+    diagonals = scheme.bias_by_offset(torch.arange(lowest, lowest + n_offsets, device=q.device))
+    if diagonals is None:
+        return None
+    if tuple(diagonals.shape) not in ((q.shape[1], n_offsets), (1, n_offsets)):
         raise ModelInputError(
-            f"attention_mask is for a batch of {mask.given.shape[0]} and {mask.given.shape[1]} heads, but q has "
-            f"{q.shape[0]} and {q.shape[1]}; they must agree"
+            f"{type(scheme).__name__} gave a bias of shape {tuple(diagonals.shape)}, but here it must be "
+            f"{(q.shape[1], n_offsets)}: heads, offsets"
+        )
+    return diagonals.to(compute_dtype(q))
+
+
+def _first(positions: Tensor) -> int | None:
+    """The first of contiguous positions; None where they are not contiguous."""
+    at = positions.tolist() if positions.ndim == 1 else []  # a list is compared sooner than a small tensor
+    return at[0] if at and at == list(range(at[0], at[0] + len(at))) else None
+
+
+def _check_shapes(q: Tensor, k: Tensor, v: Tensor) -> None:
+    """What torch would read otherwise than it is meant, or name in its own words of many lines."""
+    if not q.ndim == k.ndim == v.ndim == 4:
+        raise ModelInputError("q, k and v must be tensors of shape (batch, heads, seq, d_head)")
+    (batch, n_heads, _, width), (k_batch, kv_heads, _, k_width) = q.shape, k.shape
+    if k.shape[:3] != v.shape[:3] or (batch, width) != (k_batch, k_width) or n_heads % kv_heads:
+        shapes = ", ".join(str(tuple(each.shape)) for each in (q, k, v))
+        raise ModelInputError(
+            f"q, k and v have shapes {shapes}; give one batch and width, a value for each key, and query heads that "
+            "share those of keys equally"
+        )
+
+
+def _check_mask(given: Tensor, q: Tensor) -> None:
+    if given.shape[0] not in (1, q.shape[0]) or given.shape[1] not in (1, q.shape[1]):
+        raise ModelInputError(
+            f"attention_mask is for a batch of {given.shape[0]} and {given.shape[1]} heads, but q has {q.shape[0]} and "
+            f"{q.shape[1]}; they must agree"
         )

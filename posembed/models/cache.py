@@ -6,14 +6,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from ..errors import ModelInputError
-
 
 class KeyValueCache:
     """The keys and values of one layer. Keys are kept rotated, with their positions beside them.
-
-    Raises:
-        ModelInputError: keys of another batch, head count or width than those that are there.
 
     Example:
         >>> import torch
@@ -47,19 +42,9 @@ class KeyValueCache:
             positions: theirs.
             position_axis: the axis of `positions` that holds the tokens; -2 where positions have coordinates.
         """
-        if not all(isinstance(each, Tensor) for each in (k, v, positions)) or not k.ndim == v.ndim == 4:
-            raise ModelInputError("give keys and values as tensors (batch, heads, seq, d_head), then their positions")
-        if self._parts is None:
-            self._parts = k, v, positions
-        else:
+        if self._parts is not None:
             old_k, old_v, old_positions = self._parts
-            try:
-                joined = torch.cat([old_positions, positions], position_axis)
-                self._parts = torch.cat([old_k, k], -2), torch.cat([old_v, v], -2), joined
-            except RuntimeError as error:
-                raise ModelInputError(
-                    f"new keys of {tuple(k.shape)} at positions of {tuple(positions.shape)} do not join those in the "
-                    f"cache, {tuple(old_k.shape)} at {tuple(old_positions.shape)}; a cache belongs to one batch and "
-                    "one layer"
-                ) from error
+            k, v = torch.cat([old_k, k], -2), torch.cat([old_v, v], -2)
+            positions = torch.cat([old_positions, positions], position_axis)
+        self._parts = k, v, positions
         return self._parts

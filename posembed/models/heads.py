@@ -1,4 +1,4 @@
-"""What stands on a Transformer, besides `LanguageModel`: hidden words as BERT guesses them, classes, spans."""
+"""What stands on a Transformer, besides `LanguageModel`: masked words as BERT predicts them, classes, spans."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from ..checks import check_choice, check_flag, check_whole
+from ..checks import check_flag, check_whole
 from ..errors import ModelInputError
+from ..public import Count, public
 from .transformer import ACTIVATIONS, LanguageModel, Transformer, TransformerConfig
 
 
@@ -41,17 +42,17 @@ class MaskedLanguageModel(LanguageModel):
 
 
 class SequenceClassifier(nn.Module):
-    """A Transformer that puts a text into one of several classes.
+    """A Transformer that puts a sequence into one of several classes.
 
     Args:
         body: a `Transformer`, trained or not, which is shared and not copied; or the config of a new one.
         n_classes: the number of classes.
-        pooling: what stands for the text: "mean", the mean of its tokens' last states without padding; "first", the
+        pooling: what stands for the sequence: "mean", the mean of its tokens' last states without padding; "first", the
             state of its first token (BERT's [CLS]).
 
     Raises:
         ModelInputError: fewer than one class, an unknown pooling, or the first token of a causal model, which sees
-            nothing of the text; a mask that is no padding mask, or hides a whole text.
+            nothing of the sequence; a mask that is no padding mask, or that leaves nothing of a sequence.
 
     Example:
         >>> import torch
@@ -62,20 +63,19 @@ class SequenceClassifier(nn.Module):
         torch.Size([2, 3])
     """
 
+    @public(ModelInputError)
     def __init__(
         self,
         body: Transformer | TransformerConfig,
-        n_classes: int,
+        n_classes: Count,
         *,
         pooling: Literal["mean", "first"] = "mean",
     ):
         super().__init__()
-        check_whole("n_classes", n_classes, ModelInputError)
-        check_choice("pooling", pooling, ("mean", "first"), ModelInputError)
         self.transformer = _transformer(body)
         config = self.transformer.config
         if pooling == "first" and config.causal:
-            raise ModelInputError("the first token of a causal model sees nothing of the text; choose pooling='mean'")
+            raise ModelInputError("the first token of a causal model sees no other; choose pooling='mean'")
         self.pooling = pooling
         self.dropout = nn.Dropout(config.dropout)
         self.classes = linear(config.d_model, n_classes, config)
@@ -175,9 +175,7 @@ class SpanPredictor(nn.Module):
         return torch.stack([best // sums.shape[2], best % sums.shape[2]], 1)
 
 
-def _transformer(body: Any) -> Transformer:
-    if not isinstance(body, Transformer | TransformerConfig):
-        raise ModelInputError(f"body is {type(body).__name__}; give a Transformer or a TransformerConfig")
+def _transformer(body: Transformer | TransformerConfig) -> Transformer:
     return body if isinstance(body, Transformer) else Transformer(body)
 
 
@@ -193,10 +191,11 @@ def _tokens(mask: Any, states: Tensor) -> Tensor:
     """Which places hold tokens and no padding."""
     if mask is None:
         return states.new_ones(states.shape[:2], dtype=torch.bool)
-    if not isinstance(mask, Tensor) or mask.shape != states.shape[:2]:
-        given = tuple(mask.shape) if isinstance(mask, Tensor) else type(mask).__name__
-        raise ModelInputError(f"attention_mask is {given}; here it must mark padding, in the shape of the ids")
+    if mask.shape != states.shape[:2]:
+        raise ModelInputError(
+            f"attention_mask is {tuple(mask.shape)}; here it must mark padding, in the shape of the ids"
+        )
     tokens = mask.bool()
     if not torch.compiler.is_compiling() and not bool(tokens.any(1).all()):
-        raise ModelInputError("attention_mask hides a whole text; leave that text out of the batch")
+        raise ModelInputError("attention_mask leaves nothing of a sequence; take it out of the batch")
     return tokens

@@ -8,9 +8,8 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from ..checks import check_flag, check_whole
 from ..encodings.positions import known
-from ..errors import ModelInputError
+from ..errors import ModelInputError, shown
 
 
 class AttentionMask:
@@ -46,9 +45,8 @@ class AttentionMask:
         given: Any = None,
         device: torch.device | None = None,
     ):
-        check_flag("causal", causal, ModelInputError)
-        for name, value in (("n_queries", n_queries), ("n_keys", n_keys)):
-            check_whole(name, value, ModelInputError, least=0)
+        if not isinstance(causal, bool):
+            raise ModelInputError(f"causal is {shown(causal)}; give True or False")
         if causal and n_queries > n_keys:
             raise ModelInputError(
                 f"{n_queries} queries and {n_keys} keys: a query of a causal model has a key of its own; give all keys"

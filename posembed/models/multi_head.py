@@ -8,10 +8,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from ..checks import check_flag, check_positive, check_whole
-from ..encodings import PositionScheme, Sizes, scheme
+from ..encodings import PositionScheme, scheme
 from ..errors import ModelInputError
-from .attention import attend, check_dropout, rotated
+from ..public import Count, Positive, Share, public
+from .attention import attend, rotated
 from .cache import KeyValueCache
 
 
@@ -36,7 +36,8 @@ class MultiHeadAttention(nn.Module):
     Raises:
         EncodingInputError: a width that the heads do not divide, a scheme that is not defined for the objective.
         EncodingInputError: a name that no scheme has.
-        ModelInputError: heads that the key heads do not divide; an input, mask or cache that does not fit.
+        ModelInputError: sizes or options of another kind; heads that the key heads do not divide; a mask that does not
+            fit.
 
     Example:
         >>> import torch
@@ -49,34 +50,26 @@ class MultiHeadAttention(nn.Module):
         True
     """
 
+    @public(ModelInputError)
     def __init__(
         self,
-        d_model: int,
-        n_heads: int,
+        d_model: Count,
+        n_heads: Count,
         position_scheme: PositionScheme | str = "nopos",
         *,
         causal: bool,
-        n_kv_heads: int | None = None,
+        n_kv_heads: Count | None = None,
         bias: bool = True,
-        dropout: float = 0.0,
-        logit_scale: float | None = None,
+        dropout: Share = 0.0,
+        logit_scale: Positive | None = None,
     ):
         super().__init__()
-        check_flag("causal", causal)
-        for name, size in (("d_model", d_model), ("n_heads", n_heads)):
-            check_whole(name, size)
-        Sizes(d_model=d_model, n_heads=n_heads)
         n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
-        check_whole("n_kv_heads", n_kv_heads, ModelInputError)
         if n_heads % n_kv_heads:
             raise ModelInputError(f"{n_heads} query heads cannot share {n_kv_heads} key heads; choose a divisor")
-        check_dropout(dropout)
-        check_flag("bias", bias, ModelInputError)
-        if logit_scale is not None:
-            check_positive("logit_scale", logit_scale)
+        self.position_scheme = scheme(position_scheme, d_model=d_model, n_heads=n_heads, causal=causal)
         self.n_heads, self.n_kv_heads, self.d_head = n_heads, n_kv_heads, d_model // n_heads
         self.causal, self.dropout, self.logit_scale = causal, dropout, logit_scale
-        self.position_scheme = scheme(position_scheme, d_model=d_model, n_heads=n_heads, causal=causal)
         self.query = nn.Linear(d_model, d_model, bias=bias)
         self.key = nn.Linear(d_model, n_kv_heads * self.d_head, bias=bias)
         self.value = nn.Linear(d_model, n_kv_heads * self.d_head, bias=bias)
@@ -99,7 +92,6 @@ class MultiHeadAttention(nn.Module):
                 far), "batch query key" or "batch heads query key".
             cache: of this layer; it is added to.
         """
-        self._check(x, cache)
         positions = self._positions(x, positions, cache)
         q, k, v = (self._heads(x, each) for each in (self.query, self.key, self.value))
         q, k = rotated(self.position_scheme, q, k, positions, positions)
@@ -131,13 +123,3 @@ class MultiHeadAttention(nn.Module):
             raise ModelInputError("this scheme's positions have several coordinates; pass positions")
         start = 0 if cache is None else len(cache)
         return torch.arange(start, start + x.shape[1], device=x.device)
-
-    def _check(self, x: Any, cache: Any) -> None:
-        if not isinstance(x, Tensor) or x.ndim != 3 or x.shape[-1] != self.query.in_features:
-            given = tuple(x.shape) if isinstance(x, Tensor) else type(x).__name__
-            raise ModelInputError(f"x is {given}; it must be (batch, seq, {self.query.in_features})")
-        dtype = getattr(self.query.weight, "dtype", x.dtype)  # a quantized one has none
-        if x.dtype != dtype and not (x.is_floating_point() and torch.is_autocast_enabled(x.device.type)):
-            raise ModelInputError(f"x is of {x.dtype} and the layer of {dtype}; give x.to({dtype})")
-        if not (cache is None or isinstance(cache, KeyValueCache)):
-            raise ModelInputError(f"cache is a {type(cache).__name__}; give a KeyValueCache")

@@ -5,16 +5,16 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from ..checks import check_choice, check_flag, check_kind, check_positive, check_std, check_whole
 from ..encodings import NoPos, PositionScheme, Sizes, scheme
-from ..errors import EncodingInputError, ModelInputError, shown
-from .attention import added, check_dropout
+from ..errors import ModelInputError
+from ..public import Count, NotNegative, Positive, Share, Whole, check_fields, public
+from .attention import added
 from .cache import KeyValueCache
 from .multi_head import MultiHeadAttention
 
@@ -23,7 +23,8 @@ ACTIVATIONS: dict[str, Any] = {
     "gelu_tanh": lambda: nn.GELU(approximate="tanh"),
     "relu": nn.ReLU,
 }
-POSITIONS_ADDED = ("input", "every layer", "layers anew")
+PositionsAdded = Literal["input", "every layer", "layers anew"]
+POSITIONS_ADDED: tuple[PositionsAdded, ...] = get_args(PositionsAdded)
 
 
 @dataclass(frozen=True)
@@ -63,36 +64,26 @@ class TransformerConfig:
         4
     """
 
-    vocab_size: int
-    n_layers: int = 4
-    d_model: int = 64
-    n_heads: int = 4
-    d_ff: int | None = None
+    vocab_size: Count
+    n_layers: Count = 4
+    d_model: Count = 64
+    n_heads: Count = 4
+    d_ff: Count | None = None
     scheme: str | PositionScheme = "nopos"
     scheme_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    n_positions: int | None = None
+    n_positions: Count | None = None
     causal: bool = True
     norm: Literal["pre", "post"] = "pre"
     activation: Literal["gelu", "gelu_tanh", "relu"] = "gelu"
-    dropout: float = 0.0
+    dropout: Share = 0.0
     scale_embeddings: bool = False
-    norm_epsilon: float = 1e-5
-    n_token_types: int = 0
-    weight_std: float = 0.02
-    positions_added: Literal["input", "every layer", "layers anew"] = "input"
+    norm_epsilon: Positive = 1e-5
+    n_token_types: Whole = 0
+    weight_std: NotNegative = 0.02
+    positions_added: PositionsAdded = "input"
 
     def __post_init__(self) -> None:
-        for name in ("vocab_size", "n_layers", "d_model", "n_heads"):
-            check_whole(name, getattr(self, name), ModelInputError)
-        check_whole("d_ff", 1 if self.d_ff is None else self.d_ff, ModelInputError)
-        check_whole("n_token_types", self.n_token_types, ModelInputError, least=0)
-        check_choice("norm", self.norm, ("pre", "post"), ModelInputError)
-        check_choice("activation", self.activation, ACTIVATIONS, ModelInputError)
-        check_choice("positions_added", self.positions_added, POSITIONS_ADDED, ModelInputError)
-        check_dropout(self.dropout)
-        check_flag("scale_embeddings", self.scale_embeddings, ModelInputError)
-        check_positive("norm_epsilon", self.norm_epsilon, ModelInputError)
-        check_std("weight_std", self.weight_std, ModelInputError)
+        check_fields(self, ModelInputError)
         Sizes(d_model=self.d_model, n_heads=self.n_heads)
 
 
@@ -106,11 +97,9 @@ class Transformer(nn.Module):
         config: the sizes and the scheme.
 
     Raises:
-        ModelInputError: what is no config.
-        ModelInputError: ids that are no integers of shape (batch, seq) or outside the vocabulary; embeddings of another
-            width.
-        ModelInputError: positions that are to be added again by a scheme that adds none, or anew by one that learns
-            none.
+        ModelInputError: what is no config; ids that are no integers of shape (batch, seq) or outside the vocabulary;
+            embeddings of another width; positions that are to be added again by a scheme that adds none, or anew by
+            one that learns none.
         EncodingInputError: a scheme that lacks a size or is not defined for the objective; one of your own whose
             methods take other arguments than those of `PositionScheme`, or whose ``add`` changes the shape.
 
@@ -122,15 +111,12 @@ class Transformer(nn.Module):
         torch.Size([1, 5, 64])
     """
 
+    @public(ModelInputError)
     def __init__(self, config: TransformerConfig):
         super().__init__()
-        if not isinstance(config, TransformerConfig):
-            raise ModelInputError(f"config is {shown(config)}; give a TransformerConfig")
         self.config = config
         self.words = nn.Embedding(config.vocab_size, config.d_model)
         self.token_types = nn.Embedding(config.n_token_types, config.d_model) if config.n_token_types else None
-        if isinstance(config.scheme, type):
-            raise EncodingInputError(f"scheme is the class {config.scheme.__name__}; give a scheme made of it")
         self.position_scheme = scheme(
             config.scheme,
             d_model=config.d_model,
@@ -178,13 +164,13 @@ class Transformer(nn.Module):
 
         Positions that are added again are in what enters a layer, and not in the output of the layer before.
         """
-        self._check(ids, token_types, caches)
+        self._check(ids, token_types)
         if positions is None:
             start = 0 if caches is None else len(caches[0])
             positions = torch.arange(start, start + ids.shape[1], device=ids.device)
         x = self.embed(ids, positions, token_types)
         states = [x]
-        its_caches: Sequence[KeyValueCache | None] = [None] * len(self.layers) if caches is None else caches
+        its_caches: Sequence[KeyValueCache | None] = caches or [None] * len(self.layers)
         for index, (layer, cache) in enumerate(zip(self.layers, its_caches, strict=True)):
             x = layer(self.entering(index, x, positions), positions, attention_mask=attention_mask, cache=cache)
             states.append(x)
@@ -247,30 +233,23 @@ class Transformer(nn.Module):
             for output in (layer.attention.output, layer.feed_forward[2]):
                 nn.init.normal_(output.weight, std=std / (2 * self.config.n_layers) ** 0.5)
 
-    def _check(self, ids: Any, token_types: Any, caches: Any) -> None:
-        listed = isinstance(caches, list | tuple) and all(isinstance(each, KeyValueCache) for each in caches)
-        if caches is not None and not (listed and len(caches) == len(self.layers)):
-            raise ModelInputError(
-                f"caches must be a list of KeyValueCache, one for each of the {len(self.layers)} layers"
-            )
-        if isinstance(ids, Tensor) and ids.is_floating_point() and ids.ndim == 3:
-            if ids.shape[2] != self.config.d_model or ids.numel() == 0:
-                raise ModelInputError(
-                    f"embeddings are of shape {tuple(ids.shape)}; they must be (batch, seq, {self.config.d_model})"
-                )
-        else:
+    def _check(self, ids: Tensor, token_types: Tensor | None) -> None:
+        if not (ids.is_floating_point() and ids.ndim == 3):
             check_ids("ids", "id", ids, self.config.vocab_size, "the vocabulary of {} tokens")
+        elif ids.shape[2] != self.config.d_model:
+            raise ModelInputError(
+                f"embeddings are of shape {tuple(ids.shape)}; they must be (batch, seq, {self.config.d_model})"
+            )
         if token_types is not None:
             if self.token_types is None:
                 raise ModelInputError("this model has no token types; set n_token_types, or leave token_types out")
             check_ids("token_types", "token type", token_types, self.config.n_token_types, "the {} of this model")
 
 
-def check_ids(name: str, one: str, ids: Any, n: int, whole: str) -> None:
+def check_ids(name: str, one: str, ids: Tensor, n: int, whole: str) -> None:
     """Raise ModelInputError unless they are whole numbers below n, "batch seq"."""
-    whole_numbers = isinstance(ids, Tensor) and not ids.is_floating_point() and ids.dtype != torch.bool
-    if not whole_numbers or ids.ndim != 2 or ids.numel() == 0:
-        given = f"{ids.dtype} of {tuple(ids.shape)}" if isinstance(ids, Tensor) else type(ids).__name__
+    if ids.is_floating_point() or ids.dtype == torch.bool or ids.ndim != 2 or ids.numel() == 0:
+        given = f"{ids.dtype} of {tuple(ids.shape)}"
         raise ModelInputError(f"{name} are {given}; they must be integers of shape (batch, seq)")
     if not torch.compiler.is_compiling() and ids.device.type == "cpu":
         least, most = (int(end) for end in ids.aminmax())
@@ -278,6 +257,7 @@ def check_ids(name: str, one: str, ids: Any, n: int, whole: str) -> None:
             raise ModelInputError(f"{one} {least if least < 0 else most} is outside {whole.format(n)}")
 
 
+@public(ModelInputError)
 def drop_positions(model: Transformer) -> None:
     """Take a model's positions away; all else stays as it is, what it has learned too.
 
@@ -300,8 +280,6 @@ def drop_positions(model: Transformer) -> None:
         >>> torch.allclose(last[0], last[1], atol=1e-6)  # one layer that sees no order
         True
     """
-    if not isinstance(model, Transformer):
-        raise ModelInputError(f"model is a {type(model).__name__}; give a posembed.Transformer")
     model.position_scheme = NoPos()
     model.added_anew = nn.ModuleList(NoPos() for _ in model.added_anew)
     layers: Any = model.layers
@@ -324,7 +302,6 @@ class TransformerLayer(nn.Module):
 
     def __init__(self, config: TransformerConfig, position_scheme: PositionScheme):
         super().__init__()
-        check_kind("config", config, TransformerConfig, "a TransformerConfig", ModelInputError)
         width, d_ff = config.d_model, config.d_ff or 4 * config.d_model
         self.pre_norm = config.norm == "pre"
         self.attention_norm = nn.LayerNorm(width, config.norm_epsilon)
@@ -355,7 +332,7 @@ class TransformerLayer(nn.Module):
 
 
 class LanguageModel(nn.Module):
-    """A Transformer that guesses tokens: the next one (causal), or those that are hidden (bidirectional).
+    """A Transformer that predicts tokens: the next one (causal), or those that are masked (bidirectional).
 
     The matrix of word vectors serves for the logits too (Vaswani et al. 2017, section 3.4).
 

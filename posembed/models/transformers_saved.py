@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
-from pickle import UnpicklingError
 from typing import Any
 
-from ..checks import is_there
 from ..encodings import PositionScheme
-from ..errors import CheckpointError, CheckpointNotFoundError, ModelInputError, shown
-from ..tables.hub import why_unreachable
+from ..errors import CheckpointError, ModelInputError, shown
 from .in_transformers import SchemeInModel, scheme_for, use_scheme
 from .transformers_families import ENTRY, NAME, anatomy
 
@@ -35,10 +31,9 @@ def load_with_scheme(
         What `use_scheme` returns; the model is its ``model``.
 
     Raises:
-        ModelInputError: a model without a scheme, or with another one; one that has to be given and is not; a source
-            that is no name.
-        CheckpointError: weights of the scheme that are missing, or those of another one.
-        CheckpointNotFoundError: no such folder, or one without a model; a hub that has none or cannot be reached.
+        ModelInputError: a model without a scheme, or with another one; one that has to be given and is not.
+        CheckpointError: weights of the scheme that are missing, or those of another one. What ``from_pretrained``
+            raises where there is no model, or a damaged one, is raised as it is.
 
     Example:
         >>> from tempfile import mkdtemp
@@ -53,20 +48,8 @@ def load_with_scheme(
     """
     import transformers
 
-    if not isinstance(source, str | Path) or not str(source):
-        raise ModelInputError(
-            f"source is {shown(source)}; give the folder or hub id first, and a model's class as kind="
-        )
-    # The hub's client tries for half a minute where nobody answers; what was downloaded before is read all the same.
-    here = is_there(source)
-    if here and Path(source).is_file():
-        raise ModelInputError(f"{Path(source).name} is a file; give the folder that it is in")
-    unreachable = None if here or more.get("local_files_only") else why_unreachable()
-    if unreachable:
-        more["local_files_only"] = True
     where = {name: more[name] for name in ("revision", "cache_dir", "token", "local_files_only") if name in more}
-    with _in_one_line(source, unreachable, OSError, ValueError):
-        config = transformers.AutoConfig.from_pretrained(source, **where)
+    config = transformers.AutoConfig.from_pretrained(source, **where)
     said = getattr(config, ENTRY, None)
     if config._attn_implementation != NAME or not isinstance(said, Mapping):
         raise ModelInputError(f"{source} was saved without a scheme; load it with from_pretrained, then use_scheme")
@@ -78,8 +61,7 @@ def load_with_scheme(
         raise ModelInputError(f"{source} has a {type(config).__name__}, and {kind.__name__} wants a {its.__name__}")
     loads = _with_room(kind, scheme, options).from_pretrained
     how = more | {"output_loading_info": True, "attn_implementation": "eager", "ignore_mismatched_sizes": True}
-    with _damage_named(source), _in_one_line(source, unreachable, OSError):
-        model, found = loads(source, **how)
+    model, found = loads(source, **how)
     others = [name for name, *_ in found["mismatched_keys"] if not more.get("ignore_mismatched_sizes") or _ours(name)]
     others += filter(_ours, (*found["missing_keys"], *found["unexpected_keys"]))
     if others:
@@ -93,32 +75,6 @@ def load_with_scheme(
     installed = use_scheme(model, scheme, options=options)
     installed.scheme.load_state_dict(weights)
     return installed
-
-
-@contextmanager
-def _in_one_line(source: Any, unreachable: str | None, *kinds: type[Exception]) -> Iterator[None]:
-    """Say in one line what transformers says in several when it finds no model."""
-    try:
-        yield
-    except kinds as error:
-        reason = f"the hub cannot be asked ({unreachable})" if unreachable else (str(error).splitlines() or ["?"])[0]
-        raise CheckpointNotFoundError(f"{source} cannot be loaded: {reason}; check the folder or the name") from error
-
-
-@contextmanager
-def _damage_named(source: Any) -> Iterator[None]:
-    """Say in one line that a file of weights is cut off or is none."""
-    from safetensors import SafetensorError
-
-    try:
-        yield
-    except (SafetensorError, EOFError, RuntimeError, UnpicklingError) as error:
-        if isinstance(error, RuntimeError) and "PytorchStreamReader" not in str(error):
-            raise  # such as a GPU without room
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise CheckpointError(
-            f"the weights of {source} are damaged ({reason:.200}); save or fetch them again"
-        ) from error
 
 
 def _ours(name: str) -> bool:

@@ -13,9 +13,8 @@ from torch import Tensor, nn
 
 from ..dense_tensors import why_not_ordinary
 from ..errors import PositionTableError, ProbeInputError, shown
-from ..inference import CALLED_WRONGLY, evaluating
+from ..inference import CALLED_WRONGLY, evaluating, reads
 from ..models import LanguageModel, Transformer, VisionTransformer
-from ..precision_retry import reads
 from ..progress import one_line
 from ..tables import PositionRows, find_position_rows
 
@@ -98,7 +97,7 @@ def table_read(model: nn.Module, inputs: Tensor) -> PositionRows | None:
         return None
     try:
         with evaluating(model):
-            return found if reads(model, found.parameter, lambda: _run(model, inputs)) else None
+            return found if reads(found.parameter, lambda: _run(model, inputs)) else None
     except (ProbeInputError, *CALLED_WRONGLY):  # what is wrong is said where the model is run in earnest
         return found
 

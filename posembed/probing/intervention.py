@@ -13,9 +13,8 @@ from torch import Tensor, nn
 
 from ..checks import check_each, check_whole
 from ..errors import ProbeInputError, shown
-from ..inference import evaluating
+from ..inference import evaluating, reads
 from ..models import LanguageModel
-from ..precision_retry import reads
 from ..seeds import checked_seed
 from ..serialization import Record
 from ..tables import RowChoice, find_position_rows, with_position_table
@@ -188,7 +187,7 @@ def intervene(
     moves = centred @ basis.T
     with evaluating(model):
         before: list[Tensor] = []
-        if not reads(model, found.parameter, lambda: before.extend(_states(model, batch) for batch in kept)):
+        if not reads(found.parameter, lambda: before.extend(_states(model, batch) for batch in kept)):
             raise ProbeInputError(f"{found.name} is not looked into for these batches; give some of what it is for")
 
         def change(moved: Tensor) -> float:

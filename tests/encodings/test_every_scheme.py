@@ -5,7 +5,6 @@ import pickle
 
 import pytest
 import torch
-from refusals import refused
 from small_schemes import (
     ADDING,
     BIASING,
@@ -16,14 +15,12 @@ from small_schemes import (
     assert_same,
     bias,
     build,
-    readers,
     tokens,
     vectors,
 )
 from torch import nn
 
 from posembed import schemes
-from posembed.errors import EncodingInputError
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
 # A few float32 operations on numbers of up to about ten, in another order.
@@ -251,11 +248,3 @@ def test_positions_of_every_integer_format(kind):
     expected = acts(build(kind), *tokens(), positions)
     for dtype in INTEGERS:
         assert_same(acts(build(kind), *tokens(), positions.to(dtype)), expected)
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize("kind", ADDING + ROTATING + [kind for kind in BIASING if kind.startswith(("shaw", "cope"))])
-def test_a_wrong_width_has_a_named_error(kind):
-    wide = vectors(2, 2, 7, 6)
-    for _, read in readers(kind, wide[:, 0], wide, wide, torch.arange(7)):
-        assert refused(EncodingInputError, read).startswith("the vectors are 6 wide, but this scheme was made for")

@@ -4,12 +4,10 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from refusals import refused
 from small_schemes import vectors
 from torch import nn
 
 from posembed.encodings import Learned
-from posembed.errors import PositionOutOfRangeError
 
 
 def test_each_token_gets_the_row_of_its_position():
@@ -58,20 +56,3 @@ def test_the_gradient_reaches_the_rows_that_were_used_and_no_others():
     # Three terms, summed in another order.
     torch.testing.assert_close(learned.weight.grad, expected, rtol=0, atol=1e-6)
     assert torch.equal(x.grad, upstream)
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize("dtype", [torch.int64, torch.int16], ids=str)
-def test_positions_without_a_row(dtype):
-    learned = Learned(8, 4)
-    longer = "make a longer table, shorten the text, or choose a scheme without a table"
-    messages = {
-        (0, 8): f"position 8 has no row in a learned table of 8; {longer}",
-        (8, 11): f"position 11 has no row in a learned table of 8; {longer}",
-        (0, -1): "position -1 is negative; the first row of a learned table is position 0",
-        (-2, 11): "position -2 is negative; the first row of a learned table is position 0",
-    }
-    for positions, message in messages.items():
-        given = (torch.zeros(2, 4), torch.tensor(positions, dtype=dtype))
-        assert refused(PositionOutOfRangeError, learned.add, *given) == message
-    learned.add(torch.zeros(2, 4), torch.tensor([7, 0], dtype=dtype))

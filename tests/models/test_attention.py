@@ -5,11 +5,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from models.reference import CASES, D_HEAD, N_HEADS, attention, made
-from refusals import refused
 
 from posembed import PositionScheme
-from posembed.encodings import ALiBi
-from posembed.errors import EncodingInputError, ModelInputError
 from posembed.models import attend
 
 # Sums of at most a few hundred products in float64, of numbers around one.
@@ -211,53 +208,3 @@ def test_one_number_may_stand_for_several(heads, queries, keys):
     all_of_them.given = few.given.expand(4, 5, 5)
     found = [attend(q, k, v, scheme=s, positions=at, key_positions=at, causal=True) for s in (few, all_of_them)]
     torch.testing.assert_close(*found)
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (
-            {"k": torch.zeros(2, 3, 5, D_HEAD), "v": torch.zeros(2, 3, 5, D_HEAD)},
-            "4 query heads cannot share 3 key heads",
-        ),
-        ({"k": torch.zeros(2, 4, 5, 6)}, "queries are 8 wide and keys 6"),
-        ({"v": torch.zeros(2, 4, 4, D_HEAD)}, "give one batch, and a value for each key"),
-        ({"k": torch.zeros(3, 4, 5, D_HEAD)}, "batch"),
-        ({"q": torch.zeros(4, 5, D_HEAD)}, "(batch, heads, seq, d_head)"),
-        ({"attention_mask": torch.ones(2, 5)}, "attention_mask is torch.float32"),
-        ({"attention_mask": torch.full((2, 5), 2)}, "attention_mask holds numbers other than 0 and 1"),
-        ({"attention_mask": torch.ones(2, 4).bool()}, "attention_mask has shape (2, 4); with 5 queries and 5 keys"),
-        ({"attention_mask": torch.ones(3, 5).bool()}, "attention_mask"),
-        ({"attention_mask": [1, 1]}, "attention_mask is list"),
-        ({"q": torch.zeros(2, 4, 6, D_HEAD), "positions": torch.arange(6)}, "6 queries and 5 keys"),
-        ({"dropout": 1.5}, "dropout is 1.5"),
-        *(
-            ({"scheme": one}, f"{one!r} is no scheme; give a PositionScheme that is made, such as posembed.scheme('al")
-            for one in ("rope", "nosuch", ALiBi, 3)
-        ),
-        ({"positions": None}, "ALiBi has a bias; pass positions and key_positions"),
-        ({"positions": torch.arange(5.0)}, "positions are torch.float32"),
-        ({"positions": torch.arange(4)}, "positions have shape (4,)"),
-        ({"key_positions": torch.arange(7)}, "key_positions have shape (7,)"),
-        (
-            {"scheme": made("alibi", True, n_heads=3, dtype=torch.float32)},
-            "ALiBi gave a bias of shape (3, 9), but here it must be (4, 9): heads, offsets",
-        ),
-        (
-            {"scheme": Given((5, 5))},
-            "Given gave a bias of shape (5, 5), but here it must be (4, 5, 5): heads, queries, keys",
-        ),
-        ({"scheme": Given((4, 5, 4))}, "bias of shape (4, 5, 4), but"),
-        ({"scheme": Given((3, 4, 5, 5))}, "bias of shape (3, 4, 5, 5), but"),
-        ({"scheme": Given((1, 2, 4, 5, 5))}, "bias of shape (1, 2, 4, 5, 5), but"),
-        # Read past its end, it would be whatever stands there in memory.
-        ({"scheme": Given((4, 5), by_offset=True)}, "bias of shape (4, 5), but here it must be (4, 9)"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else ",".join(value),
-)
-def test_a_named_error_in_one_line(change, message):
-    q, k, v = inputs(5, dtype=torch.float32)
-    one, positions = made("alibi", True, dtype=torch.float32), torch.arange(5)
-    given = {"q": q, "k": k, "v": v, "scheme": one, "positions": positions, "key_positions": positions} | change
-    assert message in refused((ModelInputError, EncodingInputError), attend, **given, causal=True)

@@ -4,12 +4,10 @@ import math
 
 import pytest
 import torch
-from refusals import refused
 from theirs import ours_of
 from transformers import BertConfig, BertForQuestionAnswering
 
 from posembed import Transformer, TransformerConfig
-from posembed.errors import ModelInputError
 from posembed.models import (
     LanguageModel,
     MaskedLanguageModel,
@@ -122,40 +120,3 @@ def test_types_of_tokens_are_added_to_the_words():
     difference = model.embed(IDS, positions, types) - model.words(IDS)
     assert torch.allclose(difference, model.token_types.weight[types], atol=1e-6)
     assert torch.equal(model(IDS), model(IDS, token_types=torch.zeros_like(IDS)))
-
-
-def a_model(**options):
-    return lambda: Transformer(TransformerConfig(**SIZES | options))
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize(
-    ("act", "message"),
-    [
-        (a_model(n_token_types=-1), "n_token_types is -1; it must be a whole number of at least 0"),
-        (lambda: a_model()()(IDS, token_types=IDS), "this model has no token types; set n_token_types, or leave"),
-        (lambda: a_model(n_token_types=2)()(IDS, token_types=IDS), "token type 23 is outside the 2 of this model"),
-        (lambda: a_model(n_token_types=2)()(IDS, token_types=[0]), "token_types are list; they must be integers"),
-        (lambda: SequenceClassifier(ENCODER, 0), "n_classes is 0; it must be a whole number of at least 1"),
-        (lambda: SequenceClassifier(ENCODER, 2, pooling="max"), "pooling is 'max'; choose among mean, first"),
-        (lambda: SequenceClassifier("bert", 2), "body is str; give a Transformer or a TransformerConfig"),
-        (
-            lambda: SequenceClassifier(TransformerConfig(**SIZES), 2, pooling="first"),
-            "the first token of a causal model sees nothing of the text; choose pooling='mean'",
-        ),
-        (
-            lambda: SequenceClassifier(ENCODER, 2)(IDS, attention_mask=torch.ones(2, 12, 12).bool()),
-            "attention_mask is (2, 12, 12); here it must mark padding, in the shape of the ids",
-        ),
-        (
-            lambda: SpanPredictor(ENCODER)(IDS, attention_mask=BEHIND * torch.tensor([[0], [1]])),
-            "attention_mask hides a whole text; leave that text out of the batch",
-        ),
-        (
-            lambda: SpanPredictor(ENCODER).best(SpanLogits(torch.zeros(1, 2), torch.zeros(1, 2)), longest=0),
-            "longest is 0; it must be a whole number of at least 1",
-        ),
-    ],
-)
-def test_bad_input(act, message):
-    assert refused(ModelInputError, act).startswith(message)

@@ -2,11 +2,9 @@
 
 import pytest
 import torch
-from refusals import refused
 
 from posembed import Transformer, TransformerConfig
 from posembed.data import load_corpus
-from posembed.errors import ModelInputError, RunError
 from posembed.models import KeyValueCache, drop_positions
 from posembed.probing import identical_word_attention
 from posembed.training import RunConfig, make_model, train
@@ -109,32 +107,3 @@ def test_a_run_adds_positions_as_its_config_says_and_counts_the_tables():
 def test_the_default_leaves_a_run_its_key():
     assert "positions_added" not in RunConfig(scheme="learned").told
     assert RunConfig(scheme="learned", positions_added="every layer").told["positions_added"] == "every layer"
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize(
-    ("scheme", "added", "message"),
-    [
-        ("learned", "twice", "positions_added is 'twice'; choose among input, every layer, layers anew"),
-        ("rope", "every layer", "rope adds no rows to embeddings, so not to every layer either; leave it out"),
-        ("nopos", "layers anew", "nopos adds no rows to embeddings, so not to layers anew either; leave it out"),
-        (
-            "sinusoidal",
-            "layers anew",
-            "sinusoidal is not one scheme that learns rows, to have anew; choose 'every layer'",
-        ),
-        (
-            "learned+t5",
-            "layers anew",
-            "learned+t5 is not one scheme that learns rows, to have anew; choose 'every layer'",
-        ),
-    ],
-)
-def test_what_cannot_be_added_again_is_an_error(scheme, added, message):
-    assert refused(ModelInputError, model, scheme, added) == message
-
-
-@pytest.mark.bad_input
-def test_a_run_refuses_an_unknown_place():
-    message = refused(RunError, RunConfig, positions_added="twice")
-    assert message == "positions_added is 'twice'; choose among input, every layer, layers anew"

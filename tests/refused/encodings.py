@@ -1,0 +1,176 @@
+"""Refused by position schemes."""
+
+import torch
+
+from posembed import PositionScheme, scheme, sinusoidal
+from posembed.encodings import (
+    FIRE,
+    T5,
+    ALiBi,
+    CoPE,
+    FrozenBias,
+    Learned,
+    LinearScaling,
+    Llama3Scaling,
+    NoPos,
+    OnLayers,
+    PerLayer,
+    RoPE,
+    Shaw,
+    Sinusoidal,
+    XPos,
+    YaRNScaling,
+    convert_layout,
+    convert_rope_layout,
+)
+from posembed.encodings.rope_scaling import as_scaling
+from posembed.errors import EncodingInputError, PositionOutOfRangeError
+
+X, Q, AT, TABLE = torch.ones(2, 3, 8), torch.ones(2, 2, 3, 8), torch.arange(3), torch.zeros(3, 2)
+
+
+class BiasWithoutMask(PositionScheme):
+    """One of a user's own that asks for a mask and does not take it."""
+
+    reads_mask = True
+
+    def bias(self, q, k, positions, key_positions):
+        return None
+
+
+def only(objective):
+    one = NoPos()
+    one.objectives = frozenset({objective})
+    return one
+
+
+def named(name, **given):
+    return lambda: scheme(name, **given)
+
+
+def turned(weight, **changes):
+    return lambda: convert_rope_layout(weight, **{"n_heads": 2, "source": "half", "target": "interleaved"} | changes)
+
+
+INPUT = {
+    # Names, sizes and options.
+    "a name with a slip": (named("RoPE"), "there is no scheme 'RoPE'; did you mean 'rope'?"),
+    "a name of nothing": (named("learned+"), "there is no scheme ''; The schemes are nopos"),
+    "a class": (named(RoPE), "name is"),
+    "one scheme twice": (named("rope+alibi+rope", d_model=8, n_heads=2), "'rope' stands twice"),
+    "a size that is missing": (named("learned"), "learned needs n_positions= and d_model="),
+    "a width of a head that nobody said": (named("rope", d_model=8), "rope needs n_heads="),
+    "a size of 0": (named("nopos", d_model=0), "d_model is 0; it must be a whole number of at least 1"),
+    "a size in words": (lambda: ALiBi("2"), "n_heads is '2'; it must be a whole number of at least 1"),
+    "heads that do not divide the width": (named("rope", d_model=10, n_heads=4), "which 4 heads do not divide"),
+    "a word for True": (lambda: T5(2, causal="no"), "causal is 'no'; give True or False"),
+    "an option of another name": (
+        named("rope", d_model=8, n_heads=2, options={"rope": {"layuot": "half"}}),
+        "rope has no option 'layuot'; it has base, layout, fraction, axes, scaling",
+    ),
+    "an option without its scheme": (
+        named("rope", options={"base": 500.0}),
+        "'base' is an option of rope; give {'rope': {'base': ...}}",
+    ),
+    "options of another scheme": (
+        named("rope", options={"t5": {}}),
+        "there are options for 't5', but the scheme is rope",
+    ),
+    "an objective that it is not defined for": (
+        named("nopos+fire", n_heads=2, causal=False),
+        "fire is not defined for a bidirectional model, only for a causal one",
+    ),
+    "a scheme that is made, for another objective": (
+        lambda: scheme(OnLayers(XPos(8), [0], n_layers=2), causal=False),
+        "OnLayers is not defined for a bidirectional model",
+    ),
+    "a method that cannot take the mask": (
+        named(BiasWithoutMask()),
+        "BiasWithoutMask.bias: got an unexpected keyword argument 'visible'; it is given (q, k, positions, key_pos",
+    ),
+    # What would be another scheme than was meant.
+    "an unknown layout": (lambda: RoPE(8, layout="halves"), "layout is 'halves'; choose among half, interleaved"),
+    "an odd width of a head": (lambda: RoPE(7), "rope turns pairs of columns, so it must be even"),
+    "a share of a head that is odd": (lambda: RoPE(10, fraction=0.5), "0.5 of a head of 10 is 5 columns"),
+    "axes that do not add up": (lambda: RoPE(8, axes=[4, 2]), "of 6 columns together; they must have 8"),
+    "axes of odd widths": (lambda: RoPE(8, axes=[3, 5]), "each axis needs an even number of columns"),
+    "axes that do not divide": (lambda: Sinusoidal(8, axes=3), "3 axes do not divide 8 columns into equal parts"),
+    "a base of 0": (lambda: RoPE(8, base=0.0), "base is 0.0; it must be a positive number"),
+    "a base of 1 for yarn": (lambda: RoPE(8, base=1.0, scaling=YaRNScaling(2.0, 64)), "for yarn it must be above 1"),
+    "a scaling that changes with the text": (
+        lambda: RoPE(8, scaling={"rope_type": "dynamic"}),
+        "the scaling's rope_type is 'dynamic'; choose among linear, ntk, yarn, llama3",
+    ),
+    "an option that a scaling lacks": (
+        lambda: as_scaling({"rope_type": "linear", "factor": 2.0, "beta": 1}),
+        "the scaling linear has no option 'beta'",
+    ),
+    "a scaling without its factor": (lambda: as_scaling({"rope_type": "linear"}), "linear needs 'factor'"),
+    "a factor that shortens": (lambda: LinearScaling(factor=0.5), "factor is 0.5; it must be at least 1"),
+    "limits in wrong order": (
+        lambda: Llama3Scaling(2.0, 64, low_freq_factor=4.0),
+        "must be below high_freq_factor",
+    ),
+    "a length of 0": (lambda: YaRNScaling(2.0, 0), "original_max_position_embeddings is 0; it must be a positive"),
+    "rows for another number of heads": (turned(torch.zeros(24, 5), n_heads=5), "24 rows has no 5 equal heads"),
+    "a layout of other frequencies": (
+        lambda: convert_layout(TABLE, source="concat", target="tensor2tensor"),
+        "concat and tensor2tensor have different frequencies",
+    ),
+    "sines in whole numbers": (lambda: sinusoidal(4, 4, dtype=torch.int64), "sines need a floating-point format"),
+    "too narrow for a sine and a cosine": (lambda: Sinusoidal(1, layout="tensor2tensor"), "so at least 2"),
+    "too few buckets": (lambda: T5(2, causal=False, n_buckets=2), "in a bidirectional model at least 4 and even"),
+    "buckets without a range": (lambda: T5(2, causal=True, max_distance=16), "it must be above 16"),
+    "vectors without a limit": (lambda: Shaw(4, max_distance=None), "learned vectors need a max_distance"),
+    "an embedding for a table": (
+        lambda: Learned(table=torch.nn.Embedding(4, 2)),
+        "table is a Embedding, whose first rows may not be positions; give its rows",
+    ),
+    "a table of other sizes": (lambda: Learned(3, 4, table=TABLE), "the table has shape (3, 2), but (3, 4) was asked"),
+    "a matrix that is not square": (lambda: FrozenBias(TABLE, torch.ones(2)), "give a square matrix"),
+    # Several schemes, and several layers.
+    "parts of two objectives": (lambda: only("bidirectional") + XPos(8), "have no objective in common"),
+    "parts of several axes": (lambda: RoPE(8, axes=2) + ALiBi(2), "one of the schemes wants positions on several axes"),
+    "a layer that is not there": (lambda: PerLayer([Shaw(8)] * 2).layer(-1), "there is no layer -1"),
+    "positions on a layer too many": (
+        lambda: OnLayers(RoPE(8), [4], n_layers=4),
+        "no layer 4 in a model of 4",
+    ),
+    "the layers' schemes used as one": (lambda: PerLayer([Shaw(8)]).bias(Q, Q, AT, AT), "each layer has its own"),
+    "one layer's scheme for several": (lambda: Shaw(8).layer(1), "Shaw has parameters for one layer"),
+    # Positions.
+    "positions as a list": (lambda: RoPE(8).rotate(Q, [0, 1, 2]), "positions are a list; give a tensor of integers"),
+    "positions that are not whole": (lambda: RoPE(8).rotate(Q, AT.float()), "positions are torch.float32"),
+    "one position for all": (lambda: ALiBi(2).bias(Q, Q, AT, AT[:1]), "key_positions have shape (1,)"),
+    "positions of other texts": (lambda: RoPE(8).rotate(Q, torch.ones(3, 3).long()), "positions have shape (3, 3)"),
+    "positions of one axis": (lambda: RoPE(8, axes=2).rotate(Q, AT), "the last axis must be 2"),
+    "offsets that are not whole": (lambda: ALiBi(2).bias_by_offset(AT / 2), "offsets are torch.float32; give a tensor"),
+    "negative positions for FIRE": (lambda: FIRE(2).bias(Q, Q, AT - 1, AT), "a position is negative"),
+    "no mask for CoPE": (
+        lambda: CoPE(8).bias(Q, Q, AT, AT),
+        "cope counts the keys that a query may see",
+    ),
+    # Rounded to whole numbers sines would be zeros.
+    "whole numbers for vectors": (
+        lambda: Sinusoidal(8).add(X.long(), AT),
+        "give floating-point ones",
+    ),
+    "vectors of another width": (lambda: RoPE(6).rotate(Q, AT), "8 wide, but this scheme was made for 6"),
+}
+OUT_OF_RANGE = {
+    "a position past a table": (lambda: Learned(2, 8).add(X, AT), "position 2 has no row in a learned table of 2"),
+    "a negative position, which Python would count from the end": (
+        lambda: Learned(4, 8).add(X, AT - 1),
+        "position -1 has no row",
+    ),
+    "a position past a frozen bias": (
+        lambda: FrozenBias(torch.eye(2), torch.ones(2)).bias(Q, Q, AT, AT),
+        "this bias has positions 0 to 1",
+    ),
+    "damping beyond float32": (
+        lambda: XPos(8).rotate(Q, AT + 10**6),
+        "from the origin 0, and damping leaves float32's range",
+    ),
+}
+CASES = {name: (EncodingInputError, *case) for name, case in INPUT.items()}
+CASES |= {name: (PositionOutOfRangeError, *case) for name, case in OUT_OF_RANGE.items()}

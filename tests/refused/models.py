@@ -1,0 +1,130 @@
+"""Refused by attention, by models and by their parts."""
+
+import torch
+
+from posembed import PositionScheme, Transformer, TransformerConfig, scheme
+from posembed.encodings import ALiBi
+from posembed.errors import EncodingInputError, ModelInputError
+from posembed.models import (
+    AttentionMask,
+    MultiHeadAttention,
+    SequenceClassifier,
+    SpanLogits,
+    SpanPredictor,
+    attend,
+    drop_positions,
+    pack,
+    positions_from_mask,
+)
+
+SIZES = {"vocab_size": 9, "n_layers": 2, "d_model": 8, "n_heads": 2}
+ENCODER = TransformerConfig(**SIZES, causal=False)
+IDS, Q, AT = torch.arange(10).view(2, 5) % 9, torch.zeros(2, 4, 5, 8), torch.arange(5)
+
+
+class Given(PositionScheme):
+    """A scheme of somebody else's, with a bias of some shape, of a part of a larger tensor."""
+
+    def __init__(self, shape, by_offset=False):
+        super().__init__()
+        self.given, self.by_offset = torch.zeros(10, *shape)[0], by_offset
+
+    def bias(self, *_):
+        return self.given
+
+    def bias_by_offset(self, _):
+        return self.given if self.by_offset else None
+
+
+def attended(**changes):
+    given = {"q": Q, "k": Q, "v": Q, "scheme": ALiBi(4), "positions": AT, "key_positions": AT, "causal": True}
+    return lambda: attend(**given | changes)
+
+
+def layer(*sizes, **options):
+    return lambda: MultiHeadAttention(*sizes, **{"causal": True} | options)
+
+
+def model(ids=IDS, **options):
+    return lambda: Transformer(TransformerConfig(**SIZES | options))(ids)
+
+
+INPUT = {
+    # Attention.
+    "key heads that query heads cannot share": (
+        attended(k=Q[:, :3], v=Q[:, :3]),
+        "query heads that share those",
+    ),
+    "a value for another number of keys": (attended(v=Q[:, :, :1]), "a value for each key"),
+    "keys of another batch": (attended(k=Q[:1], v=Q[:1]), "give one batch"),
+    "queries without heads": (attended(q=Q[0]), "(batch, heads, seq, d_head)"),
+    "more queries than keys": (attended(k=Q[:, :, :3], v=Q[:, :, :3]), "5 queries and 3 keys"),
+    "a word for True": (attended(causal="no"), "causal is 'no'; give True or False"),
+    "a scale of 0": (attended(scale=0.0), "scale is 0.0; give a finite number that is not 0"),
+    "a mask to be added": (attended(attention_mask=torch.ones(2, 5)), "attention_mask is torch.float32"),
+    "a mask of other numbers": (attended(attention_mask=torch.full((2, 5), 2)), "numbers other than 0 and 1"),
+    "a mask of other keys": (attended(attention_mask=torch.ones(2, 4).bool()), "attention_mask has shape (2, 4)"),
+    "a mask of other texts": (attended(attention_mask=torch.ones(3, 5).bool()), "is for a batch of 3"),
+    "a bias of other heads": (attended(scheme=ALiBi(3)), "bias of shape (3, 5), but here it must be (4, 5)"),
+    "a bias without heads": (attended(scheme=Given((5, 5))), "must be (4, 5, 5): heads, queries, keys"),
+    "a bias of other keys": (attended(scheme=Given((4, 5, 4))), "bias of shape (4, 5, 4), but"),
+    "a bias of other texts": (attended(scheme=Given((3, 4, 5, 5))), "bias of shape (3, 4, 5, 5), but"),
+    # Read past its end, it would be whatever stands there in memory.
+    "a bias of too few offsets": (attended(scheme=Given((4, 3), by_offset=True)), "bias of shape (4, 3), but"),
+    "keys behind the queries of a causal mask": (lambda: AttentionMask(3, 2, causal=True), "3 queries and 2 keys"),
+    "a text that stands apart": (lambda: pack(torch.tensor([[0, 1, 0]])), "the tokens of a text stand apart"),
+    "a mask that counts": (lambda: positions_from_mask(torch.tensor([[2, 2]])), "1 for tokens and 0 for padding"),
+    # Layers and models.
+    "heads that share nothing": (layer(32, 4, n_kv_heads=3), "4 query heads cannot share 3 key heads"),
+    "an objective in words": (layer(32, 4, causal=None), "causal is None; give True or False"),
+    "a size of 0": (lambda: TransformerConfig(9, n_layers=0), "n_layers is 0; it must be a whole number of at least 1"),
+    "an unknown norm": (lambda: TransformerConfig(9, norm="rms"), "norm is 'rms'; choose among pre, post"),
+    "a negative deviation": (lambda: TransformerConfig(9, weight_std=-0.1), "weight_std is -0.1"),
+    "a config of another kind": (lambda: Transformer({"vocab_size": 9}), "give a TransformerConfig"),
+    "ids that are not whole": (model(torch.ones(1, 3)), "ids are torch.float32 of (1, 3)"),
+    "embeddings of another width": (model(torch.ones(1, 3, 7)), "they must be (batch, seq, 8)"),
+    "an id outside the vocabulary": (model(IDS + 1), "id 9 is outside the vocabulary of 9 tokens"),
+    "types of tokens that the model does not have": (
+        lambda: Transformer(ENCODER)(IDS, token_types=IDS),
+        "this model has no token types",
+    ),
+    "rows that no scheme adds": (model(scheme="rope", positions_added="every layer"), "rope adds no rows"),
+    "rows that cannot be had anew": (
+        model(scheme="learned+t5", n_positions=5, positions_added="layers anew"),
+        "learned+t5 is not one scheme that learns rows",
+    ),
+    "positions that cannot be dropped": (lambda: drop_positions(None), "model is None; give a Transformer"),
+    "coordinates that nobody gave": (
+        lambda: MultiHeadAttention(
+            8, 2, scheme("rope", d_model=8, n_heads=2, options={"rope": {"axes": 2}}), causal=True
+        )(torch.zeros(1, 5, 8)),
+        "several coordinates; pass positions",
+    ),
+    "a first token that sees no other": (
+        lambda: SequenceClassifier(TransformerConfig(**SIZES), 2, pooling="first"),
+        "the first token of a causal model sees no other",
+    ),
+    "a mask of pairs where padding is meant": (
+        lambda: SequenceClassifier(ENCODER, 2)(IDS, attention_mask=torch.ones(2, 5, 5).bool()),
+        "here it must mark padding, in the shape of the ids",
+    ),
+    "a sequence of padding alone": (
+        lambda: SpanPredictor(ENCODER)(IDS, attention_mask=(IDS > 4).long()),
+        "attention_mask leaves nothing of a sequence",
+    ),
+    "an answer of no tokens": (
+        lambda: SpanPredictor(ENCODER).best(SpanLogits(torch.zeros(1, 2), torch.zeros(1, 2)), longest=0),
+        "longest is 0; it must be a whole number of at least 1",
+    ),
+}
+POSITIONS = {
+    "a bias without positions": (attended(positions=None), "ALiBi has a bias; pass positions and key_positions"),
+    "positions of other queries": (attended(positions=AT[:4]), "positions have shape (4,)"),
+    "positions of other keys": (attended(key_positions=torch.arange(7)), "key_positions have shape (7,)"),
+    "a name for a scheme": (attended(scheme="rope"), "'rope' is no scheme; give a PositionScheme that is made"),
+    "heads that do not divide the width": (layer(30, 4), "d_model is 30, which 4 heads do not divide"),
+    "a scheme of the other objective": (layer(32, 4, "xpos", causal=False), "xpos is not defined for a bidirectional"),
+    "no length for a table": (model(scheme="learned"), "learned needs n_positions="),
+}
+CASES = {name: (ModelInputError, *case) for name, case in INPUT.items()}
+CASES |= {name: (EncodingInputError, *case) for name, case in POSITIONS.items()}
