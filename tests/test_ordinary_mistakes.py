@@ -15,13 +15,11 @@ from posembed import (
     Transformer,
     TransformerConfig,
     check_equivariance,
-    load_table,
     probe_layers,
     probe_table,
     scheme,
     sinusoidal,
     train,
-    with_position_table,
 )
 from posembed.data import (
     Characters,
@@ -66,7 +64,6 @@ from posembed.errors import (
     FigureInputError,
     LookupInputError,
     ModelInputError,
-    PositionTableError,
     ProbeInputError,
     RunError,
     TaskError,
@@ -96,7 +93,6 @@ from posembed.probing import (
     split_rows,
 )
 from posembed.stats import mean_interval
-from posembed.tables import PositionTable
 from posembed.training import (
     learning_rate_factor,
     load_results,
@@ -385,26 +381,6 @@ def test_an_ordinary_mistake_gets_one_line_that_says_what_to_do(error, call, mes
 
 
 @pytest.mark.bad_input
-def test_a_part_is_named_by_a_text():
-    with pytest.raises(PositionTableError, match="part is 1; give a name, such as 'encoder'"):
-        with_position_table(build("gpt2"), "zeroed", part=1).__enter__()
-    with pytest.raises(PositionTableError, match="name is 5; give a name, such as 'pe'"):
-        with_position_table(build("gpt2"), "zeroed", name=5).__enter__()
-
-
-@pytest.mark.bad_input
-def test_a_grid_of_patches_is_rows_and_columns():
-    with pytest.raises(PositionTableError, match="grid is 5; give the rows and columns of the patches, as a tuple"):
-        PositionTable(torch.eye(5), name="pe", offset=0, source="a tensor", bytes_read=0, grid=5)
-
-
-@pytest.mark.bad_input
-def test_a_table_has_a_name():
-    with pytest.raises(PositionTableError, match="name is None; give a text"):
-        PositionTable(torch.eye(5), name=None, offset=0, source="a tensor", bytes_read=0)
-
-
-@pytest.mark.bad_input
 def test_gradients_are_those_of_an_embedding():
     assert "embedding is None; give an nn.Embedding" in refused(LookupInputError, gradient_bytes, None)
 
@@ -496,12 +472,6 @@ def test_damaged_weights_beside_a_scheme_are_named(tmp_path):
 
 
 @pytest.mark.bad_input
-def test_a_long_name_that_no_tensor_has_is_cut():
-    said = refused(PositionTableError, load_table, build("gpt2"), name="x" * 3000)
-    assert len(said) < 420
-
-
-@pytest.mark.bad_input
 def test_questions_are_made_of_a_text():
     assert "text is None; give a text" in refused(TaskError, word_questions, None, 3)
     assert "n is '3'; it must be a whole number" in refused(TaskError, word_questions, "a barking dog", "3")
@@ -511,12 +481,6 @@ def test_questions_are_made_of_a_text():
 def test_files_of_a_task_are_named_by_paths():
     assert "None is no folder" in refused(TaskError, read_classes, "sst2", None)
     assert "5 is no path" in refused(TaskError, read_questions, 5)
-
-
-@pytest.mark.bad_input
-def test_a_seed_is_looked_at_where_nothing_is_drawn():
-    with pytest.raises(PositionTableError, match="seed is 'x'; it must be a whole number"):
-        with_position_table(build("gpt2"), "zeroed", seed="x").__enter__()
 
 
 @pytest.mark.bad_input

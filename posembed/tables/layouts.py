@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 
-from ..errors import PositionTableError
+from ..errors import PositionTableError, shown
 from . import rules
 from .weights import Entry, Weights
 
@@ -162,7 +162,7 @@ def _named(weights: Weights, name: str) -> Entry:
             return weights[exact]
     close = ", ".join(difflib.get_close_matches(name, weights.names, n=3))
     others = f"the closest are {close}" if close else f"it holds {_first(weights)}"
-    raise PositionTableError(f"{weights.source} holds no tensor {name!r}; {others}")
+    raise PositionTableError(f"{weights.source} holds no tensor {shown(name)}; {others}")
 
 
 def _found(weights: Weights, part: str | None) -> Entry:

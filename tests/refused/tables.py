@@ -36,6 +36,12 @@ CASES = {
     "a number for a name": (*loaded(TABLE, name=3), "name is 3; give a text"),
     "what has no table": (*loaded(None), "a NoneType has no position table; give an id"),
     "a name where a model is meant": (PositionTableError, lambda: find_position_rows("gpt2"), "give a Module"),
+    "a number for a part of a model": (*placed("zeroed", part=1), "part is 1; give a text, or None"),
+    "a record without a name for its source": (
+        PositionTableError,
+        lambda: PositionTable(TABLE, name="wpe", offset=0, source=None, bytes_read=0),
+        "source is None; give a text",
+    ),
     "a record of halves": (PositionTableError, position_table(TABLE.half()), "not torch.float16 with the shape (4, 2)"),
     "a grid of other patches than rows": (
         PositionTableError,

@@ -260,7 +260,7 @@ UNKNOWN = {"emb.position_embeds_layer.weight": (64, 8), "emb.words.weight": (99,
         ),
         (UNKNOWN, {}, "load_table(..., name='emb.position_embeds_layer.weight', offset=0)"),
         ({"linear.weight": (4, 4)}, {}, "1 tensors has a name like one's: linear.weight (4 x 4); if one"),
-        ({f"w{n}": (n, 4) for n in range(20)}, {}, "w6 (6 x 4), w7 (7 x 4) and 12 more; if one"),
+        ({f"w{n}": (n, 4) for n in range(20)}, {}, "w7 (7 x 4), w8 (8 x 4) and 12 more; if one"),
         (
             {"transformer.wpe.weight": (9, 4)},
             {"name": "transformer.wpe.weigth"},

@@ -246,7 +246,7 @@ DAMAGED = {
     "a pointer": (b"version https://git-lfs.github.com/spec/v1\n", "run `git lfs pull` first"),
     "a zip cut off": (ZIP[:-30], "damaged"),
     "half of the old format": (OLD[: len(OLD) // 2], "damaged"),
-    "a kind in lower case": (safetensors_bytes({"wpe.weight": entry(dtype="float32")}), "no scale here"),
+    "a kind in lower case": (safetensors_bytes({"wpe.weight": entry(dtype="float32")}), "damaged"),
     "two tensors of one name": (
         safetensors_bytes(f'{{"wpe": {json.dumps(entry())}, "wpe": {json.dumps(entry())}}}'.encode()),
         "two entries have one name",
