@@ -1,6 +1,7 @@
 """The hub's client in the tests' own process: with empty caches, and without waiting."""
 
 import ssl
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,13 +11,9 @@ import pytest
 from hub_server import TOKEN, HubServer
 from huggingface_hub import constants
 
-from posembed.tables import hub
 
-
-def ask(server: HubServer, monkeypatch: pytest.MonkeyPatch, *, mirror: bool = False) -> None:
-    """Let the client take a server for the hub, or for another that HF_ENDPOINT names."""
-    if not mirror:
-        monkeypatch.setattr(hub, "HUB", server.address)
+def ask(server: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the client take a server for the hub, as HF_ENDPOINT would."""
     monkeypatch.setattr(constants, "ENDPOINT", server.address)
     template = server.address + "/{repo_id}/resolve/{revision}/{filename}"
     monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
@@ -35,7 +32,7 @@ def new_reader(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[list[f
     monkeypatch.setattr(constants, "HF_HUB_DISABLE_IMPLICIT_TOKEN", False)
     # Each new client reads all certificates of the web, which takes longer than a test; here nothing is encrypted.
     monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", lambda *_, **__: None)
-    monkeypatch.setattr(hub, "sleep", waits.append)
+    monkeypatch.setattr(time, "sleep", waits.append)
     huggingface_hub.close_session()
     yield waits
     huggingface_hub.close_session()

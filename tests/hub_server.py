@@ -6,6 +6,7 @@ A fault is a function that changes a reply before it is sent. ``server.faults`` 
 """
 
 import hashlib
+import json
 import re
 import socket
 import sys
@@ -16,6 +17,7 @@ from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from math import inf
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 # Any commit; the client needs one to name its snapshot.
@@ -24,6 +26,10 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 REPO = "someone/some-model"
 TOKEN = "hf_secret"
 CHUNK = 2**14
+# What the hub's client asks for once in a process, whatever it is used for.
+HARNESSES = "/api/agent-harnesses"
+# Of what is called by one word, as gpt2 is, the hub tells the owner.
+OWNER = "canonical"
 
 
 @dataclass
@@ -177,16 +183,21 @@ class HubServer(ThreadingHTTPServer):
 
     def reply(self, asked: Asked) -> Reply:
         """What a hub without faults answers."""
-        match = re.fullmatch(r"/([^?]+)/resolve/([^/?]+)/([^?]+)(\?.*)?", asked.path)
-        if match is None:
+        path = asked.path.partition("?")[0].replace(f"/{OWNER}/", "/")
+        file_of = re.fullmatch(r"/(.+)/resolve/([^/]+)/(.+)", path)
+        about = re.fullmatch(r"/api/models/(.+?)(?:/(revision|tree)/([^/]+))?", path)
+        if file_of is None and about is None:
             return _refusal(asked, 404, "EntryNotFound")
-        repo, revision, name = map(unquote, match.groups()[:3])
+        repo, revision, name = map(unquote, file_of.groups() if file_of else (about[1], about[3] or "main", ""))
         if repo not in {known for known, _ in self.folders}:
             return _refusal(asked, 401, "RepoNotFound", **{"X-Error-Message": "Repository not found"})
         commit = self.branches.get(revision, revision)
         if (repo, commit) not in self.folders:
             return _refusal(asked, 404, "RevisionNotFound")
-        file = self.folders[repo, commit] / name
+        folder = self.folders[repo, commit]
+        if about:
+            return _told(asked, _listed(folder) if about[2] == "tree" else _about(repo, commit, folder))
+        file = folder / name
         found = _file_reply(asked, file) if file.is_file() else _refusal(asked, 404, "EntryNotFound")
         found.headers["X-Repo-Commit"] = commit
         return found
@@ -194,6 +205,22 @@ class HubServer(ThreadingHTTPServer):
 
 def _refusal(asked: Asked, status: int, code: str, **headers: str) -> Reply:
     return Reply(asked, status, {"X-Error-Code": code, "Content-Length": "0", **headers})
+
+
+def _about(repo: str, commit: str, folder: Path) -> dict[str, Any]:
+    """What the hub tells of a repository, under its whole name."""
+    name = repo if "/" in repo else f"{OWNER}/{repo}"
+    return {"id": name, "sha": commit, "siblings": [{"rfilename": each["path"]} for each in _listed(folder)]}
+
+
+def _listed(folder: Path) -> list[dict[str, Any]]:
+    files = sorted(folder.iterdir()) if folder.is_dir() else []
+    return [{"type": "file", "oid": "0", "size": file.stat().st_size, "path": file.name} for file in files]
+
+
+def _told(asked: Asked, value: Any) -> Reply:
+    body = json.dumps(value).encode()
+    return Reply(asked, 200, {"Content-Type": "application/json", "Content-Length": str(len(body))}, body)
 
 
 def _file_reply(asked: Asked, file: Path) -> Reply:
@@ -221,7 +248,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         asked = Asked(self.server, self.command, self.path, self.headers)
-        self.server.asked.append(asked)
+        if self.path != HARNESSES:
+            self.server.asked.append(asked)
         reply = self.server.reply(asked)
         try:
             for fault in self.server.faults:

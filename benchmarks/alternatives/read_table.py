@@ -3,7 +3,7 @@
 Who knows the file, the tensor's name and the layout reads it fastest with safetensors. Who wants the model as well has
 the table with it. `load_table` is for tables of many models: it finds the name, and asks for a part where a model has
 several; it leaves out the rows that stand before position 0 (RoBERTa, OPT and BART have two), and from the hub fetches
-the table alone (a file in torch's format of before 2020 only with `download=True`, and then whole).
+the table alone (a `pytorch_model.bin` only with `download=True`, and then whole).
 """
 
 import torch

@@ -14,7 +14,7 @@ import typer
 
 from ..errors import ReportError
 from .output import complain, one_line, progress, show
-from .tables import Download, Name, Offset, Part, Refresh, Revision, Rows, Seed
+from .tables import Rows, Seed, loads_tables
 
 HERE = Path(__file__).parent
 # How a page begins, and where it says by which notebook it was made.
@@ -25,6 +25,7 @@ LONGEST_HEAD = 2**20
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
+@loads_tables
 def report(
     sources: Annotated[
         list[str], typer.Argument(metavar="SOURCE...", help="Hub ids, checkpoint folders, or files of weights.")
@@ -34,12 +35,8 @@ def report(
     ] = Path("report.html"),
     rows: Rows = None,
     seed: Seed = 0,
-    part: Part = None,
-    revision: Revision = None,
-    name: Name = None,
-    offset: Offset = None,
-    download: Download = False,
-    refresh: Refresh = False,
+    *,
+    how: dict[str, Any],
 ) -> None:
     """Write a page about one or more tables, side by side, and the notebook that it was made by, to go on with.
 
@@ -50,15 +47,7 @@ def report(
     $ posembed report bert-base-cased roberta-base gpt2 -o three.html
     """
     notebook_file = beside(output)
-    options = {
-        "part": part,
-        "revision": revision,
-        "name": name,
-        "offset": offset,
-        "download": download,
-        "refresh": refresh,
-    }
-    given = {option: value for option, value in options.items() if value is not None and value is not False}
+    given = {option: value for option, value in how.items() if value is not None and value is not False}
     named = labels(sources)
     try:
         # Before the work, so that a folder that cannot be written is refused before it.

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import re
 import sys
+from collections.abc import Callable
+from functools import wraps
 from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -41,21 +44,46 @@ def parse_rows(text: str) -> int | slice:
 
 
 Source = Annotated[str, typer.Argument(metavar="SOURCE", help="A hub id, a checkpoint folder, or a file of weights.")]
-Part = Annotated[
-    str | None,
-    typer.Option(help="Of several tables: encoder, decoder, text or vision.", rich_help_panel=HOW_FOUND),
-]
-Revision = Annotated[str | None, typer.Option(help="A branch, tag or commit.", rich_help_panel=HOW_FOUND)]
-Name = Annotated[
-    str | None, typer.Option(help="The tensor's name, in a layout that is not known.", rich_help_panel=HOW_FOUND)
-]
-Offset = Annotated[int | None, typer.Option(help="How many rows stand before position 0.", rich_help_panel=HOW_FOUND)]
-Download = Annotated[
-    bool, typer.Option("--download", help="Fetch the whole file, not the table alone.", rich_help_panel=HOW_FOUND)
-]
-Refresh = Annotated[
-    bool, typer.Option("--refresh", help="Ask the hub again, past the caches.", rich_help_panel=HOW_FOUND)
-]
+
+
+def load_options(
+    part: Annotated[
+        str | None,
+        typer.Option(help="Of several tables: encoder, decoder, text or vision.", rich_help_panel=HOW_FOUND),
+    ] = None,
+    revision: Annotated[str | None, typer.Option(help="A branch, tag or commit.", rich_help_panel=HOW_FOUND)] = None,
+    name: Annotated[
+        str | None, typer.Option(help="The tensor's name, in a layout that is not known.", rich_help_panel=HOW_FOUND)
+    ] = None,
+    offset: Annotated[
+        int | None, typer.Option(help="How many rows stand before position 0.", rich_help_panel=HOW_FOUND)
+    ] = None,
+    download: Annotated[
+        bool, typer.Option("--download", help="Fetch the whole file, not the table alone.", rich_help_panel=HOW_FOUND)
+    ] = False,
+    refresh: Annotated[
+        bool, typer.Option("--refresh", help="Ask the hub again, past the caches.", rich_help_panel=HOW_FOUND)
+    ] = False,
+) -> None:
+    """What all commands can say to `load_table`, once."""
+
+
+def loads_tables(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of `load_options`, which it takes as one dictionary, `how`."""
+    own = inspect.signature(command, eval_str=True)
+    shared = inspect.signature(load_options, eval_str=True).parameters
+
+    @wraps(command)
+    def with_options(**given: Any) -> None:
+        command(how={name: given.pop(name) for name in shared}, **given)
+
+    parameters = [each for each in (*own.parameters.values(), *shared.values()) if each.name != "how"]
+    parameters = [each.replace(kind=each.KEYWORD_ONLY) for each in parameters]
+    with_options.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    with_options.__annotations__ = {each.name: each.annotation for each in parameters}
+    return with_options
+
+
 # Any is what the parser makes of it.
 Rows = Annotated[
     Any, typer.Option("--rows", parser=parse_rows, metavar="N|A:B", help="The first N rows, or those from A up to B.")
@@ -64,14 +92,11 @@ Seed = Annotated[int, typer.Option(help="Of folds, controls and intervals.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 
+@loads_tables
 def table(
     source: Source,
-    part: Part = None,
-    revision: Revision = None,
-    name: Name = None,
-    offset: Offset = None,
-    download: Download = False,
-    refresh: Refresh = False,
+    *,
+    how: dict[str, Any],
     as_json: AsJson = False,
 ) -> None:
     """Show a position table: its shape, where it stands, the health of its rows, its spectrum.
@@ -84,9 +109,7 @@ def table(
         from ..probing import spectrum
         from ..tables import load_table
 
-        found = load_table(
-            source, part=part, revision=revision, name=name, offset=offset, download=download, refresh=refresh
-        )
+        found = load_table(source, **how)
         tell("the spectrum")
         # A table with NaN is shown all the same.
         spread = None if found.non_finite_rows else spectrum(found)
@@ -150,6 +173,7 @@ def _spectrum_json(spread: Spectrum) -> dict[str, Any]:
     }
 
 
+@loads_tables
 def probe(
     source: Source,
     kind: Annotated[
@@ -162,12 +186,8 @@ def probe(
     ] = "even-odd",
     rows: Rows = None,
     seed: Seed = 0,
-    part: Part = None,
-    revision: Revision = None,
-    name: Name = None,
-    offset: Offset = None,
-    download: Download = False,
-    refresh: Refresh = False,
+    *,
+    how: dict[str, Any],
     as_json: AsJson = False,
 ) -> None:
     """Read the position from each row by a simple probe, beside a constant guess and two controls.
@@ -181,9 +201,7 @@ def probe(
         from ..probing import description_length, probe_table
         from ..tables import load_table
 
-        found = load_table(
-            source, part=part, revision=revision, name=name, offset=offset, download=download, refresh=refresh
-        )
+        found = load_table(source, **how)
         tell("probing the rows")
         result = probe_table(found, probe=kind, split=split, rows=rows, seed=seed)
         tell("the description length")
@@ -213,17 +231,14 @@ def probe(
     show(bars(regions, max(regions.values())), "", str(length or "too few rows for a description length"), READ)
 
 
+@loads_tables
 def properties(
     source: Source,
     max_offset: Annotated[int | None, typer.Option(help="The largest offset that monotonicity compares.")] = None,
     similarity: Annotated[Literal["dot", "cosine"], typer.Option(help="What makes two rows alike.")] = "dot",
     rows: Rows = None,
-    part: Part = None,
-    revision: Revision = None,
-    name: Name = None,
-    offset: Offset = None,
-    download: Download = False,
-    refresh: Refresh = False,
+    *,
+    how: dict[str, Any],
     as_json: AsJson = False,
 ) -> None:
     """Measure three properties of the similarity of rows: monotonicity, translation invariance, symmetry.
@@ -236,9 +251,7 @@ def properties(
         from ..similarity import properties as measure
         from ..tables import load_table
 
-        found = load_table(
-            source, part=part, revision=revision, name=name, offset=offset, download=download, refresh=refresh
-        )
+        found = load_table(source, **how)
         tell("comparing the rows")
         measured = measure(found, similarity=similarity, max_offset=max_offset, rows=rows).to_dict()
     if as_json:

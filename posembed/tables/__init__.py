@@ -1,7 +1,7 @@
 """Position tables: of any checkpoint, and of a live model, where one can be put in the place of another."""
 
+from .live import PositionRows, find_position_rows
 from .load import load_table
-from .locate import PositionRows, find_position_rows
 from .replace import with_position_table
 from .rows import RowChoice, check_finite_rows, row_positions
 from .table import PositionTable

@@ -4,30 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from ..dense_tensors import why_not_ordinary
-from ..errors import PositionTableError, shown
-from ..seeds import checked_seed
+from ..errors import PositionTableError
+from ..public import Seed, public
+from .live import PositionRows, find_position_rows
 from .load import load_table
-from .locate import PositionRows, find_position_rows
 
 Model = TypeVar("Model", bound=nn.Module)
 
 
+@public(PositionTableError)
 @contextmanager
 def with_position_table(
     model: Model,
-    table: str | Float[Tensor, "n_positions d_model"] | Float[np.ndarray, "n_positions d_model"],
+    table: Literal["zeroed", "shuffled"]
+    | Float[Tensor, "n_positions d_model"]
+    | Float[np.ndarray, "n_positions d_model"],
     *,
     part: str | None = None,
     name: str | None = None,
-    seed: int = 0,
+    seed: Seed = 0,
 ) -> Iterator[Model]:
     """Give a model another position table for the length of a with block.
 
@@ -62,7 +64,6 @@ def with_position_table(
         ...     check_equivariance(model, x).verdict
         'equivariant'
     """
-    checked_seed(seed, PositionTableError)
     found = find_position_rows(model, part=part, name=name)
     new = _new_rows(found, table, seed)
     old = found.rows.detach().clone()
@@ -85,33 +86,19 @@ def _write(found: PositionRows, rows: Tensor) -> None:
 
 def _new_rows(found: PositionRows, table: str | Tensor | np.ndarray, seed: int) -> Tensor:
     rows = found.rows.detach()
-    if isinstance(table, np.ndarray):
-        table = load_table(table).weight
-    if isinstance(table, Tensor):
-        return _checked(table, found)
-    if not isinstance(table, str):
-        raise PositionTableError(f"the new table is a {type(table).__name__}; give 'zeroed', 'shuffled' or a tensor")
-    if table == "zeroed":
-        return torch.zeros_like(rows)
-    if table == "shuffled":
-        return rows[_shuffle(len(rows), seed).to(rows.device)]
-    raise PositionTableError(f"table={shown(table)} is none of 'zeroed', 'shuffled' and a tensor")
+    if isinstance(table, str):
+        return torch.zeros_like(rows) if table == "zeroed" else rows[_shuffle(len(rows), seed).to(rows.device)]
+    return _checked(load_table(table).weight, found)
 
 
 def _shuffle(n_rows: int, seed: int) -> Tensor:
     """A random order; the shift by one where the draw leaves every row in place."""
-    order = torch.randperm(n_rows, generator=torch.Generator().manual_seed(checked_seed(seed, PositionTableError)))
+    order = torch.randperm(n_rows, generator=torch.Generator().manual_seed(int(seed)))
     identity = torch.arange(n_rows)
     return identity.roll(1) if torch.equal(order, identity) else order
 
 
 def _checked(table: Tensor, found: PositionRows) -> Tensor:
-    if why := why_not_ordinary(table):
-        raise PositionTableError(f"the new table is {why}; give an ordinary tensor")
-    if not table.is_floating_point():
-        raise PositionTableError(
-            f"the new table is of {table.dtype} numbers; give one of floats, such as .float() makes"
-        )
     wanted = tuple(found.rows.shape)
     if tuple(table.shape) != wanted:
         before = f" (without the {found.offset} rows before position 0)" if found.offset else ""

@@ -10,9 +10,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ..checks import check_kind
-from ..errors import PositionTableError, shown
-from ._names import printable
+from ..errors import PositionTableError
+from ..public import Whole, check_fields
 
 # How often a table of random vectors may have a row that is not flagged as one.
 MISSED = 0.001
@@ -63,31 +62,23 @@ class PositionTable:
 
     weight: Float[Tensor, "n_positions d_model"] = field(repr=False)
     name: str
-    offset: int
+    offset: Whole
     source: str
-    bytes_read: int
+    bytes_read: Whole
     part: str | None = None
     revision: str | None = None
     file: str | None = None
     stored_dtype: str = "float32"
-    n_class_tokens: int = 0
+    n_class_tokens: Whole = 0
     grid: tuple[int, int] | None = None
     others: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("name", "source"):
-            check_kind(name, getattr(self, name), str, "a text", PositionTableError)
-        shape, kind = (
-            tuple(getattr(self.weight, "shape", ())),
-            getattr(self.weight, "dtype", type(self.weight).__name__),
-        )
-        if kind not in (torch.float32, torch.float64) or len(shape) != 2 or 0 in shape:
+        check_fields(self, PositionTableError)
+        if self.weight.dtype not in (torch.float32, torch.float64) or 0 in self.weight.shape:
             raise PositionTableError(
-                f"a position table is a float32 or float64 matrix that is not empty, not {kind} with the shape {shape}"
-            )
-        if self.grid is not None and (not isinstance(self.grid, tuple) or len(self.grid) != 2):
-            raise PositionTableError(
-                f"grid is {shown(self.grid)}; give the rows and columns of the patches, as a tuple"
+                f"a position table is a float32 or float64 matrix that is not empty, not {self.weight.dtype} with the "
+                f"shape {tuple(self.weight.shape)}"
             )
         if self.grid and self.n_class_tokens + math.prod(self.grid) != len(self):
             raise PositionTableError(
@@ -110,7 +101,7 @@ class PositionTable:
     def __repr__(self) -> str:
         others = f"; name= reads {self.others}" if self.others else ""
         return (
-            f"PositionTable({self.source!r}, {printable(self.name)}: {self.n_positions} positions x {self.d_model}, "
+            f"PositionTable({self.source!r}, {self.name}: {self.n_positions} positions x {self.d_model}, "
             f"{self.stored_dtype}{others})"
         )
 

@@ -2,15 +2,13 @@
 
 import io
 import json
-import pickletools
 import struct
-import zipfile
 from functools import partial
 
 import torch
 from safetensors.torch import save_file
 
-from posembed.tables._formats import Entry, Tensors
+from posembed.tables.weights import Entry, Weights
 
 # A table of 131 kB between tensors of ten times as much: who reads more than the table is found out.
 WEIGHT = torch.randn(514, 64, generator=torch.Generator().manual_seed(0))
@@ -36,30 +34,10 @@ def saved(value, **options):
     return file.getvalue()
 
 
-def rewritten(data, changes=(), compression=zipfile.ZIP_STORED):
-    """The same archive, written by zipfile, with records changed, added, or taken out (None)."""
-    file = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        records = {name: archive.read(name) for name in archive.namelist()}
-    folder = next(iter(records)).partition("/")[0]
-    records |= {f"{folder}/{name}": value for name, value in dict(changes).items()}
-    with zipfile.ZipFile(file, "w", compression) as archive:
-        for name, value in records.items():
-            if value is not None:
-                archive.writestr(name, value)
-    return file.getvalue()
-
-
-def next_pickle(file):
-    """The bytes of the pickle that a file goes on with."""
-    start = file.tell()
-    list(pickletools.genops(file))
-    return file.getvalue()[start : file.tell()]
-
-
-def shapes_of(shapes):
+def shapes_of(shapes, config=None):
     """A checkpoint of which only names and shapes exist."""
-    return Tensors({name: Entry(name, tuple(shape), "float32", name, None) for name, shape in shapes.items()})
+    entries = {name: Entry(name, tuple(shape), "float32", name, None) for name, shape in shapes.items()}
+    return Weights("here", config or {}, entries)
 
 
 def write(folder, form="safetensors", state=STATE):

@@ -20,7 +20,6 @@ from small_models import build
 from posembed import load_table
 from posembed.errors import CheckpointError, PositionTableError, ProbeInputError
 from posembed.pretrained import HUB_NAME, installed_folder
-from posembed.tables import hub as hub_of_tables
 from posembed.training import stored_studies, study_table, table_studies
 
 N_POSITIONS = 40
@@ -124,7 +123,7 @@ def test_without_the_hub_the_encoder_is_measured_from_its_wheel(hub):
 
 
 def test_without_the_wheel_too_the_encoder_is_as_stored(hub, monkeypatch):
-    monkeypatch.setattr("posembed.tables.load.installed_folder", lambda: None)
+    monkeypatch.setattr("posembed.tables.locate.installed_folder", lambda: None)
     assert table_studies([HUB_NAME]) == {HUB_NAME: stored_studies()[HUB_NAME]}
 
 
@@ -150,14 +149,13 @@ def test_a_hub_that_is_not_there_is_asked_once_for_all(hub, waits, fault):
     assert waits == []
 
 
-def test_a_hub_that_goes_away_is_asked_once_more(hub, waits, monkeypatch):
-    monkeypatch.setattr(hub_of_tables, "WAITS", ())
+def test_a_hub_that_goes_away_is_asked_once_more(hub):
     hub.start()
     hub.faults = [On("roberta", answers(500)), On("gpt2", answers(500), after=1)]
     studies = table_studies(["FacebookAI/roberta-base", "google-bert/bert-base-uncased", "gpt2"])
     assert [study.stored for study in studies.values()] == [True]
     # Is it there? One file of the first. Is it still there? No more.
-    assert [path.split("/")[1] for path in hub.requests] == ["gpt2", "FacebookAI", "gpt2"]
+    assert [path.split("/")[3] for path in hub.requests] == ["gpt2", "FacebookAI", "gpt2"]
 
 
 def test_a_reader_who_forbids_to_ask_is_obeyed(hub, monkeypatch):

@@ -1,0 +1,344 @@
+"""Which tensor is the position table, and what its rows are: from names, shapes and the config, by `rules`."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Mapping
+from itertools import islice
+from typing import Any
+
+from ..errors import PositionTableError, shown
+from . import rules
+from .weights import Entry, Weights
+
+# How many candidates an error lists.
+MOST_LISTED = 8
+
+
+def find_entry(weights: Weights, part: str | None = None, name: str | None = None) -> Entry:
+    """Find the one position table of a checkpoint or a model.
+
+    Raises:
+        PositionTableError: none, several of which `part` or `name` singles out none, a shape that no table has.
+    """
+    entry = _found(weights, part) if name is None else _named(weights, name)
+    if not entry.is_table:
+        raise PositionTableError(
+            f"{_shown(entry)} in {weights.source} is no position table: that is a matrix, one row for each position, "
+            "or 1 x positions x width, or positions x 1 x width, and not empty"
+        )
+    _check_not_transposed(weights, entry)
+    return entry
+
+
+def rows_before(weights: Weights, entry: Entry) -> int:
+    """How many rows stand before position 0: a live model says it itself, else its type in the config does.
+
+    Raises:
+        PositionTableError: nothing tells, or the config's padding id is no row.
+    """
+    if entry.before is not None:
+        return entry.before()
+    stored = entry.name.endswith(".weight") and _last(entry.name) in rules.AMBIGUOUS
+    if not stored or any(other in entry.name for other in rules.OTHERS_WITHOUT):
+        return 0
+    for settings in settings_for(entry.name, weights.config):
+        kind = model_type(settings)
+        if kind in rules.TWO_ROWS or kind in rules.NO_ROWS:
+            return 2 if kind in rules.TWO_ROWS else 0
+        if kind in rules.AFTER_PADDING:
+            padding = settings.get("pad_token_id")
+            padding = rules.AFTER_PADDING[kind] if padding is None else padding
+            if type(padding) is not int or padding < 0:
+                raise PositionTableError(
+                    f"config.json has the pad_token_id {padding!r}, but such a model counts positions from it on; "
+                    "say how many rows stand before position 0: load_table(..., offset=2)"
+                )
+            return 1 + padding
+    kind = model_type(weights.config)
+    known = f"the model_type {kind!r} is not known" if kind else "config.json has no model_type"
+    raise PositionTableError(
+        f"{_shown(entry)} in {weights.source} is a position table, but not every model of this layout begins at row 0 "
+        f"and {known if weights.config else 'there is no config.json that says which this is'}; say how many rows "
+        f"stand before position 0 (2 in RoBERTa's kind, 0 in BERT's): {weights.call.format(entry.name)}"
+    )
+
+
+def patches_of(weights: Weights, entry: Entry) -> tuple[int, tuple[int, int] | None]:
+    """How many class tokens a table of image patches has, and the grid of the patches; (0, None) for other tables."""
+    part, rows = part_in(weights, entry.name), entry.matrix[0]
+    if part == "text":
+        return 0, None
+    settings = settings_for(entry.name, weights.config)[0]
+    grid = _grid_of_image(settings)
+    n_class_tokens = rows - math.prod(grid) if grid else -1
+    usual = [0, 1, 2, settings.get("n_cls_tokens")]  # none, [CLS], and the token for distillation of DeiT and AST
+    if grid and n_class_tokens >= 0 and n_class_tokens in usual:
+        return n_class_tokens, grid if len(grid) == 2 else None
+    if (part == "vision" and settings.get("num_patches") == rows) or _has_patches(weights, entry):
+        distilled = any(name.rpartition(".")[2] in ("dist_token", "distillation_token") for name in weights.names)
+        for n_class_tokens in (2,) if distilled else (0, 1, 2):
+            side = math.isqrt(max(0, rows - n_class_tokens))
+            if side > 1 and side**2 == rows - n_class_tokens:
+                return n_class_tokens, (side, side)
+    return 0, None
+
+
+def others_of(weights: Weights, entry: Entry) -> str:
+    """What else may be a position table by its name, besides one that was chosen; "" where nothing is."""
+    here = entry.file, entry.place
+    found = {name: weights.seen.get(name) for name in _likely(weights)}
+    # Shards that are not open stay so.
+    others = (name for name, it in found.items() if it is None or (it.is_table and (it.file, it.place) != here))
+    return ", ".join(islice(others, MOST_LISTED))
+
+
+def part_in(weights: Weights, name: str) -> str | None:
+    """The part of the model that a table belongs to, by its name and by what stands beside it."""
+    part = part_of(name)
+    if part is None and stem(name).endswith("positional_embedding"):
+        # OpenAI's CLIP: the text's table stands beside a tower called visual.
+        beside = name.removesuffix("positional_embedding") + "visual."
+        return "text" if any(other.startswith(beside) for other in weights.names) else None
+    return part
+
+
+def part_of(name: str) -> str | None:
+    """The part of the model that a path names: "text", "vision", "audio", "encoder", "decoder" or None."""
+    words = {word for component in name.split(".")[:-1] for word in component.split("_")}
+    return next((part for part, its_words in rules.PARTS.items() if words & its_words), None)
+
+
+def is_table_name(name: str, kind: str | None = None) -> bool:
+    """Whether a tensor or parameter of this name is a position table in a model of this type, if its shape is one's."""
+    if kind in rules.OWN_NAMES:
+        return _last(name) == rules.OWN_NAMES[kind]
+    return _last(name) in rules.TABLE_NAMES and not any(part in f"{name}." for part in rules.NO_TABLES)
+
+
+def stem(name: str) -> str:
+    """The name without the ".weight" that nn.Embedding adds."""
+    return name.removesuffix(".weight")
+
+
+def settings_for(name: str, config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The settings that apply to a tensor, the closest first: those of its part (``text_config``), then the whole's."""
+    path = name.split(".")
+    parts = {key.removesuffix("_config"): value for key, value in config.items() if isinstance(value, dict)}
+    for depth, component in enumerate(path[:-1], start=1):
+        for part, value in parts.items():
+            # "text" is for "language_model" too.
+            if part == component or part_of(f"{part}.") == part_of(f"{component}.") is not None:
+                return [*settings_for(".".join(path[depth:]), value), config]
+    return [config]
+
+
+def model_type(config: Mapping[str, Any]) -> str | None:
+    """The config's model_type; from the name of its class where the config is from before there was one."""
+    kind, classes = config.get("model_type"), config.get("architectures")
+    if (isinstance(kind, str) and kind) or not (isinstance(classes, list) and classes):
+        return kind if isinstance(kind, str) and kind else None
+    name = rules.ROLE.sub("", str(classes[0])).lower()
+    return next((kind for kind in rules.KNOWN if re.sub("_model$|[-_]", "", kind) == name), None)
+
+
+def _last(name: str) -> str:
+    return stem(name).rpartition(".")[2]
+
+
+def _likely(weights: Weights) -> list[str]:
+    """The tensors that may be position tables by their names, where the layout of such a model is not known."""
+    if model_type(weights.config) in rules.OWN_NAMES:
+        return []
+    lower = {name: name.lower() for name in weights.names}
+    return [name for name, it in lower.items() if rules.LIKELY.search(it) and not rules.UNLIKELY.search(it)]
+
+
+def _named(weights: Weights, name: str) -> Entry:
+    for exact in (name, f"{name}.weight"):
+        if exact in weights.names:
+            return weights[exact]
+    close = ", ".join(difflib.get_close_matches(name, weights.names, n=3))
+    others = f"the closest are {close}" if close else f"it holds {_first(weights)}"
+    raise PositionTableError(f"{weights.source} holds no tensor {shown(name)}; {others}")
+
+
+def _found(weights: Weights, part: str | None) -> Entry:
+    kind, source = model_type(weights.config), weights.source
+    names = [name for name in weights.names if is_table_name(name, kind) or name in weights.schemes]
+    # What use_scheme wrote there; the model's own table is silent then.
+    if isinstance(put_in := weights.config.get("position_scheme"), Mapping):
+        names = _of_scheme(weights, names, put_in.get("name"))
+    fitting = [
+        name for name in names if part is None or part in name or part in (part_of(name), part_in(weights, name))
+    ]
+    entries = [entry for entry in map(weights.__getitem__, fitting) if entry.is_table]
+    # What two parts of a model share is one table.
+    entries = list({(entry.file, entry.place): entry for entry in reversed(entries)}.values())[::-1]
+    added = [entry for entry in entries if _left_out_by(entry, weights.config) is None]
+    if len(added) == 1:
+        return added[0]
+    if added:
+        parts = "part= or " if any(part_in(weights, entry.name) for entry in added) else ""
+        fits = f"has several position tables; choose with {parts}name= among"
+        if part is not None:
+            fits = f"has {len(added)} position tables that part={part!r} fits; choose with name= among"
+        raise PositionTableError(f"{source} {fits}: {_listed(added)}")
+    if entries:
+        raise PositionTableError(
+            f"{source} says position_embedding_type={_left_out_by(entries[0], weights.config)!r}, so its model does "
+            f"not add the table {_shown(entries[0])} that it holds; to take it all the same: "
+            f"{weights.call.format(entries[0].name)}"
+        )
+    if names and part is not None:
+        listed = ", ".join(names[:MOST_LISTED])
+        raise PositionTableError(f"part={part!r} fits none of the position tables of {source}: {listed}")
+    if names:
+        return weights[names[0]]  # of another shape, as SAM's: rows x columns x width
+    raise _none(weights)
+
+
+def _of_scheme(weights: Weights, silent: list[str], scheme: str | None) -> list[str]:
+    """The tables of a scheme that was put into a model, in place of those that the model has of its own."""
+    parts = str(scheme).split("+")
+    at = [f"parts.{number}." for number in range(len(parts))] if len(parts) > 1 else [""]
+    learned = {f"position_scheme.{it}weight" for it, kind in zip(at, parts, strict=True) if kind == "learned"}
+    if names := [name for name in weights.names if name in {*weights.schemes, *learned}]:
+        return names
+    former = "".join(f"; the table that is silent meanwhile: load_table(..., name={name!r})" for name in silent[:1])
+    raise PositionTableError(
+        f"the positions of {weights.source} come from the scheme that was put in, "
+        f"{'an object' if scheme is None else repr(scheme)}, of which no position table is known{former}"
+    )
+
+
+def _none(weights: Weights) -> PositionTableError:
+    """The error for a checkpoint without a known table: what it has instead, and what may be one all the same."""
+    what = _instead_by_config(weights.config)
+    if what is None:
+        what = next((it for word, it in rules.BY_NAME.items() if any(word in name for name in weights.names)), None)
+    entries = [entry for entry in map(weights.__getitem__, _likely(weights)[: 2 * MOST_LISTED]) if entry.is_table]
+    if entries:
+        # A sinusoid that is held as a tensor is a table like any other.
+        has = f"; it has {what}" if what and what != rules.SINUSOID else ""
+        say = ", and say how many rows stand before position 0" if "offset=" in weights.call else ""
+        return PositionTableError(
+            f"{weights.source} has no position table under a name that is known{has}; these may be one: "
+            f"{_listed(entries)}; choose{say}: {weights.call.format(entries[0].name)}"
+        )
+    if what:
+        return PositionTableError(f"{weights.source} has no position table; it has {what}")
+    return PositionTableError(
+        f"{weights.source} has no position table: none of its {len(weights.names)} tensors has a name like one's: "
+        f"{_first(weights)}; if one of them is: {weights.call.format('...')}"
+    )
+
+
+def _instead_by_config(config: Mapping[str, Any]) -> str | None:
+    """What a model's config says that it has in place of a table; None where it says nothing.
+
+    The settings of a part (``text_config``) count where the whole has none.
+    """
+    # ALiBi first: Falcon has settings for rotary embeddings even where it says alibi.
+    attention = config.get("attn_config")
+    if config.get("alibi") is True or (isinstance(attention, dict) and attention.get("alibi") is True):
+        return rules.ALIBI
+    kind = str(config.get("model_type"))
+    for what, kinds in rules.BY_TYPE.items():
+        if kind in kinds:
+            return what
+    said = config.get("position_embedding_type", config.get("position_embeddings_type", ""))
+    if str(said).startswith("relative"):
+        return rules.RELATIVE
+    # Zamba2 and Granite's hybrids have settings for rotary embeddings that they do not use.
+    unused = said is None or config.get("use_mem_rope") is False
+    if said in ("rotary", "rope") or (not unused and any(config.get(key) for key in rules.ROTARY_SETTINGS)):
+        return rules.ROPE
+    # Falcon without alibi; its configs may leave the settings out.
+    if kind == "falcon":
+        return rules.ROPE
+    parts = (value for value in config.values() if isinstance(value, dict) and "model_type" in value)
+    return next(filter(None, map(_instead_by_config, parts)), None)
+
+
+def _check_not_transposed(weights: Weights, entry: Entry) -> None:
+    """Refuse a table with a column for each position: one as wide as no vector of the model, with as many rows."""
+    n_rows, width = entry.matrix
+    said = [settings.get(name) for settings in settings_for(entry.name, weights.config) for name in rules.WIDTHS]
+    seen = weights.seen.items()
+    words = [other.shape[-1] for name, other in seen if len(other.shape) == 2 and rules.WORDS.search(name)]
+    widths = [*said, *words, *weights.widths]
+    # What an nn.Embedding looks up has a row for each position.
+    if entry.name.endswith(".weight") or width in widths or n_rows not in widths:
+        return
+    turned = ".T" if len(entry.shape) == 2 else "[0].T" if entry.shape[0] == 1 else "[:, 0].T"
+    it = f"weights[{entry.name!r}]" if entry.file else f"model.{entry.name}"
+    raise PositionTableError(
+        f"{_shown(entry)} in {weights.source} lies transposed, with a column for each position: the model's vectors "
+        f"are {n_rows} wide; read it with load_table({it}{turned}), or to exchange it store it with a row for each "
+        "position"
+    )
+
+
+def _left_out_by(entry: Entry, config: Mapping[str, Any]) -> str | None:
+    """The setting that keeps a model from adding this table; None where it adds it."""
+    if _last(entry.name) != "position_embeddings":
+        return None
+    said = settings_for(entry.name, config)[0].get("position_embedding_type")
+    return said if isinstance(said, str) and said in rules.NOT_ADDED else None
+
+
+def _grid_of_image(settings: Mapping[str, Any]) -> Any:
+    """How many patches there are along each axis of an image, or of a film, whose times come first; None if unknown."""
+    whole, patch, tubelet = (settings.get(name) for name in ("image_size", "patch_size", "tubelet_size"))
+    whole, patch = _sizes(whole), _sizes(patch)
+    if isinstance(tubelet, list):
+        whole, patch = _sizes([settings.get("num_frames"), *whole]), _sizes(tubelet)
+    step = patch
+    if "frequency_stride" in settings:  # AST's sounds: bands and times, in patches that overlap
+        whole = _sizes([settings.get("num_mel_bins"), settings.get("max_length")])
+        step = _sizes([settings.get("frequency_stride"), settings.get("time_stride")])
+    grid = tuple((size - width) // apart + 1 for size, width, apart in zip(whole, patch, step, strict=False))
+    return grid if len(whole) == len(patch) == len(step) and min(grid, default=0) > 0 else None
+
+
+def _sizes(size: Any) -> tuple[int, ...]:
+    """Height and width, and time before them where it is given, from the ways in which configs give them."""
+    if isinstance(size, dict):
+        size = [size.get("height"), size.get("width")]
+    sizes = tuple(size) if isinstance(size, list) else (size, size)
+    return sizes if len(sizes) in (2, 3) and all(type(each) is int and each > 0 for each in sizes) else ()
+
+
+def _has_patches(weights: Weights, entry: Entry) -> bool:
+    """Whether a convolution that cuts images into patches of this width stands beside the table."""
+    beside = stem(entry.name).rpartition(".")[0]
+    return any(
+        len(other.shape) == 4 and other.shape[0] == entry.shape[-1] and ("patch" in name or "conv1" in name)
+        for name, other in weights.seen.items()
+        if name.startswith(beside)
+    )
+
+
+def _listed(entries: list[Entry]) -> str:
+    more = len(entries) - MOST_LISTED
+    return ", ".join(map(_shown, entries[:MOST_LISTED])) + (f" and {more} more" if more > 0 else "")
+
+
+def _first(weights: Weights) -> str:
+    """The first tensors, and how many more there are: matrices, which may be tables, before all else."""
+
+    def rank(name: str) -> bool:
+        # Of shards that are not open the name has to tell.
+        entry = weights.seen.get(name)
+        return not entry.is_table if entry else bool(re.search(r"bias|norm|ln_", name))
+
+    ordered = sorted(weights.names, key=rank)
+    more = f" and {len(ordered) - MOST_LISTED} more" if len(ordered) > MOST_LISTED else ""
+    return _listed([weights[name] for name in ordered[:MOST_LISTED]]) + more
+
+
+def _shown(entry: Entry) -> str:
+    return f"{entry.name} ({' x '.join(map(str, entry.shape))})"
