@@ -15,7 +15,7 @@ from jaxtyping import Int, Shaped
 from torch import Tensor, nn
 
 from .errors import EquivarianceInputError, NonDeterministicError, PositionTableError
-from .inference import evaluating, reads
+from .inference import eval_mode, reads
 from .public import Count, NotNegative, Seed, public
 from .tables import find_position_rows
 
@@ -172,7 +172,7 @@ def _compared(
 ) -> tuple[EquivarianceReport, Counterexample | None]:
     """The report, and the entry that lies furthest from the relation that it names."""
     run = _runner(fn, output)
-    with evaluating(_module_of(fn)):
+    with eval_mode(_module_of(fn)):
         first = run(x)
         has_sequence = _has_sequence_axis(x, first, seq_dim)
         tolerance = _default_tolerance(fn, x, first) if tolerance is None else float(tolerance)
@@ -252,7 +252,7 @@ def _table_unread(fn: Any, x: Tensor, output: Any) -> bool:
         table = find_position_rows(fn).rows
     except PositionTableError:
         return False
-    with evaluating(fn):
+    with eval_mode(fn):
         return not reads(table, lambda: _runner(fn, output)(x))
 
 

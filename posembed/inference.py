@@ -12,14 +12,15 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from .errors import RunError, shown
+from .errors import RunError
+from .public import Count, public
 
 # What torch and transformers raise where a model is called with what does not fit.
 CALLED_WRONGLY = (AssertionError, AttributeError, IndexError, RuntimeError, TypeError, ValueError)
 
 
 @contextmanager
-def evaluating(model: nn.Module | None) -> Iterator[None]:
+def eval_mode(model: nn.Module | None) -> Iterator[None]:
     """Eval mode and no gradients; afterwards every submodule is in the mode it had before.
 
     BigBird exchanges its attention for another kind, for good, where it is given a short text: that is undone.
@@ -43,8 +44,9 @@ def evaluating(model: nn.Module | None) -> Iterator[None]:
                 exchange(kind)
 
 
+@public(RunError)
 @contextmanager
-def torch_threads(n_threads: int) -> Iterator[None]:
+def torch_threads(n_threads: Count) -> Iterator[None]:
     """Let torch use so many threads inside the block.
 
     Args:
@@ -60,8 +62,6 @@ def torch_threads(n_threads: int) -> Iterator[None]:
         ...     torch.get_num_threads()
         1
     """
-    if not isinstance(n_threads, int) or n_threads < 1:
-        raise RunError(f"n_threads is {shown(n_threads)}; it must be a whole number of at least 1")
     before = torch.get_num_threads()
     torch.set_num_threads(n_threads)
     try:

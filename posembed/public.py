@@ -131,7 +131,7 @@ def advice(hint: Any) -> str:
     except (KeyError, TypeError):  # a hint that holds a list, as of a function's arguments, has no hash
         pass
     if hasattr(hint, "dim_str"):
-        return f"give a tensor, {hint.__name__}"
+        return f"give {'a tensor' if hint.array_type.__name__ == 'Tensor' else 'an array'}, {hint.__name__}"
     kind = get_origin(hint) or hint
     name = getattr(kind, "__name__", str(kind))
     return f"give {'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
@@ -150,6 +150,8 @@ def _check(name: str, value: Any, hint: Any, error: type[PosembedError]) -> None
 def _fits(value: Any, hint: Any) -> bool:
     if get_origin(hint) in (Union, UnionType):
         return any(_fits(value, each) for each in get_args(hint))
+    if hint is int:  # NumPy's too, and not True
+        return isinstance(value, Integral) and not isinstance(value, bool)
     # One name is no list of names, though Python takes a text for a sequence of texts.
     if isinstance(value, str) and get_origin(hint) in (Collection, Iterable, Sequence):
         return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +12,9 @@ from jaxtyping import Float
 from scipy.special import stdtr, stdtrit
 from torch import Tensor
 
-from .dense_tensors import float64_array, why_not_ordinary
+from .dense_tensors import float64_array
 from .errors import ProbeInputError, RunError, shown
+from .public import Seed, Share, public
 from .seeds import generator
 
 if TYPE_CHECKING:
@@ -55,12 +56,13 @@ class Interval:
         return self.low > 0 or self.high < 0
 
 
-def interval(values: Sequence[float], *, level: float | int = 0.95) -> Interval:
+@public(RunError)
+def interval(values: Any, *, level: Share = 0.95) -> Interval:
     """The mean of independent values and Student's t interval.
 
     Args:
         values: at least two; one for each seed.
-        level: the share of experiments whose interval holds the true mean, between 0 and 1.
+        level: the share of experiments whose interval holds the true mean, from 0 to 1.
 
     Returns:
         The interval. It takes the values to be normally distributed, which a few seeds can neither show nor refute.
@@ -73,12 +75,9 @@ def interval(values: Sequence[float], *, level: float | int = 0.95) -> Interval:
         >>> print(interval([1.0, 2.0, 3.0]))
         2.000 (-0.484 to 4.484, 3 seeds)
     """
-    if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
-        raise RunError(f"level is {shown(level)}; it must lie between 0 and 1")
     array = _numbers(values)
     if array.ndim != 1 or len(array) < 2 or not np.isfinite(array).all():
-        given = " ".join(repr(values).split())
-        raise RunError(f"an interval needs at least two finite numbers, one for each seed; given were {given}")
+        raise RunError(f"an interval needs at least two finite numbers, one for each seed; given were {shown(values)}")
     mean, error = float(array.mean()), float(array.std(ddof=1) / len(array) ** 0.5)
     reach = float(stdtrit(len(array) - 1, (1 + level) / 2)) * error
     # Values that are all the same leave no doubt.
@@ -86,7 +85,7 @@ def interval(values: Sequence[float], *, level: float | int = 0.95) -> Interval:
     return Interval(mean, mean - reach, mean + reach, len(array), p)
 
 
-def difference(values: Sequence[float], others: Sequence[float], *, level: float | int = 0.95) -> Interval:
+def difference(values: Any, others: Any, *, level: Share = 0.95) -> Interval:
     """The mean difference of values that belong together pair by pair: the same seed, hence the same batches.
 
     Args:
@@ -103,24 +102,20 @@ def difference(values: Sequence[float], others: Sequence[float], *, level: float
         0.200 (-0.048 to 0.448, 3 seeds)
     """
     one, other = _numbers(values), _numbers(others)
-    if one.ndim != 1 or other.ndim != 1:
-        kinds = f"{type(values).__name__} and {type(others).__name__}"
-        raise RunError(f"{kinds} cannot be paired; give two lists of numbers, one for each seed, in the same order")
-    if len(one) != len(other):
-        raise RunError(f"{len(one)} values cannot be paired with {len(other)}; give one of each for each seed")
+    if one.ndim != 1 or one.shape != other.shape:
+        raise RunError(
+            f"{shown(values)} and {shown(others)} cannot be paired; give two lists, one number for each seed"
+        )
     return interval((one - other).tolist(), level=level)
 
 
 def _numbers(values: Any) -> np.ndarray:
-    """Numbers in float64; an array of no axis for what is none, such as a mapping, a set, or some of them masked."""
-    if isinstance(values, Tensor) and not why_not_ordinary(values) and not values.is_complex():
+    """Numbers in float64; an array of no axis where a mask or an imaginary part would be lost."""
+    if isinstance(values, Tensor) and not values.is_complex():
         values = float64_array(values)
     if isinstance(values, np.ma.MaskedArray) or np.iscomplexobj(values):
         return np.asarray(np.nan)
-    try:
-        return np.asarray(values, dtype=float)
-    except (TypeError, ValueError, RuntimeError):
-        return np.asarray(np.nan)
+    return np.asarray(values, dtype=float)
 
 
 def family(contrasts: Mapping[str, Interval]) -> pandas.DataFrame:
@@ -137,7 +132,7 @@ def family(contrasts: Mapping[str, Interval]) -> pandas.DataFrame:
         "holm".
 
     Raises:
-        RunError: no contrasts, or one whose p is no number from 0 to 1.
+        RunError: one whose p is no number from 0 to 1.
 
     Example:
         >>> from posembed.stats import family, interval
@@ -147,8 +142,6 @@ def family(contrasts: Mapping[str, Interval]) -> pandas.DataFrame:
     """
     import pandas
 
-    if not isinstance(contrasts, Mapping) or not contrasts:
-        raise RunError("there are no contrasts; give a mapping of intervals by their names")
     table = pandas.DataFrame([asdict(each) for each in contrasts.values()], index=list(contrasts))
     if unknown := [name for name, p in table["p"].items() if not 0 <= p <= 1]:
         raise RunError(f"the contrast {unknown[0]!r} has no p from 0 to 1; give what `interval` returns, with its p")
@@ -192,7 +185,8 @@ def _block_length(n: int) -> int:
     return math.ceil(math.sqrt(n))
 
 
-def mean_interval(values: Float[np.ndarray, " n"], *, level: float = 0.95, seed: int = 0) -> BootstrapInterval:
+@public(ProbeInputError)
+def mean_interval(values: Any, *, level: Share = 0.95, seed: Seed = 0) -> BootstrapInterval:
     """The interval of a mean by the circular block bootstrap (Politis and Romano 1992), by percentiles.
 
     Errors at neighbouring positions are alike, so n of them tell less than n independent ones would. Blocks of
@@ -211,7 +205,7 @@ def mean_interval(values: Float[np.ndarray, " n"], *, level: float = 0.95, seed:
         in it.
 
     Raises:
-        ProbeInputError: no values, or a level outside 0 to 1.
+        ProbeInputError: no values, or a level that is no share.
 
     Example:
         >>> import numpy as np
@@ -221,11 +215,8 @@ def mean_interval(values: Float[np.ndarray, " n"], *, level: float = 0.95, seed:
         True
     """
     found = _numbers(values)
-    if found.ndim != 1 or not len(found) or not isinstance(level, float | int) or not 0 < level < 1:
-        n = f"{len(found)}" if found.ndim == 1 else "no row of"
-        raise ProbeInputError(
-            f"an interval of level {shown(level)} for {n} values is not defined; give values and a level in (0, 1)"
-        )
+    if found.ndim != 1 or not len(found):
+        raise ProbeInputError(f"there is no mean of {shown(values)}; give the numbers of at least one position")
     means = _resampled_means(found, seed)
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     return BootstrapInterval(float(low), float(high), level, _block_length(len(found)))

@@ -8,7 +8,12 @@ import pytest
 
 @pytest.mark.parametrize(
     ("module", "old", "new"),
-    [("posembed.similarity", "dosed_bias", "perturbed_bias"), ("posembed.data", "made_task", "synthetic_task")],
+    [
+        ("posembed.similarity", "dosed_bias", "perturbed_bias"),
+        ("posembed.data", "made_task", "synthetic_task"),
+        ("posembed.layers", "read", "linear_probe"),
+        ("posembed.layers", "InputLeft", "RetainedInput"),
+    ],
 )
 def test_an_old_name_warns_and_gives_the_new_one(module, old, new):
     found = importlib.import_module(module)

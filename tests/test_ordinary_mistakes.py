@@ -14,7 +14,6 @@ from posembed import (
     Transformer,
     TransformerConfig,
     load_table,
-    probe_layers,
     probe_table,
     scheme,
     sinusoidal,
@@ -52,25 +51,12 @@ from posembed.errors import (
     FigureInputError,
     ModelInputError,
     PositionTableError,
-    ProbeInputError,
     RunError,
     TaskError,
 )
-from posembed.layers import changed, depth_profile, layers_of
-from posembed.mechanisms import repeated_word_attention, shuffled_prefix
 from posembed.models import (
     use_scheme,
 )
-from posembed.probing import (
-    Control,
-    constant_guess,
-    identical_word_attention,
-    intervene,
-    permuted_labels,
-    random_tables_like,
-    split_rows,
-)
-from posembed.stats import mean_interval
 from posembed.tables import PositionTable
 from posembed.training import (
     learning_rate_factor,
@@ -103,32 +89,6 @@ def small():
     return Transformer(CONFIG)
 
 
-PROBES = [
-    (lambda: permuted_labels(None, 2), "labels are None; give one for each row, at least one"),
-    (lambda: constant_guess(["a"]), "there is no constant guess for ['a']; give an array"),
-    (lambda: next(random_tables_like([[1.0]], 2)), "x is [[1.0]]; give a table as an array of numbers"),
-    (lambda: next(random_tables_like(np.eye(3), "2")), "n_draws is '2'; it must be a whole number of at least 1"),
-    (lambda: Control.of([]), "there is no draw to sum up; give at least one"),
-    (lambda: probe_layers(Transformer, IDS), "model is the class Transformer; give a model that is made or loaded"),
-    (
-        lambda: identical_word_attention(Transformer, length=8),
-        "model is the class Transformer; give a model that is made or",
-    ),
-    (lambda: repeated_word_attention(small(), bos="[CLS]", word=1), "bos is '[CLS]'; it must be a whole number of at"),
-    (lambda: shuffled_prefix(lambda ids: ids.missing, IDS), "cannot be called with texts of 1 tokens alone"),
-    (lambda: split_rows(10, "half"), "positions are 10; give an array of whole numbers that rise"),
-    (lambda: split_rows(np.array([5, 3, 1]), "half"), "positions are array([5, 3, 1]); give an array of whole numbers"),
-    (lambda: split_rows(np.array([5, 3, 1], dtype=np.uint8), "half"), "give an array of whole numbers that rise"),
-    (lambda: constant_guess(5), "there is no constant guess for 5; give an array of at least one position"),
-    (lambda: mean_interval(np.arange(9.0), level="95"), "an interval of level '95' for 9 values is not defined"),
-    (lambda: probe_table(torch.eye(64), split=torch.eye(40)), "split is a Tensor; choose among even-odd"),
-    (lambda: probe_table(torch.eye(64), seed=torch.eye(40)), "seed is a Tensor; it must be a whole number"),
-    (lambda: changed(layers_of(small()), 9, torch.relu).__enter__(), "layer is 9; it must be 0 to 2"),
-    (lambda: changed(small(), 1, torch.relu).__enter__(), "stack is a Transformer; give what layers_of(model) finds"),
-    (lambda: shuffled_prefix(None, IDS), "model is None; give a language model, or a function from ids to logits"),
-    (lambda: layers_of(small(), [[1, 2]]), "inputs are [[1, 2]]; give a tensor of ids, a text a row, or of images"),
-    (lambda: intervene([IDS], small()), "batches is a Transformer; give a list"),
-]
 RUNS = [
     (lambda: run_and_store(RunConfig(), None), "None is no path; give the folder of the results"),
     (lambda: run_grid([], out="x" * 300), "is no path (File name too long); give the folder of"),
@@ -165,7 +125,7 @@ RUNS = [
     (lambda: read_tables("no-such"), "there is no folder 'no-such'; give the folder of the results"),
     (lambda: read_studies("no-such"), "there is no folder 'no-such'; give the folder of the results"),
     (lambda: read_model("no-such", RunConfig()), "config is 'no-such'; give a RunConfig, before the folder"),
-    (lambda: torch_threads(0).__enter__(), "n_threads is 0; it must be a whole number of at least 1"),
+    (lambda: torch_threads(0), "n_threads is 0; it must be a whole number of at least 1"),
     (lambda: missing([1], "nowhere"), "1 among the configs is no RunConfig; give a list of RunConfig"),
 ]
 DATA = [
@@ -258,7 +218,6 @@ FIGURES = [
     (lambda: figures.logit_maps({"a": "rope"}, n_positions=3, alt="x"), "a str cannot be drawn here; give schemes"),
 ]
 CASES = [
-    *((ProbeInputError, *case) for case in PROBES),
     *((RunError, *case) for case in RUNS),
     *((CorpusError, *case) for case in DATA),
     *((TaskError, *case) for case in TASKS),
@@ -309,12 +268,6 @@ def test_the_folder_of_results_is_no_file(tmp_path):
     assert "is a file; give the folder for the results" in refused(RunError, run_grid, [], out=file)
 
 
-def test_the_vectors_of_skipped_tokens_belong_to_the_others():
-    model, ids = small().eval(), torch.randint(9, (40, 8))
-    profile = depth_profile(model, ids, vectors=torch.randn(8, 8), skip=1, ablations=False)
-    assert all(layer.left is not None for layer in profile.layers)
-
-
 class Beginner(PositionScheme):
     def __init__(self, n_heads):
         self.n_heads = n_heads
@@ -354,17 +307,6 @@ def test_a_scheme_of_ones_own_that_does_not_fit_is_named_wherever_it_is_used(err
         error, lambda: Transformer(TransformerConfig(9, d_model=8, n_heads=2, scheme=made()))(IDS)
     )
     assert message in refused(error, in_gpt2)
-
-
-@pytest.mark.bad_input
-def test_a_model_without_numbers_is_named():
-    with torch.device("meta"):
-        empty = build("gpt2")
-    assert "are on the meta device; load them first" in refused(ProbeInputError, probe_layers, empty, IDS)
-    model, ids = build("gpt2"), IDS
-    assert "on the meta device" in refused(ProbeInputError, intervene, model, [ids.to("meta")], n_components=2)
-    padded = {"input_ids": ids, "attention_mask": torch.zeros_like(ids)}
-    assert "a batch is all padding" in refused(ProbeInputError, intervene, model, [padded], n_components=2)
 
 
 @pytest.mark.bad_input

@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from refusals import refused
 
 from posembed import probing, training
-from posembed.errors import ProbeInputError, RunError
 from posembed.seeds import generator
 from posembed.stats import N_RESAMPLES, Interval, difference, family, interval, mean_interval
 
@@ -32,25 +30,6 @@ def test_a_difference_takes_what_seeds_share_away():
     assert (wide.mean, wide.high) == pytest.approx((0, interval([-3.0, -1.0, 1.0, 3.0], level=0.99).high))
 
 
-@pytest.mark.bad_input
-@pytest.mark.parametrize(
-    "values", [[], [1.0], [1.0, float("nan")], [1.0, float("inf")], 1.0, [1.0, "b"], np.ones((2, 2))], ids=str
-)
-def test_what_has_no_interval(values):
-    assert "at least two finite numbers" in refused(RunError, interval, values)
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize("level", [0, 1, 95, float("nan"), "95 %", True])
-def test_a_level_that_is_no_share(level):
-    with pytest.raises(RunError, match="level is .*; it must lie between 0 and 1"):
-        interval([1.0, 2.0], level=level)
-
-
-def test_pairs_need_partners():
-    assert "3 values cannot be paired with 2" in refused(RunError, difference, [1.0, 2.0, 3.0], [1.0, 2.0])
-
-
 @pytest.mark.parametrize(("n", "block", "level"), [(1, 1, 0.95), (2, 2, 0.9), (10, 4, 0.95), (16, 4, 0.5)])
 def test_the_bootstrap_draws_blocks_of_neighbours_and_the_first_follows_the_last(n, block, level):
     values, blocks = np.random.default_rng(n).normal(size=n), -(-n // block)
@@ -67,14 +46,6 @@ def test_of_independent_values_it_is_about_that_of_students():
     found = mean_interval(values)
     assert (found.high - found.low) / (2 * 1.96 * values.std() / 2000**0.5) == pytest.approx(1, abs=0.15)
     assert mean_interval(values) == found != mean_interval(values, seed=1)
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize(("values", "level"), [([], 0.95), ([1.0], 0.0), ([1.0], 1.0), ([1.0], float("nan"))])
-def test_what_has_no_bootstrap(values, level):
-    assert "is not defined; give values and a level" in refused(
-        ProbeInputError, mean_interval, np.array(values), level=level
-    )
 
 
 def test_the_names_are_also_where_readers_look_for_them():
@@ -108,33 +79,6 @@ def test_p_is_that_of_students_test():
     values = 2 + np.array([-1.0, 1.0, -1.0, 1.0]) * (3 / 4) ** 0.5
     assert interval(values.tolist()).p == pytest.approx(0.0280, abs=5e-5)
     assert interval((-values).tolist()).p == interval(values.tolist()).p
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize("values", [{0: 1.5, 1: 1.6}, {1.5, 1.6}, (each for each in (1.5, 1.6)), 1.5])
-def test_what_has_no_order_is_not_paired(values):
-    assert "cannot be paired; give two lists of numbers" in refused(RunError, difference, values, values)
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize("contrasts", [{}, [interval([1.0, 2.0])]])
-def test_a_family_has_members(contrasts):
-    assert "there are no contrasts" in refused(RunError, family, contrasts)
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize("p", [1.5, -0.1, float("nan")])
-def test_a_contrast_without_its_p_is_named(p):
-    contrasts = {"one": interval([1.0, 2.0]), "other": Interval(0.0, -1.0, 1.0, 5, p)}
-    assert "the contrast 'other' has no p from 0 to 1" in refused(RunError, family, contrasts)
-
-
-@pytest.mark.bad_input
-def test_masked_and_complex_numbers_are_refused():
-    """What is masked would count, and an imaginary part would be lost."""
-    for values in (np.ma.masked_array([1.0, 2.0, 1e6], mask=[0, 0, 1]), np.array([1 + 1j, 2.0])):
-        refused(RunError, interval, values)
-        refused(ProbeInputError, mean_interval, values)
 
 
 @pytest.mark.bad_input  # what type checkers refuse is right all the same

@@ -1,24 +1,35 @@
 """Is once enough? What the layers of a model have of the positions that were added at its input, and what they use."""
 
+from .._deprecation import renamed
 from .ablation import Ablation, ablate, changed, layers_of, next_token_loss
-from .linear_probe import Reading, read
+from .linear_probe import LinearProbeResult, linear_probe
 from .profile import DepthProfile, LayerProfile, depth_profile
-from .retained_input import InputLeft, input_left
+from .retained_input import RetainedInput, retained_input
 from .variance_decomposition import LayerShares, position_shares
 
 __all__ = [
     "Ablation",
     "DepthProfile",
-    "InputLeft",
     "LayerProfile",
     "LayerShares",
-    "Reading",
+    "LinearProbeResult",
+    "RetainedInput",
     "ablate",
     "changed",
     "depth_profile",
-    "input_left",
     "layers_of",
+    "linear_probe",
     "next_token_loss",
     "position_shares",
-    "read",
+    "retained_input",
 ]
+
+__getattr__ = renamed(
+    __name__,
+    {
+        "InputLeft": "RetainedInput",
+        "Reading": "LinearProbeResult",
+        "input_left": "retained_input",
+        "read": "linear_probe",
+    },
+)

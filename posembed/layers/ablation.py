@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -13,23 +13,20 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from ..checks import check_whole
-from ..errors import ProbeInputError, shown
-from ..inference import CALLED_WRONGLY, evaluating
+from ..errors import ProbeInputError
+from ..inference import CALLED_WRONGLY, eval_mode
 from ..models import LanguageModel, Transformer
 from ..probing.hidden_states import (
     BATCH_SIZE,
-    check_ids,
-    check_one_stack,
+    check_one_length,
     check_repeatable,
     checked_inputs,
     chosen_layers,
-    named,
     own_transformer,
     states_of,
-    telling,
 )
-from ..seeds import checked_seed, torch_generator
+from ..public import Count, Seed, Whole, public
+from ..seeds import torch_generator
 from ..serialization import Record
 from ..stats import BootstrapInterval, mean_interval
 
@@ -80,16 +77,17 @@ class Ablation(Record):
         return f"{self.kind}{of} costs {self.cost:.4f} ({self.interval}), its control {self.control:.4f}"
 
 
+@public(ProbeInputError)
 def ablate(
     model: nn.Module,
     fit_ids: Tensor,
     ids: Tensor,
     *,
-    layers: Sequence[int] | None = None,
+    layers: Collection[int] | None = None,
     loss: Callable[[Any], Float[Tensor, " texts"]] | None = None,
-    skip: int = 0,
-    n_draws: int = 2,
-    seed: int = 0,
+    skip: Whole = 0,
+    n_draws: Count = 2,
+    seed: Seed = 0,
 ) -> dict[int, tuple[Ablation, ...]]:
     """Change what the states of one layer have of position, let the model go on from there, and measure what it loses.
 
@@ -146,20 +144,13 @@ def ablate(
         >>> found[1][0].cost
         0.0
     """
-    check_whole("n_draws", n_draws, ProbeInputError)
-    check_skip(model, skip)
-    if not (loss is None or callable(loss)):
-        raise ProbeInputError(f"loss is {shown(loss)}; give a function of the model")
-    random = torch_generator(checked_seed(seed), "ablations")
     fit_ids, ids = (checked_inputs(model, each, at_least=2) for each in (fit_ids, ids))
-    if fit_ids.shape[1:] != ids.shape[1:]:
-        sizes = [" x ".join(map(str, each.shape[1:])) for each in (fit_ids, ids)]
-        raise ProbeInputError("means of {} do not belong to {}; give both of one length".format(*sizes))
-    stack = layers_of(model, fit_ids)
+    check_one_length(fit_ids, ids)
+    random, stack = torch_generator(seed, "ablations"), layers_of(model, fit_ids)
     chosen = chosen_layers(model, layers, len(stack) + 1)
-    with evaluating(model):
+    with eval_mode(model):
         check_repeatable(model, fit_ids[:2])
-        check_skip(model, skip, min(each.shape[1] for each in states_of(model, fit_ids[:2])))
+        check_skip(model, skip, states_of(model, fit_ids[:2])[0].shape[1])
         means = {layer: _Means(skip) for layer in chosen}
         with ExitStack() as hooks:
             for layer in chosen:
@@ -170,33 +161,30 @@ def ablate(
                         each.half = number
                     states_of(model, some)
         cost = _cost_of(model, ids, loss)
+
+        def run(change: Change, layer: int) -> Float[Tensor, " texts"]:
+            with changed(stack, layer, lambda states: torch.cat([states[:, :skip], change(states[:, skip:])], dim=1)):
+                return cost()
+
         return {
-            layer: _ablations(partial(_run, cost, stack, layer), means[layer], n_draws, random, seed)
-            for layer in chosen
+            layer: _ablations(partial(run, layer=layer), its_means, n_draws, random, seed)
+            for layer, its_means in means.items()
         }
 
 
-def check_skip(model: Any, skip: int, length: int | None = None) -> None:
-    """Refuse to leave out what no number of tokens is, a part of those in front of patches, or all but one.
-
-    Args:
-        model: of text, images or sound.
-        skip: how many tokens are to be left out.
-        length: of the states, where that is known.
-    """
-    check_whole("skip", skip, ProbeInputError, least=0)
+def check_skip(model: Any, skip: int, length: int) -> None:
+    """Refuse to leave out a part of the tokens in front of patches, or all tokens but one."""
     parameters = model.named_parameters() if isinstance(model, nn.Module) else ()
     tokens = [each for name, each in parameters if name.rpartition(".")[2] in IN_FRONT]
     n_in_front = sum(each.shape[-2] if each.ndim > 1 else 1 for each in tokens)
-    if 0 < skip < n_in_front:
+    if 0 < skip < n_in_front or length - skip < 2:
         raise ProbeInputError(
-            f"skip is {skip}, but {n_in_front} tokens stand in front of the patches of {type(model).__name__}; give "
-            f"skip={n_in_front} to leave them out, or 0"
+            f"skip is {skip}, but there are {length} positions, of which {n_in_front} stand in front of patches; leave "
+            "out all of those or none, and two positions or more"
         )
-    if length is not None and length - skip < 2:
-        raise ProbeInputError(f"skip is {skip}, but there are {length} positions; leave two or more")
 
 
+@public(ProbeInputError)
 def layers_of(model: nn.Module, inputs: Tensor | None = None) -> nn.ModuleList:
     """Find the layers of a model, one after the other.
 
@@ -217,17 +205,9 @@ def layers_of(model: nn.Module, inputs: Tensor | None = None) -> nn.ModuleList:
         >>> len(layers_of(Transformer(TransformerConfig(20, n_layers=3))))
         3
     """
-    if inputs is not None and not isinstance(inputs, Tensor):
-        raise ProbeInputError(f"inputs are {shown(inputs)}; give a tensor of ids, a text a row, or of images")
     own = own_transformer(model) or getattr(model, "transformer", None)
     if isinstance(own, Transformer):
         return own.layers
-    if not isinstance(model, nn.Module):
-        raise ProbeInputError(
-            f"the model is {shown(model)}, which has no layers to change; give a module, or leave ablations "
-            "out: depth_profile(..., ablations=False)"
-        )
-    check_one_stack(model)
     n_layers = getattr(getattr(model, "config", None), "num_hidden_layers", None)
     lists = [each for each in model.modules() if isinstance(each, nn.ModuleList) and len({*each}) == n_layers]
     if inputs is not None:
@@ -249,21 +229,20 @@ def _hand_on_states(model: nn.Module, stack: nn.ModuleList, inputs: Tensor) -> b
         noted[layer] = states
         return states
 
-    with evaluating(model):
+    with eval_mode(model):
         states_of(model, inputs)  # what it cannot be called with is not the layers' fault
         try:
             with ExitStack() as hooks:
                 for layer in range(len(stack) + 1):
                     hooks.enter_context(changed(stack, layer, partial(note, layer=layer)))
                 states = states_of(model, inputs)
+            # The last one may be handed out behind a norm, which makes the same of all that is zero.
+            with changed(stack, len(stack), torch.zeros_like):
+                last = states_of(model, inputs)[-1]
         except (KeyError, *CALLED_WRONGLY):  # modules that are given no states, or give more than these
             return False
-        if len(states) != len(noted) or not all(_alike(noted[n], each) for n, each in enumerate(states[:-1])):
-            return False
-        # The last one may be handed out behind a norm, which makes the same of all that is zero.
-        with changed(stack, len(stack), torch.zeros_like):
-            last = states_of(model, inputs)[-1]
-    return _alike(last, last[:1, :1].expand_as(last))
+    same = len(states) == len(noted) and all(_alike(noted[n], each) for n, each in enumerate(states[:-1]))
+    return same and _alike(last, last[:1, :1].expand_as(last))
 
 
 def _alike(one: Any, other: Tensor) -> bool:
@@ -271,8 +250,9 @@ def _alike(one: Any, other: Tensor) -> bool:
     return same_shape and torch.allclose(one, other, rtol=1e-3, atol=1e-3, equal_nan=True)
 
 
+@public(ProbeInputError)
 @contextmanager
-def changed(stack: nn.ModuleList, layer: int, change: Change) -> Iterator[None]:
+def changed(stack: nn.ModuleList, layer: Whole, change: Change) -> Iterator[None]:
     """Change the states of a layer inside the block: what leaves the n-th, or for 0 what enters the first.
 
     The layer's ``forward`` is exchanged, as transformers notes hidden states before any hook would change them.
@@ -283,7 +263,7 @@ def changed(stack: nn.ModuleList, layer: int, change: Change) -> Iterator[None]:
         change: a function of states, "batch length d_model", that gives others.
 
     Raises:
-        ProbeInputError: what is no list of layers, a layer that is not in it.
+        ProbeInputError: what is no list of layers, or no number of one.
 
     Example:
         >>> import torch
@@ -295,10 +275,6 @@ def changed(stack: nn.ModuleList, layer: int, change: Change) -> Iterator[None]:
         >>> bool(states[0].any()), bool(states[1].any())
         (True, False)
     """
-    if not isinstance(stack, nn.ModuleList):
-        raise ProbeInputError(f"stack is a {type(stack).__name__}; give what layers_of(model) finds")
-    if not isinstance(layer, int) or not 0 <= layer <= len(stack):
-        raise ProbeInputError(f"layer is {shown(layer)}; it must be 0 to {len(stack)}")
     module: Any = stack[max(layer, 1) - 1]
     before, forward = module.__dict__.get("forward"), module.forward
 
@@ -361,43 +337,33 @@ def _ablations(
     run: Callable[[Change], Float[Tensor, " texts"]], means: _Means, n_draws: int, random: torch.Generator, seed: int
 ) -> tuple[Ablation, ...]:
     """The four changes at one layer, each with its control."""
-    part, skip, basis = means.part, means.skip, means.directions()
-    width = part.shape[1]
+    part, basis = means.part, means.directions()
+    width, n = part.shape[1], len(basis)
     turned = [
         torch.linalg.qr(torch.randn(width, width, dtype=torch.float64, generator=random))[0] for _ in range(n_draws)
     ]
     # Any so many columns of a random rotation are random directions.
-    others = [turn[:, : len(basis)].mT for turn in turned]
-    removed, *controls = (run(_without(some, means.middle, skip)) for some in (basis, *others))
-    found = [_ablation("project out", removed, controls, seed, len(basis))]
+    bases = [basis, *(turn[:, :n].mT for turn in turned)]
+    parts = [part, *(part @ turn for turn in turned)]
     order = int(torch.randint(2**31, (), generator=random))
-    makes: dict[str, Callable[[Tensor], Change]] = {
-        "shuffle": lambda rows: _shuffled(rows, skip, order),
-        "swap": lambda rows: _moved(_swapped(rows) - rows, skip),
+    changes: dict[str, list[Change]] = {
+        "project out": [_without(each, means.middle) for each in bases],
+        "shuffle": [_shuffled(each, order) for each in parts],
+        "swap": [_swapped(each) for each in parts],
+        "exchange": [_exchanged(each) for each in bases],
     }
-    for kind, make in makes.items():
-        found.append(_ablation(kind, run(make(part)), [run(make(part @ turn)) for turn in turned], seed))
-    exchanged, *controls = (run(_exchanged(some, skip)) for some in (basis, *others))
-    return (*found, _ablation("exchange", exchanged, controls, seed, len(basis)))
+    return tuple(
+        _ablation(kind, [run(each) for each in some], seed, n if kind in ("project out", "exchange") else None)
+        for kind, some in changes.items()
+    )
 
 
-def _without(basis: Float[Tensor, "n d_model"], middle: Float[Tensor, " d_model"], skip: int) -> Change:
+def _without(basis: Float[Tensor, "n d_model"], middle: Float[Tensor, " d_model"]) -> Change:
     """Give all states the middle's coordinates in the directions of a basis."""
-
-    def change(states: Tensor) -> Tensor:
-        at, to = basis.to(states), middle.to(states)
-        return _after(states, skip, lambda own: own - (own - to) @ at.mT @ at)
-
-    return change
+    return lambda states: states - (states - middle.to(states)) @ basis.to(states).mT @ basis.to(states)
 
 
-def _swapped(rows: Float[Tensor, "length d_model"]) -> Float[Tensor, "length d_model"]:
-    """The first half and the second exchanged; the last row of an odd number stays."""
-    half = len(rows) // 2
-    return torch.cat([rows[half : 2 * half], rows[:half], rows[2 * half :]])
-
-
-def _exchanged(basis: Float[Tensor, "n d_model"], skip: int) -> Change:
+def _exchanged(basis: Float[Tensor, "n d_model"]) -> Change:
     """Give each text of a batch the coordinates that the one before it has in the directions of a basis."""
 
     def change(states: Tensor) -> Tensor:
@@ -405,44 +371,33 @@ def _exchanged(basis: Float[Tensor, "n d_model"], skip: int) -> Change:
             raise ProbeInputError(
                 "loss gives the model one text alone, so none can be exchanged; give it two at a time"
             )
-        at = basis.to(states)
-        return _after(states, skip, lambda own: own + (own.roll(1, 0) - own) @ at.mT @ at)
+        return states + (states.roll(1, 0) - states) @ basis.to(states).mT @ basis.to(states)
 
     return change
 
 
-def _moved(moves: Float[Tensor, "length d_model"], skip: int) -> Change:
-    # A model that guesses the next token may be given all but the last one.
-    return lambda states: _after(states, skip, lambda own: own + moves[: own.shape[1]].to(own))
+def _swapped(rows: Float[Tensor, "length d_model"]) -> Change:
+    """Exchange the parts of position of the two halves; the last one of an odd number stays."""
+    half = len(rows) // 2
+    moves = torch.cat([rows[half : 2 * half], rows[:half], rows[2 * half :]]) - rows
+    # A model that predicts the next token may be given all but the last one.
+    return lambda states: states + moves[: states.shape[1]].to(states)
 
 
-def _shuffled(rows: Float[Tensor, "length d_model"], skip: int, order: int) -> Change:
+def _shuffled(rows: Float[Tensor, "length d_model"], order: int) -> Change:
     """For each text another permutation, the same ones each time that this is made."""
     random = torch.Generator().manual_seed(order)
 
     def change(states: Tensor) -> Tensor:
-        n = states.shape[1] - skip
-        places = torch.rand(len(states), n, generator=random).argsort(dim=1)
-        return _after(states, skip, lambda own: own + (rows[places] - rows[:n]).to(own))
+        places = torch.rand(*states.shape[:2], generator=random).argsort(dim=1)
+        return states + (rows[places] - rows[: states.shape[1]]).to(states)
 
     return change
 
 
-def _after(states: Tensor, skip: int, change: Change) -> Tensor:
-    """Change the states of all tokens but so many at the beginning."""
-    return torch.cat([states[:, :skip], change(states[:, skip:])], dim=1)
-
-
-def _run(
-    cost: Callable[[], Float[Tensor, " texts"]], stack: nn.ModuleList, layer: int, change: Change
-) -> Float[Tensor, " texts"]:
-    with changed(stack, layer, change):
-        return cost()
-
-
-def _ablation(
-    kind: str, cost: Float[Tensor, " texts"], controls: list[Float[Tensor, " texts"]], seed: int, n: int | None = None
-) -> Ablation:
+def _ablation(kind: str, costs: list[Float[Tensor, " texts"]], seed: int, n: int | None) -> Ablation:
+    """From the costs of a change and of its controls."""
+    cost, *controls = costs
     control = torch.stack(controls).mean(dim=0)
     return Ablation(
         kind=kind,
@@ -462,18 +417,9 @@ def _cost_of(
     # Of one size, so that no text is alone in the last one.
     batches = ids.tensor_split(-(-len(ids) // BATCH_SIZE))
     if loss is None and isinstance(model, LanguageModel) and model.transformer.config.causal:
-        loss = partial(_next_token_losses, batches=batches)
+        return _rise(lambda its_model: torch.cat([next_token_loss(its_model, some) for some in batches]), model)
     if loss is not None:
-
-        def measured() -> Float[Tensor, " texts"]:
-            found = loss(model)
-            if not isinstance(found, Tensor) or found.ndim != 1 or len(found) < 2:
-                said = f"a tensor of shape {tuple(found.shape)}" if isinstance(found, Tensor) else type(found).__name__
-                raise ProbeInputError(f"loss gives {said}; it must give a tensor with a number for each of some texts")
-            return found.detach().double().cpu()
-
-        before = measured()
-        return lambda: measured() - before
+        return _rise(loss, model)
     states = [states_of(model, some)[-1].double().cpu() for some in batches]
 
     def change() -> Float[Tensor, " texts"]:
@@ -486,10 +432,12 @@ def _cost_of(
     return change
 
 
-def _next_token_losses(model: Any, batches: Sequence[Tensor]) -> Float[Tensor, " texts"]:
-    return torch.cat([next_token_loss(model, some) for some in batches])
+def _rise(loss: Callable[[Any], Float[Tensor, " texts"]], model: Any) -> Callable[[], Float[Tensor, " texts"]]:
+    before = loss(model).detach().double().cpu()
+    return lambda: loss(model).detach().double().cpu() - before
 
 
+@public(ProbeInputError)
 def next_token_loss(model: Any, ids: Int[Tensor, "texts length"]) -> Float[Tensor, " texts"]:
     """The mean loss of the next token in each text, in nats.
 
@@ -498,7 +446,7 @@ def next_token_loss(model: Any, ids: Int[Tensor, "texts length"]) -> Float[Tenso
         ids: the texts.
 
     Raises:
-        ProbeInputError: ids that are no texts of two tokens or more, or a model without logits.
+        ProbeInputError: ids that are no texts.
 
     Example:
         >>> import torch
@@ -507,12 +455,7 @@ def next_token_loss(model: Any, ids: Int[Tensor, "texts length"]) -> Float[Tenso
         >>> next_token_loss(certain, torch.arange(5)[None])
         tensor([0.])
     """
-    check_ids(ids, texts=1, tokens=2)
     ids = ids.to(next(model.parameters(), ids).device) if isinstance(model, nn.Module) else ids
-    with telling(model, "these ids"):
-        output = model(ids[:, :-1])
+    output = model(ids[:, :-1])
     logits = getattr(output, "logits", output)
-    n_words = int(ids.max()) + 1
-    if not isinstance(logits, Tensor) or logits.shape[:2] != ids[:, 1:].shape or logits.shape[2:].numel() < n_words:
-        raise ProbeInputError(f"{named(model)} gives no logits of {n_words} words; give a model with a language head")
     return F.cross_entropy(logits.mT.float(), ids[:, 1:], reduction="none").mean(dim=1)

@@ -9,17 +9,18 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from ..errors import ProbeInputError
-from ..seeds import checked_seed, torch_generator
+from ..public import Seed, public
+from ..seeds import torch_generator
 from ..serialization import Record
 from ..stats import BootstrapInterval, mean_interval
-from .variance_decomposition import check_tensor, checked_states, group_means
+from .variance_decomposition import check_states, group_means
 
 # What is added to the covariance, as a part of its mean variance: enough to invert it, too little to blur it.
 SHRINKAGE = 1e-3
 
 
 @dataclass(frozen=True)
-class Reading(Record):
+class LinearProbeResult(Record):
     """How often a linear probe is right on texts that it has not seen.
 
     Attributes:
@@ -29,9 +30,9 @@ class Reading(Record):
         permuted_labels: the accuracy of the same probe where labels are dealt out among the tokens at random.
 
     Example:
-        >>> from posembed.layers import Reading
+        >>> from posembed.layers import LinearProbeResult
         >>> from posembed.stats import BootstrapInterval
-        >>> print(Reading(0.5, BootstrapInterval(0.4, 0.6, 0.95, 4), 0.1, 0.09))
+        >>> print(LinearProbeResult(0.5, BootstrapInterval(0.4, 0.6, 0.95, 4), 0.1, 0.09))
         0.500 (0.40 to 0.60; chance 0.100, permuted labels 0.090)
     """
 
@@ -45,14 +46,15 @@ class Reading(Record):
         return f"{self.accuracy:.3f} ({self.interval}; {baselines})"
 
 
-def read(
+@public(ProbeInputError)
+def linear_probe(
     states: Float[Tensor, "texts length d_model"],
     labels: Int[Tensor, "texts length"],
     test_states: Float[Tensor, "tested length d_model"],
     test_labels: Int[Tensor, "tested length"],
     *,
-    seed: int = 0,
-) -> Reading:
+    seed: Seed = 0,
+) -> LinearProbeResult:
     """Fit a linear probe to the states of one layer and test it on other texts.
 
     The probe is Fisher's linear discriminant (1936): each label has a mean, all share one covariance, and the label
@@ -72,30 +74,23 @@ def read(
 
     Example:
         >>> import torch
-        >>> from posembed.layers import read
+        >>> from posembed.layers import linear_probe
         >>> labels = torch.arange(5).expand(40, 5)
         >>> states = torch.eye(5)[labels] + 0.1 * torch.randn(40, 5, 5, generator=torch.Generator().manual_seed(0))
-        >>> read(states[:30], labels[:30], states[30:], labels[30:]).accuracy
+        >>> linear_probe(states[:30], labels[:30], states[30:], labels[30:]).accuracy
         1.0
     """
-    for given, its_labels in ((states, labels), (test_states, test_labels)):
-        checked_states([check_tensor("states", given)])
-        if check_tensor("labels", its_labels).shape != given.shape[:2]:
-            raise ProbeInputError(
-                f"labels are of shape {tuple(its_labels.shape)}, but the states are those of {tuple(given.shape[:2])}"
-            )
-    if test_states.shape[2] != states.shape[2]:
-        raise ProbeInputError(
-            f"the states have widths of {states.shape[2]} and {test_states.shape[2]}; give both those of one layer"
-        )
+    check_states(states, test_states)
+    if labels.shape != states.shape[:2] or test_labels.shape != test_states.shape[:2]:
+        raise ProbeInputError("labels do not belong to the states; give one for each token of the same texts")
     values, known = labels.unique(return_inverse=True)
     asked = torch.searchsorted(values, test_labels.contiguous()).clamp(max=len(values) - 1)
     # A label that is unknown is no answer of the probe.
     asked = torch.where(values[asked] == test_labels, asked, -1)
     right = _right(states, known, test_states, asked)
-    random = torch_generator(checked_seed(seed), "permuted labels")
+    random = torch_generator(seed, "permuted labels")
     dealt, test_dealt = (_dealt(each, random) for each in (known, asked))
-    return Reading(
+    return LinearProbeResult(
         accuracy=float(right.double().mean()),
         interval=mean_interval(right.double().mean(dim=1).numpy(), seed=seed),
         chance=float((asked == known.flatten().bincount().argmax()).double().mean()),

@@ -10,17 +10,17 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from ..checks import check_flag, check_whole
 from ..encodings import PositionScheme
-from ..errors import ProbeInputError
-from ..inference import torch_threads
-from ..probing.hidden_states import fitted_and_tested, hidden_states, own_transformer, table_read
-from ..seeds import checked_seed
+from ..errors import PositionTableError, ProbeInputError
+from ..inference import eval_mode, reads, torch_threads
+from ..probing.hidden_states import fitted_and_tested, hidden_states, own_transformer, states_of
+from ..public import Count, Seed, Whole, public
 from ..serialization import Record
+from ..tables import find_position_rows
 from .ablation import Ablation, ablate, check_skip
-from .linear_probe import Reading, read
-from .retained_input import InputLeft, all_alike, input_left
-from .variance_decomposition import LayerShares, check_tensor, position_shares
+from .linear_probe import LinearProbeResult, linear_probe
+from .retained_input import RetainedInput, all_alike, retained_input
+from .variance_decomposition import LayerShares, position_shares
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,11 @@ class LayerProfile(Record):
     Attributes:
         layer: 0 is what enters the first layer, n what leaves the n-th; of a pre-norm model the last is normalised.
         shares: of the variance (`position_shares`).
-        position: how well the position can be read (`read`).
+        position: how well the position can be read (`linear_probe`).
         token: how well the token at this place can; None without ids.
         before: how well the token before can; None without ids, or in texts of two.
-        left: what is left of the position vectors added at the input (`input_left`); None where none are known, or all
-            are alike.
+        left: what is left of the position vectors added at the input (`retained_input`); None where none are known, or
+            all are alike.
         ablations: what the model loses (`ablate`); the last of a pre-norm model is before the final norm. Empty where
             it was not asked for.
 
@@ -46,10 +46,10 @@ class LayerProfile(Record):
 
     layer: int
     shares: LayerShares
-    position: Reading
-    token: Reading | None
-    before: Reading | None
-    left: InputLeft | None
+    position: LinearProbeResult
+    token: LinearProbeResult | None
+    before: LinearProbeResult | None
+    left: RetainedInput | None
     ablations: tuple[Ablation, ...]
 
     def __str__(self) -> str:
@@ -93,17 +93,18 @@ class DepthProfile(Record):
         return "\n".join([f"{head}{self.n_train}", *map(str, self.layers)])
 
 
+@public(ProbeInputError)
 def depth_profile(
     model: nn.Module | Callable[[Tensor], Any],
     ids: Tensor,
     *,
     test_ids: Tensor | None = None,
     vectors: Float[Tensor, "length d_model"] | None = None,
-    skip: int = 0,
+    skip: Whole = 0,
     ablations: bool = True,
-    n_tested: int = 64,
+    n_tested: Count = 64,
     loss: Callable[[Any], Float[Tensor, " texts"]] | None = None,
-    seed: int = 0,
+    seed: Seed = 0,
 ) -> DepthProfile:
     """Measure, layer by layer, what a model's states have of position.
 
@@ -137,78 +138,78 @@ def depth_profile(
         >>> found.layers[0].shares.position > 0.9, found.layers[0].position.accuracy > 0.9
         (True, True)
     """
-    seed = checked_seed(seed)
-    check_whole("n_tested", n_tested, ProbeInputError)
-    check_flag("ablations", ablations, ProbeInputError)
-    if not callable(model):
-        raise ProbeInputError(f"the model is {type(model).__name__}, which cannot be called; give a module")
     train, test = fitted_and_tested(model, ids, test_ids)
     with torch_threads(1):
         states = [*hidden_states(model, torch.cat([train, test])).values()]
         check_skip(model, skip, states[0].shape[1])
         states = [each[:, skip:] for each in states]
-        named = None if ids.is_floating_point() else test[:, skip:]
-        length = states[0].shape[1]
-        if vectors is None:
-            rows = _input_vectors(model, train[:2], skip, states[0].shape[1:])
-        else:
-            rows = check_tensor("vectors", vectors)[skip:]
-        # A table of zeros, with which BEiT begins, or a scheme that adds the same everywhere.
-        rows = None if vectors is None and rows is not None and all_alike(rows) else rows
-        shares = position_shares([each[len(train) :] for each in states], named, seed=seed)
-        lost = (
-            ablate(cast(nn.Module, model), train, test[:n_tested], loss=loss, skip=skip, seed=seed) if ablations else {}
-        )
-        layers = []
-        for number, (its_shares, each) in enumerate(zip(shares, states, strict=True)):
-            labels = None if named is None else torch.cat([train, test])[:, skip:].cpu()
-            fitted, held_out = each[: len(train)], each[len(train) :]
-            layers.append(
-                LayerProfile(
-                    layer=number,
-                    shares=its_shares,
-                    **_readings(each, labels, len(train), seed),
-                    left=None if rows is None else input_left(fitted, held_out, rows, seed=seed),
-                    ablations=lost.get(number, ()),
-                )
+        labels = None if ids.is_floating_point() else torch.cat([train, test])[:, skip:].cpu()
+        rows = _input_vectors(model, train[:2], skip, *states[0].shape[1:]) if vectors is None else vectors[skip:]
+        tested = [each[len(train) :] for each in states]
+        shares = position_shares(tested, None if labels is None else labels[len(train) :], seed=seed)
+        lost = {}
+        if ablations:
+            lost = ablate(cast(nn.Module, model), train, test[:n_tested], loss=loss, skip=skip, seed=seed)
+        layers = tuple(
+            LayerProfile(
+                layer=number,
+                shares=shares[number],
+                **_probes(each, labels, len(train), seed),
+                left=None if rows is None else retained_input(each[: len(train)], tested[number], rows, seed=seed),
+                ablations=lost.get(number, ()),
             )
-    return DepthProfile(tuple(layers), type(model).__name__, length, len(train), len(test), seed)
+            for number, each in enumerate(states)
+        )
+    return DepthProfile(layers, type(model).__name__, states[0].shape[1], len(train), len(test), seed)
 
 
-def _readings(
+def _probes(
     states: Float[Tensor, "texts length d_model"], labels: Tensor | None, n_train: int, seed: int
 ) -> dict[str, Any]:
     """What can be read: the position, and where tokens have names which one it is and which one comes before."""
 
-    def reading(some: Tensor, its_labels: Tensor) -> Reading:
-        return read(some[:n_train], its_labels[:n_train], some[n_train:], its_labels[n_train:], seed=seed)
+    def probe(some: Tensor, its_labels: Tensor) -> LinearProbeResult:
+        return linear_probe(some[:n_train], its_labels[:n_train], some[n_train:], its_labels[n_train:], seed=seed)
 
     places = torch.arange(states.shape[1]).expand(len(states), -1)
     return {
-        "position": reading(states, places),
-        "token": None if labels is None else reading(states, labels),
-        "before": None if labels is None or labels.shape[1] < 3 else reading(states[:, 1:], labels[:, :-1]),
+        "position": probe(states, places),
+        "token": None if labels is None else probe(states, labels),
+        "before": None if labels is None or labels.shape[1] < 3 else probe(states[:, 1:], labels[:, :-1]),
     }
 
 
 def _input_vectors(
-    model: Any, inputs: Tensor, skip: int, shape: tuple[int, ...]
+    model: Any, inputs: Tensor, skip: int, length: int, width: int
 ) -> Float[Tensor, "length d_model"] | None:
-    """What is added at each position of the embeddings, where that is known."""
-    length, width = shape
+    """What is added at each position of the embeddings, where that is known and not everywhere the same."""
     if not isinstance(model, nn.Module):
         return None
     scheme: Any = getattr(own_transformer(model) or model, "position_scheme", None)
-    with torch.no_grad():
+    with eval_mode(model):
         if isinstance(scheme, PositionScheme):  # one that `use_scheme` put in, too
             zeros = next(model.parameters()).new_zeros(1, length, width)
             at = torch.arange(skip, skip + length, device=zeros.device)
-            return scheme.add(zeros, at)[0].float().cpu() if scheme.adds else None
-        found = table_read(model, inputs)
-    if found is None or found.rows.shape[1] != width:  # embeddings may be widened behind the table
+            rows = scheme.add(zeros, at)[0] if scheme.adds else zeros[0]
+        else:
+            rows = _table_rows(model, inputs)[skip:]
+    # Embeddings may be widened behind the table; that of a larger image is interpolated or cut, and its first rows are
+    # not those of the first patches. BEiT begins with a table of zeros.
+    of_image = inputs.is_floating_point() and not isinstance(scheme, PositionScheme)
+    if (
+        rows.shape[1:] != (width,)
+        or len(rows) < length
+        or (of_image and len(rows) != length)
+        or all_alike(rows[:length])
+    ):
         return None
-    # The table of a larger image is interpolated or cut, and its first rows are not those of the first patches.
-    if inputs.is_floating_point() and len(found.rows) != skip + length:
-        return None
-    rows = found.rows[skip : skip + length].detach().float().cpu()
-    return rows if len(rows) == length else None
+    return rows[:length].float().cpu()
+
+
+def _table_rows(model: nn.Module, inputs: Tensor) -> Float[Tensor, "n_positions d_model"]:
+    """Those of the table that the model looks into for these inputs, none where that of another part is all it has."""
+    try:
+        found = find_position_rows(model)
+    except PositionTableError:
+        return torch.empty(0, 0)
+    return found.rows if reads(found.parameter, lambda: states_of(model, inputs)) else torch.empty(0, 0)

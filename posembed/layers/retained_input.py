@@ -6,18 +6,19 @@ from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
+from sklearn.linear_model import Ridge
 from torch import Tensor
 
 from ..errors import ProbeInputError
-from ..seeds import checked_seed
+from ..public import Seed, public
 from ..serialization import Record
 from ..stats import BootstrapInterval, mean_interval
 from .linear_probe import SHRINKAGE
-from .variance_decomposition import check_tensor, checked_states
+from .variance_decomposition import check_states
 
 
 @dataclass(frozen=True)
-class InputLeft(Record):
+class RetainedInput(Record):
     """What the states of one layer have of the position vectors that were added at the input.
 
     Attributes:
@@ -32,10 +33,10 @@ class InputLeft(Record):
             where position has changed in size alone.
 
     Example:
-        >>> from posembed.layers import InputLeft
+        >>> from posembed.layers import RetainedInput
         >>> from posembed.stats import BootstrapInterval
         >>> interval = BootstrapInterval(0.9, 1.1, 0.95, 4)
-        >>> print(InputLeft(0.8, interval, 1.0, interval, 0.7))
+        >>> print(RetainedInput(0.8, interval, 1.0, interval, 0.7))
         1.000 times (0.90 to 1.10), cosine 0.700, R2 0.800 (0.90 to 1.10)
     """
 
@@ -50,13 +51,14 @@ class InputLeft(Record):
         return f"{times}, cosine {self.cosine:.3f}, R2 {self.r2:.3f} ({self.r2_interval})"
 
 
-def input_left(
+@public(ProbeInputError)
+def retained_input(
     states: Float[Tensor, "texts length d_model"],
     test_states: Float[Tensor, "tested length d_model"],
     vectors: Float[Tensor, "length d_model"],
     *,
-    seed: int = 0,
-) -> InputLeft:
+    seed: Seed = 0,
+) -> RetainedInput:
     """Compare the states of one layer with the position vectors that were added to the embeddings.
 
     In a pre-norm model the sum that all layers read and add to (the residual stream) after layer l is the embeddings,
@@ -80,33 +82,28 @@ def input_left(
     Example:
         >>> import torch
         >>> from posembed import sinusoidal
-        >>> from posembed.layers import input_left
+        >>> from posembed.layers import retained_input
         >>> rows = sinusoidal(8, 16)
         >>> words = torch.randn(500, 8, 16, generator=torch.Generator().manual_seed(0))
-        >>> found = input_left(words[:200] + rows, words[200:] + rows, rows)
+        >>> found = retained_input(words[:200] + rows, words[200:] + rows, rows)
         >>> abs(found.coefficient - 1) < 0.1
         True
     """
-    for given in (states, test_states):
-        checked_states([check_tensor("states", given)])
-    length, width = states.shape[1:]
-    if check_tensor("vectors", vectors).shape != (length, width) or test_states.shape[1:] != (length, width):
+    check_states(states, test_states)
+    if not states.shape[1:] == test_states.shape[1:] == vectors.shape:
         raise ProbeInputError(
             f"vectors of shape {tuple(vectors.shape)} and states of {tuple(test_states.shape)} do not belong to states "
             f"of {tuple(states.shape)}; give one vector of the same width for each position"
         )
-    if not bool(vectors.isfinite().all()):
-        raise ProbeInputError("the vectors are NaN or infinite in part; look at where they are from")
-    wanted = vectors.detach().cpu().double()
-    wanted = wanted - wanted.mean(dim=0)
-    size = float(wanted.square().sum())
     if all_alike(vectors):
         raise ProbeInputError("the vectors are all alike, so no position has one of its own; leave them out")
-    seed, tested = checked_seed(seed), test_states.double()
+    tested, wanted = test_states.double(), vectors.detach().cpu().double()
+    wanted = wanted - wanted.mean(dim=0)
+    size = float(wanted.square().sum())
     r2 = (1 - (_told(states, wanted, tested) - wanted).square().sum(dim=(1, 2)) / size).numpy()
     of_text = (tested * wanted).sum(dim=(1, 2)).numpy() / size
     means = tested.mean(dim=0) - tested.mean(dim=(0, 1))
-    return InputLeft(
+    return RetainedInput(
         r2=float(r2.mean()),
         r2_interval=mean_interval(r2, seed=seed),
         coefficient=float(of_text.mean()),
@@ -117,7 +114,8 @@ def input_left(
 
 def all_alike(vectors: Float[Tensor, "length d_model"]) -> bool:
     """Whether no position has a vector of its own, up to rounding."""
-    apart = vectors.detach().double() - vectors.detach().double().mean(dim=0)
+    vectors = vectors.detach().double()
+    apart = vectors - vectors.mean(dim=0)
     return float(apart.square().sum()) <= (1e-6 * float(vectors.abs().max())) ** 2 * vectors.numel()
 
 
@@ -126,12 +124,9 @@ def _told(
     wanted: Float[Tensor, "length d_model"],
     tested: Float[Tensor, "tested length d_model"],
 ) -> Float[Tensor, "tested length d_model"]:
-    """What a linear map that is fitted to some states makes of others; the wanted vectors have a mean of zero."""
-    x = states.double()
-    centre = x.mean(dim=(0, 1))
-    x = x - centre
-    products = x.flatten(0, 1).mT @ x.flatten(0, 1)
-    # States all alike tell nothing, by a map that is zero.
-    penalty = SHRINKAGE * float(products.diagonal().mean()) or 1.0
-    products.diagonal().add_(penalty)
-    return (tested - centre) @ torch.linalg.solve(products, x.sum(dim=0).mT @ wanted)
+    """What a linear map that is fitted to some states makes of others."""
+    x = states.double().flatten(0, 1).numpy()
+    # States all alike tell nothing, whatever the penalty.
+    penalty = SHRINKAGE * len(x) * float(x.var(axis=0).mean()) or 1.0
+    ridge = Ridge(penalty, solver="cholesky").fit(x, wanted.repeat(len(states), 1).numpy())
+    return torch.from_numpy(ridge.predict(tested.flatten(0, 1).numpy())).view(len(tested), *wanted.shape)

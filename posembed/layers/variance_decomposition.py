@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from ..errors import ProbeInputError
-from ..seeds import checked_seed
+from ..public import Seed, public
 from ..serialization import Record
 from ..stats import BootstrapInterval, mean_interval
 
@@ -66,11 +65,12 @@ def _told(share: float, its: BootstrapInterval | None) -> str:
     return f"{share:.3f}" + ("" if its is None else f" ({its.low:.3f} to {its.high:.3f})")
 
 
+@public(ProbeInputError)
 def position_shares(
     states: Float[Tensor, "layers texts length d_model"] | Sequence[Float[Tensor, "texts length d_model"]],
     ids: Int[Tensor, "texts length"] | None = None,
     *,
-    seed: int = 0,
+    seed: Seed = 0,
 ) -> tuple[LayerShares, ...]:
     """Divide the variance between states, layer by layer, into shares of position, of the token and the rest.
 
@@ -108,35 +108,29 @@ def position_shares(
         >>> round(found.raw_position, 4), round(found.raw_token, 4)
         (0.7826, 0.2174)
     """
-    layers = checked_states(states)
-    n_texts, length = layers[0].shape[:2]
-    if ids is not None and tuple(check_tensor("ids", ids).shape) != (n_texts, length):
-        raise ProbeInputError(f"ids are of shape {tuple(ids.shape)}, but the states are those of {n_texts} x {length}")
-    tokens = None if ids is None else ids.unique(return_inverse=True)[1]
-    return tuple(_shares(number, layer, tokens, checked_seed(seed)) for number, layer in enumerate(layers))
-
-
-def check_tensor(name: str, given: Any) -> Tensor:
-    """Return what is a tensor, or raise ProbeInputError."""
-    if not isinstance(given, Tensor):
-        raise ProbeInputError(f"{name} are a {type(given).__name__}; give a tensor, such as torch.as_tensor({name})")
-    return given
-
-
-def checked_states(states: Any, *, least: int = 2) -> list[Float[Tensor, "texts length d_model"]]:
-    """Refuse what is no list of states of one shape, of so many texts and at least two positions."""
-    layers = list(states) if isinstance(states, Tensor | list | tuple) else []
-    good = all(isinstance(each, Tensor) and each.ndim == 3 and each.is_floating_point() for each in layers)
-    if not layers or not good or len({each.shape[:2] for each in layers}) > 1:
+    layers = list(states)
+    if (
+        not layers
+        or len(shapes := {each.shape[:2] for each in layers}) > 1
+        or (ids is not None and {ids.shape} != shapes)
+    ):
         raise ProbeInputError(
-            "states must be a list of tensors (texts, length, d_model) of the same texts, one a layer"
+            "give states (texts, length, d_model) of the same texts, one a layer, and ids of these texts"
         )
-    n_texts, length = layers[0].shape[:2]
-    if n_texts < least or length < 2:
-        raise ProbeInputError(f"{n_texts} texts of {length} positions are too few; give {least} of 2 at least")
-    if not all(bool(each.isfinite().all()) for each in layers):
-        raise ProbeInputError("states are NaN or infinite; look at the model's weights")
-    return layers
+    check_states(*layers)
+    tokens = None if ids is None else ids.unique(return_inverse=True)[1]
+    return tuple(_shares(number, layer, tokens, seed) for number, layer in enumerate(layers))
+
+
+def check_states(*states: Float[Tensor, "_ _ _"]) -> None:
+    """Refuse states that are not numbers, or too few of them to compare."""
+    for each in states:
+        if min(each.shape[:2]) < 2:
+            raise ProbeInputError(
+                f"{each.shape[0]} texts of {each.shape[1]} positions are too few; give 2 of 2 at least"
+            )
+        if not bool(each.isfinite().all()):
+            raise ProbeInputError("states are NaN or infinite; look at the model's weights")
 
 
 def _shares(

@@ -8,9 +8,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from ..checks import check_whole
 from ..errors import ProbeInputError
-from ..inference import evaluating
+from ..inference import eval_mode
 from ..probing.hidden_states import BATCH_SIZE, own_transformer
 
 
@@ -21,13 +20,12 @@ def attention_outputs(
     own: Any = own_transformer(model)
     if own is None:
         raise ProbeInputError(f"{type(model).__name__} is not posembed's own; give a Transformer or a LanguageModel")
-    check_whole("layer", layer, ProbeInputError, least=0)
-    if layer >= len(own.layers):
-        raise ProbeInputError(f"{type(model).__name__} has {len(own.layers)} layers, and no attention beyond them")
+    if not 0 <= layer < len(own.layers):
+        raise ProbeInputError(f"{type(model).__name__} has {len(own.layers)} layers, and no attention before or beyond")
     caught: list[Tensor] = []
     hook = own.layers[layer].attention.register_forward_hook(lambda *given: caught.append(given[-1].double().cpu()))
     try:
-        with evaluating(own):
+        with eval_mode(own):
             for some in ids.split(BATCH_SIZE):
                 own(some.to(own.words.weight.device))
     finally:

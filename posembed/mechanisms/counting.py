@@ -9,10 +9,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from ..checks import check_whole
 from ..errors import ModelInputError
 from ..models import MultiHeadAttention, attend
-from ..models.transformer import check_ids
+from ..public import Count, public
 
 # What each of the three channels of a hidden state holds.
 MARK, SHARE, COUNT = range(3)
@@ -67,8 +66,7 @@ class CountingTransformer(nn.Module):
         vocab_size: the number of words. Every text begins with word 0, which stands nowhere else.
 
     Raises:
-        ModelInputError: sizes that cannot be meant; ids that are no integers of shape (batch, seq), outside the
-            vocabulary, or with the first word missing or a second time.
+        ModelInputError: sizes that cannot be meant; ids with the first word missing or a second time.
 
     Example:
         >>> import torch
@@ -80,10 +78,13 @@ class CountingTransformer(nn.Module):
         tensor([ 2.,  2.,  2., -4.], dtype=torch.float64)
     """
 
-    def __init__(self, n_positions: int, *, vocab_size: int = 2):
+    @public(ModelInputError)
+    def __init__(self, n_positions: Count, *, vocab_size: Count = 2):
         super().__init__()
-        for name, value in (("n_positions", n_positions), ("vocab_size", vocab_size)):
-            check_whole(name, value, ModelInputError, least=2)
+        if min(n_positions, vocab_size) < 2:
+            raise ModelInputError(
+                f"there is nothing to count up to {n_positions} with {vocab_size} words; give 2 of each"
+            )
         self.words = nn.Embedding(vocab_size, 3)
         self.attention = MultiHeadAttention(3, 1, "nopos", causal=True)
         self.feed_forward = nn.Sequential(nn.Linear(3, n_positions - 1), nn.ReLU(), nn.Linear(n_positions - 1, 3))
@@ -110,7 +111,9 @@ class CountingTransformer(nn.Module):
         )
 
     def _attended(self, ids: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch seq 3"]:
-        self._check(ids)
+        first = ids == BOS
+        if not bool(first[:, 0].all()) or bool(first[:, 1:].any()):
+            raise ModelInputError(f"a text must begin with word {BOS}, its mark, and have it nowhere else")
         words = self.words(ids)
         return words + self.attention(words)
 
@@ -127,9 +130,3 @@ class CountingTransformer(nn.Module):
         last.weight[COUNT] = 2
         last.weight[COUNT, -1] = 1 - n_positions
         last.bias[COUNT] = n_positions
-
-    def _check(self, ids: Any) -> None:
-        check_ids("ids", "id", ids, len(self.words.weight), "the vocabulary of {} words")
-        first = ids == BOS
-        if not bool(first[:, 0].all()) or bool(first[:, 1:].any()):
-            raise ModelInputError(f"a text must begin with word {BOS}, its mark, and have it nowhere else")

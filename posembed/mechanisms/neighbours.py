@@ -9,14 +9,19 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from ..checks import check_whole
-from ..errors import ProbeInputError, shown
+from ..errors import ProbeInputError
 from ..probing.hidden_states import checked_texts, hidden_states
+from ..public import Count, Whole, public
 from .attention_outputs import attention_outputs
 
 
+@public(ProbeInputError)
 def state_similarity(
-    model: nn.Module, ids: Int[Tensor, "texts length"], *, layer: int = 1, part: Literal["state", "attention"] = "state"
+    model: nn.Module,
+    ids: Int[Tensor, "texts length"],
+    *,
+    layer: Whole = 1,
+    part: Literal["state", "attention"] = "state",
 ) -> Float[Tensor, "length length"]:
     """Average, over texts, the cosine of the states at each two positions.
 
@@ -53,11 +58,8 @@ def state_similarity(
         >>> properties_of_matrix(cosines).monotonicity > 0.95
         True
     """
-    if part not in ("state", "attention"):
-        raise ProbeInputError(f"part is {shown(part)}; choose 'state' or 'attention'")
     texts = checked_texts(model, ids, at_least=1)
     if part == "attention":
-        check_whole("layer", layer, ProbeInputError)  # the attention of layer 1 is the first; layer 0 is what enters it
         states = attention_outputs(model, texts, layer - 1)
     else:
         states = hidden_states(model, texts, [layer])[layer].double()
@@ -66,7 +68,8 @@ def state_similarity(
     return torch.einsum("tid,tjd->ij", units, units) / len(texts)
 
 
-def running_mean_similarity(length: int) -> Float[Tensor, "length length"]:
+@public(ProbeInputError)
+def running_mean_similarity(length: Count) -> Float[Tensor, "length length"]:
     """The cosines of running means of unrelated values of one size: ``sqrt(i / j)`` at positions i <= j, from 1.
 
     The sums of the first i and of the first j values have a product of i squares, and lengths of sqrt(i) and sqrt(j).
@@ -86,6 +89,5 @@ def running_mean_similarity(length: int) -> Float[Tensor, "length length"]:
         >>> running_mean_similarity(4)[3]
         tensor([0.5000, 0.7071, 0.8660, 1.0000], dtype=torch.float64)
     """
-    check_whole("length", length, ProbeInputError)
     at = torch.arange(1, length + 1, dtype=torch.float64)
     return (torch.minimum(at[:, None], at) / torch.maximum(at[:, None], at)).sqrt()

@@ -6,14 +6,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from ..checks import check_whole
-from ..errors import ProbeInputError, shown
-from ..inference import evaluating
+from ..errors import ProbeInputError
+from ..inference import eval_mode
 from ..probing.attention_maps import attention_maps, with_weights
 from ..probing.hidden_states import checked_texts
+from ..public import Whole, public
 
 
-def repeated_word_attention(model: nn.Module, *, bos: int, word: int, layer: int = 0) -> Float[Tensor, "heads 3"]:
+@public(ProbeInputError)
+def repeated_word_attention(model: nn.Module, *, bos: Whole, word: Whole, layer: Whole = 0) -> Float[Tensor, "heads 3"]:
     """Show how the last token of the text [bos, word, word] attends to the three.
 
     In the first layer of a model without positions both occurrences have the same key, so every head gives them equal
@@ -44,11 +45,8 @@ def repeated_word_attention(model: nn.Module, *, bos: int, word: int, layer: int
         nopos True
         alibi False
     """
-    for name, one in (("bos", bos), ("word", word)):
-        check_whole(name, one, ProbeInputError, least=0)
     if word == bos:
-        raise ProbeInputError(f"bos and word are both {shown(bos)}; give two different words")
-    check_whole("layer", layer, ProbeInputError, least=0)
+        raise ProbeInputError(f"bos and word are both {bos}; give two different words")
     ids = checked_texts(model, torch.tensor([[bos, word, word]]), at_least=1)
-    with evaluating(model), with_weights(model):
+    with eval_mode(model), with_weights(model):
         return attention_maps(model, ids, layer)[0, :, -1].float().cpu()

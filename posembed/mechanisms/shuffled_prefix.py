@@ -11,11 +11,11 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from ..checks import check_whole
-from ..errors import ProbeInputError, shown
-from ..inference import evaluating
-from ..models import LanguageModel, Transformer
-from ..probing.hidden_states import BATCH_SIZE, check_ids, checked_texts, telling
+from ..errors import ProbeInputError
+from ..inference import eval_mode
+from ..models import Transformer
+from ..probing.hidden_states import BATCH_SIZE, check_enough, checked_texts, named, read_by, telling
+from ..public import Seed, Whole, public
 from ..seeds import torch_generator
 from ..serialization import Record
 from ..stats import BootstrapInterval, mean_interval
@@ -65,12 +65,13 @@ class ShuffledPrefix(Record):
         )
 
 
+@public(ProbeInputError)
 def shuffled_prefix(
     model: nn.Module | Callable[[Tensor], Any],
     ids: Int[Tensor, "texts length"],
     *,
-    keep: int = 0,
-    seed: int = 0,
+    keep: Whole = 0,
+    seed: Seed = 0,
 ) -> ShuffledPrefix:
     """Measure the loss of each text's last token, before and after shuffling the tokens that it is guessed from.
 
@@ -91,7 +92,6 @@ def shuffled_prefix(
     Raises:
         ProbeInputError: ids that are no texts of one length, nothing to shuffle, an option that cannot be meant, a
             model that is not causal or has no logits, or logits that do not fit the ids.
-        ProbeInputError: a loss is NaN or infinite.
 
     Example:
         >>> import torch
@@ -105,14 +105,20 @@ def shuffled_prefix(
         >>> shuffled_prefix(repeats_the_last_word, texts, keep=1).difference
         0.0
     """
-    _check(model, ids, keep)
+    if isinstance(model, Transformer):  # whose states have the shape of logits
+        raise ProbeInputError("Transformer gives hidden states and no logits; give a LanguageModel")
+    check_enough(ids, texts=1, tokens=3)
+    if read_by(model):
+        checked_texts(model, ids[:, :-1], at_least=1)
+    if keep > ids.shape[1] - 3:
+        raise ProbeInputError(f"keep is {keep}; texts of {ids.shape[1]} tokens have at most {ids.shape[1] - 3} to keep")
     prefix, wanted = ids[:, :-1], ids[:, -1]
     random = torch_generator(seed, "shuffles")
     module = model if isinstance(model, nn.Module) else None
-    with evaluating(module):
+    with eval_mode(module):
         # Apart: some models change with a short text, until the block ends.
         _check_causal(model, prefix[:BATCH_SIZE, :2])
-    with evaluating(module):
+    with eval_mode(module):
         intact = _losses(model, prefix, wanted)
         shuffles = [_losses(model, _shuffled(prefix, keep, random), wanted) for _ in range(N_SHUFFLES)]
     shuffled = torch.stack(shuffles).mean(dim=0)
@@ -136,13 +142,8 @@ def _losses(model: Any, prefix: Int[Tensor, "texts seq"], wanted: Int[Tensor, " 
     parts = []
     for some, words in zip(prefix.split(BATCH_SIZE), wanted.split(BATCH_SIZE), strict=True):
         logits = _logits(model, some)[:, -1].double().cpu()
-        if int(words.max()) >= logits.shape[1]:
-            raise ProbeInputError(f"id {int(words.max())} has no logit; the model knows {logits.shape[1]} words")
         parts.append(F.cross_entropy(logits, words.long().cpu(), reduction="none"))
-    losses = torch.cat(parts)
-    if not bool(losses.isfinite().all()):
-        raise ProbeInputError("the loss of a last token is NaN or infinite; look at the model's weights and its logits")
-    return losses
+    return torch.cat(parts)
 
 
 def _logits(model: Any, ids: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch seq vocab"]:
@@ -151,24 +152,8 @@ def _logits(model: Any, ids: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch s
         output = model(ids if parameter is None else ids.to(parameter.device))
     logits = getattr(output, "logits", output)
     if not isinstance(logits, Tensor) or logits.ndim != 3 or logits.shape[:2] != ids.shape:
-        given = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
-        raise ProbeInputError(
-            f"the model returns {given} for ids {tuple(ids.shape)}; logits (batch, seq, vocab) are needed"
-        )
+        raise ProbeInputError(f"{named(model)} gives no logits (batch, seq, vocab); give a model of language")
     return logits
-
-
-def _check(model: Any, ids: Any, keep: Any) -> None:
-    if isinstance(model, Transformer):
-        raise ProbeInputError("Transformer gives hidden states and no logits; give a LanguageModel")
-    if not callable(model) or isinstance(model, type):
-        raise ProbeInputError(f"model is {shown(model)}; give a language model, or a function from ids to logits")
-    check_ids(ids, texts=1, tokens=3)
-    if isinstance(model, LanguageModel) or hasattr(model, "main_input_name"):
-        checked_texts(model, ids[:, :-1], at_least=1)
-    check_whole("keep", keep, ProbeInputError, least=0)
-    if keep > ids.shape[1] - 3:
-        raise ProbeInputError(f"keep is {keep}; texts of {ids.shape[1]} tokens have at most {ids.shape[1] - 3} to keep")
 
 
 def _check_causal(model: Any, ids: Int[Tensor, "batch 2"]) -> None:

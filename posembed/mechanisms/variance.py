@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from ..errors import ProbeInputError
 from ..probing.hidden_states import checked_texts
+from ..public import Seed, Whole, public
 from ..seeds import generator
 from ..serialization import Record
 from .attention_outputs import attention_outputs
@@ -54,8 +55,9 @@ class VarianceLaw(Record):
         )
 
 
+@public(ProbeInputError)
 def attention_variance(
-    model: nn.Module, ids: Int[Tensor, "texts length"], *, layer: int = 0, seed: int = 0
+    model: nn.Module, ids: Int[Tensor, "texts length"], *, layer: Whole = 0, seed: Seed = 0
 ) -> VarianceLaw:
     """Measure how the variance of a layer's attention output falls with the position.
 

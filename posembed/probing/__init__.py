@@ -3,7 +3,7 @@
 from ..stats import BootstrapInterval, mean_interval
 from .controls import constant_guess, permuted_labels, random_tables_like
 from .description_length import DescriptionLength, description_length
-from .gradient_descent import GradientDescent
+from .estimators import MLP, GradientDescent, LeastSquares, Ridge
 from .helix import Helix
 from .identical_words import identical_word_attention
 from .intervention import Control, InterventionResult, intervene, position_subspace
@@ -15,14 +15,10 @@ from .layers import (
     probe_layers,
     random_guess_error,
 )
-from .least_squares import LeastSquares
-from .mlp import MLP
 from .order import OrderResult, probe_order
-from .results import Baselines, ProbeResult, Region
-from .ridge import Ridge
 from .rows import SPLITS, Part, Split, split_rows
 from .spectrum import Spectrum, spectrum
-from .table_probe import PROBES, Probe, probe_table
+from .table_probe import PROBES, Baselines, Probe, ProbeResult, Region, probe_table
 
 __all__ = [
     "MLP",

@@ -12,10 +12,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ..errors import ProbeInputError
-from ..inference import CALLED_WRONGLY
 from ..models import Transformer, attend
-from ..progress import one_line
-from .hidden_states import own_transformer
+from .hidden_states import named, own_transformer, telling
 
 # Attention functions of transformers that compute the same as "eager" and keep no weights.
 WITHOUT_WEIGHTS = frozenset({"sdpa", "flash_attention_2", "flash_attention_3", "flex_attention"})
@@ -28,41 +26,29 @@ def attention_maps(model: nn.Module, ids: Int[Tensor, "batch seq"], layer: int) 
     own: Any = own_transformer(model)
     maps = [] if own is not None else _of_transformers(model, ids)
     n_layers = len(maps) if own is None else len(own.layers)
-    if not n_layers:
-        raise ProbeInputError(
-            f"{type(model).__name__} gives no attention weights, with attn_implementation='eager' either"
-        )
     if layer >= n_layers:
-        raise ProbeInputError(f"layer is {layer}, but {type(model).__name__} has layers 0 to {n_layers - 1}")
+        raise ProbeInputError(f"layer is {layer}, but {named(model)} gives attention weights of {n_layers} layers")
     found = maps[layer] if own is None else _of_own(own, ids, layer)
     if found.ndim != 4 or found.shape[-2:] != 2 * ids.shape[1:]:
         raise ProbeInputError(
-            f"{type(model).__name__} hands out attention weights of {tuple(found.shape)} for {ids.shape[1]} tokens, "
-            "with no column for each: those of a window or of a summary, which are no map of keys"
+            f"{named(model)} hands out attention weights of {tuple(found.shape)} for {ids.shape[1]} tokens, with no "
+            "column for each: those of a window or of a summary, which are no map of keys"
         )
-    # Some kernels turn what is NaN into zeros.
+    # Some kernels turn what is NaN into zeros; with attention sinks a part goes to no token.
     sums = found.sum(dim=-1)
-    if bool(((sums > 0) & (sums < 1 - SUM_TOLERANCE)).all()):
-        raise ProbeInputError(
-            f"attention weights of layer {layer} sum to less than one ({float(sums.min()):.2f} to "
-            f"{float(sums.max()):.2f}): the rest goes to no token, as with attention sinks, and makes no map"
-        )
     if not bool(((sums - 1).abs() <= SUM_TOLERANCE).all()):
         raise ProbeInputError(
-            f"attention weights of layer {layer} are NaN or do not sum to one; look at the model's weights and format, "
-            "and whether it hands out what comes before the softmax"
+            f"attention weights of layer {layer} sum to {float(sums.min()):.2f} to {float(sums.max()):.2f} and not to "
+            "one, which makes no map; look at the model's weights, and whether it has attention sinks"
         )
     return found
 
 
 def _of_transformers(model: Any, ids: Int[Tensor, "batch seq"]) -> list[Float[Tensor, "batch heads seq seq"]]:
     body = getattr(model, "base_model", model)
-    try:
-        maps = getattr(body(input_ids=ids.to(model.device), output_attentions=True), "attentions", None)
-    except CALLED_WRONGLY as error:
-        said = f"{type(model).__name__} cannot be called with {ids.shape[1]} tokens ({one_line(error):.200})"
-        raise ProbeInputError(f"{said}; give a length that fits it") from error
-    return [each for each in maps or () if each is not None]
+    with telling(model, f"{ids.shape[1]} tokens"):
+        output = body(input_ids=ids.to(model.device), output_attentions=True)
+    return [each for each in getattr(output, "attentions", None) or () if each is not None]
 
 
 def _of_own(model: Transformer, ids: Int[Tensor, "batch seq"], layer: int) -> Float[Tensor, "batch heads seq seq"]:

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Shaped
 
-from ..checks import check_whole
-from ..errors import ProbeInputError, shown
+from ..errors import ProbeInputError
+from ..public import Count, Seed, public
 from ..seeds import generator
 from .estimators import fitted_scaling
 
 
-def permuted_labels(labels: Float[np.ndarray, " n"], n_permutations: int, *, seed: int = 0) -> Float[np.ndarray, "n k"]:
+@public(ProbeInputError)
+def permuted_labels(
+    labels: Shaped[np.ndarray, " n"], n_permutations: Count, *, seed: Seed = 0
+) -> Shaped[np.ndarray, "n k"]:
     """Deal the labels out among the rows at random: a control task (Hewitt and Liang 2019).
 
     A probe that does as well on these shows nothing of the table: it has learned rows by heart, or nothing.
@@ -27,7 +30,7 @@ def permuted_labels(labels: Float[np.ndarray, " n"], n_permutations: int, *, see
         A column for each permutation.
 
     Raises:
-        ProbeInputError: less than one permutation; labels that are no list of some.
+        ProbeInputError: less than one permutation; labels that are no array with one axis.
 
     Example:
         >>> import numpy as np
@@ -35,15 +38,13 @@ def permuted_labels(labels: Float[np.ndarray, " n"], n_permutations: int, *, see
         >>> bool((np.sort(permuted_labels(np.arange(9.0), 4), axis=0).T == np.arange(9)).all())
         True
     """
-    check_whole("n_permutations", n_permutations, ProbeInputError)
-    if np.ndim(labels) != 1 or not np.size(labels):
-        raise ProbeInputError(f"labels are {shown(labels)}; give one for each row, at least one")
     rng = generator(seed, "permuted labels")
     return np.stack([rng.permutation(labels) for _ in range(n_permutations)], axis=1)
 
 
+@public(ProbeInputError)
 def random_tables_like(
-    x: Float[np.ndarray, "n d_model"], n_draws: int, *, seed: int = 0
+    x: Float[np.ndarray, "n d_model"], n_draws: Count, *, seed: Seed = 0
 ) -> Iterator[Float[np.ndarray, "n d_model"]]:
     """Yield tables of independent normal entries with the mean of each column and the one overall spread of a table.
 
@@ -56,7 +57,7 @@ def random_tables_like(
         A table of the same size. Where all rows of `x` are equal its spread is 1.
 
     Raises:
-        ProbeInputError: at the first draw, what is no table or no number of draws.
+        ProbeInputError: what is no table or no number of draws.
 
     Example:
         >>> import numpy as np
@@ -65,19 +66,13 @@ def random_tables_like(
         >>> bool(abs(table.std() / np.arange(2000.0).std() - 1) < 0.05)
         True
     """
-    check_whole("n_draws", n_draws, ProbeInputError)
-    if not isinstance(x, np.ndarray) or x.ndim != 2 or not x.size:
-        raise ProbeInputError(f"x is {shown(x)}; give a table as an array of numbers, one row for each position")
     scaling, rng = fitted_scaling(x), generator(seed, "random tables")
     for _ in range(n_draws):
         yield rng.normal(size=x.shape) * (scaling.scale or 1.0) + scaling.centre
 
 
-def constant_guess(train: Int[np.ndarray, " n_train"]) -> float:
+def constant_guess(train: Shaped[np.ndarray, " n_train"]) -> float:
     """The guess with the least mean absolute error on the training rows: their median.
-
-    Raises:
-        ProbeInputError: there are no rows.
 
     Example:
         >>> import numpy as np
@@ -85,6 +80,4 @@ def constant_guess(train: Int[np.ndarray, " n_train"]) -> float:
         >>> constant_guess(np.array([0, 2, 10]))
         2.0
     """
-    if np.ndim(train) != 1 or not len(train) or np.asarray(train).dtype.kind not in "iuf":
-        raise ProbeInputError(f"there is no constant guess for {shown(train)}; give an array of at least one position")
     return float(np.median(train))

@@ -10,11 +10,13 @@ from jaxtyping import Float
 from scipy.special import log_ndtr
 from threadpoolctl import threadpool_limits
 
+from ..errors import ProbeInputError
+from ..public import Seed, public
 from ..seeds import generator
 from ..serialization import Record
 from ..tables import RowChoice
 from .controls import permuted_labels, random_tables_like
-from .ridge import Ridge
+from .estimators import Ridge
 from .rows import chosen_rows
 
 # The first block costs what no knowledge costs; each of the next is as long as all before it.
@@ -68,7 +70,8 @@ class DescriptionLength(Record):
         return "\n".join(lines)
 
 
-def description_length(table: Any, *, rows: RowChoice = None, seed: int = 0) -> DescriptionLength:
+@public(ProbeInputError)
+def description_length(table: Any, *, rows: RowChoice = None, seed: Seed = 0) -> DescriptionLength:
     """Measure the online (prequential) code of the positions given the rows (Voita and Titov 2020).
 
     Rows are sent in a random order, in blocks that double what has been sent. The first eight positions are coded

@@ -1,9 +1,9 @@
-"""Texts for any model of text, posembed's or of transformers, and hidden states of any model, layer by layer."""
+"""Hidden states, layer by layer, of a model that hands them out or of a function; and texts for models of text."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,14 +11,15 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from ..dense_tensors import why_not_ordinary
-from ..errors import PositionTableError, ProbeInputError, shown
-from ..inference import CALLED_WRONGLY, evaluating, reads
+from ..errors import ProbeInputError, shown
+from ..inference import CALLED_WRONGLY, eval_mode
 from ..models import LanguageModel, Transformer, VisionTransformer
 from ..progress import one_line
-from ..tables import PositionRows, find_position_rows
 
 BATCH_SIZE = 32
+# Models that hand out what leaves each layer, and the last of it once more behind its norm; others begin with what
+# enters the first.
+STATES_AFTER_LAYERS = frozenset({"falcon_mamba", "mamba", "mamba2", "rwkv"})
 
 
 def own_transformer(model: Any) -> Transformer | None:
@@ -27,45 +28,14 @@ def own_transformer(model: Any) -> Transformer | None:
     return model if isinstance(model, Transformer) else None
 
 
-def vocabulary_of(model: nn.Module) -> tuple[int, set[int], int | None]:
-    """How many words there are, which of them are special, and which one pads."""
-    check_made(model)
-    own = own_transformer(model)
-    if own is not None:
-        return own.config.vocab_size, set(), None
-    module: Any = model
-    reads = read_by(module)
-    if reads != "input_ids":
-        reason = f"reads {reads}" if reads else "is no model of transformers or of posembed"
-        raise ProbeInputError(f"{type(model).__name__} {reason}, and has no words to repeat; give a model of text")
-    check_one_stack(module)
-    settings = module.config.get_text_config().to_dict()
-    named = [ids for name, ids in settings.items() if name.endswith("_token_id") and ids is not None]
-    special = {each for ids in named for each in (ids if isinstance(ids, list) else [ids])}
-    try:
-        n_words = module.get_input_embeddings().weight.shape[0]
-    except (AttributeError, NotImplementedError):
-        kind = type(model).__name__
-        said = f"{kind} has no word vectors of its own; give the part of it that has, or a function to hidden states"
-        raise ProbeInputError(said) from None
-    return n_words, special, settings.get("pad_token_id")
-
-
-def check_made(model: Any) -> None:
-    """Refuse a class in the place of a model, and a model without numbers."""
-    if isinstance(model, type):
-        raise ProbeInputError(f"model is the class {model.__name__}; give a model that is made or loaded")
-    if isinstance(model, nn.Module) and any(each.is_meta for each in model.parameters()):
-        raise ProbeInputError(f"the weights of {type(model).__name__} are on the meta device; load them first")
+def named(model: Any) -> str:
+    """The class of a model, or the name of a function."""
+    return getattr(model, "__name__", type(model).__name__)
 
 
 def read_by(model: Any) -> str | None:
-    """The name of what a model of transformers reads; None of any other."""
-    name = getattr(model, "main_input_name", None)
-    if isinstance(model, nn.Module) and name not in (None, *(taken := inspect.signature(model.forward).parameters)):
-        # Parts have their name from the whole: MGP-STR from a model of text, a decoder from one that listens.
-        return next((each for each in ("pixel_values", "input_values", "input_ids") if each in taken), name)
-    return None if name is None else str(name)
+    """The name of what a model reads; None of a function, and of a module of one's own."""
+    return "input_ids" if own_transformer(model) is not None else getattr(model, "main_input_name", None)
 
 
 def check_one_stack(model: Any) -> None:
@@ -75,77 +45,52 @@ def check_one_stack(model: Any) -> None:
         raise ProbeInputError(f"{type(model).__name__} has two stacks of layers; give one, such as model.get_encoder()")
 
 
-def check_length(model: nn.Module, length: int) -> None:
-    """Refuse texts that are longer than the position table that a model of text reads, where it does."""
-    found = table_read(model, torch.arange(2)[None])
-    if found is not None and length > len(found.rows):
-        raise ProbeInputError(f"length is {length}, but {found.name} has {len(found.rows)} positions")
+def vocabulary_of(model: Any) -> tuple[int, set[int], int | None]:
+    """How many words there are, which of them are special, and which one pads."""
+    if (own := own_transformer(model)) is not None:
+        return own.config.vocab_size, set(), None
+    if read_by(model) != "input_ids":
+        raise ProbeInputError(f"{named(model)} reads no words; give a model of text, of transformers or of posembed")
+    check_one_stack(model)
+    settings = model.config.get_text_config().to_dict()
+    named_ids = [ids for name, ids in settings.items() if name.endswith("_token_id") and ids is not None]
+    special = {each for ids in named_ids for each in (ids if isinstance(ids, list) else [ids])}
+    return model.get_input_embeddings().weight.shape[0], special, settings.get("pad_token_id")
 
 
-def table_read(model: nn.Module, inputs: Tensor) -> PositionRows | None:
-    """The position table that a model looks into for these inputs.
-
-    The one table of a model may be that of another part, such as of its images where it is given text.
-
-    Args:
-        model: of text, images or sound.
-        inputs: some of what it is asked about.
-    """
-    try:
-        found = find_position_rows(model)
-    except PositionTableError:
-        return None
-    try:
-        with evaluating(model):
-            return found if reads(found.parameter, lambda: _run(model, inputs)) else None
-    except (ProbeInputError, *CALLED_WRONGLY):  # what is wrong is said where the model is run in earnest
-        return found
-
-
-def checked_texts(model: nn.Module, ids: Any, *, at_least: int) -> Int[Tensor, "texts length"]:
-    """Refuse ids that are not so many texts of one length, or that the model has no words or positions for."""
-    n_words, _, padding = vocabulary_of(model)
-    check_ids(ids, texts=at_least, tokens=2)
-    most = int(ids.max())
-    if most >= n_words:
-        raise ProbeInputError(f"id {most} is not among the model's {n_words} words")
+def checked_texts(
+    model: nn.Module, ids: Int[Tensor, "texts length"], *, at_least: int, tokens: int = 2
+) -> Int[Tensor, "texts length"]:
+    """Refuse too few texts, and padding, whose places are none."""
+    padding = vocabulary_of(model)[2]
+    check_enough(ids, texts=at_least, tokens=tokens)
     if padding is not None and bool((ids == padding).any()):
         raise ProbeInputError(f"a text holds id {padding}, which pads; give texts of one length, without padding")
-    check_length(model, ids.shape[1])
     return ids.long().cpu()
 
 
-def check_ids(ids: Any, *, texts: int, tokens: int) -> None:
-    """Refuse what is no tensor of ids with so many texts and tokens at least."""
-    if not isinstance(ids, Tensor) or ids.ndim != 2 or ids.dtype == torch.bool or ids.is_floating_point():
-        raise ProbeInputError(f"ids are {_described(ids)}; they must be integers of shape (texts, length)")
+def check_enough(ids: Int[Tensor, "texts length"], *, texts: int, tokens: int) -> None:
+    """Refuse fewer texts or tokens than are needed."""
     if len(ids) < texts or ids.shape[1] < tokens:
         raise ProbeInputError(
             f"{len(ids)} texts of {ids.shape[1]} tokens are too few; give at least {texts} of at least {tokens}"
         )
-    if int(ids.min()) < 0:
-        raise ProbeInputError(f"ids hold {int(ids.min())}; they must not be negative")
 
 
 def checked_inputs(model: Any, inputs: Any, *, at_least: int) -> Tensor:
-    """Refuse what a model or a function cannot read, or too little of it; ids of texts are `checked_texts`."""
-    check_made(model)
-    own, floats = own_transformer(model), isinstance(inputs, Tensor) and inputs.is_floating_point()
+    """Refuse what a model cannot read, or too little of it; ids of texts are `checked_texts`."""
     reads = read_by(model)
-    if (own is not None or reads == "input_ids") and not (floats and inputs.ndim == 3):
+    if not isinstance(inputs, Tensor) or inputs.ndim < 1 or (reads == "input_ids" and inputs.ndim < 2):
+        raise ProbeInputError(f"{named(model)} reads {reads or 'a tensor'}; give a tensor, a text or an image a row")
+    # The states of a Perceiver are those of latents, which stand at no place of its input.
+    if getattr(getattr(model, "config", None), "num_latents", None):
+        raise ProbeInputError(f"the states of {named(model)} are those of latents; give a function to states of places")
+    if reads == "input_ids" and not inputs.is_floating_point():
         return checked_texts(model, inputs, at_least=at_least)
-    if reads is not None:
+    if reads:
         check_one_stack(model)
-    if n_latents := getattr(getattr(model, "config", None), "num_latents", None):
-        raise ProbeInputError(
-            f"the states of {named(model)} are those of {n_latents} latents, which stand at no place of its input; "
-            "give a function to states that do, such as its input_preprocessor makes"
-        )
-    if not isinstance(inputs, Tensor) or inputs.ndim == 0 or len(inputs) < at_least or (reads and not floats):
-        raise ProbeInputError(
-            f"{named(model)} reads {reads or 'a tensor'}, and was given {_described(inputs)}; give "
-            f"{'floats' if reads else 'a tensor'} with at least {at_least} along the first axis"
-        )
+    if len(inputs) < at_least:
+        raise ProbeInputError(f"there are {len(inputs)} inputs; give at least {at_least} along the first axis")
     return inputs
 
 
@@ -156,32 +101,32 @@ def fitted_and_tested(model: Any, inputs: Any, test_inputs: Any) -> tuple[Tensor
         n_test = max(2, len(given) // 4)
         return given[:-n_test], given[-n_test:]
     train, test = (checked_inputs(model, each, at_least=2) for each in (inputs, test_inputs))
-    if train.shape[1:] != test.shape[1:]:
-        sizes = [" x ".join(map(str, part.shape[1:])) for part in (train, test)]
-        raise ProbeInputError("texts of {} cannot be tested by texts of {}; cut them to one length".format(*sizes))
+    check_one_length(train, test)
     return train, test
 
 
-def given_states(states: Any) -> tuple[Callable[[Tensor], Any], Int[Tensor, " texts"]]:
+def check_one_length(one: Tensor, other: Tensor) -> None:
+    """Refuse texts, or images, of two sizes."""
+    if one.shape[1:] != other.shape[1:]:
+        sizes = [" x ".join(map(str, each.shape[1:])) for each in (one, other)]
+        raise ProbeInputError("texts of {} do not belong to texts of {}; cut them to one length".format(*sizes))
+
+
+def given_states(states: Tensor | Sequence[Tensor]) -> tuple[Callable[[Tensor], Any], Int[Tensor, " texts"]]:
     """States in place of a model: a function that looks those of some texts up, and the numbers of all texts."""
-    found = [states] if isinstance(states, Tensor) else states
-    if not isinstance(found, list | tuple) or not found or not isinstance(found[0], Tensor):
-        raise ProbeInputError(
-            f"{named(states)} is no model, no function and no hidden states; give a tensor (texts, length, d_model), "
-            "or a list of such, one a layer"
-        )
+    layers = [states] if isinstance(states, Tensor) else list(states)
+    if not layers or len({len(each) for each in layers}) > 1:
+        raise ProbeInputError("hidden states are those of the same texts: (texts, length, d_model), one a layer")
 
     def look_up(texts: Tensor) -> list[Tensor]:
         return [layer[texts] for layer in layers]
 
     look_up.__name__ = "what was given"
-    n_texts = found[0].shape[:1].numel()
-    layers = _checked_states(found, look_up, n_texts)
-    return look_up, torch.arange(n_texts)
+    return look_up, torch.arange(len(layers[0]))
 
 
 def hidden_states(
-    model: nn.Module | Callable[[Tensor], Any], inputs: Tensor, layers: Sequence[int] | None = None
+    model: nn.Module | Callable[[Tensor], Any], inputs: Tensor, layers: Collection[int] | None = None
 ) -> dict[int, Float[Tensor, "texts length d_model"]]:
     """Run a model in eval mode without gradients and keep the states of some layers, in float32 on the CPU.
 
@@ -195,83 +140,76 @@ def hidden_states(
             layers that differ in length or width.
     """
     kept: dict[int, list[Tensor]] = {}
-    with evaluating(model if isinstance(model, nn.Module) else None):
+    with eval_mode(model if isinstance(model, nn.Module) else None):
         if isinstance(model, nn.Module):
             check_repeatable(model, inputs[:2])
         for some in inputs.split(BATCH_SIZE):
             states = states_of(model, some)
             for layer in chosen_layers(model, layers, len(states)):
-                if not bool(states[layer].float().isfinite().all()):
-                    raise ProbeInputError(
-                        f"hidden states of layer {layer} are NaN or infinite; look at the model's weights, or at what "
-                        "was given"
-                    )
                 kept.setdefault(layer, []).append(states[layer].float().cpu())
-    sizes: dict[tuple[int, ...], int] = {}
-    for layer, parts in kept.items():
-        for part in parts:
-            sizes.setdefault(tuple(part.shape[1:]), layer)
-    if len(sizes) > 1:
-        those = ", ".join(f"{size} from layer {layer}" for size, layer in sizes.items())
-        raise ProbeInputError(f"states of {named(model)} differ in length or width: {those}; choose layers of one size")
-    return {layer: torch.cat(parts) for layer, parts in kept.items()}
+    found = {layer: torch.cat(parts) for layer, parts in kept.items()}
+    for layer, each in found.items():
+        if not bool(each.isfinite().all()):
+            raise ProbeInputError(f"hidden states of layer {layer} are NaN or infinite; look at the model's weights")
+    if len({each.shape for each in found.values()}) > 1:
+        sizes = ", ".join(f"{tuple(each.shape[1:])} of layer {layer}" for layer, each in found.items())
+        raise ProbeInputError(f"states of {named(model)} differ in length or width: {sizes}; choose layers of one size")
+    return found
 
 
 def check_repeatable(model: nn.Module, inputs: Tensor) -> None:
     """Refuse a model that draws as it runs, as one that shuffles its patches does: its states say nothing of places."""
-    first, again = (_checked_states(_run(model, inputs), model, len(inputs)) for _ in range(2))
-    if not all(
-        torch.allclose(one, other, rtol=1e-3, atol=1e-3, equal_nan=True)
-        for one, other in zip(first, again, strict=True)
-    ):
+    first, again = states_of(model, inputs), states_of(model, inputs)
+    same = (torch.allclose(*each, rtol=1e-3, atol=1e-3, equal_nan=True) for each in zip(first, again, strict=True))
+    if not all(same):
         raise ProbeInputError(
             f"{named(model)} gives other states each time; give a function that calls it with what it draws held fixed"
         )
 
 
-def named(model: Any) -> str:
-    """The class of a model, or the name of a function."""
-    return getattr(model, "__name__", type(model).__name__)
-
-
-def _described(given: Any) -> str:
-    if not isinstance(given, Tensor):
-        return type(given).__name__
-    if why := why_not_ordinary(given):
-        return f"a tensor that is {why},"
-    return f"{given.dtype} of {tuple(given.shape)}"
-
-
 def states_of(model: Any, inputs: Tensor) -> Sequence[Float[Tensor, "texts length d_model"]]:
-    """The states of all layers for one batch; the model must be in eval mode by then."""
-    return _checked_states(_run(model, inputs), model, len(inputs))
+    """The states of all layers for one batch; the model must be in eval mode by then. One tensor is one layer."""
+    found = _run(model, inputs)
+    states = [found] if isinstance(found, Tensor) else found
+    if not isinstance(states, list | tuple) or not states or not all(_fits(each, len(inputs)) for each in states):
+        raise ProbeInputError(
+            f"{named(model)} hands out no hidden states of {len(inputs)} texts; give what returns a list of floats "
+            "(texts, length, d_model), one a layer, with a length of at least 2"
+        )
+    return states
+
+
+def _fits(states: Any, n_texts: int) -> bool:
+    floats = isinstance(states, Tensor) and states.is_floating_point() and states.ndim == 3
+    return floats and len(states) == n_texts and states.shape[1] > 1
 
 
 def _run(model: Any, inputs: Tensor) -> Any:
     """What a model or a function makes of a batch."""
     if not isinstance(model, nn.Module):
         return model(inputs)
-    if why := why_not_ordinary(inputs):
-        raise ProbeInputError(f"what {named(model)} is to read is {why}; give an ordinary tensor")
     inputs = inputs.to(next(model.parameters(), inputs).device)
     own = model if isinstance(model, VisionTransformer) else own_transformer(model)
     if own is not None:
         return own.hidden_states(inputs)
-    name = read_by(model)
-    if name == "input_ids" and inputs.is_floating_point():
-        name = "inputs_embeds"
+    name, floats = read_by(model), inputs.is_floating_point()
     if name is None:
-        asked = "output_hidden_states" in inspect.signature(model.forward).parameters
         with telling(model, "these inputs"):
-            return _with_last(model(inputs, output_hidden_states=True)) if asked else model(inputs)
+            return model(inputs)
     # Without its head, whose logits would be the largest tensor of all. DINOv3's base reads no pixels.
     body: Any = getattr(model, "base_model", model)
-    body = body if str(name) in inspect.signature(body.forward).parameters else model
-    inputs = inputs.to(body.dtype) if inputs.is_floating_point() else inputs
+    body = body if name in inspect.signature(body.forward).parameters else model
+    name = "inputs_embeds" if name == "input_ids" and floats else name
     with telling(model, f"this {name}"):
-        with _first_layer(body) as noted:
-            states = _with_last(body(**{name: inputs}, output_hidden_states=True))
-        return _from_the_first(states, noted)
+        output = body(**{name: inputs.to(body.dtype) if floats else inputs}, output_hidden_states=True)
+    states, last = getattr(output, "hidden_states", None), getattr(output, "last_hidden_state", None)
+    if not states:
+        return None
+    if isinstance(last, Tensor) and last.shape == states[-1].shape:
+        states = (*states[:-1], last)  # as its head reads it: CLIP normalises it later
+    if body.config.model_type in STATES_AFTER_LAYERS:
+        states = (inputs if floats else body.get_input_embeddings()(inputs), *states[:-2], states[-1])
+    return states
 
 
 @contextmanager
@@ -284,71 +222,14 @@ def telling(model: Any, given: str) -> Iterator[None]:
         raise ProbeInputError(f"{said}; give what fits, or a function that calls it") from error
 
 
-def _with_last(output: Any) -> Any:
-    """The states that a model of transformers hands out, the last as its head reads it: CLIP normalises it later."""
-    states, last = getattr(output, "hidden_states", None), getattr(output, "last_hidden_state", None)
-    if states and isinstance(last, Tensor) and last.shape == getattr(states[-1], "shape", None):
-        return (*states[:-1], last)
-    return states
-
-
-@contextmanager
-def _first_layer(body: Any) -> Iterator[list[Any]]:
-    """Note what enters the first layer of a model inside the block, and what leaves it."""
-    n_layers = getattr(getattr(body, "config", None), "num_hidden_layers", None)
-    stacks = [each for each in body.modules() if isinstance(each, nn.ModuleList) and len({*each}) == n_layers]
-    noted: list[Any] = []
-
-    def note(_: Any, given: tuple, named: dict[str, Any], left: Any) -> None:
-        entered = given[0] if given else named.get("hidden_states")
-        noted.append((entered, left[0] if isinstance(left, tuple | list) else left, n_layers))
-
-    hooks = [stacks[0][0].register_forward_hook(note, with_kwargs=True)] if stacks and n_layers else []
-    try:
-        yield noted
-    finally:
-        for hook in hooks:
-            hook.remove()
-
-
-def _from_the_first(states: Any, noted: list[Any]) -> Any:
-    """The states from what enters the first layer on: Mamba, RWKV and their kin begin with what leaves it."""
-    entered, left, n_layers = noted[0] if len(noted) == 1 else (None, None, 0)
-    if not states or not isinstance(entered, Tensor) or not isinstance(left, Tensor) or torch.equal(entered, left):
-        return states
-    # Without the last state as it was before its norm.
-    return (entered, *states[: n_layers - 1], states[-1]) if torch.equal(left, states[0]) else states
-
-
-def _checked_states(found: Any, model: Any, n_texts: int) -> Sequence[Float[Tensor, "texts length d_model"]]:
-    """Refuse what are no hidden states of so many texts; one tensor is one layer."""
-    states = [found] if isinstance(found, Tensor) else found
-    if not isinstance(states, list | tuple) or not states:
-        raise ProbeInputError(f"{named(model)} hands out no hidden states; give what returns a list, one a layer")
-    for each in states:
-        if not isinstance(each, Tensor) or not _fits(each, n_texts):
-            raise ProbeInputError(
-                f"{named(model)}: {_described(each)} in place of a layer's states; they must be floats of shape "
-                f"({n_texts}, length, d_model), with a length of at least 2"
-            )
-    return states
-
-
-def _fits(states: Tensor, n_texts: int) -> bool:
-    ordinary = why_not_ordinary(states) is None and states.is_floating_point()
-    return ordinary and states.ndim == 3 and len(states) == n_texts and states.shape[1] >= 2 and states.shape[2] > 0
-
-
-def chosen_layers(model: Any, layers: Sequence[int] | None, n_states: int) -> Sequence[int]:
+def chosen_layers(model: Any, layers: Collection[int] | None, n_states: int) -> Sequence[int]:
     """The numbers of the layers that are meant, rising."""
     if layers is None:
         return range(n_states)
-    if not isinstance(layers, list | tuple | range | set | frozenset):
-        raise ProbeInputError(f"layers={shown(layers)} is no list; list the numbers of some, such as [0, 1]")
-    known = [each for each in layers if isinstance(each, int) and not isinstance(each, bool) and 0 <= each < n_states]
-    if not known or len(set(known)) < len(layers):
+    known = sorted({*layers} & {*range(n_states)})
+    if not known or len(known) < len(layers):
         raise ProbeInputError(
             f"layers={shown(layers)}, but {named(model)} has layers 0 (embeddings) to {n_states - 1}; "
             "list some, each once"
         )
-    return sorted(known)
+    return known

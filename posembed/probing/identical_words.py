@@ -5,26 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from ..checks import check_whole
-from ..errors import ProbeInputError, shown
-from ..inference import evaluating
-from ..seeds import checked_seed
+from ..errors import ProbeInputError
+from ..inference import eval_mode
+from ..public import Count, Seed, Whole, public
 from .attention_maps import attention_maps, with_weights
-from .hidden_states import check_length, vocabulary_of
+from .hidden_states import vocabulary_of
 
 
+@public(ProbeInputError)
 def identical_word_attention(
     model: nn.Module,
     *,
-    length: int,
-    words: int | Sequence[int] | Int[Tensor, " words"] = 32,
-    layer: int = 0,
+    length: Count,
+    words: Count | Sequence[int] | Int[Tensor, " words"] = 32,
+    layer: Whole = 0,
     heads: Literal["mean"] | None = "mean",
-    seed: int = 0,
+    seed: Seed = 0,
 ) -> Float[Tensor, "*heads seq seq"]:
     """Average a layer's attention over texts that are one word, repeated: only positions can tell its tokens apart.
 
@@ -60,14 +61,9 @@ def identical_word_attention(
         >>> print(properties_of_matrix(identical_word_attention(model, length=16, words=4)).monotonicity)
         1.0
     """
-    for name, value, least in (("length", length, 1), ("layer", layer, 0)):
-        check_whole(name, value, ProbeInputError, least=least)
-    if heads not in ("mean", None):
-        raise ProbeInputError(f"heads is {shown(heads)}; choose 'mean', or None for each head")
     chosen = _words(model, words, seed)
-    check_length(model, length)
     total: Any = 0.0
-    with evaluating(model), with_weights(model):
+    with eval_mode(model), with_weights(model):
         if length > 1:
             # A window as wide as the text passes for a map of its keys; of a shorter text it does not.
             attention_maps(model, chosen[:1].expand(1, length - 1), layer)
@@ -81,20 +77,11 @@ def identical_word_attention(
 
 def _words(model: nn.Module, words: Any, seed: int) -> Int[Tensor, " words"]:
     n, special, padding = vocabulary_of(model)
-    if isinstance(words, int) and not isinstance(words, bool):
-        known = torch.tensor([word for word in range(n) if word not in special])
-        if not 1 <= words <= len(known):
-            raise ProbeInputError(f"words={words}, but the vocabulary has {len(known)} words to draw from")
-        order = torch.randperm(len(known), generator=torch.Generator().manual_seed(checked_seed(seed)))
-        return known[order[:words]]
-    try:
-        given = torch.as_tensor(words).cpu()
-    except (TypeError, ValueError, RuntimeError):
-        given = torch.empty(0)
-    if given.ndim != 1 or not len(given) or given.dtype == torch.bool or given.is_floating_point():
-        raise ProbeInputError(f"words is {shown(words)}; give how many to draw, or the ids of some")
-    wrong = [word for word in given.tolist() if not 0 <= word < n or word == padding]
-    if wrong:
-        reason = "is its padding" if wrong[0] == padding else f"is not among its {n} words"
-        raise ProbeInputError(f"word {wrong[0]} {reason}, so this model has no attention for it; choose another")
-    return given.long()
+    if not isinstance(words, int | np.integer):
+        if padding in torch.as_tensor(words).tolist():
+            raise ProbeInputError(f"word {padding} is padding, so this model has no attention for it; choose another")
+        return torch.as_tensor(words).long().cpu()
+    known = torch.tensor([word for word in range(n) if word not in special])
+    if words > len(known):
+        raise ProbeInputError(f"words={words}, but the vocabulary has {len(known)} words to draw from")
+    return known[torch.randperm(len(known), generator=torch.Generator().manual_seed(seed))[:words]]

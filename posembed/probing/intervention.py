@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from ..checks import check_each, check_whole
 from ..errors import ProbeInputError, shown
-from ..inference import evaluating, reads
+from ..inference import eval_mode, reads
 from ..models import LanguageModel
-from ..seeds import checked_seed
+from ..public import Count, Seed, public
 from ..serialization import Record
 from ..tables import RowChoice, find_position_rows, with_position_table
 from .hidden_states import telling
@@ -25,6 +23,7 @@ from .rows import chosen_rows
 RANK_TOLERANCE = 1e-6
 
 
+@public(ProbeInputError)
 def position_subspace(
     table: Any, *, n_components: int | float = 0.9, rows: RowChoice = None
 ) -> Float[Tensor, "n_components d_model"]:
@@ -78,10 +77,7 @@ class Control:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Control:
-        """Sum up some draws; ProbeInputError where there are none."""
-        values = check_each("values", values, Real, "the numbers of at least one draw", ProbeInputError)
-        if not values:
-            raise ProbeInputError("there is no draw to sum up; give at least one")
+        """Sum up some draws, at least one."""
         return cls(sum(values) / len(values), min(values), max(values), tuple(values))
 
     def __str__(self) -> str:
@@ -126,15 +122,16 @@ class InterventionResult(Record):
         )
 
 
+@public(ProbeInputError)
 def intervene(
     model: nn.Module,
     batches: Iterable[Any],
     *,
     n_components: int | float = 0.9,
-    n_draws: int = 8,
+    n_draws: Count = 8,
     part: str | None = None,
     name: str | None = None,
-    seed: int = 0,
+    seed: Seed = 0,
 ) -> InterventionResult:
     """Erase the position subspace of a model's table and measure how its output moves, beside two controls.
 
@@ -173,11 +170,8 @@ def intervene(
     """
     if isinstance(batches, Mapping | Tensor):
         raise ProbeInputError("batches is one batch; give a list of them, such as [batch]")
-    if not isinstance(batches, Iterable):
-        raise ProbeInputError(f"batches is {shown(batches)}; give a list of dictionaries or tensors")
-    kept = list(batches)
-    check_whole("the number of batches", len(kept), ProbeInputError)
-    check_whole("n_draws", n_draws, ProbeInputError)
+    if not (kept := list(batches)):
+        raise ProbeInputError("there are no batches; give at least one")
     found = find_position_rows(model, part=part, name=name)
     rows = found.rows.detach().cpu()
     table = torch.from_numpy(chosen_rows(rows, None, at_least=2, purpose="an intervention").x)
@@ -185,7 +179,7 @@ def intervene(
     basis = span[: _count(n_components, values)]
     centred, draws = table - table.mean(dim=0), list(_random_bases(span, len(basis), n_draws, seed))
     moves = centred @ basis.T
-    with evaluating(model):
+    with eval_mode(model):
         before: list[Tensor] = []
         if not reads(found.parameter, lambda: before.extend(_states(model, batch) for batch in kept)):
             raise ProbeInputError(f"{found.name} is not looked into for these batches; give some of what it is for")
@@ -235,7 +229,7 @@ def _random_bases(
     span: Float[Tensor, "rank d_model"], dimension: int, n_draws: int, seed: int
 ) -> Iterator[Float[Tensor, "dimension d_model"]]:
     """Yield orthonormal directions inside the span."""
-    generator = torch.Generator().manual_seed(checked_seed(seed))
+    generator = torch.Generator().manual_seed(seed)
     for _ in range(n_draws):
         drawn = torch.randn(len(span), dimension, dtype=span.dtype, generator=generator)
         yield torch.linalg.qr(drawn).Q.T @ span
@@ -251,30 +245,20 @@ def _states(model: Any, batch: Any) -> Float[Tensor, "tokens d_model"]:
     """The last hidden states of all tokens but padding, in float64, of a model without its head."""
     device = next(model.parameters()).device
     body = model.transformer if isinstance(model, LanguageModel) else getattr(model, "base_model", model)
-    given = dict(batch) if isinstance(batch, Mapping) else {"": batch}
-    # An argument of a model may be a switch, or left out.
-    fine = (Tensor, bool, type(None)) if isinstance(batch, Mapping) else (Tensor,)
-    for each in given.values():
-        if not isinstance(each, fine):
-            advice = "give tensors, as tokenizer(texts, return_tensors='pt') makes them"
-            raise ProbeInputError(f"a batch holds a {type(each).__name__}; {advice}")
-        if isinstance(each, Tensor) and each.is_meta:
-            raise ProbeInputError("a batch is on the meta device, without numbers; give one on the CPU")
-    given = {name: each.to(device) if isinstance(each, Tensor) else each for name, each in given.items()}
     with telling(model, "this batch"):
-        output = body(**given) if isinstance(batch, Mapping) else body(*given.values())
+        if isinstance(batch, Mapping):
+            output = body(
+                **{name: each.to(device) if isinstance(each, Tensor) else each for name, each in batch.items()}
+            )
+        else:
+            output = body(batch.to(device))
     states = getattr(output, "last_hidden_state", output)
     if not isinstance(states, Tensor):
         raise ProbeInputError(f"{type(model).__name__} hands out no last_hidden_state; give the part that does")
-    if not bool(states.isfinite().all()):
-        raise ProbeInputError(f"{type(model).__name__} gives no hidden states that are numbers; look at its weights")
     two_stacks = getattr(getattr(model, "config", None), "is_encoder_decoder", False)
-    mask = (
-        batch.get("decoder_attention_mask" if two_stacks else "attention_mask") if isinstance(batch, Mapping) else None
-    )
+    name = "decoder_attention_mask" if two_stacks else "attention_mask"
+    mask = batch.get(name) if isinstance(batch, Mapping) else None
     # Images have no padding, and a mask of another shape is not of these tokens.
     if mask is None or mask.shape != states.shape[:-1]:
         return states.double().flatten(0, -2)
-    if not bool(mask.any()):
-        raise ProbeInputError("a batch is all padding; give at least one token that its mask keeps")
     return states[mask.bool().to(device)].double()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,18 +11,19 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 
-from ..checks import check_flag, check_whole
 from ..errors import ProbeInputError
 from ..inference import torch_threads
-from ..seeds import checked_seed, torch_generator
+from ..public import Count, Seed, public
+from ..seeds import torch_generator
 from ..serialization import Record
 from ..stats import BootstrapInterval, mean_interval
 from .estimators import fitted_scaling
 from .hidden_states import fitted_and_tested, given_states, hidden_states, named
-from .position_network import fit_network, guess, mean_distance
+from .position_network import Predictions, fit_network, mean_distance, predict
 
 
-def random_guess_error(length: int) -> float:
+@public(ProbeInputError)
+def random_guess_error(length: Count) -> float:
     """The mean distance between a position and one guessed at random: (T^2 - 1) / (3 T) in texts of T tokens.
 
     It is the baseline of Haviv et al. (2022). Always guessing the middle is better: see `middle_guess_error`.
@@ -38,11 +39,11 @@ def random_guess_error(length: int) -> float:
         >>> round(random_guess_error(1024), 2)
         341.33
     """
-    check_whole("length", length, ProbeInputError)
     return (length**2 - 1) / (3 * length)
 
 
-def middle_guess_error(length: int) -> float:
+@public(ProbeInputError)
+def middle_guess_error(length: Count) -> float:
     """The mean distance between a position and the middle of the text: T / 4 for an even number T of tokens.
 
     No guess that looks at nothing is better. A model whose probe errs by more has not been shown to know anything.
@@ -58,7 +59,6 @@ def middle_guess_error(length: int) -> float:
         >>> middle_guess_error(1024)
         256.0
     """
-    check_whole("length", length, ProbeInputError)
     return (length**2 // 4) / length
 
 
@@ -172,15 +172,16 @@ class LayerProbeResult(Record):
         return "\n".join(lines)
 
 
+@public(ProbeInputError)
 def probe_layers(
     model: nn.Module | Callable[[Tensor], Any] | Tensor | Sequence[Tensor],
     ids: Shaped[Tensor, "texts ..."] | None = None,
     *,
     test_ids: Shaped[Tensor, "tested ..."] | None = None,
-    layers: Sequence[int] | None = None,
-    steps: int = 1000,
+    layers: Collection[int] | None = None,
+    steps: Count = 1000,
     control: bool = True,
-    seed: int = 0,
+    seed: Seed = 0,
 ) -> LayerProbeResult:
     """Fit a network with one hidden layer of rectified units to tell each token's position, layer by layer.
 
@@ -249,27 +250,23 @@ def probe_layers(
         >>> print(probe_layers(lambda batch: [batch, batch**3], states, steps=100, control=False).errors[0] < 1)
         True
     """
-    check_flag("control", control, ProbeInputError)
-    check_whole("steps", steps, ProbeInputError)
-    checked_seed(seed)
-    if not callable(model):
+    if isinstance(model, Tensor | list | tuple):
         if ids is not None or test_ids is not None:
             raise ProbeInputError(f"{named(model)} is no model and no function; give one, or hidden states without ids")
         model, ids = given_states(model)
     train, test = fitted_and_tested(model, ids, test_ids)
     with torch_threads(1):  # what torch adds up must not depend on how many there are
         states = hidden_states(model, torch.cat([train, test]), layers)
-        probes = {
-            layer: _Probe(of_layer[: len(train)], of_layer[len(train) :], steps, seed)
-            for layer, of_layer in states.items()
-        }
-        errors = tuple(probe.error(layer, control) for layer, probe in probes.items())
+        probed = [
+            _probed(layer, each[: len(train)], each[len(train) :], steps, control, seed)
+            for layer, each in states.items()
+        ]
     length, d_model = next(iter(states.values())).shape[1:]
     return LayerProbeResult(
-        layers=errors,
+        layers=tuple(error for error, _ in probed),
         random_guess=random_guess_error(length),
         middle_guess=middle_guess_error(length),
-        example_predictions=np.stack([probe.likeliest[0].numpy() for probe in probes.values()]),
+        example_predictions=np.stack([likeliest[0].numpy() for _, likeliest in probed]),
         source=named(model),
         length=length,
         n_train=len(train),
@@ -280,50 +277,46 @@ def probe_layers(
     )
 
 
-class _Probe:
-    """The probe of one layer, fitted and asked about the held-out texts."""
+def _probed(
+    layer: int,
+    train: Float[Tensor, "texts length d_model"],
+    test: Float[Tensor, "tested length d_model"],
+    steps: int,
+    control: bool,
+    seed: int,
+) -> tuple[LayerError, Int[Tensor, "tested length"]]:
+    """The errors of the probe of one layer, and the most probable positions in the held-out texts."""
+    length = train.shape[1]
+    scaling = fitted_scaling(train.flatten(0, 1).numpy())
+    rows, test_rows = (torch.from_numpy(scaling.apply(each.flatten(0, 1).numpy())).float() for each in (train, test))
 
-    def __init__(
-        self,
-        train: Float[Tensor, "texts length d_model"],
-        test: Float[Tensor, "tested length d_model"],
-        steps: int,
-        seed: int,
-    ):
-        scaling = fitted_scaling(train.flatten(0, 1).numpy())
-        self.train, self.test = (
-            torch.from_numpy(scaling.apply(part.flatten(0, 1).numpy())).float() for part in (train, test)
-        )
-        self.length, self.steps, self.seed = train.shape[1], steps, seed
-        self.labels = torch.arange(self.length).repeat(len(train))
-        network = self._fit(self.labels)
-        self.train_guesses, self.test_guesses = guess(network, self.train), guess(network, self.test)
-        self.likeliest = self.test_guesses.likeliest.view(-1, self.length)
+    def fitted(labels: Int[Tensor, " tokens"]) -> tuple[Predictions, Predictions]:
+        network = fit_network(rows, labels, length, steps, seed)
+        return predict(network, rows), predict(network, test_rows)
 
-    def error(self, layer: int, control: bool) -> LayerError:
-        distances = (self.likeliest - torch.arange(self.length)).abs().double()
-        return LayerError(
-            layer=layer,
-            mae=float(distances.mean()),
-            interval=mean_interval(distances.mean(dim=1).numpy(), seed=self.seed),
-            train_mae=mean_distance(self.train_guesses.likeliest, self.labels),
-            median_mae=mean_distance(self.test_guesses.median.view(-1, self.length), torch.arange(self.length)),
-            accuracy=float((distances == 0).double().mean()),
-            by_position=tuple(distances.mean(dim=0).tolist()),
-            permuted_labels=self._control() if control else None,
+    positions = torch.arange(length)
+    labels = positions.repeat(len(train))
+    seen, held_out = fitted(labels)
+    likeliest, median = held_out.likeliest.view(-1, length), held_out.median.view(-1, length)
+    distances = (likeliest - positions).abs().double()
+    permuted = None
+    if control:
+        random = torch_generator(seed, "permuted labels")
+        dealt, test_dealt = (
+            torch.rand(len(each), length, generator=random).argsort(dim=1).flatten() for each in (train, test)
         )
-
-    def _control(self) -> PermutedLabels:
-        random = torch_generator(self.seed, "permuted labels")
-        train, test = (
-            torch.rand(len(part) // self.length, self.length, generator=random).argsort(dim=1).flatten()
-            for part in (self.train, self.test)
+        by_heart, by_chance = fitted(dealt)
+        permuted = PermutedLabels(
+            mean_distance(by_chance.likeliest, test_dealt), mean_distance(by_heart.likeliest, dealt)
         )
-        network = self._fit(train)
-        return PermutedLabels(
-            mean_distance(guess(network, self.test).likeliest, test),
-            mean_distance(guess(network, self.train).likeliest, train),
-        )
-
-    def _fit(self, labels: Int[Tensor, " tokens"]) -> nn.Sequential:
-        return fit_network(self.train, labels, self.length, self.steps, self.seed)
+    error = LayerError(
+        layer=layer,
+        mae=float(distances.mean()),
+        interval=mean_interval(distances.mean(dim=1).numpy(), seed=seed),
+        train_mae=mean_distance(seen.likeliest, labels),
+        median_mae=mean_distance(median, positions),
+        accuracy=float((distances == 0).double().mean()),
+        by_position=tuple(distances.mean(dim=0).tolist()),
+        permuted_labels=permuted,
+    )
+    return error, likeliest

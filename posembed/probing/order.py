@@ -8,17 +8,19 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from ..errors import ProbeInputError
-from ..seeds import checked_seed, generator
+from ..public import Seed, public
+from ..seeds import generator
 from ..serialization import Record
 from ..stats import BootstrapInterval, mean_interval
 from ..tables import RowChoice
 from .controls import permuted_labels, random_tables_like
 from .estimators import fitted_scaling
-from .results import mean_and_runs
 from .rows import Part, Split, chosen_rows, split_rows
+from .table_probe import mean_and_runs
 
 # Each row that is fitted to is compared with so many others, drawn at random.
 PARTNERS = 4
@@ -76,7 +78,8 @@ class OrderResult(Record):
         return "\n".join(lines)
 
 
-def probe_order(table: Any, *, split: Split = "even-odd", rows: RowChoice = None, seed: int = 0) -> OrderResult:
+@public(ProbeInputError)
+def probe_order(table: Any, *, split: Split = "even-odd", rows: RowChoice = None, seed: Seed = 0) -> OrderResult:
     """Fit a linear score whose difference says which of two rows comes first, and test it on pairs of unseen rows.
 
     Logistic regression on the difference of two rows, without an intercept, so that exchanging the two exchanges the
@@ -113,7 +116,7 @@ def probe_order(table: Any, *, split: Split = "even-odd", rows: RowChoice = None
         1.0
     """
     chosen = chosen_rows(table, rows, at_least=4, purpose="a probe of order")
-    parts = split_rows(chosen.positions, split, seed=checked_seed(seed))
+    parts = split_rows(chosen.positions, split, seed=seed)
     if min(min(len(part.train), len(part.test)) for part in parts) < 2:
         raise ProbeInputError(
             f"the split {split} leaves fewer than two of {len(chosen.x)} rows to compare; take more rows"
@@ -155,7 +158,6 @@ def _right(x: np.ndarray, order: Float[np.ndarray, " n"], part: Part, seed: int)
 
 def _scores(x: np.ndarray, order: np.ndarray, part: Part, seed: int) -> Float[np.ndarray, " n"]:
     """A score for every row; the later of two rows is the one with the larger score."""
-    from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
 
     scaled = fitted_scaling(x[part.train]).apply(x)

@@ -8,8 +8,8 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.nn.utils import skip_init
 
-from ..errors import ProbeInputError
 from ..seeds import torch_generator
 
 HIDDEN = 128
@@ -21,8 +21,8 @@ LEARNING_RATE = 1e-2
 BLOCK = 4096
 
 
-class Guesses(NamedTuple):
-    """Positions guessed for each token: the most probable one, and the median of all probabilities.
+class Predictions(NamedTuple):
+    """The position of each token: the most probable one, and the median of all probabilities.
 
     The median has the least expected distance that the network can promise; the most probable position may be anywhere
     where all are about as probable.
@@ -47,33 +47,29 @@ def fit_network(
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-    if not bool(loss.isfinite()):
-        raise ProbeInputError(f"the loss of the probe is {loss.item()}; look at the model's hidden states")
     return network
 
 
-def guess(network: nn.Sequential, states: Float[Tensor, "tokens d_model"]) -> Guesses:
+def predict(network: nn.Sequential, states: Float[Tensor, "tokens d_model"]) -> Predictions:
     """Ask a fitted network for the positions of tokens."""
     with torch.no_grad():
-        parts = [_guess(network(block)) for block in states.split(BLOCK)]
-    return Guesses(*(torch.cat(each) for each in zip(*parts, strict=True)))
+        parts = [_predicted(network(block)) for block in states.split(BLOCK)]
+    return Predictions(*(torch.cat(each) for each in zip(*parts, strict=True)))
 
 
-def _guess(logits: Float[Tensor, "tokens labels"]) -> Guesses:
+def _predicted(logits: Float[Tensor, "tokens labels"]) -> Predictions:
     below_half = logits.softmax(dim=1).cumsum(dim=1) < 0.5
-    return Guesses(logits.argmax(dim=1), below_half.sum(dim=1))
+    return Predictions(logits.argmax(dim=1), below_half.sum(dim=1))
 
 
-def mean_distance(guesses: Int[Tensor, "..."], labels: Int[Tensor, "..."]) -> float:
-    """Between guesses and labels, in positions."""
-    return float((guesses - labels).abs().double().mean())
+def mean_distance(predicted: Int[Tensor, "..."], labels: Int[Tensor, "..."]) -> float:
+    """Between predictions and labels, in positions."""
+    return float((predicted - labels).abs().double().mean())
 
 
 def _network(d_model: int, n_labels: int, random: torch.Generator) -> nn.Sequential:
     # Built empty, then filled from a generator of its own: the global state of torch stays as it was.
-    with torch.device("meta"):
-        network = nn.Sequential(nn.Linear(d_model, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, n_labels))
-    network.to_empty(device="cpu")
+    network = nn.Sequential(skip_init(nn.Linear, d_model, HIDDEN), nn.ReLU(), skip_init(nn.Linear, HIDDEN, n_labels))
     with torch.no_grad():
         for layer, n_inputs in ((network[0], d_model), (network[2], HIDDEN)):
             reach = n_inputs**-0.5  # as `torch.nn.Linear` starts

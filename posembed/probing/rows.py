@@ -7,11 +7,11 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Integer
 
-from ..checks import check_choice
 from ..dense_tensors import float64_array
 from ..errors import ProbeInputError, shown
+from ..public import Seed, public
 from ..seeds import generator
 from ..tables import RowChoice, check_finite_rows, load_table, row_positions
 
@@ -62,7 +62,8 @@ class Part(NamedTuple):
     test: Int[np.ndarray, " n_test"]
 
 
-def split_rows(positions: Int[np.ndarray, " n"], split: Split, *, seed: int = 0) -> list[Part]:
+@public(ProbeInputError)
+def split_rows(positions: Integer[np.ndarray, " n"], split: Split, *, seed: Seed = 0) -> list[Part]:
     """Divide rows into those a probe is fitted to and those it is tested on.
 
     Args:
@@ -85,9 +86,7 @@ def split_rows(positions: Int[np.ndarray, " n"], split: Split, *, seed: int = 0)
         >>> split_rows(np.arange(5), "half")
         [Part(train=array([0, 1, 2]), test=array([3, 4]))]
     """
-    check_choice("split", split, SPLITS, ProbeInputError)
-    rising = isinstance(positions, np.ndarray) and positions.ndim == 1 and positions.dtype.kind in "iu"
-    if not rising or bool((positions[1:] <= positions[:-1]).any()):
+    if bool((positions[1:] <= positions[:-1]).any()):
         raise ProbeInputError(f"positions are {shown(positions)}; give an array of whole numbers that rise")
     indices = np.arange(len(positions))
     needed = N_FOLDS if split == "folds" else 2

@@ -10,7 +10,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from threadpoolctl import threadpool_limits
 
-from ..errors import ProbeInputError, shown
+from ..errors import ProbeInputError
+from ..public import Share, public
 from ..serialization import Record
 from ..tables import RowChoice
 from .helix import Helix, find_helix
@@ -57,14 +58,13 @@ class Spectrum(Record):
     d_model: int
     source: str
 
-    def n_components_for(self, share: float) -> int:
+    @public(ProbeInputError)
+    def n_components_for(self, share: Share) -> int:
         """Count the components that hold a share of the variance together; 0 where there is none.
 
         Raises:
-            ProbeInputError: the share is not above 0 and at most 1.
+            ProbeInputError: the share is not a number from 0 to 1.
         """
-        if not 0 < share <= 1:
-            raise ProbeInputError(f"share is {shown(share)}; it must be above 0 and at most 1")
         held = np.cumsum(self.explained_variance_ratio)
         # Sums of many shares may end a little below one.
         return int(np.searchsorted(held, share - 1e-12)) + 1 if held[-1] > 0 else 0
@@ -87,6 +87,7 @@ class Spectrum(Record):
         return "\n".join(lines)
 
 
+@public(ProbeInputError)
 def spectrum(table: Any, *, rows: RowChoice = None) -> Spectrum:
     """Take a table apart into principal components: the singular values of its rows less their mean.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -12,11 +12,14 @@ from jaxtyping import Float
 from scipy.optimize import brentq
 from torch import Tensor
 
-from ..checks import check_choice, check_whole
-from ..errors import PropertiesInputError, shown
+from ..errors import PropertiesInputError
+from ..public import Count, NotNegative, public
 
 
-def perturbed_bias(violated: str, degrees: float | int, *, length: int = 32) -> Float[Tensor, "length length"]:
+@public(PropertiesInputError)
+def perturbed_bias(
+    violated: Literal["monotonicity", "translation_invariance", "symmetry"], degrees: NotNegative, *, length: Count = 32
+) -> Float[Tensor, "length length"]:
     """Make a bias that falls with the distance, turned by so many degrees towards the violation of one property.
 
     Undosed it is minus the distance, as ALiBi's (Press et al. 2022): monotone, translation invariant, symmetric. With
@@ -41,7 +44,7 @@ def perturbed_bias(violated: str, degrees: float | int, *, length: int = 32) -> 
         The bias, in float64; `properties_of_matrix` says by how much the property is violated.
 
     Raises:
-        PropertiesInputError: an unknown property, a length below 3, a dose below 0 or larger than the property allows.
+        PropertiesInputError: an unknown property, a dose below 0 or larger than the property allows.
 
     Example:
         >>> from posembed.similarity import perturbed_bias, properties_of_matrix
@@ -50,18 +53,13 @@ def perturbed_bias(violated: str, degrees: float | int, *, length: int = 32) -> 
         >>> print(properties_of_matrix(perturbed_bias("symmetry", 36)))
         monotonicity 1.000, translation invariance 1.000, symmetry 0.513
     """
-    check_choice("violated", violated, _FORMS, PropertiesInputError)
-    check_whole("length", length, PropertiesInputError, least=3)
-    if isinstance(degrees, bool) or not isinstance(degrees, int | float):
-        raise PropertiesInputError(f"degrees is {shown(degrees)}; it must be a number")
     form, most = _FORMS[violated]
     at = np.arange(length, dtype=float)
     undosed = form(at, 0.0)
     largest = _angle(form(at, most), undosed)
-    if not 0 <= degrees <= largest:
+    if degrees > largest:
         raise PropertiesInputError(
-            f"degrees is {shown(degrees)}; {violated} with {length} positions allows doses from 0 to "
-            f"{math.floor(largest)}"
+            f"degrees is {degrees}; {violated} with {length} positions allows doses from 0 to {math.floor(largest)}"
         )
     amount: Any = 0.0 if degrees == 0 else brentq(lambda x: _angle(form(at, x), undosed) - degrees, 0, most, xtol=1e-13)
     dosed = form(at, amount)

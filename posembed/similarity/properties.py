@@ -17,9 +17,9 @@ from jaxtyping import Float, Int
 from scipy.stats import kendalltau
 from torch import Tensor
 
-from ..checks import check_whole
-from ..dense_tensors import float64_array, why_not_ordinary
-from ..errors import PropertiesInputError, shown
+from ..dense_tensors import float64_array
+from ..errors import PropertiesInputError
+from ..public import Count, public
 from ..serialization import Record
 from ..tables import RowChoice, check_finite_rows, load_table, row_positions
 from .large import MOST_ROWS, invariance_and_variance, sampled_monotonicity
@@ -66,11 +66,12 @@ class Properties(Record):
         return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in shown.items())
 
 
+@public(PropertiesInputError)
 def properties(
     table: Any,
     *,
     similarity: Literal["dot", "cosine"] = "dot",
-    max_offset: int | None = None,
+    max_offset: Count | None = None,
     rows: RowChoice = None,
 ) -> Properties:
     """Measure how the similarity of a position table's rows depends on their distance.
@@ -103,9 +104,6 @@ def properties(
         >>> print(properties(sinusoidal(64, 16, dtype=torch.float64), max_offset=2))
         monotonicity 1.000, translation invariance 1.000, symmetry 1.000
     """
-    if similarity not in ("dot", "cosine"):
-        raise PropertiesInputError(f"similarity is {shown(similarity)}; choose 'dot' or 'cosine'")
-    _check_offset(max_offset)
     weight = load_table(table).weight
     positions = row_positions(rows, len(weight), PropertiesInputError)
     x = float64_array(weight[torch.from_numpy(positions)])
@@ -134,8 +132,9 @@ def properties(
     )
 
 
+@public(PropertiesInputError)
 def properties_of_matrix(
-    matrix: Float[Tensor, "seq seq"] | Float[np.ndarray, "seq seq"], *, max_offset: int | None = None
+    matrix: Float[Tensor, "seq seq"] | Float[np.ndarray, "seq seq"], *, max_offset: Count | None = None
 ) -> Properties:
     """Measure how the entries of a bias, an attention map or any matrix of similarities depend on distance.
 
@@ -166,14 +165,12 @@ def properties_of_matrix(
         >>> print(properties_of_matrix(at - at[:, None]))
         monotonicity 0.500, translation invariance 1.000, symmetry 0.000
     """
-    _check_offset(max_offset)
-    given = _floating(matrix)
-    if given.ndim != 2 or given.shape[0] != given.shape[1] or not len(given):
-        raise PropertiesInputError(f"the matrix has shape {tuple(given.shape)}; it must be square and not empty")
-    if isinstance(given, Tensor):
-        rounding, values = torch.finfo(given.dtype).eps, float64_array(given)
+    if isinstance(matrix, np.ma.MaskedArray):
+        raise PropertiesInputError("the matrix is a masked array, whose mask would be lost; give it with NaN filled in")
+    if isinstance(matrix, Tensor):
+        rounding, values = torch.finfo(matrix.dtype).eps, float64_array(matrix)
     else:
-        rounding, values = float(np.finfo(given.dtype).eps), given.astype(np.float64)
+        rounding, values = float(np.finfo(matrix.dtype).eps), matrix.astype(np.float64)
     n = len(values)
     future = np.triu(np.ones((n, n), bool), 1)
     absent: Any = np.isneginf(values) & future
@@ -281,24 +278,3 @@ def _ranks(side: Float[np.ndarray, " k"], tied: float) -> Int[np.ndarray, " k"]:
 def _scaled(values: Float[np.ndarray, "n m"], axis: int | None = None) -> Float[np.ndarray, "n m"]:
     """Divide all, or each row, by a power of two, which changes no digit, so that no square overflows."""
     return np.ldexp(values, -np.frexp(np.abs(values).max(axis=axis, keepdims=True))[1])
-
-
-def _floating(values: Any) -> Tensor | np.ndarray:
-    if isinstance(values, Tensor):
-        if why := why_not_ordinary(values):
-            raise PropertiesInputError(f"the matrix is {why}; give an ordinary tensor")
-        floating = values.is_floating_point()
-    elif isinstance(values, np.ma.MaskedArray):
-        raise PropertiesInputError("the matrix is a masked array, whose mask would be lost; give it with NaN filled in")
-    elif isinstance(values, np.ndarray):
-        floating = np.issubdtype(values.dtype, np.floating)
-    else:
-        raise PropertiesInputError(f"the matrix is a {type(values).__name__}; give a tensor or an array")
-    if not floating:
-        raise PropertiesInputError(f"the matrix is of {values.dtype}; make it floating-point numbers")
-    return values
-
-
-def _check_offset(max_offset: Any) -> None:
-    if max_offset is not None:
-        check_whole("max_offset", max_offset, PropertiesInputError)

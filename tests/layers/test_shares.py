@@ -4,9 +4,7 @@ import math
 
 import pytest
 import torch
-from refusals import refused
 
-from posembed.errors import ProbeInputError
 from posembed.layers import position_shares
 
 LENGTH, WORDS, WIDTH = 6, 12, 16
@@ -94,22 +92,3 @@ def test_states_that_are_all_alike_have_no_shares():
     (found,) = position_shares([torch.ones(4, LENGTH, 3)])
     assert math.isnan(found.position)
     assert found.total == 0
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize(
-    ("states", "ids", "message"),
-    [
-        (normal(4, LENGTH), None, "must be a list of tensors"),
-        ([], None, "must be a list of tensors"),
-        ([normal(4, LENGTH, 3)], [[0]], "ids are a list; give a tensor"),
-        ([normal(4, LENGTH, 3), normal(5, LENGTH, 3)], None, "of the same texts"),
-        ([normal(4, LENGTH, 3).long()], None, "must be a list of tensors"),
-        ([normal(1, LENGTH, 3)], None, "1 texts of 6 positions are too few"),
-        ([normal(4, 1, 3)], None, "4 texts of 1 positions are too few"),
-        ([normal(4, LENGTH, 3) * torch.nan], None, "NaN or infinite"),
-        ([normal(4, LENGTH, 3)], torch.zeros(4, 5, dtype=torch.long), "ids are of shape"),
-    ],
-)
-def test_what_is_refused(states, ids, message):
-    assert message in refused(ProbeInputError, position_shares, states, ids)

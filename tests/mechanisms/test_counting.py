@@ -6,9 +6,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from refusals import refused
 
-from posembed.errors import ModelInputError
 from posembed.mechanisms import CountingTransformer
 
 EPSILON = torch.finfo(torch.float64).eps
@@ -78,37 +76,3 @@ def test_the_steps_are_what_the_docstring_says():
 
 
 # What is refused.
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize(
-    ("options", "piece"),
-    [
-        ({"n_positions": 1}, "n_positions is 1"),
-        ({"n_positions": 2.0}, "n_positions is 2.0"),
-        ({"n_positions": True}, "n_positions is True"),
-        ({"n_positions": 4, "vocab_size": 1}, "vocab_size is 1"),
-    ],
-)
-def test_sizes_that_cannot_be_meant_are_refused(options, piece):
-    assert piece in refused(ModelInputError, CountingTransformer, **options)
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize(
-    ("ids", "piece"),
-    [
-        ([0, 1], "ids are list"),
-        (torch.tensor([0, 1]), "ids are torch.int64 of (2,)"),
-        (torch.tensor([[0.0, 1.0]]), "ids are torch.float32"),
-        (torch.zeros(1, 0, dtype=torch.long), "ids are torch.int64 of (1, 0)"),
-        (torch.tensor([[0, 5]]), "id 5 is outside the vocabulary of 2"),
-        (torch.tensor([[0, -1]]), "id -1 is outside"),
-        (torch.tensor([[1, 1]]), "must begin with word 0"),
-        (torch.tensor([[0, 1, 0]]), "nowhere else"),
-        (torch.tensor([[0, 1], [1, 1]]), "must begin with word 0"),
-    ],
-)
-@pytest.mark.parametrize("method", ["forward", "steps"])
-def test_texts_without_their_mark_are_refused(ids, piece, method):
-    assert piece in refused(ModelInputError, getattr(CountingTransformer(4), method), ids)

@@ -1,19 +1,14 @@
 """How alike the states of two positions are."""
 
-import math
-
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
-from refusals import refused
-from small_models import build
 from untrained import random_texts, untrained, with_even_attention
 
 from posembed import properties_of_matrix
-from posembed.errors import ProbeInputError
 from posembed.mechanisms import running_mean_similarity, state_similarity
 
 
@@ -56,40 +51,3 @@ def test_running_means_of_orthogonal_values(i, j):
 
 
 # What is refused.
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize(
-    ("options", "piece"),
-    [
-        ({"layer": 3}, "layers=[3], but Transformer has layers 0 (embeddings) to 2"),
-        ({"layer": -1}, "layers=[-1]"),
-        ({"part": "mlp"}, "part is 'mlp'"),
-        ({"part": "attention", "layer": 0}, "layer is 0; it must be a whole number of at least 1"),
-        ({"part": "attention", "layer": 3}, "Transformer has 2 layers, and no attention beyond them"),
-        ({"part": "attention", "layer": None}, "layer is None"),
-        ({"ids": "text"}, "ids are str"),
-        ({"ids": random_texts(0, 4)}, "0 texts of 4 tokens"),
-    ],
-)
-def test_bad_options_are_refused(options, piece):
-    assert piece in refused(ProbeInputError, state_similarity, untrained(), **{"ids": random_texts(2, 4)} | options)
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize("length", [0, True])
-def test_a_length_that_cannot_be_meant_is_refused(length):
-    assert "length is" in refused(ProbeInputError, running_mean_similarity, length)
-
-
-@pytest.mark.bad_input
-def test_attention_of_another_kind_of_model_is_refused():
-    assert "GPT2Model is not posembed's own" in refused(
-        ProbeInputError, state_similarity, build("gpt2"), torch.randint(4, 30, (2, 4)), part="attention"
-    )
-
-
-def test_damaged_weights_are_named():
-    model = untrained()
-    torch.nn.init.constant_(model.layers[0].attention.value.weight, math.nan)
-    assert "hidden states of layer 1" in refused(ProbeInputError, state_similarity, model, random_texts(2, 4))

@@ -4,10 +4,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from refusals import refused
 from untrained import untrained
 
-from posembed.errors import ProbeInputError
 from posembed.mechanisms import repeated_word_attention
 
 
@@ -41,19 +39,3 @@ def test_in_the_second_layer_the_first_one_has_told_them_apart():
     first, second = (repeated_word_attention(model, bos=0, word=5, layer=layer) for layer in (0, 1))
     assert torch.equal(first[:, 1], first[:, 2])
     assert (second[:, 1] - second[:, 2]).abs().max() > 1e-3
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize(
-    ("options", "piece"),
-    [
-        ({"bos": 5}, "bos and word are both 5"),
-        ({"bos": -1}, "bos is -1; it must be a whole number"),
-        ({"bos": 0.5}, "bos is 0.5; it must be a whole number"),
-        ({"word": 300}, "id 300 is not among the model's 300 words"),
-        ({"layer": 2}, "layer is 2, but Transformer has layers 0 to 1"),
-        ({"layer": "first"}, "layer is 'first'"),
-    ],
-)
-def test_bad_options_are_refused(options, piece):
-    assert piece in refused(ProbeInputError, repeated_word_attention, untrained(), **{"bos": 0, "word": 5} | options)

@@ -6,12 +6,9 @@ import json
 import pytest
 import torch
 import torch.nn.functional as F
-from refusals import refused
 from small_models import build
-from torch import nn
-from untrained import language_model, random_texts, untrained
+from untrained import language_model, random_texts
 
-from posembed.errors import ProbeInputError
 from posembed.mechanisms import shuffled_prefix
 from posembed.mechanisms.shuffled_prefix import _shuffled
 
@@ -104,49 +101,3 @@ def test_it_can_be_stored_and_printed():
 
 
 # What is refused.
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize(
-    ("ids", "options", "piece"),
-    [
-        ("text", {}, "ids are str"),
-        (torch.zeros(2, 4), {}, "ids are torch.float32"),
-        (small_texts(0), {}, "0 texts of 8 tokens"),
-        (small_texts(2, 2), {}, "2 texts of 2 tokens are too few; give at least 1 of at least 3"),
-        (small_texts() - 5, {}, "must not be negative"),
-        (small_texts(2, 3), {"keep": 1}, "keep is 1; texts of 3 tokens have at most 0 to keep"),
-        (small_texts(), {"keep": 6}, "keep is 6; texts of 8 tokens have at most 5 to keep"),
-        (small_texts(), {"keep": -1}, "keep is -1"),
-        (small_texts(), {"keep": True}, "keep is True"),
-        (small_texts(), {"seed": "a"}, "seed is 'a'"),
-    ],
-)
-def test_bad_options_are_refused(ids, options, piece):
-    assert piece in refused(ProbeInputError, shuffled_prefix, last_word, ids, **options)
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize(
-    ("model", "piece"),
-    [
-        (untrained(), "no logits; give a LanguageModel"),
-        (language_model(causal=False), "LanguageModel sees tokens on both sides"),
-        (language_model("learned", causal=False, scale_embeddings=True), "sees tokens on both sides"),
-        (build("bert-lm"), "BertForMaskedLM sees tokens on both sides"),
-        (build("gpt2"), "returns BaseModelOutputWithPastAndCrossAttentions"),
-        (build("t5"), "T5Model has two stacks of layers"),
-        (lambda ids: ids, "the model returns (20, 1) for ids (20, 1)"),
-        (lambda ids: words_so_far(ids)[:, 1:], "logits (batch, seq, vocab) are needed"),
-        (lambda ids: words_so_far(ids)[..., :4], "id 5 has no logit; the model knows 4 words"),
-    ],
-)
-def test_models_that_cannot_be_asked_are_refused(model, piece):
-    ids = small_texts() if not isinstance(model, nn.Module) else small_texts() + 10
-    assert piece in refused(ProbeInputError, shuffled_prefix, model, ids)
-
-
-def test_a_loss_that_is_not_a_number_is_named():
-    assert "loss of a last token" in refused(
-        ProbeInputError, shuffled_prefix, lambda ids: words_so_far(ids) * torch.nan, small_texts()
-    )

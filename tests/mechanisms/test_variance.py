@@ -1,16 +1,12 @@
 """The variance of what attention gives."""
 
 import json
-import math
 
 import numpy as np
 import pytest
 import torch
-from refusals import refused
-from small_models import build
 from untrained import language_model, random_texts, untrained, with_even_attention
 
-from posembed.errors import ProbeInputError
 from posembed.mechanisms import attention_variance
 from posembed.mechanisms.variance import _resampled_slopes
 from posembed.seeds import generator
@@ -76,41 +72,3 @@ def test_it_can_be_stored_and_printed():
 
 
 # What is refused.
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize(
-    ("ids", "options", "piece"),
-    [
-        ([[1, 2]], {}, "ids are list"),
-        (torch.zeros(9, 4), {}, "ids are torch.float32 of (9, 4)"),
-        (torch.zeros(9, dtype=torch.long), {}, "of (9,)"),
-        (random_texts(7, 4), {}, "7 texts of 4 tokens are too few; give at least 8"),
-        (random_texts(9, 1), {}, "9 texts of 1 tokens"),
-        (random_texts(9, 4) + 300, {}, "is not among the model's 300 words"),
-        (random_texts(9, 4) - 300, {}, "must not be negative"),
-        (random_texts(7, 4).repeat(9, 1), {}, "only 7 of 63 texts differ; give at least 8 that do"),
-        (random_texts(9, 4) % torch.tensor([1, 300, 300, 300]), {}, "at position 1 is the same in all texts"),
-        (random_texts(9, 4), {"layer": 2}, "Transformer has 2 layers, and no attention beyond them"),
-        (random_texts(9, 4), {"layer": -1}, "layer is -1"),
-        (random_texts(9, 4), {"layer": True}, "layer is True"),
-        (random_texts(9, 4), {"seed": -1}, "seed is -1"),
-    ],
-)
-def test_bad_options_are_refused(ids, options, piece):
-    assert piece in refused(ProbeInputError, attention_variance, untrained(), ids, **options)
-
-
-@pytest.mark.bad_input
-def test_a_model_of_another_kind_is_refused():
-    assert "GPT2Model is not posembed's own; give a Transformer" in refused(
-        ProbeInputError, attention_variance, build("gpt2"), torch.randint(4, 30, (9, 4))
-    )
-
-
-def test_damaged_weights_are_named():
-    model = untrained()
-    torch.nn.init.constant_(model.layers[1].attention.value.weight, math.nan)
-    assert "attention outputs of layer 1" in refused(
-        ProbeInputError, attention_variance, model, random_texts(9, 4), layer=1
-    )

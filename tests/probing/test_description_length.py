@@ -1,11 +1,9 @@
 """Bits of positions, given rows."""
 
 import itertools
-import sys
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from probing_tables import linear_table, random_table
@@ -83,15 +81,3 @@ def test_the_shape_is_that_of_the_errors():
     errors[:200] = rng.uniform(-200, 200, size=200)
     width, escape = _shape(labels + errors, labels, 1000)
     assert width == pytest.approx(5, rel=0.2) and 0.05 <= escape <= 0.2
-
-
-def test_the_width_is_chosen_by_some_thousand_rows_at_most(monkeypatch):
-    """Coding all earlier rows in 640 ways took minutes, and gigabytes."""
-    module, coded = sys.modules[description_length.__module__], []
-    table = sinusoidal(1024, 32) + torch.randn(1024, 32, generator=torch.Generator().manual_seed(0)) / 10
-    whole, code_bits = description_length(table), module.code_bits
-    monkeypatch.setattr(module, "MOST_CODED", 200)
-    monkeypatch.setattr(module, "code_bits", lambda *args: coded.append(args) or code_bits(*args))
-    assert description_length(table).bits == pytest.approx(whole.bits, rel=0.01)
-    # To choose, the width is an array; to code, a number.
-    assert max(len(labels) for _, labels, width, *_ in coded if np.ndim(width)) == 200

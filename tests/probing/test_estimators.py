@@ -7,11 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from probing_tables import random_table, rotation
-from refusals import refused
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
-from posembed.errors import ProbeInputError
 from posembed.probing import MLP, GradientDescent, LeastSquares, Ridge
 
 PROBES = [LeastSquares(), Ridge(), GradientDescent(n_steps=300), MLP(n_hidden=4, max_iter=30)]
@@ -95,16 +93,3 @@ def test_no_scale_is_too_large_or_too_small(probe, scale):
 @every_probe
 def test_one_row_gives_its_label(probe):
     assert clone(probe).fit([[1.0, 2.0]], [5.0]).predict([[7.0, 0.0]]).tolist() == [5.0]
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize(
-    ("kind", "settings", "message"),
-    [
-        (Ridge, {"seed": -1}, "seed is -1; it must be a whole number from 0"),
-        (GradientDescent, {"n_steps": -1}, "n_steps is -1; it must be a whole number of at least 0"),
-        (GradientDescent, {"seed": 0.5}, "seed is 0.5; it must be a whole number from 0"),
-    ],
-)
-def test_bad_settings_are_refused_on_fitting(kind, settings, message):
-    assert message in refused(ProbeInputError, kind(**settings).fit, random_table(8, 3), np.arange(8.0))

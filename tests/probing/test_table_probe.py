@@ -1,18 +1,12 @@
 """The probe of a table and what stands beside its score."""
 
-import json
-import warnings
-
 import numpy as np
 import pytest
 from probing_tables import linear_table, random_table
-from refusals import refused
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import mean_absolute_error, r2_score
 
-from posembed.errors import ProbeInputError
-from posembed.probing import PROBES, SPLITS, LeastSquares, mean_interval, probe_table, split_rows
-from posembed.probing.table_probe import REPEATS, Repeats
+from posembed.probing import PROBES, SPLITS, mean_interval, probe_table, split_rows
 
 every_probe = pytest.mark.parametrize("probe", PROBES)
 every_split = pytest.mark.parametrize("split", SPLITS)
@@ -94,24 +88,6 @@ def test_from_half_to_half_permuted_labels_extrapolate_as_the_score_does(probe):
     assert controls.constant == N / 2
 
 
-@pytest.mark.parametrize("n", [60, 61])
-def test_from_half_to_half_labels_are_dealt_out_inside_each(n, monkeypatch):
-    seen = []
-
-    class Recorder(LeastSquares):
-        def fit(self, x, y):
-            seen.append(y)
-            return super().fit(x, y)
-
-    monkeypatch.setattr("posembed.probing.table_probe.LeastSquares", Recorder)
-    probe_table(random_table(n, 4), probe="ols", split="half", rows=(1, n))
-    labels = seen[0]
-    train = np.arange(1, n)[: n // 2]
-    np.testing.assert_array_equal(labels[:, 0], train)
-    np.testing.assert_array_equal(np.sort(labels, axis=0), np.repeat(train[:, None], 11, axis=1))
-    assert len({tuple(column) for column in labels.T}) == 11
-
-
 @every_probe
 def test_each_control_is_run_several_times(probe):
     controls = probe_table(random_table(30, 4), probe=probe, split="even-odd").baselines
@@ -121,22 +97,6 @@ def test_each_control_is_run_several_times(probe):
     ):
         assert len(runs) == len(set(runs)) >= 2
         assert mean == pytest.approx(np.mean(runs))
-
-
-@pytest.mark.parametrize(
-    ("probe", "shape"),
-    [(probe, shape) for probe in FAST for shape in [(2, 1), (2, 3), (5, 1), (6, 40)]]
-    + [("gd", (2, 3)), ("mlp", (2, 3)), ("mlp", (6, 40))],
-)
-def test_small_and_wide_tables(probe, shape, monkeypatch):
-    monkeypatch.setitem(REPEATS, probe, Repeats(1, 1))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for split in SPLITS if shape[0] >= 5 else ("even-odd", "all", "half"):
-            result = probe_table(random_table(*shape), probe=probe, split=split)
-            assert np.isfinite([result.test_mae, result.train_mae, *result.predictions]).all()
-            assert np.isnan(result.r2) == (len(result.positions) == 1)
-            json.dumps(result.to_dict(), allow_nan=False)
 
 
 def test_regions_are_eighths_that_together_are_the_error():
@@ -170,17 +130,3 @@ def test_the_seed_decides_everything(probe):
     assert first == again
     assert first["baselines"] != other["baselines"] and first["predictions"] != other["predictions"]
     np.testing.assert_array_equal(table, kept)
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"probe": "svm"}, "probe is 'svm'; choose among ols, ridge, gd, mlp"),
-        ({"split": "loo"}, "split is 'loo'; choose among even-odd, all, folds, half"),
-        ({"split": "folds", "rows": 4}, "the split folds needs at least 5 rows, but there are 4"),
-        ({"rows": range(0, 20, 2)}, "needs even and odd positions, but all are even"),
-    ],
-)
-def test_what_is_refused(options, message):
-    assert message in refused(ProbeInputError, probe_table, random_table(20, 4), **options)

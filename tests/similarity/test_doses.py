@@ -8,7 +8,7 @@ from refusals import refused
 
 from posembed import TransformerConfig
 from posembed.encodings import FrozenBias
-from posembed.errors import EncodingInputError, PositionOutOfRangeError, PropertiesInputError
+from posembed.errors import EncodingInputError, PositionOutOfRangeError
 from posembed.models import Transformer
 from posembed.similarity import perturbed_bias, properties_of_matrix
 
@@ -57,21 +57,6 @@ def test_what_each_dose_does():
     steps = -drifting.diagonal(1)
     assert (steps.diff() > 0).all()
     assert one_sided[10, 13] < one_sided[13, 10] < 0
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("locality", 1), "violated is 'locality'; choose among monotonicity, translation_invariance, symmetry"),
-        (("symmetry", 60), "degrees is 60; symmetry with 32 positions allows doses from 0 to 51"),
-        (("symmetry", -1), "degrees is -1; symmetry with 32 positions allows doses from 0 to 51"),
-        (("symmetry", float("nan")), "degrees is nan; symmetry with 32 positions allows doses from 0 to 51"),
-        (("symmetry", "48"), "degrees is '48'; it must be a number"),
-    ],
-)
-def test_a_dose_that_cannot_be(arguments, message):
-    assert refused(PropertiesInputError, perturbed_bias, *arguments) == message
 
 
 def frozen(violated="symmetry", degrees=0):

@@ -3,7 +3,6 @@ import math
 import sys
 from dataclasses import asdict, replace
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -11,7 +10,7 @@ from hypothesis import strategies as st
 from refusals import refused
 from torch import nn
 
-from posembed.errors import PositionTableError, PropertiesInputError
+from posembed.errors import PositionTableError
 from posembed.similarity import Properties, properties, properties_of_matrix
 from posembed.tables import load_table
 
@@ -309,66 +308,6 @@ def test_locality_is_printed_where_it_is_defined():
 # What is refused.
 
 
-BAD_MATRICES = {
-    "not square": (torch.zeros(3, 4), "(3, 4)"),
-    "a vector": (torch.zeros(3), "(3,)"),
-    "several heads": (torch.zeros(2, 3, 3), "(2, 3, 3)"),
-    "empty": (torch.zeros(0, 0), "(0, 0)"),
-    "integers": (torch.zeros(3, 3, dtype=torch.int64), "torch.int64"),
-    "booleans": (torch.zeros(3, 3, dtype=torch.bool), "torch.bool"),
-    "complex numbers": (torch.zeros(3, 3, dtype=torch.complex64), "torch.complex64"),
-    "integers of numpy": (np.zeros((3, 3), int), "int64"),
-    "objects": (np.zeros((3, 3), object), "object"),
-    "a list": ([[1.0]], "list"),
-    "a masked array": (np.ma.masked_array(np.eye(3), np.eye(3) > 0), "whose mask would be lost"),
-    "a sparse tensor": (torch.eye(3).to_sparse(), "is sparse or nested"),
-    "without numbers": (torch.eye(3, device="meta"), "on the meta device"),
-    "nothing": (None, "NoneType"),
-}
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize("name", BAD_MATRICES)
-def test_a_matrix_that_is_none_is_refused(name):
-    matrix, piece = BAD_MATRICES[name]
-    assert piece in refused(PropertiesInputError, properties_of_matrix, matrix)
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize(
-    ("table", "piece"),
-    [
-        (torch.zeros(3), "(3)"),
-        (torch.zeros(2, 3, 4), "(2 x 3 x 4)"),
-        (torch.zeros(0, 4), "(0 x 4)"),
-        (torch.zeros(4, 0), "(4 x 0)"),
-        (torch.zeros(3, 4, dtype=torch.int32), "int32"),
-        (np.zeros((3, 4), bool), "bool"),
-    ],
-    ids=str,
-)
-def test_a_table_that_is_none_is_refused(table, piece):
-    assert piece in refused(PositionTableError, properties, table)
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize("max_offset", [0, 2.0, True], ids=repr)
-def test_an_offset_that_is_none_is_refused(max_offset):
-    for call in (
-        lambda: properties(random(5, 2), max_offset=max_offset),
-        lambda: properties_of_matrix(random(5, 5), max_offset=max_offset),
-    ):
-        message = refused(PropertiesInputError, call)
-        assert "whole number of at least 1" in message and repr(max_offset) in message
-
-
-@pytest.mark.bad_input
-def test_an_unknown_similarity_and_rows_that_are_not_there_are_refused():
-    assert refused(PropertiesInputError, properties, random(20, 2), rows=21).startswith("rows=21 goes beyond")
-    message = refused(PropertiesInputError, properties, random(5, 2), similarity="euclidean")
-    assert "'dot' or 'cosine'" in message and "'euclidean'" in message
-
-
 @pytest.mark.parametrize("value", [NAN, INF, -INF])
 @pytest.mark.parametrize(
     ("bad", "said"),
@@ -403,9 +342,3 @@ def test_zeros_among_minus_infinities_are_a_bias_and_no_mask(place):
     matrix = by_distance(9).masked_fill(torch.ones(9, 9).triu(1).bool(), -INF)
     matrix[place] = 0.0
     assert "minus infinity may only fill the whole future" in refused(PositionTableError, properties_of_matrix, matrix)
-
-
-def test_a_causal_bias_may_hold_minus_infinity_in_the_future_only():
-    masked = by_distance(9).masked_fill(torch.ones(9, 9).triu(1).bool(), -INF)
-    masked[5, 5] = -INF
-    assert "row 5 of the matrix" in refused(PositionTableError, properties_of_matrix, masked)
