@@ -50,7 +50,6 @@ from posembed.errors import (
     CorpusError,
     EncodingInputError,
     FigureInputError,
-    ModelInputError,
     PositionTableError,
     ProbeInputError,
     RunError,
@@ -320,11 +319,6 @@ class Beginner(PositionScheme):
         self.n_heads = n_heads
 
 
-class InNumPy(PositionScheme):
-    def bias_by_offset(self, offsets):
-        return np.zeros((1, len(offsets)))
-
-
 class OfTwo(PositionScheme):
     def bias(self, q, k):
         return None
@@ -339,7 +333,6 @@ class OfTwo(PositionScheme):
             lambda: Beginner(2),
             "Beginner.__init__ does not call super().__init__()",
         ),
-        (ModelInputError, InNumPy, "InNumPy gave a bias that is a ndarray; give a tensor"),
         (EncodingInputError, OfTwo, "it is given (q, k, positions, key_positions)"),
     ],
 )
