@@ -49,7 +49,6 @@ from posembed.errors import (
     CorpusError,
     EncodingInputError,
     FigureInputError,
-    ModelInputError,
     PositionTableError,
     RunError,
     TaskError,
@@ -273,11 +272,6 @@ class Beginner(PositionScheme):
         self.n_heads = n_heads
 
 
-class InNumPy(PositionScheme):
-    def bias_by_offset(self, offsets):
-        return np.zeros((1, len(offsets)))
-
-
 class OfTwo(PositionScheme):
     def bias(self, q, k):
         return None
@@ -292,7 +286,6 @@ class OfTwo(PositionScheme):
             lambda: Beginner(2),
             "Beginner.__init__ does not call super().__init__()",
         ),
-        (ModelInputError, InNumPy, "InNumPy gave a bias that is a ndarray; give a tensor"),
         (EncodingInputError, OfTwo, "it is given (q, k, positions, key_positions)"),
     ],
 )
