@@ -21,7 +21,7 @@ BOOK = ROOT / "book"
 CHECKS = ROOT / "tests" / "book" / "checks"
 BEGIN = re.compile(r"^# %% (?P<section>.+?)(?: > (?P<name>\w+))?$")
 QUOTE = re.compile(r'# (?P<word>Holds|By definition)(?: in (?P<section>.+?))?: "(?P<text>(?:[^"\n]|\n\s*# +)+)"')
-# Where a code block ends, a line of it may look like a heading.
+# A comment in a block of code looks like a heading.
 FENCED = re.compile(r"(?ms)^```.*?^```")
 HEADING = re.compile(r"(?m)^#+ +(.+)$")
 MAGIC = re.compile(r"(?m)^(\s*)[%!].*$")
@@ -84,6 +84,8 @@ def blocks(path):
     """The blocks of a file, in order."""
     found, lines = [], path.read_text(encoding="utf-8").splitlines()
     starts = [number for number, line in enumerate(lines) if line.startswith("# %%")]
+    if any(line.strip() for line in lines[: starts[0] if starts else None]):
+        raise CheckFileError(f"{path.relative_to(ROOT)}:1: what stands before the first `# %%` would never run")
     for start, end in pairwise([*starts, len(lines)]):
         match = BEGIN.match(lines[start])
         if not match:
@@ -100,9 +102,10 @@ def sections(notebook):
     """By its title each section: its first cell, its last with code, and its text, captions and pictures too."""
     found = []
     for number, cell in enumerate(notebook.cells):
-        if cell.cell_type == "code":
+        if cell.cell_type == "code" and found:
             image = cell.metadata.get("mystnb", {}).get("image", {})
             found[-1][2:] = [number, f"{found[-1][3]}\n\n{cell.metadata.get('caption', '')}\n\n{image.get('alt', '')}"]
+        if cell.cell_type != "markdown":
             continue
         source, begin = FENCED.sub(lambda match: match[0].replace("#", " "), cell.source), 0
         for match in [*HEADING.finditer(source), None]:

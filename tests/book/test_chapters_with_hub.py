@@ -1,8 +1,8 @@
 """The chapters on probes and properties where a hub answers: other tables, the same conclusions.
 
 Each conclusion is held by a check, so a chapter that runs to its end with its checks has come to it. The hub is on this
-machine and serves small checkpoints in the layouts of BERT, RoBERTa and GPT-2: with the encoder's table, and with tables
-that were trained for chapter 7.
+machine and serves small checkpoints in the layouts of BERT, RoBERTa and GPT-2: with the encoder's table, and with
+tables that were trained for chapter 7.
 """
 
 import os

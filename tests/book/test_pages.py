@@ -181,10 +181,12 @@ def test_exercises_have_solutions(chapter):
     assert text.count(":::{solution-end}") == len(exercises)
 
 
-def test_headings_go_down_one_level_at_a_time(notebook):
+def test_headings_go_down_one_level_at_a_time_and_no_two_are_alike(notebook):
     levels = [level for level, _ in headings(notebook)]
     assert levels[0] == 1
     assert levels.count(1) == 1
+    # Checks name their section by its title.
+    assert len({title for _, title in headings(notebook)}) == len(levels)
     assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
 
 

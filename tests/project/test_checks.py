@@ -109,6 +109,7 @@ def test_what_a_check_prints_is_no_output_of_the_chapter(tool, woven):
     [
         ("# %% Another\n", ":1: the chapter has no section 'Another'"),
         ("# %% Empty\nx\n\n# %% Even and odd > z\n", ":4: from section 'Even and odd' on no cell assigns 'z'"),
+        ("x = 1\n# %% Empty\n", ":1: what stands before the first `# %%` would never run"),
         ("# %%\nassert True\n", ":1: a block begins with `# %% Title of a section`"),
         ("# %% Empty\n# Holds 'another sign'\n", ':1: a comment of this block quotes nothing: write `# Holds: "..."`'),
     ],

@@ -62,7 +62,9 @@ one = GradientDescent(1).fit(rows[even], even).predict(rows[even])
 assert abs(steepest @ (one - even)) < 1e-6 < 1
 assert abs(steepest @ (even - even.mean())) > 1
 
-of_gpt2 = studies["gpt2"]
+from posembed.training import stored_studies
+
+of_gpt2 = stored_studies()["gpt2"]
 # Holds: "GPT-2's table has 1,024 rows of 768 numbers."
 assert (of_gpt2.n_positions, of_gpt2.d_model) == (1024, 768)
 # Holds: "Least squares fitted to all of them leaves an error of 1.4 positions."
