@@ -25,10 +25,11 @@ BOX = re.compile(
 )
 SIZE = re.compile(r'width="[\d.]+pt" height="[\d.]+pt" viewBox="[^"]*"')
 # As small as a card's picture is, no word can be read, and marks without their
-# words are litter: what no axes cut off is not shown.
+# words are litter: what no axes cut off is not shown. A mark that is used again
+# stands in no group.
 DATA_ALONE = (
-    "<style>text, :is(path, use, image):not([clip-path], [clip-path] *, defs *,"
-    " clipPath *) { display: none; }</style>"
+    "<style>text, g > :is(path, use, image):not([clip-path], [clip-path] *)"
+    " { display: none; }</style>"
 )
 FIGURE = re.compile(
     r'<div class="posembed-root" data-posembed="([^"]+)".*?</script>\s*'

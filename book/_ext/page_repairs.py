@@ -39,6 +39,17 @@ COUNTED_FIGURE = re.compile(
     r'<span class="caption-number">(?:Figure|Table) \d+ </span>'
 )
 COUNTED_EXERCISE = re.compile(r"(?<=Exercise )(\d+)(?!\.?\d)")
+# What shows nothing: words of a name, parts of a signature that no style here
+# tells apart, paragraphs that are alone in their point, groups of a drawing.
+WORD = re.compile(r'<span class="pre">([^<]*)</span>')
+SIGNATURE = re.compile(r'<dt class="sig .*?</dt>', re.DOTALL)
+PLAIN_PART = re.compile(
+    r' class="(?:k|n|nn|p|s|w|o|default_value|sig-return[\w-]*)"|'
+)
+FIELDS = re.compile(r'<dl class="field-list.*?</dl>', re.DOTALL)
+FIELD = re.compile(r"<li><p>((?:(?!</?(?:p|li)>).)*)</p></li>", re.DOTALL)
+DRAWING = re.compile(r'<svg [^>]*class="plot".*?</svg>', re.DOTALL)
+NO_ATTRIBUTE = re.compile("")
 # A size in a style would be lost with the height, which follows the width.
 SIZE = re.compile(r' style="width: (\d+)px; height: (\d+)px;"')
 SIZED = r' width="\1" height="\2" loading="lazy"'
@@ -145,6 +156,33 @@ def mend_signature(app, what, name, obj, options, signature, returns):
     return SHAPE.sub(r"\1\2\1", signature), SHAPE.sub(r"\1\2\1", returns or "")
 
 
+def unwrapped(text, element, idle):
+    """Take away the elements of a name whose attributes show nothing.
+
+    A browser is slowed by each, and some pages had thousands.
+    """
+    is_idle = []
+
+    def kept(tag):
+        closes, attributes = tag.groups()
+        if not closes:
+            is_idle.append(idle.fullmatch(attributes))
+        gone = is_idle.pop() if closes else is_idle[-1]
+        return "" if gone else tag[0]
+
+    return re.sub(rf"<(/?){element}\b([^>]*)(?<!/)>", kept, text)
+
+
+def without_idle_elements(text):
+    """A page with fewer elements that looks the same."""
+    text = WORD.sub(r"\1", text)
+    text = SIGNATURE.sub(
+        lambda each: unwrapped(each[0], "span", PLAIN_PART), text
+    )
+    text = FIELDS.sub(lambda each: FIELD.sub(r"<li>\1</li>", each[0]), text)
+    return DRAWING.sub(lambda each: unwrapped(each[0], "g", NO_ATTRIBUTE), text)
+
+
 def breakable(table):
     """Let long names of a table break between their parts; mark long cells."""
     return CELL.sub(
@@ -176,6 +214,7 @@ def repair_pages(app, exception):
         text = THEBE.sub("", text)
         text = WRITTEN.sub(r"\1", text)
         text = UNKNOWN_COLOURS.sub(r'\1data-theme="light"', text)
+        text = without_idle_elements(text)
         text = TABLE.sub(breakable, text)
         text = counted_on_its_page(text)
         text = SIZE.sub(SIZED, text)

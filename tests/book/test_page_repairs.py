@@ -100,6 +100,19 @@ def test_shapes_of_a_signature_are_written_well(repairs):
     assert made == ("(x: Float[Tensor, 'n_train'], sep=' ', a: 'x' | 'y')", "Float[Tensor, 'n']")
 
 
+def test_what_shows_nothing_is_no_element(repairs):
+    signature = (
+        '<dt class="sig py"><em><span class="n"><span class="pre">x</span></span>: <a class="r">int</a></em></dt>'
+    )
+    fields = '<dl class="field-list"><ul><li><p>a <em>b</em></p></li><li><p>c</p>\n<p>d</p></li></ul></dl>'
+    drawing = '<svg class="plot"><g><g style="x"><g><path/></g><g/></g></g></svg>'
+    assert repairs.without_idle_elements(signature + fields + drawing) == (
+        '<dt class="sig py"><em>x: <a class="r">int</a></em></dt>'
+        '<dl class="field-list"><ul><li>a <em>b</em></li><li><p>c</p>\n<p>d</p></li></ul></dl>'
+        '<svg class="plot"><g style="x"><path/><g/></g></svg>'
+    )
+
+
 def test_scripts_wait_for_the_page_and_come_once(repairs):
     names = ["_static/a.js", None, None, "_static/sphinx-thebe.js", None, "_static/clipboard.min.js"]
     bodies = ["", "const a = 1", "const a = 1", "", "DOCUMENTATION_OPTIONS.pagename = 'x'", ""]
