@@ -1,10 +1,11 @@
-"""Numbered captions: what the metadata of a cell says under "caption"."""
+"""What cells show: captions, from their metadata, and lines that may wrap."""
 
 import re
 
 from docutils import nodes
 
 CODE_OR_FORMULA = re.compile(r"(`[^`]+`|\$[^$]+\$)")
+COLUMNS = re.compile(r"\S {2,}\S")
 
 
 def add_captions(app, doctree):
@@ -35,7 +36,15 @@ def inline(text):
             yield nodes.Text(part)
 
 
+def let_sentences_wrap(app, doctree):
+    """Mark what is printed in no columns: on a phone it need not scroll."""
+    for text in doctree.findall(nodes.literal_block):
+        if "output" in text["classes"] and not COLUMNS.search(text.astext()):
+            text["classes"].append("running")
+
+
 def setup(app):
-    """Caption pages once they are read."""
+    """Change pages once they are read; Sphinx calls this."""
     app.connect("doctree-read", add_captions)
+    app.connect("doctree-read", let_sentences_wrap)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -8,7 +8,6 @@ import html
 import json
 import re
 from pathlib import Path
-from xml.etree import ElementTree
 
 import plots
 import yaml
@@ -19,13 +18,19 @@ PICTURES = "_static/cards"
 DIFFICULTY = {"1": "easy", "2": "medium", "3": "hard"}
 QUESTION = re.compile(r"\*\*The question:\*\* (.+)")
 MINUTES = re.compile(r"about (\d+) minutes to read|(\d+) minutes to read")
-SVG = "{http://www.w3.org/2000/svg}"
-KEPT = {f"{SVG}{name}" for name in ("defs", "style", "clipPath")}
-for prefix, address in (
-    ("", SVG[1:-1]),
-    ("xlink", "http://www.w3.org/1999/xlink"),
-):
-    ElementTree.register_namespace(prefix, address)
+# Of a drawing: its axes, as boxes that cut off what they hold, and its size.
+BOX = re.compile(
+    r'<clipPath id="\w+"><rect x="([\d.]+)" y="([\d.]+)" '
+    r'width="([\d.]+)" height="([\d.]+)"'
+)
+SIZE = re.compile(r'width="[\d.]+pt" height="[\d.]+pt" viewBox="[^"]*"')
+# As small as a card's picture is, no word can be read, and marks without their
+# words are litter: what no axes cut off is not shown. A mark that is used again
+# stands in no group.
+DATA_ALONE = (
+    "<style>text, g > :is(path, use, image):not([clip-path], [clip-path] *)"
+    " { display: none; }</style>"
+)
 FIGURE = re.compile(
     r'<div class="posembed-root" data-posembed="([^"]+)".*?</script>\s*'
     r"<style>.*?</style>",
@@ -112,41 +117,17 @@ def image(out, notebook, name, number):
 
 
 def data_alone(drawing):
-    """What a drawing has inside of its axes.
-
-    As small as a card's picture is, no word can be read, and marks without
-    their words are litter.
-    """
-    root = ElementTree.fromstring(drawing)
-    boxes = {
-        f"url(#{clip.get('id')})": [
-            float(clip[0].get(name)) for name in ("x", "y", "width", "height")
-        ]
-        for clip in root.iter(f"{SVG}clipPath")
-    }
+    """A drawing cut to what it has inside of its axes."""
+    boxes = [tuple(map(float, each)) for each in BOX.findall(drawing)]
     # A scale of colours has axes too, narrow ones.
-    widest = max(width for _, _, width, _ in boxes.values())
-    boxes = {key: box for key, box in boxes.items() if box[2] > widest / 4}
-    strip(root, boxes)
-    left, top = (min(box[k] for box in boxes.values()) for k in (0, 1))
-    right, bottom = (
-        max(box[k] + box[k + 2] for box in boxes.values()) for k in (0, 1)
-    )
-    width, height = right - left, bottom - top
-    root.set("width", f"{width:.2f}pt")
-    root.set("height", f"{height:.2f}pt")
-    root.set("viewBox", f"{left} {top} {width:.2f} {height:.2f}")
-    return ElementTree.tostring(root, encoding="unicode")
-
-
-def strip(node, boxes):
-    """Take away what is not cut off at one of these boxes."""
-    for child in list(node):
-        if child.get("clip-path") in boxes or child.tag in KEPT:
-            continue
-        strip(child, boxes)
-        if child.tag != f"{SVG}g" or len(child) == 0:
-            node.remove(child)
+    widest = max(box[2] for box in boxes)
+    boxes = [box for box in boxes if box[2] > widest / 4]
+    left, top = (min(box[k] for box in boxes) for k in (0, 1))
+    width = max(box[0] + box[2] for box in boxes) - left
+    height = max(box[1] + box[3] for box in boxes) - top
+    place = f'viewBox="{left} {top} {width:.2f} {height:.2f}"'
+    size = f'width="{width:.2f}pt" height="{height:.2f}pt" {place}'
+    return SIZE.sub(size, drawing, count=1).replace(">", f">{DATA_ALONE}", 1)
 
 
 class FigureOf(Directive):

@@ -46,8 +46,11 @@ def addresses(buttons):
 
 def say_whether_published(app, config):
     """Let pages say one thing with an address and another without one."""
-    if PLACEHOLDER not in config.html_theme_options.get("repository_url", ""):
+    if PLACEHOLDER in config.html_theme_options.get("repository_url", ""):
+        config.html_baseurl, config.ogp_image = "", None
+    else:
         app.tags.add("published")
+    config.ogp_site_url = config.html_baseurl
 
 
 def setup(app):

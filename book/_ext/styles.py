@@ -9,6 +9,7 @@ import re
 from base64 import b64encode
 from hashlib import sha256
 from io import BytesIO
+from itertools import groupby
 from pathlib import Path
 
 import tinycss2
@@ -114,10 +115,9 @@ def moved(match, path, out):
 def shortened(rule, known):
     """A rule without what no page has; nothing where nothing is left."""
     if rule.type == "qualified-rule":
-        prelude = tinycss2.serialize(rule.prelude)
         selectors = [
-            each.strip()
-            for each in split(prelude)
+            each
+            for each in split(rule.prelude)
             if {*NAMED.findall(EITHER.sub("", each))} <= known
         ]
         if not selectors:
@@ -140,15 +140,9 @@ def shortened(rule, known):
 
 
 def split(prelude):
-    """The selectors of a list; a comma in parentheses parts none."""
-    parts, depth = [""], 0
-    for character in prelude:
-        depth += (character in "([") - (character in ")]")
-        if character == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += character
-    return parts
+    """The selectors of a list; what stands in parentheses is one token."""
+    groups = groupby(prelude, key=lambda token: token == ",")
+    return [squeezed(list(some)) for is_comma, some in groups if not is_comma]
 
 
 def squeezed(content):

@@ -13,6 +13,8 @@
     window.oldScroll = scrollY;
   };
   const load = () => {
+    // Its own mark of the section that is read misses long sections, and stands still after a jump to the top.
+    document.body.removeAttribute("data-bs-spy");
     for (const kind of first) removeEventListener(kind, load, kind !== "scroll");
     for (const { src } of document.querySelectorAll('script[type="text/later"]')) {
       const script = Object.assign(document.createElement("script"), { src, async: false });

@@ -1,6 +1,7 @@
 """Links that need the repository's address: none while it is not set, and Colab under the title once it is."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tool import load
@@ -34,3 +35,15 @@ def test_with_one_colab_stands_under_the_title(links):
     assert page["header_buttons"] == context("ann/book")["header_buttons"]
     assert page["body"].startswith(f'<h1>Two</h1>\n<p class="under-title"><a href="{COLAB.format("ann/book")}">')
     assert page["body"].count("under-title") == 1
+
+
+@pytest.mark.parametrize("owner", ["OWNER", "ann"])
+def test_previews_and_the_sitemap_have_an_address_once_it_is_set(links, owner):
+    address = f"https://{owner}.github.io/book/"
+    options = {"repository_url": f"https://github.com/{owner}/book"}
+    config = SimpleNamespace(html_theme_options=options, html_baseurl=address, ogp_image="a.webp", ogp_site_url="")
+    tags = set()
+    links.say_whether_published(SimpleNamespace(tags=tags), config)
+    published = owner != "OWNER"
+    assert (config.html_baseurl, config.ogp_site_url) == (address if published else "",) * 2
+    assert (config.ogp_image, tags) == (("a.webp", {"published"}) if published else (None, set()))

@@ -39,21 +39,23 @@ def site(built):
 
 @pytest.fixture
 def open_address(browser):
-    """A function that opens an address in a window of its own; a page that reports an error fails the test."""
+    """A function that opens an address in a window of its own; a page that reports an error fails the test.
+
+    With `awake` each figure of the page has been looked at and runs; else they wait, as for a reader.
+    """
     contexts, records = [], []
 
-    def open_address(address, *, width=1280, height=900, **options):
+    def open_address(address, *, width=1280, height=900, awake=False, **options):
         contexts.append(browser.new_context(viewport={"width": width, "height": height}, **options))
         page = contexts[-1].new_page()
         records.append(Record(page))
-        visit(page, address) if options.get("java_script_enabled", True) else page.goto(address)
+        visit(page, address) if awake else page.goto(address)
         return page
 
     yield open_address
     for context in contexts:
         context.close()
-    for record in records:
-        assert record.faults() == []
+    assert [fault for record in records for fault in record.faults()] == []
 
 
 @pytest.fixture(params=WIDTHS, ids=lambda width: f"{width}px")

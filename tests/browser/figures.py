@@ -12,6 +12,7 @@ from .chromium import Record, into_view, outside, visit, wait_until_still
 
 # A phone and a desktop.
 WIDTHS = [390, 1280]
+TOUCHED = {"has_touch": True, "is_mobile": True}
 NUMBER = r"[-−]?\d+(?:\.\d+)?(?:e[-−]?\d+)?"
 
 

@@ -152,10 +152,6 @@ class Rotation(Figure):
         return numbers(self.title())[-1]
 
 
-class RotationOfRelativePositions(Rotation):
-    chapter = "encodings/relative-positions.html"
-
-
 class Biases(Figure):
     chapter = "encodings/relative-positions.html"
     label = "Relative biases by head and offset"
@@ -205,8 +201,17 @@ class Biases(Figure):
                     yield
 
 
-class Charted(Figure):
-    """A figure with one chart, whose points are read by the numbers beside it."""
+class Probe(Figure):
+    chapter = "probing/position-tables.html"
+    label = "Predicted against true position"
+    lines = ".pe-probe-title, .pe-probe-errors :is(th, .pe-probe-number)"
+    overhang = 4
+    begins = (do("pick", table=0, split="even-odd", points="table"), do("slide", position=64))
+    changed_by = (do("pick", split="all"), do("pick", points="random table"), do("key", "position", "ArrowRight"))
+    shown_by = tuple(
+        [do("pick", split=split, points=control), do("key", "position", end)]
+        for split, control, end in itertools.product(SPLITS, CONTROLS, ("Home", "End"))
+    )
 
     @property
     def chart(self):
@@ -219,19 +224,6 @@ class Charted(Figure):
     def values(self, pixels):
         """What points across and down the chart, "points 2", stand for."""
         return np.column_stack([np.polyval(*each) for each in zip(self.scales(), np.transpose(pixels), strict=True)])
-
-
-class Probe(Charted):
-    chapter = "probing/position-tables.html"
-    label = "Predicted against true position"
-    lines = ".pe-probe-title, .pe-probe-errors :is(th, .pe-probe-number)"
-    overhang = 4
-    begins = (do("pick", table=0, split="even-odd", points="table"), do("slide", position=64))
-    changed_by = (do("pick", split="all"), do("pick", points="random table"), do("key", "position", "ArrowRight"))
-    shown_by = tuple(
-        [do("pick", split=split, points=control), do("key", "position", end)]
-        for split, control, end in itertools.product(SPLITS, CONTROLS, ("Home", "End"))
-    )
 
     def pick(self, **choices):
         """Choose a table by its place, a split and points by their names in the package."""
@@ -311,7 +303,7 @@ class Properties(Figure):
                 yield
 
 
-class LayerErrors(Charted):
+class LayerErrors(Figure):
     chapter = "nopos/how-it-knows.html"
     label = "Probe error by layer"
     lines = ".pe-layers-numbers :is(th, td)"
@@ -328,20 +320,6 @@ class LayerErrors(Charted):
 
     def choose(self, key):
         self.choice("models").select_option(index=[group["key"] for group in self.groups()].index(key))
-
-    def show_all(self):
-        for name in ("sinusoidal", "RoPE"):
-            self.root.get_by_role("switch", name=name).check()
-
-    def row(self, name):
-        """The cells of a row: the error and its interval, the share, and the paper's."""
-        head = self.page.get_by_role("rowheader", name=name, exact=True)
-        return self.root.get_by_role("row").filter(has=head).get_by_role("cell").all_inner_texts()
-
-    def curve(self, scheme, look=".pe-mean"):
-        """The points of a scheme's curve, as depths and shares of always guessing the middle."""
-        (path,) = attributes(self.chart.locator(f"[data-scheme={scheme}] {look}"), "d")
-        return self.values(np.reshape(numbers(path), (-1, 2)))
 
     def states(self):
         for group in self.groups():
@@ -385,12 +363,6 @@ class Counting(Figure):
     def results(self):
         return list(map(int, self.root.locator(".pe-count-results > *").all_inner_texts()))
 
-    def place(self, look):
-        """What a point of the chart stands for, by the ends of its axes."""
-        left, top, bottom, end = numbers(*attributes(self.root.locator(".pe-drawing .pe-axis"), "d"))
-        x, y = (float(*attributes(self.root.locator(f".pe-drawing {look}"), name)) for name in ("cx", "cy"))
-        return (x - left) / (end - left), (bottom - y) / (bottom - top) * 11
-
 
 class Doses(Figure):
     chapter = "probing/which-positions.html"
@@ -403,12 +375,6 @@ class Doses(Figure):
 
     def pick(self, index):
         self.choice("violated").select_option(index=index)
-
-    def numbers(self):
-        return [line.split()[-1] for line in self.root.locator(".pe-dose-numbers li").all_inner_texts()]
-
-    def costs(self):
-        return self.root.locator(".pe-dose-words").all_inner_texts()
 
 
 class Depth(Figure):
@@ -431,13 +397,6 @@ class Depth(Figure):
         self.choice("positions").select_option(label=arm)
         self.choice("measure").select_option(index=measure)
 
-    def items(self):
-        return self.root.locator(".pe-depth-item:visible").all_inner_texts()
-
-    @property
-    def chart(self):
-        return self.root.get_by_role("img")
-
 
 class Comparison(Figure):
     chapter = "nopos/after-nopos.html"
@@ -457,10 +416,6 @@ class Comparison(Figure):
     def pick(self, less, place):
         self.choice("minus").select_option(label=less)
         self.slide(**{self.axis: place})
-
-    @property
-    def chart(self):
-        return self.root.get_by_role("img")
 
     def numbers(self):
         """What stands beside each arm: mean and ends; none where it is taken as zero or was not run."""

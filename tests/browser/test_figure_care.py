@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 from .axe import violations
 from .chromium import into_view, middle, printed, styles, wait_until_still
 from .colours import DARK, LIGHT_AND_DARK, READABLE, VISIBLE, contrast, ink_and_paper, luminance
-from .figures import touch
+from .figures import TOUCHED, touch
 from .kinds import (
     KINDS,
     Biases,
@@ -15,7 +15,6 @@ from .kinds import (
     Depth,
     Doses,
     LayerErrors,
-    Lookup,
     Probe,
     Properties,
     Repairs,
@@ -25,7 +24,6 @@ from .kinds import (
 )
 
 SLOW = pytest.mark.slow
-TOUCHED = {"has_touch": True, "is_mobile": True}
 
 
 @pytest.fixture(params=KINDS, ids=lambda kind: kind.__name__)
@@ -51,15 +49,18 @@ OUT_OF_PLACE = """(figure, [lines, overlap, overhang]) => {
 TEXT_SIZES = """(figure) => [...figure.querySelectorAll(":not(style, script)")]
   .filter((node) => [...node.childNodes].some((child) => child.nodeType === Node.TEXT_NODE && child.data.trim()))
   .map((node) => parseFloat(getComputedStyle(node).fontSize))"""
-
-
 # The height that a figure's place has before it is drawn.
 PROMISED = """(figure) => parseFloat(getComputedStyle(figure.closest("[data-posembed]"))
   .getPropertyValue(innerWidth > 720 ? "--pe-wide" : "--pe-phone"))"""
+# It numbers what can have the focus.
+COUNT_CONTROLS = """(figure) => [...figure.querySelectorAll("button, input, select, [tabindex]")]
+  .filter((node) => node.tabIndex >= 0 && !node.disabled && node.checkVisibility({ visibilityProperty: true }))
+  .map((node, place) => (node.dataset.place = place)).length"""
+FITS = "(node) => node.getAttribute('viewBox') === `0 0 ${node.clientWidth} ${node.clientHeight}`"
 
 
-def test_its_place_is_as_high_before_it_is_drawn(opened, width, kind):
-    figure = opened(kind, width)
+def test_its_place_is_as_high_before_it_is_drawn(opened, kind):
+    figure = opened(kind, 390)
     assert figure.root.evaluate(PROMISED) == pytest.approx(figure.height(), rel=0.05)
 
 
@@ -67,6 +68,7 @@ def test_its_place_is_as_high_before_it_is_drawn(opened, width, kind):
 def test_nothing_is_clipped_and_the_figure_keeps_its_height(opened, width, kind):
     figure = opened(kind, width)
     first = figure.height()
+    assert figure.root.evaluate(PROMISED) == pytest.approx(first, rel=0.05)
     for _ in figure.states():
         assert figure.too_wide() == []
         assert figure.root.evaluate(OUT_OF_PLACE, [figure.lines, figure.overlap, figure.overhang]) == []
@@ -88,16 +90,20 @@ def test_accessible_and_readable_after_use(opened, width, kind, colours):
     wait_until_still(figure.page)
     assert violations(figure.page, figure.selector) == []
     _, paper = ink_and_paper(figure.root)
-    assert (luminance(paper) < DARK) == (colours == "dark")
     # The frame around it too.
-    assert (luminance(ink_and_paper(figure.root.locator("xpath=.."))[1]) < DARK) == (colours == "dark")
+    for ground in (paper, ink_and_paper(figure.root.locator("xpath=.."))[1]):
+        assert (luminance(ground) < DARK) == (colours == "dark")
     # Axe does not look into drawings.
     inks = styles(figure.root.locator(".pe-drawing text"), "fill")
     assert [ink for ink in set(inks) if contrast(ink, paper) < READABLE] == []
+    with printed(figure.page):
+        assert not [node for node in figure.root.locator(".pe-controls").all() if node.is_visible()]
+        assert all(node.is_visible() for node in [figure.status, *figure.root.get_by_role("img").all()])
+        assert luminance(ink_and_paper(figure.root)[1]) == 1
 
 
 @pytest.mark.parametrize("mode", LIGHT_AND_DARK)
-@pytest.mark.parametrize("kind", [Comparison, LayerErrors])
+@pytest.mark.parametrize("kind", [pytest.param(Comparison, marks=SLOW), LayerErrors])
 def test_what_is_off_is_seen_and_told_from_what_is_on(opened, kind, mode):
     figure = opened(kind, color_scheme=mode)
     figure.switch("RoPE" if kind is Comparison else "learned")
@@ -109,26 +115,19 @@ def test_what_is_off_is_seen_and_told_from_what_is_on(opened, kind, mode):
     assert contrast(ink_and_paper(off.locator("label").first)[0], paper) >= READABLE
     # Hollow, where what is on is filled.
     assert {*styles(swatch.locator(".pe-point"), "fill")} == {paper}
-    on = figure.root.locator("tr:not(.pe-off) .pe-swatch .pe-point")
-    assert paper not in styles(on, "fill")
+    assert paper not in styles(figure.root.locator("tr:not(.pe-off) .pe-swatch .pe-point"), "fill")
 
 
 @SLOW
-def test_changes_are_announced_and_drawings_named(opened, kind):
-    figure = opened(kind)
+def test_changes_are_announced_and_nothing_moves_under_reduced_motion(opened, kind):
+    figure = opened(kind, reduced_motion="reduce")
     expect(figure.status).to_have_attribute("aria-live", "polite")
     for change in figure.changes():
         before = figure.status.inner_text()
         change()
+        assert figure.root.evaluate("(node) => node.getAnimations({ subtree: true }).length") == 0
         expect(figure.status).not_to_have_text(before)
-    labels = [drawing.get_attribute("aria-label") for drawing in figure.root.get_by_role("img").all()]
-    assert all(labels)
-
-
-# It numbers what can have the focus.
-COUNT_CONTROLS = """(figure) => [...figure.querySelectorAll("button, input, select, [tabindex]")]
-  .filter((node) => node.tabIndex >= 0 && !node.disabled && node.checkVisibility({ visibilityProperty: true }))
-  .map((node, place) => (node.dataset.place = place)).length"""
+    assert all(drawing.get_attribute("aria-label") for drawing in figure.root.get_by_role("img").all())
 
 
 @SLOW
@@ -146,9 +145,6 @@ def test_tab_reaches_every_control_and_shows_where_it_is(opened, kind):
     assert figure.root.locator(":focus").count() == 0
 
 
-FITS = "(node) => node.getAttribute('viewBox') === `0 0 ${node.clientWidth} ${node.clientHeight}`"
-
-
 @SLOW
 def test_drawings_follow_the_width_of_the_window(opened, kind):
     figure = opened(kind)
@@ -157,23 +153,6 @@ def test_drawings_follow_the_width_of_the_window(opened, kind):
         for drawing in figure.root.locator(".pe-drawing").all():
             # Its size changes again when it is drawn anew, so both are read at once until they agree.
             figure.page.wait_for_function(FITS, arg=drawing.element_handle(), timeout=10_000)
-
-
-@SLOW
-def test_nothing_moves_under_reduced_motion(opened, kind):
-    figure = opened(kind, reduced_motion="reduce")
-    for change in figure.changes():
-        change()
-        assert figure.root.evaluate("(node) => node.getAnimations({ subtree: true }).length") == 0
-
-
-@SLOW
-def test_paper_has_no_controls_and_all_drawings(opened, kind):
-    figure = opened(kind, color_scheme="dark")
-    with printed(figure.page):
-        assert not [node for node in figure.root.locator(".pe-controls").all() if node.is_visible()]
-        assert all(node.is_visible() for node in [figure.status, *figure.root.get_by_role("img").all()])
-        assert luminance(ink_and_paper(figure.root)[1]) == 1
 
 
 @SLOW
@@ -224,30 +203,17 @@ def test_a_finger_picks_a_cell_and_can_still_scroll(opened):
 
 
 @SLOW
-def test_figures_of_one_page_do_not_move_each_other(opened):
+def test_figures_of_one_page_do_not_move_each_other_and_keys_stay_in_their_control(opened):
     sinusoids = opened(Sinusoids)
     rotation = Rotation(sinusoids.page)
     before = rotation.root.inner_html()
     for _ in sinusoids.states():
         pass
     assert rotation.root.inner_html() == before
-
-
-@SLOW
-def test_keys_in_a_control_stay_there(opened):
-    """JupyterLab has commands on single letters, which pick in a select too."""
-    figure = opened(Rotation)
-    figure.page.evaluate("() => { window.heard = []; document.addEventListener('keydown', (e) => heard.push(e.key)); }")
-    figure.slider("position p").press("Home")
-    figure.choice("view").press("r")
-    assert figure.page.evaluate("() => heard") == []
-
-
-@SLOW
-def test_start_again_restores_the_table(opened):
-    figure = opened(Lookup)
-    first = figure.rows()
-    figure.press("Take a gradient step")
-    assert figure.rows() != first
-    figure.press("Start again")
-    assert (figure.rows(), figure.marked()) == (first, [])
+    # JupyterLab has commands on single letters, which pick in a select too.
+    rotation.page.evaluate(
+        "() => { window.heard = []; document.addEventListener('keydown', (e) => heard.push(e.key)); }"
+    )
+    rotation.slider("position p").press("Home")
+    rotation.choice("view").press("r")
+    assert rotation.page.evaluate("() => heard") == []

@@ -1,14 +1,11 @@
 """What ``table``, ``probe`` and ``properties`` print, for people and for programs, is what the package computes."""
 
 import math
-from contextlib import contextmanager
 
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import save_file
 
-from posembed import sinusoidal
 from posembed.cli.output import BLOCKS, bars, facts, listed, show, strip
 from posembed.probing import description_length, probe_table, spectrum
 from posembed.similarity import properties
@@ -51,34 +48,6 @@ def test_table_for_people(checkpoints, call, waves):
     for title, letter in (("norm of each row, from 0", "▁"), ("cosine of each row", "?")):
         (place,) = [number for number, line in enumerate(lines) if line.startswith(title)]
         assert lines[place + 1] == "█" * 40 + letter + "█" * 23
-
-
-def test_of_a_long_table_it_is_said_what_was_compared(tmp_path, call, data, monkeypatch):
-    monkeypatch.setattr("posembed.tables.table.ALL_COMPARED", 50)
-    monkeypatch.setattr("posembed.cli.tables.strip", lambda *_: during.append(asked[-1]) or "")
-    monkeypatch.setattr("posembed.cli.tables.progress", noted := Noted())
-    asked, during = noted.told, []
-    np.save(tmp_path / "long.npy", sinusoidal(64, 32).numpy())
-    found, which = data("table", tmp_path / "long.npy"), "each with the 8 on either side and 1,024 drawn at random"
-    assert (found["sampled"], found["spectrum"]["rows"]) == (which, 64)
-    flat = " ".join(call("table", tmp_path / "long.npy", columns=200)[1].split())
-    for part in (f"rows compared {which}", "spectrum: 64 rows", "with its nearest of these, from 0 to 1"):
-        assert part in flat, part
-    # All of the work is done while something is shown of it.
-    assert during == [f"comparing the rows, {which}"] * 2
-
-
-class Noted:
-    """In the place of `progress`: what was told, and at last that nothing is told any more."""
-
-    def __init__(self):
-        self.told = []
-
-    @contextmanager
-    def __call__(self, doing):
-        self.told.append(doing)
-        yield self.told.append
-        self.told.append("over")
 
 
 def test_probe_in_json(checkpoints, data, waves):
@@ -140,14 +109,6 @@ def test_a_table_with_nan_is_shown_and_its_probe_refused(checkpoints, data, call
     code, printed, complained = call("probe", "owner/broken")
     assert (code, printed) == (1, "")
     assert complained.startswith("posembed: ") and "3" in complained and "--rows" in complained
-
-
-def test_a_table_without_any_number_is_shown(tmp_path, waves, call, data):
-    save_file({"wpe.weight": torch.full_like(waves, torch.inf)}, tmp_path / "infinite.safetensors")
-    assert data("table", tmp_path / "infinite.safetensors")["norms"] is None
-    code, printed, complained = call("table", tmp_path / "infinite.safetensors")
-    assert (code, complained) == (0, "")
-    assert "?" * 64 in printed and "and 56 more" in printed
 
 
 def test_how_the_table_is_found_is_passed_on(checkpoints, monkeypatch, call):

@@ -68,25 +68,3 @@ def test_a_cache_that_cannot_be_written_is_missing(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("POSEMBED_CACHE", str(tmp_path / "file"))
     assert "cannot be written" in refused(MissingError, doctor.cache)
-
-
-def test_the_encoder(tmp_path, monkeypatch):
-    monkeypatch.setattr("posembed.pretrained.installed_folder", lambda: tmp_path)
-    assert doctor.encoder() == str(tmp_path)
-    monkeypatch.setattr("posembed.pretrained.installed_folder", lambda: None)
-    assert "for offline use: pip install" in refused(MissingError, doctor.encoder)
-
-
-def test_a_gpu_is_named(monkeypatch):
-    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
-    monkeypatch.setattr("torch.cuda.get_device_name", lambda number: f"H{number}")
-    monkeypatch.setattr("torch.backends.mps.is_available", lambda: True)
-    assert doctor.gpu() == "H0, H1, Apple's, through MPS"
-
-
-def test_the_hub(endpoint, monkeypatch):
-    endpoint("http://127.0.0.1:9")
-    monkeypatch.setattr("posembed.tables.hub.why_unreachable", lambda: None)
-    assert doctor.hub() == "http://127.0.0.1:9 answers"
-    monkeypatch.setattr("posembed.tables.hub.why_unreachable", lambda: "it answers 503")
-    assert "it answers 503" in refused(MissingError, doctor.hub)

@@ -182,20 +182,6 @@ def test_without_a_terminal_there_is_a_line_from_time_to_time(monkeypatch, capsy
     assert not [line for line in said[n_lines:] if "looking" not in line]
 
 
-def test_what_was_done_before_is_no_part_of_the_time_that_is_left(monkeypatch):
-    """A run that goes on after 1,000 of 2,000 steps takes the second 1,000 as fast as the first of them."""
-    said, now = [], [0.0]
-    monkeypatch.setattr("posembed.progress.EVERY", 0.01)
-    monkeypatch.setattr("posembed.progress.say", said.append)
-    monkeypatch.setattr("posembed.progress.time.monotonic", lambda: now[0])
-    with progress("starting", 2000) as tell:
-        for step in range(1001, 1101):
-            tell("rope", step)
-        now[0] = 60.0
-        wait_for(lambda: said and "0:01:00 gone" in said[-1])
-    assert said[-1] == "rope, 1100 of 2000; 0:01:00 gone, about 0:09:00 left"
-
-
 def wait_for(condition):
     for _ in range(3000):
         if condition():

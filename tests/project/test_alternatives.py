@@ -35,14 +35,6 @@ def test_an_answer_that_differs_stops_the_run():
         TASKS["order"].agree(answers, None)
 
 
-def test_a_library_that_fails_becomes_a_row_with_its_message(monkeypatch):
-    def broken(model, x):
-        raise ValueError("no room in /home/somebody/data/file.bin")
-
-    monkeypatch.setattr(TASKS["order"], "plain", broken)
-    assert command.measure("order", TASKS["order"], quick=True)[1].failed == "ValueError: no room in file.bin"
-
-
 def test_lines_are_those_of_the_code_that_is_shown():
     def sample(x):
         """Said once."""

@@ -87,16 +87,3 @@ def test_the_page_of_the_book_shows_the_stored_run():
     assert page.PAGE.read_text(encoding="utf-8") == page.render(document), "run python -m benchmarks --page"
     assert {row["work"] for row in document["rows"]} == set(page.TITLES) == set(command.WORKS)
     assert not document["settings"]["quick"] and "/home" not in page.RESULTS.read_text()
-
-
-@pytest.mark.parametrize(
-    ("row", "cells"),
-    [
-        ({"median": 2.6342, "ratio": 1169.3}, ["2.63\u00a0s", "1,169", "14.8\u00a0MiB", "3×10<sup>−8</sup>"]),
-        ({"median": 12.16e-6, "ratio": 0.5}, ["12.2\u00a0µs", "0.50", "14.8\u00a0MiB", "3×10<sup>−8</sup>"]),
-        ({"memory": 512, "error": 0.0}, ["2.25\u00a0ms", "1.00", "0.5\u00a0KiB", "0"]),
-    ],
-)
-def test_numbers_have_three_digits_and_their_unit_beside_them(row, cells):
-    whole = {"candidate": "one", "failed": None, "median": 2.25e-3, "ratio": 1.0, "memory": 14.8 * 2**20}
-    assert page.line(whole | {"error": 3.02e-8} | row) == "| " + " | ".join(["one", *cells]) + " |\n"

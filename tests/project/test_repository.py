@@ -178,8 +178,3 @@ def test_an_interrupted_set_can_be_run_again(project, tool, monkeypatch):
     assert [path.name for path in tool.files()][-1] == "pyproject.toml"
     tool.set_address("ann/order-book")
     tool.check()
-
-
-def test_outside_of_git_one_line_says_so(project, tool):
-    shutil.rmtree(project / ".git")
-    assert "git could not list" in refused(SystemExit, tool.set_address, "ann/order-book")

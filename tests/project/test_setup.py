@@ -1,7 +1,6 @@
 """What a newcomer can run into before anything is installed: each in one line that says what to do."""
 
 import http.server
-import io
 import subprocess
 from types import SimpleNamespace
 
@@ -35,12 +34,6 @@ def test_what_is_missing_is_named_with_the_way_out(setup, monkeypatch, names, va
     assert all(word in message for word in words)
 
 
-def test_a_python_that_cannot_make_environments(setup, monkeypatch):
-    monkeypatch.setattr(setup.sys, "executable", "false")
-    message = refused(SystemExit, setup.create_venv)
-    assert "apt install python3-venv" in message and message.endswith("It said: nothing")
-
-
 def test_no_internet_ends_in_pips_message_and_one_line(setup, tmp_path, monkeypatch, capsys):
     pip = tmp_path / "python"
     pip.write_text("#!/bin/sh\necho Collecting numpy\necho ERROR: No matching distribution found for torch\nexit $code")
@@ -71,14 +64,6 @@ Collecting three==3.0 (from -r lock.txt (line 4))
     assert str(progress) == "set-up: 3 of 3 packages"
     progress.read("Installing collected packages: one, two, three\n")
     assert str(progress) == "set-up: unpacking 3 packages"
-
-
-def test_a_terminal_shows_progress_in_one_line_that_is_rewritten(setup):
-    terminal = io.StringIO()
-    terminal.isatty = lambda: True
-    alive = iter([True, True, False])
-    setup.show("set-up: 1 of 2 packages", SimpleNamespace(is_alive=alive.__next__, join=lambda seconds: None), terminal)
-    assert terminal.getvalue() == "\rset-up: 1 of 2 packages, 0 s\033[K\r\033[K"
 
 
 def test_make_says_it_when_there_is_no_python():
