@@ -1,0 +1,32 @@
+"""Refused by texts and what is cut from them."""
+
+import torch
+
+from posembed.data import Characters, Subwords, masked, perplexities, random_windows, windows_in_order
+from posembed.errors import CorpusError
+
+IDS = torch.ones(1, 3, dtype=torch.long)
+CASES = {
+    "a text in place of texts, whose letters would be texts": (
+        CorpusError,
+        lambda: Subwords("the dog"),
+        "texts is 'the dog'; give a list of texts",
+    ),
+    "truth values in place of tokens": (
+        CorpusError,
+        lambda: windows_in_order(torch.arange(9) > 4, 2, 1),
+        "give a tensor of whole numbers",
+    ),
+    "a list of texts in place of a text": (CorpusError, lambda: Characters("abc").encode(5), "text is a int"),
+    "a masking rate that is no share": (
+        CorpusError,
+        lambda: masked(IDS, 1.5, 1, torch.Generator()),
+        "it must lie between 0 and 1",
+    ),
+    "a seed in place of a generator": (
+        CorpusError,
+        lambda: random_windows(torch.arange(99), 8, 2, 0),
+        "generator is 0; give a torch.Generator",
+    ),
+    "a loss that is no number": (CorpusError, lambda: perplexities("a", n_tokens=3, n_words=1), "the loss is 'a'"),
+}
