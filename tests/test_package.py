@@ -124,10 +124,11 @@ def test_every_exported_object_has_a_docstring_with_an_example_that_runs(name):
 
 def test_shapes_are_checked_under_pytest():
     """Else the tests would pass with signatures that promise other shapes than they take or return."""
-    with pytest.raises(TypeCheckError, match="table"):
-        posembed.one_hot_lookup(torch.ones(3), torch.tensor([0]))
-    with pytest.raises(TypeCheckError, match="ids"):
-        posembed.one_hot_lookup(torch.ones(3, 2), torch.tensor([0.0]))
+    alibi = posembed.scheme("alibi", n_heads=2)
+    with pytest.raises(TypeCheckError, match="offsets"):
+        alibi.bias_by_offset(torch.zeros(2, 2).long())
+    with pytest.raises(TypeCheckError, match="offsets"):
+        alibi.bias_by_offset(torch.zeros(2))
 
 
 @pytest.mark.bad_input

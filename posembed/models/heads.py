@@ -124,7 +124,7 @@ class SpanPredictor(nn.Module):
             stands for that.
 
     Raises:
-        ModelInputError: a mask that is no padding mask, or hides a whole text; an answer of no tokens.
+        ModelInputError: a mask that is no padding mask, or leaves nothing of a sequence; an answer of no tokens.
 
     Example:
         >>> import torch

@@ -547,9 +547,9 @@ def in_a_part():
         (lambda: build("gpt2"), RoPE(8, axes=(4, 4)), ModelInputError, "several coordinates"),
         (lambda: build("gpt2"), "alibbi", EncodingInputError, "did you mean 'alibi'"),
         (lambda: nn.DataParallel(build("gpt2")), "alibi", ModelInputError, "DataParallel cannot take a scheme"),
-        (lambda: build("gpt2"), 3, EncodingInputError, "3 is no scheme"),
-        (lambda: build("gpt2"), None, EncodingInputError, "None is no scheme; give a PositionScheme, or a name"),
-        (lambda: build("gpt2"), RoPE, EncodingInputError, "RoPE'> is no scheme; give a PositionScheme, or a name"),
+        (lambda: build("gpt2"), 3, EncodingInputError, "name is 3; give a text"),
+        (lambda: build("gpt2"), None, EncodingInputError, "name is None; give a text, or give a PositionScheme"),
+        (lambda: build("gpt2"), RoPE, EncodingInputError, "RoPE'>; give a text, or give a PositionScheme"),
         (lambda: build("bert"), "xpos", EncodingInputError, "xpos is not defined for a bidirectional model"),
         (
             lambda: build("bert"),
