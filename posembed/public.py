@@ -108,7 +108,8 @@ def public(error: type[PosembedError]) -> Callable[[Function], Function]:
 
 def check_fields(record: Any, error: type[PosembedError]) -> None:
     """The same for the fields of a public dataclass, in its ``__post_init__``."""
-    hints = _hints(type(record))
+    kind: Any = type(record)
+    hints = _hints(kind)
     for field in fields(record):
         _check(field.name, getattr(record, field.name), hints[field.name], error)
 

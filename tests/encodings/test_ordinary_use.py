@@ -1,4 +1,4 @@
-"""What a reader of the docs does and gives: NumPy's sizes, a number of axes, a scheme of one's own that does not fit."""
+"""What a reader of the docs does: NumPy's sizes, a number of axes, a scheme of one's own that does not fit."""
 
 import numpy as np
 import pytest
