@@ -133,6 +133,8 @@ assert place_read(0, of_state[0])[1] > 0.99
 assert abs(place_read(3, of_state[3])[1] - 0.13) < 0.02
 
 # The same of position taken off whole.
+from posembed.layers import next_token_loss
+
 # Holds: "Taken off state 3 whole, so that a probe reads it no more often than"
 rows, accuracy = place_read(3, None)
 assert accuracy < 0.025
