@@ -173,12 +173,17 @@ def unwrapped(text, element, idle):
     return re.sub(rf"<(/?){element}\b([^>]*)(?<!/)>", kept, text)
 
 
+def plain_lines(signature):
+    """A signature without idle parts, its lines no list without terms."""
+    text = unwrapped(signature[0], "span", PLAIN_PART)
+    text = text.replace("<dd>", '<span class="sig-line">').replace("<dl>", "")
+    return text.replace("</dd>", "</span>").replace("</dl>", "")
+
+
 def without_idle_elements(text):
     """A page with fewer elements that looks the same."""
     text = WORD.sub(r"\1", text)
-    text = SIGNATURE.sub(
-        lambda each: unwrapped(each[0], "span", PLAIN_PART), text
-    )
+    text = SIGNATURE.sub(plain_lines, text)
     text = FIELDS.sub(lambda each: FIELD.sub(r"<li>\1</li>", each[0]), text)
     return DRAWING.sub(lambda each: unwrapped(each[0], "g", NO_ATTRIBUTE), text)
 

@@ -101,13 +101,11 @@ def test_shapes_of_a_signature_are_written_well(repairs):
 
 
 def test_what_shows_nothing_is_no_element(repairs):
-    signature = (
-        '<dt class="sig py"><em><span class="n"><span class="pre">x</span></span>: <a class="r">int</a></em></dt>'
-    )
+    signature = '<dt class="sig py"><dl><dd><em><span class="n"><span class="pre">x</span></span></em></dd></dl></dt>'
     fields = '<dl class="field-list"><ul><li><p>a <em>b</em></p></li><li><p>c</p>\n<p>d</p></li></ul></dl>'
     drawing = '<svg class="plot"><g><g style="x"><g><path/></g><g/></g></g></svg>'
     assert repairs.without_idle_elements(signature + fields + drawing) == (
-        '<dt class="sig py"><em>x: <a class="r">int</a></em></dt>'
+        '<dt class="sig py"><span class="sig-line"><em>x</em></span></dt>'
         '<dl class="field-list"><ul><li>a <em>b</em></li><li><p>c</p>\n<p>d</p></li></ul></dl>'
         '<svg class="plot"><g style="x"><path/><g/></g></svg>'
     )

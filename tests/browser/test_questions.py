@@ -139,7 +139,7 @@ def test_remembered_and_forgotten(chapter, site):
     chapter.goto(f"{site}/{next(name for name in QUESTIONED if name != CHAPTER)}.html")
     assert total(chapter).startswith("none")
     chapter.goto(f"{site}/{CHAPTER}.html")
-    assert first.shows_right() and fourth.shows_wrong()
+    assert not first.shows_right() and not fourth.shows_wrong()  # remembered, and closed
     for question in (first, fourth):
         expect(question.score).to_have_text("2 of 7 questions answered, 1 right at the first choice.")
     assert chapter.locator(".verdict:visible").count() == 2
@@ -174,7 +174,7 @@ def test_a_question_that_has_changed_is_forgotten(chapter):
     chapter.route(f"**/{CHAPTER}.html", lambda route: route.fulfill(body=changed, content_type="text/html"))
     chapter.reload()
     assert total(chapter) == "1 of 7 answered, 1 right at the first choice."
-    assert Question(chapter, 1).shows_right()
+    assert not Question(chapter, 1).shows_right()  # remembered, and closed
 
 
 def test_a_memory_that_makes_no_sense_is_none(chapter):
