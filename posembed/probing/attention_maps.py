@@ -44,7 +44,7 @@ def attention_maps(model: nn.Module, ids: Int[Tensor, "batch seq"], layer: int) 
     return found
 
 
-def _of_transformers(model: Any, ids: Int[Tensor, "batch seq"]) -> list[Float[Tensor, "batch heads seq seq"]]:
+def _of_transformers(model: Any, ids: Int[Tensor, "batch seq"]) -> list[Tensor]:
     body = getattr(model, "base_model", model)
     with telling(model, f"{ids.shape[1]} tokens"):
         output = body(input_ids=ids.to(model.device), output_attentions=True)

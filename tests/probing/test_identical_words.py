@@ -127,7 +127,7 @@ def test_an_attention_function_of_ones_own_is_not_replaced():
     AttentionInterface.register("of_ones_own", own)
     model = build("bert")
     model.set_attn_implementation("of_ones_own")
-    assert "gives no attention weights" in refused(ProbeInputError, attention, model)
+    assert "gives attention weights of 0 layers" in refused(ProbeInputError, attention, model)
     assert model.config._attn_implementation == "of_ones_own"
 
 
@@ -194,6 +194,6 @@ def test_a_sink_is_named():
     of_layer = lambda module, given, out: (out[0], out[1] * 0.7)
     handle = model.encoder.layer[0].attention.self.register_forward_hook(of_layer)
     try:
-        assert "sum to less than one (0.70 to 0.70)" in refused(ProbeInputError, attention, model)
+        assert "sum to 0.70 to 0.70 and not to one" in refused(ProbeInputError, attention, model)
     finally:
         handle.remove()
