@@ -77,8 +77,8 @@ class Learned(PositionScheme):
         for position in map(int, positions.aminmax() if positions.numel() else ()):
             if not 0 <= position < len(self.weight):
                 raise PositionOutOfRangeError(
-                    f"position {position} has no row in a learned table of {len(self.weight)}, from 0 on; make a "
-                    "longer table, shorten the sequence, or choose a scheme without a table"
+                    f"position {position} has no row in a learned table of {len(self.weight)}; make a longer table, "
+                    "shorten the text, or choose a scheme without a table"
                 )
 
     def extra_repr(self) -> str:
