@@ -177,12 +177,12 @@ by_part = (within["nopos"] - within["learned"]).mean(axis=0)
 assert by_part.min() > 0.07 and by_part.max() < 0.1
 
 # %% Beside the paper
-gap = {
+gap_of = {
     size: [row[0] - other for other in row[1:]]
     for size, row in PUBLISHED_PERPLEXITY.items()
     if size.startswith("Pile, ") and "length" not in size
 }
-to_learned, _, to_alibi = zip(*gap.values(), strict=True)
+to_learned, _, to_alibi = zip(*gap_of.values(), strict=True)
 # Holds: "True: 0.05 is less than 0.11."
 assert [round(each, 2) for each in to_learned] == [0.11, 0.03, 0.08, 0.05]
 assert list(to_alibi) == sorted(to_alibi, reverse=True)
@@ -231,25 +231,25 @@ for setting in ("larger, length 32", "larger, length 128"):
 
 from posembed.training.nopos import LARGER
 
-gap = {setting: interval(of_seeds) for setting, of_seeds in to_table.items()}
+gap_of = {setting: interval(of_seeds) for setting, of_seeds in to_table.items()}
 # Holds: "Width, depth, length, steps, texts a step and the spread"
 changed = ("d_model", "n_layers", "length", "steps", "weight_std", "batch_size")
 assert all(getattr(LARGER, each) != getattr(SMALL, each) for each in changed)
 # Holds: "**What is smaller:** the gap to the table, 9 % of perplexity"
 # Holds: "At length 32 the texts are shorter than those of the small models"
-assert not gap["larger, length 32"].excludes_zero and SMALL.length > 32
-assert gap["larger, length 32"].high < gap["small, length 64"].low
+assert not gap_of["larger, length 32"].excludes_zero and SMALL.length > 32
+assert gap_of["larger, length 32"].high < gap_of["small, length 64"].low
 # Holds: "Which of the other changes does it, these runs cannot say"
 rate = reported("larger, nopos", runs)[0].config.learning_rate
 assert rate != by_scheme["nopos"][0].config.learning_rate
 # Holds: "**What cannot be told:** anything at length 256."
 # Holds: "Whether it grows with the length, neither study can tell."
-assert gap["larger, length 256"].low < -0.08 < gap["small, length 64"].high
-assert gap["larger, length 256"].high > 0.08
+assert gap_of["larger, length 256"].low < -0.08 < gap_of["small, length 64"].high
+assert gap_of["larger, length 256"].high > 0.08
 
 # Holds: "the seeds differ by more than the schemes"
 of_table = [r.metrics["loss"] for r in reported("larger, learned, length 256", runs)]
-assert max(of_table) - min(of_table) > abs(gap["larger, length 256"].mean)
+assert max(of_table) - min(of_table) > abs(gap_of["larger, length 256"].mean)
 # Holds: "That is the paper's picture: next to nothing behind a table"
 above = [
     (row[0] / row[1] - 1, row[0] / row[3] - 1) for size, row in PUBLISHED_PERPLEXITY.items() if size.startswith("Pile")
@@ -257,14 +257,14 @@ above = [
 assert all(table < 0.013 and 5 * table < alibi for table, alibi in above)
 assert all(alibi > 0.02 for _, alibi in above)
 # Holds: "Zero is one of the numbers in the interval, and 0.03 is another."
-assert gap["larger, length 128"].low < 0 < 0.03 < gap["larger, length 128"].high
+assert gap_of["larger, length 128"].low < 0 < 0.03 < gap_of["larger, length 128"].high
 
 # The same of the picture.
 # Holds: "In small models the gap is clear."
-assert gap["small, length 64"].low > 0.07
+assert gap_of["small, length 64"].low > 0.07
 # Holds: "In larger ones every interval holds zero, and that at length 256 is"
-assert not any(gap[each].excludes_zero for each in [*settings][1:])
-assert gap["larger, length 256"].high - gap["larger, length 256"].low > 0.2
+assert not any(gap_of[each].excludes_zero for each in [*settings][1:])
+assert gap_of["larger, length 256"].high - gap_of["larger, length 256"].low > 0.2
 
 of_length = {
     length: {scheme: reported(f"larger, {scheme}{words}", runs) for scheme in ("nopos", "learned")}
@@ -333,7 +333,7 @@ assert round(100 * (exp(means[0]) - 1)) == 14
 assert all(2 * (its.mean - its.low) < its.mean for its in large_gap.values())
 # Holds: "the one to the table is wider here than in the models"
 narrow = ("larger, length 32", "larger, length 128")
-assert all(gap[each].high < large_gap["learned"].low for each in narrow)
+assert all(gap_of[each].high < large_gap["learned"].low for each in narrow)
 
 # The same of the curves.
 falls = {name: np.array([run.metrics["curve"] for run in its]) for name, its in large.items()}
@@ -440,8 +440,8 @@ for scheme in ("nopos", "learned"):
 # Holds: "So a width of 128 does not by itself make the gap as small"
 of_wider = interval(gap_from["B, wider"])
 assert of_wider.low > max(gap_from["B"]) and LARGER.d_model == 128
-assert of_wider.low > gap["larger, length 32"].high
-assert of_wider.low > gap["larger, length 128"].high
+assert of_wider.low > gap_of["larger, length 32"].high
+assert of_wider.low > gap_of["larger, length 128"].high
 # Holds: "That their longer training does, these runs suggest and do not show"
 assert LARGER.steps == starts.SIZES["longer"].steps and LARGER.n_layers != 4
 # Holds: "From another start the same size had 9 % here, and after a thousand"
@@ -638,7 +638,7 @@ of_b = interval(gap_from["B"])
 assert interval(gap_from["B, longer"]).high < of_b.low
 assert interval(gap_from["B, wider"]).low > of_b.high
 assert to_the_end_from_a[0.001] < 0.02 < 0.2 < to_the_end_from_a[0.01]
-assert 3 * gap["larger, length 128"].mean < gaps["learned"].mean
+assert 3 * gap_of["larger, length 128"].mean < gaps["learned"].mean
 
 # Holds: "A difference of one run against one run is compared"
 # Of three runs against three, one says the opposite of another.

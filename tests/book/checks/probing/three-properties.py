@@ -96,7 +96,7 @@ assert gpt2.rows == (0, 1024) and set(gpt2.monotonicity) == {"50", "all"}
 # Holds: "The same of the tables that were trained for"
 assert {E.shape for arm in ARMS.values() for E in trained(arm)} == {(128, 64)}
 # Holds: "Row 127, which the causal ones never train, is left out."
-assert all(load_table(E).untrained_rows[-1] == 127 for E in five)
+assert all(load_table(E).untrained_rows[-1] == 127 for E in trained(CAUSAL_LONG))
 # Holds: "0.5, as for a random matrix."
 # Holds: "1. Right: $E_i"
 assert properties_of_matrix(products["random"]).symmetry == 1
