@@ -108,7 +108,7 @@ def shuffled_prefix(
     if isinstance(model, Transformer):  # whose states have the shape of logits
         raise ProbeInputError("Transformer gives hidden states and no logits; give a LanguageModel")
     check_enough(ids, texts=1, tokens=3)
-    if read_by(model):
+    if isinstance(model, nn.Module) and read_by(model):
         checked_texts(model, ids[:, :-1], at_least=1)
     if keep > ids.shape[1] - 3:
         raise ProbeInputError(f"keep is {keep}; texts of {ids.shape[1]} tokens have at most {ids.shape[1] - 3} to keep")

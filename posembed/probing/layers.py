@@ -254,9 +254,10 @@ def probe_layers(
         if ids is not None or test_ids is not None:
             raise ProbeInputError(f"{named(model)} is no model and no function; give one, or hidden states without ids")
         model, ids = given_states(model)
+    asked: Any = model
     train, test = fitted_and_tested(model, ids, test_ids)
     with torch_threads(1):  # what torch adds up must not depend on how many there are
-        states = hidden_states(model, torch.cat([train, test]), layers)
+        states = hidden_states(asked, torch.cat([train, test]), layers)
         probed = [
             _probed(layer, each[: len(train)], each[len(train) :], steps, control, seed)
             for layer, each in states.items()

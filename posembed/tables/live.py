@@ -133,5 +133,6 @@ def _rows_before(model: nn.Module, name: str) -> int:
 def _counted_from(sinusoid: Any) -> int:
     """Where fairseq's sinusoids, which models keep as a buffer, have position 0: after the padding's row."""
     padding = getattr(sinusoid, "padding_idx", None)
-    own = padding is None or "XGLM" in type(sinusoid).__name__
-    return (getattr(sinusoid, "offset", None) or 0) if own else padding + 1
+    if padding is None or "XGLM" in type(sinusoid).__name__:
+        return getattr(sinusoid, "offset", None) or 0
+    return int(padding) + 1

@@ -131,8 +131,10 @@ def _stored(
 
 def _alone(source: Tensor | np.ndarray) -> Weights:
     """A table that is all there is."""
-    what = "a tensor" if isinstance(source, Tensor) else "an array"
-    entry = (tensor_entry if isinstance(source, Tensor) else array_entry)("weight", source)
+    if isinstance(source, Tensor):
+        what, entry = "a tensor", tensor_entry("weight", source)
+    else:
+        what, entry = "an array", array_entry("weight", source)
     return Weights(f"{what} of shape {tuple(source.shape)}", {}, {"weight": entry}, schemes=["weight"])
 
 

@@ -43,6 +43,7 @@ published signs would be: less monotone and less invariant is worse, less symmet
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ..similarity import perturbed_bias, properties_of_matrix
 from ..stats import Interval, difference
@@ -135,7 +136,8 @@ def violation(violated: str, degrees: float) -> float:
         >>> round(violation("symmetry", 48.0), 3)
         0.69
     """
-    return 1 - getattr(properties_of_matrix(perturbed_bias(violated, degrees, length=LENGTH)), violated)
+    its: Any = violated
+    return 1 - getattr(properties_of_matrix(perturbed_bias(its, degrees, length=LENGTH)), violated)
 
 
 def accuracies(task: str, violated: str, degrees: float, runs: Sequence[RunResult], steps: int = STEPS) -> list[float]:

@@ -214,7 +214,8 @@ def make_model(config: RunConfig, corpus: Corpus | Task) -> Any:
 
 def _dosed(config: RunConfig) -> PositionScheme:
     """A frozen bias that violates one property, or none; the slope of each head is half that of the one before."""
-    violated, degrees = next(iter((config.dose or {"symmetry": 0.0}).items()))
+    its: Any = config.dose or {"symmetry": 0.0}
+    violated, degrees = next(iter(its.items()))
     return FrozenBias(perturbed_bias(violated, degrees, length=config.length), 0.5 ** torch.arange(config.n_heads))
 
 

@@ -75,7 +75,7 @@ class DoseFigure(InteractiveFigure):
         )
 
 
-def _bias(violated: str, degrees: float) -> dict[str, Any]:
+def _bias(violated: Any, degrees: float) -> dict[str, Any]:
     """A bias as its rows, or as its first column and row where it depends on the offset alone; and its numbers."""
     bias = perturbed_bias(violated, degrees, length=doses.LENGTH)
     by_offset = violated != "translation_invariance" or not degrees
