@@ -133,7 +133,7 @@ def refused(call, words, part):
         (["--device", "cuda:99"], "device is 'cuda:99', which PyTorch has not here"),
         (["--data", "nothing.txt"], "nothing.txt"),
         (["--scheme-options", "{bad"], """'{bad' is no JSON, as '{"rope": {"base": 500.0}}' is; mend it"""),
-        (["--scheme-options", "[1]"], "give a mapping of schemes"),
+        (["--scheme-options", "[1]"], "give a Mapping"),
         (["--save-model"], "--save-model needs --out"),
         (["--out", "a-file"], "a-file is a file; give the folder for the results"),
     ],
