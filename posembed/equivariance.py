@@ -236,12 +236,19 @@ def _second_look(
         # Parts may stay in float32, whose rounding is larger than float64 is trusted with.
         if again.verdict != "neither" or again.max_error > TOLERANCES[torch.float32]:
             return {**vars(again), "remark": f"decided in {name}"}
-        # Rounding there is another number in other company, and an effect is the same.
-        if there and (there.permutation, there.index) == (worst.permutation, worst.index):
+        # Rounding there is another number, and an effect is the same one.
+        if there and _same_effect(there, worst):
             seen = {"verdict": "neither", "counterexample": there, "token_by_token": False}
             return {**seen, "remark": f"an effect and not rounding: in {name} the same entry is furthest off"}
         failed = failed or f"parts of a copy may not compute in {name}"
     return {"remark": f"{doubt}, and {failed}"}
+
+
+def _same_effect(one: Counterexample, other: Counterexample) -> bool:
+    """Whether both name one entry, and it is off by about as much."""
+    off, by = one.actual - one.expected, other.actual - other.expected
+    same = (one.permutation, one.index) == (other.permutation, other.index)
+    return same and abs(off - by) <= 0.5 * abs(by)
 
 
 def _table_unread(fn: Any, x: Tensor, output: Any) -> bool:
