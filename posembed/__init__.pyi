@@ -15,12 +15,13 @@ from .probing import probe_table as probe_table
 from .similarity import Properties as Properties
 from .similarity import properties as properties
 from .similarity import properties_of_matrix as properties_of_matrix
+from .stored import load_results as load_results
+from .stored import load_study as load_study
 from .tables import PositionTable as PositionTable
 from .tables import load_table as load_table
 from .tables import with_position_table as with_position_table
 from .training import RunConfig as RunConfig
 from .training import RunResult as RunResult
-from .training import load_results as load_results
 from .training import run_grid as run_grid
 from .training import train as train
 

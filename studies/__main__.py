@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from posembed.errors import RunError
+from posembed.training.grid import Settings
+from posembed.training.plans import run_plan, standing
 
 from . import causes, ladder, once_or_again, one_start
 from .arms import results_in, run_arms
+from .bundles import SHIPPED
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
 
@@ -32,7 +36,21 @@ def _once_or_again(out: Path, n_workers: int) -> None:
     run_arms(once_or_again.ARMS, out, n_workers=n_workers, save_models=True)
 
 
-STUDIES = {
+def _shipped(name: str) -> Callable[[Path, int], None]:
+    """Run a study that ships; what is trained further is planned when what it goes on from is there."""
+
+    def run(out: Path, n_workers: int) -> None:
+        while standing(plan := SHIPPED[name].plan(results_in(out)), out).left:
+            # Only of these tasks something goes on from trained models.
+            settings = Settings(out, "joblib", n_workers, save_models=name == "tasks")
+            if remark := run_plan(plan, settings)[1]:
+                print(f"studies: in the trials, {remark}", file=sys.stderr)
+
+    return run
+
+
+STUDIES: dict[str, Callable[[Path, int], None]] = {
+    **{name: _shipped(name) for name in SHIPPED},
     one_start.NAME: _one_start,
     ladder.NAME: _ladder,
     causes.NAME: _causes,

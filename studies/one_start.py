@@ -38,6 +38,7 @@ from dataclasses import replace
 from posembed import RunConfig, RunResult
 from posembed.stats import Interval, difference
 
+from . import encodings
 from .arms import Arm
 
 NAME = "one-start"
@@ -76,10 +77,8 @@ def contrasts(runs: Sequence[RunResult], start_a: Sequence[RunResult]) -> dict[s
         runs: of this study.
         start_a: those of the study `encodings`.
     """
-    from posembed.training import encodings
-
     b = {each.name: each.reported(runs) for each in ARMS}
-    a = {each.scheme: encodings.reported(each, start_a) for each in encodings.ARMS}
+    a = {each.name: each.reported(start_a) for each in encodings.ARMS}
     pairs = [(one, "sinusoidal") for one in ("learned", "learnable_sinusoidal")]
     pairs += [(scheme, "nopos") for scheme in SCHEMES[1:]]
     found = {f"{one} minus {other}": difference(_losses(b[one]), _losses(b[other])) for one, other in pairs}

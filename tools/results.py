@@ -7,48 +7,39 @@ taken from the folder of a grid that kept them.
 Usage: python tools/results.py [FOLDER WITH THE WEIGHTS OF THE NOPOS STUDY]
 """
 
-import gzip
-import json
 import sys
 from pathlib import Path
 
 from posembed.errors import RunError
-from posembed.training import read_model, read_results, read_studies, read_tables, write_study
-from posembed.training.nopos import MODELS, model_card, run_of_model
-from posembed.training.nopos.models import MODEL_FOLDER
-from posembed.training.results import BUNDLE, file_of, write_whole
-from posembed.training.weights import bundle_tables
+from posembed.stored import MODELS, read_studies, write_study
+from posembed.stored.models import MODEL_FOLDER
+from posembed.stored.studies import BUNDLE
+from posembed.stored.trained_tables import bundle_tables
+from posembed.training import read_model, read_results, read_tables
+from posembed.training.results import file_of, write_whole
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "results"
 STORED = ROOT / "posembed" / "stored"
+sys.path.insert(0, str(ROOT))
 
-STUDIES = ("depth", "encodings", "nopos", "nopos-large", "smoke", "starts", "tasks", "trained-tables")
+from studies.bundles import SHIPPED, bundle_of  # noqa: E402
+from studies.model_cards import model_card, run_of_model  # noqa: E402
+
 TABLES = "tables"
 
 
-def runs_of(folder):
-    """The file of a study's runs, and that of their trained tables; None where they have none."""
-    # In the order of their files' names, which are their keys.
-    keys, tables = [result.config.key for result in read_results(folder)], read_tables(folder)
-    # As they stand in their files, one line a run: a setting that has been retired since is not lost.
-    runs = [json.loads((folder / f"{key}.json").read_text(encoding="utf-8")) for key in keys]
-    bundle = "[\n" + ",\n".join(json.dumps(run, separators=(",", ":")) for run in runs) + "\n]\n"
-    if not tables:
-        return bundle.encode(), None
-    # A table without its result is one of a run that was stopped between the two.
-    if lost := [key for key in keys if key not in tables]:
-        raise RunError(f"the table {lost[0]}.npy is missing in {folder.name}; run its config again")
-    return bundle.encode(), bundle_tables({key: tables[key] for key in keys})
-
-
 def store_runs(study, results=RESULTS, stored=STORED):
-    """Write the runs of a study and their tables."""
-    runs, tables = runs_of(results / study)
-    # Without a date: the same runs are the same file.
-    write_whole(stored / f"{study}{BUNDLE}", gzip.compress(runs, mtime=0))
-    if tables is not None:
-        write_whole(stored / f"{study}.safetensors", tables)
+    """Write a study and its tables."""
+    folder = results / study
+    content, tables = bundle_of(study, folder), read_tables(folder)
+    write_whole(stored / f"{study}{BUNDLE}", content)
+    if tables:
+        # A table without its result is one of a run that was stopped between the two.
+        keys = [run.config.key for run in read_results(folder)]
+        if lost := [key for key in keys if key not in tables]:
+            raise RunError(f"the table {lost[0]}.npy is missing in {folder.name}; run its config again")
+        write_whole(stored / f"{study}.safetensors", bundle_tables({key: tables[key] for key in keys}))
 
 
 def store_tables(results=RESULTS, stored=STORED):
@@ -80,13 +71,13 @@ def store_models(folder=None, results=RESULTS, stored=STORED):
 
 def main(weights=None):
     try:
-        for study in STUDIES:
+        for study in SHIPPED:
             store_runs(study)
         store_tables()
         store_models(weights)
     except RunError as error:
         sys.exit(f"results: {error}")
-    for path in sorted(STORED.rglob("*.*")):
+    for path in sorted(each for each in STORED.rglob("*.*") if not each.suffix.startswith(".py")):
         print(f"results: {path.relative_to(ROOT)}, {path.stat().st_size:,} bytes")
 
 

@@ -10,8 +10,8 @@ Usage: python tools/studies.py [NAME ...]    by default the checkpoints that the
 import sys
 
 from posembed.errors import PosembedError
+from posembed.stored import read_studies, table_studies, write_study
 from posembed.tables.hub import why_unreachable
-from posembed.training import read_studies, table_studies, write_study
 from results import RESULTS, STORED, TABLES, store_tables
 
 NAMES = (

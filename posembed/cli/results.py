@@ -26,7 +26,7 @@ def results(
     $ posembed results results/mine --csv > mine.csv
     """
     with progress(f"reading {folder}"):
-        from ..training import load_results
+        from ..stored import load_results
 
         table = load_results(folder)
     if as_csv:

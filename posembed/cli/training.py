@@ -25,7 +25,7 @@ from .tables import AsJson
 if TYPE_CHECKING:
     from ..training import RunConfig, RunResult
     from ..training.grid import Settings
-    from ..training.plans import Study
+    from ..training.plans import Plan
 
 RUNNING = "How it is run"
 # What typer is told of a setting, by the annotation in RunConfig; of all others that they are text.
@@ -202,13 +202,13 @@ def grid(
     """
     folder = out or Path("results") / study
     with progress("looking at what is there"):
+        from ..stored import load_plan
         from ..training import read_results
         from ..training.estimate import estimate
         from ..training.grid import Settings
         from ..training.plans import standing
-        from ..training.plans.presets import load_study
 
-        plan = load_study(study, preset)
+        plan = load_plan(study, preset)
         plan = plan.with_changes(data=data) if data else plan
         settings = Settings(folder, engine=engine, n_workers=n_workers, gpus=gpus, save_models=save_models)
         settings.check(())  # what is no folder, also where nothing is to be run
@@ -244,14 +244,14 @@ def grid(
         show(facts({name: _in_short(runs) for name, runs in results.items()}))
 
 
-def _run(plan: Study, settings: Settings, n_left: int) -> dict[str, list[RunResult]]:
+def _run(plan: Plan, settings: Settings, n_left: int) -> dict[str, list[RunResult]]:
     from ..training.grid import telling
-    from ..training.plans import run_study
+    from ..training.plans import run_plan
 
     with progress(f"running {plan.name}", n_left) as tell:
-        results, remark = run_study(plan, settings, telling(tell))
+        results, remark = run_plan(plan, settings, telling(tell))
     if remark:
-        complain(f"warning: in the tuning, {remark}")
+        complain(f"warning: in the trials, {remark}")
     return results
 
 

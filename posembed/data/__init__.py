@@ -3,7 +3,7 @@
 from .._deprecation import renamed
 from .characters import Characters, Tokens
 from .classes import ClassedText, class_task, classed_rows, read_classes
-from .corpus import Corpus, load_corpus
+from .corpus import Corpus, frequency_loss, load_corpus
 from .images import enlarged, image_task, images
 from .perplexity import Perplexities, perplexities
 from .spans import Question, moved_questions, question_rows, read_questions, span_task, word_questions
@@ -25,6 +25,7 @@ __all__ = [
     "class_task",
     "classed_rows",
     "enlarged",
+    "frequency_loss",
     "image_task",
     "images",
     "load_corpus",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import torch
 from jaxtyping import Integer
 from torch import Tensor
 
@@ -153,3 +154,24 @@ def _corpus(name: str, subwords: int | None, *texts: str) -> Corpus:
         vocabulary = Subwords(texts[0].splitlines(), size=subwords)
     train, validation, test = (vocabulary.encode(text) for text in texts)
     return Corpus(name, vocabulary, train, validation, test, n_words=len(texts[-1].split()))
+
+
+def frequency_loss(corpus: Corpus | None = None) -> float:
+    """The mean loss of guessing each character of the test text by its frequency in the training text, in nats.
+
+    It is the cross-entropy that a masked model can reach without knowing where any other character stands or which
+    ones there are.
+
+    Args:
+        corpus: the text; `load_corpus` of the State of the Union addresses by default.
+
+    Example:
+        >>> from posembed.data import frequency_loss
+        >>> 2.9 < frequency_loss() < 3.1
+        True
+    """
+    corpus = corpus or load_corpus()
+    counts = torch.bincount(corpus.train, minlength=len(corpus.vocabulary)).double()
+    # A character that the training text lacks would cost infinitely much.
+    chances = (counts + 1) / (counts + 1).sum()
+    return float(-chances.log()[corpus.test].mean())

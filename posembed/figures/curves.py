@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 from ..checks import check_flag
 from ..errors import FigureInputError, shown
-from ..training import interval
+from ..stats import interval
 from .looks import looks_of, named, written
 from .style import DescribedFigure, as_numbers, labelled, logarithmic, new_figure, styled
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..training import interval
+from ..stats import interval
 from .looks import COLOURS, looks_of, named, written
 from .style import DescribedFigure, labelled, new_figure, styled
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import math
 import os
@@ -10,7 +9,6 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,8 +20,6 @@ from .config import RunConfig
 FORMAT = 1
 # Bytes of a file with one result: those of the book have a hundred thousand.
 LARGEST = 2**26
-# How the file of a study's runs ends, in the package.
-BUNDLE = ".json.gz"
 OF_RESULTS = "the folder of the results, as text"
 
 
@@ -297,32 +293,3 @@ def missing(configs: Iterable[RunConfig], folder: Path | str) -> list[RunConfig]
     unique = {config.key: config for config in checked_configs(configs)}
     done = {result.config.key for result in results_of(unique.values(), folder)}
     return [config for key, config in unique.items() if key not in done]
-
-
-def load_runs(study: str) -> list[RunResult]:
-    """Load the stored runs of a study from the package.
-
-    Args:
-        study: its name; the error lists those there are.
-
-    Raises:
-        RunError: no such study.
-
-    Example:
-        >>> from posembed.training import load_runs
-        >>> load_runs("encodings")[0].config.data
-        'sotu'
-    """
-    names = study_names()
-    if study not in names:
-        raise RunError(f"there are no stored results {study!r}; there are: {', '.join(names) or 'none'}")
-    return [parse_result(each) for each in json.loads(gzip.decompress((_stored() / f"{study}{BUNDLE}").read_bytes()))]
-
-
-def study_names() -> list[str]:
-    """List the studies whose runs are stored in the package."""
-    return sorted(each.name.removesuffix(BUNDLE) for each in _stored().iterdir() if each.name.endswith(BUNDLE))
-
-
-def _stored() -> Any:
-    return files("posembed.stored")

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Mapping
 from dataclasses import replace
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from ..checks import check_choice, check_kind
+from ..checks import check_kind
 from ..errors import RunError, shown
 from ..models import drop_positions
 from .config import RunConfig
@@ -23,7 +21,6 @@ from .results import checked_folder, file_of, write_whole
 from .runs import load_data, make_model
 
 FORMAT = 1
-BUNDLE = ".safetensors"
 
 
 def write_table(weight: Float[Tensor, "n_positions d_model"], config: RunConfig, folder: Path | str) -> Path:
@@ -85,35 +82,6 @@ def _read_table(path: Path) -> Float[Tensor, "n_positions d_model"]:
     except Exception:  # NumPy raises errors of many kinds for what is no array
         pass
     raise RunError(f"{path.name} is no table of finite numbers; move it away and run its config again")
-
-
-def bundle_tables(tables: Mapping[str, Float[Tensor, "n_positions d_model"]]) -> bytes:
-    """The content of the file that ships in the package, in float16, which halves it."""
-    from safetensors.torch import save
-
-    return save({key: tables[key].half() for key in sorted(tables)})
-
-
-def load_tables(study: str) -> dict[str, Float[Tensor, "n_positions d_model"]]:
-    """Load the trained tables of a study from the package, by the keys of the runs' configs.
-
-    Args:
-        study: its name.
-
-    Raises:
-        RunError: no tables of such a study.
-
-    Example:
-        >>> from posembed.training import load_tables
-        >>> next(iter(load_tables("trained-tables").values())).shape
-        torch.Size([128, 64])
-    """
-    from safetensors.torch import load
-
-    stored = {each.name: each for each in files("posembed.stored").iterdir()}
-    named = {name.removesuffix(BUNDLE): each for name, each in stored.items() if name.endswith(BUNDLE)}
-    check_choice("study", study, sorted(named), RunError)
-    return {key: weight.float() for key, weight in load(named[study].read_bytes()).items()}
 
 
 def write_model(model: nn.Module, config: RunConfig, folder: Path | str) -> Path:

@@ -12,7 +12,7 @@ import numpy as np
 from ..checks import check_choice
 from ..errors import FigureInputError
 from ..probing import constant_guess, split_rows
-from ..training import SplitScore, TableStudy
+from ..stored import SplitScore, TableStudy
 from .base import InteractiveFigure, html_table, rounded
 
 PROBE = "ols"
@@ -65,7 +65,7 @@ class ProbeFigure(InteractiveFigure):
 
     Example:
         >>> from posembed import sinusoidal
-        >>> from posembed.training import study_table
+        >>> from posembed.stored import study_table
         >>> from posembed.widgets import ProbeFigure
         >>> figure = ProbeFigure({"sinusoidal": study_table(sinusoidal(64, 16))})
         >>> score = figure.tables[0]["scores"]["half"]

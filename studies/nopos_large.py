@@ -13,12 +13,16 @@ character of the test text.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from ..plans import Part
-from .plan import FEW_SEEDS, SMALL, TUNING_SEED, run_of
+from posembed.stats import Interval, difference
+from posembed.training import RunResult
+from posembed.training.plans import Arm, Plan
 
-STUDY = "nopos-large"
+from .nopos import FEW_SEEDS, SMALL, TUNING_SEED, run_of
+
+NAME = "nopos-large"
 SCHEMES = ("nopos", "learned", "alibi")
 RATES, TUNING_STEPS = (3e-4, 1e-3, 3e-3, 1e-2), 300
 WIDTH = 512
@@ -38,11 +42,26 @@ LARGE = replace(
 )
 
 
-def part(scheme: str) -> Part:
+def arm(scheme: str) -> Arm:
     """The runs of a scheme, and those that choose its learning rate."""
     runs = [run_of(LARGE, scheme, seed=seed) for seed in FEW_SEEDS]
     trial = run_of(LARGE, scheme, seed=TUNING_SEED, steps=TUNING_STEPS)
-    return Part(scheme, tuple(runs), tuple(replace(trial, learning_rate=rate) for rate in RATES))
+    return Arm(scheme, tuple(runs), tuple(replace(trial, learning_rate=rate) for rate in RATES))
 
 
-PARTS = {scheme: part(scheme) for scheme in SCHEMES}
+ARMS = {scheme: arm(scheme) for scheme in SCHEMES}
+
+
+def plan() -> Plan:
+    """All arms."""
+    return Plan(NAME, tuple(ARMS.values()))
+
+
+def contrasts(runs: Sequence[RunResult]) -> dict[str, Interval]:
+    """Compute both that were planned, in nats a character.
+
+    Raises:
+        RunError: not all runs are there.
+    """
+    loss = {name: [run.metrics["loss"] for run in each.reported(runs)] for name, each in ARMS.items()}
+    return {f"nopos minus {other}": difference(loss["nopos"], loss[other]) for other in SCHEMES[1:]}

@@ -1,6 +1,6 @@
 """Is once enough? Positions added at the input, again at every layer, anew for each layer, or turned in all of them.
 
-The plan was written before any of its runs. The part on images is `posembed.training.images`; both make one study.
+The plan was written before any of its runs. The part on images is `studies.images`; both make one study.
 
 Models: causal, of characters, in pieces of 64. Two depths with matched parameters: 4 layers of width 56 and 12 of width
 32 have 153 and 152 thousand in their layers. All weights and learned rows start with a deviation of 1 / sqrt(width),
@@ -43,13 +43,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..stats import Interval, difference
-from .config import RunConfig
-from .images import vision_contrasts, vision_parts
-from .plans import Part, Study
-from .results import RunResult
+from posembed.stats import Interval, difference
+from posembed.training.config import RunConfig
+from posembed.training.plans import Arm, Plan
+from posembed.training.results import RunResult
 
-STUDY = "depth"
+from .images import vision_arms, vision_contrasts
+
+NAME = "depth"
 ARMS: dict[str, dict[str, Any]] = {
     "none": {"scheme": "nopos"},
     "input": {"scheme": "learned"},
@@ -76,13 +77,7 @@ MASKED = "masked, 4 layers, input"
 
 
 def name_of(n_layers: int, arm: str) -> str:
-    """The name of a part.
-
-    Example:
-        >>> from posembed.training.depth import name_of
-        >>> name_of(12, "rope")
-        '12 layers, rope'
-    """
+    """The name of an arm."""
     return f"{n_layers} layers, {arm}"
 
 
@@ -102,20 +97,14 @@ def _run(n_layers: int, arm: str, **changes: Any) -> RunConfig:
     return replace(base, scheme_options=rows, **ARMS[arm], **changes)
 
 
-def part(n_layers: int, arm: str) -> Part:
-    """The runs of one arm of `ARMS` at one depth, and those that choose its learning rate.
-
-    Example:
-        >>> from posembed.training.depth import part
-        >>> len(part(12, "every layer").runs)
-        5
-    """
-    return _part(name_of(n_layers, arm), _run(n_layers, arm), TUNING_STEPS)
+def arm_of(n_layers: int, arm: str) -> Arm:
+    """The runs of one arm of `ARMS` at one depth, and those that choose its learning rate."""
+    return _arm(name_of(n_layers, arm), _run(n_layers, arm), TUNING_STEPS)
 
 
-def _part(name: str, base: RunConfig, tuning_steps: int) -> Part:
+def _arm(name: str, base: RunConfig, tuning_steps: int) -> Arm:
     rates = sorted({*RATES, *FURTHER_RATES.get(name, ())})
-    return Part(
+    return Arm(
         name,
         tuple(replace(base, seed=seed, inspections=("depth",)) for seed in SEEDS),
         tuple(
@@ -124,20 +113,20 @@ def _part(name: str, base: RunConfig, tuning_steps: int) -> Part:
     )
 
 
-def masked_part() -> Part:
+def masked_arm() -> Arm:
     """The runs of the masked model."""
     base = _run(4, "input", objective="masked", masking_rate=0.15)
-    return _part(MASKED, replace(base, steps=MASKED_STEPS), MASKED_TUNING_STEPS)
+    return _arm(MASKED, replace(base, steps=MASKED_STEPS), MASKED_TUNING_STEPS)
 
 
-def text_parts() -> tuple[Part, ...]:
-    """All parts on texts."""
-    return (*(part(n_layers, arm) for n_layers in WIDTHS for arm in ARMS), masked_part())
+def text_arms() -> tuple[Arm, ...]:
+    """All arms on texts."""
+    return (*(arm_of(n_layers, arm) for n_layers in WIDTHS for arm in ARMS), masked_arm())
 
 
-def study() -> Study:
+def plan() -> Plan:
     """Texts and images."""
-    return Study(STUDY, "cpu", (*text_parts(), *vision_parts()))
+    return Plan(NAME, (*text_arms(), *vision_arms()))
 
 
 def contrasts(runs: Sequence[RunResult]) -> dict[str, Interval]:
@@ -145,14 +134,8 @@ def contrasts(runs: Sequence[RunResult]) -> dict[str, Interval]:
 
     Raises:
         RunError: not all runs are there.
-
-    Example:
-        >>> from posembed.training.depth import contrasts
-        >>> contrasts([])
-        Traceback (most recent call last):
-        posembed.errors.RunError: the part '4 layers, none' is not complete; run its study, with posembed grid
     """
-    of = {(n, arm): part(n, arm).reported(runs) for n in WIDTHS for arm in ARMS}
+    of = {(n, arm): arm_of(n, arm).reported(runs) for n in WIDTHS for arm in ARMS}
 
     def values(place: tuple[int, str], measure: Callable[[RunResult], float]) -> list[float]:
         return [measure(result) for result in of[place]]

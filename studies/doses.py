@@ -45,13 +45,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..similarity import perturbed_bias, properties_of_matrix
-from ..stats import Interval, difference
-from .config import RunConfig
-from .plans import Part, Study
-from .results import RunResult
+from posembed.similarity import perturbed_bias, properties_of_matrix
+from posembed.stats import Interval, difference
+from posembed.training.config import RunConfig
+from posembed.training.plans import Arm
+from posembed.training.results import RunResult
 
-STUDY = "tasks"
+NAME = "tasks"
 TASKS = {"majority": 8, "order": 4, "distance": 8, "lookup": 2}
 PROPERTIES = ("monotonicity", "translation_invariance", "symmetry")
 DEGREES = (12.0, 24.0, 36.0, 48.0)
@@ -84,7 +84,7 @@ def run(
     )
 
 
-def part(task: str, violated: str, degrees: float, steps: int = STEPS) -> Part:
+def arm_of(task: str, violated: str, degrees: float, steps: int = STEPS) -> Arm:
     """The runs of one arm on one task and those that choose its learning rate.
 
     Args:
@@ -92,14 +92,9 @@ def part(task: str, violated: str, degrees: float, steps: int = STEPS) -> Part:
         violated: of `PROPERTIES`.
         degrees: of `DEGREES`, or 0.
         steps: of each run; `LONGER` for the none and the largest dose of contrast d.
-
-    Example:
-        >>> from posembed.training.doses import part
-        >>> part("order", "symmetry", 12.0).name
-        'order, symmetry by 12'
     """
     arm = (task, violated, degrees)
-    return Part(
+    return Arm(
         (f"{task}, {violated} by {degrees:g}" if degrees else f"{task}, undosed")
         + ("" if steps == STEPS else ", long"),
         tuple(run(*arm, seed=seed, steps=steps) for seed in SEEDS),
@@ -112,30 +107,18 @@ ARMS = (UNDOSED, *((violated, degrees) for violated in PROPERTIES for degrees in
 LONGER_ARMS = (UNDOSED, *((violated, DEGREES[-1]) for violated in PROPERTIES))
 
 
-def parts_of(task: str) -> list[Part]:
-    """All parts of one task."""
-    return [part(task, *arm) for arm in ARMS] + [part(task, *arm, LONGER) for arm in LONGER_ARMS]
+def arms_of(task: str) -> list[Arm]:
+    """All arms of one task."""
+    return [arm_of(task, *arm) for arm in ARMS] + [arm_of(task, *arm, LONGER) for arm in LONGER_ARMS]
 
 
-def study() -> Study:
-    """The plan, task by task.
-
-    Example:
-        >>> from posembed.training.doses import study
-        >>> study().n_runs
-        748
-    """
-    return Study(STUDY, "cpu", tuple(part for task in TASKS for part in parts_of(task)))
+def dose_arms() -> tuple[Arm, ...]:
+    """All arms, task by task."""
+    return tuple(arm for task in TASKS for arm in arms_of(task))
 
 
 def violation(violated: str, degrees: float) -> float:
-    """By how much a dose violates its property: one less what `properties_of_matrix` says of the bias.
-
-    Example:
-        >>> from posembed.training.doses import violation
-        >>> round(violation("symmetry", 48.0), 3)
-        0.69
-    """
+    """By how much a dose violates its property: one less what `properties_of_matrix` says of the bias."""
     its: Any = violated
     return 1 - getattr(properties_of_matrix(perturbed_bias(its, degrees, length=LENGTH)), violated)
 
@@ -152,14 +135,8 @@ def accuracies(task: str, violated: str, degrees: float, runs: Sequence[RunResul
 
     Raises:
         RunError: not all runs of the arm are there.
-
-    Example:
-        >>> from posembed.training.doses import accuracies
-        >>> accuracies("order", "symmetry", 0.0, [])
-        Traceback (most recent call last):
-        posembed.errors.RunError: the part 'order, undosed' is not complete; run its study, with posembed grid
     """
-    return [run.metrics["accuracy"] for run in part(task, violated, degrees, steps).reported(runs)]
+    return [run.metrics["accuracy"] for run in arm_of(task, violated, degrees, steps).reported(runs)]
 
 
 def contrasts(runs: Sequence[RunResult], tasks: Sequence[str] = tuple(TASKS)) -> dict[str, Interval]:
@@ -171,12 +148,6 @@ def contrasts(runs: Sequence[RunResult], tasks: Sequence[str] = tuple(TASKS)) ->
 
     Raises:
         RunError: not all runs are there.
-
-    Example:
-        >>> from posembed.training.doses import contrasts
-        >>> contrasts([])
-        Traceback (most recent call last):
-        posembed.errors.RunError: the part 'majority, undosed' is not complete; run its study, with posembed grid
     """
     found: dict[str, Interval] = {}
     for task in tasks:
@@ -201,12 +172,6 @@ def longer_contrasts(runs: Sequence[RunResult]) -> dict[str, Interval]:
 
     Raises:
         RunError: not all runs are there.
-
-    Example:
-        >>> from posembed.training.doses import longer_contrasts
-        >>> longer_contrasts([])
-        Traceback (most recent call last):
-        posembed.errors.RunError: the part 'majority, undosed, long' is not complete; run its study, with posembed grid
     """
     found = {}
     for task in TASKS:

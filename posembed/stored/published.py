@@ -7,7 +7,7 @@ draws in figure 2, from the data beside its authors' plotting code.
 
 from __future__ import annotations
 
-from ...errors import RunError, shown
+from ..errors import RunError, shown
 
 # Schemes by the names of `posembed.scheme`, in the order of the rows below.
 PUBLISHED_SCHEMES = ("nopos", "learned", "sinusoidal", "alibi")
@@ -62,7 +62,7 @@ def published_probe(scheme: str) -> list[float]:
         RunError: the paper has no such scheme.
 
     Example:
-        >>> from posembed.training.nopos import published_probe
+        >>> from posembed.stored import published_probe
         >>> [round(share, 2) for share in published_probe("nopos")[:5]]
         [1.32, 1.12, 0.31, 0.11, 0.07]
     """

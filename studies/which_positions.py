@@ -49,11 +49,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from ..errors import RunError
-from ..stats import Interval, difference
-from .config import RunConfig
-from .plans import Part
-from .results import RunResult
+from posembed.errors import RunError
+from posembed.stats import Interval, difference
+from posembed.training.config import RunConfig
+from posembed.training.plans import Arm
+from posembed.training.results import RunResult
 
 KINDS, FORMS = ("learned", "sinusoidal", "learnable_sinusoidal"), ("absolute", "relative", "both")
 ARMS = tuple((kind, form) for form in FORMS for kind in KINDS)
@@ -70,18 +70,13 @@ LENGTH = 64
 MOST = 9
 
 
-def pretraining(kind: str, form: str, cls: str = "tied") -> Part:
+def pretraining(kind: str, form: str, cls: str = "tied") -> Arm:
     """The pre-training of one arm, and the runs that choose its learning rate.
 
     Args:
         kind: of `KINDS`.
         form: of `FORMS`.
         cls: where [CLS] stands, "tied", "moved" or "untied".
-
-    Example:
-        >>> from posembed.training.which_positions import pretraining
-        >>> pretraining("learned", "both").runs[0].scheme
-        'learned+shaw'
     """
     options: dict[str, Any] = {}
     if form != "absolute":
@@ -103,14 +98,14 @@ def pretraining(kind: str, form: str, cls: str = "tied") -> Part:
     }
     run = RunConfig(**shared, steps=2000, warmup=100, inspections=("positions",))
     tuning = RunConfig(**shared, steps=1000, warmup=100, seed=TUNING_SEED)
-    return Part(
+    return Arm(
         ", ".join((kind, form, *([] if cls == "tied" else [cls]))),
         tuple(replace(run, seed=seed) for seed in SEEDS),
         tuple(replace(tuning, learning_rate=rate) for rate in RATES),
     )
 
 
-def further(task: str, start: Part, runs: Sequence[RunResult]) -> Part:
+def further(task: str, start: Arm, runs: Sequence[RunResult]) -> Arm:
     """The training of an arm's pre-trained models on a task, and the runs that choose its learning rate.
 
     Args:
@@ -120,12 +115,6 @@ def further(task: str, start: Part, runs: Sequence[RunResult]) -> Part:
 
     Raises:
         RunError: the pre-training is not complete.
-
-    Example:
-        >>> from posembed.training.which_positions import further, pretraining
-        >>> further("trec", pretraining("learned", "both"), [])
-        Traceback (most recent call last):
-        posembed.errors.RunError: the part 'learned, both' is not complete; run its study, with posembed grid
     """
     models = [result.config for result in start.reported(runs)]
 
@@ -135,43 +124,32 @@ def further(task: str, start: Part, runs: Sequence[RunResult]) -> Part:
         steps = 300 if task in CLASSES else 600
         return RunConfig.from_dict({**settings, **new, "steps": steps, "warmup": 30, "preset": "cpu"})
 
-    return Part(
+    return Arm(
         f"{task}, {start.name}",
         tuple(run(model, model.seed, FURTHER_RATES[0]) for model in models),
         tuple(run(models[0], TUNING_SEED, rate) for rate in FURTHER_RATES),
     )
 
 
-def pretraining_parts() -> list[Part]:
-    """All pre-training: of the nine arms, and of those with [CLS] elsewhere.
-
-    Example:
-        >>> from posembed.training.which_positions import pretraining_parts
-        >>> len(pretraining_parts())
-        12
-    """
+def pretraining_arms() -> list[Arm]:
+    """All pre-training: of the nine arms, and of those with [CLS] elsewhere."""
     return [pretraining(*arm) for arm in (*ARMS, *MOVED)]
 
 
-def further_parts(runs: Sequence[RunResult]) -> list[Part]:
+def further_arms(runs: Sequence[RunResult]) -> list[Arm]:
     """All training on tasks of the arms whose pre-training is complete.
 
     Args:
         runs: of the study.
-
-    Example:
-        >>> from posembed.training.which_positions import further_parts
-        >>> further_parts([])
-        []
     """
-    parts = []
+    arms = []
     for arm in (*ARMS, *MOVED):
         for task in (*CLASSES, *(SPANS if len(arm) == 2 else ()), *(TRIED if arm in TRIED_ARMS else ())):
             try:
-                parts.append(further(task, pretraining(*arm), runs))
+                arms.append(further(task, pretraining(*arm), runs))
             except RunError:
                 break
-    return parts
+    return arms
 
 
 def scores(arm: Sequence[str], task: str, runs: Sequence[RunResult], metric: str | None = None) -> list[float]:
@@ -185,12 +163,6 @@ def scores(arm: Sequence[str], task: str, runs: Sequence[RunResult], metric: str
 
     Raises:
         RunError: not all runs of the arm are there.
-
-    Example:
-        >>> from posembed.training.which_positions import scores
-        >>> scores(("learned", "both"), "trec", [])
-        Traceback (most recent call last):
-        posembed.errors.RunError: the part 'learned, both' is not complete; run its study, with posembed grid
     """
     metric = metric or ("accuracy" if task in CLASSES else "f1")
     return [run.metrics[metric] for run in further(task, pretraining(*arm), runs).reported(runs)]
@@ -201,12 +173,6 @@ def contrasts(runs: Sequence[RunResult]) -> dict[str, Interval]:
 
     Raises:
         RunError: not all runs are there.
-
-    Example:
-        >>> from posembed.training.which_positions import contrasts
-        >>> contrasts([])
-        Traceback (most recent call last):
-        posembed.errors.RunError: the part 'learned, relative' is not complete; run its study, with posembed grid
     """
     # Each only once: to find an arm's runs takes a while.
     of = cache(lambda arm, task, metric: scores(arm, task, runs, metric))
@@ -241,12 +207,6 @@ def correlation(values: Mapping[Any, float], others: Mapping[Any, float]) -> tup
 
     Raises:
         RunError: other schemes, fewer than three, more than nine, or values that do not vary.
-
-    Example:
-        >>> from posembed.training.which_positions import correlation
-        >>> r, p = correlation({"a": 1.0, "b": 2.0, "c": 3.0, "d": 5.0}, {"a": 1.0, "b": 2.0, "c": 3.0, "d": 5.0})
-        >>> round(r, 6), round(p, 6)
-        (1.0, 0.041667)
     """
     pairs = np.array([[values[name], others[name]] for name in values if name in others])
     if not 3 <= len(pairs) <= MOST or set(values) != set(others) or not pairs.std(axis=0).all():
@@ -269,11 +229,6 @@ def properties_of(where: str, runs: Iterable[RunResult]) -> dict[str, float]:
     Args:
         where: "attention", "table" or "relative".
         runs: of one arm.
-
-    Example:
-        >>> from posembed.training.which_positions import properties_of
-        >>> properties_of("table", [])
-        {}
     """
     found = [run.metrics["positions"][where] for run in runs if where in run.metrics["positions"]]
     names = ("monotonicity", "translation_invariance", "symmetry") if found else ()

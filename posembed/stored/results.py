@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..checks import checked_path
 from ..errors import RunError
-from .results import RunResult, load_runs, read_result, study_names
+from ..training.results import RunResult, read_result
+from .studies import load_runs, study_names
 
 if TYPE_CHECKING:
     import pandas

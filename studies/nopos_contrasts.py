@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import torch
+from posembed.data import frequency_loss
+from posembed.errors import RunError, shown
+from posembed.stats import Interval, difference
+from posembed.training.measure import GROUP, mean_between
+from posembed.training.results import RunResult
 
-from ...data import load_corpus
-from ...errors import RunError, shown
-from ...stats import Interval, difference
-from ..measure import GROUP, mean_between
-from ..results import RunResult
-from .plan import ALL_SCHEMES, DROPPED, FEW_SEEDS, OTHER_LENGTHS, OTHER_RATES, PARTS, SCHEMES, SMALL
+from .nopos import ALL_SCHEMES, ARMS, DROPPED, FEW_SEEDS, OTHER_LENGTHS, OTHER_RATES, SCHEMES
 
-PART_NAMES = {part.name: part for parts in PARTS.values() for part in parts}
+BY_NAME = {arm.name: arm for arms in ARMS.values() for arm in arms}
 # E and f: compared at the trained length, and past it.
 PAST = {"rope in three layers of four minus rope": ("causal, rope in three layers of four", "few, rope")}
 for _scheme in DROPPED:
@@ -52,16 +51,10 @@ def reported(name: str, runs: Sequence[RunResult]) -> list[RunResult]:
 
     Raises:
         RunError: no such part, or one whose runs are not all there.
-
-    Example:
-        >>> from posembed.training.nopos import reported
-        >>> reported("causal, rope", [])
-        Traceback (most recent call last):
-        posembed.errors.RunError: the part 'causal, rope' is not complete; run its study, with posembed grid
     """
-    if name not in PART_NAMES:
-        raise RunError(f"there is no part {shown(name)}; there are: {'; '.join(PART_NAMES)}")
-    return PART_NAMES[name].reported(runs)
+    if name not in BY_NAME:
+        raise RunError(f"there is no arm {shown(name)}; there are: {'; '.join(BY_NAME)}")
+    return BY_NAME[name].reported(runs)
 
 
 def contrasts(runs: Sequence[RunResult]) -> dict[str, Interval]:
@@ -69,14 +62,8 @@ def contrasts(runs: Sequence[RunResult]) -> dict[str, Interval]:
 
     Raises:
         RunError: a part that is not complete.
-
-    Example:
-        >>> from posembed.training.nopos import contrasts
-        >>> contrasts([])
-        Traceback (most recent call last):
-        posembed.errors.RunError: the part 'causal, nopos' is not complete; run its study, with posembed grid
     """
-    parts = {name: reported(name, runs) for name in PART_NAMES}
+    parts = {name: reported(name, runs) for name in BY_NAME}
     # E compares as many seeds as both have.
     parts["few, rope"] = parts["causal, rope"][: len(FEW_SEEDS)]
     nopos = [run.metrics["loss"] for run in parts["masked, nopos"]]
@@ -92,35 +79,11 @@ def contrasts(runs: Sequence[RunResult]) -> dict[str, Interval]:
     }
 
 
-def frequency_loss() -> float:
-    """The mean loss of guessing each character of the test text by its frequency in the training text, in nats.
-
-    It is the cross-entropy that a masked model can reach without knowing where any other character stands or which
-    ones there are.
-
-    Example:
-        >>> from posembed.training.nopos import frequency_loss
-        >>> 2.9 < frequency_loss() < 3.1
-        True
-    """
-    corpus = load_corpus(SMALL.data)
-    counts = torch.bincount(corpus.train, minlength=len(corpus.vocabulary)).double()
-    # A character that the training text lacks would cost infinitely much.
-    chances = (counts + 1) / (counts + 1).sum()
-    return float(-chances.log()[corpus.test].mean())
-
-
 def loss_past(run: RunResult, first: int = 64, end: int = 256) -> float:
     """The mean loss of a run at positions from ``first`` to before ``end``, both multiples of 16.
 
     Raises:
         RunError: the run was not tested there.
-
-    Example:
-        >>> from posembed import RunConfig, RunResult
-        >>> from posembed.training.nopos import loss_past
-        >>> loss_past(RunResult(RunConfig(), {"loss_by_position": [2.0] * 4 + [3.0] * 12}, {}, "", 1.0))
-        3.0
     """
     losses = run.metrics.get("loss_by_position", [])
     if first % GROUP or end % GROUP or not 0 <= first < end <= len(losses) * GROUP:
@@ -138,13 +101,6 @@ def rise_past(runs: Sequence[RunResult]) -> Interval:
 
     Raises:
         RunError: a run that was not tested there, or fewer than two runs.
-
-    Example:
-        >>> from posembed import RunConfig, RunResult
-        >>> from posembed.training.nopos import rise_past
-        >>> metrics = [{"loss_by_position": [2.0] * 4 + [past] * 12} for past in (2.9, 3.1)]
-        >>> round(rise_past([RunResult(RunConfig(), each, {}, "", 1.0) for each in metrics]).mean, 6)
-        1.0
     """
     return difference([loss_past(run) for run in runs], [loss_past(run, 48, 64) for run in runs])
 
@@ -154,12 +110,6 @@ def lowest_error(run: RunResult, inspection: str = "layers") -> float:
 
     Raises:
         RunError: the layers of the run were not probed.
-
-    Example:
-        >>> from posembed import RunConfig, RunResult
-        >>> from posembed.training.nopos import lowest_error
-        >>> lowest_error(RunResult(RunConfig(), {"layers": {"mae": [0.1, 3.0, 2.0]}}, {}, "", 1.0))
-        2.0
     """
     if inspection not in run.metrics:
         raise RunError(f"the run {run.config.key} has no inspection {inspection!r}; choose one that has")

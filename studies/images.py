@@ -36,7 +36,7 @@ d. For each arm with positions, early: the share that places add to contents min
    places; above zero, position dominates. (4)
 
 Intervals are Student's over five seeds; p is corrected after Holm in one family with the text side's contrasts
-(`posembed.training.depth`). Untrained models, principal components, probes, and what it costs to take the place out
+(`studies.depth`). Untrained models, principal components, probes, and what it costs to take the place out
 of the states of one layer (`posembed.layers.ablate`) are reported beside them, not tested.
 
 What we expect: where rows are added, c holds, for the sum of all layers can only dilute them; d holds for learned rows
@@ -49,10 +49,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..stats import Interval, difference
-from .config import RunConfig
-from .plans import Part
-from .results import RunResult
+from posembed.stats import Interval, difference
+from posembed.training.config import RunConfig
+from posembed.training.plans import Arm
+from posembed.training.results import RunResult
 
 ARMS: dict[str, tuple[str, dict[str, Any]]] = {
     "none": ("nopos", {}),
@@ -96,31 +96,19 @@ def run(
     )
 
 
-def part(arm: str) -> Part:
-    """The runs of one arm of `ARMS` and those that choose its learning rate.
-
-    Example:
-        >>> from posembed.training.images import part
-        >>> len(part("learned").runs), part("learned").runs[0].scheme
-        (5, 'learned')
-    """
+def arm_of(arm: str) -> Arm:
+    """The runs of one arm of `ARMS` and those that choose its learning rate."""
     rates = sorted({*RATES, *FURTHER_RATES.get(arm, ())})
-    return Part(
+    return Arm(
         f"images, {arm}",
         tuple(run(arm, seed=seed, inspections=("patches",)) for seed in SEEDS),
         tuple(run(arm, seed=seed, rate=rate, steps=TUNING_STEPS) for rate in rates for seed in TUNING_SEEDS),
     )
 
 
-def vision_parts() -> tuple[Part, ...]:
-    """All parts of the plan.
-
-    Example:
-        >>> from posembed.training.images import vision_parts
-        >>> [part.name for part in vision_parts()][:2]
-        ['images, none', 'images, learned']
-    """
-    return tuple(part(arm) for arm in ARMS)
+def vision_arms() -> tuple[Arm, ...]:
+    """All arms of the plan."""
+    return tuple(arm_of(arm) for arm in ARMS)
 
 
 def vision_contrasts(runs: Sequence[RunResult]) -> dict[str, Interval]:
@@ -131,14 +119,8 @@ def vision_contrasts(runs: Sequence[RunResult]) -> dict[str, Interval]:
 
     Raises:
         RunError: not all runs are there.
-
-    Example:
-        >>> from posembed.training.images import vision_contrasts
-        >>> vision_contrasts([])
-        Traceback (most recent call last):
-        posembed.errors.RunError: the part 'images, none' is not complete; run its study, with posembed grid
     """
-    reported = {arm: part(arm).reported(runs) for arm in ARMS}
+    reported = {arm: arm_of(arm).reported(runs) for arm in ARMS}
 
     def between(one: str, other: str, of: Callable[[RunResult], float], of_other: Any = None) -> Interval:
         return difference([of(each) for each in reported[one]], [(of_other or of)(each) for each in reported[other]])

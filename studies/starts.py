@@ -44,17 +44,18 @@ from dataclasses import replace
 
 import torch
 
-from ..data import load_corpus
-from ..mechanisms import attention_variance
-from ..stats import Interval, difference, interval
-from .config import RunConfig
-from .nopos import lowest_error
-from .nopos.plan import RATES, SEEDS, SMALL, inspections_of, run_of
-from .plans import Part
-from .results import RunResult
-from .runs import make_model
+from posembed.data import load_corpus
+from posembed.mechanisms import attention_variance
+from posembed.stats import Interval, difference, interval
+from posembed.training.config import RunConfig
+from posembed.training.plans import Arm, Plan
+from posembed.training.results import RunResult
+from posembed.training.runs import make_model
 
-STUDY = "starts"
+from .nopos import RATES, SEEDS, SMALL, inspections_of, run_of
+from .nopos_contrasts import lowest_error
+
+NAME = "starts"
 TUNING_SEEDS, TUNING_STEPS = (0, 6, 7), 500
 STARTS = {
     "small, scaled": replace(SMALL, weight_std=0.02, scale_embeddings=True),
@@ -67,21 +68,16 @@ SIZES = {"wider": replace(SMALL, d_model=128, weight_std=128**-0.5), "longer": r
 FURTHER_RATES = {"large, learned": (0.1,), "longer, learned": (0.1,)}
 
 
-def part(place: str, scheme: str) -> Part:
+def arm_of(place: str, scheme: str) -> Arm:
     """The runs of one arm and those that choose its learning rate.
 
     Args:
         place: of `STARTS` or `SIZES`.
         scheme: "nopos", "learned" or "rope".
-
-    Example:
-        >>> from posembed.training.starts import part
-        >>> len(part("large", "nopos").tuning)
-        12
     """
     name, base = f"{place}, {scheme}", (STARTS | SIZES)[place]
     rates = sorted({*RATES, *FURTHER_RATES.get(name, ())})
-    return Part(
+    return Arm(
         name,
         tuple(run_of(base, scheme, seed=seed, inspections=inspections_of(scheme)) for seed in SEEDS),
         tuple(_tuning_run(base, scheme, rate, seed) for rate in rates for seed in TUNING_SEEDS),
@@ -97,7 +93,11 @@ ARMS = (
     ("small, scaled", "rope"),
     ("large", "rope"),
 )
-PARTS = tuple(part(*arm) for arm in ARMS)
+
+
+def plan() -> Plan:
+    """All arms."""
+    return Plan(NAME, tuple(arm_of(*arm) for arm in ARMS))
 
 
 def reported(place: str, scheme: str, runs: Sequence[RunResult]) -> list[RunResult]:
@@ -110,14 +110,8 @@ def reported(place: str, scheme: str, runs: Sequence[RunResult]) -> list[RunResu
 
     Raises:
         RunError: not all runs are there.
-
-    Example:
-        >>> from posembed.training import load_runs
-        >>> from posembed.training.starts import reported
-        >>> [run.config.seed for run in reported("large", "nopos", load_runs("starts"))]
-        [1, 2, 3, 4, 5]
     """
-    return part(place, scheme).reported(runs)
+    return arm_of(place, scheme).reported(runs)
 
 
 def contrasts(runs: Sequence[RunResult]) -> dict[str, Interval]:
@@ -125,12 +119,6 @@ def contrasts(runs: Sequence[RunResult]) -> dict[str, Interval]:
 
     Raises:
         RunError: not all runs are there.
-
-    Example:
-        >>> from posembed.training import load_runs
-        >>> from posembed.training.starts import contrasts
-        >>> print(contrasts(load_runs("starts"))["large: nopos minus learned"])
-        0.085 (0.073 to 0.096, 5 seeds)
     """
     loss = {arm: [run.metrics["loss"] for run in reported(*arm, runs)] for arm in ARMS}
     gap = {
@@ -171,12 +159,6 @@ def exponents(place: str, runs: Sequence[RunResult]) -> list[float]:
 
     Raises:
         RunError: not all runs are there.
-
-    Example:
-        >>> from posembed.training import load_runs
-        >>> from posembed.training.starts import exponents
-        >>> [round(each, 1) for each in exponents("small, scaled", load_runs("starts"))]
-        [-1.0, -1.0, -1.0, -1.0, -1.0]
     """
     corpus = load_corpus(SMALL.data)
     words = torch.randint(len(corpus.vocabulary), (256, SMALL.length), generator=torch.Generator().manual_seed(0))

@@ -17,10 +17,10 @@ positions stood at the loss of guessing by frequency for 3000 steps, at all rate
 
 What is compared was fixed before the runs:
 
-a. Part 1, each scheme minus none: the test loss.
-b. Part 3, the same, beside a: is the difference smaller in a larger model? And for learned at each length.
-c. Part 2: none minus guessing by frequency; learned minus none at each masking rate.
-d. Part 4, each scheme: the loss at positions 64 to 255 minus that at positions 48 to 63 of the same run.
+a. Arm 1, each scheme minus none: the test loss.
+b. Arm 3, the same, beside a: is the difference smaller in a larger model? And for learned at each length.
+c. Arm 2: none minus guessing by frequency; learned minus none at each masking rate.
+d. Arm 4, each scheme: the loss at positions 64 to 255 minus that at positions 48 to 63 of the same run.
 e. RoPE in three layers of four minus RoPE in all: the loss at the trained length, and at positions 64 to 255.
 f. Trained further without positions, minus trained further with them, and minus a model that never had any and was
    trained further as well: the same two losses.
@@ -39,9 +39,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..config import RunConfig
-from ..plans import Part
+from posembed.training.config import RunConfig
+from posembed.training.plans import Arm, Plan
 
+NAME = "nopos"
 RATES = (1e-3, 3e-3, 1e-2, 3e-2)
 TUNING_SEED, SEEDS, FEW_SEEDS = 0, (1, 2, 3, 4, 5), (1, 2, 3)
 SCHEMES = ("nopos", "learned", "sinusoidal", "alibi", "rope")
@@ -81,33 +82,21 @@ DROPPED, FURTHER_STEPS = ("learned", "rope"), 300
 
 
 def run_of(base: RunConfig, scheme: str, **changes: Any) -> RunConfig:
-    """A run of the study before its learning rate is chosen.
-
-    Example:
-        >>> from posembed.training.nopos import SMALL, run_of
-        >>> run_of(SMALL, "learned").scheme_options
-        {'learned': {'std': 0.125}}
-    """
+    """A run of the study before its learning rate is chosen."""
     options = {"learned": {"std": base.weight_std}} if scheme == "learned" else {}
     options |= changes.pop("scheme_options", {})
     return replace(base, scheme=scheme, scheme_options=options, **changes)
 
 
-def tuning(base: RunConfig, scheme: str) -> tuple[RunConfig, ...]:
-    """The runs that choose a scheme's learning rate.
-
-    Example:
-        >>> from posembed.training.nopos import SMALL, tuning
-        >>> [run.learning_rate for run in tuning(SMALL, "rope")]
-        [0.001, 0.003, 0.01, 0.03]
-    """
+def trials(base: RunConfig, scheme: str) -> tuple[RunConfig, ...]:
+    """The runs that choose a scheme's learning rate."""
     changes: dict[str, Any] = {"seed": TUNING_SEED, "steps": TUNING_STEPS[base.key], "test_length": None}
     return tuple(run_of(base, scheme, learning_rate=rate, **changes) for rate in RATES)
 
 
-def part(
+def arm(
     name: str, base: RunConfig, scheme: str, seeds: Sequence[int] = FEW_SEEDS, more: Sequence[str] = (), **changes: Any
-) -> Part:
+) -> Arm:
     """The runs of a scheme, one for each seed, and those that choose its learning rate.
 
     Args:
@@ -117,14 +106,9 @@ def part(
         seeds: one for each run.
         more: the inspections.
         changes: other settings, that the tuning runs do not share.
-
-    Example:
-        >>> from posembed.training.nopos import SMALL, part
-        >>> len(part("causal, rope", SMALL, "rope").runs)
-        3
     """
     runs = [run_of(base, scheme, seed=seed, inspections=tuple(more), **changes) for seed in seeds]
-    return Part(name, tuple(runs), tuning(base, scheme))
+    return Arm(name, tuple(runs), trials(base, scheme))
 
 
 def inspections_of(scheme: str) -> tuple[str, ...]:
@@ -132,25 +116,25 @@ def inspections_of(scheme: str) -> tuple[str, ...]:
     return ("layers", "untrained", "prefix") if scheme == "nopos" else ("layers", "prefix", "dropped")
 
 
-def _causal() -> list[Part]:
-    return [part(f"causal, {scheme}", SMALL, scheme, SEEDS, inspections_of(scheme)) for scheme in SCHEMES]
+def _causal() -> list[Arm]:
+    return [arm(f"causal, {scheme}", SMALL, scheme, SEEDS, inspections_of(scheme)) for scheme in SCHEMES]
 
 
-def _masked() -> list[Part]:
+def _masked() -> list[Arm]:
     both = ("nopos", "learned")
-    at_15 = [part(f"masked, {each}", MASKED, each, SEEDS, ("layers",) if each in both else ()) for each in SCHEMES]
+    at_15 = [arm(f"masked, {each}", MASKED, each, SEEDS, ("layers",) if each in both else ()) for each in SCHEMES]
     return at_15 + [
-        part(f"masked, {scheme}, {rate:.0%} hidden", MASKED, scheme, masking_rate=rate)
+        arm(f"masked, {scheme}, {rate:.0%} hidden", MASKED, scheme, masking_rate=rate)
         for rate in OTHER_RATES
         for scheme in both
     ]
 
 
-def _larger() -> list[Part]:
-    parts = [part(f"larger, {each}", LARGER, each, more=inspections_of(each)) for each in ("nopos", "learned", "alibi")]
+def _larger() -> list[Arm]:
+    arms = [arm(f"larger, {each}", LARGER, each, more=inspections_of(each)) for each in ("nopos", "learned", "alibi")]
     tokens = LARGER.batch_size * LARGER.length
-    return parts + [
-        part(
+    return arms + [
+        arm(
             f"larger, {scheme}, length {length}",
             LARGER,
             scheme,
@@ -163,13 +147,13 @@ def _larger() -> list[Part]:
     ]
 
 
-def _longer() -> list[Part]:
-    others = [part(f"causal, {scheme}", SMALL, scheme) for scheme in ALL_SCHEMES if scheme not in SCHEMES]
+def _longer() -> list[Arm]:
+    others = [arm(f"causal, {scheme}", SMALL, scheme) for scheme in ALL_SCHEMES if scheme not in SCHEMES]
     further = [
-        part(f"causal, {scheme}, further", SMALL, scheme, further_steps=FURTHER_STEPS) for scheme in ("nopos", *DROPPED)
+        arm(f"causal, {scheme}, further", SMALL, scheme, further_steps=FURTHER_STEPS) for scheme in ("nopos", *DROPPED)
     ]
     without = [
-        part(
+        arm(
             f"causal, {scheme}, further without",
             SMALL,
             scheme,
@@ -178,22 +162,27 @@ def _longer() -> list[Part]:
         )
         for scheme in DROPPED
     ]
-    three = part("causal, rope in three layers of four", SMALL, "rope", layers_with_positions=THREE_OF_FOUR)
+    three = arm("causal, rope in three layers of four", SMALL, "rope", layers_with_positions=THREE_OF_FOUR)
     # T5's own buckets end at an offset of 128; the last of them are for offsets that no text of 64 has.
     options = {"t5": {"max_distance": SMALL.length // 2}}
-    buckets = part("causal, t5 with buckets to 32", SMALL, "t5", scheme_options=options)
+    buckets = arm("causal, t5 with buckets to 32", SMALL, "t5", scheme_options=options)
     return [*others, three, buckets, *further, *without]
 
 
-def _watched() -> list[Part]:
+def _watched() -> list[Arm]:
     more = ("layers", "untrained", "watched")
-    return [part(f"causal, {each}, watched", SMALL, each, more=more) for each in ("nopos", "learned", "alibi")]
+    return [arm(f"causal, {each}, watched", SMALL, each, more=more) for each in ("nopos", "learned", "alibi")]
 
 
-PARTS = {
+ARMS = {
     "causal": _causal(),
     "masked": _masked(),
     "longer": _longer(),
     "watched": _watched(),
     "larger": _larger(),
 }
+
+
+def plan() -> Plan:
+    """All arms."""
+    return Plan(NAME, tuple(arm for arms in ARMS.values() for arm in arms))

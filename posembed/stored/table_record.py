@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ..errors import RunError
 from ..serialization import plain
-from .results import checked_folder, of_format, read_json, write_whole
+from ..training.results import checked_folder, of_format, read_json, write_whole
 
 FORMAT = 1
 # Whose predictions are kept: the table's, and those of two tables that know no position.
@@ -30,7 +30,7 @@ class Products(NamedTuple):
         dots: a row for each of them, symmetric, rounded to four digits of the largest.
 
     Example:
-        >>> from posembed.training import Products
+        >>> from posembed.stored import Products
         >>> Products((0, 8), ((1.0, 0.5), (0.5, 2.0))).dots[1]
         (0.5, 2.0)
     """
@@ -60,7 +60,7 @@ class SplitScore:
             each half) and one random table.
 
     Example:
-        >>> from posembed.training import stored_studies
+        >>> from posembed.stored import stored_studies
         >>> score = stored_studies()["gpt2"].score("ridge", "even-odd")
         >>> score.low < score.test_mae < score.high < score.permuted_labels
         True
@@ -117,7 +117,7 @@ class TableStudy:
         stored: whether it was read from the package, not measured now.
 
     Example:
-        >>> from posembed.training import stored_studies
+        >>> from posembed.stored import stored_studies
         >>> study = stored_studies()["gpt2"]
         >>> study.untrained_rows
         (1023,)
@@ -185,7 +185,7 @@ def stored_studies() -> dict[str, TableStudy]:
         RunError: one is damaged or of a newer format.
 
     Example:
-        >>> from posembed.training import stored_studies
+        >>> from posembed.stored import stored_studies
         >>> stored_studies()["gpt2"].stored
         True
     """
@@ -205,7 +205,7 @@ def read_studies(folder: Path | str, *, stored: bool = False) -> dict[str, Table
 
     Example:
         >>> from tempfile import mkdtemp
-        >>> from posembed.training import read_studies
+        >>> from posembed.stored import read_studies
         >>> read_studies(mkdtemp())
         {}
     """
@@ -228,7 +228,7 @@ def write_study(study: TableStudy, folder: Path | str) -> Path:
 
     Example:
         >>> from tempfile import mkdtemp
-        >>> from posembed.training import read_studies, stored_studies, write_study
+        >>> from posembed.stored import read_studies, stored_studies, write_study
         >>> folder, study = mkdtemp(), stored_studies()["gpt2"]
         >>> write_study(study, folder).name
         'gpt2.json'

@@ -54,7 +54,7 @@ def study_table(source: Any, *, revision: str | None = None) -> TableStudy:
 
     Example:
         >>> from posembed import sinusoidal
-        >>> from posembed.training import study_table
+        >>> from posembed.stored import study_table
         >>> study = study_table(sinusoidal(64, 16))
         >>> study.score("ridge", "even-odd").test_mae < 1 < study.score("ridge", "even-odd").random_table
         True
@@ -104,7 +104,7 @@ def table_studies(sources: Iterable[str]) -> dict[str, TableStudy]:
         RunError: what is no list of names; a stored study that is damaged or of a newer format.
 
     Example:
-        >>> from posembed.training import table_studies
+        >>> from posembed.stored import table_studies
         >>> list(table_studies(["sentence-transformers/all-MiniLM-L6-v2"]))
         ['sentence-transformers/all-MiniLM-L6-v2']
     """

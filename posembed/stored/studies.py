@@ -1,0 +1,203 @@
+"""Studies that ship with the package: each in one file that holds its plan, its runs and what was to be compared."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass
+from functools import cached_property
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from ..errors import RunError, shown
+from ..stats import Interval, family
+from ..training.config import RunConfig
+from ..training.plans import Arm, Plan, miniature
+from ..training.results import RunResult, of_format, parse_result
+
+if TYPE_CHECKING:
+    import pandas
+
+BUNDLE, FORMAT = ".json.gz", 2
+PRESETS = ("smoke", "cpu")
+
+
+@dataclass(frozen=True)
+class Study:
+    """What a study asked, ran and found.
+
+    Attributes:
+        name: of the study.
+        about: its plan in words, with what was to be compared.
+        by_arm: the reported runs of each arm, in the order of their seeds.
+        trials: the runs that chose the arms' learning rates.
+        planned: what was to be compared, by family and name.
+
+    Example:
+        >>> from posembed import load_study
+        >>> study = load_study("encodings")
+        >>> study.runs.groupby("arm")["loss"].mean().idxmin()
+        'rope'
+        >>> print(f"{study.contrasts.loc['rope minus nopos', 'mean']:.3f}")
+        -0.472
+    """
+
+    name: str
+    about: str
+    by_arm: Mapping[str, Sequence[RunResult]]
+    trials: Sequence[RunResult]
+    planned: Mapping[str, Mapping[str, Interval]]
+
+    @cached_property
+    def runs(self) -> pandas.DataFrame:
+        """The reported runs, one row each: "arm", "seed", "learning_rate", "key", and each metric under its name."""
+        import pandas
+
+        return pandas.DataFrame([_row(arm, run) for arm, runs in self.by_arm.items() for run in runs])
+
+    @cached_property
+    def contrasts(self) -> pandas.DataFrame:
+        """What was to be compared, one row each, as `posembed.stats.family` gives it, each family corrected by itself.
+
+        Its last column, "family", says which; names are those of the plan.
+        """
+        import pandas
+
+        return pandas.concat([family(found).assign(family=name) for name, found in self.planned.items()])
+
+
+def load_study(name: str) -> Study:
+    """Load a study from the package: its plan in words, its runs and its contrasts.
+
+    Args:
+        name: of the study; the error lists those there are.
+
+    Returns:
+        The study; `Study.runs` and `Study.contrasts` are tables. Losses are in nats a guessed token.
+
+    Raises:
+        RunError: no such study, or its file is damaged or of a newer format.
+
+    Example:
+        >>> from posembed import load_study
+        >>> loss = load_study("nopos").runs.pivot(index="seed", columns="arm", values="loss")
+        >>> bool((loss["causal, nopos"] > loss["causal, learned"]).all())
+        True
+    """
+    stored = _read(name)
+    try:
+        by_key = {key: parse_result(run) for key, run in stored["runs"].items()}
+        by_arm = {arm["arm"]: [by_key[key] for key in arm["runs"]] for arm in stored["plan"]}
+        trials = {key: by_key[key] for arm in stored["plan"] for key in arm["trials"] if key in by_key}
+        planned = {
+            group: {contrast: Interval(*numbers) for contrast, numbers in found.items()}
+            for group, found in stored["contrasts"].items()
+        }
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise _damaged(name) from None
+    return Study(name, stored["about"], by_arm, [*trials.values()], planned)
+
+
+def load_plan(name: str, preset: str = "cpu") -> Plan:
+    """Load what a study runs, as `posembed grid` does.
+
+    Args:
+        name: of the study; the error lists those there are.
+        preset: "smoke", minutes on one core; or "cpu", the plan itself.
+
+    Raises:
+        RunError: no such study or preset, or its file is damaged or of a newer format.
+
+    Example:
+        >>> from posembed.stored import load_plan
+        >>> load_plan("encodings").n_runs
+        72
+    """
+    if preset not in PRESETS:
+        raise RunError(f"the study {shown(name)} has no preset {shown(preset)}; choose among {', '.join(PRESETS)}")
+    stored = _read(name)
+    try:
+        told = {key: run["config"] for key, run in stored["runs"].items()} | stored["untrained"]
+        arms = [Arm(arm["arm"], *(_configs(arm[kind], told) for kind in ("runs", "trials"))) for arm in stored["plan"]]
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise _damaged(name) from None
+    plan = Plan(name, tuple(arms), save_tables=stored["save_tables"])
+    return miniature(plan) if preset == "smoke" else plan
+
+
+def study_names() -> list[str]:
+    """List the studies that ship with the package."""
+    return sorted(each.name.removesuffix(BUNDLE) for each in _folder().iterdir() if each.name.endswith(BUNDLE))
+
+
+def load_runs(study: str) -> list[RunResult]:
+    """Load all stored runs of a study from the package, those that chose the learning rates too.
+
+    Args:
+        study: its name; the error lists those there are.
+
+    Raises:
+        RunError: no such study, or its file is damaged or of a newer format.
+
+    Example:
+        >>> from posembed.stored import load_runs
+        >>> load_runs("encodings")[0].config.data
+        'sotu'
+    """
+    return [parse_result(each) for each in _read(study)["runs"].values()]
+
+
+def bundle(about: str, plan: Plan, runs: Mapping[str, Any], planned: Mapping[str, Mapping[str, Interval]]) -> bytes:
+    """The content of a study's file.
+
+    Args:
+        about: its plan in words.
+        plan: what it runs, with the learning rates that were chosen.
+        runs: as their files hold them, by key.
+        planned: what was to be compared, by family and name.
+    """
+    configs = {config.key: config for arm in plan.arms for config in (*arm.runs, *arm.trials)}
+    arms = [
+        {"arm": arm.name, "runs": [run.key for run in arm.runs], "trials": [trial.key for trial in arm.trials]}
+        for arm in plan.arms
+    ]
+    whole = {
+        "format": FORMAT,
+        "about": about,
+        "save_tables": plan.save_tables,
+        "plan": arms,
+        "untrained": {key: config.told for key, config in configs.items() if key not in runs},
+        "contrasts": {group: {name: astuple(each) for name, each in found.items()} for group, found in planned.items()},
+        "runs": runs,
+    }
+    # Without a date: the same study is the same file.
+    return gzip.compress(json.dumps(whole, separators=(",", ":")).encode(), mtime=0)
+
+
+def _configs(keys: Sequence[str], told: Mapping[str, Any]) -> tuple[RunConfig, ...]:
+    return tuple(RunConfig.from_dict(told[key]) for key in keys)
+
+
+def _row(arm: str, run: RunResult) -> dict[str, Any]:
+    config = run.config
+    return {"arm": arm, "seed": config.seed, "learning_rate": config.learning_rate, "key": config.key, **run.metrics}
+
+
+def _read(name: str) -> dict[str, Any]:
+    if name not in (names := study_names()):
+        raise RunError(f"there are no stored results {shown(name)}; there are: {', '.join(names)}")
+    try:
+        stored = json.loads(gzip.decompress((_folder() / f"{name}{BUNDLE}").read_bytes()))
+        return of_format(stored, FORMAT)
+    except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError):
+        raise _damaged(name) from None
+
+
+def _damaged(name: str) -> RunError:
+    return RunError(f"the file {name}{BUNDLE} of posembed is damaged; install posembed again")
+
+
+def _folder() -> Any:
+    return files("posembed.stored")
