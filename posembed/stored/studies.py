@@ -38,8 +38,8 @@ class Study:
     Example:
         >>> from posembed import load_study
         >>> study = load_study("encodings")
-        >>> study.runs.groupby("arm")["loss"].mean().idxmin()
-        'rope'
+        >>> study.runs.groupby("arm")["loss"].mean().idxmax()
+        'nopos'
         >>> print(f"{study.contrasts.loc['rope minus nopos', 'mean']:.3f}")
         -0.472
     """
