@@ -8,17 +8,18 @@ from typing import Any, NamedTuple
 
 import torch
 
-from ..checks import check_choice, check_each, check_kind, check_whole
-from ..errors import TaskError, shown
+from posembed.checks import check_choice, check_each, check_kind, check_whole
+from posembed.data.task import PARTS, Labelled, Task, fixed_task, padded
+from posembed.errors import TaskError, shown
+
 from .subwords import Subwords
-from .task import PARTS, Labelled, Task, fixed_task, padded
 
 
 class ClassedText(NamedTuple):
     """A text and its class.
 
     Example:
-        >>> from posembed.data import ClassedText
+        >>> from studies.classes import ClassedText
         >>> ClassedText("a gem", 1).label
         1
     """
@@ -93,7 +94,7 @@ def read_classes(name: str, folder: Path | str) -> dict[str, list[ClassedText]]:
             with a label that the task has not.
 
     Example:
-        >>> from posembed.data import read_classes
+        >>> from studies.classes import read_classes
         >>> read_classes("sst2", "no-such-folder")
         Traceback (most recent call last):
         posembed.errors.TaskError: cannot read sst2_train.tsv of sst2 (No such file or directory); give its folder
@@ -126,7 +127,7 @@ def classed_rows(
         TaskError: no row, a column that is missing, a label out of range.
 
     Example:
-        >>> from posembed.data import classed_rows
+        >>> from studies.classes import classed_rows
         >>> classed_rows([{"sentence": "a gem", "label": 1}], 2)
         [ClassedText(text='a gem', label=1)]
     """
@@ -160,7 +161,7 @@ def class_task(
         TaskError: a part that is not there or has no text; a number of classes, a vocabulary or a length that are none.
 
     Example:
-        >>> from posembed.data import ClassedText, Subwords, class_task
+        >>> from studies.classes import ClassedText, Subwords, class_task
         >>> texts = [ClassedText("a gem", 1), ClassedText("no gem", 0)]
         >>> parts = {"train": texts, "validation": texts, "test": texts}
         >>> class_task("gems", parts, 2, Subwords(["a gem, no gem"]), length=8).test.labels
