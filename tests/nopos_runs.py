@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from posembed import RunResult
-from posembed.training.inspections import steps_watched
+from studies.inspections import steps_watched
+from studies.settings import setting
 from posembed.training.nopos import PARTS, SCHEMES
 
 ALL = {part.name: part for parts in PARTS.values() for part in parts}
@@ -31,11 +32,11 @@ def watched_steps():
 
 def _result(config):
     metrics = {"validation_loss": abs(config.learning_rate - RATE)}
-    if "layers" in config.inspections:
+    if "layers" in setting(config, "inspections"):
         metrics["layers"] = _probed(config, config.steps)
-    if "untrained" in config.inspections:
+    if "untrained" in setting(config, "inspections"):
         metrics["untrained"] = _probed(config, 0)
-    if "watched" in config.inspections:
+    if "watched" in setting(config, "inspections"):
         metrics["watched"] = {str(step): _probed(config, step) for step in steps_watched(config)}
     return RunResult(config, metrics, {}, "a machine", 1.0)
 

@@ -9,10 +9,10 @@ import pytest
 import torch
 from refusals import refused
 
-from posembed import PosembedError, PositionScheme, RunConfig, run_grid, scheme, train
+from posembed import PosembedError, PositionScheme, RunConfig, load_results, run_grid, scheme, train
 from posembed.encodings import RoPE
 from posembed.errors import EncodingInputError, RunError
-from posembed.training import load_results, make_model, read_results
+from posembed.training import make_model, read_results
 
 TINY = {"n_layers": 2, "d_model": 8, "n_heads": 2, "length": 16, "batch_size": 2, "steps": 2, "warmup": 1}
 OWN = """
@@ -148,7 +148,7 @@ class Here(PositionScheme):
             "scheme_options cannot be stored (Object of type Tensor",
         ),
         ({"scheme_options": {"rope": {"base": np.float32(3)}}}, "give numbers, texts, lists and mappings of them"),
-        ({"start": {"seed": {1}}}, "start cannot be stored (Object of type set"),
+        ({"study": {"start": {1}}}, "study cannot be stored (Object of type set"),
     ],
 )
 def test_what_no_file_can_hold_is_refused_when_the_config_is_made(settings, message):
@@ -157,7 +157,7 @@ def test_what_no_file_can_hold_is_refused_when_the_config_is_made(settings, mess
 
 def test_a_config_holds_what_will_be_read_back():
     options = {"t5": {"max_distance": 64}}
-    config = RunConfig(scheme="t5", scheme_options=options, start=None)
+    config = RunConfig(scheme="t5", scheme_options=options)
     key = config.key
     options["t5"]["max_distance"] = 32
     assert RunConfig.from_dict(config.to_dict()) == config and config.scheme_options["t5"]["max_distance"] == 64
