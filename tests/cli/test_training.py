@@ -211,7 +211,7 @@ def test_grid_runs_what_is_left(call, data, study):
     [
         (
             ["glue"],
-            "there is no study 'glue'; choose among nopos, nopos-large, encodings, starts, tasks, depth, "
+            "there is no study 'glue'; choose among depth, encodings, nopos, nopos-large, starts, tasks, "
             "trained-tables",
         ),
         (["nopos", "--preset", "tpu"], "the study 'nopos' has no preset 'tpu'; choose among smoke, cpu"),

@@ -80,7 +80,7 @@ def test_a_damaged_bundle_is_one_line_with_its_file(shipped, damage):
 def test_what_is_not_there_or_of_another_version_is_one_line(shipped):
     assert study_names() == ["mine"]
     for load in (load_study, load_plan, load_runs):
-        assert refused(RunError, load, "theirs") == "there are no stored results 'theirs'; there are: mine"
+        assert refused(RunError, load, "theirs") == "there is no study 'theirs'; choose among mine"
     said = "the study 'mine' has no preset 'large'; choose among smoke, cpu"
     assert refused(RunError, load_plan, "mine", "large") == said
     shipped(lambda content: content.update(format=3))

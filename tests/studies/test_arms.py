@@ -70,4 +70,4 @@ def test_the_arms_of_a_plan_have_names_of_their_own_and_no_trial_is_reported(stu
     for arm in study:
         assert not {*arm.seeds} & {*arm.trial_seeds}
         ratios = [higher / lower for lower, higher in zip(arm.rates, arm.rates[1:], strict=False)]
-        assert all(2.5 < ratio < 4 for ratio in ratios), arm.name
+        assert max(ratios, default=1) < 1.2 * min(ratios, default=1), arm.name

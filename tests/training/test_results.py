@@ -159,7 +159,7 @@ def test_what_is_not_there_is_named(tmp_path):
     path = write_result(result(), tmp_path)
     assert refused(RunError, read_results, path) == f"{path.name} is a file; give the folder of the results"
     studies = ", ".join(study_names())
-    assert refused(RunError, load_runs, "nothing") == f"there are no stored results 'nothing'; there are: {studies}"
+    assert refused(RunError, load_runs, "nothing") == f"there is no study 'nothing'; choose among {studies}"
     said = f"there is no folder 'nothing'; give one, or the name of a study: {studies}"
     assert refused(RunError, load_results, "nothing") == said
     assert refused(RunError, load_results, None) == "None is no path; give a folder, or the name of a study"
