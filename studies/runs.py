@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,10 @@ from posembed.models import LanguageModel, TransformerConfig, drop_positions
 from posembed.similarity import perturbed_bias
 from posembed.training import Causal, Masked, RunConfig, RunResult, Training, learning_rate_factor
 from posembed.training.checkpoints import kept
-from posembed.training.machine import seeded
+from posembed.training.machine import check_device, seeded
 from posembed.training.measure import measure, measure_sizes
 from posembed.training.objectives import Objective
-from posembed.training.runs import check_run, check_text, checkpoint_path, load_text, result_of, transformer_config
+from posembed.training.runs import check_text, load_text, result_of, transformer_config
 from posembed.training.weights import with_weights
 
 from .cls import MaskedBehindCLS
@@ -55,8 +56,8 @@ def train(
         of a task what `measure_task` does.
     """
     check_settings(config)
-    check_run(config, progress)
-    path, began = checkpoint_path(checkpoint), time.perf_counter()
+    check_device(config)
+    began = time.perf_counter()
     with torch_threads(config.threads), seeded(config):
         data = load_data(config)
         model = make_model(config, data)
@@ -64,7 +65,7 @@ def train(
             start = read_model(RunConfig.from_dict(setting(config, "start")), folder or Path())
             model.transformer.load_state_dict(start.transformer.state_dict())
         training = StudyTraining(model, data, config)
-        with kept(training, path, progress, training.watch) as after_step:
+        with kept(training, checkpoint, progress, training.watch) as after_step:
             training.run(after_step)
             model.eval()
             metrics = _of_task(model, data, config) if isinstance(data, Task) else _of_text(model, data, config)
@@ -84,7 +85,6 @@ class StudyTraining(Training):
         super().__init__(model, self._task_loss if isinstance(data, Task) else self._text_loss, config)
         self.data: Any = data
         self.objective, self.n_steps, self.watched = objective_of(config), n_steps(config), dict[str, Any]()
-        self.further = replace(config, steps=max(1, self.n_steps - config.steps))
 
     def step(self) -> float:
         if setting(self.config, "drops_positions") and len(self.losses) == self.config.steps:
@@ -92,9 +92,7 @@ class StudyTraining(Training):
         return super().step()
 
     def rate_factor(self, step: int) -> float:
-        if step < self.config.steps:
-            return super().rate_factor(step)
-        return learning_rate_factor(step - self.config.steps, self.further)
+        return rate_factor(step, self.config)
 
     def watch(self) -> None:
         """Probe the layers, if this is after one of the steps for that."""
@@ -122,6 +120,18 @@ class StudyTraining(Training):
             length, n_pieces = short, config.batch_size * (config.length // short)
         pieces = random_windows(self.data.train, length, n_pieces, generator)
         return self.objective.loss(self.model, pieces, generator)
+
+
+def rate_factor(step: int, config: RunConfig) -> float:
+    """The share of the learning rate at a step; in further steps it rises and falls anew."""
+    if step < config.steps:
+        return learning_rate_factor(step, config)
+    return learning_rate_factor(step - config.steps, _further(config))
+
+
+@cache
+def _further(config: RunConfig) -> RunConfig:
+    return replace(config, steps=setting(config, "further_steps"))
 
 
 def objective_of(config: RunConfig) -> Objective:

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from posembed import RunResult
+from posembed.training.nopos import PARTS, SCHEMES
 from studies.inspections import steps_watched
 from studies.settings import setting
-from posembed.training.nopos import PARTS, SCHEMES
 
 ALL = {part.name: part for parts in PARTS.values() for part in parts}
 RATE = 1e-2

@@ -30,7 +30,7 @@ SECONDS = 60.0
 @contextmanager
 def kept(
     training: Training,
-    named: Path | None,
+    named: Path | str | None,
     progress: Callable[[int, float], Any] | None = None,
     watch: Callable[[], None] = lambda: None,
 ) -> Iterator[Callable[[], None]]:
@@ -50,7 +50,7 @@ def kept(
     Raises:
         CheckpointError: a checkpoint that is damaged, of another version or of another run; it is left as it is.
     """
-    path = named or file_of(training.config, Path(), "checkpoint").absolute()
+    path = Path(named) if named else file_of(training.config, Path(), "checkpoint").absolute()
     if path.exists():
         _take_up(training, path)
     last = time.monotonic()

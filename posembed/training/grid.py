@@ -31,7 +31,7 @@ from ..public import NotNegative, check_fields, public
 from .checkpoints import ASKING, held_back
 from .config import RunConfig
 from .results import OF_RESULTS, RunResult, checked_configs, file_of, missing, read_result, write_result, write_whole
-from .runs import check_progress, train
+from .runs import train
 from .weights import has_weights, write_model, write_table
 
 LOG = logging.getLogger(__name__)
@@ -133,7 +133,6 @@ def run_grid(
         True
     """
     configs = checked_configs(configs)
-    check_progress(progress, "a config and its result")
     out = checked_path(out, OF_RESULTS, RunError)
     settings = Settings(out, engine, n_workers, gpus, save_models, save_tables, train)
     settings.check(configs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,11 +9,10 @@ from typing import Any
 
 import torch
 
-from ..checks import checked_path
 from ..data import Corpus, load_corpus
 from ..encodings import OnLayers, scheme
 from ..encodings.import_path import source_hash
-from ..errors import RunError, shown
+from ..errors import RunError
 from ..inference import torch_threads
 from ..models import LanguageModel, TransformerConfig
 from ..public import public
@@ -29,8 +27,7 @@ from .results import RunResult
 # The training loss is noted as the mean over so many pieces of the run.
 CURVE_POINTS = 40
 # Settings of studies that leave the model at the start as it is without them.
-HARMLESS = {"short_length", "short_share", "guessed_share", "further_steps", "inspections"}
-OF_A_CHECKPOINT = "the path of a file, such as 'run.checkpoint'"
+OF_TRAINING_ALONE = {"short_length", "short_share", "guessed_share", "further_steps", "inspections"}
 
 
 @public(RunError)
@@ -58,8 +55,7 @@ def train(
         ``loss_by_position``. Its speed is in ``speed``.
 
     Raises:
-        RunError: no RunConfig, or one with settings of a study; a progress that cannot be called, a checkpoint that is
-            no path of a file; a device that is not there.
+        RunError: no RunConfig, or one with settings of a study; a device that is not there.
         RunError: the loss became NaN or infinite.
         CheckpointError: a checkpoint that is damaged, of another version or of another run; it is left as it is.
         KeyboardInterrupt: Ctrl-C, after the step under way; its note says where the state is and how to go on.
@@ -73,14 +69,14 @@ def train(
         1552
     """
     refuse_study(config, config.study)
-    check_run(config, progress)
-    path, began = checkpoint_path(checkpoint), time.perf_counter()
+    check_device(config)
+    began = time.perf_counter()
     with torch_threads(config.threads), seeded(config):
         corpus = load_text(config)
         objective = OBJECTIVES[config.objective](config)
         model = make_model(config, corpus)
         training = Training(model, drawn_from(corpus.train, model, objective, config), config)
-        with kept(training, path, progress) as after_step:
+        with kept(training, checkpoint, progress) as after_step:
             training.run(after_step)
             metrics = measure(model.eval(), corpus, objective, config)
     return result_of(training, metrics, time.perf_counter() - began)
@@ -114,31 +110,6 @@ def refuse_study(config: RunConfig, names: Any) -> None:
     if names or config.objective not in OBJECTIVES:
         said = ", ".join(sorted(names)) or f"the objective {config.objective!r}"
         raise RunError(f"{said}: settings of a study; in the repository, make study NAME=... runs it")
-
-
-def check_run(config: RunConfig, progress: Any) -> None:
-    """Refuse before the training what would be an error after it."""
-    check_device(config)
-    check_progress(progress, "the number of steps and the loss")
-
-
-def check_progress(progress: Any, told: str) -> None:
-    """Raise RunError unless it can be called with two things, or is None."""
-    try:
-        if progress is not None:
-            inspect.signature(progress).bind(None, None)
-    except ValueError:  # some functions written in C do not tell what they take
-        pass
-    except TypeError:
-        raise RunError(f"progress is {shown(progress)}; give a function of {told}, or None") from None
-
-
-def checkpoint_path(checkpoint: Path | str | None) -> Path | None:
-    """Refuse what is no path of a file."""
-    path = None if checkpoint is None else checked_path(checkpoint, OF_A_CHECKPOINT, RunError)
-    if path is not None and path.is_dir():
-        raise RunError(f"checkpoint is {shown(checkpoint)}; give {OF_A_CHECKPOINT}")
-    return path
 
 
 def load_text(config: RunConfig) -> Corpus:
@@ -184,7 +155,7 @@ def make_model(config: RunConfig, corpus: Corpus) -> LanguageModel:
         >>> make_model(RunConfig(scheme="rope"), load_corpus()).transformer.position_scheme
         RoPE(d_head=16, base=10000.0, layout='half')
     """
-    refuse_study(config, set(config.study) - HARMLESS)
+    refuse_study(config, set(config.study) - OF_TRAINING_ALONE)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
         return LanguageModel(transformer_config(config, corpus.vocab_size)).to(config.device)

@@ -92,9 +92,6 @@ RUN = {
     ),
     "settings that are none": (lambda: train({"scheme": "rope"}), "config is {'scheme': 'rope'}; give a RunConfig"),
     "a progress that cannot be called": (lambda: train(TINY, progress=3), "progress is 3; give a"),
-    "a progress of one thing": (lambda: train(TINY, progress=lambda step: 0), "give a function of the number of"),
-    "a checkpoint that is a folder": (lambda: train(TINY, checkpoint=Path.cwd()), "give the path of a file, such as"),
-    "a checkpoint of no name": (lambda: train(TINY, checkpoint=""), "'' is no path; give the path of a file"),
     "a corpus that is none": (lambda: make_model(RunConfig(), "sotu"), "corpus is 'sotu'; give a Corpus"),
 }
 MANY = {

@@ -9,7 +9,6 @@ from posembed import schemes
 from posembed.stored import load_plan, load_runs, load_study
 from posembed.stored.studies import PRESETS
 from posembed.training import make_model, read_results
-from posembed.training.config import OF_STUDIES
 from posembed.training.plans import standing
 from studies import nopos
 from studies.bundles import SHIPPED, with_rates
@@ -69,11 +68,10 @@ EVERYWHERE = {"scheme", "scheme_options", "seed", "inspections"}
 
 def test_an_arm_of_the_nopos_study_differs_in_what_its_name_says():
     for arm in nopos.plan().arms:
-        base = {"causal": nopos.SMALL, "masked": nopos.MASKED, "larger": nopos.LARGER}[arm.name.split(",")[0]].to_dict()
-        run = arm.runs[0].to_dict()
-        base, run = (told | OF_STUDIES | told.pop("study") for told in (base, run))
+        base = {"causal": nopos.SMALL, "masked": nopos.MASKED, "larger": nopos.LARGER}[arm.name.split(",")[0]].told
+        run = arm.runs[0].told
         otherwise = next((what for said, what in OTHERWISE.items() if said in arm.name), set())
-        assert {setting for setting in run if run[setting] != base[setting]} - EVERYWHERE == otherwise, arm.name
+        assert {name for name in {*run, *base} if run.get(name) != base.get(name)} - EVERYWHERE == otherwise, arm.name
         assert len({replace(run, seed=0).key for run in arm.runs}) == 1
         assert len({replace(run, learning_rate=1.0).key for run in arm.trials}) == 1
         assert {run.seed for run in arm.trials} == {nopos.TUNING_SEED} and nopos.TUNING_SEED not in nopos.SEEDS

@@ -353,7 +353,7 @@ assert round(eleven.max(), 2) == 0.48
 
 # The same of what was out of reach, and of the question.
 # Holds: "The real spans, those of XQuAD, were not learned here, in 600 steps"
-on_xquad = [run for run in runs if run.config.task == "xquad"]
+on_xquad = [run for run in runs if run.config.study.get("task") == "xquad"]
 assert {r.metrics["counted"]["train"] for r in on_xquad} == {853}
 # Holds: "Two arms show it: the learned table has 0.42 F1"
 real = {task: [np.mean(wp.scores(arm, task, runs)) for arm in wp.TRIED_ARMS] for task in wp.TRIED}
@@ -362,7 +362,7 @@ assert [[round(float(f), 2) for f in each] for each in real.values()] == [
     [0.41, 0.45],
 ]
 # Holds: "With questions moved they have 0.41 and 0.45"
-moved_runs = [run for run in runs if run.config.task == wp.TRIED[1]]
+moved_runs = [run for run in runs if run.config.study.get("task") == wp.TRIED[1]]
 assert {round(r.metrics["baseline"], 2) for r in moved_runs} == {0.47}
 
 # The same of the question.
@@ -378,17 +378,18 @@ for task in wp.SPANS:
 run = wp.pretraining("learned", "both").runs[0]
 # Holds: "Each is pre-trained as a masked model of two layers and width 64"
 assert (run.n_layers, run.d_model, run.length, run.steps) == (2, 64, 64, 2000)
-assert run.cls == "tied" and len(wp.SEEDS) == 5 and len(wp.ARMS) == 9
+assert run.study["cls"] == "tied" and len(wp.SEEDS) == 5 and len(wp.ARMS) == 9
 # Holds: "Learning rates were chosen for each arm and each task, by a seed"
 assert wp.TUNING_SEED not in wp.SEEDS
 # Holds: "Texts are read as far as 63 subwords go, of which there are 128"
-counted = next(r for r in runs if r.config.task == "sst2").metrics["counted"]
+counted = next(r for r in runs if r.config.study.get("task") == "sst2").metrics["counted"]
 whole = sum(counted[part] for part in ("train", "validation", "test"))
-assert 0.5 < counted["cut"] / whole < 0.55 and run.subwords == 128
+assert 0.5 < counted["cut"] / whole < 0.55 and run.study["subwords"] == 128
 # By definition: "F1 is 1 for the right span, 0 for one that shares no token"
 # Holds: "The best constant guess gets 0.50, 0.28, 0.23 and 0.50."
-# The 0.23 of word: tests/training/test_which_positions.py, from the texts.
-guesses = {r.config.task: round(r.metrics["baseline"], 2) for r in runs if r.config.task in (*wp.CLASSES, "word-moved")}
+# The 0.23 of word: tests/studies/test_which_positions.py, from the texts.
+told = {r.config.study.get("task"): round(r.metrics.get("baseline", 0), 2) for r in runs}
+guesses = {task: told[task] for task in (*wp.CLASSES, "word-moved")}
 assert guesses == {"sst2": 0.5, "trec": 0.28, "word-moved": 0.5}
 
 # %% What was learned, and what goes with the score
