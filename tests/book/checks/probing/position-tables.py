@@ -62,7 +62,7 @@ one = GradientDescent(1).fit(rows[even], even).predict(rows[even])
 assert abs(steepest @ (one - even)) < 1e-6 < 1
 assert abs(steepest @ (even - even.mean())) > 1
 
-from posembed.training import stored_studies
+from posembed.stored import stored_studies
 
 of_gpt2 = stored_studies()["gpt2"]
 # Holds: "GPT-2's table has 1,024 rows of 768 numbers."
@@ -85,7 +85,7 @@ for study in studies.values():
 assert walked.test_mae < 1
 
 from posembed import sinusoidal
-from posembed.training import stored_studies
+from posembed.stored import stored_studies
 
 of_gpt2 = stored_studies()["gpt2"]
 # By definition: "The scores of checkpoints below stand beside three others."
