@@ -6,6 +6,7 @@ import copy
 import hashlib
 import itertools
 import json
+from collections import defaultdict
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
@@ -81,13 +82,12 @@ class InteractiveFigure(anywidget.AnyWidget):
     remedy: ClassVar[str] = "show less"
     # ipywidgets 7, which Colab has, would display a widget by itself, without the page form.
     _ipython_display_ = None
-    _numbers: ClassVar[dict[str, Iterator[int]]] = {}
+    _numbers: ClassVar[defaultdict[str, Iterator[int]]] = defaultdict(itertools.count)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         # Only where a figure is defined: each instance makes a subclass of its own for its traits.
         if "module" in cls.__dict__:
             cls._esm, cls._css = cls.source(), cls.stylesheet()
-            cls._numbers[cls.__name__] = itertools.count()
         super().__init_subclass__(**kwargs)
 
     def __init__(self, **state: Any) -> None:
