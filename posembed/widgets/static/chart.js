@@ -259,7 +259,7 @@ function matrix(model) {
     const text = (words, attributes) => svg("text", { class: "pe-tick", ...attributes }, words);
     return [
       svg("rect", { class: "pe-blank", x: LEFT, y: TOP, width: side, height: side }),
-      svg("image", { class: "pe-pixels", href: picture(rows.flat(), [last + 1, last + 1], -Math.min(...rows.flat())), x: LEFT, y: TOP, width: side, height: side, preserveAspectRatio: "none" }),
+      svg("image", { class: "pe-pixels", href: pixels(rows.flat(), [last + 1, last + 1], -Math.min(...rows.flat())), x: LEFT, y: TOP, width: side, height: side, preserveAspectRatio: "none" }),
       svg("rect", { class: "pe-chart-row", x: LEFT, y: TOP + (side / rows.length) * query, width: side, height: side / rows.length }),
       ...[0, query, last].filter((each, k) => k === 1 || Math.abs(query - each) > 2).map((each) => text(each, { x: LEFT - 5, y: TOP + (side / rows.length) * (each + 0.5) + 4, "text-anchor": "end" })),
       text("key position", { x: LEFT + side / 2, y: TOP + side + 18, "text-anchor": "middle" }), text("query", { x: 2, y: 10 }),
