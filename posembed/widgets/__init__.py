@@ -4,8 +4,8 @@ from .base import InteractiveFigure
 from .biases import BiasFigure
 from .comparison import ComparisonFigure
 from .counting import CountingFigure
-from .layers import DepthFigure, LayerErrorFigure
 from .doses import DoseFigure
+from .layers import DepthFigure, LayerErrorFigure
 from .lookup import LookupFigure
 from .probe import ProbeFigure
 from .properties_map import PropertiesFigure

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import anywidget
+import numpy as np
 import traitlets
 
 from ..errors import FigureInputError
@@ -157,10 +158,10 @@ def html_table(caption: str, header: list[str], rows: list[list[str]]) -> str:
 
 
 def rounded(numbers: Any, decimals: int) -> Any:
-    """Round a number, or lists of them: each machine writes the same text then."""
-    if isinstance(numbers, list):
-        return [rounded(each, decimals) for each in numbers]
-    return round(numbers, decimals)
+    """Round a number, or rows of them: each machine writes the same text then. None for NaN and where there is none."""
+    if numbers is None or np.ndim(numbers):
+        return None if numbers is None else [rounded(each, decimals) for each in numbers]
+    return None if np.isnan(numbers) else round(numbers, decimals)
 
 
 def _script_safe(value: Any) -> str:

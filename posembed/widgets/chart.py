@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
-from ..errors import FigureInputError
-from ..figures.looks import signed, written
+from ..figures.looks import signed
 from ..stats import interval
-from .base import InteractiveFigure, html_table
+from .base import InteractiveFigure, html_table, rounded
 
 # Of a number behind the point, and of Student's quantiles.
 DECIMALS = 5
@@ -112,21 +111,14 @@ def chart_series(name: str, seeds: Iterable[Any], *, scheme: str = "", **more: A
         scheme: whose look it has.
         more: numbers "beside" it, evenly spread over the axis, and the "chance" of a constant guess.
     """
-    numbers = {key: stored(value) for key, value in more.items() if value is not None}
-    return {"name": name, "scheme": scheme, "seeds": [stored(each) for each in seeds]} | numbers
+    numbers = {key: rounded(value, DECIMALS) for key, value in more.items() if value is not None}
+    return {"name": name, "scheme": scheme, "seeds": [rounded(each, DECIMALS) for each in seeds]} | numbers
 
 
 def by_seed(runs: Iterable[Any], seeds: Sequence[int], measure: Any) -> list[Any]:
     """What is measured of the run with each of these seeds; None where there is none."""
     found = {run.config.seed: measure(run) for run in runs}
     return [found.get(seed) for seed in seeds]
-
-
-def stored(value: Any) -> Any:
-    """A number or a list of them, the same text on every machine; None for NaN."""
-    if value is None or np.ndim(value):
-        return None if value is None else [stored(each) for each in value]
-    return None if np.isnan(value) else round(float(value), DECIMALS)
 
 
 def _some(view: Mapping[str, Any]) -> list[int]:

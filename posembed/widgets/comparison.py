@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..checks import check_choice
+from .. import errors
 from ..errors import FigureInputError
 from ..figures.looks import named, written
 from .chart import ChartFigure, chart_series
@@ -66,20 +66,23 @@ class ComparisonFigure(ChartFigure):
             raise FigureInputError(
                 "results are not of two arms or more; give a mapping, such as {'learned': numbers, ...}"
             )
-        names = [written(name) for name in results]
-        if len({*names}) < len(names):
-            raise FigureInputError(f"of {', '.join(results)} two are written alike; give one of them another name")
-        for name in [*([] if less is None else [less]), *(shown or ())]:
-            check_choice("less" if name == less else "shown", name, results, FigureInputError)
+        names = {name: written(name) for name in results}
+        if len({*names.values()}) < len(names):
+            raise FigureInputError(f"of {', '.join(names)} two are written alike; give one of them another name")
         at = places[len(places) // 2] if at is None else at
-        if at not in places:
-            raise FigureInputError(f"at is {at!r}; choose one of the places, {places[0]!r} to {places[-1]!r}")
+        for what, choice, choices in (
+            ("at", at, places),
+            ("less", less, [None, *names]),
+            *(("shown", name, list(names)) for name in shown or ()),
+        ):
+            if choice not in choices:
+                raise FigureInputError(f"{what} is {choice!r}; choose among {', '.join(map(str, choices))}")
         n_rows = (len(names), -(-len(names) // 2))
         phone, wide = (h + n * row for h, n, row in zip(self.height, n_rows, self.of_an_arm, strict=True))
         self.height = (phone, wide)
         series = [
-            chart_series(name, _numbers(arm, numbers, len(places)), scheme=named(arm) or "")
-            for name, (arm, numbers) in zip(names, results.items(), strict=True)
+            chart_series(names[arm], _numbers(arm, numbers, len(places)), scheme=named(arm) or "")
+            for arm, numbers in results.items()
         ]
         view = {
             "x": places,
@@ -93,27 +96,20 @@ class ComparisonFigure(ChartFigure):
             title,
             [view],
             at=places.index(at),
-            minus=written(less or ""),
-            minusOf=names,
-            off=[name for name, arm in zip(names, results, strict=True) if shown is not None and arm not in shown],
+            minus=names[less] if less else "",
+            minusOf=list(names.values()),
+            off=[name for arm, name in names.items() if shown is not None and arm not in shown],
             note="Means over seeds with their 95\u00a0% intervals; differences are taken seed by seed.",
         )
 
 
 def _places(x: Sequence[float | int | str]) -> list[Any]:
     """The places as they are drawn: names as they are, numbers as numbers of Python."""
-    if len(x) and all(isinstance(each, str) for each in x):
-        places: list[Any] = list(x)
-    else:
-        try:
-            places = [int(each) if float(each).is_integer() else float(each) for each in x]
-        except (TypeError, ValueError):
-            raise FigureInputError("x has what is neither a number nor a name; give the one or the other") from None
-        if not np.isfinite(places).all() or places != sorted(places):
-            raise FigureInputError("the numbers of x do not rise; give places in order, without NaN")
-    if len(places) < 2 or len({*places}) < len(places):
-        raise FigureInputError(f"x has {len({*places})} different places of {len(places)}; give two or more, each once")
-    return places
+    array = np.asarray(list(x))
+    rises = array.dtype.kind == "U" or (array.dtype.kind in "iuf" and (np.diff(array) > 0).all())
+    if not rises or len(array) < 2 or len({*array.tolist()}) < len(array):
+        raise FigureInputError(f"x is {errors.shown(x)}; give two or more numbers that rise, or names, each once")
+    return array.tolist()
 
 
 def _numbers(name: str, numbers: Any, n_places: int) -> np.ndarray:
@@ -123,7 +119,7 @@ def _numbers(name: str, numbers: Any, n_places: int) -> np.ndarray:
         array = np.empty(0)
     if array.ndim != 2 or array.shape[1] != n_places or len(array) < 2 or np.isinf(array).any():
         raise FigureInputError(
-            f"the numbers of {name!r} are not finite and (seeds, {n_places} places) with two seeds or more; give a list "
-            f"of {n_places} numbers for each seed, NaN where it was not run"
+            f"the numbers of {name!r} are not (seeds, {n_places} places) with two seeds or more; give for each seed a "
+            f"list of {n_places} finite numbers, NaN where it was not run"
         )
     return array

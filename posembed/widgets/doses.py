@@ -36,17 +36,17 @@ class DoseFigure(ChartFigure):
         ['monotonicity 1.000', 'translation invariance 1.000', 'symmetry 0.310 ✗']
     """
 
-    height = (1210, 650)
+    height = (1329, 733)
 
     def __init__(
         self,
         results: Mapping[str, Mapping[str, Any]],
         *,
-        degrees: Sequence[float],
-        guesses: Mapping[str, float],
+        degrees: Sequence[float | int],
+        guesses: Mapping[str, float | int],
         length: int = 32,
         violated: str | None = None,
-        dose: float | None = None,
+        dose: float | int | None = None,
     ) -> None:
         properties, doses = list(next(iter(results.values()))), [round(each) for each in degrees]
         violated, dose = violated or properties[0], doses[-2] if dose is None else dose
@@ -79,12 +79,12 @@ class DoseFigure(ChartFigure):
             small=True,
             besides="constant guesses",
             query=length // 8,
-            note="Bands: 95\u00a0% intervals of the mean; thin lines: one seed each. Dashed: a constant guess. Thin line "
-            "below the map: no dose. Differences are taken seed by seed.",
+            note="Bands: 95\u00a0% intervals of the mean; thin lines: one seed each. Dashed: a constant guess. Thin "
+            "line below the map: no dose. Differences are taken seed by seed.",
         )
 
 
-def _matrix(violated: Any, degrees: float, length: int) -> dict[str, Any]:
+def _matrix(violated: Any, degrees: int, length: int) -> dict[str, Any]:
     """A bias as its rows, or as its first column and row where it depends on the offset alone; and its numbers."""
     bias = perturbed_bias(violated, degrees, length=length)
     by_offset = violated != "translation_invariance" or not degrees

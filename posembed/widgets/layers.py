@@ -45,10 +45,10 @@ class LayerErrorFigure(ChartFigure):
         >>> layers = {"mae": [20.0, 9.0, 3.0, 4.0, 8.0], "middle_guess": 16.0, "random_guess": 21.3}
         >>> runs = [RunResult(RunConfig(seed=seed), {"layers": layers}, {}, "", 1.0) for seed in (1, 2)]
         >>> LayerErrorFigure({"small": {"nopos": runs}}).views[0]["labels"]
-        ['small: 4 layers, width 64', '1500 of 1500']
+        ['small: 4 layers, width 64', '2000 of 2000']
     """
 
-    height = (1045, 573)
+    height = (954, 557)
 
     def __init__(
         self,
@@ -144,7 +144,7 @@ class DepthFigure(ChartFigure):
         ['share of the variance', 'read from one state', 'cost of taking position out']
     """
 
-    height = (662, 507)
+    height = (779, 498)
 
     def __init__(self, models: Arms, *, first: tuple[str, str] | None = None) -> None:
         _check(models)
@@ -156,8 +156,8 @@ class DepthFigure(ChartFigure):
             labels=[*(first or views[0]["labels"][:2]), views[0]["labels"][2]],
             at=1,
             besides="dashed lines",
-            note="Line and band: mean and 95\u00a0% interval over seeds. Dashed: the untrained models, or the control of "
-            "the change.",
+            note="Line and band: mean and 95\u00a0% interval over seeds. Dashed: the untrained models, or the control "
+            "of the change.",
         )
 
 
@@ -190,7 +190,7 @@ def _inspected(model: str, arm: str, runs: Sequence[RunResult]) -> list[dict[str
 
 
 def _texts(its: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Of each measure and each series of it: trained, what stands beside it, and a constant guess where there is one."""
+    """Of each measure and series: trained, what stands beside it, and a constant guess where there is one."""
     trained, untrained = its["trained"], its["untrained"]
     return {
         "share of the variance": {name: (trained[key], untrained[key]) for name, key in SHARES.items()},

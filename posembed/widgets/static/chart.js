@@ -233,7 +233,8 @@ function selectors(model, views, names) {
   function show() {
     names.forEach(({ name, runs }, k) => {
       const values = [...new Set(views.filter((each) => each.labels.slice(0, k).every((label, n) => label === labels()[n])).map((each) => each.labels[k]))];
-      nodes[k].classList.toggle("pe-away", values.length < 2);
+      // What would run nowhere keeps its place, unseen.
+      nodes[k].classList.toggle("pe-away", runs && values.length < 2);
       if (offered[k] === (offered[k] = JSON.stringify(values))) return;
       // To the kit's controls it is a value of the model.
       const its = {
@@ -259,7 +260,7 @@ function matrix(model) {
     const text = (words, attributes) => svg("text", { class: "pe-tick", ...attributes }, words);
     return [
       svg("rect", { class: "pe-blank", x: LEFT, y: TOP, width: side, height: side }),
-      svg("image", { class: "pe-pixels", href: picture(rows.flat(), [last + 1, last + 1], -Math.min(...rows.flat())), x: LEFT, y: TOP, width: side, height: side, preserveAspectRatio: "none" }),
+      svg("image", { class: "pe-pixels", href: pixels(rows.flat(), [last + 1, last + 1], -Math.min(...rows.flat())), x: LEFT, y: TOP, width: side, height: side, preserveAspectRatio: "none" }),
       svg("rect", { class: "pe-chart-row", x: LEFT, y: TOP + (side / rows.length) * query, width: side, height: side / rows.length }),
       ...[0, query, last].filter((each, k) => k === 1 || Math.abs(query - each) > 2).map((each) => text(each, { x: LEFT - 5, y: TOP + (side / rows.length) * (each + 0.5) + 4, "text-anchor": "end" })),
       text("key position", { x: LEFT + side / 2, y: TOP + side + 18, "text-anchor": "middle" }), text("query", { x: 2, y: 10 }),
@@ -309,11 +310,12 @@ function render({ model, el }) {
   const bias = now.matrices.length ? matrix(model) : null;
   const { figure, say } = frame(el, state.title,
     h("div", { class: "pe-controls" },
-      ...choices.nodes,
+      ...choices.nodes.filter((_, k) => !state.selectors[k].runs),
       ...(state.minusOf.length ? [choose(model, "minus", "minus", [["", "nothing"], ...state.minusOf.map((name) => [name, name])])] : []),
       toggle(model, "singles", "single seeds"),
       ...(state.besides ? [toggle(model, "beside", state.besides)] : []),
-      ...(state.seedNames.length ? [seeds.node] : [])),
+      ...(state.seedNames.length ? [seeds.node] : []),
+      ...choices.nodes.filter((_, k) => state.selectors[k].runs)),
     h("div", { class: `pe-chart-parts ${state.minusOf.length ? "" : "pe-chart-sided"}` },
       ...(bias ? [bias.node] : []),
       h("div", { class: state.small ? "pe-chart-small" : "" }, ...charts.map(({ node }) => node), places),

@@ -165,7 +165,7 @@ function signedColour(value) {
 }
 
 /** The address of a picture with a pixel for each number: the clearer, the nearer to zero; grey for nothing. */
-function picture(values, [rows, columns], most) {
+function pixels(values, [rows, columns], most) {
   const canvas = h("canvas", { width: columns, height: rows });
   const context = canvas.getContext("2d");
   const image = context.createImageData(columns, rows);

@@ -32,7 +32,7 @@ function drawMap(width, repair, shown, at) {
   const frame = (look, row, column, n, m) => svg("rect", { class: look, x: LEFT + column * cell, y: TOP + row * cell, width: n * cell, height: m * cell });
   return [
     frame("pe-blank", 0, 0, columns, rows),
-    svg("image", { class: "pe-pixels", href: picture(shown.values, repair.shape, shown.most), x: LEFT, y: TOP, width: wide, height: high, preserveAspectRatio: "none" }),
+    svg("image", { class: "pe-pixels", href: pixels(shown.values, repair.shape, shown.most), x: LEFT, y: TOP, width: wide, height: high, preserveAspectRatio: "none" }),
     frame("pe-axis", 0, 0, columns, rows),
     frame("pe-halo", at.row, at.column, 1, 1), frame("pe-outline", at.row, at.column, 1, 1),
     ...[0, rows - 1].map((row) => text({ x: LEFT - 6, y: TOP + (row + 0.5) * cell + 4, "text-anchor": "end" }, row)),

@@ -171,7 +171,7 @@ for each in stored_studies().values():
         assert min(score.permuted_labels, score.random_table) > (0.9 * score.constant)
 
 # Holds: "The walk has less than 1 % of a constant guess's error, as GPT-2's table has."
-score = studies["gpt2"].score("ridge", "even-odd")
+score = stored_studies()["gpt2"].score("ridge", "even-odd")
 assert walked.test_mae / walked.baselines.constant < 0.01 and score.test_mae / score.constant < 0.01
 
 # %% A split that asks for more
