@@ -109,6 +109,12 @@ def test_no_cell_is_there_to_hold_a_sentence(notebook):
     assert not [cell for cell in visible(notebook) if only_asserts(ast.parse(source(cell)).body)]
 
 
+def test_a_chapter_imports_only_what_its_reader_has(notebook):
+    """The plans of `studies` stand in the repository and are not installed."""
+    imports = re.compile(r"^ *(?:from|import) +(?:studies|tests|tools)\b", re.MULTILINE)
+    assert not [source(cell) for cell in code_cells(notebook) if imports.search(source(cell))]
+
+
 def test_a_chapter_is_no_longer_than_one_reads(notebook):
     lines = [line for cell in visible(notebook) for line in source(cell).splitlines() if line.strip()]
     assert len(lines) <= LONGEST_CHAPTER

@@ -210,7 +210,7 @@ assert caught(check, broken) != caught(check, mended) == "passes"
 
 # The same of real tables: GPT-2's, and that of the encoder.
 from posembed import load_encoder
-from posembed.training import stored_studies
+from posembed.stored import stored_studies
 
 dots = torch.tensor(stored_studies()["gpt2"].products["first"].dots)
 cosines = dots / dots.diagonal().sqrt() / dots.diagonal().sqrt()[:, None]
