@@ -141,24 +141,17 @@ class FigureOf(Directive):
         return [nodes.raw("", mark, format="html")]
 
 
-def place_figures(app, exception):
+def place_figures(pages, out):
     """Copy figures from their chapters, each with a name of its own."""
-    if exception or app.builder.format != "html":
-        return
-    out = Path(app.outdir)
     index = out / "intro.html"
-    text = index.read_text(encoding="utf-8")
-    for mark, name in re.findall(r"(<!-- figure of (\S+) -->)", text):
-        chapter = (out / f"{name}.html").read_text(encoding="utf-8")
-        figure = FIGURE.search(chapter)
+    for mark, name in re.findall(r"(<!-- figure of (\S+) -->)", pages[index]):
+        figure = FIGURE.search(pages[out / f"{name}.html"])
         copy = figure[0].replace(figure[1], f"{figure[1]}-first")
-        text = text.replace(mark, copy)
-    index.write_text(text, encoding="utf-8")
+        pages[index] = pages[index].replace(mark, copy)
 
 
 def setup(app):
     """Add the directives; Sphinx calls this."""
     app.add_directive("chapter-cards", Cards)
     app.add_directive("figure-of", FigureOf)
-    app.connect("build-finished", place_figures, priority=400)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
