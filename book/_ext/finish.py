@@ -4,13 +4,11 @@ from pathlib import Path
 
 import figure_scripts
 import formulas
-import landing
 import page_repairs
 import styles
 
 # The style sheets come last: what they keep depends on pages and scripts.
 STEPS = (
-    landing.place_figures,
     formulas.finish,
     page_repairs.repair,
     figure_scripts.move,

@@ -24,7 +24,6 @@ MATH = re.compile(r"<math.*?</math>", re.DOTALL)
 GLUED = re.compile(rf"([^\s<>]*)({MATH.pattern})([^\s<>]*)", re.DOTALL)
 TAG = re.compile(r"<[^>]*>")
 # A letter alone is set in italics, which are characters of their own.
-LETTER = re.compile(r"<mi>(.)</mi>")
 ITALICS = {0x210E, *range(0x1D434, 0x1D468), *range(0x1D6E2, 0x1D71C)}
 # No formula names it: it is drawn for <msqrt>.
 ROOT = "√"
@@ -170,13 +169,9 @@ def keep_together(match):
 
 def used_in(formulas):
     """The characters that a browser takes from the font, as numbers."""
-    letters, others = set(), {ROOT}
-    for formula in formulas:
-        letters |= {*LETTER.findall(formula)}
-        others |= {*unescape(TAG.sub("", LETTER.sub("", formula)))}
-    italics = {n for n in ITALICS if normalize("NFKC", chr(n)) in letters}
-    upright = letters - {normalize("NFKC", chr(n)) for n in italics}
-    return italics | {ord(each) for each in upright | others}
+    found = {ROOT, *unescape(TAG.sub("", "".join(formulas)))}
+    italics = {n for n in ITALICS if normalize("NFKC", chr(n)) in found}
+    return italics.union(map(ord, found))
 
 
 def font(characters):

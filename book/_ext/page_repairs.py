@@ -7,6 +7,7 @@ from sphinx import addnodes
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 ASIDE = r'<aside class="margin sidebar">(?:(?!</aside>).)*</aside>\s*'
+ARGUMENT = r"<strong>[^<]*</strong> [(–](?:(?!</?p>).)*"
 REPAIRS = {
     # What a note of the margin is a note to: below it where there is no margin.
     rf"((?:{ASIDE})+)(<p>.*?</p>)": r'<div class="noted">\1\2</div>',
@@ -21,7 +22,7 @@ REPAIRS = {
     r'<span class="pre">([^<]*)</span>': r"\1",
     r'<span class="default_value">([^<]*)</span>': r"\1",
     "</em><em>": "",
-    r"<li><p>(<strong>(?:(?!</?(?:p|li)>).)*)</p></li>": r"<li>\1</li>",
+    rf"<li><p>({ARGUMENT})</p></li>": r"<li>\1</li>",
 }
 # The lines of a signature, which are no list, for they have no terms.
 SIGNATURE = re.compile(r'<dt class="sig .*?</dt>', re.DOTALL)
@@ -81,14 +82,11 @@ def choose_scripts(app, pagename, templatename, context, doctree):
     Two extensions register theirs twice, and a second `const` of one name is an
     error in the page. Code by a server, which Thebe is for, is not offered.
     """
-    seen, kept = set(), []
+    kept = {}
     for script in context.get("script_files", []):
-        attributes = getattr(script, "attributes", {})
+        attributes = script.attributes
         body = attributes.get("body", "")
-        name = str(getattr(script, "filename", None) or "").rpartition("/")[2]
-        if body in seen - {""} or "thebe" in name + body:
-            continue
-        seen.add(body)
+        name = str(script.filename or "").rpartition("/")[2]
         if name in LATER:
             attributes["type"] = "text/later"
         elif name:
@@ -96,8 +94,9 @@ def choose_scripts(app, pagename, templatename, context, doctree):
         elif body.startswith("DOCUMENTATION_OPTIONS"):
             # It waits for the script before it.
             attributes["type"] = "module"
-        kept.append(script)
-    context["script_files"][:] = kept
+        if "thebe" not in name + body:
+            kept.setdefault(name or body, script)
+    context["script_files"][:] = kept.values()
 
 
 def mend_signature(app, what, name, obj, options, signature, returns):
