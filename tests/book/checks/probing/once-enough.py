@@ -202,7 +202,6 @@ import numpy as np
 from posembed.stored import load_plan
 from posembed.training import make_model
 
-ARMS = ("none", "input", "every layer", "layers anew", "rope")
 table_of_all = study.contrasts
 plans = {arm.name: arm for arm in load_plan("depth").arms}
 
