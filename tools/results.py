@@ -32,13 +32,12 @@ TABLES = "tables"
 def store_runs(study, results=RESULTS, stored=STORED):
     """Write a study and its tables."""
     folder = results / study
-    content, tables = bundle_of(study, folder), read_tables(folder)
-    write_whole(stored / f"{study}{BUNDLE}", content)
+    keys, tables = [run.config.key for run in read_results(folder)], read_tables(folder)
+    if lost := [key for key in keys if tables and key not in tables]:
+        raise RunError(f"the table {lost[0]}.npy is missing in {folder.name}; run its config again")
+    write_whole(stored / f"{study}{BUNDLE}", bundle_of(study, folder))
     if tables:
         # A table without its result is one of a run that was stopped between the two.
-        keys = [run.config.key for run in read_results(folder)]
-        if lost := [key for key in keys if key not in tables]:
-            raise RunError(f"the table {lost[0]}.npy is missing in {folder.name}; run its config again")
         write_whole(stored / f"{study}.safetensors", bundle_tables({key: tables[key] for key in keys}))
 
 

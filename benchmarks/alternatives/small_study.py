@@ -39,7 +39,7 @@ def posembed(steps, seeds, width, train, test, n_words):
     import tempfile
 
     from posembed import RunConfig, run_grid
-    from posembed.training import difference
+    from posembed.stats import difference
 
     options = {
         "steps": steps,

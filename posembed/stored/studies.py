@@ -187,12 +187,13 @@ def _row(arm: str, run: RunResult) -> dict[str, Any]:
 
 def _read(name: str) -> dict[str, Any]:
     if name not in (names := study_names()):
-        raise RunError(f"there are no stored results {shown(name)}; there are: {', '.join(names)}")
+        raise RunError(f"there is no study {shown(name)}; choose among {', '.join(names)}")
     try:
-        stored = json.loads(gzip.decompress((_folder() / f"{name}{BUNDLE}").read_bytes()))
-        return of_format(stored, FORMAT)
-    except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError):
+        stored = dict(json.loads(gzip.decompress((_folder() / f"{name}{BUNDLE}").read_bytes())))
+        stored.setdefault("format", None)
+    except (OSError, EOFError, zlib.error, ValueError, TypeError):
         raise _damaged(name) from None
+    return of_format(stored, FORMAT)
 
 
 def _damaged(name: str) -> RunError:

@@ -15,9 +15,9 @@ import pytest
 from posembed import RunConfig, train
 from posembed.cli.training import training_app
 from posembed.errors import RunError
+from posembed.stored import load_plan
 from posembed.training import read_results, run_grid
 from posembed.training.plans import standing
-from posembed.training.plans.presets import load_study
 
 TINY = {"n_layers": 1, "d_model": 8, "n_heads": 2, "length": 16, "batch_size": 2, "steps": 3, "warmup": 1}
 WORDS = [word for name, value in TINY.items() for word in (f"--{name.replace('_', '-')}", value)]
@@ -159,7 +159,7 @@ def test_a_call_that_is_not_understood(call, words, part):
 
 def test_grid_says_beforehand_what_there_is_to_do(call, data):
     found = data("grid", "nopos", "--preset", "smoke", "--dry-run", "--engine", "serial", "--out", "mine")
-    n_runs = load_study("nopos", "smoke").n_runs
+    n_runs = load_plan("nopos", "smoke").n_runs
     assert (found["runs"], found["done"], found["left"], found["at_once"]) == (n_runs, 0, n_runs, 1)
     assert found["estimated_seconds"] > 0 and found["estimated"] == "from timed steps" and found["results"] == {}
     code, printed, complained = call("grid", "nopos", "--preset", "smoke", "--dry-run", "--n-workers", "3", columns=200)
@@ -176,16 +176,16 @@ def test_grid_says_beforehand_that_a_file_is_no_folder(call):
 
 
 def test_grid_runs_what_is_left(call, data):
-    study = load_study("trained-tables", "smoke")
-    run_grid(study.parts[0].runs, engine="serial", out="mine", save_tables=True)
+    study = load_plan("trained-tables", "smoke")
+    run_grid(study.arms[0].runs, engine="serial", out="mine", save_tables=True)
     words = ["grid", "trained-tables", "--preset", "smoke", "--engine", "serial", "--out", "mine"]
     code, printed, complained = call(*words, columns=200)
     assert (code, complained) == (0, "")
     assert "5 runs, 1 have a result in mine, 4 are left" in printed
     results = {result.config.key: result for result in read_results("mine")}
-    for part in study.parts:
-        loss, rate = results[part.runs[0].key].metrics["loss"], part.runs[0].learning_rate
-        (line,) = [line for line in printed.splitlines() if line.startswith(f"{part.name} ")]
+    for arm in study.arms:
+        loss, rate = results[arm.runs[0].key].metrics["loss"], arm.runs[0].learning_rate
+        (line,) = [line for line in printed.splitlines() if line.startswith(f"{arm.name} ")]
         assert f"1 runs at {rate:g}: mean test loss {loss:.4f}, " in line
     assert len(results) == 5 and len(list(Path("mine").glob("*.npy"))) == 5
     found = data(*words)
@@ -199,7 +199,7 @@ def test_grid_runs_what_is_left(call, data):
     [
         (
             ["glue"],
-            "there is no study 'glue'; choose among nopos, nopos-large, encodings, starts, tasks, depth, "
+            "there is no study 'glue'; choose among depth, encodings, nopos, nopos-large, starts, tasks, "
             "trained-tables",
         ),
         (["nopos", "--preset", "tpu"], "the study 'nopos' has no preset 'tpu'; choose among smoke, cpu"),

@@ -6,7 +6,16 @@ import pytest
 import torch
 from refusals import refused
 
-from posembed.data import Characters, Corpus, load_corpus, masked, perplexities, random_windows, windows_in_order
+from posembed.data import (
+    Characters,
+    Corpus,
+    frequency_loss,
+    load_corpus,
+    masked,
+    perplexities,
+    random_windows,
+    windows_in_order,
+)
 from posembed.errors import CorpusError
 
 
@@ -236,3 +245,11 @@ def test_a_byte_order_mark_is_no_character(tmp_path):
     plain.write_text("abcd " * 500, encoding="utf-8")
     marked.write_text("abcd " * 500, encoding="utf-8-sig")
     assert load_corpus(str(plain)).train.equal(load_corpus(str(marked)).train)
+
+
+def test_guessing_by_frequency_is_near_the_entropy_of_the_text():
+    """No guess that ignores the context does better on the test text than its own frequencies."""
+    corpus = load_corpus()
+    shares = corpus.test.bincount().double() / len(corpus.test)
+    entropy = float(-(shares[shares > 0].log() * shares[shares > 0]).sum())
+    assert entropy < frequency_loss() < entropy + 0.02

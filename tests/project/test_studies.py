@@ -8,7 +8,7 @@ from hub_server import COMMIT, HubServer
 from small_models import build
 from tool import TOOLS, load
 
-from posembed.training import read_studies, study_table, write_study
+from posembed.stored import read_studies, study_table, write_study
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """What a run is, and what it is called."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -9,8 +9,8 @@ from refusals import refused
 
 from posembed import RunConfig, scheme
 from posembed.errors import EncodingInputError, RunError
+from posembed.stored import load_plan
 from posembed.training.config import RETIRED
-from posembed.training.encodings import Arm
 
 # A value of each setting that is not its default, with what belongs to it.
 OTHER = {
@@ -68,8 +68,8 @@ def test_every_setting_but_the_preset_enters_the_key_and_comes_back_from_json():
 
 def test_stored_results_keep_their_names():
     """These are names of files in results/encodings."""
-    assert Arm("nopos").config(1e-3, 1).key == "3b63115b64c931e3"
-    assert Arm("rope").config(1e-3, 1).key == "d493aa4470a552ab"
+    runs = {arm.name: replace(arm.runs[0], learning_rate=1e-3) for arm in load_plan("encodings").arms}
+    assert (runs["nopos"].key, runs["rope"].key) == ("3b63115b64c931e3", "d493aa4470a552ab")
 
 
 def test_settings_of_earlier_versions_are_read_where_they_were_left_alone():

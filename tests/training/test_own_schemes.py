@@ -9,10 +9,10 @@ import pytest
 import torch
 from refusals import refused
 
-from posembed import PosembedError, PositionScheme, RunConfig, run_grid, scheme, train
+from posembed import PosembedError, PositionScheme, RunConfig, load_results, run_grid, scheme, train
 from posembed.encodings import RoPE
 from posembed.errors import EncodingInputError, RunError
-from posembed.training import load_results, make_model, read_results
+from posembed.training import make_model, read_results
 
 TINY = {"n_layers": 2, "d_model": 8, "n_heads": 2, "length": 16, "batch_size": 2, "steps": 2, "warmup": 1}
 OWN = """

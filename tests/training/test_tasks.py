@@ -1,4 +1,4 @@
-"""Training on tasks, and the study of doses."""
+"""Training on tasks."""
 
 from dataclasses import replace
 
@@ -6,13 +6,12 @@ import pytest
 import torch
 from refusals import refused
 
-from posembed import RunConfig, RunResult, train
+from posembed import RunConfig, train
 from posembed.data import synthetic_task
 from posembed.data.synthetic_tasks import RULES
 from posembed.errors import PropertiesInputError, TaskError
 from posembed.similarity import perturbed_bias
 from posembed.training import make_model, run_grid
-from posembed.training.doses import ARMS, DEGREES, PROPERTIES, TASKS, contrasts, part, run, study, violation
 from posembed.training.tasks import measure_task
 
 TINY = {"objective": "task", "n_layers": 1, "d_model": 8, "n_heads": 2, "steps": 3, "batch_size": 4, "warmup": 1}
@@ -81,42 +80,3 @@ def test_the_measures_of_a_model_that_is_always_right():
 )
 def test_what_cannot_be_trained_on(error, options, message):
     assert refused(error, train, RunConfig(**options, **TINY)).startswith(message)
-
-
-def test_the_plan_of_the_doses():
-    plan = study()
-    assert len(plan.parts) == len(TASKS) * (13 + 4) == len({part.name for part in plan.parts})
-    assert plan.n_runs == 68 * 11 == len({config.key for part in plan.parts for config in (*part.tuning, *part.runs)})
-    for each in plan.parts:
-        assert not {config.seed for config in each.tuning} & {config.seed for config in each.runs}
-    doses = [[violation(violated, degrees) for degrees in DEGREES] for violated in PROPERTIES]
-    assert all(each == sorted(each) and each[0] > 0 for each in doses)
-
-
-def test_every_planned_contrast_of_the_doses_is_what_was_put_in():
-    """With accuracies that are known: a dose costs its degrees, ten times as much of the second property."""
-
-    def made(config):
-        (violated, degrees), *_ = (config.dose or {"symmetry": 0.0}).items()
-        cost = degrees / 48 * {"monotonicity": 0.1, "translation_invariance": 0.2, "symmetry": -0.1}[violated]
-        accuracy = 0.5 - cost + 0.01 * config.seed**2
-        return RunResult(config, {"accuracy": accuracy, "validation_loss": config.learning_rate}, {}, "", 1.0)
-
-    parts = [part("order", *arm) for arm in ARMS]
-    found = contrasts([made(config) for each in parts for config in (*each.tuning, *each.runs)], ["order"])
-    assert len(found) == 9 and {each.n for each in found.values()} == {5}
-    assert {name: round(each.mean, 9) for name, each in found.items()} == {
-        "order: monotonicity, doses minus none": -0.0625,
-        "order: monotonicity, largest dose minus none": -0.1,
-        "order: translation_invariance, doses minus none": -0.125,
-        "order: translation_invariance, largest dose minus none": -0.2,
-        "order: symmetry, doses minus none": 0.0625,
-        "order: symmetry, largest dose minus none": 0.1,
-        "order: monotonicity minus translation_invariance": 0.0625,
-        "order: monotonicity minus symmetry": -0.125,
-        "order: translation_invariance minus symmetry": -0.1875,
-    }
-
-
-def test_the_undosed_arm_is_one_run_for_all_properties():
-    assert len({run("order", violated, 0.0, seed=1).key for violated in PROPERTIES}) == 1

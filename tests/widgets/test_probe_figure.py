@@ -13,8 +13,8 @@ from widget_checks import assert_refused, rows_of, run_tests
 from posembed import sinusoidal
 from posembed.probing import SPLITS as ALL_SPLITS
 from posembed.probing import probe_table, split_rows
-from posembed.training import CONTROLS as STUDIED_CONTROLS
-from posembed.training import stored_studies, study_table
+from posembed.stored import CONTROLS as STUDIED_CONTROLS
+from posembed.stored import stored_studies, study_table
 from posembed.widgets import ProbeFigure
 from posembed.widgets.base import MOST_OF_A_STATE
 from posembed.widgets.probe import CONTROLS, DECIMALS, SPLITS

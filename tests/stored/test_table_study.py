@@ -16,7 +16,7 @@ from tool import ROOT
 from posembed import load_table, probe_table, properties, sinusoidal
 from posembed.errors import PositionTableError, ProbeInputError, RunError
 from posembed.probing import SPLITS, random_tables_like, spectrum
-from posembed.training import (
+from posembed.stored import (
     CONTROLS,
     load_runs,
     read_studies,
@@ -24,7 +24,7 @@ from posembed.training import (
     study_table,
     write_study,
 )
-from posembed.training.table_study import N_DOTS, N_POINTS, STUDIED, _shuffled
+from posembed.stored.table_study import N_DOTS, N_POINTS, STUDIED, _shuffled
 
 RESULTS, STORED = ROOT / "results" / "tables", ROOT / "posembed" / "stored" / "tables"
 COMBINATIONS = [(probe, split) for probe in STUDIED for split in SPLITS]

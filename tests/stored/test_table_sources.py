@@ -20,7 +20,7 @@ from small_models import build
 from posembed import load_table
 from posembed.errors import CheckpointError, PositionTableError, ProbeInputError
 from posembed.pretrained import HUB_NAME, installed_folder
-from posembed.training import stored_studies, study_table, table_studies
+from posembed.stored import stored_studies, study_table, table_studies
 
 N_POSITIONS = 40
 SIZES = {
@@ -205,7 +205,7 @@ def test_a_checkpoint_whose_table_cannot_be_studied(hub, put, checkpoints, confi
 @pytest.mark.slow
 def test_an_address_of_the_hub_that_is_none(fresh_environment, tmp_path):
     """huggingface_hub reads it when it is imported, so this takes an interpreter of its own."""
-    code = "from posembed.training import table_studies as t; print([s.stored for s in t(['gpt2', 'a/b']).values()])"
+    code = "from posembed.stored import table_studies as t; print([s.stored for s in t(['gpt2', 'a/b']).values()])"
     hidden = re.compile("HF_|POSEMBED_")
     kept = {name: value for name, value in fresh_environment.items() if not hidden.match(name)}
     environment = kept | {"HF_ENDPOINT": "http://hub:none", "POSEMBED_CACHE": str(tmp_path), "HF_HOME": os.devnull}

@@ -4,12 +4,12 @@ import math
 import platform
 
 import pytest
+from smoke import RESULTS
 
 from posembed import train
-from posembed.training import load_runs, machine, starts, trained_tables
-from posembed.training.encodings import Arm, reported
+from posembed.stored import load_plan, load_runs, load_study
+from posembed.training import machine, read_results
 from posembed.training.machine import machine_of, versions
-from posembed.training.plans.presets import load_study
 
 # In nats, where the processor or torch is another one. With torch's plainest instructions in place of AVX512 these runs
 # gave the same six digits.
@@ -23,13 +23,13 @@ def few_tokens():
 
 @pytest.fixture(scope="module")
 def runs():
-    return {run.config.key: run for run in load_runs("smoke")}
+    return {run.config.key: run for run in read_results(RESULTS / "smoke")}
 
 
 def test_the_whole_preset_is_stored(runs):
-    study = load_study("nopos", "smoke")
-    planned = {config.key for config in study.tuning}
-    planned |= {config.key for part in study.parts for config in part.chosen(runs.values())}
+    plan = load_plan("nopos", "smoke")
+    planned = {config.key for config in plan.trials}
+    planned |= {config.key for arm in plan.arms for config in arm.chosen(runs.values())}
     assert planned == set(runs)
 
 
@@ -41,8 +41,8 @@ def test_the_whole_preset_is_stored(runs):
     ],
 )
 def test_a_run_gives_the_stored_loss_again(runs, name):
-    (part,) = [part for part in load_study("nopos", "smoke").parts if part.name == name]
-    (config,) = part.chosen(runs.values())
+    (arm,) = [arm for arm in load_plan("nopos", "smoke").arms if arm.name == name]
+    (config,) = arm.chosen(runs.values())
     stored, again = runs[config.key], train(config)
     names = ("loss", "validation_loss")
     if (stored.machine, stored.versions["torch"]) == (machine_of(config), versions()["torch"]):
@@ -70,9 +70,11 @@ class EnoughError(Exception):
 @pytest.mark.parametrize(
     ("study", "config"),
     [
-        ("encodings", reported(Arm("alibi"), load_runs("encodings"))[0].config),
-        ("starts", starts.part("large, scaled", "nopos").tuning[0]),
-        pytest.param("trained-tables", trained_tables.CAUSAL_SHORT.config(1), marks=pytest.mark.slow),
+        ("encodings", load_study("encodings").by_arm["alibi"][0].config),
+        ("starts", load_study("starts").trials[-1].config),
+        pytest.param(
+            "trained-tables", load_study("trained-tables").by_arm["causal, short"][0].config, marks=pytest.mark.slow
+        ),
     ],
     ids=["encodings", "starts", "trained-tables"],
 )

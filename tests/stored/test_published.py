@@ -5,7 +5,7 @@ from refusals import refused
 
 from posembed.errors import RunError
 from posembed.probing import middle_guess_error, random_guess_error
-from posembed.training.nopos import PUBLISHED_PERPLEXITY, PUBLISHED_PROBE, PUBLISHED_SCHEMES, published_probe
+from posembed.stored import PUBLISHED_PERPLEXITY, PUBLISHED_PROBE, PUBLISHED_SCHEMES, published_probe
 
 
 def test_every_scheme_has_a_number_everywhere():

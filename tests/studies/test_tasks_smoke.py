@@ -7,8 +7,8 @@ import pytest
 from smoke import TINY, check
 
 from posembed import RunConfig
-from posembed.training.doses import run
-from posembed.training.which_positions import pretraining
+from studies.doses import run
+from studies.which_positions import pretraining
 
 STORED = "tasks-smoke"
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 import torch
 from refusals import refused
-from test_tasks import TINY
 
 from posembed import RunConfig, RunResult, train
 from posembed.encodings import ALiBi, Untied
@@ -15,10 +14,10 @@ from posembed.errors import RunError, TaskError
 from posembed.training import make_model, read_results, run_and_store
 from posembed.training.cls import cls_positions, with_cls
 from posembed.training.learned_positions import learned_positions
-from posembed.training.plans import Study, standing
+from posembed.training.plans import Plan, standing
 from posembed.training.runs import load_data
 from posembed.training.tasks import load_task, overlap
-from posembed.training.which_positions import (
+from studies.which_positions import (
     ARMS,
     CLASSES,
     MOVED,
@@ -26,14 +25,14 @@ from posembed.training.which_positions import (
     contrasts,
     correlation,
     further,
-    further_parts,
+    further_arms,
     pretraining,
-    pretraining_parts,
+    pretraining_arms,
     properties_of,
 )
 
 RESULTS = Path(__file__).resolve().parents[2] / "results" / "tasks"
-SMALL = {name: value for name, value in TINY.items() if name != "objective"} | {"length": 16}
+SMALL = {"n_layers": 1, "d_model": 8, "n_heads": 2, "steps": 3, "batch_size": 4, "warmup": 1, "length": 16}
 
 
 @pytest.fixture
@@ -140,15 +139,15 @@ def test_the_overlap_of_spans_is_f1_of_their_tokens():
 def complete(score):
     """Results of the whole plan; a score by task, arm and seed."""
     runs = []
-    for arm, start in zip((*ARMS, *MOVED), pretraining_parts(), strict=True):
-        known = [*start.tuning, *start.chosen([result(config, {}) for config in start.tuning])]
+    for arm, start in zip((*ARMS, *MOVED), pretraining_arms(), strict=True):
+        known = [*start.trials, *start.chosen([result(config, {}) for config in start.trials])]
         known = [result(config, {}) for config in known]
         runs += known
         for task in TASKS if len(arm) == 2 else CLASSES:
             part = further(task, start, known)
-            values = {config.key: score(task, arm, config.seed) for config in (*part.tuning, *part.runs)}
+            values = {config.key: score(task, arm, config.seed) for config in (*part.trials, *part.runs)}
             names = ("accuracy", "f1", "with answer", "without answer")
-            runs += [result(config, dict.fromkeys(names, values[config.key])) for config in (*part.tuning, *part.runs)]
+            runs += [result(config, dict.fromkeys(names, values[config.key])) for config in (*part.trials, *part.runs)]
     return runs
 
 
@@ -168,7 +167,7 @@ def test_every_planned_contrast_is_what_was_put_in():
     assert means["learned, without answer: relative minus absolute"] == 0.1
     assert means["sst2, learned, absolute: moved minus tied"] == 0.5 - 0.0
     assert means["trec, learned, relative: untied minus tied"] == 0.6
-    assert len(further_parts(runs)) == 9 * 4 + 3 * 2 + 2 * 2 and not further_parts([])
+    assert len(further_arms(runs)) == 9 * 4 + 3 * 2 + 2 * 2 and not further_arms([])
 
 
 def test_the_arms_differ_in_their_positions_alone():
@@ -191,9 +190,9 @@ def test_a_correlation_is_over_schemes():
 
 
 def test_every_planned_run_is_there():
-    parts = pretraining_parts() + further_parts(read_results(RESULTS))
-    assert len(parts) == 12 + 9 * 4 + 2 * 2 + 3 * 2
-    assert standing(Study("tasks", "cpu", tuple(parts)), RESULTS).left == ()
+    arms = pretraining_arms() + further_arms(read_results(RESULTS))
+    assert len(arms) == 12 + 9 * 4 + 2 * 2 + 3 * 2
+    assert standing(Plan("tasks", tuple(arms)), RESULTS).left == ()
 
 
 @pytest.mark.slow

@@ -6,20 +6,11 @@ import pytest
 from refusals import refused
 
 from posembed import RunConfig, RunResult
-from posembed.data import load_corpus
+from posembed.data import frequency_loss
 from posembed.errors import RunError
-from posembed.training.nopos import (
-    PARTS,
-    RATES,
-    contrasts,
-    frequency_loss,
-    loss_past,
-    lowest_error,
-    reported,
-    rise_past,
-)
+from studies.nopos import RATES
+from studies.nopos_contrasts import BY_NAME, contrasts, loss_past, lowest_error, reported, rise_past
 
-ALL = {part.name: part for parts in PARTS.values() for part in parts}
 # What each scheme gains, in nats; what a seed adds is the same for all schemes.
 GAINS = {"nopos": 0.0, "learned": 0.1, "alibi": 0.2, "rope": 0.3, "sinusoidal": 0.05}
 
@@ -41,8 +32,8 @@ def made(config):
 
 @pytest.fixture(scope="module")
 def runs():
-    tuned = [made(config) for part in ALL.values() for config in part.tuning]
-    return tuned + [made(replace(run, learning_rate=1e-2)) for part in ALL.values() for run in part.runs]
+    tuned = [made(config) for arm in BY_NAME.values() for config in arm.trials]
+    return tuned + [made(replace(run, learning_rate=1e-2)) for arm in BY_NAME.values() for run in arm.runs]
 
 
 def test_every_planned_contrast_is_there_with_its_seeds(runs):
@@ -72,15 +63,15 @@ def test_every_planned_contrast_is_there_with_its_seeds(runs):
     assert len(found) == (4 + 4) + 5 + 12 + 2 + 8 + 7
 
 
-def test_the_runs_of_a_part_have_the_rate_that_was_chosen_for_it(runs):
+def test_the_runs_of_an_arm_have_the_rate_that_was_chosen_for_it(runs):
     found = reported("causal, rope", runs)
     assert [run.config.seed for run in found] == [1, 2, 3, 4, 5]
     assert {run.config.learning_rate for run in found} == {1e-2}
     # The rate is chosen anew, and has no runs.
-    best = [made(config) for config in ALL["causal, rope"].tuning]
+    best = [made(config) for config in BY_NAME["causal, rope"].trials]
     best[0].metrics["validation_loss"] = -1.0
     best += [run for run in runs if run.config.seed]
-    assert "the part 'causal, rope' is not complete" in refused(RunError, reported, "causal, rope", best)
+    assert "the arm 'causal, rope' is not complete" in refused(RunError, reported, "causal, rope", best)
 
 
 @pytest.mark.bad_input
@@ -88,8 +79,8 @@ def test_what_is_not_there_is_named(runs):
     short = RunResult(RunConfig(), {"loss_by_position": [1.0] * 4}, {}, "", 1.0)
     without = [run for run in runs if run.config.learning_rate != RATES[3]]
     for message, call, *arguments in (
-        ("there is no part 'causal, cape'; there are: causal, nopos; ", reported, "causal, cape", runs),
-        ("the part 'causal, nopos' is not complete; run its study, with posembed grid", contrasts, without),
+        ("there is no arm 'causal, cape'; there are: causal, nopos; ", reported, "causal, cape", runs),
+        ("the arm 'causal, nopos' is not complete; run its study, with posembed grid", contrasts, without),
         ("has no loss at positions 64 to 511 in groups of 16; choose others", loss_past, runs[0], 64, 512),
         ("has no loss at positions 60 to 255", loss_past, runs[0], 60),
         ("has no loss at positions 128 to 63", loss_past, runs[0], 128, 64),
@@ -98,11 +89,3 @@ def test_what_is_not_there_is_named(runs):
         ("has no inspection 'watched'; choose one that has", lowest_error, runs[0], "watched"),
     ):
         assert message in refused(RunError, call, *arguments)
-
-
-def test_guessing_by_frequency_is_near_the_entropy_of_the_text():
-    """No guess that ignores the context does better on the test text than its own frequencies."""
-    corpus = load_corpus()
-    shares = corpus.test.bincount().double() / len(corpus.test)
-    entropy = float(-(shares[shares > 0].log() * shares[shares > 0]).sum())
-    assert entropy < frequency_loss() < entropy + 0.02

@@ -1,0 +1,88 @@
+"""Studies that ship, as tables: what a chapter reads."""
+
+import gzip
+import json
+
+import pandas
+import pytest
+from refusals import refused
+
+from posembed import load_results, load_study
+from posembed.errors import RunError
+from posembed.stats import difference
+from posembed.stored import load_plan, load_runs, load_tables, studies, study_names
+
+
+def test_a_row_for_each_reported_run_and_a_row_for_each_contrast():
+    study = load_study("encodings")
+    assert study.about.startswith("The study of chapters 3 and 4")
+    assert list(study.runs.groupby("arm", sort=False).groups) == list(study.by_arm)
+    assert set(study.runs["seed"]) == {1, 2, 3, 4, 5} and len(study.runs) == 40
+    for arm, runs in study.by_arm.items():
+        rows = study.runs[study.runs["arm"] == arm]
+        assert rows["loss"].tolist() == [run.metrics["loss"] for run in runs]
+        assert rows["key"].tolist() == [run.config.key for run in runs]
+    loss = study.runs.pivot(index="seed", columns="arm", values="loss")
+    for one, other in (("rope", "nopos"), ("learned", "sinusoidal")):
+        wanted = difference(loss[one], loss[other])
+        row = study.contrasts.loc[f"{one} minus {other}"]
+        assert (row["mean"], row["low"], row["n"]) == (pytest.approx(wanted.mean), pytest.approx(wanted.low), 5)
+    assert set(study.contrasts["family"]) == {"planned"}
+
+
+def test_each_family_is_corrected_by_itself():
+    contrasts = load_study("tasks").contrasts
+    sizes = contrasts.groupby("family").size()
+    assert dict(sizes) == {"doses": 36, "doses, longer": 12, "schemes": 72}
+    for family, rows in contrasts.groupby("family"):
+        assert rows["holm"].min() == pytest.approx(min(1, rows["p"].min() * sizes[family]))
+
+
+def test_results_are_a_table_with_all_settings():
+    table = load_results("encodings")
+    assert isinstance(table, pandas.DataFrame) and len(table) == len(load_runs("encodings"))
+    assert set(table["config.scheme"]) == set(load_study("encodings").by_arm)
+
+
+@pytest.fixture
+def shipped(tmp_path, monkeypatch):
+    """A package with one study, whose file can be changed."""
+    content = json.loads(gzip.decompress((studies._folder() / "nopos-large.json.gz").read_bytes()))
+    monkeypatch.setattr(studies, "_folder", lambda: tmp_path)
+
+    def write(change=lambda content: None, cut=None):
+        change(content)
+        (tmp_path / "mine.json.gz").write_bytes(gzip.compress(json.dumps(content).encode())[:cut])
+
+    write()
+    return write
+
+
+DAMAGE = {
+    "cut off": {"cut": 1000},
+    "without its plan": {"change": lambda content: content.pop("plan")},
+    "without a run": {"change": lambda content: content["runs"].popitem()},
+    "a contrast of words": {"change": lambda content: content["contrasts"]["planned"].update(a="b")},
+    "runs of another kind": {"change": lambda content: content.update(runs=[1, 2])},
+}
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_a_damaged_bundle_is_one_line_with_its_file(shipped, damage):
+    assert load_study("mine").name == "mine"
+    shipped(**damage)
+    said = "the file mine.json.gz of posembed is damaged; install posembed again"
+    assert refused(RunError, load_study, "mine") == said
+
+
+@pytest.mark.bad_input
+def test_what_is_not_there_or_of_another_version_is_one_line(shipped):
+    assert study_names() == ["mine"]
+    for load in (load_study, load_plan, load_runs):
+        assert refused(RunError, load, "theirs") == "there is no study 'theirs'; choose among mine"
+    said = "the study 'mine' has no preset 'large'; choose among smoke, cpu"
+    assert refused(RunError, load_plan, "mine", "large") == said
+    shipped(lambda content: content.update(format=3))
+    assert "has format 3, this version of posembed reads 2; upgrade posembed" in refused(RunError, load_study, "mine")
+    assert refused(RunError, load_tables, "nothing") == "study is 'nothing'; choose among trained-tables"
