@@ -4,9 +4,8 @@ from .base import InteractiveFigure
 from .biases import BiasFigure
 from .comparison import ComparisonFigure
 from .counting import CountingFigure
-from .depth import DepthFigure
 from .doses import DoseFigure
-from .layer_errors import LayerErrorFigure
+from .layers import DepthFigure, LayerErrorFigure
 from .lookup import LookupFigure
 from .probe import ProbeFigure
 from .properties_map import PropertiesFigure

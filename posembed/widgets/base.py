@@ -6,12 +6,14 @@ import copy
 import hashlib
 import itertools
 import json
+from collections import defaultdict
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 from typing import Any, ClassVar
 
 import anywidget
+import numpy as np
 import traitlets
 
 from ..errors import FigureInputError
@@ -81,13 +83,12 @@ class InteractiveFigure(anywidget.AnyWidget):
     remedy: ClassVar[str] = "show less"
     # ipywidgets 7, which Colab has, would display a widget by itself, without the page form.
     _ipython_display_ = None
-    _numbers: ClassVar[dict[str, Iterator[int]]] = {}
+    _numbers: ClassVar[defaultdict[str, Iterator[int]]] = defaultdict(itertools.count)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         # Only where a figure is defined: each instance makes a subclass of its own for its traits.
         if "module" in cls.__dict__:
             cls._esm, cls._css = cls.source(), cls.stylesheet()
-            cls._numbers[cls.__name__] = itertools.count()
         super().__init_subclass__(**kwargs)
 
     def __init__(self, **state: Any) -> None:
@@ -157,10 +158,10 @@ def html_table(caption: str, header: list[str], rows: list[list[str]]) -> str:
 
 
 def rounded(numbers: Any, decimals: int) -> Any:
-    """Round a number, or lists of them: each machine writes the same text then."""
-    if isinstance(numbers, list):
-        return [rounded(each, decimals) for each in numbers]
-    return round(numbers, decimals)
+    """Round a number, or rows of them: each machine writes the same text then. None for NaN and where there is none."""
+    if numbers is None or np.ndim(numbers):
+        return None if numbers is None else [rounded(each, decimals) for each in numbers]
+    return None if np.isnan(numbers) else round(numbers, decimals)
 
 
 def _script_safe(value: Any) -> str:

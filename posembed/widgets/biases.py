@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -11,11 +11,12 @@ from torch import Tensor
 from ..encodings import FIRE, KERPLE, T5, ALiBi, PositionScheme, Shaw, scheme
 from ..encodings.fire import EPSILON
 from ..encodings.interface import BIDIRECTIONAL, CAUSAL
-from ..errors import FigureInputError, RunError
+from ..errors import FigureInputError
 from ..figures.looks import signed
-from ..training import RunConfig, RunResult
-from ..training.nopos import reported
 from .base import InteractiveFigure, html_table, rounded
+
+if TYPE_CHECKING:
+    from ..training import RunConfig, RunResult
 
 NAMES = ("Shaw", "T5", "ALiBi", "KERPLE", "FIRE")
 N_HEADS, D_HEAD = 8, 64
@@ -42,11 +43,11 @@ class BiasFigure(InteractiveFigure):
     schemes have a FIRE whose threshold is 16.
 
     Args:
-        runs: of the study "nopos", those that chose the learning rates among them; what its causal models have learned
-            is shown first, and the schemes as they are drawn on demand. None: untrained schemes alone.
+        runs: of causal models with "shaw", "t5", "alibi", "kerple" and "fire", by these names; what the first of each
+            has learned is shown first, and the schemes as they are drawn on demand. None: untrained schemes alone.
 
     Raises:
-        FigureInputError: runs among which those with Shaw, T5, ALiBi, KERPLE or FIRE are not all there.
+        FigureInputError: runs among which those with one of these are not there, or that keep no learned numbers.
 
     Example:
         >>> from posembed.widgets import BiasFigure
@@ -57,7 +58,7 @@ class BiasFigure(InteractiveFigure):
     module = "biases.js"
     height = (1228, 788)
 
-    def __init__(self, runs: Sequence[RunResult] | None = None) -> None:
+    def __init__(self, runs: Mapping[str, Sequence[RunResult]] | None = None) -> None:
         learned, config = ({}, None) if runs is None else _trained(runs)
         n_heads, d_head = (config.n_heads, config.d_model // config.n_heads) if config else (N_HEADS, D_HEAD)
         untrained = _untrained(n_heads, d_head)
@@ -104,31 +105,25 @@ class BiasFigure(InteractiveFigure):
         return signed(f"{table[self.head - 1][offset - first]:.{DECIMALS}f}")
 
 
-def _trained(runs: Sequence[RunResult]) -> tuple[dict[str, Any], RunConfig]:
-    """What the causal model of each scheme with the first seed has learned, and how they were trained."""
-    try:
-        found = {name: reported(f"causal, {name.lower()}", runs)[0] for name in NAMES}
-    except RunError as error:
-        raise FigureInputError(f"these runs have not all trained biases: {error}") from error
-    config = next(iter(found.values())).config
+def _trained(runs: Mapping[str, Sequence[RunResult]]) -> tuple[dict[str, Any], RunConfig]:
+    """What the first model of each scheme has learned, and how it was trained."""
+    found = {name: runs[name.lower()][0] for name in NAMES if isinstance(runs, Mapping) and runs.get(name.lower())}
+    if len(found) < len(NAMES):
+        raise FigureInputError(f"there are no runs of all of {', '.join(NAMES).lower()}; give them by these names")
+    config = found["T5"].config
     sizes: Any = {"d_model": config.d_model, "n_heads": config.n_heads, "causal": True}
     # A scheme draws the numbers that it starts with.
     with torch.random.fork_rng(devices=[]):
-        forms = {name: _restored(scheme(name.lower(), **sizes), run) for name, run in found.items()}
+        forms = {name: scheme(name.lower(), **sizes) for name in NAMES}
+    for name, form in forms.items():
+        learned = found[name].metrics.get("scheme", {})
+        for key, parameter in form.named_parameters():
+            # Of the first layer where each has its own.
+            numbers = learned.get(key, learned.get(f"layers.0.{key}"))
+            if numbers is None:
+                raise FigureInputError(f"the run with {name.lower()} keeps no {key}; give runs whose metrics have it")
+            parameter.data = torch.tensor(numbers, dtype=torch.float64).view_as(parameter)
     return forms, config
-
-
-def _restored(form: PositionScheme, run: RunResult) -> PositionScheme:
-    """The scheme with the numbers that a run has learned, those of the first layer where each layer has its own."""
-    learned = run.metrics.get("scheme", {})
-    for name, parameter in form.named_parameters():
-        numbers = learned.get(name, learned.get(f"layers.0.{name}"))
-        if numbers is None:
-            raise FigureInputError(
-                f"the run with {run.config.scheme} keeps no {name}; give those of load_runs('nopos')"
-            )
-        parameter.data = torch.tensor(numbers, dtype=torch.float64).view_as(parameter)
-    return form
 
 
 def _about(config: RunConfig, t5: T5) -> str:

@@ -7,29 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from ..checks import check_choice
+from .. import errors
 from ..errors import FigureInputError
-from ..figures.looks import named, signed, written
-from ..stats import interval
-from .base import InteractiveFigure, html_table, rounded
-
-DECIMALS = 4
-# So many places stand in the table for readers without JavaScript.
-MOST_COLUMNS = 6
-
-# Of each place: mean and ends of the interval; none where fewer than two seeds were run.
-Ends = list[list[float] | None]
+from ..figures.looks import named, written
+from .chart import ChartFigure, chart_series
 
 
-class ComparisonFigure(InteractiveFigure):
+class ComparisonFigure(ChartFigure):
     """Compare the arms of a study along one axis, and take one of them as zero.
 
     Differences are taken seed by seed, as `posembed.stats.difference` does, and their intervals are of these.
 
     Args:
-        results: for each arm, by its name, numbers "seeds places", the same seeds in the same order; NaN where one was
-            not run. A name that names one scheme has its colour, dash and mark, and is written as that is: "NoPos" for
-            "nopos".
+        results: for each arm, by its name, numbers "seeds places", of the same seeds in the same order, though an arm
+            may have fewer; NaN where one was not run. A name that names one scheme has its colour, dash and mark, and
+            is written as that is: "NoPos" for "nopos".
         title: of the figure, which must differ from those of others on its page.
         x: the places: numbers in rising order, which lines connect, or names, which they do not.
         xlabel: what the places are.
@@ -45,13 +37,12 @@ class ComparisonFigure(InteractiveFigure):
 
     Example:
         >>> from posembed.widgets import ComparisonFigure
-        >>> results = {"learned": [[1.6, 1.9], [1.7, 1.8]], "NoPos": [[2.9, 3.0], [2.9, 3.1]]}
+        >>> results = {"learned": [[1.6, 1.9], [1.7, 1.8]], "nopos": [[2.9, 3.0], [2.9, 3.1]]}
         >>> figure = ComparisonFigure(results, title="Loss by rate", x=[15, 40], xlabel="hidden, %", ylabel="nats")
-        >>> [round(each[0], 3) for each in figure.differences["learned"]["NoPos"]]
-        [1.25, 1.2]
+        >>> [each["name"] for each in figure.views[0]["series"]]
+        ['learned', 'NoPos']
     """
 
-    module = "comparison.js"
     # Without its arms, and for each of them, or of two beside each other.
     height = (495, 496)
     of_an_arm = (43, 37)
@@ -75,71 +66,50 @@ class ComparisonFigure(InteractiveFigure):
             raise FigureInputError(
                 "results are not of two arms or more; give a mapping, such as {'learned': numbers, ...}"
             )
-        arms = {name: _numbers(name, numbers, len(places)) for name, numbers in results.items()}
-        if len({len(numbers) for numbers in arms.values()}) > 1:
-            of = ", ".join(f"{name} {len(numbers)}" for name, numbers in arms.items())
-            raise FigureInputError(f"the arms have different numbers of seeds ({of}); give NaN where one was not run")
-        if less is not None:
-            check_choice("less", less, arms, FigureInputError)
-        if len({*map(written, arms)}) < len(arms):
-            raise FigureInputError(f"of {', '.join(arms)} two are written alike; give one of them another name")
+        names = {name: written(name) for name in results}
+        if len({*names.values()}) < len(names):
+            raise FigureInputError(f"of {', '.join(names)} two are written alike; give one of them another name")
         at = places[len(places) // 2] if at is None else at
-        if at not in places:
-            raise FigureInputError(f"at is {at!r}; choose one of the places, {places[0]!r} to {places[-1]!r}")
-        for name in shown or ():
-            check_choice("shown", name, arms, FigureInputError)
-        arms = {written(name): numbers for name, numbers in arms.items()}
-        n_rows = (len(arms), -(-len(arms) // 2))
+        for what, choice, choices in (
+            ("at", at, places),
+            ("less", less, [None, *names]),
+            *(("shown", name, list(names)) for name in shown or ()),
+        ):
+            if choice not in choices:
+                raise FigureInputError(f"{what} is {choice!r}; choose among {', '.join(map(str, choices))}")
+        n_rows = (len(names), -(-len(names) // 2))
         phone, wide = (h + n * row for h, n, row in zip(self.height, n_rows, self.of_an_arm, strict=True))
         self.height = (phone, wide)
+        series = [
+            chart_series(names[arm], _numbers(arm, numbers, len(places)), scheme=named(arm) or "")
+            for arm, numbers in results.items()
+        ]
+        view = {
+            "x": places,
+            "xlabel": xlabel,
+            "ylabel": ylabel,
+            "series": series,
+            "marks": dict(marks or {}),
+            "digits": 3,
+        }
         super().__init__(
-            title=title,
-            x=places,
-            xlabel=xlabel,
-            ylabel=ylabel,
-            marks=dict(marks or {}),
-            series=[
-                {
-                    "name": name,
-                    "scheme": named(name) or "",
-                    "seeds": [[_stored(each) for each in seed] for seed in numbers.tolist()],
-                    "ends": _ends(numbers),
-                }
-                for name, numbers in arms.items()
-            ],
-            differences={
-                zero: {name: _ends(arms[name] - arms[zero]) for name in arms if name != zero} for zero in arms
-            },
-            less=written(less or ""),
-            shown=list(arms if shown is None else map(written, shown)),
+            title,
+            [view],
             at=places.index(at),
-            singles=False,
-        )
-
-    def fallback_html(self) -> str:
-        """Show the mean and interval of each arm, at up to six places."""
-        picked = sorted({round(each) for each in np.linspace(0, len(self.x) - 1, min(len(self.x), MOST_COLUMNS))})
-        return html_table(
-            f"{self.title}. {self.ylabel}, mean over seeds with 95 % interval, by {self.xlabel}.",
-            ["", *(f"{self.x[k]}" for k in picked)],
-            [[each["name"], *(_words(each["ends"][k]) for k in picked)] for each in self.series],
+            minus=names[less] if less else "",
+            minusOf=list(names.values()),
+            off=[name for arm, name in names.items() if shown is not None and arm not in shown],
+            note="Means over seeds with their 95\u00a0% intervals; differences are taken seed by seed.",
         )
 
 
 def _places(x: Sequence[float | int | str]) -> list[Any]:
     """The places as they are drawn: names as they are, numbers as numbers of Python."""
-    if len(x) and all(isinstance(each, str) for each in x):
-        places: list[Any] = list(x)
-    else:
-        try:
-            places = [int(each) if float(each).is_integer() else float(each) for each in x]
-        except (TypeError, ValueError):
-            raise FigureInputError("x has what is neither a number nor a name; give the one or the other") from None
-        if not np.isfinite(places).all() or places != sorted(places):
-            raise FigureInputError("the numbers of x do not rise; give places in order, without NaN")
-    if len(places) < 2 or len({*places}) < len(places):
-        raise FigureInputError(f"x has {len({*places})} different places of {len(places)}; give two or more, each once")
-    return places
+    array = np.asarray(list(x))
+    rises = array.dtype.kind == "U" or (array.dtype.kind in "iuf" and (np.diff(array) > 0).all())
+    if not rises or len(array) < 2 or len({*array.tolist()}) < len(array):
+        raise FigureInputError(f"x is {errors.shown(x)}; give two or more numbers that rise, or names, each once")
+    return array.tolist()
 
 
 def _numbers(name: str, numbers: Any, n_places: int) -> np.ndarray:
@@ -147,31 +117,9 @@ def _numbers(name: str, numbers: Any, n_places: int) -> np.ndarray:
         array = np.asarray(numbers, dtype=float)
     except (TypeError, ValueError):
         array = np.empty(0)
-    if array.ndim != 2 or array.shape[1] != n_places or len(array) < 2:
+    if array.ndim != 2 or array.shape[1] != n_places or len(array) < 2 or np.isinf(array).any():
         raise FigureInputError(
-            f"the numbers of {name!r} are not (seeds, {n_places} places) with two seeds or more; give a list of "
-            f"{n_places} numbers for each seed, NaN where it was not run"
+            f"the numbers of {name!r} are not (seeds, {n_places} places) with two seeds or more; give for each seed a "
+            f"list of {n_places} finite numbers, NaN where it was not run"
         )
-    if np.isinf(array).any():
-        raise FigureInputError(f"the numbers of {name!r} have an infinite one; leave that seed out, or give NaN")
     return array
-
-
-def _ends(numbers: np.ndarray) -> Ends:
-    found: Ends = []
-    for values in numbers.T:
-        run = values[~np.isnan(values)].tolist()
-        ends = interval(run) if len(run) > 1 else None
-        found.append(None if ends is None else rounded([ends.mean, ends.low, ends.high], DECIMALS))
-    return found
-
-
-def _stored(value: float) -> float | None:
-    return None if np.isnan(value) else rounded(value, DECIMALS)
-
-
-def _words(ends: list[float] | None) -> str:
-    if ends is None:
-        return ""
-    mean, low, high = (signed(f"{each:.3f}") for each in ends)
-    return f"{mean} ({low} to {high})"

@@ -2,108 +2,96 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..checks import check_choice
-from ..errors import FigureInputError, RunError, shown
+import numpy as np
+
+from ..errors import FigureInputError
 from ..similarity import perturbed_bias, properties_of_matrix
-from ..stats import Interval, difference
-from ..training import RunResult, doses, interval
-from .base import InteractiveFigure, html_table, rounded
-
-NAMES = {"monotonicity": "monotonicity", "translation_invariance": "translation invariance", "symmetry": "symmetry"}
-ALL_DOSES = (0.0, *doses.DEGREES)
-DECIMALS = 4
+from .base import rounded
+from .chart import ChartFigure, chart_series
 
 
-class DoseFigure(InteractiveFigure):
-    """Choose a property and a dose: see the bias, its three numbers, and the share of right answers on four tasks.
+class DoseFigure(ChartFigure):
+    """Choose a property and a dose: see the bias, its three numbers, and the share of right answers on each task.
 
     Args:
-        runs: of the study `posembed.training.doses`, those that chose the learning rates among them.
-        violated: the property that is chosen first, one of `doses.PROPERTIES`.
-        degrees: the dose that is chosen first, one of `doses.DEGREES`, or 0.
+        results: for each task, and each property that is violated, by their names, the shares of right answers "seeds
+            doses", the first without a dose.
+        degrees: the doses, from 0.
+        guesses: for each task, the share that a constant guess gets right.
+        length: the number of positions.
+        violated: the property that is chosen first; by default the first.
+        dose: the dose that is chosen first; by default the last but one.
 
     Raises:
-        FigureInputError: runs of which some are missing; an unknown property or dose.
+        FigureInputError: tasks with other properties, or numbers that do not fit the doses.
 
     Example:
-        >>> from posembed.training import load_runs
         >>> from posembed.widgets import DoseFigure
-        >>> figure = DoseFigure(load_runs("tasks"), violated="symmetry", degrees=48)
-        >>> [task["name"] for task in figure.tasks]
-        ['majority', 'order', 'distance', 'lookup']
+        >>> results = {"order": {"symmetry": [[0.8, 1.0], [0.7, 0.9]]}}
+        >>> figure = DoseFigure(results, degrees=[0, 48], guesses={"order": 1 / 24})
+        >>> figure.views[0]["matrices"][1]["numbers"]
+        ['monotonicity 1.000', 'translation invariance 1.000', 'symmetry 0.310 ✗']
     """
 
-    module = "doses.js"
     height = (1210, 650)
 
     def __init__(
-        self, runs: Sequence[RunResult], *, violated: str = "monotonicity", degrees: float | int = 36.0
+        self,
+        results: Mapping[str, Mapping[str, Any]],
+        *,
+        degrees: Sequence[float | int],
+        guesses: Mapping[str, float | int],
+        length: int = 32,
+        violated: str | None = None,
+        dose: float | int | None = None,
     ) -> None:
-        check_choice("violated", violated, NAMES, FigureInputError)
-        if degrees not in ALL_DOSES:
-            those = ", ".join(f"{each:g}" for each in ALL_DOSES)
-            raise FigureInputError(f"degrees is {shown(degrees)}; choose among {those}")
-        try:
-            tasks = [_measured(task, runs) for task in doses.TASKS]
-        except RunError as error:
-            raise FigureInputError(
-                f"the runs of the doses are not all there ({error}); give load_runs('tasks')"
-            ) from None
+        properties, doses = list(next(iter(results.values()))), [round(each) for each in degrees]
+        violated, dose = violated or properties[0], doses[-2] if dose is None else dose
+        if violated not in properties or dose not in doses:
+            raise FigureInputError(f"{violated} by {dose} is not among {', '.join(properties)} and the doses {doses}")
+        for task, of in results.items():
+            if list(of) != properties or any(np.shape(of[each])[1:] != (len(doses),) for each in of):
+                raise FigureInputError(f"the results of {task!r} are not of {properties} with {len(doses)} doses each")
+        views = [
+            {
+                "labels": [each.replace("_", " ")],
+                "x": doses,
+                "xlabel": "dose, degrees",
+                "ylabel": "right answers",
+                "reach": [0, 1],
+                "since": 0,
+                "besideName": "constant guess",
+                "matrices": [_matrix(each, dose, length) for dose in doses],
+                "series": [chart_series(task, of[each], beside=[guesses[task]] * 2) for task, of in results.items()],
+            }
+            for each in properties
+        ]
         super().__init__(
-            names=NAMES,
-            doses=[int(degrees) for degrees in ALL_DOSES],
-            biases={name: [_bias(name, degrees) for degrees in ALL_DOSES] for name in NAMES},
-            tasks=tasks,
-            violated=violated,
-            dose=int(degrees),
-            query=doses.LENGTH // 8,
-        )
-
-    def fallback_html(self) -> str:
-        """Show the mean share of right answers by property, dose and task."""
-        return html_table(
-            "share of right answers on made tasks, mean of five seeds, by violated property and dose in degrees.",
-            ["violated", "dose", *(task["name"] for task in self.tasks)],
-            [
-                [words, str(degrees), *(f"{task['right'][name][k][0]:.2f}" for task in self.tasks)]
-                for name, words in NAMES.items()
-                for k, degrees in enumerate(self.doses)
-            ],
+            "A dose of one property",
+            views,
+            selectors=["violated"],
+            labels=[violated.replace("_", " ")],
+            at=doses.index(round(dose)),
+            singles=True,
+            small=True,
+            besides="constant guesses",
+            query=length // 8,
+            note="Bands: 95\u00a0% intervals of the mean; thin lines: one seed each. Dashed: a constant guess. Thin "
+            "line below the map: no dose. Differences are taken seed by seed.",
         )
 
 
-def _bias(violated: Any, degrees: float) -> dict[str, Any]:
+def _matrix(violated: Any, degrees: int, length: int) -> dict[str, Any]:
     """A bias as its rows, or as its first column and row where it depends on the offset alone; and its numbers."""
-    bias = perturbed_bias(violated, degrees, length=doses.LENGTH)
+    bias = perturbed_bias(violated, degrees, length=length)
     by_offset = violated != "translation_invariance" or not degrees
-    # The offset -31 first.
     packed = [*bias[:, 0].tolist()[::-1], *bias[0, 1:].tolist()] if by_offset else bias.tolist()
-    found = properties_of_matrix(bias).to_dict()
-    return {
-        "by_offset": by_offset,
-        "values": rounded(packed, 2),
-        "numbers": {name: rounded(found[name], 3) for name in NAMES},
-    }
-
-
-def _measured(task: str, runs: Sequence[RunResult]) -> dict[str, Any]:
-    """Of each property and dose: mean, interval, seeds; and the difference to no dose with its interval."""
-    undosed = doses.accuracies(task, *doses.UNDOSED, runs)
-    right: dict[str, list[list[float]]] = {}
-    lost: dict[str, list[list[float]]] = {}
-    for name in NAMES:
-        by_dose = [undosed, *(doses.accuracies(task, name, degrees, runs) for degrees in doses.DEGREES)]
-        right[name] = [[*_ends(interval(each)), *each] for each in by_dose]
-        lost[name] = [_ends(difference(each, undosed)) for each in by_dose[1:]]
-    guess = doses.part(task, *doses.UNDOSED).reported(runs)[0].metrics["baseline"]
-    numbers: dict[str, Any] = {"right": right, "lost": lost}
-    return {"name": task, "guess": rounded(guess, DECIMALS)} | {
-        kind: {name: rounded(each, DECIMALS) for name, each in of.items()} for kind, of in numbers.items()
-    }
-
-
-def _ends(found: Interval) -> list[float]:
-    return [found.mean, found.low, found.high]
+    numbers = [
+        f"{name.replace('_', ' ')} {value:.3f}{' ✗' if degrees and name == violated else ''}"
+        for name, value in properties_of_matrix(bias).to_dict().items()
+        if name != "locality"
+    ]
+    return {"n": length, "values": rounded(packed, 2), "numbers": numbers}

@@ -6,12 +6,10 @@ from dataclasses import replace
 
 import pytest
 import torch
-from widget_checks import assert_refused, rows_of, run_tests
+from widget_checks import assert_refused, learned_runs, rows_of, run_tests
 
 from posembed import scheme
 from posembed.encodings import FIRE, T5, Shaw
-from posembed.training import load_runs
-from posembed.training.nopos import reported
 from posembed.widgets import BiasFigure
 from posembed.widgets.biases import DECIMALS, QUERY_SEED, _rule
 
@@ -166,7 +164,7 @@ def test_without_javascript_it_is_a_table_of_the_same_numbers(drawn, query):
 
 @pytest.fixture(scope="module")
 def trained():
-    return BiasFigure(load_runs("nopos"))
+    return BiasFigure(learned_runs())
 
 
 def learned(trained, name, position=128):
@@ -178,11 +176,9 @@ def learned(trained, name, position=128):
 def test_what_the_models_have_learned_is_shown_first(trained):
     """By the formulas, from the numbers that the runs have stored."""
     assert (trained.trained, trained.n_heads) == (True, 4)
-    runs = {name: reported(f"causal, {name.lower()}", load_runs("nopos"))[0] for name in NAMES}
-    assert {(run.config.seed, run.config.length, run.config.n_heads) for run in runs.values()} == {(1, 64, 4)}
     stored = {
-        name: {key: torch.tensor(numbers, dtype=torch.float64) for key, numbers in run.metrics["scheme"].items()}
-        for name, run in runs.items()
+        name: {key: torch.tensor(numbers, dtype=torch.float64) for key, numbers in runs[0].metrics["scheme"].items()}
+        for name, runs in zip(NAMES, learned_runs().values(), strict=True)
         if name != "ALiBi"
     }
     distance = torch.arange(128, -1, -1)
@@ -215,14 +211,12 @@ def test_what_no_text_has_reached_is_said(trained):
     assert table[:, : 128 - beyond + 1].abs().max() < 0.1 < table[:, 128 - beyond + 1 :].abs().max()
 
 
-def test_runs_that_are_not_all_there_are_an_error(trained):
-    assert_refused(lambda: BiasFigure([]), "not all trained biases", "causal, shaw")
-
-
-def test_runs_that_keep_no_learned_numbers_are_an_error():
-    runs = load_runs("nopos")
-    bare = [replace(run, metrics={k: v for k, v in run.metrics.items() if k != "scheme"}) for run in runs]
-    assert_refused(lambda: BiasFigure(bare), "the run with shaw keeps no", "load_runs('nopos')")
+def test_runs_that_are_not_all_there_or_keep_no_learned_numbers_are_an_error():
+    runs = learned_runs()
+    for given in ([], runs | {"shaw": []}):
+        assert_refused(lambda given=given: BiasFigure(given), "no runs of all of shaw, t5, alibi")
+    bare = {name: [replace(run, metrics={}) for run in its] for name, its in runs.items()}
+    assert_refused(lambda: BiasFigure(bare), "the run with shaw keeps no")
 
 
 def test_without_javascript_the_learned_numbers_are_shown(trained):

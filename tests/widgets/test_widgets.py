@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 import pytest
 import torch
 from refusals import refused
-from widget_checks import assert_refused, rows_of
+from widget_checks import HERE, a_run, assert_refused, learned_runs, rows_of
 
 import posembed
 from posembed import widgets
@@ -25,18 +25,18 @@ FIGURES = {
     "offset": "RotationFigure()",
     "rope": "RotationFigure(view='rope')",
     "biases": "BiasFigure()",
-    "trained biases": "BiasFigure(posembed.training.load_runs('nopos'))",
+    "trained biases": "BiasFigure(learned_runs())",
     "properties": "PropertiesFigure({'a square': posembed.sinusoidal(8, 8)})",
     "probe": "ProbeFigure(posembed.training.stored_studies())",
-    "layer errors": "LayerErrorFigure(posembed.training.load_runs('nopos'))",
+    "layer errors": "LayerErrorFigure({'a': {'nopos': [a_run()]}}, paper={'nopos': [1.0, 0.0]})",
     "counting": "CountingFigure()",
-    "depth": "DepthFigure(posembed.training.load_runs('depth'))",
-    "doses": "DoseFigure(posembed.training.load_runs('tasks'))",
+    "depth": "DepthFigure({'a': {'nopos': [a_run()]}})",
+    "doses": "DoseFigure({'a': {'symmetry': [[1, 0], [1, 1]]}}, degrees=[0, 12], guesses={'a': 0.5})",
     "comparison": "ComparisonFigure({'a': [[1, 2]] * 2, 'b': [[2, 2]] * 2}, title='t', x=[0, 1], xlabel='', ylabel='')",
     "repairs": "RepairFigure({'a': Repair([[0, 1]], [[1, 1]], 'x', 'y', 'row', 'column')})",
 }
 # What that code knows.
-SHOWN = {"posembed": posembed, **vars(widgets)}
+SHOWN = {"posembed": posembed, "a_run": a_run, "learned_runs": learned_runs, **vars(widgets)}
 
 
 @pytest.fixture(scope="module")
@@ -163,8 +163,10 @@ def test_two_figures_on_one_page_have_names_of_their_own(figure):
 def test_a_page_is_the_same_text_on_every_machine(encoder, fresh_environment):
     """From two interpreters, which hash strings and add numbers in other orders."""
     code = f"""
-import json, posembed
+import json, sys, posembed
 from posembed.widgets import *
+sys.path += [{str(HERE)!r}, {str(HERE.parent)!r}]
+from widget_checks import a_run, learned_runs
 shuffle = ShuffleFigure(posembed.load_encoder(), {SENTENCE!r})
 pages = {{"shuffle": [shuffle.page_html(), shuffle.page_html()]}}
 pages |= {{name: [eval(code).page_html()] for name, code in {FIGURES!r}.items()}}
@@ -222,9 +224,7 @@ def test_every_fallback_has_a_caption_and_headers(figure):
     ("kind", "prefix"),
     [
         (widgets.CountingFigure, "pe-count"),
-        (widgets.DoseFigure, "pe-dose"),
-        (widgets.LayerErrorFigure, "pe-layers"),
-        (widgets.ComparisonFigure, "pe-compare"),
+        (widgets.DoseFigure, "pe-chart"),
         (widgets.RepairFigure, "pe-repair"),
     ],
 )

@@ -14,7 +14,9 @@ import torch
 from refusals import refused
 from torch import nn
 
+from posembed import RunConfig, RunResult
 from posembed.errors import FigureInputError
+from posembed.training import load_runs
 from posembed.widgets.properties_map import LETTERS
 
 HERE = Path(__file__).parent
@@ -42,6 +44,31 @@ def run_tests(name, folder, source, fixtures, private=""):
     counted = dict(re.findall(r"^# (\w+) (\d+)$", done.stdout, re.MULTILINE))
     # Node is content with a file in which it finds no test.
     assert counted["pass"] == counted["tests"] != "0"
+
+
+def a_run(seed=1, metrics=None, **config):
+    """A run with these metrics, or with all that figures of layers read."""
+    states = [0.5] * 5
+    names = ("position", "token", "read position", "read token", "read before", "project out")
+    its = dict.fromkeys((*names, "project out, control"), states) | {f"{name}, chance": states for name in names}
+    layers = {"mae": states, "middle_guess": 16.0, "random_guess": 21.3}
+    whole = {"layers": layers, "depth": {"trained": its, "untrained": its}}
+    return RunResult(RunConfig(seed=seed, **config), whole if metrics is None else metrics, {}, "a machine", 1.0)
+
+
+def learned_runs():
+    """Of each scheme that biases attention a run of a causal model, with what it has learned."""
+    runs = [run for run in load_runs("nopos") if (run.config.objective, run.config.length) == ("causal", 64)]
+    return {
+        name: [
+            run
+            for run in runs
+            if run.config.scheme == name
+            and not run.config.scheme_options
+            and (name == "alibi" or "scheme" in run.metrics)
+        ][:1]
+        for name in ("shaw", "t5", "alibi", "kerple", "fire")
+    }
 
 
 def rows_of(figure):

@@ -164,6 +164,16 @@ function signedColour(value) {
   return `color-mix(in oklab, var(${value < 0 ? "--pe-negative" : "--pe-positive"}) ${share}%, var(--pe-zero))`;
 }
 
+/** The address of a picture with a pixel for each number: the clearer, the nearer to zero; grey for nothing. */
+function pixels(values, [rows, columns], most) {
+  const canvas = h("canvas", { width: columns, height: rows });
+  const context = canvas.getContext("2d");
+  const image = context.createImageData(columns, rows);
+  values.forEach((value, k) => image.data.set(value === null ? [138, 145, 153, 230] : [...(value < 0 ? BELOW : ABOVE), (255 * Math.abs(value)) / most], 4 * k));
+  context.putImageData(image, 0, 0);
+  return canvas.toDataURL();
+}
+
 /** How a scheme is drawn: the class of its colour, its dashes, and the outline of its mark; one without a look of its own
  * as the k-th of other series. */
 function lookOf(scheme, k = 0) {

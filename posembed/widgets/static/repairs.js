@@ -24,16 +24,6 @@ export function seen({ broken, mended, most, finds, holds }, view) {
 /** A number of a map, which has 254 steps. */
 export const about = (value, most) => (value === null ? "nothing" : `about ${short(value, clamp(0, 2 - Math.floor(Math.log10(most)), 4))}`);
 
-/** The address of a picture with a pixel for each number: the clearer, the nearer to zero; grey for nothing. */
-function picture(values, [rows, columns], most) {
-  const canvas = h("canvas", { width: columns, height: rows });
-  const context = canvas.getContext("2d");
-  const image = context.createImageData(columns, rows);
-  values.forEach((value, k) => image.data.set(value === null ? [138, 145, 153, 230] : [...(value < 0 ? BELOW : ABOVE), (255 * Math.abs(value)) / most], 4 * k));
-  context.putImageData(image, 0, 0);
-  return canvas.toDataURL();
-}
-
 function drawMap(width, repair, shown, at) {
   const [rows, columns] = repair.shape;
   const cell = Math.min((width - LEFT - 12) / columns, (HIGH - TOP - BOTTOM) / rows);
@@ -41,8 +31,8 @@ function drawMap(width, repair, shown, at) {
   const text = (attributes, words) => svg("text", { class: "pe-tick", ...attributes }, words);
   const frame = (look, row, column, n, m) => svg("rect", { class: look, x: LEFT + column * cell, y: TOP + row * cell, width: n * cell, height: m * cell });
   return [
-    frame("pe-repair-blank", 0, 0, columns, rows),
-    svg("image", { class: "pe-repair-pixels", href: picture(shown.values, repair.shape, shown.most), x: LEFT, y: TOP, width: wide, height: high, preserveAspectRatio: "none" }),
+    frame("pe-blank", 0, 0, columns, rows),
+    svg("image", { class: "pe-pixels", href: pixels(shown.values, repair.shape, shown.most), x: LEFT, y: TOP, width: wide, height: high, preserveAspectRatio: "none" }),
     frame("pe-axis", 0, 0, columns, rows),
     frame("pe-halo", at.row, at.column, 1, 1), frame("pe-outline", at.row, at.column, 1, 1),
     ...[0, rows - 1].map((row) => text({ x: LEFT - 6, y: TOP + (row + 0.5) * cell + 4, "text-anchor": "end" }, row)),
@@ -62,7 +52,7 @@ function render({ model, el }) {
   let now = read();
   const map = drawing(HIGH, (width) => drawMap(width, now.repair, now, now.at));
   const point = (event) => {
-    const box = map.node.querySelector(".pe-repair-blank")?.getBoundingClientRect();
+    const box = map.node.querySelector(".pe-blank")?.getBoundingClientRect();
     if (!box || event.clientX < box.left || event.clientX >= box.right || event.clientY < box.top || event.clientY >= box.bottom) return;
     const [rows, columns] = now.repair.shape;
     const [row, column] = [Math.floor(((event.clientY - box.top) / box.height) * rows), Math.floor(((event.clientX - box.left) / box.width) * columns)];
