@@ -58,6 +58,7 @@ ordinary = (of_kind[0] == 0) & (of_kind[1] < 8)
 assert gain.sum() > 0 and gain[ordinary].sum() > gain.sum() * 2 / 3
 
 # Holds: "A map with one hidden layer of 64 units gets a hundredth more"
+drawn = random.get_state()
 into, out_of = torch.nn.Linear(n_words, 64), torch.nn.Linear(64, n_words)
 deep = fitted(torch.nn.Sequential(into, torch.nn.ReLU(), out_of))
 with torch.no_grad():
@@ -77,6 +78,8 @@ visible, wanted = bags(more, masked(more, 0.15, Characters.mask_id, random)[1])
 here = fitted.__globals__ | {"visible": visible, "wanted": wanted}
 fitted_to_more = type(fitted)(fitted.__code__, here, argdefs=fitted.__defaults__)
 from_more = fitted_to_more(torch.nn.Linear(n_words, n_words))
+# The chapter draws on as it does for a reader.
+random.set_state(drawn)
 with torch.no_grad():
     of_more = float(loss_of_bags(from_more, seen_counts, hidden_counts))
 assert of_model - 0.002 < of_more < from_counts - 0.002
