@@ -21,12 +21,15 @@ import nbformat
 from chapters import BUILD, ROOT
 from jupyter_cache import get_cache
 from nbclient.exceptions import CellExecutionError
+from without_solutions import without_solutions
 
 HTML = BUILD / "html"
 # What the built book was made from.
 STAMP = BUILD / "book.made-from"
 # How Jupyter Book is handed the chapters that were run here: it finds each in this cache, and runs nothing itself.
 CACHE = BUILD / ".jupyter_cache"
+# The book as it is built with SOLUTIONS=no.
+WITHOUT_SOLUTIONS = BUILD / "without-solutions"
 
 
 def build(hub, solutions=True):
@@ -51,14 +54,14 @@ def build(hub, solutions=True):
         notebooks = run_all() if hub else run_changed()
     if conformance.returncode:
         sys.exit("book: nothing was built")
+    source = chapters.BOOK if solutions else leave_out_solutions(notebooks)
     hand_over(notebooks)
     print("book: building the pages", flush=True)
-    command = [Path(sys.executable).with_name("jupyter-book"), "build", "book", "--config", "_config.yml"]
+    command = [Path(sys.executable).with_name("jupyter-book"), "build", source, "--config", "_config.yml"]
     # All pages each time: Sphinx would miss a changed style sheet, option or docstring.
     command += ["--path-output", ".", "--all", "-W", "-n", "--keep-going", "--quiet"]
     shutil.rmtree(HTML, ignore_errors=True)
-    environment = os.environ | {"NO_COLOR": "1", "SOLUTIONS": "yes" if solutions else "no"}
-    code = subprocess.run(command, cwd=ROOT, env=environment).returncode
+    code = subprocess.run(command, cwd=ROOT, env=os.environ | {"NO_COLOR": "1"}).returncode
     if code:
         sys.exit("book: the build failed; the first error stands above")
     if not hub:
@@ -87,6 +90,16 @@ def run(paths, **options):
         return dict(chapters.in_parallel(functools.partial(chapters.execute, **options), list(paths)))
     except CellExecutionError as error:
         sys.exit(f"book: a cell of a chapter fails:\n{error}")
+
+
+def leave_out_solutions(notebooks):
+    """Take the solutions out of these runs, and make a copy of the book that has these."""
+    shutil.rmtree(WITHOUT_SOLUTIONS, ignore_errors=True)
+    shutil.copytree(chapters.BOOK, WITHOUT_SOLUTIONS)
+    for path, notebook in notebooks.items():
+        notebook.cells = [nbformat.from_dict(cell) for cell in without_solutions(notebook.cells)]
+        nbformat.write(notebook, WITHOUT_SOLUTIONS / path.relative_to(chapters.BOOK))
+    return WITHOUT_SOLUTIONS
 
 
 def hand_over(notebooks):

@@ -97,7 +97,8 @@ def fingerprint(*parts):
 
 def fingerprints(paths):
     """Of each chapter, with its checks and all that its outputs depend on."""
-    shared = fingerprint(ROOT / "posembed", ROOT / "requirements", SANITIZE, ROOT / "tools" / "checks.py")
+    folders = [ROOT / name for name in ("posembed", "studies", "requirements")]
+    shared = fingerprint(*folders, SANITIZE, ROOT / "tools" / "checks.py")
     own = {path: [part for part in (path, checks.file_of(path)) if part.exists()] for path in paths}
     return {path: fingerprint(shared, *parts) for path, parts in own.items()}
 

@@ -188,8 +188,8 @@ def assigns(cell, name):
 def run_block(path, start, end):
     """Run the lines from `start` to before `end` of a file in a chapter's kernel.
 
-    They see the chapter's names and those of earlier blocks. The chapter sees neither their names nor that numbers were
-    drawn: its later cells give what they give without checks.
+    They see the chapter's names, those of earlier blocks and `studies`, which no reader has. The chapter sees none of
+    theirs, nor that numbers were drawn: its later cells give what they give without checks.
     """
     import random
     import re
@@ -204,6 +204,9 @@ def run_block(path, start, end):
     drawn = random.getstate()
     drawn_numpy = modules["numpy"].random.get_state() if "numpy" in modules else None
     drawn_torch = modules["torch"].get_rng_state() if "torch" in modules else None
+    # Behind the wheel, whose package it is that is checked.
+    root, before = path[: path.index("tests/book/checks")], set(modules)
+    sys.path.insert(1, root)
     try:
         # After as many empty lines a traceback names the line of the file.
         exec(compile("\n" * (start - 1) + "".join(lines[start - 1 : end - 1]), path, "exec"), space)
@@ -215,6 +218,9 @@ def run_block(path, start, end):
         name = path[path.index("tests/book/checks") :]
         raise AssertionError(f"{name}:{at} fails{said}: {type(error).__name__}: {error}") from error
     finally:
+        sys.path.remove(root)
+        for name in [each for each in modules if each.partition(".")[0] == "studies" and each not in before]:
+            del modules[name]
         random.setstate(drawn)
         if drawn_numpy is not None:
             modules["numpy"].random.set_state(drawn_numpy)

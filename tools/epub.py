@@ -57,6 +57,8 @@ def xhtml(page):
         drawing["viewBox"] = drawing.attrs.pop("viewbox")
         for node in drawing.find_all("clippath"):
             node.name = "clipPath"
+        for node in drawing.find_all("image"):
+            node["preserveAspectRatio"] = node.attrs.pop("preserveaspectratio", "none")
     # MathML 3 knows these of few elements only.
     for node in article.select("math :is([displaystyle], [scriptlevel]):not(mstyle)"):
         sizes = {name: node.attrs.pop(name) for name in ("displaystyle", "scriptlevel") if name in node.attrs}

@@ -6,12 +6,8 @@ Usage: python tools/slides.py CHAPTER        for instance why/permutation-equiva
 import argparse
 import re
 import sys
-from pathlib import Path
 
 import nbformat
-
-sys.path.append(str(Path(__file__).resolve().parents[1] / "book" / "_ext"))
-
 from chapters import BOOK, BUILD, ROOT, chapters
 from nbconvert import SlidesExporter
 from traitlets.config import Config

@@ -1,6 +1,5 @@
 """The built book as one list of pages, for the forms of it that are one file: PDF and EPUB."""
 
-import re
 import sys
 from dataclasses import dataclass
 from urllib.parse import unquote, urljoin, urlsplit
@@ -13,8 +12,6 @@ HTML = BUILD / "html"
 BASE = "file:///"
 # What only a screen can use, or what stands folded there, and what is asked of a script.
 LEFT_OUT = "a.headerlink, .citation > .label, .on-dark, a.sd-btn, details.hide, .toggle-button, .copybtn"
-# The cells of a map, in a page a background in the colours of its mode, as what readers of EPUB know.
-LIGHT = re.compile(r"--light: url\(([^)]*)\)")
 # What holds nothing more then.
 HOLDERS = "div.cell, p"
 NO_CHROMIUM = (
@@ -113,9 +110,6 @@ def read(name, part):
             node.decompose()
     for node in article.select("details"):
         node["open"] = ""
-    for node in article.select("foreignobject:has(> .cells)"):
-        light = LIGHT.search(node.div["style"])[1]
-        node.replace_with(Tag(name="image", attrs=node.attrs | {"href": light, "preserveAspectRatio": "none"}))
     # What a browser would mend by itself: paragraphs in one another, and names that stand twice.
     for node in article.select("p:has(p)"):
         node.unwrap()

@@ -7,7 +7,7 @@ for a browser takes no module from a file.
 
 import re
 from hashlib import sha256
-from pathlib import Path
+from os.path import relpath
 
 FOLDER = "_static/figures"
 FIGURE = re.compile(
@@ -17,30 +17,16 @@ FIGURE = re.compile(
 )
 
 
-def move(app, exception):
+def move(pages, out):
     """Take the scripts out of the finished pages."""
-    if exception or app.builder.format != "html":
-        return
-    out = Path(app.outdir)
     (out / FOLDER).mkdir(parents=True, exist_ok=True)
-    for page in out.rglob("*.html"):
-        text = page.read_text(encoding="utf-8")
-        up = "../" * len(page.parent.relative_to(out).parts)
+    for page, text in pages.items():
 
-        def moved(figure, up=up):
+        def moved(figure, folder=page.parent):
             root, rest, script = figure.groups()
-            name = f"{FOLDER}/{sha256(script.encode()).hexdigest()[:8]}.js"
-            whole = f"(() => {{\n{script}}})();\n"
-            (out / name).write_text(whole, encoding="utf-8")
-            return f'{root} data-script="{up}{name}" {rest}'
+            name = f"{sha256(script.encode()).hexdigest()[:8]}.js"
+            file = out / FOLDER / name
+            file.write_text(f"(() => {{\n{script}}})();\n", encoding="utf-8")
+            return f'{root} data-script="{relpath(file, folder)}" {rest}'
 
-        page.write_text(FIGURE.sub(moved, text), encoding="utf-8")
-
-
-def setup(app):
-    """Move them before the style sheets are united, which reads all scripts.
-
-    Sphinx calls this.
-    """
-    app.connect("build-finished", move, priority=850)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+        pages[page] = FIGURE.sub(moved, text)

@@ -5,36 +5,25 @@ the book's formulas use and no more.
 """
 
 import re
-from base64 import b64encode
 from html import unescape
 from importlib.util import find_spec
-from io import BytesIO
-from logging import WARNING, getLogger
 from pathlib import Path
 from unicodedata import normalize
 from xml.etree import ElementTree
 
+import fonts
 from docutils import nodes
-from fontTools.subset import Options, Subsetter
-from fontTools.ttLib import TTFont
 from math_core import LatexError, LatexToMathML
 from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 
-# It tells each table of a font that it leaves out.
-getLogger("fontTools").setLevel(WARNING)
 CONVERTER = LatexToMathML(fancy_error=False)
 STYLES = "formulas.css"
-FONT_FACE = (
-    '@font-face {{ font-family: "Formulas"; '
-    'src: url("data:font/woff2;base64,{}") format("woff2"); }}\n'
-)
 MATH = re.compile(r"<math.*?</math>", re.DOTALL)
 # A browser would break a line between a formula and the full stop after it.
 GLUED = re.compile(rf"([^\s<>]*)({MATH.pattern})([^\s<>]*)", re.DOTALL)
 TAG = re.compile(r"<[^>]*>")
 # A letter alone is set in italics, which are characters of their own.
-LETTER = re.compile(r"<mi>(.)</mi>")
 ITALICS = {0x210E, *range(0x1D434, 0x1D468), *range(0x1D6E2, 0x1D71C)}
 # No formula names it: it is drawn for <msqrt>.
 ROOT = "√"
@@ -153,30 +142,21 @@ def visit_display(writer, node):
 
 def add_styles(app, pagename, templatename, context, doctree):
     """Load the font where there is a formula."""
-    if doctree is not None and any(doctree.findall(is_formula)):
+    kinds = (nodes.math, nodes.math_block)
+    if doctree is not None and any(
+        any(doctree.findall(kind)) for kind in kinds
+    ):
         app.add_css_file(STYLES)
 
 
-def is_formula(node):
-    """Tell formulas from other nodes."""
-    return isinstance(node, nodes.math | nodes.math_block)
-
-
-def finish_pages(app, exception):
-    """Keep formulas and what touches them together, and write their font.
-
-    It stands in a style sheet, where it is there at once: a file of its own
-    would come later, and what is then set anew moves the page.
-    """
-    if exception or app.builder.format != "html":
-        return
+def finish(pages, out):
+    """Keep formulas and what touches them together, and write their font."""
     formulas = []
-    for page in Path(app.outdir).rglob("*.html"):
-        text = page.read_text(encoding="utf-8")
+    for page, text in pages.items():
         formulas += MATH.findall(text)
-        page.write_text(GLUED.sub(keep_together, text), encoding="utf-8")
-    styles = FONT_FACE.format(b64encode(font(used_in(formulas))).decode())
-    Path(app.outdir, "_static", STYLES).write_text(styles, encoding="utf-8")
+        pages[page] = GLUED.sub(keep_together, text)
+    styles = fonts.face("Formulas", font(used_in(formulas)))
+    (out / "_static" / STYLES).write_text(styles, encoding="utf-8")
 
 
 def keep_together(match):
@@ -189,28 +169,18 @@ def keep_together(match):
 
 def used_in(formulas):
     """The characters that a browser takes from the font, as numbers."""
-    letters, others = set(), {ROOT}
-    for formula in formulas:
-        letters |= {*LETTER.findall(formula)}
-        others |= {*unescape(TAG.sub("", LETTER.sub("", formula)))}
-    italics = {n for n in ITALICS if normalize("NFKC", chr(n)) in letters}
-    upright = letters - {normalize("NFKC", chr(n)) for n in italics}
-    return italics | {ord(each) for each in upright | others}
+    found = {ROOT, *unescape(TAG.sub("", "".join(formulas)))}
+    italics = {n for n in ITALICS if normalize("NFKC", chr(n)) in found}
+    return italics.union(map(ord, found))
 
 
 def font(characters):
-    """STIX Two Math with these characters only, as WOFF2."""
-    source = Path(find_spec("ziamath").origin).with_name("fonts")
-    whole = TTFont(source / "STIXTwoMath-Regular.ttf")
-    options = Options(hinting=False, layout_features=["ssty"], name_IDs=["*"])
-    subsetter = Subsetter(options)
-    subsetter.populate(unicodes=characters)
-    subsetter.subset(whole)
+    """STIX Two Math with these characters only."""
+    folder = Path(find_spec("ziamath").origin).with_name("fonts")
+    path = folder / "STIXTwoMath-Regular.ttf"
+    whole = fonts.subset(path, characters, layout_features=["ssty"])
     narrow_roots(whole)
-    whole.flavor = "woff2"
-    file = BytesIO()
-    whole.save(file)
-    return file.getvalue()
+    return whole
 
 
 def narrow_roots(whole):
@@ -237,5 +207,4 @@ def setup(app):
         "mathml", (visit_inline, None), (visit_display, None)
     )
     app.connect("html-page-context", add_styles)
-    app.connect("build-finished", finish_pages)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

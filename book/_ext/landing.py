@@ -5,6 +5,7 @@ picture is the first, or the named one, that a chapter draws.
 """
 
 import html
+import itertools
 import json
 import re
 from pathlib import Path
@@ -16,8 +17,12 @@ from docutils.parsers.rst import Directive
 
 PICTURES = "_static/cards"
 DIFFICULTY = {"1": "easy", "2": "medium", "3": "hard"}
-QUESTION = re.compile(r"\*\*The question:\*\* (.+)")
-MINUTES = re.compile(r"about (\d+) minutes to read|(\d+) minutes to read")
+# A chapter's title, its question, and the minutes that it takes.
+FACTS = (
+    re.compile(r"^# (.+)$", re.MULTILINE),
+    re.compile(r"\*\*The question:\*\* (.+)"),
+    re.compile(r"(\d+) minutes to read"),
+)
 # Of a drawing: its axes, as boxes that cut off what they hold, and its size.
 BOX = re.compile(
     r'<clipPath id="\w+"><rect x="([\d.]+)" y="([\d.]+)" '
@@ -31,62 +36,44 @@ DATA_ALONE = (
     "<style>text, g > :is(path, use, image):not([clip-path], [clip-path] *)"
     " { display: none; }</style>"
 )
-FIGURE = re.compile(
-    r'<div class="posembed-root" data-posembed="([^"]+)".*?</script>\s*'
-    r"<style>.*?</style>",
-    re.DOTALL,
-)
 
 
 class Cards(Directive):
-    """A card for each chapter: `path difficulty [number of the picture]`."""
+    """A card for each chapter: `path difficulty number-of-the-picture`."""
 
     has_content = True
 
     def run(self):
-        """Make one list for each part of the book."""
+        """Make one list for each part of the book that is numbered."""
         app = self.state.document.settings.env.app
-        source, out = Path(app.srcdir), Path(app.outdir, PICTURES)
-        toc = yaml.safe_load((source / "_toc.yml").read_text(encoding="utf-8"))
-        wanted = dict(line.split(maxsplit=1) for line in self.content if line)
-        found, number = [], 0
-        for part in toc["parts"]:
-            cards = ""
-            for chapter in part["chapters"]:
-                if part.get("numbered"):
-                    number += 1
-                if chapter["file"] in wanted:
-                    words = wanted[chapter["file"]].split()
-                    cards += card(source, out, chapter["file"], number, *words)
-            if cards:
-                found.append(
-                    nodes.raw(
-                        "",
-                        f'<h3 class="cards-part">{part["caption"]}</h3>\n'
-                        f'<ol class="cards">{cards}</ol>\n',
-                        format="html",
-                    )
+        toc = Path(app.srcdir, "_toc.yml").read_text(encoding="utf-8")
+        wanted = {line.split()[0]: line.split()[1:] for line in self.content}
+        numbers, made = itertools.count(1), ""
+        for part in yaml.safe_load(toc)["parts"]:
+            if part.get("numbered"):
+                names = (each["file"] for each in part["chapters"])
+                cards = (
+                    card(app, name, next(numbers), *wanted[name])
+                    for name in names
                 )
-        return found
+                made += f'<h3 class="cards-part">{part["caption"]}</h3>\n'
+                made += f'<ol class="cards">{"".join(cards)}</ol>\n'
+        return [nodes.raw("", made, format="html")]
 
 
-def card(source, out, name, number, difficulty, picture="1"):
+def card(app, name, number, difficulty, picture):
     """One chapter."""
-    notebook = json.loads(
-        (source / f"{name}.ipynb").read_text(encoding="utf-8")
-    )
+    notebook = notebook_of(app, name)
     first = "".join(notebook["cells"][0]["source"])
-    title = re.search(r"^# (.+)$", first, re.MULTILINE)[1]
-    question = QUESTION.search(first)[1]
-    minutes = next(filter(None, MINUTES.search(first).groups()))
-    level = DIFFICULTY[difficulty]
+    title, question, minutes = (each.search(first)[1] for each in FACTS)
     return (
         f'<li class="card-of" data-page="{name}">'
         f'<a href="{name}.html">'
-        f"{image(out, notebook, name, int(picture))}"
+        f"{image(app, notebook, name, int(picture))}"
         f'<span class="card-title">{number}. {plain(title)}</span></a>'
         f"<p>{plain(question[0].upper() + question[1:])}</p>"
-        f'<p class="card-facts">{minutes} min · {level}</p></li>\n'
+        f'<p class="card-facts">{minutes} min · {DIFFICULTY[difficulty]}</p>'
+        "</li>\n"
     )
 
 
@@ -95,25 +82,20 @@ def plain(text):
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
 
 
-def image(out, notebook, name, number):
+def image(app, notebook, name, number):
     """The picture of a chapter, its own description left to the page."""
-    pictures = [
-        output["data"]
-        for cell in notebook["cells"]
-        for output in cell.get("outputs", [])
-        if "image/png" in output.get("data", {})
-    ]
-    drawing = data_alone("".join(pictures[number - 1]["image/svg+xml"]))
-    target = name.replace("/", "-")
-    out.mkdir(parents=True, exist_ok=True)
-    for mode, text in plots.in_each_mode(drawing).items():
-        (out / f"{target}-{mode}.svg").write_text(text, encoding="utf-8")
+    drawing = data_alone([*outputs(notebook, "image/svg+xml")][number - 1])
     width, height = plots.size(drawing)
-    return "".join(
-        f'<img class="card-picture on-{mode}" src="{PICTURES}/{target}-{mode}'
-        f'.svg" alt="" width="{width}" height="{height}" loading="lazy" />'
-        for mode in ("light", "dark")
-    )
+    folder, made = Path(app.outdir, PICTURES), ""
+    folder.mkdir(parents=True, exist_ok=True)
+    for mode, text in plots.in_each_mode(drawing).items():
+        file = f"{name.replace('/', '-')}-{mode}.svg"
+        (folder / file).write_text(text, encoding="utf-8")
+        made += (
+            f'<img class="card-picture on-{mode}" src="{PICTURES}/{file}" '
+            f'alt="" width="{width}" height="{height}" loading="lazy" />'
+        )
+    return made
 
 
 def data_alone(drawing):
@@ -131,34 +113,34 @@ def data_alone(drawing):
 
 
 class FigureOf(Directive):
-    """The place of the first interactive figure of a chapter."""
+    """The first interactive figure of a chapter."""
 
     required_arguments = 1
 
     def run(self):
-        """Mark the place; the figure is there once its page is written."""
-        mark = f"<!-- figure of {self.arguments[0]} -->"
-        return [nodes.raw("", mark, format="html")]
+        """Take it as it is stored with the chapter."""
+        app = self.state.document.settings.env.app
+        found = outputs(notebook_of(app, self.arguments[0]), "text/html")
+        figure = next(each for each in found if "posembed-root" in each)
+        return [nodes.raw("", figure, format="html")]
 
 
-def place_figures(app, exception):
-    """Copy figures from their chapters, each with a name of its own."""
-    if exception or app.builder.format != "html":
-        return
-    out = Path(app.outdir)
-    index = out / "intro.html"
-    text = index.read_text(encoding="utf-8")
-    for mark, name in re.findall(r"(<!-- figure of (\S+) -->)", text):
-        chapter = (out / f"{name}.html").read_text(encoding="utf-8")
-        figure = FIGURE.search(chapter)
-        copy = figure[0].replace(figure[1], f"{figure[1]}-first")
-        text = text.replace(mark, copy)
-    index.write_text(text, encoding="utf-8")
+def notebook_of(app, name):
+    """A chapter as it is stored."""
+    path = Path(app.srcdir, f"{name}.ipynb")
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def outputs(notebook, kind):
+    """What a chapter shows of a kind."""
+    for cell in notebook["cells"]:
+        for output in cell.get("outputs", []):
+            if kind in output.get("data", {}):
+                yield "".join(output["data"][kind])
 
 
 def setup(app):
     """Add the directives; Sphinx calls this."""
     app.add_directive("chapter-cards", Cards)
     app.add_directive("figure-of", FigureOf)
-    app.connect("build-finished", place_figures, priority=400)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

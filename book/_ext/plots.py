@@ -6,51 +6,42 @@ import re
 from pathlib import Path
 
 import numpy as np
+from docutils import nodes
 from PIL import Image
 
 from posembed.figures.drawing import in_few_colours
 from posembed.figures.looks import cells_on_dark, on_dark
 
-# Sphinx links a picture that has a size to its file, where it is no larger.
-IMAGE = re.compile(
-    r'(?:<a class="[^"]*image-reference" [^>]*>)?'
-    r'(<img [^>]*src="(?:\.\./)*_images/[^"]*\.svg"[^>]*>)(?:</a>)?'
-)
-SOURCE = re.compile(r'src="[^"]*/([^"/]*)"')
-ALT = re.compile(r'alt="([^"]*)"')
 # In a style: what is drawn with a colour, and which.
 COLOUR = re.compile(r"(fill|stroke): (#[0-9a-f]{6})\b")
 PNG = "data:image/png;base64,"
 # The cells of a map.
 CELLS = re.compile(rf'<image href="{PNG}([^"]*)"([^>]*)/>')
-ATTRIBUTE = re.compile(r'([\w-]+)="([^"]*)"')
-# Where they are, and the sides of the box of HTML in their place, which is
-# scaled to it: a browser rounds sides that are not whole.
-BOX, SIDE = ("x", "y", "width", "height"), 100
 PAPER = "var(--pst-color-background, #ffffff)"
 # As wide as it stands in the page of a notebook: 100 to the inch.
 SIZE = re.compile(r'width="([\d.]+)pt" height="([\d.]+)pt"')
 
 
-def draw(app, pagename, templatename, context, doctree):
-    """Put each drawing of a page into it."""
-    if "body" in context and doctree is not None:
-        files = {name: path for path, name in app.builder.images.items()}
-        context["body"] = IMAGE.sub(
-            lambda image: drawing(app, files, *image.group(0, 1)),
-            context["body"],
-        )
+def visit_image(writer, node):
+    """Write a drawing as part of the page, other pictures as Sphinx does."""
+    path = Path(writer.builder.srcdir, node["uri"])
+    is_drawing = path.suffix == ".svg" and "alt" in node
+    text = path.read_text(encoding="utf-8") if is_drawing else ""
+    if SIZE.search(text):
+        writer.body.append(drawing(text, writer.attval(node["alt"])))
+        raise nodes.SkipNode
+    type(writer).visit_image(writer, node)
 
 
-def drawing(app, files, whole, image):
-    """The SVG element for an image, or the whole where it is not a figure."""
-    path = Path(app.srcdir, files.get(SOURCE.search(image)[1], ""))
-    alt = ALT.search(image)
-    text = path.read_text(encoding="utf-8") if path.is_file() else ""
-    if alt is None or not SIZE.search(text):
-        return whole
+def depart_image(writer, node):
+    """End what is no drawing."""
+    type(writer).depart_image(writer, node)
+
+
+def drawing(text, alt):
+    """A figure in colours that follow the mode of its page."""
     width, height = size(text)
-    label = f'class="plot" role="img" aria-label="{alt[1]}"'
+    label = f'class="plot" role="img" aria-label="{alt}"'
     text = SIZE.sub(f'width="{width}" height="{height}" {label}', text, count=1)
     return CELLS.sub(cells_in_both_modes, COLOUR.sub(in_both_modes, text))
 
@@ -73,24 +64,11 @@ def in_each_mode(text):
 
 
 def cells_in_both_modes(cells):
-    """The cells of a map, in the colours that the page's styles choose.
-
-    As a background, which is loaded when it is drawn: a picture would be loaded
-    with the page, in both modes.
-    """
+    """The cells of a map, of which the page's styles show those of its mode."""
     light, rest = cells.groups()
-    shape = dict(ATTRIBUTE.findall(rest))
-    x, y, width, height = (float(shape.pop(name, 0)) for name in BOX)
-    shape.pop("preserveAspectRatio", None)
-    shape["transform"] = (
-        f"{shape.get('transform', '')} translate({x:g} {y:g}) "
-        f"scale({width / SIDE:g} {height / SIDE:g})"
-    ).strip()
-    place = "".join(f' {name}="{value}"' for name, value in shape.items())
-    return (
-        f'<foreignObject width="{SIDE}" height="{SIDE}"{place}>'
-        f'<div class="cells" style="--light: url({PNG}{light}); '
-        f'--dark: url({PNG}{on_page(light)})"></div></foreignObject>'
+    return "".join(
+        f'<image class="on-{mode}" href="{PNG}{data}"{rest}/>'
+        for mode, data in (("dark", on_page(light)), ("light", light))
     )
 
 
@@ -116,6 +94,6 @@ def in_both_modes(style):
 
 
 def setup(app):
-    """Draw before other extensions see the page."""
-    app.connect("html-page-context", draw, priority=100)
+    """Write pictures in this way; Sphinx calls this."""
+    app.add_node(nodes.image, override=True, html=(visit_image, depart_image))
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,14 +1,20 @@
-"""Links that need the repository's address: left out while there is none.
+"""What needs the repository's address: left out while there is none.
 
-`make set-repository` sets it. A chapter then has Colab under its title as well.
+`make set-repository` sets it. A chapter then has Colab under its title, and its
+last line leads to the checks that hold its sentences.
 """
 
+import ast
 import html
-import re
+from pathlib import Path
 
+from docutils import nodes
+
+ROOT = Path(__file__).resolve().parents[2]
+CHECKS = "tests/book/checks"
+HELD = "What holds these sentences: {} checks"
 PLACEHOLDER = "/OWNER/"
 COLAB = "https://colab.research.google.com/"
-TITLE_END = re.compile(r"</h1>")
 UNDER_TITLE = (
     '</h1>\n<p class="under-title"><a href="{}">Open in Colab</a>, '
     "to run and change it</p>"
@@ -19,10 +25,13 @@ def leave_out_or_show(app, pagename, templatename, context, doctree):
     """Take out buttons without an address; show Colab where there is one."""
     buttons = list(with_address(context.get("header_buttons", [])))
     context["header_buttons"] = buttons
-    colab = [url for url in addresses(buttons) if url.startswith(COLAB)]
+    inner = [one for each in buttons for one in each.get("buttons", [])]
+    colab = [
+        each["url"] for each in inner if each.get("url", "").startswith(COLAB)
+    ]
     if colab and "body" in context:
         line = UNDER_TITLE.format(html.escape(colab[0]))
-        context["body"] = TITLE_END.sub(lambda _: line, context["body"], 1)
+        context["body"] = context["body"].replace("</h1>", line, 1)
 
 
 def with_address(buttons):
@@ -36,14 +45,6 @@ def with_address(buttons):
             yield button
 
 
-def addresses(buttons):
-    """Where buttons lead, those in groups too."""
-    for button in buttons:
-        yield from addresses(button.get("buttons", []))
-        if "url" in button:
-            yield button["url"]
-
-
 def say_whether_published(app, config):
     """Let pages say one thing with an address and another without one."""
     if PLACEHOLDER in config.html_theme_options.get("repository_url", ""):
@@ -53,8 +54,30 @@ def say_whether_published(app, config):
     config.ogp_site_url = config.html_baseurl
 
 
+def say_what_holds(app, doctree):
+    """End a page that has checks with their number and their place."""
+    name = f"{CHECKS}/{app.env.docname}.py"
+    if not (ROOT / name).exists():
+        return
+    tree = ast.parse((ROOT / name).read_text(encoding="utf-8"))
+    text = HELD.format(
+        sum(isinstance(node, ast.Assert) for node in ast.walk(tree))
+    )
+    options = app.config.html_theme_options
+    address = options.get("repository_url", "")
+    line = nodes.paragraph(classes=["held"])
+    if PLACEHOLDER in address:
+        line += [nodes.Text(f"{text}, in "), nodes.literal("", name)]
+    else:
+        branch = options.get("repository_branch", "main")
+        refuri = f"{address}/blob/{branch}/{name}"
+        line += nodes.reference("", text, refuri=refuri, internal=False)
+    next(doctree.findall(nodes.section)).append(line)
+
+
 def setup(app):
-    """Run it after the theme has made its buttons; Sphinx calls this."""
+    """Buttons come after the theme has made them; Sphinx calls this."""
     app.connect("config-inited", say_whether_published)
+    app.connect("doctree-read", say_what_holds)
     app.connect("html-page-context", leave_out_or_show, priority=950)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -75,7 +75,10 @@
     const found = changed.map(scrolls);
     changed.forEach(({ target }, k) => (target.tabIndex = found[k] ? 0 : -1));
   });
-  all("pre, .cell_output > .output").forEach((box) => sizes.observe(box));
+  all("pre, .cell_output > .output, table.table").forEach((box) => sizes.observe(box));
+
+  // A button that folds a part of the contents has a picture and no name.
+  for (const each of all("summary:has(> .toctree-toggle)")) each.ariaLabel = "The pages of this section";
 
   // What was looked for is marked by Sphinx: in the text alone, where a word begins with it, and on the page that the
   // search has led to. It stands before Sphinx's script.

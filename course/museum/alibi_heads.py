@@ -31,7 +31,7 @@ def mended(n_heads: int) -> Tensor:
 
 
 def check(candidate):
-    """Assert how the slopes of 3 to 40 heads follow from powers of two."""
+    """Assert that slopes of 3 to 40 heads follow from powers of two."""
     for n, power in ((12, 8), (3, 2), (6, 4), (40, 32)):
         slopes, base, finer = map(candidate, (n, power, 2 * power))
         assert len(slopes) == n, f"{len(slopes)} slopes for {n} heads: give {n}"

@@ -29,7 +29,7 @@ def mended(ids: Tensor, table: Tensor, padding_idx: int) -> Tensor:
 
 
 def check(candidate):
-    """Assert which rows are read, in a table whose row r holds the number r."""
+    """Assert that tokens read successive rows, from the first trained one."""
     for pad in (1, 3):
         ids = torch.tensor([[5, 6, 7, pad, pad], [pad, pad, 5, 6, 7]])
         rows = candidate(ids, torch.arange(12.0)[:, None], pad)[..., 0]

@@ -48,7 +48,7 @@ class LayerErrorFigure(ChartFigure):
         ['small: 4 layers, width 64', '2000 of 2000']
     """
 
-    height = (1045, 573)
+    height = (954, 557)
 
     def __init__(
         self,
@@ -144,7 +144,7 @@ class DepthFigure(ChartFigure):
         ['share of the variance', 'read from one state', 'cost of taking position out']
     """
 
-    height = (662, 507)
+    height = (779, 498)
 
     def __init__(self, models: Arms, *, first: tuple[str, str] | None = None) -> None:
         _check(models)

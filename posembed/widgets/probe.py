@@ -12,6 +12,7 @@ import numpy as np
 from ..checks import check_choice
 from ..errors import FigureInputError
 from ..probing import constant_guess, split_rows
+from ..public import public
 from ..stored import SplitScore, TableStudy
 from .base import InteractiveFigure, html_table, rounded
 
@@ -60,8 +61,8 @@ class ProbeFigure(InteractiveFigure):
         table: the name of the one that is shown first; None: the first.
 
     Raises:
-        FigureInputError: no studies, a table that is not among them, one without least squares or with numbers that are
-            not finite, points of other rows than the study's, or more than fits on a page.
+        FigureInputError: no studies, a table that is not among them, numbers that are not finite, points of other rows
+            than the study's, or more than fits on a page.
 
     Example:
         >>> from posembed import sinusoidal
@@ -77,9 +78,9 @@ class ProbeFigure(InteractiveFigure):
     height = (1064, 609)
     remedy = "show fewer tables"
 
+    @public(FigureInputError)
     def __init__(self, studies: Mapping[str, TableStudy], *, table: str | None = None) -> None:
-        named = isinstance(studies, Mapping) and all(isinstance(name, str) for name in studies)
-        if not named or not studies or not all(isinstance(study, TableStudy) for study in studies.values()):
+        if not studies:
             raise FigureInputError(
                 "there is no table to show; give some by name, such as {'gpt2': study_table('gpt2')}"
             )
@@ -116,11 +117,6 @@ class ProbeFigure(InteractiveFigure):
 def _panel(name: str, study: TableStudy) -> dict[str, Any]:
     """What the module needs of a study."""
     scores = {score.split: score for score in study.scores if score.probe == PROBE}
-    missing = next((split for split in SPLITS if split not in scores), None)
-    if missing is not None:
-        raise FigureInputError(
-            f"{name} was not studied with the probe {PROBE} and the split {missing}; study it with study_table"
-        )
     return {
         "name": name,
         "about": _about(study),
@@ -163,15 +159,12 @@ def _score(name: str, study: TableStudy, score: SplitScore) -> dict[str, Any]:
     predicted = {control: [value for _, value in points] for control, points in score.points.items()}
     # Where a stored number was not finite, there is None.
     numbers = [*errors.values(), *(value for values in predicted.values() for value in values)]
-    if not all(each is not None and math.isfinite(each) for each in numbers):
-        raise FigureInputError(
-            f"the probe {score.probe} of {name} with the split {score.split} is not finite; leave it out"
-        )
     positions = places.get("table")
-    if not positions or places != dict.fromkeys(CONTROLS, positions):
+    finite = all(each is not None and math.isfinite(each) for each in numbers)
+    if not finite or not positions or places != dict.fromkeys(CONTROLS, positions):
         raise FigureInputError(
-            f"the points of {name} with the split {score.split} are not of the same rows for the table, permuted "
-            "labels and a random table; study it again with study_table"
+            f"the probe {score.probe} of {name} with the split {score.split} has numbers that are not finite, or "
+            "points of other rows for a control than for the table; study it again with study_table, or leave it out"
         )
     its = {"held_out": score.held_out, "positions": positions, "predicted": predicted}
     return {key: rounded(value, DECIMALS) for key, value in errors.items()} | its | _rows(study, score.split)

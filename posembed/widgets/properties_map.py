@@ -12,6 +12,7 @@ from torch import Tensor
 
 from ..dense_tensors import float64_array
 from ..errors import FigureInputError, PosembedError
+from ..public import public
 from ..similarity import Properties, properties_of_matrix
 from .base import InteractiveFigure, html_table, rounded
 
@@ -61,8 +62,9 @@ class PropertiesFigure(InteractiveFigure):
     height = (1310, 814)
     remedy = "show fewer matrices, or fewer rows of each"
 
+    @public(FigureInputError)
     def __init__(self, matrices: Mapping[str, Given], *, max_offset: int | None = None, note: str = "") -> None:
-        if not isinstance(matrices, Mapping) or not matrices:
+        if not matrices:
             raise FigureInputError("give matrices by name, such as {'my table': rows @ rows.T}")
         packed = [_packed(name, given, max_offset) for name, given in matrices.items()]
         name, n = packed[0]["name"], packed[0]["n"]
@@ -81,8 +83,6 @@ class PropertiesFigure(InteractiveFigure):
 
 def _packed(name: Any, given: Any, max_offset: int | None) -> dict[str, Any]:
     """Pack a matrix: three letters a cell for its value, one for its place in its row's order, which rounding loses."""
-    if not isinstance(name, str) or not name.strip():
-        raise FigureInputError(f"a matrix is named {name!r}; give it a name to choose it by")
     found = _measured(name, given, max_offset).to_dict()
     values = _array(given)
     seen = np.isfinite(values)
@@ -104,19 +104,16 @@ def _packed(name: Any, given: Any, max_offset: int | None) -> dict[str, Any]:
 
 def _measured(name: str, given: Any, max_offset: int | None) -> Properties:
     """Measure a matrix; what is wrong with it is said with its name."""
-    shape = tuple(given.shape) if isinstance(given, Tensor | np.ndarray) else ()
-    square, n = len(shape) == 2 and len(set(shape)) == 1, len(shape) and shape[0]
-    if square and n > MOST_ROWS:
-        step = -(-n // MOST_ROWS)
-        raise FigureInputError(
-            f"{name} has {n} rows, and the figure shows {MOST_ROWS}; take one of {step} each way, [::{step}, ::{step}]"
-        )
-    if square and n == 1:
-        raise FigureInputError(f"{name} has one row; give at least two, or there is no offset to look at")
     try:
-        return properties_of_matrix(given, max_offset=max_offset)
+        found = properties_of_matrix(given, max_offset=max_offset)
     except PosembedError as error:
         raise FigureInputError(f"{name}: {error}") from error
+    if not 1 < (n := len(given)) <= MOST_ROWS:
+        step = -(-n // MOST_ROWS)
+        raise FigureInputError(
+            f"{name} has {n} rows; give 2 to {MOST_ROWS}, of many one of {step}: [::{step}, ::{step}]"
+        )
+    return found
 
 
 def _array(given: Given) -> np.ndarray:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import FigureInputError
+from ..public import public
 from .base import InteractiveFigure, html_table
 
 # A number is one byte: 254 steps from the least to the largest, and this where there is none.
@@ -63,15 +64,10 @@ class RepairFigure(InteractiveFigure):
     height = (651, 364)
     remedy = "show fewer repairs, or smaller maps"
 
+    @public(FigureInputError)
     def __init__(self, repairs: Mapping[str, Repair]) -> None:
-        if not isinstance(repairs, Mapping) or not repairs:
-            raise FigureInputError(
-                "there is no repair to show; give a mapping of at least one, such as {'name': Repair(...)}"
-            )
-        if wrong := [name for name, each in repairs.items() if not isinstance(each, Repair)]:
-            raise FigureInputError(
-                f"{wrong[0]!r} is no Repair; give Repair(broken, mended, finds, holds, rows, columns)"
-            )
+        if not repairs:
+            raise FigureInputError("there is no repair to show; give at least one, such as {'name': Repair(...)}")
         super().__init__(
             repairs=[_stored(name, each) for name, each in repairs.items()], repair=0, view="broken", row=0, column=0
         )

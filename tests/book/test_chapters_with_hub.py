@@ -15,9 +15,9 @@ from nbclient import NotebookClient
 from small_models import build
 from tool import load
 
-from posembed import load_table
+from posembed import load_study, load_table
+from posembed.stored import load_tables
 from posembed.tables import find_position_rows
-from posembed.training.trained_tables import CAUSAL_FEW, CAUSAL_LONG, trained
 
 PROBING = Path(__file__).resolve().parents[2] / "book" / "probing"
 
@@ -25,13 +25,12 @@ PROBING = Path(__file__).resolve().parents[2] / "book" / "probing"
 def library_of(encoder):
     """For each name the kind of model, its sizes and its table. Two rows of RoBERTa's stand before position 0."""
     real = load_table(encoder.model).weight
-    own = {arm: trained(arm)[0] for arm in (CAUSAL_FEW, CAUSAL_LONG)}
-    few = {"hidden_size": own[CAUSAL_FEW].shape[1], "max_position_embeddings": len(own[CAUSAL_FEW]) + 2}
-    long = {"n_embd": own[CAUSAL_LONG].shape[1], "n_positions": len(own[CAUSAL_LONG])}
+    by_arm, tables = load_study("trained-tables").by_arm, load_tables("trained-tables")
+    few, long = (tables[by_arm[arm][0].config.key] for arm in ("causal, long, few guesses", "causal, long"))
     return {
         "bert-base-cased": ("bert", {"hidden_size": real.shape[1], "max_position_embeddings": len(real)}, real),
-        "roberta-base": ("roberta", few, own[CAUSAL_FEW]),
-        "gpt2": ("gpt2", long, own[CAUSAL_LONG]),
+        "roberta-base": ("roberta", {"hidden_size": few.shape[1], "max_position_embeddings": len(few) + 2}, few),
+        "gpt2": ("gpt2", {"n_embd": long.shape[1], "n_positions": len(long)}, long),
     }
 
 

@@ -12,7 +12,7 @@ FILE = "tests/book/checks/why/two.py"
 
 @pytest.fixture
 def held(pytestconfig, tmp_path, monkeypatch):
-    module = load("held", pytestconfig.rootpath / "book" / "_ext")
+    module = load("repository_links", pytestconfig.rootpath / "book" / "_ext")
     monkeypatch.setattr(module, "ROOT", tmp_path)
     (tmp_path / FILE).parent.mkdir(parents=True)
     (tmp_path / FILE).write_text("# %% Two\nassert True\nfor x in y:\n    assert x  # assert\n")

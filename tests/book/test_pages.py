@@ -105,8 +105,14 @@ def test_no_cell_is_there_to_hold_a_sentence(notebook):
     """These stand beside the chapter, in tests/book/checks; what is folded is the reader's, and has a name."""
     assert not [cell for cell in code_cells(notebook) if re.search(r"# (Holds|By definition)\b", source(cell))]
     folded = [source(cell) for cell in code_cells(notebook) if cell not in visible(notebook)]
-    assert not [code for code in folded if not code.startswith(tuple(load("folds", BOOK / "_ext").NAMES))]
+    assert not [code for code in folded if not code.startswith(tuple(load("cells", BOOK / "_ext").NAMES))]
     assert not [cell for cell in visible(notebook) if only_asserts(ast.parse(source(cell)).body)]
+
+
+def test_a_chapter_imports_only_what_its_reader_has(notebook):
+    """The plans of `studies` stand in the repository and are not installed."""
+    imports = re.compile(r"^ *(?:from|import) +(?:studies|tests|tools)\b", re.MULTILINE)
+    assert not [source(cell) for cell in code_cells(notebook) if imports.search(source(cell))]
 
 
 def test_a_chapter_is_no_longer_than_one_reads(notebook):

@@ -1,19 +1,16 @@
 """Downloads of a book that is built with SOLUTIONS=no: exercises are there, their solutions are not."""
 
-import importlib.util
 import re
 from pathlib import Path
 
 import nbformat
+from tool import load
 
 BOOK = Path(__file__).resolve().parents[2] / "book"
 
 
 def without_solutions(cells):
-    spec = importlib.util.spec_from_file_location("without", BOOK / "_ext" / "without_solutions.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return list(module.without_solutions(cells))
+    return list(load("without_solutions").without_solutions(cells))
 
 
 def test_every_solution_goes_and_every_exercise_stays():

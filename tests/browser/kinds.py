@@ -303,29 +303,39 @@ class Properties(Figure):
                 yield
 
 
-class LayerErrors(Figure):
+class Chart(Figure):
+    """A chart of arms: a list of them, which are its switches and say their numbers."""
+
+    lines = ".pe-chart-mean, .pe-chart-ends"
+    overlap = 3
+    switched = True
+
+    def choose(self, **labels):
+        """Choose a view by what stands in its selects."""
+        for name, label in labels.items():
+            self.choice(name).select_option(label=label)
+
+    def numbers(self):
+        """What stands beside each arm: mean and ends; none where it is taken as zero or was not run."""
+        rows = self.root.locator("tbody tr:not(.pe-away) td:nth-child(2)").all_inner_texts()
+        return [[float(each.replace("−", "-")) for each in re.findall(r"[-−]?\d*\.\d+", row)] for row in rows]
+
+
+class LayerErrors(Chart):
     chapter = "nopos/how-it-knows.html"
     label = "Probe error by layer"
-    lines = ".pe-layers-numbers :is(th, td)"
-    overlap = 3
-    switched, begins = True, (do("slide", layer=2),)
+    begins = (do("slide", layer=2),)
     changed_by = (do("slide", layer=1), do("switch", "learned"), do("switch", "the paper’s curves"))
 
     def reset(self):
         self.choice("models").select_option(index=0)
         super().reset()
 
-    def groups(self):
-        return self.given("groups", "published")["groups"]
-
-    def choose(self, key):
-        self.choice("models").select_option(index=[group["key"] for group in self.groups()].index(key))
-
     def states(self):
-        for group in self.groups():
-            self.choose(group["key"])
-            for layer in (0, group["n_layers"]):
-                self.slide(layer=layer)
+        for index in range(4):
+            self.choice("models").select_option(index=index)
+            for end in ("Home", "End"):
+                self.key("layer", end)
                 yield
         for name in ("RoPE", "seed 5", "the paper’s curves"):
             self.choice("models").select_option(index=0)
@@ -364,47 +374,46 @@ class Counting(Figure):
         return list(map(int, self.root.locator(".pe-count-results > *").all_inner_texts()))
 
 
-class Doses(Figure):
+class Doses(Chart):
     chapter = "probing/which-positions.html"
     label = "A dose of one property"
-    lines = ".pe-dose-numbers li"
-    overlap = 3
-    begins = (do("pick", 0), do("slide", dose=3, query=4))
-    changed_by = (do("slide", dose=4), do("pick", 2), do("slide", query=31))
-    shown_by = tuple([do("pick", index), do("slide", dose=dose)] for index in range(3) for dose in (0, 4))
-
-    def pick(self, index):
-        self.choice("violated").select_option(index=index)
-
-
-class Depth(Figure):
-    chapter = "probing/once-enough.html"
-    label = "Position and content by layer"
-    lines = ".pe-choice, .pe-toggle"
-    overlap = 3
-    begins = (do("pick", 3, "learned", 0), do("slide", state=1))
-    changed_by = (do("slide", state=2), do("pick", 0, "none", 1), do("switch", "take position out"))
+    begins = (do("choose", violated="monotonicity"), do("slide", dose=3, query=4))
+    changed_by = (do("slide", dose=4), do("choose", violated="symmetry"), do("slide", query=31))
     shown_by = tuple(
-        [do("pick", model, arm, measure), do("slide", state=state), *([do("switch", "take position out")] * taken)]
-        for model, arm, state in ((0, "none", 4), (1, "every layer", 12), (2, "input", 0), (3, "rope, 2-D", 6))
-        for measure in (0, 1)
-        for taken in (measure,)
+        [do("choose", violated=name), do("slide", dose=dose)]
+        for name in ("monotonicity", "translation invariance", "symmetry")
+        for dose in (0, 4)
     )
 
-    def pick(self, model, arm, measure):
-        """Choose a model by its place, positions by their name, a measure by its place."""
-        self.choice("model").select_option(index=model)
-        self.choice("positions").select_option(label=arm)
-        self.choice("measure").select_option(index=measure)
+
+MEASURES = ("share of the variance", "read from one state", "cost of taking position out")
 
 
-class Comparison(Figure):
+class Depth(Chart):
+    chapter = "probing/once-enough.html"
+    label = "Position and content by layer"
+    begins = (do("choose", model="images, 6 layers", positions="learned", measure=MEASURES[0]), do("slide", state=1))
+    changed_by = (
+        do("slide", state=2),
+        do("choose", model="texts, 4 layers", positions="none", measure=MEASURES[1]),
+        do("choose", measure=MEASURES[2]),
+    )
+    shown_by = tuple(
+        [do("choose", model=model, positions=arm, measure=measure), do("slide", state=state)]
+        for model, arm, state in (
+            ("texts, 4 layers", "none", 4),
+            ("texts, 12 layers", "every layer", 12),
+            ("hidden characters, 4 layers", "input", 0),
+            ("images, 6 layers", "rope, 2-D", 6),
+        )
+        for measure in MEASURES
+    )
+
+
+class Comparison(Chart):
     chapter = "nopos/after-nopos.html"
     label = "Loss past the trained length"
     axis = "position"
-    lines = ".pe-compare-mean, .pe-compare-ends"
-    overlap = 3
-    switched = True
     begins = (do("switch", "single seeds"), do("pick", "NoPos", 8))
     changed_by = (do("key", "position", "ArrowRight"), do("pick", "nothing", 8), do("switch", "RoPE"))
     shown_by = (
@@ -414,13 +423,8 @@ class Comparison(Figure):
     )
 
     def pick(self, less, place):
-        self.choice("minus").select_option(label=less)
+        self.choose(minus=less)
         self.slide(**{self.axis: place})
-
-    def numbers(self):
-        """What stands beside each arm: mean and ends; none where it is taken as zero or was not run."""
-        rows = self.root.locator("tbody td").all_inner_texts()
-        return [[float(each.replace("−", "-")) for each in re.findall(r"[-−]?\d*\.\d+", row)] for row in rows]
 
 
 class ComparisonOfSizes(Comparison):

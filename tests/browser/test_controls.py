@@ -26,9 +26,9 @@ IN_SIGHT = """() => {
   const box = [...document.querySelectorAll(".bd-sidebar-primary a.current")].at(-1).getBoundingClientRect();
   return box.left >= 0 && box.top > 0 && box.bottom < innerHeight;
 }"""
-# For each map of a page, whether the cells that it shows are those of a mode.
-MAPS = """(mode) => [...document.querySelectorAll(".plot .cells")].map((node) =>
-  getComputedStyle(node).backgroundImage.replaceAll('"', "") === node.style.getPropertyValue(`--${mode}`).trim())"""
+# For each picture of a map's cells, whether it is shown where it is one of a mode.
+MAPS = """(mode) => [...document.querySelectorAll(".plot image")].map((node) =>
+  node.classList.contains(`on-${mode}`) === (getComputedStyle(node).display !== "none"))"""
 # Whether each picture is there, and as large as its place.
 SIZES = """(images) => Promise.all(images.map(async (image) => {
   image.loading = "eager";

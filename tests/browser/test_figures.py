@@ -26,6 +26,7 @@ from posembed.widgets.properties_map import PROPERTIES
 from .chromium import into_view, middle
 from .figures import attributes, numbers, shows
 from .kinds import (
+    MEASURES,
     WORDS,
     Biases,
     Comparison,
@@ -252,7 +253,7 @@ def test_comparison(opened):
     ]
     zero = losses[list(ALL_SCHEMES).index("nopos")]
     # As the page opens; before each test all are switched on.
-    assert figure.given("less", "shown")["shown"] == ["NoPos", "learned", "RoPE", "xPos", "T5", "ALiBi"]
+    assert len(figure.given("views", "off")["off"]) == len(ALL_SCHEMES) - 6
     for less, place in (("NoPos", 8), ("nothing", 15)):
         figure.pick(less, place)
         for its, shown in zip(losses, figure.numbers(), strict=True):
@@ -276,16 +277,12 @@ def test_comparison(opened):
 @pytest.mark.parametrize(
     ("kind", "steps", "said"),
     [
-        (LayerErrors, [do("slide", layer=0)], "Error at layer 0 of 4"),
-        (
-            Doses,
-            [do("pick", 1), do("slide", dose=4)],
-            "order: 0.79 right without a dose, 1.00 with it; difference 0.21 (",
-        ),
+        (LayerErrors, [do("slide", layer=2)], "NoPos3.25(2.80 to 3.70)1.31"),
+        (Doses, [do("choose", violated="translation invariance"), do("slide", dose=4)], "order1.00(0.99 to 1.00)0.21("),
         (
             Depth,
-            [do("pick", 3, "rope, 2-D", 0), do("switch", "take position out"), do("slide", state=1)],
-            "taking position out there costs 0.73 of the answers (",
+            [do("choose", positions="rope, 2-D", measure=MEASURES[2]), do("slide", state=1)],
+            "cost0.73(",
         ),
     ],
 )

@@ -22,7 +22,7 @@ def tool(tmp_path, monkeypatch):
     for name, folder in {"ROOT": ".", "BOOK": "book", "CHECKS": "checks"}.items():
         monkeypatch.setattr(module.checks, name, tmp_path / folder)
     monkeypatch.setattr(module, "processes", lambda: ThreadPoolExecutor(1))
-    for folder in ("book", "checks", "posembed", "requirements"):
+    for folder in ("book", "checks", "posembed", "studies", "requirements"):
         (tmp_path / folder).mkdir()
     (tmp_path / "book" / "_toc.yml").write_text("root: intro\nparts:\n- chapters:\n  - file: intro\n  - file: one\n")
     return module
@@ -60,7 +60,8 @@ def test_a_cell_that_was_never_run_fails_the_check_of_the_chapters_in_the_table_
 
 
 @pytest.mark.parametrize(
-    "changed", ["posembed/new.py", "posembed/static/figure.js", "requirements/lock.txt", "checks/one.py"]
+    "changed",
+    ["posembed/new.py", "posembed/static/figure.js", "studies/new.py", "requirements/lock.txt", "checks/one.py"],
 )
 def test_a_chapter_that_passed_runs_again_only_when_what_it_depends_on_changes(tool, runs, changed, capsys):
     path = write_chapter(tool, new_code_cell("1", execution_count=1))

@@ -1,5 +1,7 @@
 """Checks beside a chapter: how they are read, where they run, and what a chapter sees of them."""
 
+import sys
+
 import nbformat
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
@@ -73,6 +75,15 @@ assert len(seen) == 2 and torch.rand(()) != torch.rand(())
     names = run(woven(checks))
     assert names["mine"] == set() and names["y"] == 8 and "run_block" not in names
     assert names["drawn"] == run(new_notebook(cells=CHAPTER))["drawn"]
+
+
+def test_checks_may_ask_a_studys_plan_and_the_chapter_has_none(tool, woven, monkeypatch):
+    for name in [each for each in sys.modules if each.partition(".")[0] == "studies"]:
+        monkeypatch.delitem(sys.modules, name)
+    (tool.ROOT / "studies.py").write_text("SEEDS = (1, 2)\n")
+    path = list(sys.path)
+    run(woven("# %% A chapter\nimport studies\nassert studies.SEEDS == (1, 2)\n# %% The end\nassert studies.SEEDS\n"))
+    assert "studies" not in sys.modules and sys.path == path
 
 
 @pytest.mark.parametrize(

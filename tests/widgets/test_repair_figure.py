@@ -51,8 +51,8 @@ def test_what_it_refuses():
         return lambda: RepairFigure({"the clock": Repair(broken, mended, "", "", "", "")})
 
     assert_refused(lambda: RepairFigure({}), "no repair to show")
-    assert_refused(lambda: RepairFigure([CLOCK]), "no repair to show", "a mapping")
-    assert_refused(lambda: RepairFigure({"the clock": [[0.0]]}), "'the clock' is no Repair")
+    assert_refused(lambda: RepairFigure([CLOCK]), "give a Mapping")
+    assert_refused(lambda: RepairFigure({"the clock": [[0.0]]}), "repairs is {'the clock': [[0.0]]}")
     assert_refused(made([[1.0]], [[1.0, 2.0]]), "'the clock'", "(1, 1) and (1, 2)")
     assert_refused(made([1.0], [1.0]), "'the clock'", "no matrix of numbers")
     assert_refused(made([[NAN]], [[1.0]]), "no matrix of numbers")

@@ -233,7 +233,8 @@ function selectors(model, views, names) {
   function show() {
     names.forEach(({ name, runs }, k) => {
       const values = [...new Set(views.filter((each) => each.labels.slice(0, k).every((label, n) => label === labels()[n])).map((each) => each.labels[k]))];
-      nodes[k].classList.toggle("pe-away", values.length < 2);
+      // What would run nowhere keeps its place, unseen.
+      nodes[k].classList.toggle("pe-away", runs && values.length < 2);
       if (offered[k] === (offered[k] = JSON.stringify(values))) return;
       // To the kit's controls it is a value of the model.
       const its = {
@@ -309,11 +310,12 @@ function render({ model, el }) {
   const bias = now.matrices.length ? matrix(model) : null;
   const { figure, say } = frame(el, state.title,
     h("div", { class: "pe-controls" },
-      ...choices.nodes,
+      ...choices.nodes.filter((_, k) => !state.selectors[k].runs),
       ...(state.minusOf.length ? [choose(model, "minus", "minus", [["", "nothing"], ...state.minusOf.map((name) => [name, name])])] : []),
       toggle(model, "singles", "single seeds"),
       ...(state.besides ? [toggle(model, "beside", state.besides)] : []),
-      ...(state.seedNames.length ? [seeds.node] : [])),
+      ...(state.seedNames.length ? [seeds.node] : []),
+      ...choices.nodes.filter((_, k) => state.selectors[k].runs)),
     h("div", { class: `pe-chart-parts ${state.minusOf.length ? "" : "pe-chart-sided"}` },
       ...(bias ? [bias.node] : []),
       h("div", { class: state.small ? "pe-chart-small" : "" }, ...charts.map(({ node }) => node), places),

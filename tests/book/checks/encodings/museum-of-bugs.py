@@ -1,10 +1,10 @@
 # %% Exhibit 1: The clock that stands still
 seen, right = picture(broken), picture(mended)
 # Holds: "Heat map with 32 rows, one for each token"
-# Holds: "Stripes from top to bottom: each token gets the same."
+# Holds: "Broken, stripes from top to bottom: each token gets the same."
 assert torch.equal(seen, seen[:1].expand(32, 32))
 # Holds: "Waves that run down the rows"
-# Holds: "No two of them get the same row."
+# Holds: "Mended, no two of them get the same row."
 assert len(right.unique(dim=0)) == 32
 # Holds: "Its first axis is the batch, so the table was read along the batch"
 added = broken(torch.zeros(3, 8, 16))
@@ -19,11 +19,11 @@ assert torch.equal(time_first, table(512, 16)[:8, None].expand(8, 3, 16))
 # What is seen, and how it crashes.
 empty = picture(broken).isnan()
 # Holds: "Grid with one row for each width from 2 to 13"
-# Holds: "Only even widths come back."
+# Holds: "Broken, only even widths come back."
 assert empty.all(1).tolist() == [False, True] * 6
 # Holds: "Every width is filled, and each row is as wide"
 wide = (~picture(mended).isnan()).sum(1)
-# Holds: "Odd widths come back too, and none is cut short."
+# Holds: "Mended, odd widths come back too, and none is cut short."
 assert wide.tolist() == list(range(2, 14))
 # Holds: "At every width each column changes with the position"
 assert caught(check, broken) != caught(check, mended) == "passes"
@@ -77,9 +77,9 @@ assert (seen - right).abs().max() > 1
 assert len(seen.unique(dim=0)) == 64
 
 # The same of the captions.
-# Holds: "The waves die out early: the right half stands nearly still."
+# Holds: "Broken, the waves die out early: the right half stands nearly still."
 assert moved[32:].max() < 0.1
-# Holds: "About twice as many columns move as in the broken one."
+# Holds: "Mended, about twice as many columns move."
 assert last == [22, 44]
 
 from transformers.models.m2m_100.modeling_m2m_100 import M2M100SinusoidalPositionalEmbedding
@@ -108,9 +108,9 @@ assert "0.96" in caught(check, lambda p, d, dtype: mended(p + 1, d, dtype))
 assert caught(check, broken) != caught(check, mended) == "passes"
 
 # The same of the captions.
-# Holds: "Look at the stairs: neighbouring positions share a row."
+# Holds: "Broken, look at the stairs: neighbouring positions share a row."
 assert steps.sum() <= 32
-# Holds: "The stairs are gone: each row differs from the one before."
+# Holds: "Mended, the stairs are gone: each row differs from the one before."
 assert waves.all()
 
 # The same in float16, of a head of width 32 and 2,048 positions.
@@ -156,10 +156,10 @@ assert torch.tensor(257.0).bfloat16() == 256 and torch.tensor(514.0).bfloat16() 
 # %% Exhibit 5: Two halves that do not match
 seen, right = picture(broken), picture(mended)
 # Holds: "Heat map of products over the positions of query and key"
-# Holds: "Follow a diagonal: at one offset the product changes."
+# Holds: "Broken, follow a diagonal: at one offset the product changes."
 assert (seen[1:, 1:] - seen[:-1, :-1]).abs().max() > 0.5
 # Holds: "Straight stripes along the diagonals"
-# Holds: "Each diagonal has one colour: the offset alone decides."
+# Holds: "Mended, each diagonal has one colour: the offset alone decides."
 assert (right[1:, 1:] - right[:-1, :-1]).abs().max() < 1e-4
 x, at = torch.arange(128.0).square().sin().view(8, 16), torch.arange(8)
 # Holds: "Lengths of the turned vectors."
@@ -178,8 +178,10 @@ assert "move together" in caught(check, broken).replace("\n", " ")
 seen = picture(broken)
 # Holds: "The error when a text comes in four parts"
 # Holds: "Heat map with 8 rows, one for each token. The first four"
-# Holds: "Only the first part is right."
+# Holds: "Broken, only the first part is right."
 assert seen[:4].max() < 1e-5 and seen[4:].amax(1).min() > 0.5
+# Holds: "Mended, all parts are."
+assert picture(mended).max() < 1e-5
 x = torch.arange(128.0).square().sin().view(8, 16)
 # Holds: "The validation loss finds it."
 assert torch.allclose(broken(x, []), mended(x, []), atol=1e-6)
@@ -191,11 +193,11 @@ assert caught(check, broken) != caught(check, mended) == "passes"
 from transformers.models.roberta.modeling_roberta import RobertaEmbeddings
 
 # Holds: "Grid with 8 rows for tokens and 10 columns for table rows"
-# Holds: "The count begins at row 0 and includes the pads."
+# Holds: "Broken, the count begins at row 0 and includes the pads."
 assert picture(broken).argmax(1).tolist() == list(range(8))
 # Holds: "Six tokens read rows 2 to 7, and the two pads read row 1."
 # Holds: "Counting from 0, all tokens read two rows too early"
-# Holds: "Real tokens begin at row 2, and both pads share row 1."
+# Holds: "Mended, real tokens begin at row 2, and both pads share row 1."
 assert picture(mended).argmax(1).tolist() == [2, 3, 4, 5, 6, 7, 1, 1]
 # Holds: "With `padding_idx` 1, row 0 is never read."
 text = torch.full((1, 512), 5)
@@ -210,7 +212,7 @@ assert caught(check, broken) != caught(check, mended) == "passes"
 
 # The same of real tables: GPT-2's, and that of the encoder.
 from posembed import load_encoder
-from posembed.training import stored_studies
+from posembed.stored import stored_studies
 
 dots = torch.tensor(stored_studies()["gpt2"].products["first"].dots)
 cosines = dots / dots.diagonal().sqrt() / dots.diagonal().sqrt()[:, None]
@@ -250,10 +252,10 @@ assert (wrong > 1e-3).all()
 assert int(wrong.argmax()) == 8 and broken(12)[2] == mended(12)[1] == 0.25
 
 # The same of the captions.
-# Holds: "Every row falls evenly to the same last slope."
+# Holds: "Broken, every row falls evenly to the same last slope."
 assert all(seen[n - 1, :n].diff().std() < 1e-4 for n in range(4, 17))
 assert seen.diagonal().eq(-8).all()
-# Holds: "With 9 to 15 heads the first eight keep the slopes of eight heads."
+# Holds: "Mended, with 9 to 15 heads the first eight keep the slopes of eight heads."
 assert all(right[n - 1, :8].equal(right[7, :8]) for n in range(9, 16))
 
 from posembed import scheme
@@ -284,17 +286,19 @@ assert torch.allclose(mended(q[:, :, 4:], k, v), lower, atol=1e-6)
 
 # The same of the captions.
 seen, right = (picture(each) > 0 for each in (broken, mended))
-# Holds: "Query 8 sees one key of its nine."
+# Holds: "Broken, query 8 sees one key of its nine."
 assert (int(seen[0].sum()), int(right[0].sum())) == (1, 9)
-# Holds: "Each query sees its own key and all before it."
+# Holds: "Mended, each query sees its own key and all before it."
 assert torch.equal(right, torch.ones(4, 12).tril(8) > 0)
 
 # %% Exhibit 10: A text and its twin in a batch
 # Holds: "Heat map with one row for each number of pads, 0 to 8"
 assert (picture(broken).amax(1) > 0.5).tolist() == [False] + [True] * 8
 # Holds: "The mask hides the padding from attention"
-# Holds: "One pad already moves every token."
+# Holds: "Broken, one pad already moves every token."
 assert picture(broken)[1:].min() > 0.1
+# Holds: "Mended, none moves any."
+assert picture(mended).max() < 1e-4
 mask = torch.tensor([[0, 0, 0, 1, 1]])
 last = broken(torch.zeros(1, 4, 16), mask[:, :4])[0, 3]
 assert torch.equal(last, sinusoids(torch.tensor(3), 16))

@@ -236,7 +236,7 @@ assert t5.bucket(torch.tensor(-18)) == 16
 for name in ("shaw", "t5", "alibi", "kerple"):
     assert change_when_moved(name) < 1e-5
 
-t5_runs = [torch.tensor(run.metrics["scheme"]["weight"]).view(32, 4) for run in by_scheme["t5"]]
+t5_runs = [torch.tensor(run.metrics["scheme"]["weight"]).view(32, 4) for run in study.by_arm["t5"]]
 # Holds: "All four heads of all five runs learned it"
 # Holds: "Each has a peak of 3 or more at distance 1 or 2"
 assert (by_head.max(dim=1).values >= 3).all()  # the run in the picture
@@ -261,7 +261,7 @@ for weight in t5_runs:
     assert ((jump > 0.7) & (jump < 1.4)).all()
 # Holds: "Few pairs of a text are in the bucket of 59 to 66: ten, where that"
 pairs = [sum(63 - d for d in t) for t in (range(59, 63), range(52, 59))]
-assert pairs == [10, 56] and by_scheme["t5"][0].config.length == 64
+assert pairs == [10, 56] and study.by_arm["t5"][0].config.length == 64
 buckets = t5.bucket(-torch.arange(67)).tolist()
 assert len({*buckets[59:67]}) == len({*buckets[52:59]}) == 1
 
@@ -274,15 +274,16 @@ assert all(peak in (1, 2) for peak in by_head[:, :63].argmax(dim=1))
 assert by_head[:, 67:].abs().max() < 0.1
 
 # %% Train short, test long
+ABSOLUTE, planned = ("nopos", "sinusoidal", "learned", "learnable_sinusoidal"), study.contrasts
 # Holds: "Weights and tables start with a standard deviation of 0.02"
-for run in (run for its in by_scheme.values() for run in its):
+for run in (run for its in study.by_arm.values() for run in its):
     assert (run.config.weight_std, run.config.scale_embeddings) == (0.02, True)
 
-at = {name: torch.tensor([run.metrics["loss_by_position"] for run in its]) for name, its in by_scheme.items()}
+at = {name: torch.tensor([run.metrics["loss_by_position"] for run in its]) for name, its in study.by_arm.items()}
 mean = {name: sum(each) / 5 for name, each in loss.items()}
 # Holds: "With each scheme the same model is trained on texts of 64 characters"
 # Holds: "All models have the same number of steps."
-configs = [run.config for its in by_scheme.values() for run in its]
+configs = [run.config for its in study.by_arm.values() for run in its]
 sizes = {(c.steps, c.length, c.n_layers, c.d_model) for c in configs}
 assert sizes == {(1500, 64, 4, 64)} and len(at["rope"][0]) * 16 == 512
 # Holds: "NoPos near 1.79, learned 1.51, sinusoidal 1.47, learnable sinusoidal"
@@ -294,7 +295,7 @@ three = [value for name in ("shaw", "t5", "rope") for value in loss[name]]
 assert min(three) > 1.29 and max(three) < 1.325 < min(loss["alibi"])
 assert max(three) < min(value for name in ABSOLUTE for value in loss[name])
 
-from posembed.training import difference
+from posembed.stats import difference
 
 # Holds: "ALiBi is 0.014 nats better than the best absolute one"
 best = min(ABSOLUTE, key=mean.get)
@@ -355,7 +356,7 @@ assert 0.3 < 62 * turns[3] < 1 / 3 and abs(100 * turns[3] - 0.5) < 0.01
 
 # Holds: "**Shaw** meets nothing new at a new distance: beyond its limit of 16"
 assert scheme("shaw", d_model=64, n_heads=4).layer(0).max_distance == 16 < 64
-for run in by_scheme["shaw"]:
+for run in study.by_arm["shaw"]:
     for weight in run.metrics["scheme"].values():
         used = torch.tensor(weight).view(33, 16).norm(dim=1)
         # The first vector is that of far keys; the last, of the future, is
@@ -382,7 +383,7 @@ import inspect
 
 curve = {
     name: torch.tensor([run.metrics["loss_by_position"] for run in of_scheme]).double()
-    for name, of_scheme in by_scheme.items()
+    for name, of_scheme in study.by_arm.items()
 }
 # Holds: "Two of the relative schemes carry on as if nothing had happened, and two do not"
 for name in ("shaw", "alibi"):
@@ -393,14 +394,14 @@ assert inspect.signature(Shaw).parameters["max_distance"].default == 16
 assert ((curve["rope"][:, 4:6] - curve["rope"][:, 3:4]).abs() < 0.15).all()
 assert (curve["rope"][:, 8:].mean(1) > 3).all()
 # How close the best lie together.
-means = [sum(run.metrics["loss"] for run in by_scheme[name]) / 5 for name in ("shaw", "t5", "rope")]
+means = [sum(run.metrics["loss"] for run in study.by_arm[name]) / 5 for name in ("shaw", "t5", "rope")]
 assert max(means) - min(means) < 0.03
 # Holds: "Distances from 67 on fall into buckets that our texts never reached"
 reached = t5.bucket(-torch.arange(63)).unique()
 unreached = t5.bucket(-torch.arange(67, 512)).unique()
 assert t5.bucket(torch.tensor(-66)) in reached and not torch.isin(unreached, reached).any()
 # Holds: "as they were drawn, near zero, where trained far buckets are far below"
-for run in by_scheme["t5"]:
+for run in study.by_arm["t5"]:
     weight = torch.tensor(run.metrics["scheme"]["weight"]).view(32, 4)
     assert weight[unreached].abs().max() < 0.1 and weight[reached[-4:]].mean() < -0.5
 assert (curve["t5"][:, 8:].mean(1) > 2).all()
@@ -409,7 +410,7 @@ assert (curve["t5"][:, 8:].mean(1) > 2).all()
 from itertools import combinations
 
 curves_of = {
-    name: torch.tensor([r.metrics["loss_by_position_scaled"][name] for r in by_scheme["rope"]]) for name in scaled
+    name: torch.tensor([r.metrics["loss_by_position_scaled"][name] for r in study.by_arm["rope"]]) for name in scaled
 }
 ends = {name: curve[:, 26:].mean() for name, curve in curves_of.items()}
 # Holds: "None of the recipes makes our models as good on texts of 512"
@@ -483,12 +484,13 @@ assert torch.allclose(8 / stretch[1], ramp, atol=1e-4)
 assert all((each.diff() > -1e-6).all() for each in stretch)
 
 # Holds: "The heads of our models are 16 wide, so they have eight pairs"
-config = by_scheme["rope"][0].config
+config = study.by_arm["rope"][0].config
 assert config.d_model // config.n_heads == 16
 stretched = {
-    name: torch.tensor([run.metrics["loss_by_position_scaled"][name] for run in by_scheme["rope"]]) for name in scaled
+    name: torch.tensor([run.metrics["loss_by_position_scaled"][name] for run in study.by_arm["rope"]])
+    for name in scaled
 }
-plain = torch.tensor([run.metrics["loss_by_position"] for run in by_scheme["rope"]])
+plain = torch.tensor([run.metrics["loss_by_position"] for run in study.by_arm["rope"]])
 # Holds: "Linear scaling ruins the loss at once, also within the trained length"
 assert (stretched["linear"][:, :4] > plain[:, :4] + 1).all()
 # Holds: "carries the models to about three times the trained length"
@@ -506,7 +508,7 @@ assert round(float(turns[0])) == 10 and turns[-1] < 0.01
 # Holds: "| learnable sinusoidal | fails within thirty positions | embeddings | 384 | none |"
 by_letter = 3.03  # what letters' frequencies alone give
 for name in ("sinusoidal", "learnable_sinusoidal"):
-    of_seeds = torch.tensor([run.metrics["loss_by_position"] for run in by_scheme[name]])
+    of_seeds = torch.tensor([run.metrics["loss_by_position"] for run in study.by_arm[name]])
     # From the group of positions 80 to 95 on, where 64 were trained.
     assert (of_seeds[:, 5] > by_letter).all() and (of_seeds[:, 5:].mean(1) > by_letter).all()
 

@@ -164,7 +164,7 @@ assert 0.99 < varies[: width // 2].sum() / varies.sum() < 1
 assert abs(rows.norm(dim=1).mean() / length - 16) < 0.16
 
 # %% A table that is trained, and frequencies that are
-from posembed.training import stored_studies
+from posembed.stored import stored_studies
 
 # Holds: "We count for BERT's sizes, 512 positions of width 768."
 bert = BertConfig()
@@ -190,6 +190,7 @@ numbers = [sum(each.numel() for each in one.parameters()) for one in of_scheme.v
 assert numbers == [384, 393_216]
 
 # %% The same task, five seeds
+planned = study.contrasts
 # Holds: "Learnable sinusoidal near 1.43, sinusoidal near 1.47"
 means = {name: sum(each) / 5 for name, each in loss.items()}
 about = {"learnable_sinusoidal": 1.43, "sinusoidal": 1.47, "learned": 1.51}
@@ -203,7 +204,7 @@ assert not gap.excludes_zero
 between_rates = difference(loss["learned"], at_other_rate).mean
 assert abs(planned.loc[here[0], "mean"] - 0.045) < 0.0005
 assert abs(between_rates - 0.044) < 0.0005
-learned_rate = reported(Arm("learned"), runs)[0].config.learning_rate
+learned_rate = study.by_arm["learned"][0].config.learning_rate
 # Holds: "The plan kept the highest rate that was tried, and over five seeds a"
 assert learned_rate == 0.03 and between_rates > 0
 assert max(rate for rate, _ in of_rate) == 0.03
@@ -213,11 +214,9 @@ assert abs(planned.loc[here[2], "mean"] + 0.32) < 0.005
 # Holds: "and the best rate is kept"
 for name in ABSOLUTE:
     judged = {
-        run.config.learning_rate: run.metrics["validation_loss"]
-        for run in runs
-        if run.config.scheme == name and run.config.seed == 0
+        run.config.learning_rate: run.metrics["validation_loss"] for run in study.trials if run.config.scheme == name
     }
-    kept = reported(Arm(name), runs)[0].config.learning_rate
+    kept = study.by_arm[name][0].config.learning_rate
     assert len(judged) == 4 and kept == min(judged, key=judged.get)
 # Holds: "In chapters 3 and 4, 21 contrasts were planned."
 # By definition: "Below, each line is a planned contrast"
@@ -244,7 +243,7 @@ assert ((similar[:, 62] < -0.2) & (similar[:, 62] > -0.4)).all()
 # Holds: "The first rise still comes at offset 11 or before"
 assert sum(rise_of(curve) <= 11 for curve in similar) == 4
 
-by_seed = torch.tensor([loss[name] for name in ABSOLUTE]).double()
+by_seed = torch.tensor(loss[ABSOLUTE].to_numpy().T)
 r = torch.corrcoef(by_seed)[ABSOLUTE.index("sinusoidal")]
 # Holds: "the losses of learned and sinusoidal go together here (r = 0.83)"
 assert abs(r[ABSOLUTE.index("learned")] - 0.83) < 0.005
@@ -270,10 +269,8 @@ assert max(below) == 41
 
 from dataclasses import asdict
 
-import posembed.training.nopos
-
 # Holds: "a causal model of four layers, width 64, on pieces of 64 characters"
-config = reported(Arm("learned"), runs)[0].config
+config = study.by_arm["learned"][0].config
 assert (config.n_layers, config.d_model, config.length) == (4, 64, 64)
 # Holds: "The plan took the rate 0.03, which was ahead by four thousandths in that one run"
 ahead = of_rate[0.01, 0]["validation_loss"] - of_rate[0.03, 0]["validation_loss"]
@@ -286,12 +283,12 @@ apart = difference(loss["learnable_sinusoidal"], loss["sinusoidal"])
 assert sum(lower) == 4 and not apart.excludes_zero and abs(apart.high) < 0.01
 
 # Holds: "In [chapter 11](chapter-nopos) the same model has 1.43 in place of 1.79."
-there = posembed.training.nopos.reported("causal, nopos", load_runs("nopos"))
+there = load_study("nopos").by_arm["causal, nopos"]
 pairs = {run.config.seed: run for run in there}
-for of_seeds, mean in ((there, 1.43), (reported(Arm("nopos"), runs), 1.79)):
+for of_seeds, mean in ((there, 1.43), (study.by_arm["nopos"], 1.79)):
     assert round(sum(run.metrics["loss"] for run in of_seeds) / 5, 2) == mean
 # Holds: "There two things differ: the weights are drawn with another standard deviation"
-for run in reported(Arm("nopos"), runs):
+for run in study.by_arm["nopos"]:
     ours, theirs = asdict(run.config), asdict(pairs[run.config.seed].config)
     # How the trained model is measured is no part of it.
     differ = {name for name in ours if ours[name] != theirs[name]} - {"test_length", "inspections"}
@@ -321,7 +318,6 @@ assert norms.shape == (5, 512)
 
 import dataclasses
 
-from posembed.training import load_runs
 from posembed.training.loop import guesses
 
 # Holds: "from row 63 on all are about 0.16"
@@ -335,13 +331,7 @@ assert (norms[:, 62] > 6).all() and (norms[:, 62] < norms[:, 61]).all()
 
 # Holds: "The model reads characters 0 to 62 and guesses characters 1 to 63."
 # Holds in The same task, five seeds: "There two things differ: the weights are drawn with another"
-start_a = reported(Arm("nopos"), runs)[0].config
-start_b = next(
-    run.config
-    for run in load_runs("nopos")
-    if (run.config.objective, run.config.scheme) == ("causal", "nopos")
-    and (run.config.d_model, run.config.steps) == (64, start_a.steps)
-)
+start_a, start_b = study.by_arm["nopos"][0].config, load_study("nopos").by_arm["causal, nopos"][0].config
 differing = {
     field.name for field in dataclasses.fields(start_a) if getattr(start_a, field.name) != getattr(start_b, field.name)
 }
@@ -349,7 +339,7 @@ differing = {
 assert (start_a.scale_embeddings, start_b.scale_embeddings) == (True, False)
 measured = {"test_length", "inspections", "seed", "learning_rate", "preset"}
 assert differing - measured == {"weight_std", "scale_embeddings"}
-config, draw = reported(Arm("learned"), runs)[0].config, torch.Generator()
+config, draw = study.by_arm["learned"][0].config, torch.Generator()
 read, wanted, _ = guesses(torch.arange(config.length)[None], config, draw)
 assert read.tolist() == [[*range(63)]] and wanted.tolist() == [[*range(1, 64)]]
 # Holds: "Here row 0 is position 0, and it is the longest of all."
@@ -373,17 +363,16 @@ assert losses["nopos"][:, -1].max() - losses["nopos"][:, -1].min() > 1
 assert norms[:, :63].min() > 2 and norms[:, 63:].max() < 0.25
 
 # Holds: "Now the same models are given texts of 512 characters, eight times what they were trained on"
-assert reported(Arm("learned"), runs)[0].config.test_length == 512 == 8 * 64
+assert study.by_arm["learned"][0].config.test_length == 512 == 8 * 64
 of_seeds = {
-    name: torch.tensor([run.metrics["loss_by_position"] for run in reported(Arm(name), runs)])
-    for name in ("learned", "nopos")
+    name: torch.tensor([run.metrics["loss_by_position"] for run in study.by_arm[name]]) for name in ("learned", "nopos")
 }
 # Holds: "worse than a model that knows nothing but the letters' frequencies"
 assert (of_seeds["learned"][:, 4:] > by_letter).all()
 # Holds: "very differently from seed to seed"
 ends = of_seeds["nopos"][:, -1]
 assert ends.max() - ends.min() > 1
-norms = torch.tensor([run.metrics["scheme"]["row_norms"] for run in reported(Arm("learned"), runs)])
+norms = torch.tensor([run.metrics["scheme"]["row_norms"] for run in study.by_arm["learned"]])
 # Holds: "Row 63 and all after it are as they were drawn."
 assert (norms[:, 63:] - 0.02 * 64**0.5).abs().max() < 0.08
 # Holds: "form a V, much the same in all five seeds"

@@ -62,7 +62,7 @@ one = GradientDescent(1).fit(rows[even], even).predict(rows[even])
 assert abs(steepest @ (one - even)) < 1e-6 < 1
 assert abs(steepest @ (even - even.mean())) > 1
 
-from posembed.training import stored_studies
+from posembed.stored import stored_studies
 
 of_gpt2 = stored_studies()["gpt2"]
 # Holds: "GPT-2's table has 1,024 rows of 768 numbers."
@@ -85,7 +85,7 @@ for study in studies.values():
 assert walked.test_mae < 1
 
 from posembed import sinusoidal
-from posembed.training import stored_studies
+from posembed.stored import stored_studies
 
 of_gpt2 = stored_studies()["gpt2"]
 # By definition: "The scores of checkpoints below stand beside three others."
@@ -171,7 +171,7 @@ for each in stored_studies().values():
         assert min(score.permuted_labels, score.random_table) > (0.9 * score.constant)
 
 # Holds: "The walk has less than 1 % of a constant guess's error, as GPT-2's table has."
-score = studies["gpt2"].score("ridge", "even-odd")
+score = stored_studies()["gpt2"].score("ridge", "even-odd")
 assert walked.test_mae / walked.baselines.constant < 0.01 and score.test_mae / score.constant < 0.01
 
 # %% A split that asks for more

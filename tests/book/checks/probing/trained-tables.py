@@ -2,7 +2,7 @@
 assert norms[127] > norms[120:127].max() and norms[127] > norms[128:135].max()
 assert nearest[127] < nearest[64:127].min()
 
-from posembed.training import stored_studies
+from posembed.stored import stored_studies
 
 # Holds: "GPT-2's last row, number 1,023, looks as if none had"
 assert stored_studies()["gpt2"].untrained_rows == (1023,)
@@ -28,7 +28,7 @@ assert len(cut) == 128 and cut[127] == tokenizer.sep_token_id
 # By definition: "A change at row 128."
 
 # %% Two explanations, put to the test
-settings = {name: [run.config for run in reported(arm)] for name, arm in ARMS.items()}
+settings = {name: [run.config for run in its] for name, its in study.by_arm.items()}
 DIFFER = "seed objective masking_rate short_length short_share guessed_share"
 DIFFER = DIFFER.split()
 alike = [each.to_dict() for configs in settings.values() for each in configs]
@@ -63,8 +63,9 @@ assert mean["a constant guess"][[0, 9, -1]].tolist() == [60, 3, 59]
 # By definition: "The error is that of a ridge regression with five folds"
 # By definition: "The head is rows 0 to 31, the tail rows 32 to 126."
 # Holds: "The planned contrasts follow, in positions"
-assert len(found) == 6 and all(each.n == 5 for each in found.values())
-assert family(found)["holm"].max() < 0.05
+found = study.contrasts
+assert len(found) == 6 and (found["n"] == 5).all()
+assert found["holm"].max() < 0.05
 # Holds: "A causal model is also trained on more than six times"
 assert 127 / (0.15 * 128) > 6
 
@@ -75,38 +76,31 @@ for name in ("causal, long", "causal, long, few guesses"):
 for name in ("masked, short", "causal, short"):
     assert mean[name][5] > 2.5 * mean[name][3]  # 35 to 41, and 21 to 27
 
-from posembed.training import load_runs
-from posembed.training.encodings import Arm
-from posembed.training.encodings import reported as of_encodings
-from posembed.training.nopos import reported as of_nopos
-
-curve = np.array([r.metrics["curve"] for r in reported(ARMS["masked, long"])])
-causal = [r.metrics["curve"] for r in reported(ARMS["causal, long"])]
+curve = np.array([r.metrics["curve"] for r in study.by_arm["masked, long"]])
+causal = [r.metrics["curve"] for r in study.by_arm["causal, long"]]
 assert curve[:, 9].min() > 2.9 > 1.7 > np.array(causal)[:, 9].max()
 # Holds: "The masked models with long texts learned late"
-late = [r.metrics["loss"] for r in reported(ARMS["masked, long"])]
+late = [r.metrics["loss"] for r in study.by_arm["masked, long"]]
 assert sum(each > by_frequency - 0.3 for each in late) == 1
 
 # The same of the models without positions, and of short texts.
 # Holds: "What a model loses without them speaks against it"
-runs = load_runs("nopos")
+its = load_study("nopos").runs.pivot(index="seed", columns="arm", values="loss")
 for kind, said in (("masked", 1.33), ("causal", 0.08)):
-    both = (of_nopos(f"{kind}, {s}", runs) for s in ("nopos", "learned"))
-    gap = difference(*([r.metrics["loss"] for r in each] for each in both))
+    gap = difference(its[f"{kind}, nopos"], its[f"{kind}, learned"])
     assert round(gap.mean, 2) == said and gap.low > 0
 # Holds: "It rises by 0.27 in the causal models of chapters 3 and 4"
-runs = load_runs("encodings")
-both = (of_encodings(Arm(s), runs) for s in ("nopos", "learned"))
-gap = difference(*([r.metrics["loss"] for r in each] for each in both))
+its = load_study("encodings").runs.pivot(index="seed", columns="arm", values="loss")
+gap = difference(its["nopos"], its["learned"])
 assert round(gap.mean, 2) == 0.27 and gap.low > 0
 # Holds: "A comparison that we made **afterwards**"
-before = [[r.metrics["curve"][35] for r in reported(ARMS[f"{kind}, short"])] for kind in ("masked", "causal")]
+before = [[r.metrics["curve"][35] for r in study.by_arm[f"{kind}, short"]] for kind in ("masked", "causal")]
 assert np.ptp(before) < 0.1 and after.low > 0
 assert np.max(before) < 1.4 < by_frequency
 
 # The same of row 31.
 # Holds: "(Causal models never read the last character of a piece"
-for P in trained(ARMS["causal, short"]):
+for P in trained["causal, short"]:
     probed = probe_table(P, split="folds", rows=32)
     off = np.abs(probed.predictions - probed.positions)
     assert off[3:31].max() < 2 < 8 < off[31]
@@ -118,47 +112,44 @@ for kind, said in (("masked", -13.9), ("causal", 7.1)):
 
 # The same of rows that look untrained, and of the number of guesses.
 # Holds: "a tenth of the steps, at low learning rates"
-unlike = [sum(32 <= row < 127 for row in load_table(P).untrained_rows) for P in trained(ARMS["masked, short"])]
+unlike = [sum(32 <= row < 127 for row in load_table(P).untrained_rows) for P in trained["masked, short"]]
 assert sorted(set(unlike)) == [93, 94]
 few, every = "causal, long, few guesses", "causal, long"
 # Holds: "and with as many guesses by half a position less."
 less = difference(by_arm[few].mean(axis=1), by_arm[every].mean(axis=1))
 assert round(less.mean, 1) == 0.5 and less.excludes_zero
 # Holds: "But the two kinds still differ in how much they guess"
-heads = [[probe_table(P, split="folds", rows=31).test_mae for P in trained(ARMS[n])] for n in (few, every)]
+heads = [[probe_table(P, split="folds", rows=31).test_mae for P in trained[n]] for n in (few, every)]
 more = difference(*heads)
 found_31 = [round(each, 2) for each in (more.mean, more.low, more.high)]
 assert found_31 == [0.28, 0.1, 0.45]
 
-from posembed.training.trained_tables import contrasts, errors
-
-found_planned = contrasts({name: errors(arm) for name, arm in ARMS.items()})
 # Holds: "are read some twenty positions worse than the causal models' rows, and with as many guesses"
-direct, fair = (found_planned[f"masked minus causal{words}"] for words in ("", ", as many guesses"))
-assert abs(direct.mean - 20) < 2 and abs(fair.mean - direct.mean) < 2
+direct, fair = (found.loc[f"masked minus causal{words}"] for words in ("", ", as many guesses"))
+assert abs(direct["mean"] - 20) < 2 and abs(fair["mean"] - direct["mean"]) < 2
 # Holds: "with short texts the masked models' first 32 rows are read better, the causal ones' worse"
-masked, causal = (found_planned[f"{kind}, head: short minus long"] for kind in ("masked", "causal"))
-assert masked.high < 0 < causal.low
+masked, causal = (found.loc[f"{kind}, head: short minus long"] for kind in ("masked", "causal"))
+assert masked["high"] < 0 < causal["low"]
 # Holds: "in the masked models 93 or 94 of these 95 rows still look untrained"
-for weight in trained(ARMS["masked, short"]):
+for weight in trained["masked, short"]:
     untrained = load_table(weight).untrained_rows
     assert min(untrained) >= 32 and len(untrained) > (127 - 32) / 2
 # Holds: "Their losses before the long texts came are close"
 loss = {
-    kind: sum(run.metrics["curve"][35] for run in reported(ARMS[f"{kind}, short"])) / 5 for kind in ("masked", "causal")
+    kind: sum(run.metrics["curve"][35] for run in study.by_arm[f"{kind}, short"]) / 5 for kind in ("masked", "causal")
 }
 assert abs(loss["masked"] - loss["causal"]) < 0.1
-run = reported(ARMS["masked, short"])[0]
+run = study.by_arm["masked, short"][0]
 # The curve has 40 points; the 36th ends where nine tenths of the steps do.
 assert len(run.metrics["curve"]) * run.config.short_share == 36
 
 # %% Exercises
 # Holds: "The last row, 127."
 # Holds: "Of a piece of 128 characters the model reads the first 127"
-for own in trained(CAUSAL_LONG):
+for own in trained["causal, long"]:
     assert load_table(own).untrained_rows == [127]
 # Holds: "In two of the five masked models with long texts other rows"
-others = [load_table(own).untrained_rows for own in trained(MASKED_LONG)]
+others = [load_table(own).untrained_rows for own in trained["masked, long"]]
 assert sum(map(bool, others)) == 2 and not any(127 in each for each in others)
 # By definition: "If GPT-2 was trained in pieces of 1,024 tokens"
 
@@ -179,10 +170,10 @@ assert max(-gaps["masked"].low, gaps["masked"].high) < 2
 assert stored_studies()["gpt2"].untrained_rows == (1023,) and 127 in lone
 # Holds: "An explanation is tested by varying what it names"
 for kind in ("masked", "causal"):
-    assert found[f"{kind}, tail: short minus long"].low > 0
+    assert found.loc[f"{kind}, tail: short minus long", "low"] > 0
 # Holds: "That reading from left to right makes rows easier to read"
-assert found["masked minus causal"].low > 0
-done = [r.metrics["loss"] for r in reported(ARMS["causal, long"])]
+assert found.loc["masked minus causal", "low"] > 0
+done = [r.metrics["loss"] for r in study.by_arm["causal, long"]]
 assert max(done) < 1.3 < 1.6 < min(late) and max(late) > by_frequency - 0.3
 # Holds: "A score of a whole table is that of one map for all rows"
 whole = by_arm["masked, long"][:, :31].mean(axis=1)

@@ -18,8 +18,7 @@ assert 30_000 < first[-1] < 40_000
 assert torch.allclose(first.log().diff(), first.log().diff().mean())
 
 # And after training, and of its learning rate.
-from posembed.training import load_runs
-from posembed.training.encodings import Arm, reported
+from posembed import load_study
 
 # Holds in Picture: "After training the four fastest pairs are within a factor of 1.5 of"
 # Holds in Picture: "The four fastest pairs stay about where they were; the others end"
@@ -29,6 +28,6 @@ assert learned[4:].min() > 20 and learned[4:].max() < 1000
 assert not torch.equal(learned[4:].sort().values, learned[4:])
 
 # Holds in Picture: "of a tiny model before and after 150 steps on texts of 32 characters"
-chapter_3 = reported(Arm("learnable_sinusoidal"), load_runs("encodings"))
+chapter_3 = load_study("encodings").by_arm["learnable_sinusoidal"]
 kept = {run.config.learning_rate for run in chapter_3}
 assert kept == {config.learning_rate} == {0.01}

@@ -19,7 +19,7 @@ assert len(part.weight) < 11 + 6 and torch.equal(before[63], after[63])
 from transformers import BertConfig, CLIPTextConfig
 from transformers.models.opt.modeling_opt import OPTLearnedPositionalEmbedding
 
-from posembed.training import stored_studies
+from posembed.stored import stored_studies
 
 # Holds in When to use it: "near positions are no more alike than far ones"
 drawn = posembed.scheme("learned", d_model=768, n_positions=512).weight
