@@ -7,7 +7,6 @@ from posembed.models import LanguageModel
 from posembed.stored import load_plan, run_of_model
 
 SMALL, arms_of = run_of_model("causal-nopos").config, {arm.name: arm for arm in load_plan("nopos").arms}
-corpus = load_corpus("sotu")
 sizes = [len(part) for part in (corpus.train, corpus.validation, corpus.test)]
 # Holds: "All chapters of this part use one corpus, `sotu`"
 assert (len(vocabulary), round(sum(sizes) / 1e6)) == (83, 12)
