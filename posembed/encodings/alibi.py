@@ -46,6 +46,10 @@ class ALiBi(PositionScheme):
         check_offsets(offsets)
         return self._falls.to(offsets.device) * offsets.abs()
 
+    @property
+    def constant(self) -> bool:
+        return type(self).bias_by_offset is ALiBi.bias_by_offset  # a subclass may have one that is trained
+
     def score_mod(self) -> ScoreMod:
         def hook(score, batch, head, query, key):
             return score - _slope(head, self.n_heads) * (key - query).abs()

@@ -10,7 +10,7 @@ from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
 from ..errors import EncodingInputError, shown
-from .positions import check_positions, offsets_between
+from .positions import offsets_between
 from .sizes import SIZE_NAMES, Sizes
 
 # What a model hands to the methods that a scheme may override, by the number of arguments.
@@ -96,9 +96,7 @@ class PositionScheme(nn.Module):
         """
         if type(self).bias_by_offset is PositionScheme.bias_by_offset:
             return None
-        check_positions(positions, q)
-        check_positions(key_positions, k, name="key_positions")
-        offsets = offsets_between(positions, key_positions)
+        offsets = offsets_between(q, k, positions, key_positions)
         by_offset = self.bias_by_offset(offsets.flatten())
         return None if by_offset is None else by_offset.unflatten(-1, offsets.shape).movedim(0, -3)
 
@@ -131,6 +129,16 @@ class PositionScheme(nn.Module):
         """Whether the scheme acts on the attention logits."""
         own = type(self)
         return own.bias is not PositionScheme.bias or own.bias_by_offset is not PositionScheme.bias_by_offset
+
+    @property
+    def constant(self) -> bool:
+        """Whether `bias_by_offset` gives the same at every call, so that attention may keep it."""
+        return False
+
+    @property
+    def table(self) -> Float[Tensor, "buckets heads"] | None:
+        """The numbers of which `bias_by_offset` is the row ``bucket(offsets)``, which attention then may keep."""
+        return None
 
     @property
     def adds(self) -> bool:

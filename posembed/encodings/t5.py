@@ -70,6 +70,10 @@ class T5(PositionScheme):
         """Return the learned number of each offset's bucket, for each head."""
         return F.embedding(self.bucket(offsets), self.weight).T
 
+    @property
+    def table(self) -> Float[Tensor, "buckets heads"] | None:
+        return self.weight if type(self) is T5 else None  # a subclass may have other buckets
+
     def score_mod(self) -> ScoreMod:
         far = self.max_distance
         by_offset = self.bias_by_offset(torch.arange(-far, far + 1, device=self.weight.device))
