@@ -13,8 +13,6 @@ from ..errors import EncodingInputError, shown
 from .positions import offsets_between
 from .sizes import SIZE_NAMES, Sizes
 
-# What a model hands to the methods that a scheme may override, by the number of arguments.
-ARGUMENTS = {"add": 2, "rotate": 2, "rotate_keys": 2, "bias": 4, "bias_by_offset": 1}
 CAUSAL, BIDIRECTIONAL = "causal", "bidirectional"
 # score, batch, head, position of the query, position of the key -> score
 ScoreMod = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
@@ -172,20 +170,3 @@ def check_scheme(given: Any) -> None:
     if not isinstance(given, PositionScheme):
         made = "posembed.scheme('alibi', n_heads=8)"
         raise EncodingInputError(f"{shown(given)} is no scheme; give a PositionScheme that is made, such as {made}")
-    if "_modules" not in vars(given):
-        raise EncodingInputError(f"{type(given).__name__}.__init__ does not call super().__init__(); let it begin so")
-
-
-def check_methods(scheme: PositionScheme) -> None:
-    """Raise EncodingInputError where a method of a scheme, or of a part of it, cannot take what a model hands to it."""
-    for part in scheme.modules():
-        if not isinstance(part, PositionScheme):
-            continue
-        for name, n in ARGUMENTS.items():
-            mask = {"visible": None} if name == "bias" and part.reads_mask else {}
-            try:
-                inspect.signature(getattr(part, name)).bind(*[None] * n, **mask)
-            except TypeError as error:
-                wanted = inspect.signature(getattr(PositionScheme, name))
-                taken = ", ".join([*list(wanted.parameters)[1:], *mask])
-                raise EncodingInputError(f"{type(part).__name__}.{name}: {error}; it is given ({taken})") from None

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_schemes import vectors
 
-from posembed.encodings import KERPLE, ALiBi, alibi_slopes
+from posembed.encodings import KERPLE
 
 
 def made(kernel, scale, shape):
@@ -56,13 +56,6 @@ def test_parameters_start_where_the_authors_code_draws_them(kernel, most):
         # Uniform: of 5000 draws the largest is within a thousandth of the top, but for one case in a hundred.
         assert parameter.min() >= 0 and 0.999 * top < parameter.max() <= top
         assert parameter.mean().item() == pytest.approx(top / 2, rel=0.05)
-
-
-def test_the_power_of_one_is_alibi_with_other_slopes():
-    slopes = alibi_slopes(4)[:3]  # the fourth is below the least that a parameter may be
-    offsets = torch.arange(-100, 101)
-    bias = made("power", slopes.tolist(), [1.0] * 3).bias_by_offset(offsets)
-    torch.testing.assert_close(bias, ALiBi(4).bias_by_offset(offsets)[:3], rtol=1e-6, atol=0)
 
 
 @pytest.mark.parametrize(("kernel", "shape"), [("log", 0.3), ("log", 40.0), ("power", 0.5), ("power", 2.0)])

@@ -4,12 +4,10 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from refusals import refused
 from small_schemes import vectors
 from torch import nn
 
 from posembed.encodings import Learned
-from posembed.errors import PositionOutOfRangeError
 
 
 def test_each_token_gets_the_row_of_its_position():
@@ -18,15 +16,6 @@ def test_each_token_gets_the_row_of_its_position():
     for row in range(2):
         for token in range(3):
             assert torch.equal(added[row, token], x[row, token] + table[positions[row, token]])
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize("position", [8, -1, -9])
-def test_positions_without_a_row(position):
-    """A negative one would be the row of a late position, which Python counts from the end."""
-    given = (torch.zeros(2, 4), torch.tensor([0, position]))
-    message = f"position {position} has no row in a learned table of 8"
-    assert refused(PositionOutOfRangeError, Learned(8, 4).add, *given).startswith(message)
 
 
 def test_rows_start_small_and_normal():
