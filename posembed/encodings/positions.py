@@ -50,13 +50,6 @@ def check_pair(q: Tensor, k: Tensor, positions: Any, key_positions: Any, *, n_ax
         check_positions(key_positions, k, n_axes=n_axes, name="key_positions")
 
 
-def check_offsets(offsets: Any) -> None:
-    """Raise EncodingInputError unless they are a tensor of integers, key position minus query position."""
-    if not is_whole(offsets):
-        given = offsets.dtype if isinstance(offsets, Tensor) else f"a {type(offsets).__name__}"
-        raise EncodingInputError(f"offsets are {given}; give a tensor of integers, such as torch.arange(-8, 1)")
-
-
 def is_whole(given: Any) -> bool:
     """Whether it is a tensor of integers."""
     if not isinstance(given, Tensor):

@@ -131,7 +131,6 @@ INPUT = {
     "one position for all": (lambda: ALiBi(2).bias(Q, Q, AT, AT[:1]), "key_positions have shape (1,)"),
     "positions of other texts": (lambda: RoPE(8).rotate(Q, torch.ones(3, 3).long()), "positions have shape (3, 3)"),
     "positions of one axis": (lambda: RoPE(8, axes=2).rotate(Q, AT), "the last axis must be 2"),
-    "offsets that are not whole": (lambda: ALiBi(2).bias_by_offset(AT / 2), "offsets are torch.float32; give a tensor"),
     "negative positions for FIRE": (lambda: FIRE(2).bias(Q, Q, AT - 1, AT), "a position is negative"),
     "no mask for CoPE": (
         lambda: CoPE(8).bias(Q, Q, AT, AT),
