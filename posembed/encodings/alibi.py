@@ -45,7 +45,7 @@ class ALiBi(PositionScheme):
         return self._falls.to(offsets.device) * offsets.abs()
 
     @property
-    def constant(self) -> bool:
+    def constant_bias(self) -> bool:
         return type(self).bias_by_offset is ALiBi.bias_by_offset  # a subclass may have one that is trained
 
     def score_mod(self) -> ScoreMod:

@@ -129,12 +129,12 @@ class PositionScheme(nn.Module):
         return own.bias is not PositionScheme.bias or own.bias_by_offset is not PositionScheme.bias_by_offset
 
     @property
-    def constant(self) -> bool:
+    def constant_bias(self) -> bool:
         """Whether `bias_by_offset` gives the same at every call, so that attention may keep it."""
         return False
 
     @property
-    def table(self) -> Float[Tensor, "buckets heads"] | None:
+    def bucket_table(self) -> Float[Tensor, "buckets heads"] | None:
         """The numbers of which `bias_by_offset` is the row ``bucket(offsets)``, which attention then may keep."""
         return None
 

@@ -69,7 +69,7 @@ class T5(PositionScheme):
         return F.embedding(self.bucket(offsets), self.weight).T
 
     @property
-    def table(self) -> Float[Tensor, "buckets heads"] | None:
+    def bucket_table(self) -> Float[Tensor, "buckets heads"] | None:
         return self.weight if type(self) is T5 else None  # a subclass may have other buckets
 
     def score_mod(self) -> ScoreMod:

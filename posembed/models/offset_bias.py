@@ -30,11 +30,11 @@ def bias_of_offsets(
         return None
     lowest, dtype = first_key - (first + mask.n_queries - 1), compute_dtype(q)
     which = scheme, lowest, mask.n_queries, mask.n_keys, mask.causal, q.shape[1], q.device
-    if mask.n_queries * mask.n_keys > ROWS**2:
+    if mask.n_queries > ROWS or mask.n_queries * mask.n_keys > ROWS**2:  # several blocks, or too much to keep
         return _diagonals(*which, dtype)
-    if (table := scheme.table) is not None:
+    if (table := scheme.bucket_table) is not None:
         return LookedUpBias(table.to(dtype), *_kept_index(*which))
-    return (_kept_diagonals if scheme.constant else _diagonals)(*which, dtype)
+    return (_kept_diagonals if scheme.constant_bias else _diagonals)(*which, dtype)
 
 
 class DiagonalBias(Bias):
@@ -114,7 +114,7 @@ def _kept_diagonals(*which: Any) -> DiagonalBias | None:
 def _kept_index(
     scheme: Any, lowest: int, n_queries: int, n_keys: int, causal: bool, n_heads: int, device: torch.device
 ) -> tuple[Tensor | None, Tensor]:
-    n_buckets, n_table_heads = scheme.table.shape
+    n_buckets, n_table_heads = scheme.bucket_table.shape
     _check(scheme, (n_table_heads, n_keys), n_heads, n_keys)
     with torch.inference_mode(False):
         heads, query, key = (torch.arange(n, device=device) for n in (n_table_heads, n_queries, n_keys))

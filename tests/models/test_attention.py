@@ -220,3 +220,11 @@ def test_what_is_kept_of_a_bias_is_its_own(causal):
             ours, expected = ours_and_the_formulas(one.double(), parts, causal, key_positions)
             torch.testing.assert_close(ours, expected, **EXACT)
             ours.sum().backward()
+
+
+@pytest.mark.parametrize("name", ["alibi", "t5", "shaw"])
+def test_many_queries_may_meet_few_keys(name):
+    one, (q, _, _), (_, k, v) = made(name, False), inputs(600), inputs(9)
+    places = {"positions": torch.arange(600), "key_positions": torch.arange(9)}
+    ours = attend(q, k, v, scheme=one, causal=False, **places)
+    torch.testing.assert_close(ours, attention(q, k, v, one, causal=False, **places), **EXACT)
