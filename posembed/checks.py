@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterable
-from numbers import Integral, Real
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +15,6 @@ def check_whole(name: str, value: Any, error: type[PosembedError] = EncodingInpu
     """Raise the error unless the value is a whole number of at least `least`."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         raise error(f"{name} is {shown(value)}; it must be a whole number of at least {least}")
-
-
-def check_positive(name: str, value: Any, error: type[PosembedError] = EncodingInputError) -> float:
-    """Return the value, or raise the error unless it is a positive, finite number."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) < math.inf:
-        raise error(f"{name} is {shown(value)}; it must be a positive number")
-    return float(value)
-
-
-def check_std(name: str, value: Any, error: type[PosembedError] = EncodingInputError) -> None:
-    """Raise the error unless the value is a finite number of at least 0."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) < math.inf:
-        raise error(f"{name} is {shown(value)}; it must be a finite number of at least 0")
 
 
 def check_choice(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from posembed.errors import RunError
 from posembed.training.grid import Settings
@@ -14,42 +16,43 @@ from posembed.training.plans import run_plan, standing
 from . import causes, ladder, once_or_again, one_start
 from .arms import results_in, run_arms
 from .bundles import SHIPPED
+from .runs import train
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
 
 
-def _one_start(out: Path, n_workers: int) -> None:
-    run_arms(one_start.ARMS, out, n_workers=n_workers)
+def _one_start(out: Path, **how: Any) -> None:
+    run_arms(one_start.ARMS, out, **how)
 
 
-def _ladder(out: Path, n_workers: int) -> None:
-    run_arms(ladder.arms(), out, n_workers=n_workers)
+def _ladder(out: Path, **how: Any) -> None:
+    run_arms(ladder.arms(), out, **how)
     # Those whose rate is carried up.
-    run_arms(ladder.arms(results_in(out)), out, n_workers=n_workers)
+    run_arms(ladder.arms(results_in(out)), out, **how)
 
 
-def _causes(out: Path, n_workers: int) -> None:
-    run_arms(causes.ARMS, out, n_workers=n_workers)
+def _causes(out: Path, **how: Any) -> None:
+    run_arms(causes.ARMS, out, **how)
 
 
-def _once_or_again(out: Path, n_workers: int) -> None:
-    run_arms(once_or_again.ARMS, out, n_workers=n_workers, save_models=True)
+def _once_or_again(out: Path, **how: Any) -> None:
+    run_arms(once_or_again.ARMS, out, **how, save_models=True)
 
 
-def _shipped(name: str) -> Callable[[Path, int], None]:
+def _shipped(name: str) -> Callable[..., None]:
     """Run a study that ships; what is trained further is planned when what it goes on from is there."""
 
-    def run(out: Path, n_workers: int) -> None:
+    def run(out: Path, **how: Any) -> None:
+        # Only of these tasks something goes on from trained models.
+        settings = Settings(out, **how, save_models=name == "tasks", train=partial(train, folder=out))
         while standing(plan := SHIPPED[name].plan(results_in(out)), out).left:
-            # Only of these tasks something goes on from trained models.
-            settings = Settings(out, "joblib", n_workers, save_models=name == "tasks")
             if remark := run_plan(plan, settings)[1]:
                 print(f"studies: in the trials, {remark}", file=sys.stderr)
 
     return run
 
 
-STUDIES: dict[str, Callable[[Path, int], None]] = {
+STUDIES: dict[str, Callable[..., None]] = {
     **{name: _shipped(name) for name in SHIPPED},
     one_start.NAME: _one_start,
     ladder.NAME: _ladder,
@@ -64,9 +67,10 @@ def main() -> None:
     parser.add_argument("name", choices=STUDIES)
     parser.add_argument("--out", type=Path, help="of the results; results/NAME by default")
     parser.add_argument("--workers", type=int, default=-1, help="runs at a time; -1 for one a core")
+    parser.add_argument("--engine", default="joblib", help="serial, joblib (processes) or ray (a cluster)")
     asked = parser.parse_args()
     try:
-        STUDIES[asked.name](asked.out or RESULTS / asked.name, asked.workers)
+        STUDIES[asked.name](asked.out or RESULTS / asked.name, n_workers=asked.workers, engine=asked.engine)
     except RunError as error:
         sys.exit(f"studies: {error}")
 

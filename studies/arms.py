@@ -6,11 +6,15 @@ import math
 import sys
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 from posembed.errors import RunError
 from posembed.training import RunConfig, RunResult, missing, read_results, run_grid
+
+from .runs import train
 
 
 @dataclass(frozen=True)
@@ -98,28 +102,28 @@ def _short(rate: float) -> float:
     return float(f"{rate:.2g}")
 
 
-def run_arms(arms: Sequence[Arm], out: Path, *, n_workers: int = -1, save_models: bool = False) -> None:
+def run_arms(arms: Sequence[Arm], out: Path, *, save_models: bool = False, **how: Any) -> None:
     """Run what is left: trials until each arm has its rate, then the reported runs.
 
     Args:
         arms: of the study.
         out: the folder of its results; what has one there is not run again.
-        n_workers: runs at a time; -1 for one a core.
         save_models: whether the weights of the reported runs are kept.
+        how: the engine and more, as for `posembed.run_grid`.
 
     Raises:
         RunError: reported runs failed; a trial that diverges only loses its rate.
     """
-    failed: set[str] = set()
+    failed, how = set[str](), {**how, "out": out, "train": partial(train, folder=out)}
     while left := {run.key: run for arm in arms for run in arm.next_trials(results_in(out), failed)}:
         try:
-            run_grid([*left.values()], out=out, n_workers=n_workers)
+            run_grid([*left.values()], **how)
         except RunError as error:
             print(f"studies: in the trials, {error}", file=sys.stderr)
         failed |= {run.key for run in missing(left.values(), out)}
     results = results_in(out)
     runs = {run.key: run for arm in arms for run in arm.runs(results)}
-    run_grid([*runs.values()], out=out, n_workers=n_workers, save_models=save_models)
+    run_grid([*runs.values()], **how, save_models=save_models)
 
 
 def results_in(out: Path) -> list[RunResult]:

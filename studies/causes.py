@@ -46,11 +46,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from posembed import RunConfig, RunResult
+from posembed import RunResult
 from posembed.stats import Interval, difference
 
 from .arms import Arm
 from .forms import FORMS
+from .settings import run_of
 
 NAME = "causes"
 TASKS = {"majority": 8, "order": 4, "distance": 8, "lookup": 2}
@@ -83,7 +84,7 @@ def arm(task: str, bias: str) -> Arm:
     """
     form, on_one_side = BIASES[bias]
     options = {"form": form, "degrees": DEGREES if form else 0.0, "sided": DEGREES if on_one_side else 0.0}
-    run = RunConfig(
+    run = run_of(
         scheme=SCHEME,
         scheme_options={SCHEME: options},
         objective="task",

@@ -49,6 +49,7 @@ from posembed.training.plans import Arm, Plan
 from posembed.training.results import RunResult
 
 from .images import vision_arms, vision_contrasts
+from .settings import changed
 
 NAME = "depth"
 ARMS: dict[str, dict[str, Any]] = {
@@ -94,7 +95,7 @@ def _run(n_layers: int, arm: str, **changes: Any) -> RunConfig:
         steps=STEPS,
         preset="cpu",
     )
-    return replace(base, scheme_options=rows, **ARMS[arm], **changes)
+    return changed(base, scheme_options=rows, **ARMS[arm], **changes)
 
 
 def arm_of(n_layers: int, arm: str) -> Arm:
@@ -106,7 +107,7 @@ def _arm(name: str, base: RunConfig, tuning_steps: int) -> Arm:
     rates = sorted({*RATES, *FURTHER_RATES.get(name, ())})
     return Arm(
         name,
-        tuple(replace(base, seed=seed, inspections=("depth",)) for seed in SEEDS),
+        tuple(changed(base, seed=seed, inspections=["depth"]) for seed in SEEDS),
         tuple(
             replace(base, seed=seed, learning_rate=rate, steps=tuning_steps) for rate in rates for seed in TUNING_SEEDS
         ),

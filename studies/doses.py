@@ -51,6 +51,8 @@ from posembed.training.config import RunConfig
 from posembed.training.plans import Arm
 from posembed.training.results import RunResult
 
+from .settings import run_of
+
 NAME = "tasks"
 TASKS = {"majority": 8, "order": 4, "distance": 8, "lookup": 2}
 PROPERTIES = ("monotonicity", "translation_invariance", "symmetry")
@@ -64,7 +66,7 @@ def run(
     task: str, violated: str, degrees: float, *, seed: int, rate: float = RATES[0], steps: int = STEPS
 ) -> RunConfig:
     """One run of the study; of 0 degrees the same one whatever is violated."""
-    return RunConfig(
+    return run_of(
         objective="task",
         task=task,
         difficulty=TASKS[task],

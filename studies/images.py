@@ -54,6 +54,8 @@ from posembed.training.config import RunConfig
 from posembed.training.plans import Arm
 from posembed.training.results import RunResult
 
+from .settings import run_of
+
 ARMS: dict[str, tuple[str, dict[str, Any]]] = {
     "none": ("nopos", {}),
     "learned": ("learned", {"learned": {"std": 0.5**0.5}}),
@@ -72,11 +74,11 @@ TWICE = "24"
 
 
 def run(
-    arm: str, *, seed: int, rate: float = RATES[0], steps: int = STEPS, inspections: tuple[str, ...] = ()
+    arm: str, *, seed: int, rate: float = RATES[0], steps: int = STEPS, inspections: Sequence[str] = ()
 ) -> RunConfig:
     """One run of an arm of `ARMS`."""
     scheme, options = ARMS[arm]
-    return RunConfig(
+    return run_of(
         objective="task",
         task="digits",
         length=PATCHES,
@@ -91,7 +93,7 @@ def run(
         steps=steps,
         learning_rate=rate,
         seed=seed,
-        inspections=inspections,
+        inspections=list(inspections),
         preset="cpu",
     )
 

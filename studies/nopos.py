@@ -42,6 +42,8 @@ from typing import Any
 from posembed.training.config import RunConfig
 from posembed.training.plans import Arm, Plan
 
+from .settings import changed
+
 NAME = "nopos"
 RATES = (1e-3, 3e-3, 1e-2, 3e-2)
 TUNING_SEED, SEEDS, FEW_SEEDS = 0, (1, 2, 3, 4, 5), (1, 2, 3)
@@ -85,7 +87,7 @@ def run_of(base: RunConfig, scheme: str, **changes: Any) -> RunConfig:
     """A run of the study before its learning rate is chosen."""
     options = {"learned": {"std": base.weight_std}} if scheme == "learned" else {}
     options |= changes.pop("scheme_options", {})
-    return replace(base, scheme=scheme, scheme_options=options, **changes)
+    return changed(base, scheme=scheme, scheme_options=options, **changes)
 
 
 def trials(base: RunConfig, scheme: str) -> tuple[RunConfig, ...]:
@@ -107,7 +109,7 @@ def arm(
         more: the inspections.
         changes: other settings, that the tuning runs do not share.
     """
-    runs = [run_of(base, scheme, seed=seed, inspections=tuple(more), **changes) for seed in seeds]
+    runs = [run_of(base, scheme, seed=seed, inspections=list(more), **changes) for seed in seeds]
     return Arm(name, tuple(runs), trials(base, scheme))
 
 

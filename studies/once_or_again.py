@@ -42,6 +42,7 @@ from posembed import RunConfig, RunResult
 from posembed.stats import Interval, difference
 
 from .arms import Arm
+from .settings import changed
 
 NAME = "once-or-again"
 WIDTH, DEPTHS = 32, (4, 12)
@@ -74,7 +75,7 @@ def _settings(depth: int) -> dict[str, dict[str, Any]]:
 
 def arm(depth: int, name: str) -> Arm:
     """The runs of an arm at a depth."""
-    run = replace(START_B, n_layers=depth, **_settings(depth)[name])
+    run = changed(START_B, n_layers=depth, **_settings(depth)[name])
     trial = replace(run, steps=TRIAL_STEPS)
     return Arm(f"{depth} layers, {name}", run, SEEDS[depth], trial, TRIAL_SEEDS, RATES)
 

@@ -35,9 +35,10 @@ from torch import Tensor
 
 from posembed.probing import probe_table
 from posembed.stats import Interval, difference
-from posembed.training.config import RunConfig
 from posembed.training.plans import Arm, Plan
 from posembed.training.results import RunResult
+
+from .settings import run_of
 
 NAME = "trained-tables"
 
@@ -51,7 +52,7 @@ SEEDS = (1, 2, 3, 4, 5)
 
 def arm(name: str, **changes: Any) -> Arm:
     """The runs of one way to train a table, one for each seed."""
-    run = RunConfig(
+    run = run_of(
         scheme="learned",
         length=TRAINED,
         n_layers=N_LAYERS,

@@ -55,6 +55,8 @@ from posembed.training.config import RunConfig
 from posembed.training.plans import Arm
 from posembed.training.results import RunResult
 
+from .settings import run_of
+
 KINDS, FORMS = ("learned", "sinusoidal", "learnable_sinusoidal"), ("absolute", "relative", "both")
 ARMS = tuple((kind, form) for form in FORMS for kind in KINDS)
 CLASSES, SPANS = ("sst2", "trec"), ("word", "word-moved")
@@ -96,8 +98,8 @@ def pretraining(kind: str, form: str, cls: str = "tied") -> Arm:
         "scale_embeddings": kind != "learned",
         "preset": "cpu",
     }
-    run = RunConfig(**shared, steps=2000, warmup=100, inspections=("positions",))
-    tuning = RunConfig(**shared, steps=1000, warmup=100, seed=TUNING_SEED)
+    run = run_of(**shared, steps=2000, warmup=100, inspections=["positions"])
+    tuning = run_of(**shared, steps=1000, warmup=100, seed=TUNING_SEED)
     return Arm(
         ", ".join((kind, form, *([] if cls == "tied" else [cls]))),
         tuple(replace(run, seed=seed) for seed in SEEDS),

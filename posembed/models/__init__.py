@@ -2,33 +2,27 @@
 
 from .attention import attend
 from .cache import KeyValueCache
-from .heads import MaskedLanguageModel, SequenceClassifier, SpanLogits, SpanPredictor
+from .heads import SequenceClassifier
 from .in_transformers import SchemeInModel, use_scheme
 from .masks import AttentionMask, pack, positions_from_mask
 from .multi_head import MultiHeadAttention
 from .transformer import LanguageModel, Transformer, TransformerConfig, TransformerLayer, drop_positions
 from .transformers_saved import load_with_scheme
-from .vision import VisionTransformer, patches_of
 
 __all__ = [
     "AttentionMask",
     "KeyValueCache",
     "LanguageModel",
-    "MaskedLanguageModel",
     "MultiHeadAttention",
     "SchemeInModel",
     "SequenceClassifier",
-    "SpanLogits",
-    "SpanPredictor",
     "Transformer",
     "TransformerConfig",
     "TransformerLayer",
-    "VisionTransformer",
     "attend",
     "drop_positions",
     "load_with_scheme",
     "pack",
-    "patches_of",
     "positions_from_mask",
     "use_scheme",
 ]

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from ..errors import ProbeInputError, shown
 from ..inference import CALLED_WRONGLY, eval_mode
-from ..models import LanguageModel, Transformer, VisionTransformer
+from ..models import LanguageModel, Transformer
 from ..progress import one_line
 
 BATCH_SIZE = 32
@@ -189,9 +189,9 @@ def _run(model: Any, inputs: Tensor) -> Any:
     if not isinstance(model, nn.Module):
         return model(inputs)
     inputs = inputs.to(next(model.parameters(), inputs).device)
-    own = model if isinstance(model, VisionTransformer) else own_transformer(model)
-    if own is not None:
-        return own.hidden_states(inputs)
+    own = own_transformer(model) or model
+    if callable(hand_out := getattr(own, "hidden_states", None)):
+        return hand_out(inputs)
     name, floats = read_by(model), inputs.is_floating_point()
     if name is None:
         with telling(model, "these inputs"):

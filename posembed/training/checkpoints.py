@@ -20,7 +20,7 @@ from .config import RunConfig
 from .loop import Training
 from .results import file_of, write_whole
 
-FORMAT = 2
+FORMAT = 3
 # What asks a process to end: Ctrl-C, `kill`, and a terminal that is closed, of which Windows does not tell.
 ASKING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 # How often a state is written: what is lost where a process is killed.
@@ -28,12 +28,18 @@ SECONDS = 60.0
 
 
 @contextmanager
-def kept(training: Training, named: Path | None, watch: Callable[[], None]) -> Iterator[Callable[[], None]]:
+def kept(
+    training: Training,
+    named: Path | str | None,
+    progress: Callable[[int, float], Any] | None = None,
+    watch: Callable[[], None] = lambda: None,
+) -> Iterator[Callable[[], None]]:
     """Take a run up from its checkpoint where there is one, and keep one until it is trained and measured.
 
     Args:
         training: the run.
         named: the file of its state.
+        progress: called after each step with the number of steps done and the loss.
         watch: called before the first step that is left and after each, wherever the run was stopped.
 
     Yields:
@@ -44,7 +50,7 @@ def kept(training: Training, named: Path | None, watch: Callable[[], None]) -> I
     Raises:
         CheckpointError: a checkpoint that is damaged, of another version or of another run; it is left as it is.
     """
-    path, n_steps = named or file_of(training.config, Path(), "checkpoint").absolute(), training.config.all_steps
+    path = Path(named) if named else file_of(training.config, Path(), "checkpoint").absolute()
     if path.exists():
         _take_up(training, path)
     last = time.monotonic()
@@ -52,33 +58,38 @@ def kept(training: Training, named: Path | None, watch: Callable[[], None]) -> I
 
         def after_step() -> None:
             nonlocal last
-            measured = len(training.losses) == n_steps
-            if named and (measured or time.monotonic() - last >= SECONDS):
+            if named and (_is_trained(training) or time.monotonic() - last >= SECONDS):
                 _write(training, path)
                 last = time.monotonic()
-            between_steps(measured)
+            between_steps()
+            if progress:
+                progress(len(training.losses), training.losses[-1])
 
-        def between_steps(measured: bool) -> None:
+        def between_steps() -> None:
             held.end()
             # What is watched and measured leaves the state alone, and need not be waited for.
             held.at_once = True
             watch()
-            held.at_once = measured
+            held.at_once = _is_trained(training)
 
         try:
-            between_steps(len(training.losses) == n_steps)
+            between_steps()
             yield after_step
         except (KeyboardInterrupt, SystemExit) as end:
             # A second one may not cut the writing short.
             held.at_once = False
             if _write(training, path):
                 end.add_note(
-                    f"stopped after step {len(training.losses)} of {n_steps}, which are kept in {path.name}; the same "
-                    "call in the same folder goes on from there"
+                    f"stopped after step {len(training.losses)} of {training.n_steps}, which are kept in {path.name}; "
+                    "the same call in the same folder goes on from there"
                 )
             raise
     if named is None:
         path.unlink(missing_ok=True)
+
+
+def _is_trained(training: Training) -> bool:
+    return len(training.losses) == training.n_steps
 
 
 class Held:

@@ -6,25 +6,22 @@ import statistics
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import torch
-
-from ..data import Task
 from ..inference import torch_threads
 from .config import RunConfig
 from .loop import Training
 from .machine import check_device, machine_of, seeded
 from .measure import TOKENS, TOKENS_BY_POSITION, text_losses
+from .objectives import OBJECTIVES, drawn_from
 from .results import RunResult
-from .runs import load_data, make_model
-from .tasks import measure_task
+from .runs import load_text, make_model
 
 # Runs that differ in these alone take as long for each step.
-FREE = ["seed", "learning_rate", "weight_decay", "warmup", "steps", "further_steps", "drops_positions", "preset"]
+FREE = ["seed", "learning_rate", "weight_decay", "warmup", "steps", "preset"]
 TIMED_STEPS = 3
-# Tokens, and texts of a task, that are measured to see how long that takes.
-TIMED_TOKENS, TIMED_TEXTS = 2**13, 64
+# Tokens that are measured to see how long that takes.
+TIMED_TOKENS = 2**13
 
 
 class Estimate(NamedTuple):
@@ -42,8 +39,8 @@ def estimate(configs: Sequence[RunConfig], results: Iterable[RunResult] = ()) ->
         results: stored ones; those of a machine with another name are left out.
 
     Returns:
-        The estimate. Other work on the machine is in it only as far as it was there when its source was measured;
-        inspections, and the time to start, only where stored runs were.
+        The estimate. Other work on the machine is in it only as far as it was there when its source was measured; the
+        time to start only where stored runs were.
 
     Raises:
         RunError: a device that is not there.
@@ -61,20 +58,20 @@ def estimate(configs: Sequence[RunConfig], results: Iterable[RunResult] = ()) ->
     stored: dict[str, list[float]] = {}
     for result in results:
         if result.machine in here:
-            stored.setdefault(_kind(result.config), []).append(result.wall_seconds / result.config.all_steps)
+            stored.setdefault(_kind(result.config), []).append(result.wall_seconds / result.config.steps)
     timed: dict[str, tuple[float, float]] = {}
     seconds, sources = 0.0, []
     for config in configs:
         kind = _kind(config)
         if kind in stored:
-            seconds += statistics.median(stored[kind]) * config.all_steps
+            seconds += statistics.median(stored[kind]) * config.steps
             sources.append("stored runs like them")
             continue
         if kind not in timed:
             timed[kind] = time_a_run(config)
         step, measuring = timed[kind]
-        seconds += step * config.all_steps + measuring
-        sources.append("timed steps, without inspections" if config.inspections else "timed steps")
+        seconds += step * config.steps + measuring
+        sources.append("timed steps")
     return Estimate(seconds, "from " + " and ".join(dict.fromkeys(sources)))
 
 
@@ -82,34 +79,24 @@ def time_a_run(config: RunConfig) -> tuple[float, float]:
     """Time a few training steps, after one that does not count, and a part of the measuring.
 
     Returns:
-        Seconds a step, and seconds that all measuring takes but for inspections.
+        Seconds a step, and seconds that all measuring takes.
     """
-    seconds: list[float] = []
-    few = replace(config, steps=1 + TIMED_STEPS, further_steps=None, drops_positions=False)
+    ends: list[float] = []
+    few = replace(config, steps=1 + TIMED_STEPS)
     with torch_threads(config.threads), seeded(config):
-        corpus = load_data(config)
-        training = Training(make_model(few, corpus), few, corpus)
-        training.run(lambda: seconds.append(training.seconds))
-        measuring = _time_measuring(training.model.eval(), config, corpus)
-    return (seconds[-1] - seconds[0]) / TIMED_STEPS, measuring
-
-
-def _time_measuring(model: Any, config: RunConfig, corpus: Any) -> float:
-    if isinstance(corpus, Task):
-        few = torch.arange(TIMED_TEXTS)
-        began = time.perf_counter()
-        measure_task(model, replace(corpus, test=corpus.test.at(few), validation=corpus.validation.at(few)), config)
-        n_texts = len(corpus.test.ids) + len(corpus.validation.ids)
-        return (time.perf_counter() - began) * n_texts / (2 * TIMED_TEXTS)
-    parts = [(config.read_length, 2 * TOKENS)]
-    if config.test_length is not None:
-        parts.append((config.test_length, (1 + len(config.test_scalings)) * TOKENS_BY_POSITION))
-    seconds = 0.0
-    for length, n_tokens in parts:
-        began, n_timed = time.perf_counter(), max(TIMED_TOKENS, 2 * length)
-        list(text_losses(model, corpus.test, config, length, n_timed))
-        seconds += (time.perf_counter() - began) * n_tokens / n_timed
-    return seconds
+        corpus, objective = load_text(config), OBJECTIVES[config.objective](config)
+        model = make_model(few, corpus)
+        training = Training(model, drawn_from(corpus.train, model, objective, few), few)
+        training.run(lambda: ends.append(training.seconds))
+        model.eval()
+        measuring, parts = 0.0, [(config.length, 2 * TOKENS)]
+        if config.test_length is not None:
+            parts.append((config.test_length, (1 + len(config.test_scalings)) * TOKENS_BY_POSITION))
+        for length, n_tokens in parts:
+            began, n_timed = time.perf_counter(), max(TIMED_TOKENS, 2 * length)
+            list(text_losses(model, corpus.test, objective, length, n_timed))
+            measuring += (time.perf_counter() - began) * n_tokens / n_timed
+    return (ends[-1] - ends[0]) / TIMED_STEPS, measuring
 
 
 def _kind(config: RunConfig) -> str:

@@ -20,23 +20,23 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache, partial
-from numbers import Real
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile, mkdtemp
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-from ..checks import check_flag, checked_path
-from ..errors import PosembedError, RunError, shown
+from ..checks import checked_path
+from ..errors import PosembedError, RunError
 from ..progress import say, show_progress
+from ..public import NotNegative, check_fields, public
 from .checkpoints import ASKING, held_back
 from .config import RunConfig
 from .results import OF_RESULTS, RunResult, checked_configs, file_of, missing, read_result, write_result, write_whole
-from .runs import check_progress, train
-from .weights import has_weights, read_model, write_model, write_table
+from .runs import train
+from .weights import has_weights, write_model, write_table
 
 LOG = logging.getLogger(__name__)
 
-ENGINES = ("serial", "joblib", "ray")
+Engine: TypeAlias = Literal["serial", "joblib", "ray"]
 # How often a worker process looks whether it is still wanted, in seconds, and how long one that is not may take.
 LOOK, PATIENCE = 0.5, 10.0
 # How often Ray is started before its error is told; results are small, and its default takes a third of the memory.
@@ -57,20 +57,17 @@ class Settings:
     """
 
     out: Path
-    engine: str = "joblib"
+    engine: Engine = "joblib"
     n_workers: int = -1
-    gpus: float | int = 1.0
+    gpus: NotNegative = 1.0
     save_models: bool = False
     save_tables: bool = False
+    train: Callable[..., RunResult] = train
 
     def __post_init__(self) -> None:
-        if self.engine not in ENGINES:
-            raise RunError(f"there is no engine {shown(self.engine)}; choose among {', '.join(ENGINES)}")
-        n_workers = self.n_workers
-        if isinstance(n_workers, bool) or not isinstance(n_workers, int) or (n_workers < 1 and n_workers != -1):
-            raise RunError(f"n_workers is {shown(n_workers)}; it must be a whole number from 1 on, or -1 for all cores")
-        if isinstance(self.gpus, bool) or not isinstance(self.gpus, Real) or not 0 <= self.gpus < float("inf"):
-            raise RunError(f"gpus is {shown(self.gpus)}; it must be a share of a GPU, such as 0.5")
+        check_fields(self, RunError)
+        if self.n_workers < 1 and self.n_workers != -1:
+            raise RunError(f"n_workers is {self.n_workers}; it must be a whole number from 1 on, or -1 for all cores")
         # Workers stand where the process stood when they began: a relative path may be another folder there.
         object.__setattr__(self, "out", Path(self.out).absolute())
 
@@ -86,16 +83,18 @@ class Settings:
                 raise RunError(f"{result.name} has no whole weights beside it; move it away, and it is trained again")
 
 
+@public(RunError)
 def run_grid(
     configs: Iterable[RunConfig],
     *,
-    engine: str = "joblib",
+    engine: Engine = "joblib",
     out: Path | str,
     n_workers: int = -1,
     save_models: bool = False,
     save_tables: bool = False,
-    gpus: float | int = 1.0,
+    gpus: NotNegative = 1.0,
     progress: Progress | None = None,
+    train: Callable[..., RunResult] = train,
 ) -> list[RunResult]:
     """Run configs that have no result yet and return the results of all.
 
@@ -113,6 +112,7 @@ def run_grid(
         gpus: the share of a GPU that a run takes on a Ray cluster, where its device is one.
         progress: called after each run with its config and its result without the model, or None where it failed. By
             default a line on stderr says every ten seconds how many runs are done and about how long the rest takes.
+        train: what does one run, called as `posembed.train` is; worker processes must be able to import it.
 
     Returns:
         The results in the order of the configs, without models.
@@ -133,10 +133,8 @@ def run_grid(
         True
     """
     configs = checked_configs(configs)
-    check_progress(progress, "a config and its result")
-    for option, given in (("save_models", save_models), ("save_tables", save_tables)):
-        check_flag(option, given, RunError)
-    settings = Settings(checked_path(out, OF_RESULTS, RunError), engine, n_workers, gpus, save_models, save_tables)
+    out = checked_path(out, OF_RESULTS, RunError)
+    settings = Settings(out, engine, n_workers, gpus, save_models, save_tables, train)
     settings.check(configs)
     left = missing(configs, settings.out)
     with show_progress("running the grid", len(left)) if progress is None else nullcontext() as tell:
@@ -184,13 +182,15 @@ def report(failed: Sequence[Outcome], n_runs: int, n_waiting: int = 0) -> str:
     return f"{len(failed)} of {n_runs} runs failed{waiting}{stored}; {'; '.join(said)}"
 
 
+@public(RunError)
 def run_and_store(
     config: RunConfig,
     out: Path | str,
     *,
     save_model: bool = False,
     save_table: bool = False,
-    progress: Callable[[int, float], None] | None = None,
+    progress: Callable[[int, float], Any] | None = None,
+    train: Callable[..., RunResult] = train,
 ) -> RunResult:
     """Give the result of a run that has one in a folder; train it, if not, and write the result there.
 
@@ -203,14 +203,14 @@ def run_and_store(
         save_model: whether the weights of the model are kept beside it.
         save_table: whether the trained position table is.
         progress: as for `posembed.train`.
+        train: what does the run, called as `posembed.train` is.
 
     Returns:
         The result; with the trained model where it was trained now.
 
     Raises:
         RunError: the folder cannot be written, or the disk is full; nothing half-written stays.
-        RunError: a stored result that is damaged, or has no weights where they are to be kept; the weights that a task
-            begins with are not in the folder.
+        RunError: a stored result that is damaged, or has no weights where they are to be kept.
         CheckpointError: a checkpoint that is damaged or of another version; it is left as it is.
 
     Example:
@@ -233,8 +233,7 @@ def run_and_store(
         # A folder that nothing can be written to is known before the training.
         with TemporaryFile(dir=out):
             pass
-        start = None if config.start is None else read_model(RunConfig.from_dict(config.start), out)
-        result = train(config, checkpoint=checkpoint, progress=progress, start=start)
+        result = train(config, checkpoint=checkpoint, progress=progress)
         _write_weights(result, out, save_model=save_model, save_table=save_table)
         # Last: it says that all is there.
         write_result(result, out)
@@ -272,8 +271,9 @@ def _kept(result: RunResult, *, save_model: bool, save_table: bool) -> str:
 
 def _attempt(config: RunConfig, settings: Settings) -> Outcome:
     """Do a run; one run's mistake must not cost the others, so it is no error here."""
+    save_model, save_table = settings.save_models, settings.save_tables
     try:
-        run_and_store(config, settings.out, save_model=settings.save_models, save_table=settings.save_tables)
+        run_and_store(config, settings.out, save_model=save_model, save_table=save_table, train=settings.train)
     except PosembedError as error:
         return config, str(error)
     except Exception as error:

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Callable
 from typing import Any
 
 import torch
-import torch.nn.functional as F
-from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from ..checks import check_kind, check_whole
-from ..data import Characters, Corpus, Task, Tokens, masked, random_windows
 from ..errors import RunError
-from ..models import LanguageModel, drop_positions
-from .cls import with_cls
 from .config import RunConfig
-from .tasks import task_loss
 
 BETAS, LARGEST_GRADIENT = (0.9, 0.98), 1.0
 # Where the cosine ends, as a share of the learning rate.
@@ -31,30 +23,42 @@ BATCHES = 1
 class Training:
     """A run on its way: everything that its next step depends on.
 
+    AdamW with a warm-up and a cosine; gradients are cut to a norm of 1.
+
     Args:
         model: the untrained model; its weights change.
-        config: the run.
-        corpus: the text, or the task.
+        draw_loss: draws the next batch, by a generator of random numbers, and returns its mean loss.
+        config: of the run; of it the steps, the learning rate and the seed are read, and on which device it is.
 
     Attributes:
         losses: of the steps so far.
+        n_steps: how many there will be.
         seconds: that the steps have taken so far, in all processes that have worked on the run one after the other.
-        watched: what was found on the way, by the number of steps done; ready for JSON.
+        seconds_before: those in earlier processes.
+
+    Example:
+        >>> import torch
+        >>> from posembed import RunConfig
+        >>> from posembed.training import Training
+        >>> model = torch.nn.Linear(1, 1)
+        >>> config = RunConfig(steps=50, warmup=5, learning_rate=0.1)
+        >>> training = Training(model, lambda generator: (model(torch.ones(1)) - 3).square().mean(), config)
+        >>> training.run()
+        >>> training.losses[-1] < training.losses[0] / 100
+        True
     """
 
-    def __init__(self, model: nn.Module, config: RunConfig, corpus: Corpus | Task):
-        self.config = config
+    def __init__(self, model: nn.Module, draw_loss: Callable[[torch.Generator], Tensor], config: RunConfig):
         self.model: Any = model
-        self.corpus: Any = corpus
+        self.draw_loss, self.config, self.n_steps = draw_loss, config, config.steps
         self.optimizer = make_optimizer(model, config)
         self.generator = torch.Generator().manual_seed(config.seed * 2 + BATCHES)
         self.losses: list[float] = []
-        self.seconds = 0.0
-        self.watched: dict[str, Any] = {}
+        self.seconds = self.seconds_before = 0.0
 
     def run(self, after_step: Callable[[], None] = lambda: None) -> None:
         """Take the steps that are left, with a call after each."""
-        while len(self.losses) < self.config.all_steps:
+        while len(self.losses) < self.n_steps:
             self.step()
             after_step()
 
@@ -64,38 +68,26 @@ class Training:
         Raises:
             RunError: the loss became NaN or infinite.
         """
-        start, done, config = time.perf_counter(), len(self.losses), self.config
+        start = time.perf_counter()
         self.model.train()
-        if config.drops_positions and done == config.steps:
-            drop_positions(self.model.transformer)
         for group in self.optimizer.param_groups:
-            group["lr"] = config.learning_rate * learning_rate_factor(done, config)
+            group["lr"] = self.config.learning_rate * self.rate_factor(len(self.losses))
         self.optimizer.zero_grad(set_to_none=True)
         # Fast on a GPU; weights, their gradients and the loss stay in float32.
         with torch.autocast("cuda", torch.bfloat16, enabled=self._on_cuda):
-            loss = self._loss()
+            loss = self.draw_loss(self.generator)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), LARGEST_GRADIENT)
         self.optimizer.step()
         self.losses.append(float(loss.detach()))
         self.seconds += time.perf_counter() - start
         if not math.isfinite(self.losses[-1]):
-            advice = (
-                f"lower the learning rate ({config.learning_rate}) or lengthen the warm-up ({config.warmup} steps)"
-                if done
-                else "nothing is learned by then, so look at what the scheme computes, and at weight_std"
-            )
-            raise RunError(f"the loss of {config.scheme} is {self.losses[-1]} at step {done + 1}; {advice}")
+            raise RunError(self._diverged())
         return self.losses[-1]
 
-    def _loss(self) -> Float[Tensor, ""]:
-        """The loss of the next batch."""
-        config, corpus = self.config, self.corpus
-        if isinstance(corpus, Task):
-            texts = corpus.draw(config.batch_size, self.generator)
-            return task_loss(self.model, texts, corpus, config, self.generator)
-        ids = draw_pieces(corpus.train, len(self.losses), config, self.generator)
-        return batch_loss(self.model, ids, config, self.generator)
+    def rate_factor(self, step: int) -> float:
+        """The share of the learning rate at a step, counted from 0."""
+        return learning_rate_factor(step, self.config)
 
     def state(self) -> dict[str, Any]:
         """Return all that the next step depends on, as tensors, numbers and texts."""
@@ -107,13 +99,10 @@ class Training:
             "random on the GPU": torch.cuda.get_rng_state(self.config.device) if self._on_cuda else None,
             "losses": torch.tensor(self.losses, dtype=torch.float64),
             "seconds": self.seconds,
-            "watched": json.dumps(self.watched),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go back to where `state` was called."""
-        if self.config.drops_positions and len(state["losses"]) > self.config.steps:
-            drop_positions(self.model.transformer)
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.generator.set_state(state["generator"])
@@ -121,7 +110,14 @@ class Training:
         if self._on_cuda:
             torch.cuda.set_rng_state(state["random on the GPU"], self.config.device)
         self.losses, self.seconds = state["losses"].tolist(), state["seconds"]
-        self.watched = json.loads(state["watched"])
+        self.seconds_before = self.seconds
+
+    def _diverged(self) -> str:
+        config, n = self.config, len(self.losses)
+        advice = f"lower the learning rate ({config.learning_rate}) or lengthen the warm-up ({config.warmup} steps)"
+        if n == 1:
+            advice = "nothing is learned by then, so look at what the scheme computes, and at weight_std"
+        return f"the loss of {config.scheme} is {self.losses[-1]} at step {n}; {advice}"
 
     @property
     def _on_cuda(self) -> bool:
@@ -146,8 +142,6 @@ def make_optimizer(model: nn.Module, config: RunConfig) -> torch.optim.AdamW:
 def learning_rate_factor(step: int, config: RunConfig) -> float:
     """The share of the highest learning rate at a step: a straight rise, then a cosine that ends at a tenth.
 
-    Further steps have the same once more.
-
     Args:
         step: counted from 0.
         config: its warm-up and steps.
@@ -158,60 +152,7 @@ def learning_rate_factor(step: int, config: RunConfig) -> float:
         >>> [round(learning_rate_factor(step, RunConfig(warmup=4, steps=9)), 2) for step in (0, 3, 8)]
         [0.25, 1.0, 0.1]
     """
-    check_whole("step", step, RunError, least=0)
-    check_kind("config", config, RunConfig, "a RunConfig", RunError)
-    steps = config.steps
-    if step >= steps and config.further_steps is not None:
-        step, steps = step - steps, config.further_steps
     if step < config.warmup:
         return (step + 1) / config.warmup
-    done = (step + 1 - config.warmup) / max(1, steps - config.warmup)
+    done = (step + 1 - config.warmup) / max(1, config.steps - config.warmup)
     return LOWEST_RATE + (1 - LOWEST_RATE) * (1 + math.cos(math.pi * done)) / 2
-
-
-def draw_pieces(text: Tokens, step: int, config: RunConfig, generator: torch.Generator) -> Int[Tensor, "pieces length"]:
-    """Draw the pieces of a step, counted from 0, from the training text."""
-    length, n_pieces = config.read_length, config.batch_size
-    if config.short_length is not None and step < round((config.short_share or 0.0) * config.steps):
-        length, n_pieces = config.short_length, config.batch_size * (config.length // config.short_length)
-    return random_windows(text, length, n_pieces, generator)
-
-
-def guesses(
-    ids: Int[Tensor, "pieces length"], config: RunConfig, generator: torch.Generator
-) -> tuple[Int[Tensor, "pieces read"], Int[Tensor, "pieces read"], Bool[Tensor, "pieces read"] | None]:
-    """Choose what is to be guessed in some pieces.
-
-    Returns:
-        What the model reads, what it should say at each place, and where it is asked; None for everywhere.
-    """
-    if config.objective == "masked":
-        seen, hidden = masked(ids, config.masking_rate or 0.0, Characters.mask_id, generator)
-        return seen, ids, hidden
-    wanted, asked = ids[:, 1:], None
-    if config.guessed_share is not None:
-        asked = masked(wanted, config.guessed_share, Characters.mask_id, generator)[1]
-    return ids[:, :-1], wanted, asked
-
-
-def batch_loss(
-    model: LanguageModel, ids: Int[Tensor, "pieces length"], config: RunConfig, generator: torch.Generator
-) -> Float[Tensor, ""]:
-    """The mean loss of some pieces, in nats a guessed token.
-
-    Args:
-        model: on the device of the config.
-        ids: the pieces, on the CPU.
-        config: says what is to be guessed.
-        generator: of the random numbers that choose it.
-    """
-    seen, wanted, asked, positions = with_cls(*guesses(ids, config, generator), config, generator)
-    seen, wanted = seen.to(config.device), wanted.to(config.device)
-    if asked is None:
-        return F.cross_entropy(model(seen).flatten(0, 1), wanted.flatten())
-    asked = asked.to(config.device)
-    # Logits of the hidden tokens alone: the others are not asked for.
-    logits = (
-        model.logits(model.transformer(seen, positions)[asked]) if config.objective == "masked" else model(seen)[asked]
-    )
-    return F.cross_entropy(logits, wanted[asked])

@@ -9,16 +9,16 @@ from statistics import fmean
 from typing import Any, cast
 
 import torch
-import torch.nn.functional as F
+from jaxtyping import Float
 from torch import Tensor
 
-from ..data import Characters, Tokens, masked, windows_in_order
+from ..data import Corpus, Tokens, windows_in_order
 from ..encodings import Learned, LinearScaling, Llama3Scaling, NTKScaling, PositionScheme, RoPE, YaRNScaling
 from ..encodings.rope_scaling import Scaling
 from ..errors import RunError
 from ..models import LanguageModel
-from .cls import with_cls
 from .config import RunConfig
+from .objectives import Objective
 
 # About 130 000 tokens for the loss, 260 000 for the loss by position.
 TOKENS, TOKENS_BY_POSITION = 2**17, 2**18
@@ -31,20 +31,62 @@ FEW = 1024
 BATCH_TOKENS = 2**14
 
 
-def loss_of(model: LanguageModel, ids: Tokens, config: RunConfig) -> float:
-    """The mean loss on a text in pieces of the trained length, in nats a guessed token.
+def measure(model: LanguageModel, corpus: Corpus, objective: Objective, config: RunConfig) -> dict[str, Any]:
+    """Measure a trained model, in evaluation mode, on the validation and the test text; `train` says what."""
+    metrics: dict[str, Any] = {
+        "loss": loss_of(model, corpus.test, objective, config.length),
+        "validation_loss": loss_of(model, corpus.validation, objective, config.length),
+        **measure_sizes(model),
+    }
+    if config.objective == "causal":
+        found = corpus.perplexities(metrics["loss"])
+        # A word is what stands between blanks: of a text with few it may be as long as a page.
+        named = {"perplexity_per_token": round(found.per_token, 4), "perplexity_per_word": round(found.per_word, 2)}
+        metrics |= {name: value for name, value in named.items() if math.isfinite(value)}
+    if config.test_length is not None:
+        metrics["loss_by_position"] = loss_by_position(model, corpus.test, objective, config.test_length)
+        if config.test_scalings:
+            metrics["loss_by_position_scaled"] = scaled_losses(model, corpus.test, objective, config)
+    return metrics
 
-    Args:
-        model: in evaluation mode, on the device of the config.
-        ids: of the text.
-        config: says what is guessed.
+
+def measure_sizes(model: Any) -> dict[str, Any]:
+    """How many parameters a model has, how many of them are of its scheme, and the scheme's own numbers."""
+    scheme = model.transformer.position_scheme
+    of_scheme = (*scheme.parameters(), *model.transformer.added_anew.parameters())
+    return {
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "scheme_parameters": sum(parameter.numel() for parameter in of_scheme),
+        "scheme": parameters_of_scheme(scheme),
+    }
+
+
+def loss_of(model: LanguageModel, text: Tokens, objective: Objective, length: int) -> float:
+    """The mean loss on a text in pieces of a length, in nats a guessed token.
+
+    Raises:
+        RunError: an answer of the model is no number.
     """
     total, count = 0.0, 0
-    for losses in text_losses(model, ids, config, config.read_length, TOKENS):
+    for losses in text_losses(model, text, objective, length, TOKENS):
         total, count = total + float(losses.double().nansum()), count + int((~losses.isnan()).sum())
     if not math.isfinite(total):
-        raise RunError(f"the loss of {config.scheme} is no number on some of the text; look at what it computes")
+        scheme = type(model.transformer.position_scheme).__name__
+        raise RunError(f"the loss of {scheme} is no number on some of the text; look at what it computes")
     return round(total / count, 6)
+
+
+def loss_by_position(model: LanguageModel, text: Tokens, objective: Objective, length: int) -> list[float]:
+    """The mean loss of a text's tokens at positions 0 to 15, 16 to 31, ... of pieces of a length.
+
+    Returns:
+        One number for each group of 16 positions; the last one may be smaller. In nats a guessed token; NaN where any
+        of them has no number for its loss.
+    """
+    batches = list(text_losses(model, text, objective, length, TOKENS_BY_POSITION))
+    groups = torch.cat(batches).double().split(GROUP, dim=1)
+    means = [float(group.nanmean()) for group in groups]
+    return [round(each, 5) if math.isfinite(each) else math.nan for each in means]
 
 
 def mean_between(losses: Sequence[float], first: int, end: int) -> float:
@@ -52,33 +94,41 @@ def mean_between(losses: Sequence[float], first: int, end: int) -> float:
     return fmean(losses[first // GROUP : end // GROUP])
 
 
-def loss_by_position(model: LanguageModel, ids: Tokens, config: RunConfig) -> list[float]:
-    """The mean loss of a text's tokens at positions 0 to 15, 16 to 31, ... of pieces of the test length.
+def text_losses(
+    model: LanguageModel, text: Tokens, objective: Objective, length: int, n_tokens: int
+) -> Iterator[Float[Tensor, "pieces length"]]:
+    """Yield the losses of pieces that are spread over a text, batch by batch; NaN where nothing was guessed.
 
     Args:
-        model: in evaluation mode, on the device of the config.
-        ids: of the text.
-        config: says what is guessed, and how long the pieces are.
+        model: in evaluation mode.
+        text: the tokens.
+        objective: says what is guessed; hidden tokens are the same each time.
+        length: of the pieces.
+        n_tokens: about how many are read.
 
-    Returns:
-        One number for each group of 16 positions; the last one may be smaller. In nats a guessed token; NaN where any
-        of them has no number for its loss.
+    Example:
+        >>> import torch
+        >>> from posembed import TransformerConfig
+        >>> from posembed.data import load_corpus
+        >>> from posembed.models import LanguageModel
+        >>> from posembed.training import Masked, text_losses
+        >>> corpus = load_corpus()
+        >>> model = LanguageModel(TransformerConfig(corpus.vocab_size, causal=False)).eval()
+        >>> [losses] = text_losses(model, corpus.test, Masked(0.15), 64, 640)
+        >>> losses.shape
+        torch.Size([10, 64])
     """
-    length = config.test_length or config.length
-    batches = list(text_losses(model, ids, config, length, TOKENS_BY_POSITION))
-    groups = torch.cat(batches).double().split(GROUP, dim=1)
-    means = [float(group.nanmean()) for group in groups]
-    return [round(each, 5) if math.isfinite(each) else math.nan for each in means]
+    windows = windows_in_order(text, length, n_tokens // length)
+    generator = torch.Generator().manual_seed(MASK_SEED)
+    for ids in windows.split(max(1, BATCH_TOKENS // length)):
+        with torch.inference_mode():
+            yield objective.losses(model, ids, generator)
 
 
-def scaled_losses(model: LanguageModel, ids: Tokens, config: RunConfig) -> dict[str, list[float]]:
-    """The loss by position of a model with RoPE under each of the config's scalings, without any training.
-
-    Args:
-        model: in evaluation mode, on the device of the config.
-        ids: of the text.
-        config: names the scalings.
-    """
+def scaled_losses(
+    model: LanguageModel, text: Tokens, objective: Objective, config: RunConfig
+) -> dict[str, list[float]]:
+    """The loss by position of a model with RoPE under each of the config's scalings, without any training."""
     losses = {}
     for name in config.test_scalings:
         scaled = copy.deepcopy(model)
@@ -87,7 +137,7 @@ def scaled_losses(model: LanguageModel, ids: Tokens, config: RunConfig) -> dict[
         for layer in scaled.transformer.layers:
             # RoPE has nothing learned that could be lost.
             cast(Any, layer).attention.position_scheme = rope
-        losses[name] = loss_by_position(scaled, ids, config)
+        losses[name] = loss_by_position(scaled, text, objective, config.test_length or config.length)
     return losses
 
 
@@ -117,27 +167,3 @@ def parameters_of_scheme(module: PositionScheme) -> dict[str, list[float]]:
 
 def _rounded(values: Tensor) -> list[float]:
     return [float(f"{value:.6g}") for value in values.tolist()]
-
-
-def text_losses(model: LanguageModel, text: Tokens, config: RunConfig, length: int, n_tokens: int) -> Iterator[Tensor]:
-    """Yield "windows length" of losses, NaN where nothing was to be guessed."""
-    windows = windows_in_order(text, length, n_tokens // length)
-    generator = torch.Generator().manual_seed(MASK_SEED)
-    for ids in windows.split(max(1, BATCH_TOKENS // length)):
-        with torch.inference_mode():
-            yield _batch_losses(model, ids, config, generator)
-
-
-def _batch_losses(model: LanguageModel, ids: Tensor, config: RunConfig, generator: torch.Generator) -> Tensor:
-    if config.objective == "causal":
-        # The first token is given, not guessed.
-        logits = F.pad(model(ids[:, :-1].to(config.device)), (0, 0, 1, 0))
-        wanted = torch.ones_like(ids, dtype=torch.bool)
-        wanted[:, 0] = False
-    else:
-        seen, wanted = masked(ids, config.masking_rate or 0.0, Characters.mask_id, generator)
-        seen, ids, wanted, positions = with_cls(seen, ids, wanted, config, generator)
-        logits = model(seen.to(config.device), positions)
-    losses = F.cross_entropy(logits.mT.float(), ids.to(config.device), reduction="none").cpu()
-    # NaN is what was not asked, so an answer that is no number is infinitely bad.
-    return losses.nan_to_num(nan=torch.inf, posinf=torch.inf).masked_fill(~wanted, torch.nan)

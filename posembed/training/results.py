@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from ..checks import check_kind, checked_path
+from ..checks import checked_path
 from ..errors import RunError, shown
+from ..public import public
 from ..serialization import each_once
 from .config import RunConfig
 
@@ -83,9 +84,9 @@ class RunResult:
         return made
 
 
+@public(RunError)
 def file_of(config: RunConfig, folder: Path | str, ending: Literal["json", "safetensors", "npy", "checkpoint"]) -> Path:
     """Where a run has its result (json), its model's weights, its position table (npy), its state while unfinished."""
-    check_kind("config", config, RunConfig, "a RunConfig, before the folder", RunError)
     return checked_path(folder, OF_RESULTS, RunError) / f"{config.key}.{ending}"
 
 
@@ -97,6 +98,7 @@ def checked_folder(folder: Any) -> Path:
     return path
 
 
+@public(RunError)
 def write_result(result: RunResult, folder: Path | str) -> Path:
     """Write a result under the name of its config; who reads at the same time sees the whole file or none.
 
@@ -121,7 +123,6 @@ def write_result(result: RunResult, folder: Path | str) -> Path:
         >>> read_results(folder) == [result]
         True
     """
-    check_kind("result", result, RunResult, "a RunResult, before the folder", RunError)
     text = json.dumps({"format": FORMAT, **result.to_dict()}, indent=1)
     return write_whole(file_of(result.config, folder, "json"), f"{text}\n".encode())
 
@@ -154,6 +155,7 @@ def write_whole(path: Path, content: bytes) -> Path:
     return path
 
 
+@public(RunError)
 def read_result(path: Path | str) -> RunResult:
     """Read one result.
 
@@ -240,6 +242,7 @@ def parse_result(values: dict[str, Any]) -> RunResult:
     return result
 
 
+@public(RunError)
 def read_results(folder: Path | str) -> list[RunResult]:
     """Read all results of a folder, in the order of their names.
 
@@ -264,16 +267,15 @@ def results_of(configs: Iterable[RunConfig], folder: Path | str) -> list[RunResu
     return [read_result(path) for path in paths if path.exists()]
 
 
-def checked_configs(configs: Any) -> list[RunConfig]:
+def checked_configs(configs: Iterable[RunConfig]) -> list[RunConfig]:
     """Return what is given as a list, or raise RunError unless all are configs."""
-    if not isinstance(configs, Iterable):
-        raise RunError(f"configs is a {type(configs).__name__}; give a list of RunConfig")
     configs = list(configs)
     if wrong := [config for config in configs if not isinstance(config, RunConfig)]:
         raise RunError(f"{shown(wrong[0])} among the configs is no RunConfig; give a list of RunConfig")
     return configs
 
 
+@public(RunError)
 def missing(configs: Iterable[RunConfig], folder: Path | str) -> list[RunConfig]:
     """List the configs, each once, that have no result in a folder yet.
 

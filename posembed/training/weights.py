@@ -6,23 +6,25 @@ import io
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from ..checks import check_kind
-from ..errors import RunError, shown
-from ..models import drop_positions
+from ..errors import RunError
+from ..models import LanguageModel
+from ..public import public
 from .config import RunConfig
 from .results import checked_folder, file_of, write_whole
-from .runs import load_data, make_model
+from .runs import load_text, make_model
 
 FORMAT = 1
+Model = TypeVar("Model", bound=nn.Module)
 
 
+@public(RunError)
 def write_table(weight: Float[Tensor, "n_positions d_model"], config: RunConfig, folder: Path | str) -> Path:
     """Write a trained table under the name of its config, in half precision.
 
@@ -49,13 +51,12 @@ def write_table(weight: Float[Tensor, "n_positions d_model"], config: RunConfig,
         tensor([[1., 0.],
                 [0., 1.]])
     """
-    if not isinstance(weight, Tensor) or weight.ndim != 2:
-        raise RunError(f"weight is {shown(weight)}; give a table as a tensor, a row for each position")
     content = io.BytesIO()
     np.save(content, weight.detach().cpu().numpy().astype(np.float16))
     return write_whole(file_of(config, folder, "npy"), content.getvalue())
 
 
+@public(RunError)
 def read_tables(folder: Path | str) -> dict[str, Float[Tensor, "n_positions d_model"]]:
     """Read the tables of a folder, by the keys of their configs.
 
@@ -84,6 +85,7 @@ def _read_table(path: Path) -> Float[Tensor, "n_positions d_model"]:
     raise RunError(f"{path.name} is no table of finite numbers; move it away and run its config again")
 
 
+@public(RunError)
 def write_model(model: nn.Module, config: RunConfig, folder: Path | str) -> Path:
     """Write the weights of a trained model under the name of its config.
 
@@ -109,7 +111,6 @@ def write_model(model: nn.Module, config: RunConfig, folder: Path | str) -> Path
     """
     from safetensors.torch import save
 
-    check_kind("model", model, nn.Module, "a trained model, then its config and the folder", RunError)
     # Each once, although layers may share a scheme; models have no numbers besides their parameters.
     tensors = {name: value.detach().cpu().contiguous() for name, value in model.named_parameters()}
     path = file_of(config, folder, "safetensors")
@@ -129,7 +130,8 @@ def has_weights(config: RunConfig, folder: Path) -> bool:
         return False
 
 
-def read_model(config: RunConfig, folder: Path | str) -> Any:
+@public(RunError)
+def read_model(config: RunConfig, folder: Path | str) -> LanguageModel:
     """Make the trained model of a run, on the CPU and in evaluation mode.
 
     Args:
@@ -137,7 +139,8 @@ def read_model(config: RunConfig, folder: Path | str) -> Any:
         folder: of the results.
 
     Raises:
-        RunError: weights that are not there, damaged, or of another run or version.
+        RunError: weights that are not there, damaged, or of another run or version; a run with settings of a study that
+            make another model.
 
     Example:
         >>> from tempfile import mkdtemp
@@ -148,14 +151,17 @@ def read_model(config: RunConfig, folder: Path | str) -> Any:
         >>> read_model(config, folder).transformer.config.d_model
         8
     """
+    on_cpu = replace(config, device="cpu")
+    return with_weights(make_model(on_cpu, load_text(on_cpu)), config, folder)
+
+
+def with_weights(model: Model, config: RunConfig, folder: Path | str) -> Model:
+    """Give a model the weights of a run, and put it into evaluation mode."""
     from safetensors import SafetensorError, safe_open
 
     path = file_of(config, folder, "safetensors")
     if not path.is_file():
         raise RunError(f"there are no weights {path.name}; run the config with save_models=True")
-    model = make_model(replace(config, device="cpu"), load_data(config)).eval()
-    if config.drops_positions:
-        drop_positions(model.transformer)
     shapes = {name: value.shape for name, value in model.named_parameters()}
     try:
         with safe_open(path, framework="pt") as opened:
@@ -170,4 +176,4 @@ def read_model(config: RunConfig, folder: Path | str) -> Any:
             f"{path.name} is damaged, or of another run or version; move it and its result away and run it again"
         )
     model.load_state_dict(tensors, strict=False)
-    return model
+    return model.eval()

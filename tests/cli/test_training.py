@@ -7,7 +7,7 @@ import os
 import shlex
 import signal
 import sys
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ from posembed import RunConfig, train
 from posembed.cli.training import training_app
 from posembed.errors import RunError
 from posembed.stored import load_plan
-from posembed.training import read_results, run_grid
+from posembed.training import read_results, run_grid, runs
 from posembed.training.plans import standing
 
 TINY = {"n_layers": 1, "d_model": 8, "n_heads": 2, "length": 16, "batch_size": 2, "steps": 3, "warmup": 1}
@@ -30,7 +30,7 @@ def _here(tmp_path, monkeypatch):
 
 def test_there_is_an_option_for_every_setting_with_its_words():
     options = inspect.signature(training_app().registered_commands[0].callback).parameters
-    settings = [each.name for each in fields(RunConfig) if not each.name.endswith("_hash")]
+    settings = [each.name for each in fields(RunConfig) if not each.name.endswith("_hash") and each.name != "study"]
     assert list(options) == [*settings, "out", "save_model", "as_json"]
     told = {name: option.annotation.__metadata__[0] for name, option in options.items()}
     assert told["scheme"].help == (
@@ -81,7 +81,7 @@ def test_train_keeps_a_result_and_does_not_train_again(call, data, monkeypatch):
     first = data(*words)
     key = RunConfig(**TINY).key
     assert {each.name for each in Path("results").iterdir()} == {f"{key}.json", f"{key}.safetensors"}
-    monkeypatch.setattr("posembed.training.grid.train", lambda *_, **__: pytest.fail("trained again"))
+    monkeypatch.setattr("posembed.training.runs.make_model", lambda *_: pytest.fail("trained again"))
     code, printed, complained = call(*words, "--json")
     assert (code, json.loads(printed)) == (0, first) and "this run has a result, of 20" in complained
 
@@ -158,13 +158,14 @@ def test_a_call_that_is_not_understood(call, words, part):
 
 
 def test_grid_says_beforehand_what_there_is_to_do(call, data):
-    found = data("grid", "nopos", "--preset", "smoke", "--dry-run", "--engine", "serial", "--out", "mine")
-    n_runs = load_plan("nopos", "smoke").n_runs
+    found = data("grid", "encodings", "--preset", "smoke", "--dry-run", "--engine", "serial", "--out", "mine")
+    n_runs = load_plan("encodings", "smoke").n_runs
     assert (found["runs"], found["done"], found["left"], found["at_once"]) == (n_runs, 0, n_runs, 1)
     assert found["estimated_seconds"] > 0 and found["estimated"] == "from timed steps" and found["results"] == {}
-    code, printed, complained = call("grid", "nopos", "--preset", "smoke", "--dry-run", "--n-workers", "3", columns=200)
+    words = ["grid", "encodings", "--preset", "smoke", "--dry-run", "--n-workers", "3"]
+    code, printed, complained = call(*words, columns=200)
     assert (code, complained) == (0, "")
-    assert f"nopos, preset smoke: {n_runs} runs, 0 have a result in results/nopos, {n_runs} are left" in printed
+    assert f"encodings, preset smoke: {n_runs} runs, 0 have a result in results/encodings, {n_runs} are left" in printed
     assert "(hours:minutes:seconds), 3 at a time; an estimate, from timed steps" in printed
     assert not list(Path().iterdir())
 
@@ -175,10 +176,21 @@ def test_grid_says_beforehand_that_a_file_is_no_folder(call):
     assert (code, printed) == (1, "") and "a-file is a file; give the folder for the results" in complained
 
 
-def test_grid_runs_what_is_left(call, data):
-    study = load_plan("trained-tables", "smoke")
-    run_grid(study.arms[0].runs, engine="serial", out="mine", save_tables=True)
-    words = ["grid", "trained-tables", "--preset", "smoke", "--engine", "serial", "--out", "mine"]
+SMALL = {"n_layers": 1, "d_model": 8, "n_heads": 2, "steps": 2, "batch_size": 2, "length": 16, "test_length": 32}
+
+
+@pytest.fixture
+def study(monkeypatch):
+    """The study of encodings, in seconds."""
+    plan = load_plan("encodings", "smoke").with_changes(**SMALL, test_scalings=())
+    plan = replace(plan, arms=tuple(replace(arm, trials=()) for arm in plan.arms[:5]))
+    monkeypatch.setattr("posembed.stored.load_plan", lambda *_: plan)
+    return plan
+
+
+def test_grid_runs_what_is_left(call, data, study):
+    run_grid(study.arms[0].runs, engine="serial", out="mine")
+    words = ["grid", "encodings", "--engine", "serial", "--out", "mine"]
     code, printed, complained = call(*words, columns=200)
     assert (code, complained) == (0, "")
     assert "5 runs, 1 have a result in mine, 4 are left" in printed
@@ -187,7 +199,7 @@ def test_grid_runs_what_is_left(call, data):
         loss, rate = results[arm.runs[0].key].metrics["loss"], arm.runs[0].learning_rate
         (line,) = [line for line in printed.splitlines() if line.startswith(f"{arm.name} ")]
         assert f"1 runs at {rate:g}: mean test loss {loss:.4f}, " in line
-    assert len(results) == 5 and len(list(Path("mine").glob("*.npy"))) == 5
+    assert len(results) == 5
     found = data(*words)
     assert (found["done"], found["left"], found["estimated"]) == (5, 0, None)
     assert {runs[0]["key"] for runs in found["results"].values()} == set(results)
@@ -203,9 +215,10 @@ def test_grid_runs_what_is_left(call, data):
             "trained-tables",
         ),
         (["nopos", "--preset", "tpu"], "the study 'nopos' has no preset 'tpu'; choose among smoke, cpu"),
-        (["nopos", "--engine", "spark"], "there is no engine 'spark'; choose among serial, joblib, ray"),
+        (["nopos", "--engine", "spark"], "engine is 'spark'; choose among serial, joblib, ray"),
+        (["nopos"], "nopos is trained or measured in ways of its own; make study NAME=nopos runs it"),
         (["nopos", "--n-workers", "0"], "n_workers is 0; it must be a whole number from 1 on"),
-        (["nopos", "--gpus", "-1"], "gpus is -1.0; it must be a share of a GPU"),
+        (["nopos", "--gpus", "-1"], "gpus is -1.0; it must be a finite number of at least 0"),
     ],
 )
 def test_a_grid_that_cannot_be_is_one_line(call, words, part):
@@ -213,17 +226,13 @@ def test_a_grid_that_cannot_be_is_one_line(call, words, part):
     assert not list(Path().iterdir())
 
 
-def test_runs_that_fail_are_one_line_and_the_exit_code(call, monkeypatch):
-    from posembed.training import grid
-
-    plain = grid.train
-    monkeypatch.setattr(
-        grid, "train", lambda config, **more: 1 / 0 if config.objective == "masked" else plain(config, **more)
-    )
-    words = ["grid", "trained-tables", "--preset", "smoke", "--engine", "serial", "--out", "mine"]
-    code, printed = refused(call, words, "2 of 5 runs failed, the others are stored; learned, seed 1")
+def test_runs_that_fail_are_one_line_and_the_exit_code(call, monkeypatch, study):
+    plain = runs.measure
+    monkeypatch.setattr(runs, "measure", lambda *given: 1 / 0 if given[-1].scheme == "learned" else plain(*given))
+    words = ["grid", "encodings", "--engine", "serial", "--out", "mine"]
+    code, printed = refused(call, words, "1 of 5 runs failed, the others are stored; learned, seed 1")
     assert code == 1 and "5 are left" in printed
-    assert len(read_results("mine")) == 3
+    assert len(read_results("mine")) == 4
 
 
 def test_a_changed_text_is_another_run_and_a_stored_one_is_announced(call, data):

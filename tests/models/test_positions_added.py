@@ -4,10 +4,8 @@ import pytest
 import torch
 
 from posembed import Transformer, TransformerConfig
-from posembed.data import load_corpus
 from posembed.models import KeyValueCache, drop_positions
 from posembed.probing import identical_word_attention
-from posembed.training import RunConfig, make_model, train
 
 VOCAB, WIDTH, LAYERS, LENGTH = 50, 32, 3, 16
 AGAIN = ("every layer", "layers anew")
@@ -86,24 +84,3 @@ def test_attention_maps_are_those_of_layers_that_get_their_positions():
     once = without_updates(model("learned", "input", causal=False))
     once.position_scheme.weight.data *= 2
     torch.testing.assert_close(found, identical_word_attention(once, layer=1, length=8, words=4))
-
-
-def test_a_run_adds_positions_as_its_config_says_and_counts_the_tables():
-    tiny = {"n_layers": 3, "d_model": 8, "n_heads": 2, "length": 16, "batch_size": 2, "steps": 3, "warmup": 1}
-    counted = {}
-    for added in ("input", *AGAIN):
-        result = train(RunConfig(scheme="learned", positions_added=added, **tiny))
-        assert result.model.transformer.config.positions_added == added
-        counted[added] = (result.metrics["scheme_parameters"], result.metrics["parameters"])
-    one = 16 * 8
-    assert [counted[added][0] for added in counted] == [one, one, 3 * one]
-    assert counted["layers anew"][1] - counted["input"][1] == 2 * one
-    moved = result.model.transformer
-    assert not torch.equal(moved.added_anew[0].weight, moved.added_anew[1].weight)
-    begun = make_model(result.config, load_corpus()).transformer.added_anew
-    assert torch.equal(begun[0].weight, begun[1].weight)
-
-
-def test_the_default_leaves_a_run_its_key():
-    assert "positions_added" not in RunConfig(scheme="learned").told
-    assert RunConfig(scheme="learned", positions_added="every layer").told["positions_added"] == "every layer"

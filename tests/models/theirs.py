@@ -3,10 +3,10 @@
 import re
 
 import torch
-from transformers import BertForMaskedLM, GPT2LMHeadModel
+from transformers import GPT2LMHeadModel
 
 from posembed import Transformer, TransformerConfig
-from posembed.models import LanguageModel, MaskedLanguageModel
+from posembed.models import LanguageModel
 
 # Their names, and ours. A matrix of GPT-2 stands on its side, "in out", and one makes queries, keys and values.
 OF_GPT2 = {
@@ -34,15 +34,12 @@ OF_BERT = {
     r"intermediate\.dense\.": "feed_forward.0.",
     r"(?<!attention\.)output\.dense\.": "feed_forward.2.",
     r"(?<!attention\.)output\.LayerNorm\.": "feed_forward_norm.",
-    r"^cls\.predictions\.transform\.dense\.": "transform.0.",
-    r"^cls\.predictions\.transform\.LayerNorm\.": "transform.2.",
-    r"^cls\.predictions\.bias": "bias",
 }
 ACTIVATIONS = {"gelu": "gelu", "gelu_new": "gelu_tanh", "relu": "relu"}
 
 
 def ours_of(theirs):
-    """A Transformer, LanguageModel or MaskedLanguageModel that computes what theirs computes."""
+    """A Transformer or LanguageModel that computes what theirs computes."""
     config = theirs.config
     is_bert = config.model_type == "bert"
     body = Transformer(
@@ -61,8 +58,7 @@ def ours_of(theirs):
             n_token_types=config.type_vocab_size if is_bert else 0,
         )
     )
-    heads = {BertForMaskedLM: MaskedLanguageModel, GPT2LMHeadModel: LanguageModel}
-    ours = heads[type(theirs)](body.config) if type(theirs) in heads else body
+    ours = LanguageModel(body.config) if isinstance(theirs, GPT2LMHeadModel) else body
     body = body if ours is body else ours.transformer
     found = renamed(theirs.state_dict(), OF_BERT if is_bert else OF_GPT2)
     for name, parameter in ours.named_parameters():

@@ -2,16 +2,11 @@
 
 import torch
 
-from posembed.data import Characters, Subwords, masked, perplexities, random_windows, windows_in_order
+from posembed.data import Characters, masked, perplexities, random_windows, windows_in_order
 from posembed.errors import CorpusError
 
 IDS = torch.ones(1, 3, dtype=torch.long)
 CASES = {
-    "a text in place of texts, whose letters would be texts": (
-        CorpusError,
-        lambda: Subwords("the dog"),
-        "texts is 'the dog'; give a list of texts",
-    ),
     "truth values in place of tokens": (
         CorpusError,
         lambda: windows_in_order(torch.arange(9) > 4, 2, 1),

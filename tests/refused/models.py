@@ -9,8 +9,6 @@ from posembed.models import (
     AttentionMask,
     MultiHeadAttention,
     SequenceClassifier,
-    SpanLogits,
-    SpanPredictor,
     attend,
     drop_positions,
     pack,
@@ -110,12 +108,8 @@ INPUT = {
         "here it must mark padding, in the shape of the ids",
     ),
     "a sequence of padding alone": (
-        lambda: SpanPredictor(ENCODER)(IDS, attention_mask=(IDS > 4).long()),
+        lambda: SequenceClassifier(ENCODER, 2)(IDS, attention_mask=(IDS > 4).long()),
         "attention_mask leaves nothing of a sequence",
-    ),
-    "an answer of no tokens": (
-        lambda: SpanPredictor(ENCODER).best(SpanLogits(torch.zeros(1, 2), torch.zeros(1, 2)), longest=0),
-        "longest is 0; it must be a whole number of at least 1",
     ),
 }
 POSITIONS = {

@@ -1,15 +1,14 @@
 """Small runs of the two parts of the study of depth, which can be had again."""
 
-from dataclasses import replace
-
 import pytest
 from smoke import TINY, check
 
 from studies import depth, images
+from studies.settings import changed
 
 SMOKE = "depth-smoke"
-TEXT = replace(depth.arm_of(4, "every layer").runs[0], **TINY | {"length": 16})
-IMAGE = replace(images.arm_of("sinusoidal, 2-D").runs[0], **TINY)
+TEXT = changed(depth.arm_of(4, "every layer").runs[0], **TINY | {"length": 16})
+IMAGE = changed(images.arm_of("sinusoidal, 2-D").runs[0], **TINY)
 
 
 @pytest.fixture

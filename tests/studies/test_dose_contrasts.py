@@ -18,7 +18,7 @@ def test_every_planned_contrast_of_the_doses_is_what_was_put_in():
     """With accuracies that are known: a dose costs its degrees, ten times as much of the second property."""
 
     def made(config):
-        (violated, degrees), *_ = (config.dose or {"symmetry": 0.0}).items()
+        (violated, degrees), *_ = (config.study["dose"] or {"symmetry": 0.0}).items()
         cost = degrees / 48 * {"monotonicity": 0.1, "translation_invariance": 0.2, "symmetry": -0.1}[violated]
         accuracy = 0.5 - cost + 0.01 * config.seed**2
         return RunResult(config, {"accuracy": accuracy, "validation_loss": config.learning_rate}, {}, "", 1.0)

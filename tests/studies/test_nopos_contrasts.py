@@ -18,7 +18,7 @@ GAINS = {"nopos": 0.0, "learned": 0.1, "alibi": 0.2, "rope": 0.3, "sinusoidal": 
 def made(config):
     gain = GAINS.get(config.scheme, 0.0)
     loss = 2.0 + 0.01 * config.seed**2 - gain * (0.5 if config.d_model == 128 else 1.0)
-    loss += 0.25 if config.drops_positions else 0.0
+    loss += 0.25 if "drops_positions" in config.study else 0.0
     metrics = {
         "loss": loss,
         "validation_loss": abs(config.learning_rate - 1e-2),

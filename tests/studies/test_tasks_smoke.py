@@ -1,31 +1,30 @@
 """Small runs of the three parts of the study of tasks, as they are stored: they can be had again."""
 
 import os
-from dataclasses import replace
 
 import pytest
 from smoke import TINY, check
 
-from posembed import RunConfig
 from studies.doses import run
+from studies.settings import changed
 from studies.which_positions import pretraining
 
 STORED = "tasks-smoke"
 
-DOSES = [replace(run("order", violated, 24.0, seed=1), **TINY) for violated in ("monotonicity", "symmetry")]
+DOSES = [changed(run("order", violated, 24.0, seed=1), **TINY) for violated in ("monotonicity", "symmetry")]
 # Of part 2 and of part 3: an arm, and the task that it is trained on further.
 STARTS = {("learnable_sinusoidal", "both", "tied"): "xquad-moved", ("learned", "relative", "untied"): "trec"}
 
 
 def pretrained(arm):
     shaw = {"shaw": {"vectors": arm[0], "max_distance": 31 if arm[0] == "learned" else None}}
-    return replace(pretraining(*arm).runs[0], scheme_options=shaw, length=32, subwords=300, **TINY)
+    return changed(pretraining(*arm).runs[0], scheme_options=shaw, length=32, subwords=300, **TINY)
 
 
 def further(arm):
     start = pretrained(arm)
-    new = {"objective": "task", "task": STARTS[arm], "masking_rate": None, "inspections": (), "start": start.told}
-    return RunConfig.from_dict(start.to_dict() | new)
+    new = {"objective": "task", "task": STARTS[arm], "masking_rate": None, "inspections": [], "start": start.told}
+    return changed(start, **new)
 
 
 @pytest.fixture

@@ -2,21 +2,24 @@
 
 import json
 import os
+from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
 from refusals import refused
 
-from posembed import RunConfig, RunResult, train
-from posembed.encodings import ALiBi, Untied
+from posembed import RunResult
+from posembed.encodings import ALiBi
 from posembed.errors import RunError, TaskError
-from posembed.training import make_model, read_results, run_and_store
-from posembed.training.cls import cls_positions, with_cls
-from posembed.training.learned_positions import learned_positions
+from posembed.training import Masked, read_results, run_and_store
 from posembed.training.plans import Plan, standing
-from posembed.training.runs import load_data
-from posembed.training.tasks import load_task, overlap
+from studies.cls import MaskedBehindCLS, cls_positions
+from studies.learned_positions import learned_positions
+from studies.runs import load_data, make_model, train
+from studies.settings import changed, run_of, setting
+from studies.tasks import load_task, overlap
+from studies.untied import Untied
 from studies.which_positions import (
     ARMS,
     CLASSES,
@@ -57,21 +60,25 @@ IN_POSITIONS = {"scheme": None, "scheme_options": None}
 
 
 def pretrained(made, scheme="learned+shaw", **changes):
-    return RunConfig(scheme=scheme, objective="masked", masking_rate=0.2, **made, **SMALL | {"cls": "tied"} | changes)
+    return run_of(scheme=scheme, objective="masked", masking_rate=0.2, **made, **SMALL | {"cls": "tied"} | changes)
 
 
 def on_task(start, task, **changes):
-    new = {"objective": "task", "task": task, "masking_rate": None, "inspections": (), "start": start.told}
-    return RunConfig.from_dict(start.to_dict() | new | changes)
+    new = {"objective": "task", "task": task, "masking_rate": None, "inspections": [], "start": start.told}
+    return changed(start, **new | changes)
+
+
+def stored(config, folder, **options):
+    return run_and_store(config, folder, **options, train=partial(train, folder=folder))
 
 
 @pytest.mark.parametrize("cls", ["tied", "untied", "moved"])
 def test_a_task_begins_with_what_was_learned_before(cls, made, tmp_path):
-    start = pretrained(made, cls=cls, inspections=("positions",))
-    model = run_and_store(start, tmp_path, save_model=True).model
+    start = pretrained(made, cls=cls, inspections=["positions"])
+    model = stored(start, tmp_path, save_model=True).model
     for task in ("sst2", "xquad-moved"):
         config = on_task(start, task, learning_rate=1e-12, weight_decay=0.0)
-        result = run_and_store(config, tmp_path)
+        result = stored(config, tmp_path)
         for name, value in model.transformer.state_dict().items():
             assert torch.allclose(result.model.transformer.state_dict()[name], value, atol=1e-9), name
         assert result.metrics["counted"]["train"] > 0
@@ -81,8 +88,7 @@ def test_a_task_begins_with_what_was_learned_before(cls, made, tmp_path):
 @pytest.mark.bad_input
 def test_a_start_that_is_not_there(made, tmp_path, monkeypatch):
     config = on_task(pretrained(made), "sst2")
-    assert refused(RunError, train, config).startswith("start is a model and the config's start says which; give both")
-    assert refused(RunError, run_and_store, config, tmp_path).startswith("there are no weights ")
+    assert refused(RunError, stored, config, tmp_path).startswith("there are no weights ")
     assert refused(TaskError, load_task, on_task(pretrained(made), "sst2", subwords=None, cls=None)).startswith(
         "sst2 is read in subwords; say how many"
     )
@@ -90,19 +96,21 @@ def test_a_start_that_is_not_there(made, tmp_path, monkeypatch):
     assert refused(TaskError, load_task, config).endswith("name the folder that holds them in POSEMBED_TASKS")
 
 
-def test_cls_stands_first_and_is_never_asked_for():
-    seen, hidden = torch.arange(5, 11).view(2, 3), torch.ones(2, 3, dtype=torch.bool)
-    tied = pretrained({"subwords": 60})
-    ids, wanted, asked, positions = with_cls(seen, seen, hidden, tied, torch.Generator())
-    assert ids.tolist() == wanted.tolist() == [[2, 5, 6, 7], [2, 8, 9, 10]] and positions is None
-    assert not asked[:, 0].any() and asked[:, 1:].all()
-    assert with_cls(seen, seen, hidden, RunConfig(), torch.Generator())[0] is seen
+def test_cls_stands_first_and_is_never_asked_for(made):
+    config = pretrained(made)
+    model, ids = make_model(config, load_data(config)).eval(), torch.arange(5, 11).view(2, 3)
+    shown = []
+    model.transformer.register_forward_pre_hook(lambda _, given: shown.append(given))
+    found = MaskedBehindCLS(0.5).losses(model, ids, torch.Generator().manual_seed(0))
+    seen, hidden = Masked(0.5).hide(ids, torch.Generator().manual_seed(0))
+    ((read, positions),) = shown
+    assert read.tolist() == [[2, *row] for row in seen.tolist()] and positions is None
+    assert found.isnan().tolist() == [[True, *row] for row in (~hidden).tolist()]
 
 
 def test_a_moved_cls_stands_anywhere_in_its_text_and_the_words_keep_their_order():
     tokens = torch.arange(6) < torch.tensor([6, 4]).repeat(300)[:, None]
-    moved = pretrained({"subwords": 60}, cls="moved")
-    positions = cls_positions(tokens, moved, torch.Generator().manual_seed(0))
+    positions = cls_positions(tokens, torch.Generator().manual_seed(0))
     assert (positions.sort().values == torch.arange(6)).all()
     assert (positions[:, 1:].diff() > 0).all()
     assert set(positions[::2, 0].tolist()) == set(range(6)) and set(positions[1::2, 0].tolist()) == set(range(4))
@@ -201,7 +209,7 @@ def test_every_planned_run_is_there():
 )
 def test_the_best_constant_guess_of_a_span(task, said):
     """What the chapter names beside F1: the span, or none, that agrees best with all of a task's answers."""
-    config = next(run.config for run in read_results(RESULTS) if run.config.task == task)
+    config = next(run.config for run in read_results(RESULTS) if setting(run.config, "task") == task)
     if task.startswith("xquad") and "POSEMBED_TASKS" not in os.environ:
         pytest.skip("needs the real tasks: folders sst2, trec, cola and xquad in the one that POSEMBED_TASKS names")
     labels = load_task(config).test.labels

@@ -1,7 +1,7 @@
 import pytest
 
 from posembed.data import load_corpus
-from posembed.training import inspections, measure
+from posembed.training import measure
 
 
 @pytest.fixture(autouse=True)
@@ -9,9 +9,6 @@ def few_tokens(monkeypatch):
     """Measure on fewer texts than stored runs were measured on: most tests are about other numbers."""
     monkeypatch.setattr(measure, "TOKENS", 2**12)
     monkeypatch.setattr(measure, "TOKENS_BY_POSITION", 2**13)
-    monkeypatch.setattr(inspections, "FITTED", 2**11)
-    monkeypatch.setattr(inspections, "TESTED", 2**10)
-    monkeypatch.setattr(inspections, "PROBE_STEPS", 150)
 
 
 @pytest.fixture(scope="session")

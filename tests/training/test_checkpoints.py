@@ -12,7 +12,7 @@ from refusals import refused
 from posembed import RunConfig, train
 from posembed.data import Characters, Corpus
 from posembed.errors import CheckpointError
-from posembed.training import checkpoints, runs
+from posembed.training import checkpoints
 from posembed.training.checkpoints import ASKING
 
 TINY = {"n_layers": 1, "d_model": 8, "n_heads": 2, "length": 16, "batch_size": 4, "steps": 12, "warmup": 2}
@@ -29,12 +29,10 @@ def stop_at(config, path, step, end=lambda: os.kill(os.getpid(), signal.SIGINT))
 @pytest.mark.parametrize(
     "more",
     [
-        {"scheme": "learned", "dropout": 0.2, "short_length": 4, "short_share": 0.6, "guessed_share": 0.5},
+        {"scheme": "learned", "dropout": 0.2},
         {"scheme": "t5", "objective": "masked", "masking_rate": 0.3},
-        {"scheme": "learned", "steps": 6, "further_steps": 6, "drops_positions": True},
-        {"scheme": "rope", "steps": 10, "further_steps": 2, "drops_positions": True, "inspections": ("watched",)},
     ],
-    ids=["causal", "masked", "stopped after positions are dropped", "stopped before"],
+    ids=["causal", "masked"],
 )
 def test_a_run_that_is_interrupted_goes_on_with_the_same_numbers(tmp_path, more):
     config, path, begun = RunConfig(**{**TINY, **more}), tmp_path / "run.checkpoint", []
@@ -45,24 +43,6 @@ def test_a_run_that_is_interrupted_goes_on_with_the_same_numbers(tmp_path, more)
     assert taken_up.metrics == whole.metrics
     pairs = zip(taken_up.model.state_dict().values(), whole.model.state_dict().values(), strict=True)
     assert all(torch.equal(*pair) for pair in pairs)
-
-
-def test_what_is_watched_on_the_way_is_not_waited_for(tmp_path, monkeypatch):
-    config, path = RunConfig(scheme="rope", **TINY, inspections=("watched",)), tmp_path / "run.checkpoint"
-    whole, watched, done = train(config), runs.probed_layers, []
-
-    def interrupted(model, *given):
-        if len(done) == 1:
-            os.kill(os.getpid(), signal.SIGINT)
-        done.append(watched(model, *given))
-        return done[-1]
-
-    monkeypatch.setattr(runs, "probed_layers", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        train(config, checkpoint=path)
-    assert len(done) == 1
-    monkeypatch.setattr(runs, "probed_layers", watched)
-    assert train(config, checkpoint=path).metrics == whole.metrics
 
 
 def test_what_ignores_ctrl_c_goes_on():
@@ -116,7 +96,7 @@ def test_a_run_that_is_stopped_while_it_is_measured_is_measured_alone_later(tmp_
     # Before a step is left, and after none is.
     for _ in range(2):
         with monkeypatch.context() as patch:
-            patch.setattr("posembed.training.runs.loss_of", stop)
+            patch.setattr("posembed.training.measure.loss_of", stop)
             with pytest.raises(SystemExit) as caught:
                 train(CONFIG, checkpoint=path)
         assert caught.value.code == 143 and caught.value.__notes__[0].startswith("stopped after step 12 of 12")
@@ -132,7 +112,7 @@ def test_a_second_ctrl_c_does_not_cut_the_writing_short(tmp_path, monkeypatch):
         path.write_bytes(content)
 
     monkeypatch.setattr(checkpoints, "write_whole", write)
-    monkeypatch.setattr("posembed.training.runs.loss_of", lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    monkeypatch.setattr("posembed.training.measure.loss_of", lambda *_: os.kill(os.getpid(), signal.SIGINT))
     with pytest.raises(KeyboardInterrupt) as caught:
         train(CONFIG)
     assert caught.value.__notes__ and (tmp_path / f"{CONFIG.key}.checkpoint").exists()
@@ -178,7 +158,7 @@ def flipped(content):
         flipped,
         lambda content: b"",
         lambda content: b"\x80\x04 a pickle",
-        lambda content: content.replace(b"checkpoint 2", b"checkpoint 3", 1),
+        lambda content: content.replace(b"checkpoint 3", b"checkpoint 4", 1),
     ],
     ids=["cut", "one bit", "empty", "another form", "newer"],
 )

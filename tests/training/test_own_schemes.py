@@ -148,7 +148,7 @@ class Here(PositionScheme):
             "scheme_options cannot be stored (Object of type Tensor",
         ),
         ({"scheme_options": {"rope": {"base": np.float32(3)}}}, "give numbers, texts, lists and mappings of them"),
-        ({"start": {"seed": {1}}}, "start cannot be stored (Object of type set"),
+        ({"study": {"start": {1}}}, "study cannot be stored (Object of type set"),
     ],
 )
 def test_what_no_file_can_hold_is_refused_when_the_config_is_made(settings, message):
@@ -157,7 +157,7 @@ def test_what_no_file_can_hold_is_refused_when_the_config_is_made(settings, mess
 
 def test_a_config_holds_what_will_be_read_back():
     options = {"t5": {"max_distance": 64}}
-    config = RunConfig(scheme="t5", scheme_options=options, start=None)
+    config = RunConfig(scheme="t5", scheme_options=options)
     key = config.key
     options["t5"]["max_distance"] = 32
     assert RunConfig.from_dict(config.to_dict()) == config and config.scheme_options["t5"]["max_distance"] == 64

@@ -9,12 +9,11 @@ from refusals import refused
 from posembed import RunConfig, RunResult, train
 from posembed.errors import RunError
 from posembed.stored import load_plan
-from posembed.training import estimate, grid, read_tables, write_result
+from posembed.training import estimate, read_tables, write_result
 from posembed.training.estimate import time_a_run
 from posembed.training.grid import Settings
 from posembed.training.machine import machine_of
 from posembed.training.plans import Arm, Plan, run_plan, standing
-from posembed.training.tasks import load_task
 
 TINY = {"n_layers": 1, "d_model": 8, "n_heads": 2, "length": 16, "batch_size": 2, "steps": 3, "warmup": 1}
 
@@ -39,9 +38,11 @@ def plan_of(rates=(1e-3, 1e-2), **changes):
     return Plan("mine", tuple(arms))
 
 
-def test_a_study_is_run_once_and_its_standing_is_known_all_the_way(tmp_path, monkeypatch):
-    plan, settings, trained = plan_of(), Settings(tmp_path, "serial"), []
-    monkeypatch.setattr(grid, "train", lambda config, **more: trained.append(config) or train(config, **more))
+def test_a_study_is_run_once_and_its_standing_is_known_all_the_way(tmp_path):
+    plan, trained = plan_of(), []
+    settings = Settings(
+        tmp_path, "serial", train=lambda config, **more: trained.append(config) or train(config, **more)
+    )
     assert (standing(plan, tmp_path).n_runs, standing(plan, tmp_path).n_done) == (8, 0)
     assert list(tmp_path.iterdir()) == []
     told = []
@@ -73,27 +74,22 @@ def test_the_standing_while_rates_are_chosen(tmp_path):
     assert incomplete == "the arm 'learned' is not complete; run its study, with posembed grid"
 
 
-@pytest.fixture
-def diverging(monkeypatch):
+def diverging(config, **more):
     """Runs at the highest rate diverge."""
-
-    def run(config, **more):
-        if config.learning_rate == 1.0:
-            raise RunError("it diverged")
-        return train(config, **more)
-
-    monkeypatch.setattr(grid, "train", run)
+    if config.learning_rate == 1.0:
+        raise RunError("it diverged")
+    return train(config, **more)
 
 
-def test_a_rate_that_diverges_is_not_chosen(tmp_path, diverging):
-    results, remark = run_plan(plan_of((1e-3, 1.0)), Settings(tmp_path, "serial"))
+def test_a_rate_that_diverges_is_not_chosen(tmp_path):
+    results, remark = run_plan(plan_of((1e-3, 1.0)), Settings(tmp_path, "serial", train=diverging))
     assert {each.config.learning_rate for part in results.values() for each in part} == {1e-3}
     assert remark.startswith("2 of 4 runs failed, the others are stored; learned, seed 0, learning rate 1.0, ")
 
 
-def test_an_arm_without_any_rate_is_an_error_after_the_others_are_done(tmp_path, diverging):
+def test_an_arm_without_any_rate_is_an_error_after_the_others_are_done(tmp_path):
     plan = Plan("mine", (plan_of((1.0,)).arms[0], plan_of().arms[1]))
-    said = refused(RunError, run_plan, plan, Settings(tmp_path, "serial"))
+    said = refused(RunError, run_plan, plan, Settings(tmp_path, "serial", train=diverging))
     assert said.startswith("1 of 7 runs failed, 2 wait for a learning rate, the others are stored; learned, seed 0")
     assert {config.scheme for config in standing(plan, tmp_path).left} == {"learned"}
     assert standing(plan, tmp_path).n_done == 4
@@ -106,7 +102,7 @@ def test_trained_tables_are_kept(tmp_path):
 
 
 def test_another_text_for_all_runs():
-    plan = load_plan("nopos", "smoke")
+    plan = load_plan("encodings", "smoke")
     others = plan.with_changes(data="mine.txt")
     assert {config.data for arm in others.arms for config in (*arm.trials, *arm.runs)} == {"mine.txt"}
     assert others.with_changes(data="sotu") == plan
@@ -142,8 +138,6 @@ def test_an_estimate_from_timed_steps(monkeypatch):
     mixed = estimate.estimate(small, [stored(small[0], 1.0), stored(large, 1.0)])
     assert mixed.source == "from stored runs like them"
     assert estimate.estimate([small[0], large], [stored(small[1], 1.0)]).source.endswith("like them and timed steps")
-    inspected = replace(large, inspections=("dropped",))
-    assert estimate.estimate([inspected]).source == "from timed steps, without inspections"
 
 
 def test_measuring_is_timed_on_a_part(monkeypatch):
@@ -151,27 +145,18 @@ def test_measuring_is_timed_on_a_part(monkeypatch):
     monkeypatch.setattr(estimate, "TOKENS", 2**20)
     monkeypatch.setattr(estimate, "TOKENS_BY_POSITION", 2**21)
     read = []
-    monkeypatch.setattr(estimate, "text_losses", lambda model, text, config, length, n: read.append((length, n)) or [])
+    monkeypatch.setattr(
+        estimate, "text_losses", lambda model, text, objective, length, n: read.append((length, n)) or []
+    )
     monkeypatch.setattr("time.perf_counter", lambda: float(sum(n for _, n in read)))
     config = RunConfig(**TINY | {"scheme": "rope", "test_length": 64, "test_scalings": ("ntk",)})
     assert time_a_run(config)[1] == 2 * 2**20 + 2 * 2**21
     assert [length for length, _ in read] == [TINY["length"], 64]
 
 
-def test_a_task_is_timed_on_some_texts(monkeypatch):
-    measured = []
-    monkeypatch.setattr(estimate, "measure_task", lambda model, task, config: measured.append(task))
-    monkeypatch.setattr("time.perf_counter", lambda: 64.0 * len(measured))
-    config = RunConfig(**TINY | {"objective": "task", "task": "order"})
-    _, seconds = time_a_run(config)
-    task = load_task(config)
-    assert len(measured[0].test.ids) == len(measured[0].validation.ids) == 64
-    assert seconds == (len(task.test.ids) + len(task.validation.ids)) / 2
-
-
 def test_timed_steps_leave_random_numbers_and_threads_alone():
     state, threads = torch.get_rng_state(), torch.get_num_threads()
-    assert time_a_run(RunConfig(scheme="learned", further_steps=2, drops_positions=True, **TINY))[0] > 0
+    assert time_a_run(RunConfig(scheme="learned", **TINY))[0] > 0
     assert torch.equal(torch.get_rng_state(), state) and torch.get_num_threads() == threads
 
 

@@ -12,8 +12,8 @@ from posembed import RunConfig, RunResult, train
 from posembed.encodings import LinearScaling, NoPos, RoPE
 from posembed.errors import CorpusError, RunError
 from posembed.models import LanguageModel
-from posembed.training import learning_rate_factor, loop, make_model, torch_threads
-from posembed.training.loop import batch_loss, make_optimizer
+from posembed.training import Causal, Masked, Training, learning_rate_factor, loop, make_model, torch_threads
+from posembed.training.loop import make_optimizer
 from posembed.training.measure import GROUP, loss_by_position, loss_of, parameters_of_scheme, scaled_losses
 
 TINY = {"n_layers": 1, "d_model": 16, "n_heads": 2, "length": 16, "batch_size": 8, "steps": 5, "warmup": 2}
@@ -73,79 +73,49 @@ def test_schemes_with_one_seed_see_the_same_pieces():
     assert not torch.equal(pieces, torch.stack(shown_in_training(seed=1)))
 
 
-@pytest.mark.parametrize("short_share", [0.2, 0.9])
-def test_a_step_with_short_pieces_reads_as_many_characters(short_share):
-    shown = shown_in_training(steps=10, short_length=4, short_share=short_share)
-    n_short = int(10 * short_share)
-    assert [(len(ids), ids.shape[1] + 1) for ids in shown] == [(8 * 4, 4)] * n_short + [(8, 16)] * (10 - n_short)
-
-
-@pytest.mark.parametrize(("more", "n_trained"), [({}, 3), ({"objective": "masked", "masking_rate": 0.15}, 4)])
+@pytest.mark.parametrize(("more", "n_trained"), [({}, 3), (MASKED, 4)], ids=["causal", "masked"])
 def test_rows_that_no_piece_reaches_stay_as_they_were(corpus, more, n_trained):
     """Of 4 characters a causal model guesses the last and does not read it. Weight decay is of linear layers alone."""
-    config = RunConfig(scheme="learned", short_length=4, short_share=0.99, weight_decay=0.5, **TINY, **more)
+    config = RunConfig(scheme="learned", test_length=16, weight_decay=0.5, **TINY | {"length": 4}, **more)
     before = make_model(config, corpus).transformer.position_scheme.weight
     after = train(config).model.transformer.position_scheme.weight
     assert torch.equal(before[n_trained:], after[n_trained:])
     assert not (before[:n_trained] == after[:n_trained]).all(dim=1).any()
 
 
-def guesses(model, ids, config, generator):
-    """What a model is shown, what it answers, where its loss says anything of the answers, and the loss."""
-    calls = []
-
-    def note(_, given, answer):
-        answer.retain_grad()
-        calls.append((*given, answer))
-
-    hook = model.register_forward_hook(note)
-    loss = batch_loss(model, ids, config, generator)
-    hook.remove()
-    loss.backward()
-    ((shown, logits),) = calls
-    return shown, logits.detach(), (logits.grad != 0).any(dim=-1), loss.item()
-
-
-def test_a_causal_model_guesses_the_share_that_it_is_told(corpus):
-    config = RunConfig(guessed_share=0.15, **(TINY | {"length": 512}))
-    model, generator = make_model(config, corpus), torch.Generator().manual_seed(0)
-    ids = corpus.train[: 512 * 32].view(32, 512)
-    shown, logits, guessed, loss = guesses(model, ids, config, generator)
-    # Of 16352 draws: four standard deviations of 0.0028. Of a quarter of each piece: of 0.0056.
-    assert guessed.float().mean().item() == pytest.approx(0.15, abs=0.012)
-    assert all(part.float().mean().item() == pytest.approx(0.15, abs=0.023) for part in guessed.chunk(4, dim=1))
-    # Nothing is hidden from it, and the loss is the mean over what it guesses.
-    assert torch.equal(shown, ids[:, :-1])
-    each = -logits.log_softmax(-1).gather(-1, ids[:, 1:, None])[..., 0]
-    assert loss == pytest.approx(each[guessed].mean().item(), abs=1e-5)
-    assert not torch.equal(guessed, guesses(model, ids, config, generator)[2])
-    assert guesses(model, ids, RunConfig(**TINY), generator)[2].all()
+def test_a_causal_model_guesses_every_token_but_the_first(corpus):
+    model, ids = make_model(RunConfig(**TINY), corpus).eval(), corpus.train[: 16 * 8].view(8, 16)
+    each = -model(ids[:, :-1]).log_softmax(-1).gather(-1, ids[:, 1:, None])[..., 0]
+    losses = Causal().losses(model, ids, torch.Generator())
+    assert losses[:, 0].isnan().all() and torch.allclose(losses[:, 1:], each, atol=1e-5)
+    assert Causal().loss(model, ids, torch.Generator()).item() == pytest.approx(each.mean().item(), abs=1e-5)
 
 
 def test_a_masked_model_guesses_what_is_hidden_and_sees_the_rest(corpus):
     config = RunConfig(**TINY, **MASKED)
     model, ids, shown = make_model(config, corpus), corpus.train[: 16 * 8].view(8, 16), []
     hook = model.transformer.register_forward_hook(lambda _, given, answer: shown.append((given[0], answer)))
-    loss = batch_loss(model, ids, config, torch.Generator().manual_seed(0))
+    loss, losses = (act(model, ids, torch.Generator().manual_seed(0)) for act in (Masked(0.3).loss, Masked(0.3).losses))
     hook.remove()
-    ((seen, states),) = shown
+    (seen, states), (again, _) = shown
+    assert torch.equal(seen, again)
     hidden = seen == corpus.vocabulary.mask_id
     assert torch.equal(seen[~hidden], ids[~hidden]) and 0.15 < hidden.float().mean() < 0.45
     each = -model.logits(states).log_softmax(-1).gather(-1, ids[..., None])[..., 0]
     assert loss.item() == pytest.approx(each[hidden].mean().item(), abs=1e-5)
+    assert torch.allclose(losses[hidden], each[hidden], atol=1e-5) and losses[~hidden].isnan().all()
 
 
 # How weights change.
 
 
-def test_the_learning_rate_rises_and_falls_and_does_so_anew():
-    config = RunConfig(warmup=10, steps=100, further_steps=100)
-    factors = [learning_rate_factor(step, config) for step in range(200)]
+def test_the_learning_rate_rises_and_falls():
+    config = RunConfig(warmup=10, steps=100)
+    factors = [learning_rate_factor(step, config) for step in range(100)]
     assert factors[:10] == pytest.approx([(step + 1) / 10 for step in range(10)])
     assert max(factors) == 1.0 and factors[99] == pytest.approx(0.1)
-    assert factors[10:100] == sorted(factors[10:100], reverse=True)
+    assert factors[10:] == sorted(factors[10:], reverse=True)
     assert factors[54] == pytest.approx(0.55)  # half-way along the cosine
-    assert factors[100:] == factors[:100]
     assert learning_rate_factor(0, RunConfig(warmup=0, steps=1)) == pytest.approx(0.1)
 
 
@@ -176,28 +146,21 @@ def test_large_gradients_are_cut(corpus, monkeypatch):
     assert max(norms) == pytest.approx(1.0, rel=1e-4)
 
 
-def test_a_run_that_diverges_says_so(monkeypatch):
-    monkeypatch.setattr(
-        "posembed.training.loop.batch_loss",
-        lambda model, *_: model.transformer.words.weight.sum() * math.nan,
-    )
-    message = refused(RunError, train, RunConfig(**TINY))
-    assert message.startswith("the loss of nopos is nan at step 1; nothing is learned by then")
+@pytest.mark.parametrize(
+    ("after", "said"),
+    [(0, "step 1; nothing is learned by then, so look"), (1, "step 2; lower the learning rate (0.003)")],
+)
+def test_a_run_that_diverges_says_so(after, said):
+    model = torch.nn.Linear(1, 1)
+
+    def draw_loss(generator):
+        return model.weight.sum() * (math.nan if len(training.losses) == after else 1.0)
+
+    training = Training(model, draw_loss, RunConfig(**TINY))
+    assert refused(RunError, training.run).startswith(f"the loss of nopos is nan at {said}")
 
 
-def test_a_run_that_diverges_later_on_is_told_of_the_learning_rate(monkeypatch):
-    usual, given = loop.batch_loss, []
-
-    def then_none(*arguments):
-        given.append(None)
-        return usual(*arguments) * (math.nan if len(given) > 1 else 1)
-
-    monkeypatch.setattr(loop, "batch_loss", then_none)
-    message = refused(RunError, train, RunConfig(**TINY))
-    assert message.startswith("the loss of nopos is nan at step 2; lower the learning rate")
-
-
-# Positions in some layers only, and models that lose them and are trained further.
+# Positions in some layers only.
 
 
 def schemes_of(model):
@@ -222,59 +185,37 @@ def test_positions_on_some_layers_only(corpus):
     )
 
 
-def test_before_the_further_steps_the_run_is_the_same():
-    plain = losses(scheme="learned")
-    assert losses(scheme="learned", further_steps=4, drops_positions=True)[:5] == plain
-
-
-@pytest.mark.parametrize("scheme", ["learned+t5", "rope"])
-def test_positions_are_dropped_everywhere_and_training_goes_on_where_it_was(scheme):
-    config = RunConfig(scheme=scheme, further_steps=2, drops_positions=True, **TINY | {"n_layers": 2, "steps": 60})
-    told = []
-    result = train(config, progress=lambda _, loss: told.append(loss))
-    model = result.model.eval()
-    assert schemes_of(model) == [NoPos, NoPos] and isinstance(model.transformer.position_scheme, NoPos)
-    # Nothing says where a token stands: of the tokens before the last one, one layer sees no order.
-    ids, positions = torch.tensor([[2, 3, 4, 5], [4, 2, 3, 5]]), torch.arange(4)
-    last = model.transformer.layers[0](model.transformer.embed(ids, positions), positions)[:, -1]
-    torch.testing.assert_close(last[0], last[1])
-    # The first loss after the positions are gone is that of the trained model without them, not of a new one.
-    assert told[60] < 0.85 * told[0]
-    assert result.metrics["tokens"] == 62 * 8 * 16 and len(result.metrics["curve"]) == 40
-
-
 # What is measured.
 
 
 def test_the_loss_is_the_mean_over_what_is_guessed(corpus):
-    config = RunConfig(guessed_share=0.15, **TINY)  # which is of the training alone
-    model = make_model(config, corpus).eval()
+    model = make_model(RunConfig(**TINY), corpus).eval()
     windows = corpus.test[:1600].view(100, 16)
     with torch.no_grad():
         logits = model(windows[:, :-1]).double()
     expected = -logits.log_softmax(-1).gather(-1, windows[:, 1:, None]).mean()
-    assert loss_of(model, corpus.test[:1600], config) == pytest.approx(float(expected), abs=1e-6)
+    assert loss_of(model, corpus.test[:1600], Causal(), 16) == pytest.approx(float(expected), abs=1e-6)
 
 
 def test_losses_by_position_average_to_the_loss(corpus):
     config = RunConfig(test_length=64, **TINY)
     model, ids = make_model(config, corpus).eval(), corpus.test[: 64 * 40]
-    groups = loss_by_position(model, ids, config)
+    groups = loss_by_position(model, ids, Causal(), 64)
     weights = torch.tensor([GROUP - 1.0, *[GROUP] * 3])  # nothing is guessed at position 0
     mean = float((torch.tensor(groups) * weights).sum() / weights.sum())
-    assert mean == pytest.approx(loss_of(model, ids, RunConfig(**TINY | {"length": 64})), abs=2e-5)
+    assert mean == pytest.approx(loss_of(model, ids, Causal(), 64), abs=2e-5)
 
 
 def test_a_position_beyond_the_trained_ones_shows_in_its_group(corpus):
     """Rows of a table that are spoiled from position 32 on spoil the loss from there on, and not before."""
     config = RunConfig(scheme="learned", test_length=64, **TINY)
     model, ids = make_model(config, corpus).eval(), corpus.test[: 64 * 20]
-    before = loss_by_position(model, ids, config)
+    before = loss_by_position(model, ids, Causal(), 64)
     with torch.no_grad():
         model.transformer.position_scheme.weight[32:] = (
             torch.randn(32, 16, generator=torch.Generator().manual_seed(0)) * 20
         )
-    after = loss_by_position(model, ids, config)
+    after = loss_by_position(model, ids, Causal(), 64)
     assert after[:2] == before[:2]
     assert all(abs(a - b) > 1e-3 for a, b in zip(after[2:], before[2:], strict=True))
 
@@ -286,15 +227,15 @@ def test_scalings_are_tried_on_the_trained_model_and_taken_back(corpus):
     with torch.no_grad():  # attention must count for something
         for parameter in model.transformer.layers.parameters():
             parameter.mul_(8)
-    plain, found = loss_by_position(model, ids, config), scaled_losses(model, ids, config)
+    plain, found = loss_by_position(model, ids, Causal(), 64), scaled_losses(model, ids, Causal(), config)
     assert list(found) == list(names)
     assert len({tuple(each) for each in [plain, *found.values()]}) == 5
-    assert loss_by_position(model, ids, config) == plain
+    assert loss_by_position(model, ids, Causal(), 64) == plain
     # The test length is four times the trained one, so positions are squeezed by four.
     squeezed = RoPE(8, scaling=LinearScaling(factor=4.0))
     for layer in model.transformer.layers:
         layer.attention.position_scheme = squeezed
-    assert loss_by_position(model, ids, config) == found["linear"]
+    assert loss_by_position(model, ids, Causal(), 64) == found["linear"]
 
 
 def test_what_a_scheme_has_learned(corpus):
@@ -363,6 +304,6 @@ def test_a_loss_that_is_no_number_is_not_left_out_of_a_mean(monkeypatch):
 
     monkeypatch.setattr(loop.Training, "run", then_spoiled)
     message = refused(RunError, train, RunConfig(**TINY | {"length": 32}))
-    assert message.startswith("the loss of nopos is no number on some of the text")
+    assert message.startswith("the loss of NoPos is no number on some of the text")
     found = train(RunConfig(**TINY | {"length": 16, "test_length": 64})).metrics["loss_by_position"]
     assert [math.isnan(each) for each in found] == [False, True, True, True]

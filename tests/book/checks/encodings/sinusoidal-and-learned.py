@@ -291,7 +291,7 @@ for of_seeds, mean in ((there, 1.43), (study.by_arm["nopos"], 1.79)):
 for run in study.by_arm["nopos"]:
     ours, theirs = asdict(run.config), asdict(pairs[run.config.seed].config)
     # How the trained model is measured is no part of it.
-    differ = {name for name in ours if ours[name] != theirs[name]} - {"test_length", "inspections"}
+    differ = {name for name in ours if ours[name] != theirs[name]} - {"test_length", "study"}
     assert differ == {"weight_std", "scale_embeddings"}
     assert ours["scale_embeddings"] and not theirs["scale_embeddings"]
 
@@ -318,7 +318,7 @@ assert norms.shape == (5, 512)
 
 import dataclasses
 
-from posembed.training.loop import guesses
+from posembed.training import Causal, make_model
 
 # Holds: "from row 63 on all are about 0.16"
 assert (norms[:, 63:] - 0.16).abs().max() < 0.05
@@ -337,11 +337,13 @@ differing = {
 }
 
 assert (start_a.scale_embeddings, start_b.scale_embeddings) == (True, False)
-measured = {"test_length", "inspections", "seed", "learning_rate", "preset"}
+measured = {"test_length", "study", "seed", "learning_rate", "preset"}
 assert differing - measured == {"weight_std", "scale_embeddings"}
-config, draw = study.by_arm["learned"][0].config, torch.Generator()
-read, wanted, _ = guesses(torch.arange(config.length)[None], config, draw)
-assert read.tolist() == [[*range(63)]] and wanted.tolist() == [[*range(1, 64)]]
+config, shown = study.by_arm["learned"][0].config, []
+model, text = make_model(config, corpus), corpus.test[None, : config.length]
+model.register_forward_pre_hook(lambda _, given: shown.append(given[0]))
+asked = ~Causal().losses(model, text, torch.Generator()).isnan()
+assert shown[0].equal(text[:, :63]) and asked[0].nonzero().flatten().tolist() == [*range(1, 64)]
 # Holds: "Here row 0 is position 0, and it is the longest of all."
 assert (norms.argmax(dim=1) == 0).all()
 # Holds in A table that is trained, and frequencies that are: "Nothing makes them."

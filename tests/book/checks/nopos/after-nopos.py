@@ -132,16 +132,16 @@ for name, (to_63, past_it) in gaps.items():
     assert to_63.low > 0.2
     assert past_it.high < -0.2 or name.endswith("NoPos")
 
-from posembed.training import learning_rate_factor
+from studies.runs import rate_factor
 
 # Holds: "In the mean over the seeds none of them is better than guessing"
 assert all(its.mean > frequency_loss() for its in of_dropped.values())
 # Holds: "In both cases the learning rate rises to its full height"
 config = further["table dropped"][0].config
-assert (config.further_steps, config.warmup, config.steps) == (300, 100, 1500)
+assert (config.study["further_steps"], config.warmup, config.steps) == (300, 100, 1500)
 for label in ("table dropped", "table kept"):
     config = further[label][0].config
-    rate = [learning_rate_factor(k, config) for k in (1499, 1500, 1599, 1799)]
+    rate = [rate_factor(k, config) for k in (1499, 1500, 1599, 1799)]
     assert rate[0] < 0.11 and rate[1] < 0.02 and rate[2] == 1 and rate[3] < 0.11
 changed = {
     label: difference(
@@ -239,7 +239,7 @@ for label in ("table dropped", "RoPE dropped"):
 
 # Holds: "three hundred further steps, a fifth of the training"
 config = further["NoPos"][0].config
-assert (config.further_steps, config.further_steps / config.steps) == (300, 1 / 5)
+assert (config.study["further_steps"], config.study["further_steps"] / config.steps) == (300, 1 / 5)
 at_64 = {label: loss[arm].mean() for label, arm in kinds.items()}
 # Holds: "The models are 0.6 and 0.4 nats behind NoPos trained as long"
 assert [round(at_64[f"{s} dropped"] - at_64["NoPos"], 1) for s in ("table", "RoPE")] == [0.6, 0.4]

@@ -200,7 +200,7 @@ assert abs(rows_square - 2) < 0.5 and abs(square[3] - 20) < 1.5
 import numpy as np
 
 from posembed.stored import load_plan
-from posembed.training import make_model
+from studies.runs import make_model
 
 table_of_all = study.contrasts
 plans = {arm.name: arm for arm in load_plan("depth").arms}
@@ -444,8 +444,8 @@ assert np.round([gap.mean, gap.low, gap.high], 3).tolist() == [
 ]
 
 # The same of their sizes, of which one is drawn and one is of sines.
-from posembed.training import make_model
-from posembed.training.tasks import load_task
+from studies.runs import make_model
+from studies.tasks import load_task
 
 # Holds: "(Both kinds of rows begin equally large, but a sinusoid's differ"
 at_places = torch.cartesian_prod(torch.arange(6), torch.arange(6))
@@ -511,7 +511,8 @@ low, high = of("images: rope, 2-D minus learned", 3)[1:]
 assert low < 0 < high
 
 # The same of larger images.
-from posembed import data
+from studies.digits import enlarged
+from studies.digits import images as all_digits
 
 # By definition: "**A larger image than trained.**"
 # Holds in What to remember: "On images of twice the side no scheme goes along as it is."
@@ -522,8 +523,8 @@ axial = [round(twice[a][0], 2) for a in ("sinusoidal, 2-D", "rope, 2-D")]
 assert axial == [0.16, 0.08]
 
 # Holds: "The image is stretched to twice the side, and the digit with it"
-digits = data.images(12)["test"].ids[:4]
-stretched = data.enlarged(digits, 24)
+digits = all_digits(12)["test"].ids[:4]
+stretched = enlarged(digits, 24)
 assert stretched.shape[1:] == (24, 24) and (24 // 2) ** 2 == 144
 ink, more_ink = ((each > 0).float().mean() for each in (digits, stretched))
 assert abs(more_ink / ink - 1) < 0.2  # as large a share of the image

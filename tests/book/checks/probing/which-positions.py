@@ -378,16 +378,16 @@ for task in SPANS:
 run = study.by_arm["learned, both"][0].config
 # Holds: "Each is pre-trained as a masked model of two layers and width 64"
 assert (run.n_layers, run.d_model, run.length, run.steps) == (2, 64, 64, 2000)
-assert run.cls == "tied" and len(study.by_arm["learned, both"]) == 5 and len(NINE) == 9
+assert run.study["cls"] == "tied" and len(study.by_arm["learned, both"]) == 5 and len(NINE) == 9
 # Holds: "Learning rates were chosen for each arm and each task, by a seed"
 assert not {*study.runs["seed"]} & {trial.config.seed for trial in study.trials}
 # Holds: "Texts are read as far as 63 subwords go, of which there are 128"
 counted = study.by_arm["sst2, learned, absolute"][0].metrics["counted"]
 whole = sum(counted[part] for part in ("train", "validation", "test"))
-assert 0.5 < counted["cut"] / whole < 0.55 and run.subwords == 128
+assert 0.5 < counted["cut"] / whole < 0.55 and run.study["subwords"] == 128
 # By definition: "F1 is 1 for the right span, 0 for one that shares no token"
 # Holds: "The best constant guess gets 0.50, 0.28, 0.23 and 0.50."
-# The 0.23 of word: tests/training/test_which_positions.py, from the texts.
+# The 0.23 of word: tests/studies/test_which_positions.py, from the texts.
 guess_of = [round(baseline[f"{task}, learned, absolute"], 2) for task in ("sst2", "trec", "word-moved")]
 assert guess_of == [0.5, 0.28, 0.5]
 

@@ -13,25 +13,20 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from ..data import (
-    Labelled,
-    Task,
-    class_task,
-    image_task,
-    load_corpus,
-    moved_questions,
-    read_classes,
-    read_questions,
-    span_task,
-    synthetic_task,
-    word_questions,
-)
-from ..data.classes import FORMATS
-from ..data.synthetic_tasks import RULES
-from ..errors import TaskError, shown
-from ..models import SequenceClassifier, SpanPredictor, TransformerConfig, VisionTransformer
+from posembed.data import Labelled, Task, load_corpus, synthetic_task
+from posembed.data.synthetic_tasks import RULES
+from posembed.errors import TaskError, shown
+from posembed.models import SequenceClassifier, TransformerConfig
+from posembed.training import RunConfig
+
+from .classes import FORMATS, class_task, read_classes
 from .cls import cls_positions
-from .config import RunConfig
+from .digits import image_task
+from .settings import setting
+from .span_predictor import SpanPredictor
+from .spans import moved_questions, read_questions, span_task, word_questions
+from .subwords import subword_corpus
+from .vision import VisionTransformer
 
 # Tasks of spans: all questions with answers, and every second one moved to a text that has none. Those on XQuAD are
 # real; "word" asks where a word stands in a piece of the run's text.
@@ -48,7 +43,7 @@ AT_A_TIME, PLACES_SEED = 512, 12345
 def load_task(config: RunConfig) -> Task:
     """Load the task that a run is trained on.
 
-    Made ones are those of `posembed.data.synthetic_task`. "digits" is that of `posembed.data.image_task`, with as many
+    Made ones are those of `posembed.data.synthetic_task`. "digits" is that of `studies.digits.image_task`, with as many
     patches of 2 x 2 pixels as the config's length, a square of them. Real ones are "sst2", "trec" and "cola", "xquad"
     and "xquad-moved" (every second question without an answer), in folders sst2, trec, cola, xquad of the one that the
     environment variable POSEMBED_TASKS names; their subwords are those of the run's text.
@@ -57,20 +52,20 @@ def load_task(config: RunConfig) -> Task:
         TaskError: an unknown task, or a difficulty that it cannot have; files that are missing or malformed; a real
             task without subwords; digits in a number of patches that is no square.
     """
-    name = config.task or ""
+    name, subwords = setting(config, "task") or "", setting(config, "subwords")
     if name in RULES:
-        return synthetic_task(name, difficulty=config.difficulty, length=config.length)
+        return synthetic_task(name, difficulty=setting(config, "difficulty"), length=config.length)
     if name == DIGITS:
         return _digits(config)
     if name not in (*FORMATS, *SPANS):
         raise TaskError(f"there is no task {shown(name)}; choose among {', '.join((*RULES, *FORMATS, *SPANS, DIGITS))}")
-    if config.subwords is not None and name.startswith("word"):
-        return _real(name, Path(), config.data, config.subwords, config.length)
+    if subwords is not None and name.startswith("word"):
+        return _real(name, Path(), config.data, subwords, config.length)
     if FOLDER not in os.environ:
         raise TaskError(f"the texts of {name} are not in the package; name the folder that holds them in {FOLDER}")
-    if config.subwords is None:
+    if subwords is None:
         raise TaskError(f"{name} is read in subwords; say how many, subwords=2048")
-    return _real(name, Path(os.environ[FOLDER]), config.data, config.subwords, config.length)
+    return _real(name, Path(os.environ[FOLDER]), config.data, subwords, config.length)
 
 
 def _digits(config: RunConfig) -> Task:
@@ -78,14 +73,14 @@ def _digits(config: RunConfig) -> Task:
     if side**2 != config.length:
         raise TaskError(f"length is {config.length}; digits are read in a square of patches, such as 36")
     for name in ("difficulty", "subwords"):
-        if getattr(config, name) is not None:
-            raise TaskError(f"{name} is {getattr(config, name)!r}; digits have none, leave it out")
+        if setting(config, name) is not None:
+            raise TaskError(f"{name} is {setting(config, name)!r}; digits have none, leave it out")
     return image_task(side * PATCH)
 
 
 @cache
 def _real(name: str, folder: Path, text: str, subwords: int, length: int) -> Task:
-    words: Any = load_corpus(text, subwords=subwords).vocabulary
+    words: Any = subword_corpus(text, subwords).vocabulary
     if name in FORMATS:
         return class_task(name, read_classes(name, folder / name), FORMATS[name].n_classes, words, length=length)
     if name.startswith("word"):
@@ -104,7 +99,7 @@ def task_model(task: Task, body: TransformerConfig, config: RunConfig) -> nn.Mod
         return VisionTransformer(body, task.n_classes or 0, size=task.test.ids.shape[1], patch=PATCH)
     if task.n_classes is None:
         return SpanPredictor(body, no_answer=bool((task.test.labels == 0).all(1).any()))
-    return SequenceClassifier(body, task.n_classes, pooling="mean" if config.cls is None else "first")
+    return SequenceClassifier(body, task.n_classes, pooling="mean" if setting(config, "cls") is None else "first")
 
 
 def task_loss(
@@ -166,7 +161,8 @@ def _logits(model: nn.Module, texts: Labelled, task: Task, config: RunConfig, ge
         return model(texts.ids.to(config.device))
     tokens = torch.ones_like(texts.ids, dtype=torch.bool) if task.padding is None else texts.ids != task.padding
     mask = None if task.padding is None else tokens.to(config.device)
-    return model(texts.ids.to(config.device), cls_positions(tokens, config, generator), attention_mask=mask)
+    moved = cls_positions(tokens, generator).to(config.device) if setting(config, "cls") == "moved" else None
+    return model(texts.ids.to(config.device), moved, attention_mask=mask)
 
 
 def _measured(model: Any, part: Labelled, task: Task, config: RunConfig) -> tuple[float, Tensor]:

@@ -10,13 +10,14 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from ..data import Labelled, enlarged
-from ..data.images import CLASSES, PLACES
-from ..layers import ablate
-from ..layers.variance_decomposition import group_means
-from ..models import VisionTransformer, patches_of
-from ..probing import Ridge
-from ..seeds import torch_generator
+from posembed.data import Labelled
+from posembed.layers import ablate
+from posembed.layers.variance_decomposition import group_means
+from posembed.probing import Ridge
+from posembed.seeds import torch_generator
+
+from .digits import CLASSES, PLACES, enlarged
+from .vision import VisionTransformer, patches_of
 
 # Sides of the test's images, in pixels: by a sixth longer than those of the training, by a half, twice as long.
 LARGER = (14, 18, 24)
@@ -112,7 +113,7 @@ def share_between(states: Float[Tensor, "n d_model"], groups: Int[Tensor, " n"])
 
     Example:
         >>> import torch
-        >>> from posembed.training.patches import share_between
+        >>> from studies.patches import share_between
         >>> share_between(torch.tensor([[1.0], [1.0], [4.0], [4.0]]), torch.tensor([0, 0, 7, 7]))
         1.0
     """

@@ -1,24 +1,25 @@
-"""Real texts with a class each, as the folders of SST-2, TREC and CoLA hold them or as rows of `datasets`."""
+"""Real texts with a class each, as the folders of SST-2, TREC and CoLA hold them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 
-from ..checks import check_choice, check_each, check_kind, check_whole
-from ..errors import TaskError, shown
+from posembed.checks import check_choice, check_each, check_kind, check_whole
+from posembed.data.task import PARTS, Labelled, Task, fixed_task, padded
+from posembed.errors import TaskError, shown
+
 from .subwords import Subwords
-from .task import PARTS, Labelled, Task, fixed_task, padded
 
 
 class ClassedText(NamedTuple):
     """A text and its class.
 
     Example:
-        >>> from posembed.data import ClassedText
+        >>> from studies.classes import ClassedText
         >>> ClassedText("a gem", 1).label
         1
     """
@@ -93,7 +94,7 @@ def read_classes(name: str, folder: Path | str) -> dict[str, list[ClassedText]]:
             with a label that the task has not.
 
     Example:
-        >>> from posembed.data import read_classes
+        >>> from studies.classes import read_classes
         >>> read_classes("sst2", "no-such-folder")
         Traceback (most recent call last):
         posembed.errors.TaskError: cannot read sst2_train.tsv of sst2 (No such file or directory); give its folder
@@ -109,36 +110,6 @@ def read_classes(name: str, folder: Path | str) -> dict[str, list[ClassedText]]:
             [each for number, each in enumerate(parts["train"], 1) if number % 10],
         )
     return parts
-
-
-def classed_rows(
-    rows: Iterable[Mapping[str, Any]], n_classes: int, *, text: str = "sentence", label: str = "label"
-) -> list[ClassedText]:
-    """Take texts from the rows of a dataset, such as one of Hugging Face's `datasets`.
-
-    Args:
-        rows: of one part.
-        n_classes: the number of classes.
-        text: the name of the column with the texts.
-        label: that of the labels.
-
-    Raises:
-        TaskError: no row, a column that is missing, a label out of range.
-
-    Example:
-        >>> from posembed.data import classed_rows
-        >>> classed_rows([{"sentence": "a gem", "label": 1}], 2)
-        [ClassedText(text='a gem', label=1)]
-    """
-    check_whole("n_classes", n_classes, TaskError, least=2)
-    found = []
-    for number, row in enumerate(check_each("rows", rows, Mapping, "rows, each a mapping of columns", TaskError)):
-        if text not in row or label not in row:
-            raise TaskError(f"row {number} has no {text!r} or no {label!r}; name the columns, text= and label=")
-        found.append(_checked(row[text], row[label], n_classes, f"row {number}"))
-    if not found:
-        raise TaskError("there is no row; give a part that holds texts")
-    return found
 
 
 def class_task(
@@ -160,7 +131,7 @@ def class_task(
         TaskError: a part that is not there or has no text; a number of classes, a vocabulary or a length that are none.
 
     Example:
-        >>> from posembed.data import ClassedText, Subwords, class_task
+        >>> from studies.classes import ClassedText, Subwords, class_task
         >>> texts = [ClassedText("a gem", 1), ClassedText("no gem", 0)]
         >>> parts = {"train": texts, "validation": texts, "test": texts}
         >>> class_task("gems", parts, 2, Subwords(["a gem, no gem"]), length=8).test.labels

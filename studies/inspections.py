@@ -10,14 +10,18 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from ..data import Corpus, windows_in_order
-from ..layers import LayerProfile, depth_profile
-from ..mechanisms import shuffled_prefix
-from ..models import LanguageModel, drop_positions
-from ..probing import probe_layers
-from .config import KEPT, RunConfig
+from posembed.data import Corpus, windows_in_order
+from posembed.errors import RunError
+from posembed.layers import LayerProfile, depth_profile
+from posembed.mechanisms import shuffled_prefix
+from posembed.models import LanguageModel, drop_positions
+from posembed.probing import probe_layers
+from posembed.training import RunConfig, text_losses
+from posembed.training.measure import loss_by_position, loss_of
+from posembed.training.objectives import Objective
+
 from .learned_positions import POSITIONS, learned_positions
-from .measure import loss_by_position, loss_of, text_losses
+from .settings import read_length, setting
 
 # The probes are fitted to so many tokens of the validation text, and tested on so many of the test text.
 FITTED, TESTED = 2**16, 2**14
@@ -26,12 +30,18 @@ PROBE_STEPS = 2000
 WATCHED = (1 / 32, 1 / 8, 1 / 2)
 # Texts whose last token is guessed with its prefix shuffled.
 PREFIXES = 256
+# How many tokens before the last one the inspection "prefix" leaves in place, the second time.
+KEPT = 8
 # Texts that what layers hold of positions is fitted to, and those that it is measured on.
 DEPTH_FITTED, DEPTH_TESTED = 512, 256
 
 
 def inspect_model(
-    model: LanguageModel, untrained: Callable[[], LanguageModel], config: RunConfig, corpus: Corpus
+    model: LanguageModel,
+    untrained: Callable[[], LanguageModel],
+    config: RunConfig,
+    corpus: Corpus,
+    objective: Objective,
 ) -> dict[str, Any]:
     """Inspect a trained model as its config says.
 
@@ -40,9 +50,10 @@ def inspect_model(
         untrained: makes the model that the training began with.
         config: of its run.
         corpus: its text.
+        objective: what it guesses.
 
     Returns:
-        For each name of ``config.inspections`` what was found, ready for JSON.
+        For each name of its inspections what was found, ready for JSON.
 
         ``"layers"``: how far off a two-layer network reads each token's position from each layer (`probe_layers`).
 
@@ -63,11 +74,14 @@ def inspect_model(
         "layers": lambda: probed_layers(model, config, corpus),
         "untrained": lambda: probed_layers(untrained().eval(), config, corpus),
         "prefix": lambda: _prefix(model, config, corpus),
-        "dropped": lambda: _dropped(model, config, corpus),
+        "dropped": lambda: _dropped(model, config, corpus, objective),
         "positions": lambda: learned_positions(model, min(config.length, POSITIONS)),
-        "depth": lambda: _by_depth(model, untrained().eval(), config, corpus),
+        "depth": lambda: _by_depth(model, untrained().eval(), config, corpus, objective),
     }
-    return {name: measured() for name, measured in by_name.items() if name in config.inspections}
+    asked = setting(config, "inspections")
+    if unknown := set(asked) - {*by_name, "watched"}:
+        raise RunError(f"there are no inspections {', '.join(sorted(unknown))} of texts")
+    return {name: measured() for name, measured in by_name.items() if name in asked}
 
 
 def _texts(text: Tensor, n_tokens: int, length: int) -> Int[Tensor, "texts length"]:
@@ -76,7 +90,7 @@ def _texts(text: Tensor, n_tokens: int, length: int) -> Int[Tensor, "texts lengt
 
 def steps_watched(config: RunConfig) -> tuple[int, ...]:
     """After how many steps the layers of a run are probed on the way; after none where that is not asked for."""
-    if "watched" not in config.inspections:
+    if "watched" not in setting(config, "inspections"):
         return ()
     return tuple(sorted({round(share * config.steps) for share in WATCHED} - {0}))
 
@@ -109,16 +123,18 @@ def _prefix(model: LanguageModel, config: RunConfig, corpus: Corpus) -> dict[str
     return {name: round(loss, 5) for name, loss in found.items()}
 
 
-def _dropped(model: LanguageModel, config: RunConfig, corpus: Corpus) -> dict[str, Any]:
+def _dropped(model: LanguageModel, config: RunConfig, corpus: Corpus, objective: Objective) -> dict[str, Any]:
     without = copy.deepcopy(model)
     drop_positions(without.transformer)
     return {
-        "loss": loss_of(without, corpus.test, config),
-        "loss_by_position": loss_by_position(without, corpus.test, config),
+        "loss": loss_of(without, corpus.test, objective, read_length(config)),
+        "loss_by_position": loss_by_position(without, corpus.test, objective, config.test_length or config.length),
     }
 
 
-def _by_depth(model: LanguageModel, untrained: LanguageModel, config: RunConfig, corpus: Corpus) -> dict[str, Any]:
+def _by_depth(
+    model: LanguageModel, untrained: LanguageModel, config: RunConfig, corpus: Corpus, objective: Objective
+) -> dict[str, Any]:
     """By "trained" and "untrained" a column for each number of a layer; the untrained model is not run with changes."""
     fitted, tested = (
         windows_in_order(text, config.length, n)
@@ -126,7 +142,7 @@ def _by_depth(model: LanguageModel, untrained: LanguageModel, config: RunConfig,
     )
 
     def loss(its_model: LanguageModel) -> Tensor:
-        parts = text_losses(its_model, corpus.test, config, config.length, len(tested) * config.length)
+        parts = text_losses(its_model, corpus.test, objective, config.length, len(tested) * config.length)
         return torch.cat([*parts]).nanmean(dim=1)
 
     found = {}

@@ -8,10 +8,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ..encodings import Composed, Shaw, Untied
-from ..models import LanguageModel
-from ..probing import identical_word_attention
-from ..similarity import properties_of_matrix
+from posembed.encodings import Composed, Shaw
+from posembed.models import LanguageModel
+from posembed.probing import identical_word_attention
+from posembed.similarity import properties_of_matrix
+
+from .untied import Untied
 
 # So many positions are measured, and so many of them are kept as a map. Identical words are so many, or all there are.
 POSITIONS, MAPPED, WORDS = 64, 32, 32

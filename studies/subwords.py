@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Integer
 from torch import Tensor
 
-from ..checks import check_each, check_whole
-from ..errors import CorpusError
-from .characters import Tokens
-
-# Where memory is set aside for more, the machine may have less.
-LARGEST = 1_000_000
+from posembed.data import Corpus
+from posembed.data.characters import Tokens
+from posembed.data.corpus import make_corpus, read_parts
+from posembed.errors import CorpusError
 
 
 class Pieces(NamedTuple):
@@ -40,10 +39,10 @@ class Subwords:
         size: the number of ids.
 
     Raises:
-        CorpusError: what is no list of texts, no text in it; a size below 1 or above a million.
+        CorpusError: no text.
 
     Example:
-        >>> from posembed.data import Subwords
+        >>> from studies.subwords import Subwords
         >>> words = Subwords(["low lower lowest"], size=16)
         >>> ["Lower!"[begin:end] for begin, end in words.pieces("Lower!").ends]
         ['Low', 'e', 'r', '!']
@@ -52,10 +51,6 @@ class Subwords:
     unknown_id, mask_id, cls_id, separator_id, padding_id = range(5)
 
     def __init__(self, texts: Iterable[str], *, size: int = 2048):
-        check_whole("size", size, CorpusError)
-        if size > LARGEST:
-            raise CorpusError(f"size is {size}; a vocabulary of more than {LARGEST:,} subwords is not made")
-        listed = check_each("texts", texts, str, "a list of texts", CorpusError)
         # It comes with transformers, and takes a while to be imported.
         from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
@@ -65,7 +60,7 @@ class Subwords:
         self._tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="never")
         self._tokenizer.encode_special_tokens = True
         trainer = trainers.BpeTrainer(vocab_size=size, special_tokens=special, show_progress=False)
-        self._tokenizer.train_from_iterator(listed, trainer)
+        self._tokenizer.train_from_iterator(texts, trainer)
         if len(self) == len(special):
             raise CorpusError("a vocabulary needs at least one character; the text is empty")
 
@@ -81,3 +76,21 @@ class Subwords:
         """Return the id of each subword."""
         # Line by line, which takes a small share of the time of a long text in one.
         return torch.cat([self.pieces(line).ids for line in text.splitlines() or [""]])
+
+
+def subword_corpus(source: str, size: int) -> Corpus:
+    """A text as `posembed.data.load_corpus` splits it, in at most so many subwords of its own.
+
+    There are never fewer than single characters.
+    """
+    return _sotu(size) if source == "sotu" else _made(source, size)
+
+
+@cache
+def _sotu(size: int) -> Corpus:
+    return _made("sotu", size)
+
+
+def _made(source: str, size: int) -> Corpus:
+    texts = read_parts(source)
+    return make_corpus(source, texts, Subwords(texts[0].splitlines(), size=size))

@@ -12,11 +12,12 @@ from typing import Any
 
 import torch
 
-from ..checks import check_each, check_kind, check_whole
-from ..errors import TaskError, shown
-from ..seeds import generator
+from posembed.checks import check_each, check_kind, check_whole
+from posembed.data.task import Labelled, Task, fixed_task, padded
+from posembed.errors import TaskError, shown
+from posembed.seeds import generator
+
 from .subwords import Subwords
-from .task import Labelled, Task, fixed_task, padded
 
 # Of ten texts one is for choosing and two for measuring.
 PERIOD, TESTED = 10, 2
@@ -36,7 +37,7 @@ class Question:
         answer: as it stands in the text.
 
     Example:
-        >>> from posembed.data import Question
+        >>> from studies.spans import Question
         >>> asked = Question("Who barks?", "The dog barks.", 4, "dog")
         >>> asked.context[asked.start :][:3]
         'dog'
@@ -61,7 +62,7 @@ def read_questions(path: Path | str) -> list[Question]:
         TaskError: a file that is missing, is not of this form, or holds no question.
 
     Example:
-        >>> from posembed.data import read_questions
+        >>> from studies.spans import read_questions
         >>> read_questions("no-such-file.json")
         Traceback (most recent call last):
         posembed.errors.TaskError: cannot read no-such-file.json (No such file or directory); give a file as SQuAD's
@@ -94,7 +95,7 @@ def question_rows(rows: Iterable[Mapping[str, Any]]) -> list[Question]:
         TaskError: no row, or one without question, context and answers.
 
     Example:
-        >>> from posembed.data import question_rows
+        >>> from studies.spans import question_rows
         >>> question_rows([{"question": "Who?", "context": "I.", "answers": {"text": [], "answer_start": []}}])
         [Question(question='Who?', context='I.', start=None, answer='')]
     """
@@ -129,7 +130,7 @@ def moved_questions(questions: Sequence[Question], *, seed: int = 0) -> list[Que
         TaskError: what is no list of questions, or a question whose answer stands in every text.
 
     Example:
-        >>> from posembed.data import Question, moved_questions
+        >>> from studies.spans import Question, moved_questions
         >>> asked = [Question("Who barks?", "The dog.", 4, "dog"), Question("Who mews?", "The cat.", 4, "cat")]
         >>> moved_questions(asked)[1]
         Question(question='Who mews?', context='The dog.', start=None, answer='')
@@ -161,7 +162,7 @@ def word_questions(text: str, n: int, *, size: int = 64, seed: int = 0) -> list[
         TaskError: what is no text, or no number of questions or characters.
 
     Example:
-        >>> from posembed.data import word_questions
+        >>> from studies.spans import word_questions
         >>> word_questions("a cat, a bird; a dog", 1)
         [Question(question='bird', context='a cat, a bird; a dog', start=9, answer='bird')]
     """
@@ -200,7 +201,7 @@ def span_task(name: str, questions: Sequence[Question], words: Subwords, *, leng
         TaskError: what is no list of questions, no vocabulary or no length; no question is left in a part.
 
     Example:
-        >>> from posembed.data import Question, Subwords, span_task
+        >>> from studies.spans import Question, Subwords, span_task
         >>> asked = [Question("Who barks?", f"Number {n}: the dog.", 14 + (n > 9), "dog") for n in range(20)]
         >>> span_task("dogs", asked, Subwords([each.context for each in asked]), length=32).counted["test"]
         4

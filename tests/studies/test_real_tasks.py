@@ -8,22 +8,11 @@ import pytest
 import torch
 from refusals import refused
 
-from posembed.data import (
-    ClassedText,
-    Question,
-    Subwords,
-    class_task,
-    classed_rows,
-    load_corpus,
-    moved_questions,
-    question_rows,
-    read_classes,
-    read_questions,
-    span_task,
-    word_questions,
-)
-from posembed.data.classes import FORMATS
+from posembed.data import load_corpus
 from posembed.errors import CorpusError, TaskError
+from studies.classes import FORMATS, ClassedText, class_task, read_classes
+from studies.spans import Question, moved_questions, question_rows, read_questions, span_task, word_questions
+from studies.subwords import Subwords, subword_corpus
 
 LINES = {
     "sst2": ("a gem\t1", "no gem\t0"),
@@ -74,21 +63,8 @@ def test_a_folder_that_lacks_a_file_and_a_task_that_is_unknown(tmp_path):
     assert refused(TaskError, read_classes, "glue", tmp_path) == "task is 'glue'; choose among sst2, trec, cola"
 
 
-def test_rows_of_a_dataset_are_read_too(tmp_path):
-    datasets = pytest.importorskip("datasets")
-    rows = datasets.Dataset.from_dict({"sentence": ["a gem", "no gem"], "label": [1, 0]})
-    assert classed_rows(rows, 2) == [ClassedText("a gem", 1), ClassedText("no gem", 0)]
-    answers = {"text": ["dog"], "answer_start": [4]}
-    asked = datasets.Dataset.from_list([{"question": "Who?", "context": "The dog.", "answers": answers}])
-    assert question_rows(asked) == [Question("Who?", "The dog.", 4, "dog")]
-
-
 @pytest.mark.bad_input
-def test_rows_that_are_none_of_a_task():
-    assert refused(TaskError, classed_rows, [], 2) == "there is no row; give a part that holds texts"
-    wrong = [{"sentence": "a", "label": 7}]
-    assert refused(TaskError, classed_rows, wrong, 2).startswith("row 0 has the label 7; labels are whole numbers")
-    assert refused(TaskError, classed_rows, wrong, 2, text="question").startswith("row 0 has no 'question' or no 'lab")
+def test_rows_that_are_no_questions():
     assert refused(TaskError, question_rows, []) == "there is no question; give a part that holds some"
     assert refused(TaskError, question_rows, [{"question": "Who?"}]).startswith("row 0 has no question, context and")
 
@@ -202,7 +178,7 @@ def test_subwords_of_nothing():
 
 def test_a_corpus_of_subwords(tmp_path):
     (tmp_path / "text.txt").write_text("one two three four\n" * 100, encoding="utf-8")
-    corpus = load_corpus(tmp_path / "text.txt", subwords=50)
+    corpus = subword_corpus(str(tmp_path / "text.txt"), 50)
     assert corpus.vocab_size == len(corpus.vocabulary) <= 50 and len(corpus.train) < 1710
     assert corpus.n_words == load_corpus(tmp_path / "text.txt").n_words
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from ..checks import check_whole
-from .interface import PositionScheme, check_scheme
+from posembed.checks import check_whole
+from posembed.encodings.interface import PositionScheme, check_scheme
 
 
 class Untied(PositionScheme):
@@ -24,7 +24,8 @@ class Untied(PositionScheme):
 
     Example:
         >>> import torch
-        >>> from posembed.encodings import ALiBi, Untied
+        >>> from posembed.encodings import ALiBi
+        >>> from studies.untied import Untied
         >>> q, at = torch.zeros(1, 1, 3, 4), torch.arange(3)
         >>> Untied(ALiBi(1), 1).bias(q, q, at, at).detach().tolist()
         [[[0.0, 0.0, 0.0], [0.0, -0.0, -0.00390625], [0.0, -0.00390625, -0.0]]]

@@ -10,10 +10,10 @@ from jaxtyping import Float
 from sklearn.datasets import load_digits
 from torch import Tensor
 
-from ..checks import check_kind, check_whole
-from ..errors import TaskError
-from ..seeds import torch_generator
-from .task import Labelled, Task
+from posembed.checks import check_kind, check_whole
+from posembed.data.task import Labelled, Task
+from posembed.errors import TaskError
+from posembed.seeds import torch_generator
 
 # Of a digit's side, in pixels; its grey values are 0 to 16.
 SIDE, LEVELS = 8, 16
@@ -40,7 +40,7 @@ def images(size: int = SIDE) -> dict[str, Labelled]:
         TaskError: a ground that is smaller than a digit.
 
     Example:
-        >>> from posembed.data import images
+        >>> from studies.digits import images
         >>> digits = images(12)["test"]
         >>> digits.ids.shape, digits.labels[:3].tolist()
         (torch.Size([1200, 12, 12]), [2, 2, 2])
@@ -65,7 +65,7 @@ def image_task(size: int) -> Task:
 
     Example:
         >>> import torch
-        >>> from posembed.data import image_task
+        >>> from studies.digits import image_task
         >>> image_task(12).draw(2, torch.Generator().manual_seed(0)).ids.shape
         torch.Size([2, 12, 12])
     """
@@ -92,7 +92,7 @@ def enlarged(pixels: Float[Tensor, "images height width"], size: int) -> Float[T
 
     Example:
         >>> import torch
-        >>> from posembed.data import enlarged
+        >>> from studies.digits import enlarged
         >>> enlarged(torch.tensor([[[0.0, 1.0], [0.0, 1.0]]]), 4)[0, 0]
         tensor([0.0000, 0.2500, 0.7500, 1.0000])
     """
