@@ -278,7 +278,7 @@ def test_comparison(opened):
     ("kind", "steps", "said"),
     [
         (LayerErrors, [do("slide", layer=2)], "NoPos3.25(2.80 to 3.70)1.31"),
-        (Doses, [do("choose", violated="symmetry"), do("slide", dose=4)], "order1.00(0.99 to 1.00)0.21("),
+        (Doses, [do("choose", violated="symmetry"), do("slide", dose=4)], "change from 0 0.21 ("),
         (
             Depth,
             [do("choose", positions="rope, 2-D", measure=MEASURES[2]), do("slide", state=1)],
