@@ -16,7 +16,8 @@ from widgets.widget_checks import trained, unpacked
 from posembed import sinusoidal
 from posembed.encodings import T5, RoPE
 from posembed.mechanisms import CountingTransformer
-from posembed.training import interval, load_runs
+from posembed.stats import interval
+from posembed.stored import load_runs
 from posembed.training.nopos import ALL_SCHEMES, reported
 from posembed.widgets import LookupFigure, RotationFigure
 from posembed.widgets.counting import VOCABULARY
