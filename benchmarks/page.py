@@ -55,7 +55,7 @@ NOTES = {
     "BloomAttention's mask and numbers, and FlexAttention's mask of blocks. One text of 2,048 tokens, eight heads of "
     "64 columns; Shaw's offsets end at 16.\n",
 }
-# A wide table: phones scroll it, and book/_ext/page_repairs.py lets a keyboard reach it.
+# A wide table: phones scroll it, and book/assets/theme.js lets a keyboard reach it.
 COLUMNS = ("who", "time", "ratio", "memory", "error")
 
 

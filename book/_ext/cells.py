@@ -90,4 +90,3 @@ def setup(app):
     app.connect("doctree-read", add_captions)
     app.connect("doctree-read", let_sentences_wrap)
     app.add_post_transform(ShareFolds)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

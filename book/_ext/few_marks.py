@@ -40,4 +40,3 @@ class FewMarks(HtmlFormatter):
 def setup(app):
     """Let Sphinx write code by it; Sphinx calls this."""
     PygmentsBridge.html_formatter = FewMarks
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -35,4 +35,3 @@ def finish(app, exception):
 def setup(app):
     """Come after what else is done at the end; Sphinx calls this."""
     app.connect("build-finished", finish, priority=900)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,7 +1,6 @@
-"""Fonts with the characters that pages use, as rules of a style sheet.
+"""Fonts with the characters that pages use, in the style sheet itself.
 
-A font in a file of its own would come later, and what is then set anew moves
-the page.
+In a file of its own one would come later, and move what is set.
 """
 
 from base64 import b64encode

@@ -30,7 +30,8 @@ ROOT = "√"
 # A formula of so many characters fits a line of a phone, and stays whole.
 SHORT = 16
 RELATIONS_AND_SUMS = {*"=≈≠<>≤≥∈→+−±"}
-OPENING, CLOSING, BARS = {*"([{⌊⌈⟨"}, {*")]}⌋⌉⟩"}, {*"|‖"}
+FENCES = dict.fromkeys("([{⌊⌈⟨", 1) | dict.fromkeys(")]}⌋⌉⟩", -1)
+BARS = {*"|‖"}
 QUADS = ("1em", "2em")
 
 
@@ -100,15 +101,12 @@ def may_begin(child, text, piece):
 
 
 def deeper(child):
-    """By how many parentheses what follows stands deeper."""
-    return sum(map(fence, child.iter("mo")))
-
-
-def fence(mo):
-    """1 for what opens, -1 for what closes, and else 0."""
-    if mo.text in BARS:
-        return {"prefix": 1, "postfix": -1}.get(mo.get("form"), 0)
-    return (mo.text in OPENING) - (mo.text in CLOSING)
+    """By how many parentheses and bars what follows stands deeper."""
+    operators = list(child.iter("mo"))
+    bars = (mo.get("form") for mo in operators if mo.text in BARS)
+    return sum(FENCES.get(mo.text, 0) for mo in operators) + sum(
+        {"prefix": 1, "postfix": -1}.get(form, 0) for form in bars
+    )
 
 
 def set_formula(writer, node, display):
@@ -142,10 +140,7 @@ def visit_display(writer, node):
 
 def add_styles(app, pagename, templatename, context, doctree):
     """Load the font where there is a formula."""
-    kinds = (nodes.math, nodes.math_block)
-    if doctree is not None and any(
-        any(doctree.findall(kind)) for kind in kinds
-    ):
+    if "<math" in context.get("body", ""):
         app.add_css_file(STYLES)
 
 
@@ -207,4 +202,3 @@ def setup(app):
         "mathml", (visit_inline, None), (visit_display, None)
     )
     app.connect("html-page-context", add_styles)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -143,4 +143,3 @@ def setup(app):
     """Add the directives; Sphinx calls this."""
     app.add_directive("chapter-cards", Cards)
     app.add_directive("figure-of", FigureOf)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -23,10 +23,10 @@ REPAIRS = {
     r'<span class="default_value">([^<]*)</span>': r"\1",
     "</em><em>": "",
     rf"<li><p>({ARGUMENT})</p></li>": r"<li>\1</li>",
+    # The lines of a signature, which are no list, for they have no terms.
+    r'<dl>(\s*<dd><em class="sig-param.*?)</dl>': r"\1",
+    r'<dd>(<em class="sig-param.*?)</dd>': r'<span class="sig-line">\1</span>',
 }
-# The lines of a signature, which are no list, for they have no terms.
-SIGNATURE = re.compile(r'<dt class="sig .*?</dt>', re.DOTALL)
-LINE = re.compile(r"<dd>(.*?)</dd>", re.DOTALL)
 # A column is at least as wide as its longest word; names are long words, and
 # may go on in the next line between their parts.
 TABLE = re.compile(r'<table [^>]*class="[^"]*\btable\b.*?</table>', re.DOTALL)
@@ -38,16 +38,15 @@ COUNTED_EXERCISE = re.compile(r"(?<=Exercise )(\d+)(?!\.?\d)")
 LATER = ("clipboard.min.js", "copybutton.js")
 # A number and per cent stay on one line; one below zero has a minus.
 PER_CENT = re.compile(r"(?<=\d) %")
-HYPHEN = re.compile(r"(?<![\w.,)\]/\N{EN DASH}-])-(?=\d)")
-CODE = (
+HYPHEN = re.compile(r"(?<![\w.,)\]/=\N{EN DASH}-])-(?=\d)")
+# What is typed as it stands, such as n_workers=-1.
+TYPED = (
     nodes.literal
     | nodes.FixedTextElement
     | nodes.math
     | nodes.raw
-    | addnodes.desc_signature
+    | addnodes.desc
 )
-# Values that are typed, such as n_workers=-1.
-TYPED = CODE | nodes.table | addnodes.desc
 # Shapes begin with a blank for type checkers.
 SHAPE = re.compile(r"(?<=, )(['\"]) (\w[\w ]*)\1(?=\])")
 
@@ -59,21 +58,14 @@ class Signs(SphinxPostTransform):
     formats = ("html",)
 
     def run(self, **kwargs):
-        """Mend the text of a page that is no code."""
-        code, typed = (self.texts_in(kinds) for kinds in (CODE, TYPED))
+        """Mend the text of a page that is not typed."""
+        typed = self.document.findall(lambda node: isinstance(node, TYPED))
+        kept = {id(text) for each in typed for text in each.findall(nodes.Text)}
         for text in list(self.document.findall(nodes.Text)):
-            mended = str(text)
-            if id(text) not in code:
-                mended = PER_CENT.sub("\N{NO-BREAK SPACE}%", mended)
-            if id(text) not in typed:
-                mended = HYPHEN.sub("\N{MINUS SIGN}", mended)
-            if mended != text:
+            mended = PER_CENT.sub("\N{NO-BREAK SPACE}%", text)
+            mended = HYPHEN.sub("\N{MINUS SIGN}", mended)
+            if mended != text and id(text) not in kept:
                 text.parent.replace(text, nodes.Text(mended))
-
-    def texts_in(self, kinds):
-        """Which texts stand in nodes of these kinds."""
-        found = self.document.findall(lambda node: isinstance(node, kinds))
-        return {id(text) for each in found for text in each.findall(nodes.Text)}
 
 
 def choose_scripts(app, pagename, templatename, context, doctree):
@@ -115,15 +107,8 @@ def repair(pages, out):
     for page, text in pages.items():
         for pattern, mended in REPAIRS.items():
             text = re.sub(pattern, mended, text, flags=re.DOTALL)
-        text = SIGNATURE.sub(plain_lines, text)
         text = TABLE.sub(breakable, text)
         pages[page] = counted_on_its_page(text)
-
-
-def plain_lines(signature):
-    """A signature whose lines are no list."""
-    text = LINE.sub(r'<span class="sig-line">\1</span>', signature[0])
-    return text.replace("<dl>", "").replace("</dl>", "")
 
 
 def breakable(table):
@@ -150,4 +135,3 @@ def setup(app):
     app.add_post_transform(Signs)
     app.connect("autodoc-process-signature", mend_signature)
     app.connect("html-page-context", choose_scripts, priority=900)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

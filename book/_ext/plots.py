@@ -33,11 +33,6 @@ def visit_image(writer, node):
     type(writer).visit_image(writer, node)
 
 
-def depart_image(writer, node):
-    """End what is no drawing."""
-    type(writer).depart_image(writer, node)
-
-
 def drawing(text, alt):
     """A figure in colours that follow the mode of its page."""
     width, height = size(text)
@@ -85,15 +80,11 @@ def on_page(light):
 def in_both_modes(style):
     """A colour on light paper, for readers that know one mode, then both."""
     what, light = style.groups()
-    both = (
-        PAPER
-        if light == "#ffffff"
-        else f"light-dark({light}, {on_dark(light)})"
-    )
+    in_dark = f"light-dark({light}, {on_dark(light)})"
+    both = PAPER if light == "#ffffff" else in_dark
     return f"{what}: {light}; {what}: {both}"
 
 
 def setup(app):
     """Write pictures in this way; Sphinx calls this."""
-    app.add_node(nodes.image, override=True, html=(visit_image, depart_image))
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+    app.add_node(nodes.image, override=True, html=(visit_image, None))

@@ -26,9 +26,8 @@ def leave_out_or_show(app, pagename, templatename, context, doctree):
     buttons = list(with_address(context.get("header_buttons", [])))
     context["header_buttons"] = buttons
     inner = [one for each in buttons for one in each.get("buttons", [])]
-    colab = [
-        each["url"] for each in inner if each.get("url", "").startswith(COLAB)
-    ]
+    urls = [each.get("url", "") for each in inner]
+    colab = [url for url in urls if url.startswith(COLAB)]
     if colab and "body" in context:
         line = UNDER_TITLE.format(html.escape(colab[0]))
         context["body"] = context["body"].replace("</h1>", line, 1)
@@ -80,4 +79,3 @@ def setup(app):
     app.connect("config-inited", say_whether_published)
     app.connect("doctree-read", say_what_holds)
     app.connect("html-page-context", leave_out_or_show, priority=950)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

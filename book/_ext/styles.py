@@ -31,7 +31,7 @@ ICON_FONTS = (
 
 def unite(pages, out):
     """Give each page one style sheet in place of its own."""
-    known, sheets = names(pages.values(), out), {}
+    known, sheets = names([*pages.values()], out), {}
     for page, text in pages.items():
         paths = tuple(
             (page.parent / ADDRESS.search(link)[1]).resolve()
@@ -47,7 +47,6 @@ def unite(pages, out):
 
 def names(texts, out):
     """What a rule can be about: what pages have, and what scripts may add."""
-    texts = [*texts]
     lists = (CLASSES_AND_IDS.findall(text) for text in texts)
     found = {name for each in lists for name in " ".join(each).split()}
     scripts = [code for text in texts for code in SCRIPT.findall(text)]

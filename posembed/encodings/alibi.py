@@ -9,7 +9,6 @@ from torch import Tensor
 from ..errors import EncodingInputError
 from ..public import Count, public
 from .interface import PositionScheme, ScoreMod
-from .positions import check_offsets
 
 
 class ALiBi(PositionScheme):
@@ -43,8 +42,11 @@ class ALiBi(PositionScheme):
 
     def bias_by_offset(self, offsets: Integer[Tensor, " offsets"]) -> Float[Tensor, "heads offsets"]:
         """Return -m_h abs(offset) in float32, also in a bfloat16 model, where far keys would fall together."""
-        check_offsets(offsets)
         return self._falls.to(offsets.device) * offsets.abs()
+
+    @property
+    def constant_bias(self) -> bool:
+        return type(self).bias_by_offset is ALiBi.bias_by_offset  # a subclass may have one that is trained
 
     def score_mod(self) -> ScoreMod:
         def hook(score, batch, head, query, key):

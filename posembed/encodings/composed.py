@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import reduce
 from typing import Any, cast
 
 from torch import Tensor, nn
@@ -52,19 +53,13 @@ class Composed(PositionScheme):
         return iter(cast(Iterable[PositionScheme], self.parts))
 
     def add(self, x: Tensor, positions: Tensor) -> Tensor:
-        for part in self:
-            x = part.add(x, positions)
-        return x
+        return reduce(lambda x, part: part.add(x, positions), self, x)
 
     def rotate(self, x: Tensor, positions: Tensor) -> Tensor:
-        for part in self:
-            x = part.rotate(x, positions)
-        return x
+        return reduce(lambda x, part: part.rotate(x, positions), self, x)
 
     def rotate_keys(self, x: Tensor, positions: Tensor) -> Tensor:
-        for part in self:
-            x = part.rotate_keys(x, positions)
-        return x
+        return reduce(lambda x, part: part.rotate_keys(x, positions), self, x)
 
     def bias(self, q: Tensor, k: Tensor, positions: Tensor, key_positions: Tensor, visible=None) -> Tensor | None:
         total = None

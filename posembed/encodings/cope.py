@@ -60,8 +60,6 @@ class CoPE(PositionScheme):
         visible: Bool[Tensor, "... query key"] | None = None,
     ) -> Float[Tensor, "batch heads query key"]:
         """Return q_i . e[p_ij] for every query and key, interpolated between whole positions."""
-        if q.shape[-1] != self.d_head:
-            raise EncodingInputError(f"the vectors are {q.shape[-1]} wide, but this scheme was made for {self.d_head}")
         if visible is None or visible.dtype != torch.bool:
             raise EncodingInputError("cope counts the keys that a query may see; pass visible=, True where it may")
         counted = self.counted(q, k, visible).clamp(max=self.n_positions - 1)

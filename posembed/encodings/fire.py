@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from ..errors import EncodingInputError
 from ..public import Count, Positive, public
 from .interface import CAUSAL, PositionScheme
-from .positions import check_positions, compute_dtype, known, offsets_between, without_autocast
+from .positions import compute_dtype, known, offsets_between, without_autocast
 
 # Added to the divisor, as in the authors' code.
 EPSILON = 1e-6
@@ -59,12 +59,10 @@ class FIRE(PositionScheme):
         key_positions: Integer[Tensor, "..."],
     ) -> Float[Tensor, "*batch heads query key"]:
         """Return the network's output for every query and key; keys ahead count as if they were as far behind."""
-        check_positions(positions, q)
-        check_positions(key_positions, k, name="key_positions")
+        distances = offsets_between(q, k, positions, key_positions).abs()
         positions, key_positions = positions.long(), key_positions.long()
         if known(positions) and bool((positions < 0).any() or (key_positions < 0).any()):
             raise EncodingInputError("a position is negative; FIRE measures distances against positions, so start at 0")
-        distances = offsets_between(positions, key_positions).abs()
         # In float32 at least, whatever the weights' format: far shares differ in their sixth digit.
         dtype = compute_dtype(self.log_scale)
         reach = torch.maximum(positions.to(dtype), (self.multiplier.to(dtype) * self.start).abs())

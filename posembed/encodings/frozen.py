@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from ..errors import EncodingInputError, PositionOutOfRangeError
 from .interface import PositionScheme
-from .positions import check_positions
+from .positions import check_pair
 
 
 class FrozenBias(PositionScheme):
@@ -50,8 +50,7 @@ class FrozenBias(PositionScheme):
         key_positions: Integer[Tensor, "..."],
     ) -> Float[Tensor, "*batch heads query key"]:
         """Return the number of every query and key."""
-        check_positions(positions, q)
-        check_positions(key_positions, k, name="key_positions")
+        check_pair(q, k, positions, key_positions)
         n = self.biases.shape[-1]
         for each in (positions, key_positions):
             if each.numel() and not 0 <= int(each.min()) <= int(each.max()) < n:

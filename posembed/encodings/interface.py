@@ -10,11 +10,9 @@ from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
 from ..errors import EncodingInputError, shown
-from .positions import check_positions, offsets_between
+from .positions import offsets_between
 from .sizes import SIZE_NAMES, Sizes
 
-# What a model hands to the methods that a scheme may override, by the number of arguments.
-ARGUMENTS = {"add": 2, "rotate": 2, "rotate_keys": 2, "bias": 4, "bias_by_offset": 1}
 CAUSAL, BIDIRECTIONAL = "causal", "bidirectional"
 # score, batch, head, position of the query, position of the key -> score
 ScoreMod = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
@@ -96,9 +94,7 @@ class PositionScheme(nn.Module):
         """
         if type(self).bias_by_offset is PositionScheme.bias_by_offset:
             return None
-        check_positions(positions, q)
-        check_positions(key_positions, k, name="key_positions")
-        offsets = offsets_between(positions, key_positions)
+        offsets = offsets_between(q, k, positions, key_positions)
         by_offset = self.bias_by_offset(offsets.flatten())
         return None if by_offset is None else by_offset.unflatten(-1, offsets.shape).movedim(0, -3)
 
@@ -133,6 +129,16 @@ class PositionScheme(nn.Module):
         return own.bias is not PositionScheme.bias or own.bias_by_offset is not PositionScheme.bias_by_offset
 
     @property
+    def constant_bias(self) -> bool:
+        """Whether `bias_by_offset` gives the same at every call, so that attention may keep it."""
+        return False
+
+    @property
+    def bucket_table(self) -> Float[Tensor, "buckets heads"] | None:
+        """The numbers of which `bias_by_offset` is the row ``bucket(offsets)``, which attention then may keep."""
+        return None
+
+    @property
     def adds(self) -> bool:
         """Whether the scheme, or a part of it, acts on the embeddings."""
         parts = [each for each in self.modules() if isinstance(each, PositionScheme) and each is not self]
@@ -164,20 +170,3 @@ def check_scheme(given: Any) -> None:
     if not isinstance(given, PositionScheme):
         made = "posembed.scheme('alibi', n_heads=8)"
         raise EncodingInputError(f"{shown(given)} is no scheme; give a PositionScheme that is made, such as {made}")
-    if "_modules" not in vars(given):
-        raise EncodingInputError(f"{type(given).__name__}.__init__ does not call super().__init__(); let it begin so")
-
-
-def check_methods(scheme: PositionScheme) -> None:
-    """Raise EncodingInputError where a method of a scheme, or of a part of it, cannot take what a model hands to it."""
-    for part in scheme.modules():
-        if not isinstance(part, PositionScheme):
-            continue
-        for name, n in ARGUMENTS.items():
-            mask = {"visible": None} if name == "bias" and part.reads_mask else {}
-            try:
-                inspect.signature(getattr(part, name)).bind(*[None] * n, **mask)
-            except TypeError as error:
-                wanted = inspect.signature(getattr(PositionScheme, name))
-                taken = ", ".join([*list(wanted.parameters)[1:], *mask])
-                raise EncodingInputError(f"{type(part).__name__}.{name}: {error}; it is given ({taken})") from None

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from ..errors import EncodingInputError
 from ..public import Count, public
 from .interface import PositionScheme, ScoreMod
-from .positions import check_offsets, compute_dtype
+from .positions import compute_dtype
 
 Kernel = Literal["log", "power"]
 # Parameters are kept at or above this, as in the authors' code: the kernels are defined for positive ones.
@@ -53,7 +53,6 @@ class KERPLE(PositionScheme):
 
     def bias_by_offset(self, offsets: Integer[Tensor, " offsets"]) -> Float[Tensor, "heads offsets"]:
         """Return the kernel of each distance for each head, in float32 at least."""
-        check_offsets(offsets)
         scale, shape = (each[:, None].to(offsets.device) for each in self.kept())
         return self._kernel(offsets.abs().to(scale.dtype), scale, shape)
 

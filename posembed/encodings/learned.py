@@ -90,9 +90,7 @@ def _checked_table(table: Any, n_positions: int | None, d_model: int | None) -> 
         raise EncodingInputError(
             f"table is a {type(table).__name__}, whose first rows may not be positions; give its rows as a tensor"
         )
-    weight = table if isinstance(table, Tensor) else getattr(table, "weight", None)
-    if not isinstance(weight, Tensor) or weight.ndim != 2 or not weight.is_floating_point():
-        raise EncodingInputError("table must be a floating-point tensor of shape (positions, d_model), or hold one")
+    weight = table if isinstance(table, Tensor) else table.weight
     if (n_positions or len(weight)) > len(weight) or (d_model or weight.shape[1]) != weight.shape[1]:
         raise EncodingInputError(
             f"the table has shape {tuple(weight.shape)}, but ({n_positions}, {d_model}) was asked for"

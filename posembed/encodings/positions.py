@@ -34,21 +34,20 @@ def check_positions(
         raise EncodingInputError(
             f"{name} have shape {tuple(positions.shape)}; the last axis must be {n_axes}, one for each coordinate"
         )
-    shape = tuple(positions.shape[:-1] if n_axes is not None else positions.shape)
+    shape = positions.shape if n_axes is None else positions.shape[:-1]
     seq = x.shape[-2]
-    allowed = {(seq,)} | ({(x.shape[0], seq), (1, seq)} if x.ndim > 2 else set())
-    if shape not in allowed:
+    if shape != (seq,) and (x.ndim == 2 or shape not in ((x.shape[0], seq), (1, seq))):
+        of_each = f" or [{x.shape[0]}, {seq}]" if x.ndim > 2 else ""
         raise EncodingInputError(
-            f"{name} have shape {shape}, and the tokens {tuple(x.shape)}; positions must be "
-            + " or ".join(str(list(each)) for each in sorted(allowed, key=len))
+            f"{name} have shape {tuple(shape)}, and the tokens {tuple(x.shape)}; positions must be [{seq}]{of_each}"
         )
 
 
-def check_offsets(offsets: Any) -> None:
-    """Raise EncodingInputError unless they are a tensor of integers, key position minus query position."""
-    if not is_whole(offsets):
-        given = offsets.dtype if isinstance(offsets, Tensor) else f"a {type(offsets).__name__}"
-        raise EncodingInputError(f"offsets are {given}; give a tensor of integers, such as torch.arange(-8, 1)")
+def check_pair(q: Tensor, k: Tensor, positions: Any, key_positions: Any, *, n_axes: int | None = None) -> None:
+    """The same for queries and keys."""
+    check_positions(positions, q, n_axes=n_axes)
+    if key_positions is not positions or q.shape[-2] != k.shape[-2]:
+        check_positions(key_positions, k, n_axes=n_axes, name="key_positions")
 
 
 def is_whole(given: Any) -> bool:
@@ -63,12 +62,11 @@ def known(positions: Tensor) -> bool:
     return not (torch.compiler.is_compiling() or positions.is_meta)
 
 
-def offsets_between(
-    positions: Integer[Tensor, "*#batch query"], key_positions: Integer[Tensor, "*#batch key"]
-) -> Integer[Tensor, "... query key"]:
-    """Key position minus query position, for every pair."""
+def offsets_between(q: Tensor, k: Tensor, positions: Any, key_positions: Any) -> Integer[Tensor, "... query key"]:
+    """Key position minus query position, for every pair; positions that do not fit q and k are refused."""
+    check_pair(q, k, positions, key_positions)
     # In int64: unsigned or short integers would wrap around.
-    return key_positions.long()[..., None, :] - positions.long()[..., :, None]
+    return key_positions.long().unsqueeze(-2) - positions.long().unsqueeze(-1)
 
 
 def for_heads(values: Tensor, x: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from .composed import Composed, PerLayer
 from .cope import CoPE
 from .fire import FIRE
 from .import_path import own_scheme
-from .interface import PositionScheme, check_methods, check_scheme
+from .interface import PositionScheme
 from .kerple import KERPLE
 from .learnable_sinusoids import LearnableSinusoidal
 from .learned import Learned
@@ -104,9 +104,6 @@ def scheme(
     parts = (
         [name] if isinstance(name, PositionScheme) else [_made(each, sizes, options.get(each, {})) for each in names]
     )
-    for part in parts:
-        check_scheme(part)
-        check_methods(part)
     if causal is not None:
         for part, its_name in zip(parts, names or [type(name).__name__], strict=True):
             part.check_objective(causal, its_name)

@@ -14,7 +14,7 @@ from ..errors import EncodingInputError
 from ..public import Count, NotNegative, public
 from .interface import PositionScheme
 from .learnable_sinusoids import LearnableSinusoidal
-from .positions import check_positions, known, offsets_between
+from .positions import offsets_between
 from .sinusoids import Sinusoidal
 
 Vectors = Literal["learned", "sinusoidal", "learnable_sinusoidal"]
@@ -55,13 +55,12 @@ class Shaw(PositionScheme):
         super().__init__()
         if max_distance is None and vectors == "learned":
             raise EncodingInputError("learned vectors need a max_distance; beyond it offsets share one")
-        self.d_head, self.max_distance = d_head, max_distance
+        self.d_head, self.max_distance, self.vectors = d_head, max_distance, vectors
         if vectors == "learned" and max_distance is not None:
             self.weight = nn.Parameter(torch.empty(2 * max_distance + 1, d_head))
             nn.init.normal_(self.weight, std=std)
         else:
             self.sinusoids = (Sinusoidal if vectors == "sinusoidal" else LearnableSinusoidal)(d_head)
-        self.vectors = vectors
 
     def bias(
         self,
@@ -71,27 +70,22 @@ class Shaw(PositionScheme):
         key_positions: Integer[Tensor, "..."],
     ) -> Float[Tensor, "batch heads query key"]:
         """Return q_i . a_(j - i) / sqrt(d_head) for every query and key."""
-        check_positions(positions, q, width=self.d_head)
-        check_positions(key_positions, k, name="key_positions")
-        offsets = offsets_between(positions, key_positions)
+        offsets = offsets_between(q, k, positions, key_positions)
         if self.max_distance is None:  # each offset that there is, and where
             there, index = offsets.unique(return_inverse=True)
+            vectors = self.relative_vectors(there)
         else:
-            offsets = offsets.clamp(-self.max_distance, self.max_distance)
-            first, last = -self.max_distance, self.max_distance
-            if known(offsets) and offsets.numel():
-                first, last = (int(end) for end in offsets.aminmax())
-            there, index = torch.arange(first, last + 1, device=offsets.device), offsets - first
-        by_offset = q @ self.relative_vectors(there).to(q.dtype).T / math.sqrt(self.d_head)
+            far = self.max_distance
+            index = offsets.clamp(-far, far) + far
+            every = torch.arange(-far, far + 1, device=q.device)
+            vectors = self.weight if self.vectors == "learned" else self.relative_vectors(every)
+        by_offset = F.linear(q, vectors.to(q.dtype)) / math.sqrt(self.d_head)
         return by_offset.gather(-1, (index[:, None] if index.ndim > 2 else index).expand(*q.shape[:-1], -1))
 
     def relative_vectors(self, offsets: Integer[Tensor, " offsets"]) -> Float[Tensor, "offsets d_head"]:
         """Return the vector of each offset, key position minus query position."""
-        if self.max_distance is not None:
-            offsets = offsets.clamp(-self.max_distance, self.max_distance)
-        if self.vectors == "learned" and self.max_distance is not None:
-            return F.embedding(offsets + self.max_distance, self.weight)
-        if isinstance(self.sinusoids, LearnableSinusoidal):
+        if self.max_distance is None:
             return self.sinusoids.rows(offsets)
-        zeros = torch.zeros(len(offsets), self.d_head, device=offsets.device, dtype=torch.float64)
-        return self.sinusoids.add(zeros, offsets)
+        far = self.max_distance
+        offsets = offsets.clamp(-far, far)
+        return F.embedding(offsets + far, self.weight) if self.vectors == "learned" else self.sinusoids.rows(offsets)

@@ -122,13 +122,18 @@ class Sinusoidal(PositionScheme):
     def add(self, x: Float[Tensor, "*batch seq d_model"], positions: Integer[Tensor, "..."]) -> Tensor:
         """Add each position's row. The sum is taken in float32 at least and rounded once."""
         check_positions(positions, x, width=self.d_model, n_axes=self.n_axes)
+        return add_rows(x, self.rows(positions, compute_dtype(x)))
+
+    def rows(
+        self, positions: Integer[Tensor, "..."], dtype: torch.dtype = torch.float64
+    ) -> Float[Tensor, "... d_model"]:
+        """Return the row of each position, which may be negative."""
         coordinates = (positions if self.axes else positions[..., None]).unbind(-1)
-        rows = []
-        of_axes = self.frequencies.split(self._n_of_axes)
+        rows, of_axes = [], self.frequencies.split(self._n_of_axes)
         for each, of_axis, width in zip(coordinates, of_axes, self.axes or (self.d_model,), strict=True):
-            cos, sin = cos_sin(each, of_axis, compute_dtype(x))
+            cos, sin = cos_sin(each, of_axis, dtype)
             rows.append(arrange(sin, cos, width, self.layout))
-        return add_rows(x, torch.cat(rows, -1))
+        return torch.cat(rows, -1)
 
 
 @public(EncodingInputError)

@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from ..errors import EncodingInputError
 from ..public import Count, public
 from .interface import CAUSAL, PositionScheme, ScoreMod
-from .positions import check_offsets
 
 
 class T5(PositionScheme):
@@ -61,7 +60,6 @@ class T5(PositionScheme):
 
     def bucket(self, offsets: Integer[Tensor, "*shape"]) -> Integer[Tensor, "*shape"]:
         """Return the bucket of each offset, key position minus query position."""
-        check_offsets(offsets)
         distances = (-offsets).clamp(min=0) if self.causal else offsets.abs()
         buckets = torch.bucketize(distances, self.first_distances.to(offsets.device), right=True) - 1
         return buckets if self.causal else buckets + self.side * (offsets > 0)
@@ -69,6 +67,10 @@ class T5(PositionScheme):
     def bias_by_offset(self, offsets: Integer[Tensor, " offsets"]) -> Float[Tensor, "heads offsets"]:
         """Return the learned number of each offset's bucket, for each head."""
         return F.embedding(self.bucket(offsets), self.weight).T
+
+    @property
+    def bucket_table(self) -> Float[Tensor, "buckets heads"] | None:
+        return self.weight if type(self) is T5 else None  # a subclass may have other buckets
 
     def score_mod(self) -> ScoreMod:
         far = self.max_distance

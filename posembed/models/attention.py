@@ -10,11 +10,12 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ..encodings.interface import PositionScheme, check_scheme
-from ..encodings.positions import check_positions, compute_dtype, known
+from ..encodings.positions import check_pair
 from ..errors import EncodingInputError, ModelInputError, shown
-from .blockwise_attention import Bias, DiagonalBias, SchemeBias, attend_in_blocks, sdpa
+from .blockwise_attention import Bias, SchemeBias, attend_in_blocks, sdpa
 from .flex import flex_attend
 from .masks import AttentionMask
+from .offset_bias import bias_of_offsets
 
 
 def rotated(
@@ -107,51 +108,16 @@ def attend(
         return attend_in_blocks(q, k, v, Bias(), mask, scale, dropout)
     if positions is None or key_positions is None:
         raise EncodingInputError(f"{type(scheme).__name__} has a bias; pass positions and key_positions")
-    check_positions(positions, q, n_axes=scheme.n_axes)
-    check_positions(key_positions, k, n_axes=scheme.n_axes, name="key_positions")
+    check_pair(q, k, positions, key_positions, n_axes=scheme.n_axes)
     if mask.n_queries == 0:
         return q.new_zeros(*q.shape[:3], v.shape[3])
     hook = scheme.score_mod() if q.is_cuda and not dropout and not torch.compiler.is_compiling() else None
     if hook is not None:
         return flex_attend(q, k, v, hook, positions, key_positions, mask, scale)
-    diagonals = _diagonals(scheme, q, positions, key_positions, mask)
-    if diagonals is None:
-        bias: Bias = SchemeBias(scheme, q, k, positions, key_positions, mask)
-    else:
-        bias = DiagonalBias(diagonals, mask)
+    bias = bias_of_offsets(scheme, q, positions, key_positions, mask)
+    if bias is None:
+        bias = SchemeBias(scheme, q, k, positions, key_positions, mask)
     return attend_in_blocks(q, k, v, bias, mask, scale, dropout)
-
-
-def _diagonals(
-    scheme: PositionScheme, q: Tensor, positions: Tensor, key_positions: Tensor, mask: AttentionMask
-) -> Float[Tensor, "heads offsets"] | None:
-    """The bias of each offset, of a causal model without those ahead, where offsets are all that matters; else None.
-
-    A compiler, as on the meta device, has no positions yet to ask whether they are contiguous.
-    """
-    if type(scheme).bias_by_offset is PositionScheme.bias_by_offset or not known(positions):
-        return None
-    first = _first(positions)
-    first_key = first if key_positions is positions else _first(key_positions)
-    if first is None or first_key is None:
-        return None
-    n_offsets = mask.n_keys if mask.causal else mask.n_keys + mask.n_queries - 1
-    lowest = first_key - (first + mask.n_queries - 1)
-    diagonals = scheme.bias_by_offset(torch.arange(lowest, lowest + n_offsets, device=q.device))
-    if diagonals is None:
-        return None
-    if tuple(diagonals.shape) not in ((q.shape[1], n_offsets), (1, n_offsets)):
-        raise ModelInputError(
-            f"{type(scheme).__name__} gave a bias of shape {tuple(diagonals.shape)}, but here it must be "
-            f"{(q.shape[1], n_offsets)}: heads, offsets"
-        )
-    return diagonals.to(compute_dtype(q))
-
-
-def _first(positions: Tensor) -> int | None:
-    """The first of contiguous positions; None where they are not contiguous."""
-    at = positions.tolist() if positions.ndim == 1 else []  # a list is compared sooner than a small tensor
-    return at[0] if at and at == list(range(at[0], at[0] + len(at))) else None
 
 
 def _check_shapes(q: Tensor, k: Tensor, v: Tensor) -> None:

@@ -59,8 +59,8 @@ class SchemeBias(Bias):
             visible = self.mask.block(start, stop)
             extra["visible"] = self.q.new_ones(1, n_keys, dtype=torch.bool) if visible is None else visible
         bias = self.scheme.bias(
-            self.q[:, :, start:stop],
-            self.k[:, :, :n_keys],
+            self.q.narrow(2, start, stop - start),
+            self.k.narrow(2, 0, n_keys),
             self.positions.narrow(axis, start, stop - start),
             self.key_positions.narrow(axis, 0, n_keys),
             **extra,
@@ -70,32 +70,6 @@ class SchemeBias(Bias):
         _check_bias(self.scheme, bias, self.q, stop - start, n_keys)
         bias = bias.to(compute_dtype(self.q))
         return bias if bias.ndim == 4 else bias[None]
-
-
-class DiagonalBias(Bias):
-    """The bias of offsets, read as a matrix without making one.
-
-    With the last query of a block first, the bias depends on the sum of the indices, and the matrix is a view of one
-    row of numbers in which both axes step by one. Of a single block it is written out in order, which takes less time
-    than to turn queries around and back.
-
-    Args:
-        diagonals: "heads offsets", from the last query's first key to the first query's last key, or in a causal model
-            to the first query's own key; minus infinity then is put behind them, for the keys ahead.
-        mask: of the call.
-    """
-
-    def __init__(self, diagonals: Tensor, mask: AttentionMask):
-        self.mask, self.causal, self.flipped = mask, mask.causal, mask.n_queries > ROWS
-        self.made_again = diagonals.requires_grad and torch.is_grad_enabled()
-        ahead = mask.n_queries - 1 if mask.causal else 0
-        self.diagonals = torch.constant_pad_nd(diagonals, (0, ahead), -torch.inf) if ahead else diagonals.contiguous()
-
-    def block(self, start: int, stop: int) -> Tensor:
-        """Cut the matrix of this block out of the diagonals."""
-        first, n_keys = self.mask.n_queries - stop, self.mask.n_visible_keys(stop)
-        block = self.diagonals[None, :, first : first + stop - start + n_keys - 1].unfold(2, n_keys, 1)
-        return block if self.flipped else block.flip(2)
 
 
 def attend_in_blocks(
@@ -120,7 +94,7 @@ def _block(q, k, v, bias: Bias, mask: AttentionMask, start: int, stop: int, scal
         q = q.flip(2)
         seen = seen if seen is None or seen.shape[-2] == 1 else seen.flip(-2)
     if added is not None and seen is not None:
-        added = added.masked_fill(~seen, -torch.inf)
+        added = added.where(seen, -torch.inf)
     out = sdpa(q, k, v, seen if added is None else added, scale, dropout)
     return out.flip(2) if bias.flipped else out
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -158,22 +157,13 @@ def anatomy(model: Any) -> Anatomy:
 
 
 def _untested(model: Any, name: str) -> str:
-    """What is known of a model that nobody has tried, and how to try it."""
+    """How to try a model that nobody has tested."""
     modules = [path for path, _ in model.base_model.named_modules() if path.rpartition(".")[2] in MAKERS]
-    if not modules:
-        return "none of its modules is known to make positions"
-    if len(modules) > 1:
-        return f"it makes positions in several places ({', '.join(modules[:3])}); to try it give one part of it"
-    part = modules[0].rpartition(".")[0]
-    # The model of text in one of text and images has a config of its own.
-    if part and hasattr(model.base_model.get_submodule(part), "config"):
-        return f"its positions are made in a part of it; give that, its {part}"
-    if "inputs_embeds" not in inspect.signature(type(model.base_model).forward).parameters:
-        return "it takes no inputs_embeds, to which a scheme could add"
     return (
         "nobody has tested where it keeps its positions; to try it name the module that makes them, "
-        f"FAMILIES[{name!r}] = Family({modules[0]!r}), both from posembed.models.transformers_families; what a "
-        "scheme adds is then added to inputs_embeds, so see whether that is where this model's own rows are added"
+        f"FAMILIES[{name!r}] = Family({(modules or ['its.path'])[0]!r}), both from "
+        "posembed.models.transformers_families; what a scheme adds is then added to inputs_embeds, so see whether that "
+        "is where this model's own rows are added, and give one part of a model of several"
     )
 
 

@@ -36,7 +36,7 @@ class DoseFigure(ChartFigure):
         ['monotonicity 1.000', 'translation invariance 1.000', 'symmetry 0.310 ✗']
     """
 
-    height = (1329, 733)
+    height = (1332, 735)
 
     def __init__(
         self,

@@ -48,7 +48,7 @@ class LayerErrorFigure(ChartFigure):
         ['small: 4 layers, width 64', '2000 of 2000']
     """
 
-    height = (954, 557)
+    height = (971, 557)
 
     def __init__(
         self,
@@ -144,7 +144,7 @@ class DepthFigure(ChartFigure):
         ['share of the variance', 'read from one state', 'cost of taking position out']
     """
 
-    height = (779, 498)
+    height = (797, 498)
 
     def __init__(self, models: Arms, *, first: tuple[str, str] | None = None) -> None:
         _check(models)
@@ -172,7 +172,7 @@ def _inspected(model: str, arm: str, runs: Sequence[RunResult]) -> list[dict[str
             "labels": [model, arm, measure],
             "x": list(range(runs[0].config.n_layers + 1)),
             "xlabel": "state (0 enters the first layer)",
-            "ylabel": f"{measure}, {unit}" if measure == COST else measure,
+            "ylabel": f"cost, {unit}" if measure == COST else measure,
             "reach": None if measure == COST else [0, 1],
             "besideName": "control" if measure == COST else "untrained",
             "series": [

@@ -53,7 +53,7 @@ b      5 %
 """
 
 
-def test_signs_of_a_sentence_are_mended_and_those_of_code_and_tables_stay(repairs):
+def test_signs_of_sentences_and_tables_are_mended_and_those_of_code_stay(repairs):
     page = publish_doctree(PAGE)
     repairs.Signs(page).run()
     prose, table = page.children
@@ -61,7 +61,12 @@ def test_signs_of_a_sentence_are_mended_and_those_of_code_and_tables_stay(repair
         "some 95\N{NO-BREAK SPACE}% of it, from \N{MINUS SIGN}0.5 to 1-2, GPT-2, 2026-01-02, (\N{MINUS SIGN}3) "
         "and 95 % -1"
     )
-    assert [cell.astext() for cell in table.findall(nodes.entry)] == ["a", "-1", "b", "5\N{NO-BREAK SPACE}%"]
+    assert [cell.astext() for cell in table.findall(nodes.entry)] == [
+        "a",
+        "\N{MINUS SIGN}1",
+        "b",
+        "5\N{NO-BREAK SPACE}%",
+    ]
 
 
 def test_what_is_counted_through_the_book_is_counted_on_its_page(repairs):
@@ -101,10 +106,10 @@ def test_shapes_of_a_signature_are_written_well(repairs):
 
 
 def test_what_shows_nothing_is_no_element(repairs):
-    signature = '<dt class="sig py"><dl><dd><em><span class="pre">x</span></em></dd></dl></dt>'
+    signature = '<dt class="sig py"><dl>\n<dd><em class="sig-param"><span class="pre">x</span></em></dd></dl></dt>'
     fields = "<ul><li><p><strong>b</strong> (<em>c</em><em>d</em>)</p></li><li><p>c</p>\n<p>d</p></li></ul>"
     assert repaired(repairs, signature + fields) == (
-        '<dt class="sig py"><span class="sig-line"><em>x</em></span></dt>'
+        '<dt class="sig py">\n<span class="sig-line"><em class="sig-param">x</em></span></dt>'
         "<ul><li><strong>b</strong> (<em>cd</em>)</li><li><p>c</p>\n<p>d</p></li></ul>"
     )
 

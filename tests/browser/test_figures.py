@@ -16,7 +16,8 @@ from widgets.widget_checks import trained, unpacked
 from posembed import sinusoidal
 from posembed.encodings import T5, RoPE
 from posembed.mechanisms import CountingTransformer
-from posembed.training import interval, load_runs
+from posembed.stats import interval
+from posembed.stored import load_runs
 from posembed.training.nopos import ALL_SCHEMES, reported
 from posembed.widgets import LookupFigure, RotationFigure
 from posembed.widgets.counting import VOCABULARY
@@ -278,7 +279,7 @@ def test_comparison(opened):
     ("kind", "steps", "said"),
     [
         (LayerErrors, [do("slide", layer=2)], "NoPos3.25(2.80 to 3.70)1.31"),
-        (Doses, [do("choose", violated="translation invariance"), do("slide", dose=4)], "order1.00(0.99 to 1.00)0.21("),
+        (Doses, [do("choose", violated="symmetry"), do("slide", dose=4)], "change from 0 0.21 ("),
         (
             Depth,
             [do("choose", positions="rope, 2-D", measure=MEASURES[2]), do("slide", state=1)],

@@ -19,7 +19,7 @@ MEASURED = {
     r"\b[1-9]\d* of 2047 rows": "some rows",
 }
 
-# A table that phones scroll, which a keyboard must then be able to reach: book/_ext/page_repairs.py sees to it.
+# A table that phones scroll, which a keyboard must then be able to reach: book/assets/theme.js sees to it.
 WIDE = ":::{table}\n:class: wide\n\n"
 
 OPENING = """\

@@ -1,10 +1,7 @@
 """Several schemes in one, schemes that differ from layer to layer, and their bias as a hook of FlexAttention."""
 
-from dataclasses import replace
-
 import pytest
 import torch
-from refusals import refused
 from small_schemes import bias, build, tokens, vectors
 
 from posembed.encodings import (
@@ -22,8 +19,6 @@ from posembed.encodings import (
     Shaw,
     XPos,
 )
-from posembed.errors import EncodingInputError
-from posembed.models import Transformer, TransformerConfig
 
 
 def test_additions_and_rotations_come_one_after_the_other():
@@ -106,35 +101,6 @@ def test_what_is_added_to_the_embeddings_is_added_once_for_all_layers(wrap):
     x, _, _ = tokens()
     learned = build("learned")
     assert torch.equal(wrap(learned).add(x, torch.arange(7)), learned.add(x, torch.arange(7)))
-
-
-MANY = {
-    "PerLayer": lambda: PerLayer([Shaw(8), Shaw(8)]),
-    "OnLayers": lambda: OnLayers(RoPE(8), [0], n_layers=2),
-    "Composed of both": lambda: PerLayer([Shaw(8), Shaw(8)]) + OnLayers(RoPE(8), [0], n_layers=2),
-}
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize("many", MANY.values(), ids=MANY)
-def test_a_scheme_of_many_layers_is_not_that_of_one(many):
-    made, (_, q, k), at = many(), tokens(3), torch.arange(3)
-    wanted = "each layer has its own scheme here; give attention scheme.layer(i)"
-    uses = {"rotate": (q, at), "rotate_keys": (k, at), "bias": (q, k, at, at), "bias_by_offset": (at,)}
-    for use, given in uses.items():
-        assert refused(EncodingInputError, getattr(made, use), *given) == wanted
-
-
-@pytest.mark.bad_input
-def test_layers_do_not_share_parameters_that_are_their_own():
-    config = TransformerConfig(vocab_size=5, d_model=8, n_heads=2, n_layers=2, scheme=Shaw(4))
-    message = refused(EncodingInputError, Transformer, config)
-    assert message == (
-        "Shaw has parameters for one layer, and there is a layer 1; "
-        "give posembed.encodings.PerLayer a list with one for each layer"
-    )
-    own = Transformer(replace(config, scheme=PerLayer([Shaw(4), Shaw(4)])))
-    assert own.position_scheme.layer(0) is not own.position_scheme.layer(1)
 
 
 # The hook.

@@ -50,6 +50,15 @@ def test_a_copy_does_the_same_and_stands_alone(kind, copied):
     assert_same(acts(made, x, q, k, positions), expected)
 
 
+@every_kind
+def test_all_that_is_learned_and_all_that_is_given_is_trained(kind):
+    made, given = build(kind), [each.requires_grad_() for each in tokens()]
+    done = acts(made, *given, torch.arange(7))
+    sum(result.square().sum() for result in done.values()).backward()
+    for each in [*made.parameters(), *given]:
+        assert each.grad.isfinite().all() and each.grad.any()
+
+
 # Formats.
 
 

@@ -184,14 +184,6 @@ def test_converted_weights_give_the_same_logits_in_the_other_layout(half, rest, 
         torch.testing.assert_close(logits(target, converted), logits(source, projections), rtol=0, atol=1e-11)
 
 
-def test_conversion_keeps_the_columns_that_do_not_turn():
-    rows = torch.arange(16.0)
-    converted = convert_rope_layout(rows, n_heads=2, source="half", target="interleaved", fraction=0.5)
-    assert converted.tolist() == [0, 2, 1, 3, 4, 5, 6, 7, 8, 10, 9, 11, 12, 13, 14, 15]
-    same = convert_rope_layout(rows, n_heads=2, source="half", target="half")
-    assert torch.equal(same, rows) and same.data_ptr() != rows.data_ptr()
-
-
 # Several axes.
 
 

@@ -73,20 +73,6 @@ def test_yarn_keeps_pairs_that_turn_often_and_divides_those_that_turn_seldom(fac
     torch.testing.assert_close(scaled, before * (1 - share) + before / factor * share, rtol=1e-12, atol=0)
 
 
-def test_yarn_rounds_the_ends_of_its_ramp_outwards():
-    """A pair that is barely on the ramp, on either side, is so by truncation only."""
-    options = {"factor": 4.0, "original_max_position_embeddings": 2048}
-    before = plain(128, 10000.0)
-    exact, outwards = (YaRNScaling(**options, truncate=t).frequencies(128, 10000.0) for t in (False, True))
-    on_ramp = lambda scaled: ((scaled < before * (1 - 1e-9)) & (scaled > before / 4 * (1 + 1e-9))).nonzero().flatten()
-    low, high = (64 * math.log(2048 / (2 * math.pi * times)) / math.log(10000.0) for times in (32, 1))
-    assert on_ramp(exact).tolist() == list(range(math.ceil(low), math.floor(high) + 1))
-    assert on_ramp(outwards).tolist() == list(range(math.floor(low) + 1, math.ceil(high)))
-    share = (1 - outwards / before) / (1 - 1 / 4)
-    expected = (torch.arange(64) - math.floor(low)) / (math.ceil(high) - math.floor(low))
-    torch.testing.assert_close(share, expected.clamp(0, 1).double(), rtol=0, atol=1e-7)  # the shares are float32
-
-
 def test_yarn_multiplies_queries_and_keys():
     scaling = YaRNScaling(factor=math.e**2, original_max_position_embeddings=64)
     assert scaling.attention_factor == pytest.approx(1.2, rel=1e-15)

@@ -56,17 +56,3 @@ def test_each_axis_has_the_rows_of_a_table_of_its_width(axes, layout, coordinate
         for axis, width in enumerate(axes)
     ]
     assert torch.equal(rows, torch.cat(parts, -1))
-
-
-def test_a_number_of_axes_is_that_many_equal_parts():
-    positions, x = torch.tensor([[3, 8], [8, 3]]), torch.zeros(1, 2, 8)
-    assert torch.equal(Sinusoidal(8, axes=2).add(x, positions), Sinusoidal(8, axes=(4, 4)).add(x, positions))
-
-
-def test_grid_offsets_are_one_turn_each():
-    """The product of two rows depends on the offset along each axis alone (section 3.5, for each of two axes)."""
-    made = Sinusoidal(12, axes=(8, 4))
-    row = lambda *place: made.add(torch.zeros(1, 1, 12, dtype=torch.float64), torch.tensor([place]))[0, 0]
-    near, far = row(2, 5) @ row(4, 1), row(1002, 95) @ row(1004, 91)
-    # A unit in the last place of 1000, times twelve columns.
-    torch.testing.assert_close(near, far, rtol=0, atol=12 * 1000 * 2.0**-52)

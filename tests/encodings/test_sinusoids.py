@@ -61,13 +61,6 @@ def test_an_offset_is_a_rotation_of_each_pair(d_model, offset):
     np.testing.assert_allclose(pairs[60 + offset : 140 + offset], pairs[60:140] * turn, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize(("d_model", "last_fall"), [(768, 43), (64, 5)])
-def test_where_the_product_first_rises(d_model, last_fall):
-    products = sinusoidal(100, d_model, dtype=torch.float64) @ sinusoidal(1, d_model, dtype=torch.float64)[0]
-    rises = (products.diff() > 0).nonzero().flatten()
-    assert int(rises[0]) == last_fall
-
-
 @pytest.mark.parametrize("d_model", [1, 2, 7, 64])
 def test_layouts_convert_there_and_back(d_model):
     paper, concat = (sinusoidal(9, d_model, layout=layout) for layout in ("interleaved", "concat"))

@@ -5,8 +5,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from models.reference import CASES, D_HEAD, N_HEADS, attention, made
+from refused.models import Given
 
 from posembed import PositionScheme
+from posembed.encodings import T5, ALiBi
 from posembed.models import attend
 
 # Sums of at most a few hundred products in float64, of numbers around one.
@@ -186,20 +188,6 @@ def test_dropout_drops_and_keeps_the_mean():
     assert float((runs.mean(0) - kept).abs().mean()) < 0.1 * float(runs.std(0).mean())
 
 
-class Given(PositionScheme):
-    """A scheme of somebody else's, with a bias of some shape, of a part of a larger tensor."""
-
-    def __init__(self, shape, by_offset=False):
-        super().__init__()
-        self.given, self.by_offset = torch.zeros(10, *shape)[0], by_offset
-
-    def bias(self, *_):
-        return self.given
-
-    def bias_by_offset(self, _):
-        return self.given if self.by_offset else None
-
-
 @pytest.mark.parametrize(("heads", "queries", "keys"), [(4, 5, 5), (1, 5, 5), (4, 1, 5), (4, 5, 1)])
 def test_one_number_may_stand_for_several(heads, queries, keys):
     q, k, v = inputs(5, dtype=torch.float32)
@@ -208,3 +196,35 @@ def test_one_number_may_stand_for_several(heads, queries, keys):
     all_of_them.given = few.given.expand(4, 5, 5)
     found = [attend(q, k, v, scheme=s, positions=at, key_positions=at, causal=True) for s in (few, all_of_them)]
     torch.testing.assert_close(*found)
+
+
+class Steeper(ALiBi):
+    def bias_by_offset(self, offsets):
+        return 3 * super().bias_by_offset(offsets)
+
+
+class Mirrored(T5):
+    def bucket(self, offsets):
+        return (super().bucket(offsets) + 1) % self.n_buckets
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_what_is_kept_of_a_bias_is_its_own(causal):
+    """And serves training, though it was made in inference mode."""
+    same = {"n_heads": N_HEADS, "causal": causal}
+    for one in (ALiBi(N_HEADS), Steeper(N_HEADS), T5(**same), T5(**same, n_buckets=8), Mirrored(**same)):
+        parts = [each.requires_grad_() for each in inputs(9)]
+        with torch.inference_mode():
+            ours_and_the_formulas(one, parts, causal)
+        for key_positions in (torch.arange(9), torch.arange(9) + 3):
+            ours, expected = ours_and_the_formulas(one.double(), parts, causal, key_positions)
+            torch.testing.assert_close(ours, expected, **EXACT)
+            ours.sum().backward()
+
+
+@pytest.mark.parametrize("name", ["alibi", "t5", "shaw"])
+def test_many_queries_may_meet_few_keys(name):
+    one, (q, _, _), (_, k, v) = made(name, False), inputs(600), inputs(9)
+    places = {"positions": torch.arange(600), "key_positions": torch.arange(9)}
+    ours = attend(q, k, v, scheme=one, causal=False, **places)
+    torch.testing.assert_close(ours, attention(q, k, v, one, causal=False, **places), **EXACT)

@@ -2,7 +2,7 @@
 
 import torch
 
-from posembed import PositionScheme, scheme, sinusoidal
+from posembed import scheme, sinusoidal
 from posembed.encodings import (
     FIRE,
     T5,
@@ -27,15 +27,6 @@ from posembed.encodings.rope_scaling import as_scaling
 from posembed.errors import EncodingInputError, PositionOutOfRangeError
 
 X, Q, AT, TABLE = torch.ones(2, 3, 8), torch.ones(2, 2, 3, 8), torch.arange(3), torch.zeros(3, 2)
-
-
-class BiasWithoutMask(PositionScheme):
-    """One of a user's own that asks for a mask and does not take it."""
-
-    reads_mask = True
-
-    def bias(self, q, k, positions, key_positions):
-        return None
 
 
 def only(objective):
@@ -83,10 +74,6 @@ INPUT = {
     "a scheme that is made, for another objective": (
         lambda: scheme(OnLayers(XPos(8), [0], n_layers=2), causal=False),
         "OnLayers is not defined for a bidirectional model",
-    ),
-    "a method that cannot take the mask": (
-        named(BiasWithoutMask()),
-        "BiasWithoutMask.bias: got an unexpected keyword argument 'visible'; it is given (q, k, positions, key_pos",
     ),
     # What would be another scheme than was meant.
     "an unknown layout": (lambda: RoPE(8, layout="halves"), "layout is 'halves'; choose among half, interleaved"),
@@ -144,7 +131,6 @@ INPUT = {
     "one position for all": (lambda: ALiBi(2).bias(Q, Q, AT, AT[:1]), "key_positions have shape (1,)"),
     "positions of other texts": (lambda: RoPE(8).rotate(Q, torch.ones(3, 3).long()), "positions have shape (3, 3)"),
     "positions of one axis": (lambda: RoPE(8, axes=2).rotate(Q, AT), "the last axis must be 2"),
-    "offsets that are not whole": (lambda: ALiBi(2).bias_by_offset(AT / 2), "offsets are torch.float32; give a tensor"),
     "negative positions for FIRE": (lambda: FIRE(2).bias(Q, Q, AT - 1, AT), "a position is negative"),
     "no mask for CoPE": (
         lambda: CoPE(8).bias(Q, Q, AT, AT),

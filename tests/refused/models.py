@@ -3,7 +3,7 @@
 import torch
 
 from posembed import PositionScheme, Transformer, TransformerConfig, scheme
-from posembed.encodings import ALiBi
+from posembed.encodings import T5, ALiBi
 from posembed.errors import EncodingInputError, ModelInputError
 from posembed.models import (
     AttentionMask,
@@ -64,6 +64,7 @@ INPUT = {
     "a mask of other keys": (attended(attention_mask=torch.ones(2, 4).bool()), "attention_mask has shape (2, 4)"),
     "a mask of other texts": (attended(attention_mask=torch.ones(3, 5).bool()), "is for a batch of 3"),
     "a bias of other heads": (attended(scheme=ALiBi(3)), "bias of shape (3, 5), but here it must be (4, 5)"),
+    "a table of other heads": (attended(scheme=T5(3, causal=True)), "bias of shape (3, 5), but here it must be (4, 5)"),
     "a bias without heads": (attended(scheme=Given((5, 5))), "must be (4, 5, 5): heads, queries, keys"),
     "a bias of other keys": (attended(scheme=Given((4, 5, 4))), "bias of shape (4, 5, 4), but"),
     "a bias of other texts": (attended(scheme=Given((3, 4, 5, 5))), "bias of shape (3, 4, 5, 5), but"),

@@ -16,7 +16,7 @@ from torch import nn
 
 from posembed import RunConfig, RunResult
 from posembed.errors import FigureInputError
-from posembed.training import load_runs
+from posembed.stored import load_runs
 from posembed.widgets.properties_map import LETTERS
 
 HERE = Path(__file__).parent

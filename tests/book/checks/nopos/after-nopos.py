@@ -1,9 +1,24 @@
 # %% Longer than anything seen
+import numpy as np
+
+from posembed.data import frequency_loss
+
+by_scheme = {name: study.by_arm[f"causal, {name}"] for name in SCHEMES}
+
+
+def loss_past(run):
+    return np.mean(run.metrics["loss_by_position"][4:])
+
+
+def rise_past(runs):
+    return interval([loss_past(run) - run.metrics["loss_by_position"][3] for run in runs])
+
+
 for name in ("learned", "sinusoidal", "rope"):
     assert rise["nopos"].high < rise[name].low
 assert rise["alibi"].high < 0.1 < rise["nopos"].low
 
-assert first > 63 and rise_past(shorter).high < 0.1 < rise["t5"].low
+assert first > 63 and shorter.high < 0.1 < rise["t5"].low
 
 from scipy.stats import t
 
@@ -20,7 +35,7 @@ assert abs(interval([1.0, 2.0]).high - (1.5 + 0.5 * t.ppf(0.975, 1))) < 1e-6
 # Holds: "Without positions the loss rises slowly, and over all of 64 to 255"
 assert all(rise["nopos"].high < rise[name].low for name in ("learned", "sinusoidal", "rope"))
 # Holds: "Up to position 111 RoPE is the better one"
-gap = [difference(at["rope"][:, k], at["nopos"][:, k]) for k in range(16)]
+gap = [difference(rope[k], nopos[k]) for k in range(16)]
 assert all(each.high < 0 for each in gap[:7])
 assert not gap[7].excludes_zero and all(each.low > 0 for each in gap[8:])
 
@@ -28,11 +43,12 @@ assert not gap[7].excludes_zero and all(each.low > 0 for each in gap[8:])
 seen = T5(4, causal=True).bucket(-torch.arange(64))
 assert int(seen.max()) == 26
 # Holds: "So one question to ask of any scheme is which of its parts"
-assert rise_past(shorter).high < rise["t5"].low
+assert shorter.high < rise["t5"].low
 # Holds: "With buckets that end within the text T5 goes as far as ALiBi"
-cost = difference(*([run.metrics["loss"] for run in of] for of in (shorter, by_scheme["t5"])))
+with_32 = study.by_arm["causal, t5 with buckets to 32"]
+cost = difference(*([run.metrics["loss"] for run in of] for of in (with_32, by_scheme["t5"])))
 assert str(cost) == "0.000 (-0.013 to 0.014, 3 seeds)"
-assert rise_past(shorter).high < rise["alibi"].high
+assert shorter.high < rise["alibi"].high
 # Holds: "FIRE and CoPE lose two or three tenths, xPos about as much as NoPos"
 assert 0.15 < rise["fire"].mean < rise["cope"].mean < 0.35
 assert rise["xpos"].low < rise["nopos"].mean < rise["xpos"].high
@@ -48,7 +64,7 @@ assert rise["alibi"].high < 0.03
 assert min(rise[name].low for name in SHOWN if name != "alibi") > 0.9
 # Holds: "NoPos rises slowly, but by a nat on average, so it depends on"
 assert round(rise["nopos"].mean) == 1 and rise["nopos"].low > 0.9
-assert (np.diff(at["nopos"].mean(axis=0)[3:10]) < 0.3).all()
+assert (np.diff(nopos.mean()[3:10]) < 0.3).all()
 # Holds: "At 136 (128 to 143) five schemes lie below NoPos with their whole"
 below = {8: set(), 6: set()}
 for k, name in ((k, name) for k in below for name in by_scheme):
@@ -63,7 +79,7 @@ assert below[6] == below[8] | {"rope", "xpos"}
 from posembed.encodings import Shaw
 from posembed.data import load_corpus
 from posembed.training import make_model
-from posembed.training.nopos import load_model
+from posembed.stored import load_model
 
 # Holds: "Three schemes do not notice, or by two hundredths of a nat: ALiBi and KERPLE"
 level = {name for name, each in rise.items() if round(each.mean, 2) <= 0.02}
@@ -98,7 +114,7 @@ assert mean_at["sinusoidal"][4] < 3 < mean_at["sinusoidal"][5] < 3.4 and round(m
 buckets = T5(4, causal=True)
 assert buckets.max_distance == 128 and buckets.n_buckets - 1 - int(buckets.bucket(torch.tensor(-63))) == 5
 # Holds: "three more seeds, with buckets that end at an offset of 32 instead of 128"
-assert len(shorter) == 3 and shorter[0].config.scheme_options == {"t5": {"max_distance": 32}}
+assert len(with_32) == 3 and with_32[0].config.scheme_options == {"t5": {"max_distance": 32}}
 # Holds: "The training of a table reaches the rows 0 to 62, as the last character of a text is only guessed."
 # Holds: "The character at position 64 is guessed from row 63, and from row 63 on all are as they were drawn."
 start, end = (
@@ -109,16 +125,17 @@ moved = (end - start).norm(dim=1)
 assert moved[:63].min() > 0.5 and moved[63:].max() < 1e-3
 
 # %% Taking positions away
-assert all(its.mean > frequency_loss() for its in without.values())
+of_dropped, further = without, {label: study.by_arm[arm] for label, arm in kinds.items()}
+assert all(its.mean > frequency_loss() for its in of_dropped.values())
 
-for name, (at, past) in gaps.items():
-    assert at.low > 0.2
-    assert past.high < -0.2 or name.endswith("NoPos")
+for name, (to_63, past_it) in gaps.items():
+    assert to_63.low > 0.2
+    assert past_it.high < -0.2 or name.endswith("NoPos")
 
 from studies.runs import rate_factor
 
 # Holds: "In the mean over the seeds none of them is better than guessing"
-assert all(np.mean(of) > frequency_loss() for of in dropped.values())
+assert all(its.mean > frequency_loss() for its in of_dropped.values())
 # Holds: "In both cases the learning rate rises to its full height"
 config = further["table dropped"][0].config
 assert (config.study["further_steps"], config.warmup, config.steps) == (300, 100, 1500)
@@ -146,13 +163,13 @@ for label in ("table kept", "RoPE kept"):
     assert max(during) > before + 0.1 and during[-1] > before
 # Holds: "Yes: 0.5 and 0.9 nats are a lot."
 # Holds: "No: ALiBi is a nat better there, and NoPos from the start as good."
-past = {label: np.mean([loss_past(r) for r in of]) for label, of in further.items()}
-assert round(past["table kept"] - past["table dropped"], 1) == 0.9
-assert round(past["RoPE kept"] - past["RoPE dropped"], 1) == 0.5
+past_64 = {label: past[arm].mean() for label, arm in kinds.items()}
+assert round(past_64["table kept"] - past_64["table dropped"], 1) == 0.9
+assert round(past_64["RoPE kept"] - past_64["RoPE dropped"], 1) == 0.5
 alibi = np.mean([loss_past(run) for run in by_scheme["alibi"]])
-assert past["NoPos"] - alibi > 0.9
+assert past_64["NoPos"] - alibi > 0.9
 
-assert all(abs(past[f"{s} dropped"] - past["NoPos"]) < 0.06 for s in ("table", "RoPE"))
+assert all(abs(past_64[f"{s} dropped"] - past_64["NoPos"]) < 0.06 for s in ("table", "RoPE"))
 
 # The same of how much it rises.
 # Holds: "In the mean over 64 to 255 it rises by less, by 0.2 and 0.4 nats"
@@ -223,7 +240,7 @@ for label in ("table dropped", "RoPE dropped"):
 # Holds: "three hundred further steps, a fifth of the training"
 config = further["NoPos"][0].config
 assert (config.study["further_steps"], config.study["further_steps"] / config.steps) == (300, 1 / 5)
-at_64, past_64 = ({label: np.mean(both(label)[place]) for label in further} for place in (0, 1))
+at_64 = {label: loss[arm].mean() for label, arm in kinds.items()}
 # Holds: "The models are 0.6 and 0.4 nats behind NoPos trained as long"
 assert [round(at_64[f"{s} dropped"] - at_64["NoPos"], 1) for s in ("table", "RoPE")] == [0.6, 0.4]
 # Holds: "In the mean over 64 to 255 it rises by less, by 0.2 and 0.4 nats, where that of NoPos rises by 0.9"
@@ -253,19 +270,16 @@ assert further_at["RoPE kept"][6] < 1.4 < 2 < further_at["RoPE kept"][7]
 assert all(2.35 < further_at[label][-1] < 2.85 for label in ("NoPos", "table dropped", "RoPE dropped"))
 
 # %% Positions in some layers
-assert not at.excludes_zero and not past.excludes_zero
+assert not at_63.excludes_zero and not past_63.excludes_zero
 
 # Holds: "Leaving positions out of the last layer, the only arrangement"
-assert {run.config.layers_with_positions for run in three} == {(0, 1, 2)}
-assert str(at).startswith("0.004 (-0.001 to 0.010") and past.low > -0.03
+assert {run.config.layers_with_positions for run in study.by_arm[three]} == {(0, 1, 2)}
+assert str(at_63).startswith("0.004 (-0.001 to 0.010") and past_63.low > -0.03
 # By definition: "No offset in them is ever larger than the window"
 # By definition: "It makes the rotations cheaper."
 
-from posembed.training.nopos import PARTS
-
 # Holds: "In our study RoPE acts in three layers of four, and the last has none."
-part = next(each for each in PARTS["longer"] if each.name == "causal, rope in three layers of four")
-assert (part.runs[0].layers_with_positions, part.runs[0].n_layers) == ((0, 1, 2), 4)
+assert study.by_arm[three][0].config.n_layers == 4
 
 # %% What the models of today do
 configs = {each: each() for each in (Llama4TextConfig, Cohere2Config, Exaone4Config)}
@@ -345,8 +359,7 @@ assert torch.equal(visible, (place[:, None] >= place) & (place[:, None] // 4 == 
 # %% All 42 comparisons
 from collections import Counter
 
-from posembed.training.nopos.plan import __doc__ as plan
-
+planned = study.contrasts
 apart = (planned["low"] > 0) | (planned["high"] < 0)
 kept = planned["holm"] < 0.05
 # Holds: "Before the runs the study wrote down what it would compare."
@@ -359,7 +372,7 @@ assert set(planned["n"]) == {3, 5} and len(planned) == 42
 planned_of = {"a": 4, "b": 4, "c": 5, "d": 12, "e": 2, "f": 8, "g": 5, "h": 2}
 assert sum(planned_of.values()) == len(planned)
 for letter in planned_of:
-    assert f"\n{letter}. " in plan
+    assert f"\n{letter}. " in study.about
 kinds = {"past the trained length: ": "d", "rope in three": "e", "further": "f"}
 kinds |= {
     "probe: ": "g",
@@ -373,7 +386,7 @@ assert by_letter == planned_of
 
 # Holds: "Losses are in nats; errors of probes in positions"
 for size, guess in (("causal", 16), ("larger", 32)):
-    one = reported(f"{size}, nopos", runs)[0].metrics["layers"]
+    one = study.by_arm[f"{size}, nopos"][0].metrics["layers"]
     assert one["middle_guess"] == guess
 assert abs(planned["mean"].drop(planned.filter(like="probe", axis=0).index)).max() < 4
 
@@ -398,7 +411,7 @@ assert (apart & (planned["holm"].round(1) == 0.1) & (planned["n"] == 3)).any()
 # Holds: "Alone, 33 of the intervals leave out zero; after the correction 25"
 assert (apart.sum(), kept.sum()) == (33, 25) and (apart | ~kept).all()
 # Holds: "The main findings of this part are among them"
-first = [f"causal: {name} minus nopos" for name in SCHEMES[1:]]
+first = [f"causal: {name} minus nopos" for name in ("learned", "sinusoidal", "alibi", "rope")]
 first += ["larger: alibi minus nopos", "masked: learned minus nopos"]
 first += [f"{s}, probe: nopos, trained minus untrained" for s in ("causal", "larger")]
 assert kept[first].all()
@@ -406,9 +419,9 @@ assert kept[first].all()
 lost = planned[apart & ~kept]
 assert len(lost) == 8
 assert sum(name.startswith("past the trained length") for name in lost.index) == 4
-three = lost[lost.index.str.startswith("past the trained length")]
+of_three = lost[lost.index.str.startswith("past the trained length")]
 
-assert (three["n"] == 3).all()
+assert (of_three["n"] == 3).all()
 for name in (
     "rope, further: without minus with, past the trained length",
     "causal, probe: nopos minus learned",
@@ -417,18 +430,14 @@ for name in (
 
 # Holds: "The masked models' probe is off by 5 more only because it names the most probable position; by the median
 # it"
-layers = [run.metrics["layers"] for run in reported("masked, nopos", runs)]
+layers = [run.metrics["layers"] for run in study.by_arm["masked, nopos"]]
 assert round(np.mean([min(each["mae"][1:]) for each in layers]) - 16) == 5
 assert round(np.mean([min(each["median_mae"][1:]) for each in layers]), 1) == 16.0
 
 # %% What is open, and a study of your own
 # Holds: "three seeds tell NoPos from ALiBi, and not from a table"
-apart = {
-    other: difference(
-        *([run.metrics["loss"] for run in reported(f"larger, {name}", runs)] for name in ("nopos", other))
-    )
-    for other in ("alibi", "learned")
-}
+of_larger = loss[["larger, nopos", "larger, alibi", "larger, learned"]].dropna()
+apart = {other: difference(of_larger["larger, nopos"], of_larger[f"larger, {other}"]) for other in ("alibi", "learned")}
 assert apart["alibi"].low > 0.05 and not apart["learned"].excludes_zero
 
 # %% Exercises
@@ -451,14 +460,12 @@ assert 10 <= with_student["learned"] <= 16
 # Holds: "With the three seeds of most schemes here, a difference of a few"
 few = [name for name, of in by_scheme.items() if len(of) == 3]
 assert len(few) > len(by_scheme) / 2
-rope, half = [run.metrics["loss"] for run in by_scheme["rope"][:3]], []
+half = []
 for name in few:
-    its = difference([run.metrics["loss"] for run in by_scheme[name]], rope)
+    its = interval((loss[f"causal, {name}"] - loss["causal, rope"]).dropna())
     half.append((its.high - its.low) / 2)
 assert 0 < sum(each < 0.005 for each in half) < len(few) / 2
-of_three = reported("causal, rope in three layers of four", runs)
-of_three = [run.metrics["loss"] for run in of_three]
-assert str(difference(of_three, rope)) == "0.004 (-0.001 to 0.010, 3 seeds)"
+assert str(at_63) == "0.004 (-0.001 to 0.010, 3 seeds)"
 
 # Holds: "RoPE holds longer than NoPos, though over all of 64 to 255"
 assert far["nopos"] < far["rope"] and rise["nopos"].high < rise["rope"].low
@@ -467,14 +474,14 @@ assert far["nopos"] < far["rope"] and rise["nopos"].high < rise["rope"].low
 ahead, either = (1 - share**10 for share in (0.975, 0.95))
 assert abs(ahead - 1 / 5) < 0.03 and round(either, 1) == 0.4
 # Holds in What to remember: "Ask of a scheme which of its parts the training never reaches"
-assert rise_past(shorter).high < 0.1 < rise["t5"].low
+assert shorter.high < 0.1 < rise["t5"].low
 # Holds in What to remember: "Our models rely on the positions that they were given."
-assert all(np.mean(of) > frequency_loss() for of in dropped.values())
+assert all(its.mean > frequency_loss() for its in of_dropped.values())
 # Holds in What to remember: "Four configurations of today's large models leave RoPE out"
 for make in (SmolLM3Config, Llama4TextConfig, Cohere2Config, Exaone4Config):
     assert layers_without(make())[:2] == [3, 7]
 # Holds in What to remember: "An idea that comes after the results is tested with new runs."
-assert len(shorter) == 3
+assert shorter.n == 3
 # Holds in What to remember: "All that was planned is reported, in one table"
 assert len(planned) == 42
 
@@ -490,6 +497,6 @@ assert groups == {
     112: {"xpos", "fire", "cope"},
 }
 # Holds: "Between 6 and 15 by this rule; with Student's factor in place of the 2, between 9 and 17."
-spread = [(nopos - [run.metrics["loss"] for run in by_scheme[name]]).std(ddof=1) for name in SCHEMES[1:]]
+spread = [(loss["causal, nopos"] - loss[f"causal, {name}"]).std() for name in with_student]
 by_rule = [round((2 * s / 0.005) ** 2) for s in spread]
 assert (min(by_rule), max(by_rule)) == (6, 15)

@@ -35,17 +35,21 @@ with torch.no_grad():
 # By definition: "Two baselines stand in the last line"
 
 # %% Layer by layer, and the paper's curve
+
+
+def of_best(name, by="mae"):
+    return interval(lowest(f"causal, {name}", by))
+
+
 nopos = errors["nopos"].mean(axis=0)
 assert nopos[2] < nopos[1] < nopos[0] and nopos[4] > nopos[3]
-assert lowest("nopos").high < lowest("learned").low
-assert 13 < lowest("alibi", "median_mae").low < 14
-assert 14 < lowest("rope", "median_mae").high < 15
+assert of_best("nopos").high < of_best("learned").low
+assert 13 < of_best("alibi", "median_mae").low < 14
+assert 14 < of_best("rope", "median_mae").high < 15
 
 import torch
 
 from posembed.encodings import RoPE
-from posembed.stats import family
-from posembed.training.nopos import contrasts
 
 mean = {name: of.mean(axis=0) / 16 for name, of in errors.items()}
 # Holds: "Error of the probe by depth. Ours without positions falls from 1.3"
@@ -56,10 +60,13 @@ assert abs(mean["alibi"][1:] - 1.1).max() < 0.05
 assert round(mean["alibi"][0], 1) == 1.3
 
 by_layer = {
-    setting: [np.array([r.metrics["layers"]["mae"] for r in p]) for p in pair] for setting, pair in probed.items()
+    setting: [
+        np.array([run.metrics["layers"]["mae"] for run in study.by_arm[arm.format(name)]])
+        for name in ("nopos", "learned")
+    ]
+    for setting, arm in settings.items()
 }
 
-lowest_of = {setting: difference(*([lowest_error(run) for run in p] for p in pair)) for setting, pair in probed.items()}
 # Holds: "In the small models NoPos is ahead: at best it is off by 3.2"
 nopos, learned = (of.mean(axis=0) for of in by_layer["small, length 64"])
 assert (nopos[2:] < learned[2:]).all()
@@ -70,7 +77,7 @@ assert (learned < nopos).all() and lowest_of["larger, length 32"].low > 0
 assert not lowest_of["larger, length 128"].excludes_zero
 assert not lowest_of["larger, length 256"].excludes_zero
 # Holds: "Of these four differences the first and the third were planned"
-planned = family(contrasts(runs))
+planned = study.contrasts
 assert len(planned) == 42
 assert round(planned["holm"]["causal, probe: nopos minus learned"], 2) == 0.06
 
@@ -82,7 +89,7 @@ assert probes == [f"{size}, probe: nopos minus learned" for size in ("causal", "
 # Holds: "The model with RoPE has the lowest loss of the five, and the probe"
 loss = {n: [r.metrics["loss"] for r in of] for n, of in by_scheme.items()}
 assert max(loss["rope"]) < min(min(loss[n]) for n in SCHEMES[:-1])
-assert 14 < lowest("rope", "median_mae").low < 15 < 16 < lowest("rope").low
+assert 14 < of_best("rope", "median_mae").low < 15 < 16 < of_best("rope").low
 q, k = torch.randn(2, 1, 16, dtype=torch.float64)
 turn, at = RoPE(16).rotate, torch.tensor
 near, far = ((turn(q, at([i])) * turn(k, at([i - 5]))).sum() for i in (7, 40))
@@ -94,14 +101,14 @@ for name, few in (("alibi", 6), ("rope", 3)):
     each = np.mean([of["by_position"] for of in of_runs], axis=0)
     # Holds: "With ALiBi and RoPE the layers give little away: by the median"
     best = 13.5 if name == "alibi" else 14.5
-    assert abs(lowest(name, "median_mae").mean - best) < 0.05
+    assert abs(of_best(name, "median_mae").mean - best) < 0.05
     assert (median[1:] < 15).all() and each[1:, :2].max() < 2
     # The first few read as they are, and the middle for all others.
     of_guess = abs(np.arange(64) - 32)[few:].sum()
     assert abs((each[3, :few].sum() + of_guess) / 64 - median[3]) < 0.2
     # Holds: "(By the most probable position both stay above 16"
     # Holds in Reading the position out of a layer: "This does not show that it does. Right. The constant guess"
-    assert lowest(name).low > 16 > 15 > lowest(name, "median_mae").high
+    assert of_best(name).low > 16 > 15 > of_best(name, "median_mae").high
 
 # The same of the picture.
 # Holds: "Without positions it is lowest in the middle and rises again at the"
@@ -112,7 +119,7 @@ assert mean_error["learned"][0] < 0.1
 assert (np.diff(mean_error["learned"]) > 0).all()
 
 watched = {
-    (name, when): np.array([run.metrics[when]["median_mae"] for run in reported(f"causal, {name}, watched", runs)])
+    (name, when): np.array([run.metrics[when]["median_mae"] for run in study.by_arm[f"causal, {name}, watched"]])
     for name in ("nopos", "alibi")
     for when in ("untrained", "layers")
 }
@@ -121,7 +128,7 @@ assert abs(watched["nopos", "untrained"][:, 1] - 7.5).max() < 0.1
 assert abs(watched["nopos", "layers"].min(axis=1).mean() - 3) < 0.3
 
 # The same of the figure, by the most probable position.
-drawn = np.array([r.metrics["untrained"]["mae"] for r in reported("causal, nopos, watched", runs)])
+drawn = np.array([r.metrics["untrained"]["mae"] for r in study.by_arm["causal, nopos, watched"]])
 assert abs(drawn[:, 0] - 20).max() < 3 and abs(drawn[:, 1] - 9).max() < 0.3
 # Holds: "It starts with the leak of any causal model, and trains most of it"
 assert abs(watched["alibi", "untrained"][:, 1:] - 8.5).max() < 0.5
@@ -130,7 +137,7 @@ assert abs(watched["alibi", "layers"][:, 1:] - 13.9).max() < 0.4
 # The same of the figure, which shows the error of the likeliest position.
 # Holds: "Choose step by step and step 0: without positions one untrained layer"
 never, after = (
-    np.array([r.metrics[when]["mae"] for r in reported(part, runs)])
+    np.array([r.metrics[when]["mae"] for r in study.by_arm[part]])
     for part, when in (
         ("causal, nopos, watched", "untrained"),
         ("causal, alibi, watched", "layers"),
@@ -138,17 +145,17 @@ never, after = (
 )
 assert (never[:, 1] < never[:, 0] / 2).all()
 # Holds: "At the last step ALiBi's layers have lost most of what they gave away"
-part = reported("causal, alibi, watched", runs)
+part = study.by_arm["causal, alibi, watched"]
 first = np.array([r.metrics["untrained"]["mae"] for r in part])
 assert first[:, 1:].max() < 11 < 16 < after[:, 1:].min()
 kept = 16 - watched["alibi", "layers"][:, 1:]
 assert kept.max() < 0.4 * (16 - watched["alibi", "untrained"][:, 1:]).min()
 
-from posembed.training.nopos import PUBLISHED_PROBE
-from posembed.training.nopos.published import PUBLISHED_LENGTH
+from posembed.stored import PUBLISHED_PROBE
+from posembed.stored.published import PUBLISHED_LENGTH
 
 # Holds: "at best it is off by 3.2 positions, the table by 6.5"
-least = {name: round(np.mean([lowest_error(run) for run in by_scheme[name]]), 1) for name in ("nopos", "learned")}
+least = {name: round(of_best(name).mean, 1) for name in ("nopos", "learned")}
 assert least == {"nopos": 3.2, "learned": 6.5}
 # Holds in What to remember: "to within about 3 of 64 characters, where always guessing the middle is off by 16"
 mean_error = {name: by_seed.mean(axis=0) for name, by_seed in errors.items()}
@@ -178,7 +185,7 @@ all_rows, reached = (
 )
 assert reached.high < 0 and abs(reached.mean - all_rows.mean) < 0.1
 
-watched = {name: reported(f"causal, {name}, watched", runs) for name in ("nopos", "alibi")}
+watched = {name: study.by_arm[f"causal, {name}, watched"] for name in ("nopos", "alibi")}
 by_median = {
     name: np.mean([run.metrics["untrained"]["median_mae"] for run in its], axis=0) for name, its in watched.items()
 }
@@ -240,9 +247,9 @@ assert laws["GPT-2's start"].low < -0.95 and laws["GPT-2's start"].high > -1.05
 assert laws["our start"].high < -0.5
 assert abs(laws["both ways"].slope) < 0.05
 
-assert max(each.median_mae for each in again.values()) < read.middle_guess
+assert max(each.median_mae for each in again.values()) < found.middle_guess
 
-assert (alike[63] - in_common).abs().max() < 0.03
+assert (alike["measured"] - alike["with a mean"]).abs().max() < 0.03
 
 from posembed.probing.attention_maps import attention_maps
 
@@ -329,21 +336,21 @@ model_of_11.attention.causal = False
 assert (model_of_11.steps(ids).share[0].diff().abs() < 1e-12).all()
 
 # %% Does the model use the order?
-assert interval(lost("nopos")).low > 3
+assert interval(lost("causal, nopos")).low > 3
 
 # Holds: "Models with positions lose about as much"
-found_lost = [contrasts(runs)[f"{size}, shuffled prefix: nopos minus learned"] for size in ("causal", "larger")]
-assert not any(each.excludes_zero for each in found_lost)
-assert all(4 < interval(lost(name)).mean < 5 for name in SCHEMES)
+of_shuffling = planned.filter(like="shuffled prefix", axis=0)
+assert len(of_shuffling) == 2 and (of_shuffling["low"] < 0).all() and (of_shuffling["high"] > 0).all()
+assert all(4 < interval(lost(f"causal, {name}")).mean < 5 for name in SCHEMES)
 # Holds: "So nearly all that the model has of the order"
-near = interval(lost("nopos", "shuffled but for the last 8"))
-assert near.high < interval(lost("nopos")).low / 50
+near = interval(lost("causal, nopos", "shuffled but for the last 8"))
+assert near.high < interval(lost("causal, nopos")).low / 50
 # Holds: "More seeds. All five seeds lose more than 4 nats."
-assert min(lost("nopos")) > 4
+assert min(lost("causal, nopos")) > 4
 # Holds: "(NoPos loses about 0.03 nats more than the table"
 kept_8 = "shuffled but for the last 8"
 for name in ("learned", "sinusoidal", "rope"):
-    more = difference(lost("nopos", kept_8), lost(name, kept_8))
+    more = difference(lost("causal, nopos", kept_8), lost(f"causal, {name}", kept_8))
     assert more.low > 0 and abs(more.mean - 0.03) < 0.005
 
 # Holds: "An experiment that changes absolute positions and leaves the order"
@@ -355,13 +362,13 @@ with torch.no_grad():
     whole, cut = model(test)[:, -1], model(test[:, kept])[:, -1]
 assert (whole - cut).abs().max() > 1
 
-from posembed.training.nopos import frequency_loss
+from posembed.data import frequency_loss
 
 # Holds: "the model without positions loses more than 4 nats"
-assert min(lost("nopos")) > 4
+assert min(lost("causal, nopos")) > 4
 assert np.mean([run.metrics["prefix"]["shuffled"] for run in by_scheme["nopos"]]) > frequency_loss() + 1
 # Holds: "With the last eight characters in place hardly anything is lost."
-assert max(lost("nopos", "shuffled but for the last 8")) < 0.06
+assert max(lost("causal, nopos", "shuffled but for the last 8")) < 0.06
 
 # %% Exercises
 assert most[torch.bfloat16] < most[torch.float16] < most[torch.float32]
@@ -421,4 +428,4 @@ assert all(u[0] > u[-1] > 2 * u.min() for u in (curve, of_ours))
 # Holds: "Whether NoPos or a table gives its positions away more exactly"
 assert lowest_of["small, length 64"].high < 0 < lowest_of["larger, length 32"].low
 # Holds: "The order of the nearest tokens is what the guesses depend on."
-assert near.high < interval(lost("nopos")).low / 50
+assert near.high < interval(lost("causal, nopos")).low / 50

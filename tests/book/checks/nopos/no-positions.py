@@ -1,9 +1,12 @@
 # %% A model without anything
 assert result.metrics["loss"] < frequency_loss() - 0.3
 
-from posembed.models import LanguageModel
+from dataclasses import replace
 
-corpus = load_corpus("sotu")
+from posembed.models import LanguageModel
+from posembed.stored import load_plan, run_of_model
+
+SMALL, arms_of = run_of_model("causal-nopos").config, {arm.name: arm for arm in load_plan("nopos").arms}
 sizes = [len(part) for part in (corpus.train, corpus.validation, corpus.test)]
 # Holds: "All chapters of this part use one corpus, `sotu`"
 assert (len(vocabulary), round(sum(sizes) / 1e6)) == (83, 12)
@@ -44,9 +47,6 @@ assert all(gap.low > 0 for gap in gaps.values())
 
 from itertools import pairwise
 
-from posembed.training.nopos import PARTS, SEEDS, SMALL, TUNING_STEPS
-from posembed.training.nopos.plan import TUNING_SEED
-
 order = sorted(SCHEMES, key=lambda name: np.mean(losses[name]))
 # Holds: "Test loss of five seeds for each scheme: no positions 1.43"
 means = [round(np.mean(losses[name]), 2) for name in SCHEMES]
@@ -69,13 +69,14 @@ shares = [round(1 - widths[n], 2) for n in ("alibi", "sinusoidal")]
 assert shares == [0.24, 0.11]
 
 # Holds: "Here too each rate was chosen by one seed, in runs of 500 steps"
-assert (TUNING_STEPS[SMALL.key], SMALL.steps, len(RATES)) == (500, 1500, 4)
-tried = PARTS["causal"][0].tuning  # of NoPos
-assert {each.seed for each in tried} == {TUNING_SEED} and len(tried) == 4
+trials = arms_of["causal, nopos"].trials
+assert (SMALL.steps, [each.learning_rate for each in trials]) == (1500, tried)
+assert {each.steps for each in trials} == {500}
+assert {each.seed for each in trials} == {0} and len(tried) == 4
 # Holds: "The learned table and the sinusoids took the largest rate of the four"
 rates = {n: by_scheme[n][0].config.learning_rate for n in SCHEMES}
-edge = [n for n in SCHEMES if rates[n] in (RATES[0], RATES[-1])]
-assert edge == ["learned", "sinusoidal"] and rates["learned"] == max(RATES)
+edge = [n for n in SCHEMES if rates[n] in (tried[0], tried[-1])]
+assert edge == ["learned", "sinusoidal"] and rates["learned"] == max(tried)
 
 from scipy.stats import t
 
@@ -98,7 +99,7 @@ assert round(max(gap.mean for gap in gaps.values()), 2) == 0.18
 assert max(gaps, key=lambda name: gaps[name].mean) == "rope"
 
 # Holds: "then come five seeds"
-assert {len(each) for each in by_scheme.values()} == {len(SEEDS)} == {5}
+assert {len(each) for each in by_scheme.values()} == {5}
 more = {name: 100 * (exp(gap.mean) - 1) for name, gap in gaps.items()}
 # Holds: "Its perplexity is 9 % above that of a model with a learned table, and 20 % above that of one with RoPE."
 # Holds in What to remember: "9 % of perplexity behind a learned table, 20 % behind RoPE, with intervals far from
@@ -229,8 +230,7 @@ for setting in ("larger, length 32", "larger, length 128"):
     assert not gap.excludes_zero
     assert gap.high < interval(to_table["small, length 64"]).low
 
-from posembed.training.nopos import LARGER
-
+LARGER = study.by_arm["larger, nopos"][0].config
 gap_of = {setting: interval(of_seeds) for setting, of_seeds in to_table.items()}
 # Holds: "Width, depth, length, steps, texts a step and the spread"
 changed = ("d_model", "n_layers", "length", "steps", "weight_std", "batch_size")
@@ -240,15 +240,14 @@ assert all(getattr(LARGER, each) != getattr(SMALL, each) for each in changed)
 assert not gap_of["larger, length 32"].excludes_zero and SMALL.length > 32
 assert gap_of["larger, length 32"].high < gap_of["small, length 64"].low
 # Holds: "Which of the other changes does it, these runs cannot say"
-rate = reported("larger, nopos", runs)[0].config.learning_rate
-assert rate != by_scheme["nopos"][0].config.learning_rate
+assert LARGER.learning_rate != by_scheme["nopos"][0].config.learning_rate
 # Holds: "**What cannot be told:** anything at length 256."
 # Holds: "Whether it grows with the length, neither study can tell."
 assert gap_of["larger, length 256"].low < -0.08 < gap_of["small, length 64"].high
 assert gap_of["larger, length 256"].high > 0.08
 
 # Holds: "the seeds differ by more than the schemes"
-of_table = [r.metrics["loss"] for r in reported("larger, learned, length 256", runs)]
+of_table = loss["larger, learned, length 256"].dropna()
 assert max(of_table) - min(of_table) > abs(gap_of["larger, length 256"].mean)
 # Holds: "That is the paper's picture: next to nothing behind a table"
 above = [
@@ -267,7 +266,7 @@ assert not any(gap_of[each].excludes_zero for each in [*settings][1:])
 assert gap_of["larger, length 256"].high - gap_of["larger, length 256"].low > 0.2
 
 of_length = {
-    length: {scheme: reported(f"larger, {scheme}{words}", runs) for scheme in ("nopos", "learned")}
+    length: {scheme: study.by_arm[f"larger, {scheme}{words}"] for scheme in ("nopos", "learned")}
     for length, words in ((32, ", length 32"), (128, ""), (256, ", length 256"))
 }
 one, small_one = of_length[128]["nopos"][0], by_scheme["nopos"][0]
@@ -365,7 +364,9 @@ later = first_below("nopos", 2) - first_below("learned", 2)
 assert (abs(later - 250) <= 50).all()
 # Holds: "And NoPos had hardly learned anything in the 300 steps"
 trial = min(
-    run.metrics["validation_loss"] for run in of_large if run.config.scheme == "nopos" and run.config.steps == 300
+    run.metrics["validation_loss"]
+    for run in large_study.trials
+    if run.config.scheme == "nopos" and run.config.steps == 300
 )
 assert trial > 2.3
 
@@ -380,13 +381,18 @@ assert 25 < min(seconds) < max(seconds) < 40
 # %% The start, or the size?
 # The same of the two studies side by side.
 # Holds: "Here are the models of both studies whose weights and word vectors"
-for each, place in (("small", "B"), ("longer", "B"), ("wider", "B, wider")):
-    config = starts.reported(PLACES[place], "nopos", of_starts)[0].config
-    assert abs(config.weight_std - config.d_model**-0.5) < 1e-3, each
+of_b = {place: starts.by_arm[f"{PLACES[place]}, nopos"][0].config for place in ("B", "B, longer", "B, wider")}
+for config in of_b.values():
+    assert abs(config.weight_std - config.d_model**-0.5) < 1e-3
     assert not config.scale_embeddings
 assert not LARGER.scale_embeddings
 assert abs(LARGER.weight_std - LARGER.d_model**-0.5) < 1e-3
-of_model = {model: difference(*(losses_of(model, name) for name in ("nopos", "learned"))) for model in MODELS}
+of_model = {
+    model: interval((of_both[arm.format("nopos")] - of_both[arm.format("learned")]).dropna())
+    for model, arm in MODELS.items()
+}
+# The first of them are B's own runs.
+assert of_model["small"] == interval(gap_from["B"])
 # Holds: "The gap is largest in the wider models; in the larger ones no"
 rest = [each.high for model, each in of_model.items() if model[0] not in "wL"]
 assert of_model["wider"].low > max(rest)
@@ -404,18 +410,13 @@ assert all(2 * mean[p] < mean["A"] for p in "CD")
 assert all(interval(gap_from["A"]).low > max(gap_from[p]) for p in "CD")
 # Holds: "The start matters to the table too, whose losses go from 1.32 to 1.47"
 for scheme, ends in (("learned", [1.32, 1.47]), ("nopos", [1.43, 1.79])):
-    of = [np.mean(losses_from(p, scheme)) for p in "ABCD"]
+    of = [loss_from[f"{PLACES[p]}, {scheme}"].mean() for p in "ABCD"]
     assert [round(find(of), 2) for find in (min, max)] == ends
 
 # The same of chapters 3 and 4.
 # Holds in Five schemes, five seeds: "there the gap is more than three times as large"
-from posembed.training import encodings
-
-at_first = [
-    [r.metrics["loss"] for r in encodings.reported(encodings.Arm(n), load_runs("encodings"))]
-    for n in ("nopos", "learned")
-]
-assert difference(*at_first).mean > 3 * mean["B"]
+at_first = load_study("encodings").runs.groupby("arm")["loss"].mean()
+assert at_first["nopos"] - at_first["learned"] > 3 * mean["B"]
 
 # The same of the picture.
 # Holds: "Start A makes the gap more than three times that of B; a thousand"
@@ -424,18 +425,18 @@ assert mean["A"] > 3 * mean["B"] and min(mean, key=mean.get) == "B, longer"
 # Holds: "With a thousand more steps and nothing else changed the gap falls"
 # Holds in A larger model: "What would be left of the gap after ten times the training these"
 # Holds: "*wider*, a width of 128, whose deviation"
-assert starts.SIZES["wider"].d_model == 128
-assert round(starts.SIZES["wider"].weight_std, 3) == 0.088
+wider, longer = of_b["B, wider"], of_b["B, longer"]
+assert (wider.d_model, round(wider.weight_std, 3)) == (128, 0.088)
 # Holds: "With twice the width, and the deviation and the rates that go"
 assert [round(mean[p], 3) for p in ("B", "B, longer", "B, wider")] == [
     0.085,
     0.032,
     0.147,
 ]
-assert starts.SIZES["longer"].steps - SMALL.steps == 1000
+assert longer.steps - SMALL.steps == 1000
 # Holds: "both models are better for it, and the one with the table more so"
 for scheme in ("nopos", "learned"):
-    assert max(losses_from("B, wider", scheme)) < min(losses_from("B", scheme))
+    assert loss_from[f"wider, {scheme}"].max() < loss_from[f"large, {scheme}"].min()
 
 # Holds: "So a width of 128 does not by itself make the gap as small"
 of_wider = interval(gap_from["B, wider"])
@@ -443,51 +444,46 @@ assert of_wider.low > max(gap_from["B"]) and LARGER.d_model == 128
 assert of_wider.low > gap_of["larger, length 32"].high
 assert of_wider.low > gap_of["larger, length 128"].high
 # Holds: "That their longer training does, these runs suggest and do not show"
-assert LARGER.steps == starts.SIZES["longer"].steps and LARGER.n_layers != 4
+assert LARGER.steps == longer.steps and LARGER.n_layers != 4
 # Holds: "From another start the same size had 9 % here, and after a thousand"
 # Holds: "That they are worth as much with this start, rate and number"
 percents = [100 * (exp(mean[place]) - 1) for place in ("B", "B, longer")]
 assert [round(percent) for percent in percents] == [9, 3]
 
 # The rates.
-lowest = {
-    (place, scheme): min(map(np.mean, tuned(place, scheme)[1])) for place in "AB" for scheme in ("nopos", "learned")
-}
+lowest = {(place, scheme): tuned(place, scheme).mean().min() for place in "AB" for scheme in ("nopos", "learned")}
 
 # The rates.
 best = {}
 for scheme in ("nopos", "learned"):
     for place in ALONE:
-        means = [np.mean(each) for each in tuned(place, scheme)[1][:4]]
-        rate = rates[int(np.argmin(means))]
-        best.setdefault(scheme, []).append((rate, round(min(means), 1)))
+        means = tuned(place, scheme)[rates].mean()
+        best.setdefault(scheme, []).append((means.idxmin(), round(means.min(), 1)))
 # Holds: "Validation loss of NoPos after 500 steps against the learning rate"
 assert [rate for rate, _ in best["nopos"]] == [0.01] * 4 + [0.003]
 assert [low for _, low in best["nopos"]] == [2.2, 1.9, 2.1, 1.9, 1.9]
 # Holds: "The same with the table. From A, C and D it is lowest at 0.01, with"
 assert [rate for rate, _ in best["learned"]] == [0.01, 0.03, 0.01, 0.01, 0.003]
 assert [low for _, low in best["learned"]] == [2.0, 1.6, 1.7, 1.7, 1.5]
-assert round(np.mean(tuned("B", "learned")[1][2]), 1) == 1.6
+assert round(tuned("B", "learned")[0.01].mean(), 1) == 1.6
 
 # The rates.
 # Holds: "In them none of the rates brings NoPos below 2.2 from A"
 assert lowest["A", "nopos"] > 2.2
-for at in (0, 1):
-    none, its = (np.mean(tuned("A", name)[1][at]) for name in ("nopos", "learned"))
-    assert abs(none - its) < 0.01
+ahead = (tuned("A", "nopos") - tuned("A", "learned")).mean()
+assert abs(ahead[rates[:2]]).max() < 0.01
 
 # The same of the pictures.
-from_a, from_b = ([np.mean(each) for each in tuned(place, "nopos")[1][:4]] for place in "AB")
+from_a, from_b = (tuned(place, "nopos")[rates].mean() for place in "AB")
 # Holds: "From A no rate brings it below 2.2; from B each of them does."
 assert max(from_b) < 2.2 < min(from_a)
-ahead = np.array(from_a) - [np.mean(e) for e in tuned("A", "learned")[1][:4]]
 # Holds: "At the two lowest rates the table from A is no further than NoPos; at"
-assert abs(ahead[:2]).max() < 0.01 and ahead[2:].min() > 0.2
+assert abs(ahead[rates[:2]]).max() < 0.01 and ahead[rates[2:]].min() > 0.2
 
 # The rates.
 # Holds: "To the end this study trained the chosen rates alone, but"
 to_the_end = {}
-for config in (r.config for r in of_starts if r.config.steps > 500):
+for config in (run.config for its in starts.by_arm.values() for run in its):
     arm = (config.scheme, config.weight_std, config.scale_embeddings)
     arm += (config.d_model, config.steps)
     to_the_end.setdefault(arm, set()).add(config.learning_rate)
@@ -496,13 +492,15 @@ assert all(len(each) == 1 for each in to_the_end.values())
 at_500 = [lowest[p, "nopos"] - lowest[p, "learned"] for p in "AB"]
 assert [round(each, 2) for each in at_500] == [0.24, 0.35]
 # Holds: "(For B's table 0.1 was tried as well, and is far worse.)"
-rates_of_b, of_b = tuned("B", "learned")
-assert rates_of_b[-1] == 0.1 and np.mean(of_b[-1]) > min(map(np.mean, of_b)) + 0.5
+of_table = tuned("B", "learned").mean()
+assert of_table.index[-1] == 0.1 and of_table[0.1] > of_table.min() + 0.5
 
 # The rates.
-of_a = starts.reported(PLACES["A"], "nopos", of_starts)[0].config
+of_a = starts.by_arm["small, scaled, nopos"][0].config
 alike = ("weight_std", "scale_embeddings", "d_model", "n_layers", "length")
 alike += ("steps", "batch_size", "warmup", "weight_decay", "data", "objective")
+from posembed.stored import load_runs
+
 full = {"nopos": {}, "learned": {}}
 for run in load_runs("encodings"):
     its = run.config
@@ -511,19 +509,18 @@ for run in load_runs("encodings"):
         full[its.scheme][its.learning_rate] = run.metrics["loss"]
 # Holds: "To the end this study trained the chosen rates alone, but"
 # Holds: "NoPos is best at 0.01 there too, 0.24 nats behind the table at its"
-assert sorted(full["nopos"]) == sorted(full["learned"]) == sorted(RATES)
+assert sorted(full["nopos"]) == sorted(full["learned"]) == tried
 assert min(full["nopos"], key=full["nopos"].get) == 0.01
 least = {scheme: min(of.values()) for scheme, of in full.items()}
 assert round(least["nopos"] - least["learned"], 2) == 0.24
-to_the_end_from_a = {rate: full["nopos"][rate] - full["learned"][rate] for rate in RATES}
+to_the_end_from_a = {rate: full["nopos"][rate] - full["learned"][rate] for rate in tried}
 
 # The rates.
 # Holds: "where the first or the last was the best, one more was tried"
-for place, scheme in starts.ARMS:
-    part = starts.part(place, scheme)
-    tried = sorted({config.learning_rate for config in part.tuning})
-    chosen = starts.reported(place, scheme, of_starts)[0].config.learning_rate
-    assert chosen not in (tried[0], tried[-1])
+for name, arm in arms.items():
+    of_arm = sorted({trial.learning_rate for trial in arm.trials})
+    chosen = starts.by_arm[name][0].config.learning_rate
+    assert chosen not in (of_arm[0], of_arm[-1])
 
 # The leak.
 # Holds: "Always guessing the middle is off by 16."
@@ -532,15 +529,14 @@ assert found[0].metrics["layers"]["middle_guess"] == 16
 assert [round(leak[p][0]) for p in "BDC"] == [9, 9, 10] and leak["A"][0] > 16
 # Holds: "The order of these errors is that of the losses, but for B and D"
 # By definition: "Four points can suggest that the leak helps, and no more."
-by_loss = {p: np.mean(losses_from(p, "nopos")) for p in "BDCA"}
+by_loss = {p: loss_from[f"{PLACES[p]}, nopos"].mean() for p in "BDCA"}
 assert sorted(leak, key=lambda p: leak[p][0]) == list("BDCA")
 assert abs(by_loss["B"] - by_loss["D"]) < 0.001
 assert by_loss["B"] < by_loss["C"] < by_loss["A"]
 # Holds: "And after training all four know their positions to within 3 or 4"
 assert all(2.5 < leak[p][1] < 4 for p in "ABCD")
 # Holds: "The exponent does not tell A from C"
-for p in "AC":
-    assert abs(np.mean(starts.exponents(PLACES[p], of_starts)) + 1) < 0.01
+assert all(abs(exponents[p] + 1) < 0.01 for p in "AC")
 # Holds: "From A less than a hundredth, from the others a tenth or more."
 assert max(share["A"]) < 0.01 and min(map(min, (share[p] for p in "BCD"))) > 0.1
 
@@ -549,20 +545,20 @@ assert max(share["A"]) < 0.01 and min(map(min, (share[p] for p in "BCD"))) > 0.1
 # Holds: "That would explain why this probe does not read it, and why NoPos"
 assert share["C"][-1] > 20 * share["A"][-1]
 lost = {
-    scheme: np.mean(losses_from("A", scheme)) - np.mean(losses_from("C", scheme)) for scheme in ("nopos", "learned")
+    scheme: (loss_from[f"small, scaled, {scheme}"] - loss_from[f"small, {scheme}"]).mean()
+    for scheme in ("nopos", "learned")
 }
 assert lost["nopos"] > 2 * lost["learned"]
 
 # The plan and the table.
-from posembed.training.nopos.plan import __doc__ as nopos_plan
-
 # By definition: "In A and D word vectors are drawn with $1/\sqrt d$ and"
 # Holds: "Each arm has a learning rate of its own, chosen by three seeds"
-assert len(starts.TUNING_SEEDS) == 3 and len(SEEDS) == 5
-assert not set(starts.TUNING_SEEDS) & set(SEEDS)
+for arm in arms.values():
+    of_trials, of_runs = ({config.seed for config in its} for its in (arm.trials, arm.runs))
+    assert (len(of_trials), len(of_runs)) == (3, 5) and not of_trials & of_runs
 # Holds: "What is compared was written down before the runs of this study"
-assert "written before any" in " ".join(starts.__doc__.split())
-settings_of = {p: starts.STARTS[PLACES[p]] for p in "ABCD"}
+assert "written before any" in " ".join(starts.about.split())
+settings_of = {p: starts.by_arm[f"{PLACES[p]}, nopos"][0].config for p in "ABCD"}
 spread = [settings_of[p].weight_std for p in "ABCD"]
 assert spread == [0.02, 0.125, 0.02, 0.125]
 assert [settings_of[p].scale_embeddings for p in "ABCD"] == [
@@ -574,13 +570,14 @@ assert [settings_of[p].scale_embeddings for p in "ABCD"] == [
 
 # The plan and the table.
 # Holds: "The effects are those of 0.125 in place of 0.02"
+table = starts.contrasts
 a, b, c_, d = (mean[place] for place in "ABCD")
 assert abs(table.loc["gap, both together", "mean"] - (a - d - (c_ - b)) / 2) < 1e-6
 assert abs(table.loc["gap, effect of scaling", "mean"] - (a - c_ + d - b) / 2) < 1e-6
 # Holds: "All contrasts that were planned, as one {term}`family <interval>`"
 assert len(table) == 20
 # Holds: "From weights of 0.02 a masked model with a table stood at the loss"
-assert "for 3000 steps, at all rates tried" in " ".join(nopos_plan.split())
+assert "for 3000 steps, at all rates tried" in " ".join(study.about.split())
 
 # The plan and the table.
 # Holds: "Nineteen of the twenty intervals leave out zero"
@@ -605,9 +602,6 @@ assert [round(100 * float(each)) for each in percents] == [58, 81, 66]
 enough = [name for name in SCHEMES[1:] if found(name, 2)[0] == 10]
 assert enough == sorted(gaps, key=lambda name: gaps[name].mean)[2:]
 
-from posembed.training.nopos import contrasts
-from posembed.training.nopos.plan import __doc__ as plan
-
 # Holds: "For a tenth of the gap to the table or to the sinusoids, with"
 nopos, enough_for = np.array(losses["nopos"]), []
 for name in SCHEMES[1:]:
@@ -616,7 +610,7 @@ for name in SCHEMES[1:]:
         enough_for.append(name)
 assert enough_for == ["alibi", "rope"]
 # Holds in Five schemes, five seeds: "What would be compared was written down before the runs"
-assert len(contrasts(runs)) == 42 and "fixed before the runs" in plan
+assert len(study.contrasts) == 42 and "fixed before the runs" in study.about
 # Holds in Five schemes, five seeds: "Where nothing else is said, brackets and bars are 95 %"
 assert interval(losses["nopos"]) == interval(losses["nopos"], level=0.95)
 

@@ -197,42 +197,55 @@ assert abs(rows_square - 2) < 0.5 and abs(square[3] - 20) < 1.5
 
 # %% Once or again
 # The plan, and what adding again gave.
+import numpy as np
+
+from posembed.stored import load_plan
 from studies.runs import make_model
+
+table_of_all = study.contrasts
+plans = {arm.name: arm for arm in load_plan("depth").arms}
+
+
+def of(name, digits=2):
+    return table_of_all.loc[name, ["mean", "low", "high"]].astype(float).round(digits).tolist()
+
 
 # Holds: "We trained causal models of characters with four layers and with"
 for n, thousands in ((4, 153), (12, 152)):
-    of_layers = make_model(depth.part(n, "none").runs[0], corpus)
+    of_layers = make_model(study.by_arm[f"{n} layers, none"][0].config, corpus)
     size = sum(p.numel() for p in of_layers.transformer.layers.parameters())
     assert round(size / 1000) == thousands
 # Holds: "The same texts, 1500 steps, five seeds; the rate was chosen for each"
-assert (depth.STEPS, len(depth.SEEDS), len(depth.TUNING_SEEDS)) == (1500, 5, 2)
+for name in (f"{n} layers, {arm}" for n in (4, 12) for arm in ARMS):
+    assert {run.steps for run in plans[name].runs} == {1500}
+    seeds = [{run.seed for run in its} for its in (plans[name].runs, plans[name].trials)]
+    assert [len(each) for each in seeds] == [5, 2] and not seeds[0] & seeds[1]
 # Holds: "*Holm* is its p, corrected for all 67 of this chapter"
 assert len(table_of_all) == 67
 # Holds: "With four layers the table at the input is worth 0.087 nats."
 assert of("4 layers: input minus none", 3)[0] == -0.087
 # Holds: "The same rows at every layer add 0.007 (-0.004 to 0.018) to the loss"
-again, anew = (f"4 layers: {arm} minus input" for arm in [*depth.ARMS][2:4])
+again, anew = (f"4 layers: {arm} minus input" for arm in ARMS[2:4])
 assert of(again, 3) == [0.007, -0.004, 0.018]
 assert of(anew, 3) == [0.002, -0.011, 0.014]
 
 # The same of the rates.
 # Holds: "The same texts, 1500 steps, five seeds; the rate was chosen for each"
-for n, arm in ((n, arm) for n in depth.WIDTHS for arm in depth.ARMS):
-    part = depth.part(n, arm)
-    tried = sorted({config.learning_rate for config in part.tuning})
-    rate = part.reported(runs)[0].config.learning_rate
+for name in (f"{n} layers, {arm}" for n in (4, 12) for arm in ARMS):
+    tried = sorted({config.learning_rate for config in plans[name].trials})
+    rate = study.by_arm[name][0].config.learning_rate
     assert tried[:3] == [0.003, 0.01, 0.03] and tried[0] < rate < tried[-1]
 
 # The same with twelve layers, and of RoPE.
 # Holds: "With twelve layers the means are worse again, by 0.026 and by 0.028"
-deep = [of(f"12 layers: {a} minus input", 3) for a in [*depth.ARMS][2:]]
+deep = [of(f"12 layers: {a} minus input", 3) for a in ARMS[2:]]
 assert [each[0] for each in deep] == [0.026, 0.028, -0.091]
 # Holds: "Nor is there a sign that depth asks for it"
-for arm in [*depth.ARMS][2:4]:
+for arm in ARMS[2:4]:
     assert of(f"{arm} minus input: 12 layers minus 4", 3)[0] > 0
 # Holds: "**RoPE gave a good deal**: 0.097 nats with four layers and 0.091 with"
 assert of("4 layers: rope minus input", 3)[0] == -0.097
-for n in depth.WIDTHS:
+for n in (4, 12):
     assert table_of_all.loc[f"{n} layers: rope minus input", "holm"] < 0.05
     assert of(f"{n} layers: rope minus input")[0] < of(f"{n} layers: input minus none")[0]
 # Holds: "**Adding again gave nothing.**"
@@ -244,21 +257,21 @@ assert (again["holm"] > 0.05).all()
 
 # The same by layer.
 def by_layer(n, arm, column):
-    each = depth.part(n, arm).reported(runs)
+    each = study.by_arm[f"{n} layers, {arm}"]
     return np.mean([r.metrics["depth"]["trained"][column] for r in each], 0)
 
 
 # Holds: "A probe reads it from them in 0.03 of the cases (chance 0.02), and"
-for n in depth.WIDTHS:
+for n in (4, 12):
     assert by_layer(n, "rope", "read position").max() < 0.035
     out = by_layer(n, "rope", "project out")
     assert (out - by_layer(n, "rope", "project out, control")).max() < 0.0125
 
 # The same of the rows that are left.
 # Holds: "With twelve layers its mean over seeds is 0.83 to 0.95, but single"
-single = [r.metrics["depth"]["trained"]["left, coefficient"][1:-1] for r in depth.part(12, "input").reported(runs)]
+single = [r.metrics["depth"]["trained"]["left, coefficient"][1:-1] for r in study.by_arm["12 layers, input"]]
 assert [round(each(map(each, single)), 2) for each in (min, max)] == [0.4, 1.35]
-left = [by_layer(n, "input", "left, coefficient")[1:-1] for n in depth.WIDTHS]
+left = [by_layer(n, "input", "left, coefficient")[1:-1] for n in (4, 12)]
 assert round(left[0][0], 2) == 0.42
 assert [round(float(x), 2) for x in (min(left[1]), max(left[1]))] == [
     0.83,
@@ -273,13 +286,13 @@ read_late = [holm[f"{n} layers, input: position read, {late}"] for n in (4, 12)]
 assert read_late[0] < 0.05 < read_late[1]
 assert of(f"4 layers, input: position read, {late}", 3)[1] > 0
 for what in ("project out", "shuffle"):
-    for n in depth.WIDTHS:
+    for n in (4, 12):
         assert holm[f"{n} layers, input: cost to {what}, {late}"] > 0.05
 
 # The same of use in four layers, seed by seed.
 # Holds in What to remember: "Our causal models with a table and four layers use it in the first"
 # Holds: "So use in the first layer alone, or nearly, is what our causal models"
-for run in depth.part(4, "input").reported(runs):
+for run in study.by_arm["4 layers, input"]:
     costs = run.metrics["depth"]["trained"]
     for what, most in (("project out", 0.05), ("shuffle", 0)):
         beyond = np.subtract(costs[what], costs[f"{what}, control"])
@@ -288,29 +301,35 @@ for run in depth.part(4, "input").reported(runs):
 # The same of use in twelve layers, and of adding again.
 # Holds: "Two of the five models with twelve layers use position for longer"
 # Holds in What to remember: "Adding positions again, the same rows or new ones"
-first_layer = depth.cost("project out", 1)
-used = sorted(map(first_layer, depth.part(12, "input").reported(runs)))
+
+
+def first_layer(run, kind="project out"):
+    measured = run.metrics["depth"]["trained"]
+    return measured[kind][1] - measured[f"{kind}, control"][1]
+
+
+of_twelve = study.by_arm["12 layers, input"]
+used = sorted(map(first_layer, of_twelve))
 assert np.round(used[-2:], 2).tolist() == [0.44, 0.53] and used[2] < 0.08
-dealt_out = depth.cost("shuffle", 1)
-anew = sorted(map(dealt_out, depth.part(12, "input").reported(runs)))
+anew = sorted(first_layer(run, "shuffle") for run in of_twelve)
 assert np.round(anew[-2:], 2).tolist() == [0.48, 0.64] and anew[2] < 0.08
 # Holds: "These two have the lowest losses, 1.36; the other three are between"
-deep_ones = sorted(depth.part(12, "input").reported(runs), key=first_layer)
+deep_ones = sorted(of_twelve, key=first_layer)
 of_each = [r.metrics["loss"] for r in deep_ones]
 assert {round(loss, 2) for loss in of_each[-2:]} == {1.36}
 assert min(of_each[:3]) > 1.38 and round(max(of_each), 2) == 1.41
-assert round(np.mean(losses[12, "none"]), 2) == 1.39
+assert round(loss["12 layers, none"], 2) == 1.39
 # Holds: "And twelve layers *without* positions lose only 0.013 more (-0.016 to"
 assert of("12 layers: input minus none", 3) == [-0.013, -0.043, 0.016]
 assert round(by_layer(12, "none", "position").max(), 2) == 0.25
 
 # The same of the masked model.
-hidden = [r.metrics["depth"]["trained"] for r in depth.masked_part().reported(runs)]
+hidden = [r.metrics["depth"]["trained"] for r in study.by_arm["masked, 4 layers, input"]]
 out, control, position = (
     np.mean([each[column] for each in hidden], 0) for column in ("project out", "project out, control", "read position")
 )
 # Holds: "One more arm, reported beside the plan's contrasts, guesses hidden"
-assert depth.MASKED_STEPS == 2000
+assert study.by_arm["masked, 4 layers, input"][0].config.steps == 2000
 # Holds: "So use in the first layer alone, or nearly, is what our causal models"
 # Holds: "After its first layer position can be read in 0.96 of the cases,"
 assert np.round(out[1:], 2).tolist() == [0.71, 0.54, 0.45, 0.43]
@@ -347,7 +366,8 @@ assert round(by_layer(12, "every layer", "read before")[1], 2) == 0.85
 # %% And in images?
 # Right answers.
 # Holds: "the model reads 36 patches of 2 × 2, has six layers, width 64, and"
-assert (images.PATCHES, images.N_LAYERS, images.WIDTH) == (36, 6, 64)
+model_of_images = arms["none"][0].config
+assert (model_of_images.length, model_of_images.n_layers, model_of_images.d_model) == (36, 6, 64)
 # Holds: "Five schemes, five seeds, the rate chosen for each alike; a constant"
 assert {len(each) for each in arms.values()} == {5} and len(arms) == 5
 assert round(of_arm("none", "baseline"), 2) == 0.12
@@ -424,7 +444,6 @@ assert np.round([gap.mean, gap.low, gap.high], 3).tolist() == [
 ]
 
 # The same of their sizes, of which one is drawn and one is of sines.
-from posembed.training import images
 from studies.runs import make_model
 from studies.tasks import load_task
 
@@ -434,7 +453,7 @@ for arm, at_rows in (
     ("learned", torch.arange(36)),
     ("sinusoidal, 2-D", at_places),
 ):
-    config = images.part(arm).runs[0]
+    config = arms[arm][0].config
     added = make_model(config, load_task(config)).transformer.position_scheme
     with torch.no_grad():
         rows = added.add(torch.zeros(1, 36, 64), at_rows)
