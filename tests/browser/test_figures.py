@@ -18,11 +18,12 @@ from posembed.encodings import T5, RoPE
 from posembed.mechanisms import CountingTransformer
 from posembed.stats import interval
 from posembed.stored import load_runs
-from posembed.training.nopos import ALL_SCHEMES, reported
 from posembed.widgets import LookupFigure, RotationFigure
 from posembed.widgets.counting import VOCABULARY
 from posembed.widgets.probe import CONTROLS, SPLITS
 from posembed.widgets.properties_map import PROPERTIES
+from studies.nopos import ALL_SCHEMES
+from studies.nopos_contrasts import reported
 
 from .chromium import into_view, middle
 from .figures import attributes, numbers, shows
