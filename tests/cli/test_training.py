@@ -206,6 +206,7 @@ def test_grid_runs_what_is_left(call, data, study):
     assert standing(study, "mine").n_done == 5
 
 
+@pytest.mark.bad_input
 @pytest.mark.parametrize(
     ("words", "part"),
     [

@@ -107,7 +107,7 @@ MANY = {
     "no folder": (grid([TINY], out=None), "out is None; give a Path, or give a text"),
     "a folder without a name": (grid([TINY], out=""), "'' is no path; give the folder of the results"),
     "settings among the configs": (
-        grid([TINY, {"scheme": "rope"}]),
+        grid(each for each in [TINY, {"scheme": "rope"}]),
         "{'scheme': 'rope'} among the configs is no RunConfig; give a list of RunConfig",
     ),
     "words for yes": (grid([TINY], save_models="yes"), "save_models is 'yes'; give True or False"),

@@ -278,7 +278,7 @@ def test_weights_are_kept_and_come_back(tmp_path):
 
 @pytest.mark.bad_input
 def test_a_result_without_the_weights_that_are_asked_for_is_refused_before_anything_is_run(tmp_path, trained):
-    run_grid(GRID[:1], engine="serial", out=tmp_path)
+    run_grid(GRID[:1], engine="serial", out=tmp_path, train=trained)
     said = refused(RunError, run_grid, GRID, engine="serial", out=tmp_path, save_models=True, train=trained)
     assert said.startswith(f"{GRID[0].key}.json has no whole weights beside it; move it away")
     assert refused(RunError, run_and_store, GRID[0], tmp_path, save_model=True) == said
