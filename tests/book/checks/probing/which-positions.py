@@ -387,7 +387,7 @@ whole = sum(counted[part] for part in ("train", "validation", "test"))
 assert 0.5 < counted["cut"] / whole < 0.55 and run.subwords == 128
 # By definition: "F1 is 1 for the right span, 0 for one that shares no token"
 # Holds: "The best constant guess gets 0.50, 0.28, 0.23 and 0.50."
-# The 0.23 of word: tests/training/test_which_positions.py, from the texts.
+# The 0.23 of word: tests/studies/test_which_positions.py, from the texts.
 guess_of = [round(baseline[f"{task}, learned, absolute"], 2) for task in ("sst2", "trec", "word-moved")]
 assert guess_of == [0.5, 0.28, 0.5]
 
