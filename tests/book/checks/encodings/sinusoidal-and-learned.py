@@ -318,6 +318,7 @@ assert norms.shape == (5, 512)
 
 import dataclasses
 
+from posembed.data import load_corpus
 from posembed.training import Causal, make_model
 
 # Holds: "from row 63 on all are about 0.16"
@@ -340,6 +341,7 @@ assert (start_a.scale_embeddings, start_b.scale_embeddings) == (True, False)
 measured = {"test_length", "study", "seed", "learning_rate", "preset"}
 assert differing - measured == {"weight_std", "scale_embeddings"}
 config, shown = study.by_arm["learned"][0].config, []
+corpus = load_corpus()
 model, text = make_model(config, corpus), corpus.test[None, : config.length]
 model.register_forward_pre_hook(lambda _, given: shown.append(given[0]))
 asked = ~Causal().losses(model, text, torch.Generator()).isnan()
