@@ -14,16 +14,14 @@ from playwright.sync_api import expect
 from widgets.widget_checks import trained, unpacked
 
 from posembed import sinusoidal
-from posembed.encodings import T5, RoPE
+from posembed.encodings import T5, RoPE, schemes
 from posembed.mechanisms import CountingTransformer
 from posembed.stats import interval
-from posembed.stored import load_runs
+from posembed.stored import load_study
 from posembed.widgets import LookupFigure, RotationFigure
 from posembed.widgets.counting import VOCABULARY
 from posembed.widgets.probe import CONTROLS, SPLITS
 from posembed.widgets.properties_map import PROPERTIES
-from studies.nopos import ALL_SCHEMES
-from studies.nopos_contrasts import reported
 
 from .chromium import into_view, middle
 from .figures import attributes, numbers, shows
@@ -249,13 +247,11 @@ def test_counting(opened):
 
 
 def test_comparison(opened):
-    figure, runs = opened(Comparison), load_runs("nopos")
-    losses = [
-        np.array([run.metrics["loss_by_position"] for run in reported(f"causal, {name}", runs)]) for name in ALL_SCHEMES
-    ]
-    zero = losses[list(ALL_SCHEMES).index("nopos")]
+    figure, by_arm = opened(Comparison), load_study("nopos").by_arm
+    losses = [np.array([run.metrics["loss_by_position"] for run in by_arm[f"causal, {name}"]]) for name in schemes()]
+    zero = losses[schemes().index("nopos")]
     # As the page opens; before each test all are switched on.
-    assert len(figure.given("views", "off")["off"]) == len(ALL_SCHEMES) - 6
+    assert len(figure.given("views", "off")["off"]) == len(schemes()) - 6
     for less, place in (("NoPos", 8), ("nothing", 15)):
         figure.pick(less, place)
         for its, shown in zip(losses, figure.numbers(), strict=True):

@@ -439,6 +439,9 @@ assert round(np.mean([min(each["median_mae"][1:]) for each in layers]), 1) == 16
 of_larger = loss[["larger, nopos", "larger, alibi", "larger, learned"]].dropna()
 apart = {other: difference(of_larger["larger, nopos"], of_larger[f"larger, {other}"]) for other in ("alibi", "learned")}
 assert apart["alibi"].low > 0.05 and not apart["learned"].excludes_zero
+# Holds: "For one that asks no more than losses, such as that of [chapter 3](chapter-sinusoidal)"
+for arm in load_plan("encodings").arms:
+    assert not any(config.study for config in (*arm.runs, *arm.trials))
 
 # %% Exercises
 assert loss_at(corpus.test, best)[1] < loss_at(corpus.test, 1.0)[1]

@@ -293,7 +293,7 @@ more = np.abs(there - odd).mean() - np.abs(here - odd).mean()
 assert 0 < more < 0.6 and 2 < np.abs(there - here).mean() < 4
 
 # Holds: "about two turns of a spring"
-assert round(studies["gpt2"].n_positions / studies["gpt2"].helix["period"]) == 2
+assert round(of_gpt2.n_positions / of_gpt2.helix["period"]) == 2
 # Holds: "128 positions is the error of a constant guess"
 assert result.baselines.constant == 128
 left_over = {k: probe_table(part).test_mae for k, part in erased.items()}
