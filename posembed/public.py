@@ -135,7 +135,9 @@ def advice(hint: Any) -> str:
         return f"give {'a tensor' if hint.array_type.__name__ == 'Tensor' else 'an array'}, {hint.__name__}"
     kind = get_origin(hint) or hint
     name = getattr(kind, "__name__", str(kind))
-    return f"give {'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
+    # Of what it holds, where that is of one class: its elements may be what is wrong.
+    each = "".join(f" of {arg.__name__}" for arg in get_args(hint)[:1] if isinstance(arg, type) and arg is not str)
+    return f"give {'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}{each}"
 
 
 @cache
