@@ -37,7 +37,10 @@ RUN = {
     "an endless rate": (config(learning_rate=float("inf")), "learning_rate is inf; it must be a positive number"),
     "a rate that is no number": (config(learning_rate=float("nan")), "learning_rate is nan"),
     "a rate in words": (config(learning_rate="fast"), "learning_rate is 'fast'; it must be a positive number"),
-    "a list of layers": (config(layers_with_positions=[0]), "layers_with_positions is [0]; give a tuple of int, or None"),
+    "a list of layers": (
+        config(layers_with_positions=[0]),
+        "layers_with_positions is [0]; give a tuple of int, or None",
+    ),
     "a layer that is not there": (
         config(layers_with_positions=(0, 4)),
         "layers_with_positions is (0, 4); it must be a tuple of different layers from 0 to 3",
