@@ -52,14 +52,14 @@ class Study:
 
     @cached_property
     def runs(self) -> pandas.DataFrame:
-        """The reported runs, one row each: "arm", "seed", "learning_rate", "key", and each metric under its name."""
+        """The reported runs as a table, with "arm", "seed", "learning_rate", "key" and each metric under its own name."""
         import pandas
 
         return pandas.DataFrame([_row(arm, run) for arm, runs in self.by_arm.items() for run in runs])
 
     @cached_property
     def contrasts(self) -> pandas.DataFrame:
-        """What was to be compared, one row each, as `posembed.stats.family` gives it, each family corrected by itself.
+        """What was to be compared, a row each, as `posembed.stats.family` gives it, each family corrected by itself.
 
         Its last column, "family", says which; names are those of the plan.
         """
