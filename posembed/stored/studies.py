@@ -52,7 +52,7 @@ class Study:
 
     @cached_property
     def runs(self) -> pandas.DataFrame:
-        """The reported runs as a table, with "arm", "seed", "learning_rate", "key" and each metric under its own name."""
+        """The reported runs, a row each, with "arm", "seed", "learning_rate", "key" and each metric by its name."""
         import pandas
 
         return pandas.DataFrame([_row(arm, run) for arm, runs in self.by_arm.items() for run in runs])
@@ -128,7 +128,13 @@ def load_plan(name: str, preset: str = "cpu") -> Plan:
 
 
 def study_names() -> list[str]:
-    """List the studies that ship with the package."""
+    """List the studies that ship with the package.
+
+    Example:
+        >>> from posembed.stored import study_names
+        >>> "encodings" in study_names()
+        True
+    """
     return sorted(each.name.removesuffix(BUNDLE) for each in _folder().iterdir() if each.name.endswith(BUNDLE))
 
 

@@ -166,7 +166,7 @@ def _inspected(model: str, arm: str, runs: Sequence[RunResult]) -> list[dict[str
     found = [
         _images(run.metrics["patches"]) if "patches" in run.metrics else _texts(run.metrics["depth"]) for run in runs
     ]
-    unit = "of the answers" if runs[0].config.objective == "task" else "nats"
+    unit = "of the answers" if "patches" in runs[0].metrics else "nats"
     return [
         {
             "labels": [model, arm, measure],

@@ -207,6 +207,7 @@ def test_grid_runs_what_is_left(call, data, study):
 
 
 @pytest.mark.bad_input
+@pytest.mark.bad_input
 @pytest.mark.parametrize(
     ("words", "part"),
     [

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_schemes import vectors
 
-from posembed.encodings import KERPLE
+from posembed.encodings import KERPLE, ALiBi, alibi_slopes
 
 
 def made(kernel, scale, shape):
@@ -58,3 +58,18 @@ def test_the_bias_is_a_conditionally_positive_definite_kernel(kernel, shape):
     centre = torch.eye(12, dtype=torch.float64) - 1 / 12
     smallest = torch.linalg.eigvalsh(centre @ bias.detach().double() @ centre)[0]
     assert smallest > -1e-6 * bias.abs().max()  # the bias is float32
+
+
+@pytest.mark.parametrize("kernel", ["log", "power"])
+def test_gradients_reach_both_parameters_and_are_finite_at_distance_zero(kernel):
+    kerple = made(kernel, [0.5, 1.0], [0.5, 1.5])
+    kerple.bias_by_offset(torch.arange(-5, 1)).square().sum().backward()
+    for parameter in kerple.parameters():
+        assert parameter.grad.isfinite().all() and parameter.grad.abs().min() > 0
+
+
+def test_the_power_of_one_is_alibi_with_other_slopes():
+    slopes = alibi_slopes(4)[:3]  # the fourth is below the least that a parameter may be
+    offsets = torch.arange(-100, 101)
+    bias = made("power", slopes.tolist(), [1.0] * 3).bias_by_offset(offsets)
+    torch.testing.assert_close(bias, ALiBi(4).bias_by_offset(offsets)[:3], rtol=1e-6, atol=0)

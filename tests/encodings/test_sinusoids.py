@@ -79,3 +79,10 @@ def test_every_format_holds_the_exact_table_rounded_once(dtype):
 
 def test_an_odd_tensor2tensor_table_ends_with_a_zero_column():
     assert sinusoidal(5, 7, layout="tensor2tensor")[:, -1].tolist() == [0.0] * 5
+
+
+@pytest.mark.parametrize(("d_model", "last_fall"), [(768, 43), (64, 5)])
+def test_where_the_product_first_rises(d_model, last_fall):
+    products = sinusoidal(100, d_model, dtype=torch.float64) @ sinusoidal(1, d_model, dtype=torch.float64)[0]
+    rises = (products.diff() > 0).nonzero().flatten()
+    assert int(rises[0]) == last_fall

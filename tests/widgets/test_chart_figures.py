@@ -74,7 +74,7 @@ def of_images(seed):
     layers = {"shares": its, "read": its, "chance": {"read": {"place": 0.028, "contents": 0.0, "class": 0.1}}}
     cost = {"cost": [0.7] * 7, "control": [0.1 * seed] * 7}
     patches = {"layers": layers, "untrained": layers, "ablations": {"project out": cost}}
-    return a_run(seed, {"patches": patches}, n_layers=6, objective="task", task="digits", length=36)
+    return a_run(seed, {"patches": patches}, n_layers=6, length=36)
 
 
 @pytest.fixture(scope="module")

@@ -173,7 +173,7 @@ WITH_NAN[2, 1] = math.nan
     ("arguments", "pieces"),
     [
         ({"matrices": {}}, ["give matrices by name", "rows @ rows.T"]),
-        ({"matrices": [drawn(5)]}, ["matrices is [", "give a Mapping"]),
+        ({"matrices": [drawn(5)]}, ["matrices is a list", "give a Mapping"]),
         ({"matrices": {"mine": [[1.0, 2.0], [3.0, 4.0]]}}, ["matrices is {'mine': [[1.0", "give a Mapping"]),
         ({"matrices": {"mine": torch.ones(5, 5, dtype=torch.long)}}, ["mine: matrix is a Tensor", "Float["]),
         ({"matrices": {"mine": drawn(5)[:4]}}, ["mine: matrix is a Tensor", "seq seq"]),
