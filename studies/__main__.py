@@ -13,7 +13,7 @@ from posembed.errors import RunError
 from posembed.training.grid import Settings
 from posembed.training.plans import run_plan, standing
 
-from . import causes, ladder, once_or_again, one_start
+from . import beginning, causes, ladder, once_or_again, one_start
 from .arms import results_in, run_arms
 from .bundles import SHIPPED
 from .runs import train
@@ -52,10 +52,15 @@ def _shipped(name: str) -> Callable[..., None]:
     return run
 
 
+def _beginning(out: Path, **how: Any) -> None:
+    run_arms(beginning.ARMS, out, **how)
+
+
 STUDIES: dict[str, Callable[..., None]] = {
     **{name: _shipped(name) for name in SHIPPED},
     one_start.NAME: _one_start,
     ladder.NAME: _ladder,
+    beginning.NAME: _beginning,
     causes.NAME: _causes,
     once_or_again.NAME: _once_or_again,
 }

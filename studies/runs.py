@@ -29,6 +29,7 @@ from posembed.training.weights import with_weights
 from .cls import MaskedBehindCLS
 from .guesses import SomeGuessed
 from .inspections import inspect_model, probed_layers, steps_watched
+from .marks import Marked
 from .patches import patch_measures
 from .settings import check_settings, n_steps, read_length, setting
 from .subwords import subword_corpus
@@ -137,6 +138,8 @@ def _further(config: RunConfig) -> RunConfig:
 def objective_of(config: RunConfig) -> Objective:
     """What a model of a text guesses."""
     if config.objective == "causal":
+        if setting(config, "mark"):
+            return Marked()
         share = setting(config, "guessed_share")
         return Causal() if share is None else SomeGuessed(share)
     cls, rate = setting(config, "cls"), config.masking_rate or 0.0

@@ -24,6 +24,7 @@ SETTINGS = {
     "cls": "each text begins with [CLS]: tied, at position 0; untied, to which all attend by a number of its own; "
     "moved, at a position that is drawn for each text",
     "dose": "a frozen bias in place of a scheme: the property that it violates and by how many degrees; {} for none",
+    "mark": "whether the texts of a causal model begin with a token that no text holds",
     "positions_added": "where rows are added to embeddings: input; every layer, the same rows; layers anew",
 }
 
@@ -42,7 +43,7 @@ def changed(config: RunConfig, **settings: Any) -> RunConfig:
 
 def setting(config: RunConfig, name: str) -> Any:
     """The setting of a study, by default what says nothing."""
-    return config.study.get(name, OF_STUDIES[name])
+    return config.study.get(name, OF_STUDIES.get(name))
 
 
 def n_steps(config: RunConfig) -> int:

@@ -174,7 +174,7 @@ def bundle(about: str, plan: Plan, runs: Mapping[str, Any], planned: Mapping[str
         "about": about,
         "save_tables": plan.save_tables,
         "plan": arms,
-        "untrained": {key: config.told for key, config in configs.items() if key not in runs},
+        "untrained": {key: config.to_dict() for key, config in configs.items() if key not in runs},
         "contrasts": {group: {name: astuple(each) for name, each in found.items()} for group, found in planned.items()},
         "runs": runs,
     }
