@@ -13,7 +13,7 @@ from posembed.errors import RunError
 from posembed.training.grid import Settings
 from posembed.training.plans import run_plan, standing
 
-from . import beginning, causes, ladder, once_or_again, one_start
+from . import beginning, causes, ladder, once_or_again, one_start, past_length
 from .arms import results_in, run_arms
 from .bundles import SHIPPED
 from .runs import train
@@ -56,11 +56,16 @@ def _beginning(out: Path, **how: Any) -> None:
     run_arms(beginning.ARMS, out, **how)
 
 
+def _past_length(out: Path, **how: Any) -> None:
+    run_arms(past_length.ARMS, out, **how)
+
+
 STUDIES: dict[str, Callable[..., None]] = {
     **{name: _shipped(name) for name in SHIPPED},
     one_start.NAME: _one_start,
     ladder.NAME: _ladder,
     beginning.NAME: _beginning,
+    past_length.NAME: _past_length,
     causes.NAME: _causes,
     once_or_again.NAME: _once_or_again,
 }

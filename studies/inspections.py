@@ -20,6 +20,7 @@ from posembed.training import RunConfig, text_losses
 from posembed.training.measure import loss_by_position, loss_of
 from posembed.training.objectives import Objective
 
+from .far import inspect_far
 from .heads import inspect_heads
 from .learned_positions import POSITIONS, learned_positions
 from .settings import read_length, setting
@@ -69,6 +70,8 @@ def inspect_model(
 
         ``"positions"``: what attention makes of positions (`learned_positions`).
 
+        ``"far"``: the loss past the trained length, asked in three ways (`inspect_far`).
+
         ``"heads"``: what its heads look at, and what is lost without them (`inspect_heads`).
 
         ``"depth"``: what each layer holds of positions, in the trained model and before (`depth_profile`).
@@ -80,6 +83,7 @@ def inspect_model(
         "dropped": lambda: _dropped(model, config, corpus, objective),
         "positions": lambda: learned_positions(model, min(config.length, POSITIONS)),
         "depth": lambda: _by_depth(model, untrained().eval(), config, corpus, objective),
+        "far": lambda: inspect_far(model, config, corpus),
         "heads": lambda: inspect_heads(model, untrained, config, corpus, objective),
     }
     asked = setting(config, "inspections")
