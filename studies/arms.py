@@ -14,7 +14,7 @@ from typing import Any
 from posembed.errors import RunError
 from posembed.training import RunConfig, RunResult, missing, read_results, run_grid
 
-from .runs import train
+from .training.runs import train
 
 
 @dataclass(frozen=True)

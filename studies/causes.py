@@ -51,7 +51,7 @@ from posembed.stats import Interval, difference
 
 from .arms import Arm
 from .forms import FORMS
-from .settings import run_of
+from .training.settings import run_of
 
 NAME = "causes"
 TASKS = {"majority": 8, "order": 4, "distance": 8, "lookup": 2}

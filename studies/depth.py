@@ -49,7 +49,7 @@ from posembed.training.plans import Arm, Plan
 from posembed.training.results import RunResult
 
 from .images import vision_arms, vision_contrasts
-from .settings import changed
+from .training.settings import changed
 
 NAME = "depth"
 ARMS: dict[str, dict[str, Any]] = {

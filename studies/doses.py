@@ -51,7 +51,7 @@ from posembed.training.config import RunConfig
 from posembed.training.plans import Arm
 from posembed.training.results import RunResult
 
-from .settings import run_of
+from .training.settings import run_of
 
 NAME = "tasks"
 TASKS = {"majority": 8, "order": 4, "distance": 8, "lookup": 2}

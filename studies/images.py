@@ -54,7 +54,7 @@ from posembed.training.config import RunConfig
 from posembed.training.plans import Arm
 from posembed.training.results import RunResult
 
-from .settings import run_of
+from .training.settings import run_of
 
 ARMS: dict[str, tuple[str, dict[str, Any]]] = {
     "none": ("nopos", {}),

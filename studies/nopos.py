@@ -42,7 +42,7 @@ from typing import Any
 from posembed.training.config import RunConfig
 from posembed.training.plans import Arm, Plan
 
-from .settings import changed
+from .training.settings import changed
 
 NAME = "nopos"
 RATES = (1e-3, 3e-3, 1e-2, 3e-2)

@@ -42,7 +42,7 @@ from posembed import RunConfig, RunResult
 from posembed.stats import Interval, difference
 
 from .arms import Arm
-from .settings import changed
+from .training.settings import changed
 
 NAME = "once-or-again"
 WIDTH, DEPTHS = 32, (4, 12)

@@ -13,8 +13,8 @@ Models: those of *No positions at all*, 4 layers of width 64, pieces of 64 chara
 RoPE, ALiBi, xPos, FIRE with a threshold that starts at 512, and at 32. Three trial seeds, 500 steps, four rates by
 steps of about three, more at an edge; five seeds.
 
-Measured (`studies.far`), of the same guesses at positions up to 255: reading all that stands before; past 64 reading
-the last 63 characters alone, as many as in the training; reading in blocks of 32, each with the one before.
+Measured (`studies.training.far`), of the same guesses at positions up to 255: reading all that stands before; past 64
+reading the last 63 characters alone, as many as in the training; reading in blocks of 32, each with the one before.
 
 Planned contrasts, means over positions 64 to 255, differences between runs with the same seed, Student's 95 % interval,
 one family after Holm:
@@ -43,7 +43,7 @@ from posembed.training.measure import GROUP
 
 from .arms import Arm
 from .nopos import SMALL, run_of
-from .settings import changed
+from .training.settings import changed
 
 NAME = "past-length"
 SEEDS, TRIAL_SEEDS = (1, 2, 3, 4, 5), (0, 6, 7)

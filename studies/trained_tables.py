@@ -38,7 +38,7 @@ from posembed.stats import Interval, difference
 from posembed.training.plans import Arm, Plan
 from posembed.training.results import RunResult
 
-from .settings import run_of
+from .training.settings import run_of
 
 NAME = "trained-tables"
 

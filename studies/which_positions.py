@@ -55,7 +55,7 @@ from posembed.training.config import RunConfig
 from posembed.training.plans import Arm
 from posembed.training.results import RunResult
 
-from .settings import run_of
+from .training.settings import run_of
 
 KINDS, FORMS = ("learned", "sinusoidal", "learnable_sinusoidal"), ("absolute", "relative", "both")
 ARMS = tuple((kind, form) for form in FORMS for kind in KINDS)

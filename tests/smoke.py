@@ -7,7 +7,7 @@ import pytest
 
 from posembed.training import read_results, run_and_store
 from posembed.training.machine import machine_of, versions
-from studies.runs import train
+from studies.training.runs import train
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 TINY = {"n_layers": 2, "d_model": 16, "n_heads": 2, "batch_size": 8, "steps": 20, "warmup": 5, "preset": "smoke"}

@@ -58,7 +58,7 @@ class Arm:
         """
         chosen, by_key = self.chosen(results) or (), {result.config.key: result for result in results}
         if not chosen or any(config.key not in by_key for config in (*self.trials, *chosen)):
-            raise RunError(f"the arm {self.name!r} is not complete; run its study, with posembed grid")
+            raise RunError(f"the arm {self.name!r} is not complete; run its study, with make study")
         return [by_key[config.key] for config in chosen]
 
 

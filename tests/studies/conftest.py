@@ -2,7 +2,7 @@ import pytest
 
 from posembed.data import load_corpus
 from posembed.training import measure
-from studies import inspections
+from studies.training import inspections
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ import pytest
 from smoke import TINY, check
 
 from studies import depth, images
-from studies.settings import changed
+from studies.training.settings import changed
 
 SMOKE = "depth-smoke"
 TEXT = changed(depth.arm_of(4, "every layer").runs[0], **TINY | {"length": 16})

@@ -7,9 +7,10 @@ import torch
 
 from posembed import RunResult
 from posembed.training import RunConfig
-from studies import far, past_length
-from studies.far import inspect_far
-from studies.runs import make_model, train
+from studies import past_length
+from studies.training import far
+from studies.training.far import inspect_far
+from studies.training.runs import make_model, train
 
 TINY = {"n_layers": 1, "d_model": 16, "n_heads": 2, "length": 32, "steps": 3, "batch_size": 4, "warmup": 1}
 

@@ -8,11 +8,12 @@ import torch
 from posembed import RunResult
 from posembed.data import Characters
 from posembed.training import Causal, RunConfig
-from studies import beginning, heads
-from studies.heads import FROM, attention, late, mean_outputs, read, silenced, swap
-from studies.marks import Marked
-from studies.runs import make_model, train
-from studies.settings import changed
+from studies import beginning
+from studies.training import heads
+from studies.training.heads import FROM, attention, late, mean_outputs, read, silenced, swap
+from studies.training.marks import Marked
+from studies.training.runs import make_model, train
+from studies.training.settings import changed
 
 TINY = RunConfig(n_layers=2, d_model=16, n_heads=2, length=32, steps=3, batch_size=4, warmup=1)
 

@@ -12,10 +12,10 @@ from posembed.models import drop_positions
 from posembed.probing import probe_layers
 from posembed.training import Causal
 from posembed.training.measure import loss_of
-from studies import inspections
-from studies.inspections import inspect_model
-from studies.runs import StudyTraining, make_model, train
-from studies.settings import run_of
+from studies.training import inspections
+from studies.training.inspections import inspect_model
+from studies.training.runs import StudyTraining, make_model, train
+from studies.training.settings import run_of
 
 SMALL = {"n_layers": 2, "d_model": 16, "n_heads": 2, "length": 16, "batch_size": 8, "steps": 30, "warmup": 5}
 

@@ -80,7 +80,7 @@ def test_what_is_not_there_is_named(runs):
     without = [run for run in runs if run.config.learning_rate != RATES[3]]
     for message, call, *arguments in (
         ("there is no arm 'causal, cape'; there are: causal, nopos; ", reported, "causal, cape", runs),
-        ("the arm 'causal, nopos' is not complete; run its study, with posembed grid", contrasts, without),
+        ("the arm 'causal, nopos' is not complete; run its study, with make study", contrasts, without),
         ("has no loss at positions 64 to 511 in groups of 16; choose others", loss_past, runs[0], 64, 512),
         ("has no loss at positions 60 to 255", loss_past, runs[0], 60),
         ("has no loss at positions 128 to 63", loss_past, runs[0], 128, 64),

@@ -10,9 +10,9 @@ from refusals import refused
 
 from posembed.data import load_corpus
 from posembed.errors import CorpusError, TaskError
-from studies.classes import FORMATS, ClassedText, class_task, read_classes
-from studies.spans import Question, moved_questions, question_rows, read_questions, span_task, word_questions
-from studies.subwords import Subwords, subword_corpus
+from studies.training.classes import FORMATS, ClassedText, class_task, read_classes
+from studies.training.spans import Question, moved_questions, question_rows, read_questions, span_task, word_questions
+from studies.training.subwords import Subwords, subword_corpus
 
 LINES = {
     "sst2": ("a gem\t1", "no gem\t0"),

@@ -9,7 +9,7 @@ from smoke import RESULTS
 from posembed.stored import load_runs, load_study
 from posembed.training import machine, read_results
 from posembed.training.machine import machine_of, versions
-from studies.runs import train
+from studies.training.runs import train
 
 # In nats, where the processor or torch is another one. With torch's plainest instructions in place of AVX512 these runs
 # gave the same six digits.

@@ -8,7 +8,7 @@ from models.theirs import ours_of
 from transformers import BertConfig, BertForQuestionAnswering
 
 from posembed import TransformerConfig
-from studies.span_predictor import SpanLogits, SpanPredictor
+from studies.training.span_predictor import SpanLogits, SpanPredictor
 
 ENCODER = TransformerConfig(causal=False, vocab_size=50, n_layers=2, d_model=32, n_heads=4, scheme="rope")
 IDS = torch.arange(24).view(2, 12)

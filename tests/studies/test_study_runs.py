@@ -12,10 +12,10 @@ from posembed.encodings import NoPos
 from posembed.errors import RunError
 from posembed.models import LanguageModel
 from posembed.training import Causal
-from studies import runs
-from studies.guesses import SomeGuessed
-from studies.runs import StudyTraining, make_model, train
-from studies.settings import changed, run_of
+from studies.training import runs
+from studies.training.guesses import SomeGuessed
+from studies.training.runs import StudyTraining, make_model, train
+from studies.training.settings import changed, run_of
 
 TINY = {"n_layers": 1, "d_model": 16, "n_heads": 2, "length": 16, "batch_size": 8, "steps": 5, "warmup": 2}
 

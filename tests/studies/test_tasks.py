@@ -11,9 +11,9 @@ from posembed.data.synthetic_tasks import RULES
 from posembed.errors import PropertiesInputError, TaskError
 from posembed.similarity import perturbed_bias
 from posembed.training import run_grid
-from studies.runs import make_model, train
-from studies.settings import run_of
-from studies.tasks import measure_task
+from studies.training.runs import make_model, train
+from studies.training.settings import run_of
+from studies.training.tasks import measure_task
 
 TINY = {"objective": "task", "n_layers": 1, "d_model": 8, "n_heads": 2, "steps": 3, "batch_size": 4, "warmup": 1}
 

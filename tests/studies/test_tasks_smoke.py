@@ -6,7 +6,7 @@ import pytest
 from smoke import TINY, check
 
 from studies.doses import run
-from studies.settings import changed
+from studies.training.settings import changed
 from studies.which_positions import pretraining
 
 STORED = "tasks-smoke"

@@ -7,7 +7,7 @@ from refusals import refused
 
 from posembed import TransformerConfig, sinusoidal
 from posembed.errors import EncodingInputError, ModelInputError
-from studies.vision import VisionTransformer, patches_of
+from studies.training.vision import VisionTransformer, patches_of
 
 AXES = {"sinusoidal": {"axes": 2}, "rope": {"axes": (8, 8)}}
 

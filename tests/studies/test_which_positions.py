@@ -14,12 +14,12 @@ from posembed.encodings import ALiBi
 from posembed.errors import RunError, TaskError
 from posembed.training import Masked, read_results, run_and_store
 from posembed.training.plans import Plan, standing
-from studies.cls import MaskedBehindCLS, cls_positions
-from studies.learned_positions import learned_positions
-from studies.runs import load_data, make_model, train
-from studies.settings import changed, run_of, setting
-from studies.tasks import load_task, overlap
-from studies.untied import Untied
+from studies.training.cls import MaskedBehindCLS, cls_positions
+from studies.training.learned_positions import learned_positions
+from studies.training.runs import load_data, make_model, train
+from studies.training.settings import changed, run_of, setting
+from studies.training.tasks import load_task, overlap
+from studies.training.untied import Untied
 from studies.which_positions import (
     ARMS,
     CLASSES,

@@ -71,7 +71,7 @@ def test_the_standing_while_rates_are_chosen(tmp_path):
     assert stand.n_done == 3 and len(stand.left) == 5
     assert {config.learning_rate for config in stand.left if config.scheme == "learned"} == {other.learning_rate}
     incomplete = refused(RunError, plan.arms[0].reported, [result(one, 1.0), result(other, 0.5)])
-    assert incomplete == "the arm 'learned' is not complete; run its study, with posembed grid"
+    assert incomplete == "the arm 'learned' is not complete; run its study, with make study"
 
 
 def diverging(config, **more):

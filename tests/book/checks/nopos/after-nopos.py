@@ -132,7 +132,7 @@ for name, (to_63, past_it) in gaps.items():
     assert to_63.low > 0.2
     assert past_it.high < -0.2 or name.endswith("NoPos")
 
-from studies.runs import rate_factor
+from studies.training.runs import rate_factor
 
 # Holds: "In the mean over the seeds none of them is better than guessing"
 assert all(its.mean > frequency_loss() for its in of_dropped.values())

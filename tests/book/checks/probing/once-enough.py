@@ -200,7 +200,7 @@ assert abs(rows_square - 2) < 0.5 and abs(square[3] - 20) < 1.5
 import numpy as np
 
 from posembed.stored import load_plan
-from studies.runs import make_model
+from studies.training.runs import make_model
 
 table_of_all = study.contrasts
 plans = {arm.name: arm for arm in load_plan("depth").arms}
@@ -444,8 +444,8 @@ assert np.round([gap.mean, gap.low, gap.high], 3).tolist() == [
 ]
 
 # The same of their sizes, of which one is drawn and one is of sines.
-from studies.runs import make_model
-from studies.tasks import load_task
+from studies.training.runs import make_model
+from studies.training.tasks import load_task
 
 # Holds: "(Both kinds of rows begin equally large, but a sinusoid's differ"
 at_places = torch.cartesian_prod(torch.arange(6), torch.arange(6))
@@ -511,8 +511,8 @@ low, high = of("images: rope, 2-D minus learned", 3)[1:]
 assert low < 0 < high
 
 # The same of larger images.
-from studies.digits import enlarged
-from studies.digits import images as all_digits
+from studies.training.digits import enlarged
+from studies.training.digits import images as all_digits
 
 # By definition: "**A larger image than trained.**"
 # Holds in What to remember: "On images of twice the side no scheme goes along as it is."

@@ -40,7 +40,7 @@ def images(size: int = SIDE) -> dict[str, Labelled]:
         TaskError: a ground that is smaller than a digit.
 
     Example:
-        >>> from studies.digits import images
+        >>> from studies.training.digits import images
         >>> digits = images(12)["test"]
         >>> digits.ids.shape, digits.labels[:3].tolist()
         (torch.Size([1200, 12, 12]), [2, 2, 2])
@@ -65,7 +65,7 @@ def image_task(size: int) -> Task:
 
     Example:
         >>> import torch
-        >>> from studies.digits import image_task
+        >>> from studies.training.digits import image_task
         >>> image_task(12).draw(2, torch.Generator().manual_seed(0)).ids.shape
         torch.Size([2, 12, 12])
     """
@@ -92,7 +92,7 @@ def enlarged(pixels: Float[Tensor, "images height width"], size: int) -> Float[T
 
     Example:
         >>> import torch
-        >>> from studies.digits import enlarged
+        >>> from studies.training.digits import enlarged
         >>> enlarged(torch.tensor([[[0.0, 1.0], [0.0, 1.0]]]), 4)[0, 0]
         tensor([0.0000, 0.2500, 0.7500, 1.0000])
     """

@@ -21,7 +21,7 @@ class SpanLogits(NamedTuple):
 
     Example:
         >>> import torch
-        >>> from studies.span_predictor import SpanLogits
+        >>> from studies.training.span_predictor import SpanLogits
         >>> SpanLogits(torch.zeros(2, 5), torch.zeros(2, 5)).end.shape
         torch.Size([2, 5])
     """
@@ -41,7 +41,7 @@ class SpanPredictor(nn.Module):
     Example:
         >>> import torch
         >>> from posembed import TransformerConfig
-        >>> from studies.span_predictor import SpanPredictor
+        >>> from studies.training.span_predictor import SpanPredictor
         >>> model = SpanPredictor(TransformerConfig(vocab_size=100, causal=False))
         >>> logits = model(torch.arange(10).view(2, 5))
         >>> model.best(logits).shape

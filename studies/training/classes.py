@@ -19,7 +19,7 @@ class ClassedText(NamedTuple):
     """A text and its class.
 
     Example:
-        >>> from studies.classes import ClassedText
+        >>> from studies.training.classes import ClassedText
         >>> ClassedText("a gem", 1).label
         1
     """
@@ -94,7 +94,7 @@ def read_classes(name: str, folder: Path | str) -> dict[str, list[ClassedText]]:
             with a label that the task has not.
 
     Example:
-        >>> from studies.classes import read_classes
+        >>> from studies.training.classes import read_classes
         >>> read_classes("sst2", "no-such-folder")
         Traceback (most recent call last):
         posembed.errors.TaskError: cannot read sst2_train.tsv of sst2 (No such file or directory); give its folder
@@ -131,7 +131,7 @@ def class_task(
         TaskError: a part that is not there or has no text; a number of classes, a vocabulary or a length that are none.
 
     Example:
-        >>> from studies.classes import ClassedText, Subwords, class_task
+        >>> from studies.training.classes import ClassedText, Subwords, class_task
         >>> texts = [ClassedText("a gem", 1), ClassedText("no gem", 0)]
         >>> parts = {"train": texts, "validation": texts, "test": texts}
         >>> class_task("gems", parts, 2, Subwords(["a gem, no gem"]), length=8).test.labels

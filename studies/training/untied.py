@@ -25,7 +25,7 @@ class Untied(PositionScheme):
     Example:
         >>> import torch
         >>> from posembed.encodings import ALiBi
-        >>> from studies.untied import Untied
+        >>> from studies.training.untied import Untied
         >>> q, at = torch.zeros(1, 1, 3, 4), torch.arange(3)
         >>> Untied(ALiBi(1), 1).bias(q, q, at, at).detach().tolist()
         [[[0.0, 0.0, 0.0], [0.0, -0.0, -0.00390625], [0.0, -0.00390625, -0.0]]]

@@ -43,7 +43,7 @@ AT_A_TIME, PLACES_SEED = 512, 12345
 def load_task(config: RunConfig) -> Task:
     """Load the task that a run is trained on.
 
-    Made ones are those of `posembed.data.synthetic_task`. "digits" is that of `studies.digits.image_task`, with as many
+    Made ones are those of `posembed.data.synthetic_task`. "digits" is that of `studies.training.digits`, with as many
     patches of 2 x 2 pixels as the config's length, a square of them. Real ones are "sst2", "trec" and "cola", "xquad"
     and "xquad-moved" (every second question without an answer), in folders sst2, trec, cola, xquad of the one that the
     environment variable POSEMBED_TASKS names; their subwords are those of the run's text.

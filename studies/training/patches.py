@@ -113,7 +113,7 @@ def share_between(states: Float[Tensor, "n d_model"], groups: Int[Tensor, " n"])
 
     Example:
         >>> import torch
-        >>> from studies.patches import share_between
+        >>> from studies.training.patches import share_between
         >>> share_between(torch.tensor([[1.0], [1.0], [4.0], [4.0]]), torch.tensor([0, 0, 7, 7]))
         1.0
     """

@@ -37,7 +37,7 @@ class Question:
         answer: as it stands in the text.
 
     Example:
-        >>> from studies.spans import Question
+        >>> from studies.training.spans import Question
         >>> asked = Question("Who barks?", "The dog barks.", 4, "dog")
         >>> asked.context[asked.start :][:3]
         'dog'
@@ -62,7 +62,7 @@ def read_questions(path: Path | str) -> list[Question]:
         TaskError: a file that is missing, is not of this form, or holds no question.
 
     Example:
-        >>> from studies.spans import read_questions
+        >>> from studies.training.spans import read_questions
         >>> read_questions("no-such-file.json")
         Traceback (most recent call last):
         posembed.errors.TaskError: cannot read no-such-file.json (No such file or directory); give a file as SQuAD's
@@ -95,7 +95,7 @@ def question_rows(rows: Iterable[Mapping[str, Any]]) -> list[Question]:
         TaskError: no row, or one without question, context and answers.
 
     Example:
-        >>> from studies.spans import question_rows
+        >>> from studies.training.spans import question_rows
         >>> question_rows([{"question": "Who?", "context": "I.", "answers": {"text": [], "answer_start": []}}])
         [Question(question='Who?', context='I.', start=None, answer='')]
     """
@@ -130,7 +130,7 @@ def moved_questions(questions: Sequence[Question], *, seed: int = 0) -> list[Que
         TaskError: what is no list of questions, or a question whose answer stands in every text.
 
     Example:
-        >>> from studies.spans import Question, moved_questions
+        >>> from studies.training.spans import Question, moved_questions
         >>> asked = [Question("Who barks?", "The dog.", 4, "dog"), Question("Who mews?", "The cat.", 4, "cat")]
         >>> moved_questions(asked)[1]
         Question(question='Who mews?', context='The dog.', start=None, answer='')
@@ -162,7 +162,7 @@ def word_questions(text: str, n: int, *, size: int = 64, seed: int = 0) -> list[
         TaskError: what is no text, or no number of questions or characters.
 
     Example:
-        >>> from studies.spans import word_questions
+        >>> from studies.training.spans import word_questions
         >>> word_questions("a cat, a bird; a dog", 1)
         [Question(question='bird', context='a cat, a bird; a dog', start=9, answer='bird')]
     """
@@ -201,7 +201,7 @@ def span_task(name: str, questions: Sequence[Question], words: Subwords, *, leng
         TaskError: what is no list of questions, no vocabulary or no length; no question is left in a part.
 
     Example:
-        >>> from studies.spans import Question, Subwords, span_task
+        >>> from studies.training.spans import Question, Subwords, span_task
         >>> asked = [Question("Who barks?", f"Number {n}: the dog.", 14 + (n > 9), "dog") for n in range(20)]
         >>> span_task("dogs", asked, Subwords([each.context for each in asked]), length=32).counted["test"]
         4

@@ -41,7 +41,7 @@ class VisionTransformer(nn.Module):
     Example:
         >>> import torch
         >>> from posembed import TransformerConfig
-        >>> from studies.vision import VisionTransformer
+        >>> from studies.training.vision import VisionTransformer
         >>> axes = {"rope": {"axes": (8, 8)}}
         >>> config = TransformerConfig(vocab_size=1, causal=False, scheme="rope", scheme_options=axes)
         >>> model = VisionTransformer(config, 10, size=12, patch=2)
@@ -84,7 +84,7 @@ class VisionTransformer(nn.Module):
 
         Example:
             >>> from posembed import TransformerConfig
-            >>> from studies.vision import VisionTransformer
+            >>> from studies.training.vision import VisionTransformer
             >>> config = TransformerConfig(vocab_size=1, causal=False)
             >>> VisionTransformer(config, 10, size=12, patch=2).positions(2, 3)
             tensor([0, 1, 2, 3, 4, 5])
@@ -115,7 +115,7 @@ class VisionTransformer(nn.Module):
         Example:
             >>> import torch
             >>> from posembed import TransformerConfig
-            >>> from studies.vision import VisionTransformer
+            >>> from studies.training.vision import VisionTransformer
             >>> config = TransformerConfig(vocab_size=1, causal=False, scheme="learned")
             >>> larger = VisionTransformer(config, 10, size=12, patch=2).resized(24)
             >>> larger.transformer.position_scheme
@@ -170,7 +170,7 @@ def patches_of(images: Float[Tensor, "batch height width"], patch: int) -> Float
 
     Example:
         >>> import torch
-        >>> from studies.vision import patches_of
+        >>> from studies.training.vision import patches_of
         >>> patches_of(torch.arange(8.0).view(1, 2, 4), 2)
         tensor([[[0., 1., 4., 5.],
                  [2., 3., 6., 7.]]])

@@ -42,7 +42,7 @@ class Subwords:
         CorpusError: no text.
 
     Example:
-        >>> from studies.subwords import Subwords
+        >>> from studies.training.subwords import Subwords
         >>> words = Subwords(["low lower lowest"], size=16)
         >>> ["Lower!"[begin:end] for begin, end in words.pieces("Lower!").ends]
         ['Low', 'e', 'r', '!']

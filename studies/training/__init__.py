@@ -1,0 +1,1 @@
+"""What only studies train and measure: their settings, tasks, objectives, models and inspections."""
