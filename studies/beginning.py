@@ -15,11 +15,11 @@ Models: those of *No positions at all*, 4 layers of width 64, pieces of 64 chara
 "nopos"; "nopos, mark", which guesses the first character too, from the mark; "learned". Three trial seeds, 500 steps,
 four rates by steps of about three, more at an edge; five seeds.
 
-Measured (`studies.training.heads`): the loss of the characters that have 16 and more before them, the same ones
-in all arms; a probe of positions by layer, trained and untrained; the same on texts that repeat one character, fitted
-to half of the characters and tested on the others; the attention of each head by offset, and to the first token; the loss, and the
-cost of changing the places of the last two tokens, without each head, and without the pair of heads that the validation
-text chooses; the loss where the first token leaves the first layer as another text's middle one does.
+Measured (`studies.training.heads`): the loss of the characters that have 16 and more before them, the same ones in all
+arms; a probe of positions by layer, trained and untrained; the same on texts that repeat one character, fitted to half
+of the characters and tested on the others; the attention of each head by offset, and to the first token; the loss, and
+the cost of changing the places of the last two tokens, without each head, and without the pair of heads that the
+validation text chooses; the loss where the first token leaves the first layer as another text's middle one does.
 
 Planned contrasts, differences between runs with the same seed, Student's 95 % interval, one family after Holm:
 

@@ -1,12 +1,17 @@
 """Arms whose rate is found by trials: more are tried at an edge, and one that diverges is no choice."""
 
 import math
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from refusals import refused
 
-from posembed import RunConfig, RunResult
+from posembed import RunConfig, RunResult, train
 from posembed.errors import RunError
+from posembed.training import plans
+from posembed.training.plans import Plan
+from studies import __main__ as command
 from studies import causes, ladder, once_or_again, one_start
 from studies.arms import Arm, run_arms
 
@@ -71,3 +76,20 @@ def test_the_arms_of_a_plan_have_names_of_their_own_and_no_trial_is_reported(stu
         assert not {*arm.seeds} & {*arm.trial_seeds}
         ratios = [higher / lower for lower, higher in zip(arm.rates, arm.rates[1:], strict=False)]
         assert max(ratios, default=1) < 1.2 * min(ratios, default=1), arm.name
+
+
+def test_a_study_of_which_a_trial_diverges_comes_to_an_end(tmp_path, monkeypatch, capsys):
+    trials = tuple(replace(RUN, seed=9, learning_rate=rate) for rate in (3e-3, 1.0))
+    plan, tried = Plan("mine", (plans.Arm("mine", (RUN,), trials),)), []
+
+    def diverging(config, **more):
+        tried.append(config.learning_rate)
+        if config.learning_rate == 1.0:
+            raise RunError("it diverged")
+        return train(config)
+
+    monkeypatch.setattr(command, "train", diverging)
+    monkeypatch.setattr(command, "SHIPPED", {"mine": SimpleNamespace(plan=lambda runs: plan)})
+    command._shipped("mine")(tmp_path, engine="serial")
+    assert tried.count(1.0) == 1 and len(list(tmp_path.glob("*.json"))) == 2
+    assert "in the trials, 1 of 2 runs failed" in capsys.readouterr().err
