@@ -37,13 +37,14 @@ from dataclasses import replace
 
 from posembed import RunConfig, RunResult
 from posembed.stats import Interval, difference
+from posembed.training.config import SCALING_NAMES
+from posembed.training.measure import mean_between
 
 from . import encodings
 from .arms import Arm
 
 NAME = "one-start"
 SCHEMES = ("nopos", "sinusoidal", "learned", "learnable_sinusoidal", "shaw", "t5", "alibi", "rope")
-SCALINGS = ("linear", "ntk", "yarn", "llama3")
 SEEDS, TRIAL_SEEDS = (1, 2, 3, 4, 5), (0, 6, 7)
 RATES, TRIAL_STEPS = (1e-3, 3e-3, 1e-2, 3e-2), 500
 WIDTH, TRAINED, TESTED = 64, 64, 512
@@ -63,7 +64,7 @@ def arm(scheme: str) -> Arm:
     """All runs of a scheme from start B."""
     options = {"learned": {"std": START_B.weight_std}} if scheme == "learned" else {}
     run = replace(START_B, scheme=scheme, scheme_options=options)
-    tested = replace(run, test_length=TESTED, test_scalings=SCALINGS if scheme == "rope" else ())
+    tested = replace(run, test_length=TESTED, test_scalings=SCALING_NAMES if scheme == "rope" else ())
     return Arm(scheme, tested, SEEDS, replace(run, steps=TRIAL_STEPS), TRIAL_SEEDS, RATES)
 
 
@@ -85,8 +86,8 @@ def contrasts(runs: Sequence[RunResult], start_a: Sequence[RunResult]) -> dict[s
     for scheme in SCHEMES:
         past, before = (_between(b[scheme], *ends) for ends in ((TRAINED, TESTED), (48, TRAINED)))
         found[f"{scheme}, past the trained length"] = difference(past, before)
-    for scaling in SCALINGS:
-        scaled = [_mean(run.metrics["loss_by_position_scaled"][scaling], TRAINED, TESTED) for run in b["rope"]]
+    for scaling in SCALING_NAMES:
+        scaled = [mean_between(run.metrics["loss_by_position_scaled"][scaling], TRAINED, TESTED) for run in b["rope"]]
         found[f"rope, {scaling} minus unscaled"] = difference(scaled, _between(b["rope"], TRAINED, TESTED))
     for one, other in pairs:
         gaps = [[x - y for x, y in zip(_losses(start[one]), _losses(start[other]), strict=True)] for start in (b, a)]
@@ -101,10 +102,4 @@ def _losses(runs: Sequence[RunResult]) -> list[float]:
 
 
 def _between(runs: Sequence[RunResult], first: int, end: int) -> list[float]:
-    return [_mean(run.metrics["loss_by_position"], first, end) for run in runs]
-
-
-def _mean(losses: Sequence[float], first: int, end: int) -> float:
-    """Losses are stored as means over 16 positions."""
-    kept = losses[first // 16 : end // 16]
-    return sum(kept) / len(kept)
+    return [mean_between(run.metrics["loss_by_position"], first, end) for run in runs]

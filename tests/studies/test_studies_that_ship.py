@@ -79,7 +79,9 @@ def test_an_arm_of_the_nopos_study_differs_in_what_its_name_says():
         five = arm.name in {f"{kind}, {scheme}" for kind in ("causal", "masked") for scheme in nopos.SCHEMES}
         assert tuple(run.seed for run in arm.runs) == (nopos.SEEDS if five else nopos.FEW_SEEDS)
     runs = [run for arm in nopos.plan().arms for run in arm.runs]
-    assert {run.scheme for run in runs if run.test_length == 256 and run.length == 64} == set(schemes())
+    tried = {run.scheme for run in runs if run.test_length == 256 and run.length == 64}
+    # A scheme that came later has not been run.
+    assert tried == set(nopos.ALL_SCHEMES) <= set(schemes())
     larger = [run for arm in nopos.ARMS["larger"] for run in arm.runs]
     assert len({run.length * run.batch_size for run in larger}) == 1
 
