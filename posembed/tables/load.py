@@ -58,8 +58,8 @@ def load_table(
             is not.
         part: of a model with several tables, the part whose table is meant: "encoder", "decoder", "text", "vision", or
             a part of the table's name.
-        revision: a branch, tag or commit, of a checkpoint on the hub; the folder POSEMBED_CHECKPOINTS and the installed encoder are then
-            left out, and a path on this machine, which has none, is refused.
+        revision: a branch, tag or commit, of a checkpoint on the hub; the folder POSEMBED_CHECKPOINTS and the installed
+            encoder are then left out, and a path on this machine, which has none, is refused.
         name: the tensor's name, for a layout that is not known, or to choose among several.
         offset: how many rows stand before position 0, where it is not known or is to be something else.
         download: fetch the whole file of weights into huggingface_hub's cache, which a pytorch_model.bin needs.
