@@ -165,10 +165,53 @@ assert by_ols.test_mae > 1.4 * 128
 for each in stored_studies().values():
     by_heart = each.score("ols", "all").random_table < 1e-6
     assert by_heart == (each.n_positions <= each.d_model)
-    # Holds: "With one, no control does much better than a guess."
+    # Holds: "With one, neither permuted labels nor a random table does much better"
     for split in ("even-odd", "folds", "half"):
         score = each.score("ols", split)
         assert min(score.permuted_labels, score.random_table) > (0.9 * score.constant)
+
+# The smooth random tables, which the same probe reads.
+# Holds: "On rows held out they cannot, whatever the table: each row occurs once"
+from posembed.probing import split_rows
+
+smooth = smooth_table(128)
+for x, split in ((smooth, "even-odd"), (smooth, "half"), (table, "folds")):
+    beside = probe_table(x, split=split).baselines
+    assert min(beside.permuted_labels, beside.random_table) > 0.9 * beside.constant
+# Holds: "Each of its columns is drawn from a Gaussian process: a row is"
+for scale in (8, 32):
+    x = smooth_table(scale)
+    alike = [np.corrcoef(x[i], x[i + scale])[0, 1] for i in range(512 - scale)]
+    assert abs(np.mean(alike) - np.exp(-1 / 2)) < 0.05
+# Holds: "On even-odd, and on `folds`, which deals the rows at random into five"
+# Holds: "A small error on these splits needs nothing but smoothness."
+by_scale = {scale: errors[f"smooth, scale {scale}"] for scale in (2, 8, 32, 128)}
+for each in by_scale.values():
+    assert max(each[:2]) < 0.8 * min(errors["the encoder"][:2])
+assert max(max(by_scale[scale][:2]) for scale in (8, 32, 128)) < 0.05
+# Holds: "Both splits ask whether a row lies where its neighbours put it"
+beside = [{row - 1, row + 1} & set(part.train) for part in split_rows(positions, "folds") for row in part.test]
+assert len(beside) == 512 and np.mean([bool(each) for each in beside]) > 0.9
+# Holds: "A map that is right at the fitted rows is then nearly right between"
+for scale in (8, 32, 128):
+    x = smooth_table(scale)
+    assert np.abs(fitted(x[even], even)(x[odd]) - odd).mean() < 0.05
+    assert probe_table(x[:, :2]).test_mae > 0.25 * 128
+# Holds: "**The smooth table is the null to beat**, and on even-odd none of the four"
+stored = [stored_studies()[name] for name in CHECKPOINTS[2:]]
+for study in stored:
+    assert study.score("ridge", "even-odd").test_mae > 1 > 10 * by_scale[8][0]
+# Holds: "With short scales a smooth table fails it: the second half has little"
+assert min(by_scale[scale][2] for scale in (2, 8, 32)) > 0.75 * 256
+# Holds: "With scale 128, a quarter of the table, it has an eighth of a constant"
+assert abs(by_scale[128][2] / 256 - 1 / 8) < 0.03 and len(table) / 4 == 128
+# By definition: "The split `half` fits the first half and tests on the second."
+# Holds in A split that asks for more: "A failure does not show that a table has no order, and success on either"
+for study in stored:
+    score = study.score("ridge", "half")
+    assert score.test_mae / score.constant > 1.2 * by_scale[128][2] / 256
+# Holds in What to remember: "On rows held out the last two are sanity checks of the probe"
+assert by_scale[8][0] < 0.05
 
 # Holds: "The walk has less than 1 % of a constant guess's error, as GPT-2's table has."
 score = stored_studies()["gpt2"].score("ridge", "even-odd")
