@@ -70,9 +70,10 @@ def find_on_hub(repo_id: str, branch: str, *, download: bool = False, refresh: b
         CheckpointNotFoundError: there is no such repository or revision; the hub cannot be reached, or refuses.
     """
     hub, reading = _client(), partial(_in_words, repo_id, branch)
-    if not refresh and (folder := _in_cache(repo_id, branch)):
-        return Place(repo_id, folder, folder.name)
     with reading():
+        # Its client cannot even be imported where HF_ENDPOINT is no address.
+        if not refresh and (folder := _in_cache(repo_id, branch)):
+            return Place(repo_id, folder, folder.name)
         # Every request after this one names the commit that it told, so that a push in between mixes no revisions.
         info = hub.HfApi(endpoint=hub.constants.ENDPOINT).model_info(repo_id, revision=branch)
         if not download:
