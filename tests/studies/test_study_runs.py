@@ -147,6 +147,6 @@ def test_what_is_watched_on_the_way_is_not_waited_for(tmp_path, monkeypatch):
 
 def test_a_setting_that_no_study_has():
     assert refused(RunError, train, run_of(**TINY, flux=1)).startswith("there is no setting 'flux'; choose among short")
-    said = refused(RunError, train, run_of(**TINY, inspections=["heads"]))
-    assert said == "there are no inspections heads of texts"
+    said = refused(RunError, train, run_of(**TINY, inspections=["hands"]))
+    assert said == "there are no inspections hands of texts"
     assert changed(run_of(cls="tied"), cls=None, steps=3) == run_of(steps=3)
