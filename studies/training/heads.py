@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, combinations
 from typing import Any
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
 from posembed.data import Corpus, windows_in_order
 from posembed.models import LanguageModel, attend
@@ -109,7 +109,7 @@ def _weights(model: LanguageModel, ids: Tensor) -> list[Float[Tensor, "heads que
     """The mean weights of each layer over some texts."""
     found: list[Tensor] = []
 
-    def catch(module: Any, given: tuple[Tensor, ...], named: dict[str, Any]) -> None:
+    def catch(module: Any, given: tuple[Tensor, ...]) -> None:
         x = given[0]
         positions = torch.arange(x.shape[1])
         q, k = (module._heads(x, each) for each in (module.query, module.key))
@@ -118,28 +118,32 @@ def _weights(model: LanguageModel, ids: Tensor) -> list[Float[Tensor, "heads que
         options = {"scheme": module.position_scheme, "positions": positions, "key_positions": positions}
         found.append(attend(q, k, every, causal=True, **options).mean(0))
 
-    hooks = [layer.attention.register_forward_pre_hook(catch, with_kwargs=True) for layer in model.transformer.layers]
-    try:
+    with hooked((layer.attention, catch) for layer in model.transformer.layers):
         model(ids)
-    finally:
-        for hook in hooks:
-            hook.remove()
     return found
 
 
 def mean_outputs(model: LanguageModel, ids: Int[Tensor, "texts read"]) -> list[Float[Tensor, " d_model"]]:
     """By layer the mean of what its heads give side by side, over texts and positions."""
     found: list[Tensor] = []
-    hooks = [
-        layer.attention.output.register_forward_pre_hook(lambda _, given: found.append(given[0].mean((0, 1))))
-        for layer in model.transformer.layers
-    ]
-    try:
+
+    def catch(_: Any, given: tuple[Tensor, ...]) -> None:
+        found.append(given[0].mean((0, 1)))
+
+    with hooked((layer.attention.output, catch) for layer in model.transformer.layers):
         model(ids)
-    finally:
-        for hook in hooks:
-            hook.remove()
     return found
+
+
+@contextmanager
+def hooked(hooks: Iterable[tuple[nn.Module, Callable[..., Any]]]) -> Iterator[None]:
+    """Call each module's hook with what goes into it, inside the block."""
+    handles = [module.register_forward_pre_hook(hook) for module, hook in hooks]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
 
 
 @contextmanager
@@ -158,15 +162,9 @@ def silenced(model: LanguageModel, heads: Sequence[tuple[int, int]], means: Sequ
 
         return change
 
-    hooks = [
-        model.transformer.layers[layer].attention.output.register_forward_pre_hook(silencing(layer))
-        for layer in {layer for layer, _ in heads}
-    ]
-    try:
+    layers = model.transformer.layers
+    with hooked((layers[n].attention.output, silencing(n)) for n in {layer for layer, _ in heads}):
         yield
-    finally:
-        for hook in hooks:
-            hook.remove()
 
 
 def _first_alike(model: LanguageModel, ids: Tensor, objective: Objective) -> float:
