@@ -37,8 +37,8 @@ def case(setting: Setting) -> Case:
     """One case of the layer: its input "batch seq d_model" and its four projections."""
     width = setting.d_model
     shapes = dict.fromkeys(("x", "upstream"), (1, setting.sizes[0], width)) | dict.fromkeys(PROJECTIONS, (width, width))
-    ours: Named = ("posembed MultiHeadAttention", _posembed, "")
-    named = [ours, *_TRANSFORMERS[setting.scheme](setting), *_x_transformers_candidates(setting)]
+    ours: Named = ("posembed MultiHeadAttention", on_posembed, "")
+    named = [ours, *OF_TRANSFORMERS[setting.scheme](setting), *_x_transformers_candidates(setting)]
     return Case(
         "attention",
         f"layer, {setting.name}",
@@ -86,7 +86,7 @@ def _built(module: nn.Module, call: Callable[[Tensor], Tensor]) -> Built:
     return call, list(module.eval().parameters())
 
 
-def _posembed(setting: Setting, given: Given) -> Built:
+def on_posembed(setting: Setting, given: Given) -> Built:
     one = setting.made_scheme(nn.Parameter(given["table"].clone()) if "table" in given else None)
     module = MultiHeadAttention(setting.d_model, setting.sizes[1], one, causal=setting.causal, bias=False)
     for name in PROJECTIONS:
@@ -109,12 +109,13 @@ def _llama(setting: Setting, given: Given) -> Built:
 
 def _bloom(setting: Setting, given: Given) -> Built:
     config = BloomConfig(hidden_size=setting.d_model, n_head=setting.sizes[1])
-    module = bloom.BloomAttention(config, layer_idx=0)
+    module = bloom.BloomAttention(config, layer_idx=0).to(given["x"].dtype)
     by_head = [each.unflatten(0, (setting.sizes[1], -1)) for each in map(given.get, PROJECTIONS[:3])]
     _load(module.query_key_value, torch.stack(by_head, 1).flatten(0, 2))
     _load(module.dense, given["output"])
-    keys = bloom.build_alibi_tensor(torch.ones(1, setting.sizes[0]), setting.sizes[1], torch.float32)
-    mask = torch.full((1, 1, setting.sizes[0], setting.sizes[0]), torch.finfo(torch.float32).min).triu(1)
+    length, dtype = setting.sizes[0], given["x"].dtype
+    keys = bloom.build_alibi_tensor(torch.ones(1, length), setting.sizes[1], dtype)
+    mask = torch.full((1, 1, length, length), torch.finfo(dtype).min, dtype=dtype).triu(1)
     residual = torch.zeros_like(given["x"])
     return _built(module, lambda x: module(x, residual, keys, mask)[0])
 
@@ -194,7 +195,7 @@ def _t5_candidates(setting: Setting) -> list[Named]:
     return [made] if setting.training else [made, shared]
 
 
-_TRANSFORMERS: dict[str, Callable[[Setting], list[Named]]] = {
+OF_TRANSFORMERS: dict[str, Callable[[Setting], list[Named]]] = {
     "rope": lambda setting: [("transformers LlamaAttention (sdpa)", _llama, "sines and cosines at hand")],
     "alibi": lambda setting: [("transformers BloomAttention", _bloom, "mask at hand")] if setting.causal else [],
     "t5": _t5_candidates,

@@ -25,6 +25,8 @@ import torch
 
 from .case import Candidate, Case, Row, largest_error, said
 
+# From a case and a candidate to its bytes.
+Peak = Callable[[Case, Candidate], int | None]
 # Calls shorter than this are repeated within a round, until they take as long.
 SHORTEST = 0.005
 # A first run that took longer than this was not slow for being the first.
@@ -36,13 +38,14 @@ STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 PAGE_SETTINGS, LARGE = (-3, -1), 2**16
 
 
-def measure(case: Case, *, seconds: float, most_rounds: int) -> list[Row]:
+def measure(case: Case, *, seconds: float, most_rounds: int, peak: Peak | None = None) -> list[Row]:
     """Measure all candidates of a case.
 
     Args:
         case: what to measure.
         seconds: about how long all rounds may take together.
         most_rounds: rounds at most.
+        peak: measures a candidate's memory; by default in a process forked for it.
 
     Returns:
         One row a candidate. A candidate that fails has its message there; so have all if the case itself fails.
@@ -55,7 +58,7 @@ def measure(case: Case, *, seconds: float, most_rounds: int) -> list[Row]:
             row.failed = f"the case failed: {said(error)}"
     for row, candidate in zip(rows, case.candidates, strict=True):
         if row.failed is None:
-            row.memory = _peak_in_a_fork(case, candidate)
+            row.memory = (peak or _peak_in_a_fork)(case, candidate)
     for goal in case.goals if all(row.failed is None for row in rows if row.ours) else ():
         text, figure, met = goal(rows)
         next(row for row in rows if row.ours).goals.append({"goal": text, "figure": figure, "met": bool(met)})

@@ -13,7 +13,7 @@ from posembed.errors import RunError
 from posembed.training.grid import Settings
 from posembed.training.plans import run_plan, standing
 
-from . import beginning, causes, ladder, once_or_again, one_start, past_length
+from . import beginning, causes, ladder, ladder_large, once_or_again, one_start, past_length
 from .arms import results_in, run_arms
 from .bundles import SHIPPED
 from .training.runs import train
@@ -29,6 +29,11 @@ def _ladder(out: Path, **how: Any) -> None:
     run_arms(ladder.arms(), out, **how)
     # Those whose rate is carried up.
     run_arms(ladder.arms(results_in(out)), out, **how)
+
+
+def _ladder_large(out: Path, **how: Any) -> None:
+    run_arms(ladder_large.arms(), out, **how)
+    run_arms(ladder_large.arms(results_in(out)), out, **how)
 
 
 def _causes(out: Path, **how: Any) -> None:
@@ -67,6 +72,7 @@ STUDIES: dict[str, Callable[..., None]] = {
     **{name: _shipped(name) for name in SHIPPED},
     one_start.NAME: _one_start,
     ladder.NAME: _ladder,
+    ladder_large.NAME: _ladder_large,
     beginning.NAME: _beginning,
     past_length.NAME: _past_length,
     causes.NAME: _causes,

@@ -6,14 +6,15 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posembed.data import Corpus, Task, random_windows
+from posembed.data import Corpus, Task, load_corpus, random_windows
 from posembed.encodings import FrozenBias, OnLayers, PerLayer, PositionScheme, scheme
 from posembed.inference import torch_threads
 from posembed.models import LanguageModel, TransformerConfig, drop_positions
@@ -21,7 +22,7 @@ from posembed.similarity import perturbed_bias
 from posembed.training import Causal, Masked, RunConfig, RunResult, Training, learning_rate_factor
 from posembed.training.checkpoints import kept
 from posembed.training.machine import check_device, seeded
-from posembed.training.measure import measure, measure_sizes
+from posembed.training.measure import loss_of, measure, measure_sizes
 from posembed.training.objectives import Objective
 from posembed.training.runs import check_text, load_text, result_of, transformer_config
 from posembed.training.weights import with_weights
@@ -72,6 +73,8 @@ def train(
             metrics = _of_task(model, data, config) if isinstance(data, Task) else _of_text(model, data, config)
     if training.watched:
         metrics["watched"] = training.watched
+    if training.losses_at:
+        metrics["losses_at"] = training.losses_at
     return result_of(training, metrics, time.perf_counter() - began)
 
 
@@ -80,12 +83,14 @@ class StudyTraining(Training):
 
     Attributes:
         watched: what was found on the way, by the number of steps done; ready for JSON.
+        losses_at: the validation loss on the way, by the number of steps done.
     """
 
     def __init__(self, model: nn.Module, data: Corpus | Task, config: RunConfig):
         super().__init__(model, self._task_loss if isinstance(data, Task) else self._text_loss, config)
         self.data: Any = data
         self.objective, self.n_steps, self.watched = objective_of(config), n_steps(config), dict[str, Any]()
+        self.losses_at = dict[str, float]()
 
     def step(self) -> float:
         if setting(self.config, "drops_positions") and len(self.losses) == self.config.steps:
@@ -96,19 +101,22 @@ class StudyTraining(Training):
         return rate_factor(step, self.config)
 
     def watch(self) -> None:
-        """Probe the layers, if this is after one of the steps for that."""
+        """Probe the layers, and measure the validation loss, if this is after one of the steps for that."""
         done = len(self.losses)
         if done in steps_watched(self.config) and str(done) not in self.watched:
             self.watched[str(done)] = probed_layers(self.model, self.config, self.data)
+        if done in _steps_measured(self.config) and str(done) not in self.losses_at:
+            validation, length = self.data.validation, read_length(self.config)
+            self.losses_at[str(done)] = loss_of(self.model.eval(), validation, self.objective, length)
 
     def state(self) -> dict[str, Any]:
-        return super().state() | {"watched": json.dumps(self.watched)}
+        return super().state() | {"watched": json.dumps(self.watched), "losses_at": json.dumps(self.losses_at)}
 
     def restore(self, state: dict[str, Any]) -> None:
         if setting(self.config, "drops_positions") and len(state["losses"]) > self.config.steps:
             drop_positions(self.model.transformer)
         super().restore(state)
-        self.watched = json.loads(state["watched"])
+        self.watched, self.losses_at = json.loads(state["watched"]), json.loads(state["losses_at"])
 
     def _task_loss(self, generator: torch.Generator) -> Tensor:
         texts = self.data.draw(self.config.batch_size, generator)
@@ -120,7 +128,29 @@ class StudyTraining(Training):
         if short is not None and len(self.losses) < round(setting(config, "short_share") * config.steps):
             length, n_pieces = short, config.batch_size * (config.length // short)
         pieces = random_windows(self.data.train, length, n_pieces, generator)
+        if setting(config, "compiled"):
+            return compiled_loss(self.model, pieces.to(config.device))
         return self.objective.loss(self.model, pieces, generator)
+
+
+def compiled_loss(model: LanguageModel, ids: Tensor) -> Tensor:
+    """The loss of `Causal`, by a step that is compiled once for all models of one shape."""
+    return _compiled()(model, ids[:, :-1], ids[:, 1:])
+
+
+@cache
+def _compiled() -> Callable[..., Tensor]:
+    def loss(model: LanguageModel, seen: Tensor, wanted: Tensor) -> Tensor:
+        return F.cross_entropy(model(seen).flatten(0, 1), wanted.flatten())
+
+    return torch.compile(loss, dynamic=False)
+
+
+@cache
+def _steps_measured(config: RunConfig) -> frozenset[int]:
+    """After how many steps the validation loss is measured."""
+    parts = setting(config, "losses_at") or 0
+    return frozenset(round(config.steps * part / parts) for part in range(1, parts + 1))
 
 
 def rate_factor(step: int, config: RunConfig) -> float:
@@ -152,10 +182,22 @@ def load_data(config: RunConfig) -> Corpus | Task:
     if config.objective == "task":
         return load_task(config)
     if setting(config, "subwords") is None:
-        return load_text(config)
+        return _text(config) if config.text_hash else load_text(config)
     corpus = subword_corpus(config.data, setting(config, "subwords"))
     corpus.check(max(config.length, config.test_length or 0))
     return corpus
+
+
+def _text(config: RunConfig) -> Corpus:
+    """A text file that many runs read, which takes seconds."""
+    corpus = _read_once(config.data, config.text_hash)
+    corpus.check(max(config.length, config.test_length or 0))
+    return corpus
+
+
+@lru_cache(maxsize=1)
+def _read_once(data: str, _: str | None) -> Corpus:
+    return load_corpus(data)
 
 
 def make_model(config: RunConfig, data: Corpus | Task) -> Any:

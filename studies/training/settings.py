@@ -25,6 +25,8 @@ SETTINGS = {
     "moved, at a position that is drawn for each text",
     "dose": "a frozen bias in place of a scheme: the property that it violates and by how many degrees; {} for none",
     "mark": "whether the texts of a causal model begin with a token that no text holds",
+    "compiled": "whether a causal model's step is compiled, for a GPU",
+    "losses_at": "in how many equal parts of a run its validation loss is measured, at the end of each",
     "positions_added": "where rows are added to embeddings: input; every layer, the same rows; layers anew",
 }
 
