@@ -37,7 +37,7 @@ def flex_attend(
     )
 
 
-# Each hook is a program of its own. Past the compiler's eight, FlexAttention would go on uncompiled, with whole matrices.
+# Each hook is a program of its own. Past the compiler's eight it would go on uncompiled, with whole matrices.
 PROGRAMS = 128
 
 
