@@ -49,6 +49,15 @@ def _of_tasks(runs: Runs, _: Path) -> Families:
     }
 
 
+def _searched(study: ModuleType, contrasts: Callable[[Runs, Path], Mapping[str, Interval]] | None = None) -> Shipped:
+    """A study whose rates were searched."""
+    return Shipped(
+        (study,),
+        lambda runs: Plan(study.NAME, tuple(each.arm(runs) for each in study.arms(runs))),
+        lambda runs, folder: {"planned": contrasts(runs, folder) if contrasts else study.contrasts(runs)},
+    )
+
+
 SHIPPED = {
     depth.NAME: Shipped((depth, images), lambda _: depth.plan(), lambda runs, _: {"planned": depth.contrasts(runs)}),
     encodings.NAME: Shipped(

@@ -45,8 +45,8 @@ from scipy.stats import linregress
 from posembed import RunConfig, RunResult
 from posembed.stats import Interval, interval
 
-from .arms import Arm
 from .ladder import CHARACTERS, SCHEMES
+from .search import Search
 from .training.settings import run_of
 
 NAME = "ladder-large"
@@ -81,14 +81,14 @@ def run(scheme: str, n_layers: int, **more: Any) -> RunConfig:
     )
 
 
-def arms(results: Sequence[RunResult] = ()) -> list[Arm]:
+def arms(results: Sequence[RunResult] = ()) -> list[Search]:
     """The arms of three layers, and those that follow them once these have their rates.
 
     Args:
         results: of the arms of three layers.
     """
     tuned = {
-        scheme: Arm(
+        scheme: Search(
             _name(scheme, SMALLEST),
             run(scheme, SMALLEST, losses_at=PARTS),
             SEEDS[SMALLEST],
@@ -104,7 +104,7 @@ def arms(results: Sequence[RunResult] = ()) -> list[Arm]:
             if not each.next_trials(results):
                 rate = float(f"{each.rate(results) * SMALLEST / n_layers:.2g}")
                 carried = run(scheme, n_layers, losses_at=PARTS, learning_rate=rate)
-                found.append(Arm(_name(scheme, n_layers), carried, SEEDS[n_layers]))
+                found.append(Search(_name(scheme, n_layers), carried, SEEDS[n_layers]))
     return found
 
 

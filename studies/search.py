@@ -1,10 +1,10 @@
-"""Arms of a study: runs that share a learning rate, and how that rate is found."""
+"""Arms of a study whose learning rate is searched past the edge of those tried first."""
 
 from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -13,12 +13,16 @@ from typing import Any
 
 from posembed.errors import RunError
 from posembed.training import RunConfig, RunResult, missing, read_results, run_grid
+from posembed.training.plans import Arm
 
 from .training.runs import train
 
+# From the results that there are to the searches of a study.
+Searches = Callable[[Sequence["RunResult"]], Sequence["Search"]]
+
 
 @dataclass(frozen=True)
-class Arm:
+class Search:
     """Runs alike but for their seeds, at the learning rate that runs with other seeds choose for them.
 
     The rate is that with the lowest mean validation loss. Where it is the lowest or the highest of those tried, the
@@ -96,17 +100,23 @@ class Arm:
             raise RunError(f"the arm {self.name!r} is not complete; run its study, with make study")
         return [by_key[run.key] for run in runs]
 
+    def arm(self, results: Sequence[RunResult]) -> Arm:
+        """The arm that was found: the reported runs, and the trials that have a result."""
+        done = {result.config.key for result in results}
+        trials = [config for rate in self.losses(results) for config in self.trials_at(rate) if config.key in done]
+        return Arm(self.name, tuple(self.runs(results)), tuple(trials))
+
 
 def _short(rate: float) -> float:
     """Two digits, so that 0.01 times 3 is 0.03 in each run's file."""
     return float(f"{rate:.2g}")
 
 
-def run_arms(arms: Sequence[Arm], out: Path, *, save_models: bool = False, **how: Any) -> None:
-    """Run what is left: trials until each arm has its rate, then the reported runs.
+def run_searches(searches: Searches, out: Path, *, save_models: bool = False, **how: Any) -> None:
+    """Run what is left: trials until each arm has its rate, then the reported runs; then what follows from these.
 
     Args:
-        arms: of the study.
+        searches: of the study, from the results that there are.
         out: the folder of its results; what has one there is not run again.
         save_models: whether the weights of the reported runs are kept.
         how: the engine and more, as for `posembed.run_grid`.
@@ -114,15 +124,22 @@ def run_arms(arms: Sequence[Arm], out: Path, *, save_models: bool = False, **how
     Raises:
         RunError: reported runs failed; a trial that diverges only loses its rate.
     """
+    known = 0
+    while len(found := searches(results_in(out))) > known:
+        known = len(found)
+        _run(found, out, save_models, **how)
+
+
+def _run(searches: Sequence[Search], out: Path, save_models: bool, **how: Any) -> None:
     failed, how = set[str](), {**how, "out": out, "train": partial(train, folder=out)}
-    while left := {run.key: run for arm in arms for run in arm.next_trials(results_in(out), failed)}:
+    while left := {run.key: run for each in searches for run in each.next_trials(results_in(out), failed)}:
         try:
             run_grid([*left.values()], **how)
         except RunError as error:
             print(f"studies: in the trials, {error}", file=sys.stderr)
         failed |= {run.key for run in missing(left.values(), out)}
     results = results_in(out)
-    runs = {run.key: run for arm in arms for run in arm.runs(results)}
+    runs = {run.key: run for each in searches for run in each.runs(results)}
     run_grid([*runs.values()], **how, save_models=save_models)
 
 

@@ -12,12 +12,11 @@ from posembed.errors import RunError
 from posembed.training import plans
 from posembed.training.plans import Plan
 from studies import __main__ as command
-from studies import causes, ladder, once_or_again, one_start
-from studies.arms import Arm, run_arms
+from studies.search import Search, run_searches
 
 TINY = {"n_layers": 1, "d_model": 8, "n_heads": 2, "length": 16, "batch_size": 2, "steps": 3, "warmup": 1}
 RUN = RunConfig(**TINY)
-ARM = Arm("mine", RUN, (1, 2), RUN, (0, 9), (1e-3, 3e-3, 9e-3))
+ARM = Search("mine", RUN, (1, 2), RUN, (0, 9), (1e-3, 3e-3, 9e-3))
 
 
 def results(by_rate):
@@ -50,6 +49,14 @@ def test_trials_come_before_runs_and_the_runs_have_their_rate():
     assert refused(RunError, ARM.reported, found) == "the arm 'mine' is not complete; run its study, with make study"
 
 
+def test_what_was_found_is_an_arm_as_those_that_ship():
+    found = results({1e-3: 2.0, 3e-3: 1.0})
+    arm = ARM.arm(found)
+    assert arm.chosen(found) == tuple(ARM.runs(found))
+    # That of the rate that gave nothing is not among them.
+    assert {trial.learning_rate for trial in arm.trials} == {1e-3, 3e-3}
+
+
 def test_a_rate_that_diverges_is_tried_once_and_not_chosen():
     found = results({1e-3: 2.0, 3e-3: 1.0})
     failed = {config.key for config in ARM.trials_at(9e-3)}
@@ -59,18 +66,15 @@ def test_a_rate_that_diverges_is_tried_once_and_not_chosen():
 
 def test_arms_are_run_to_their_end_and_once(tmp_path):
     for _ in range(2):
-        run_arms([ARM], tmp_path, n_workers=1)
+        run_searches(lambda _: [ARM], tmp_path, n_workers=1)
         kept = sorted(path.stat().st_mtime_ns for path in tmp_path.glob("*.json"))
         assert len(kept) >= 8
     assert kept == sorted(path.stat().st_mtime_ns for path in tmp_path.glob("*.json"))
 
 
-@pytest.mark.parametrize(
-    "study",
-    [one_start.ARMS, causes.ARMS, ladder.arms(), once_or_again.ARMS],
-    ids=["one start", "causes", "ladder", "once or again"],
-)
-def test_the_arms_of_a_plan_have_names_of_their_own_and_no_trial_is_reported(study):
+@pytest.mark.parametrize("name", command.SEARCHED)
+def test_the_arms_of_a_plan_have_names_of_their_own_and_no_trial_is_reported(name):
+    study = command.SEARCHED[name].arms()
     assert len({arm.name for arm in study}) == len(study)
     for arm in study:
         assert not {*arm.seeds} & {*arm.trial_seeds}
