@@ -7,8 +7,8 @@ import pytest
 from refusals import refused
 
 from posembed.errors import FigureInputError
-from posembed.figures import contrast_table, number_table
-from posembed.stats import Interval, family
+from posembed.figures import contrast_table, forest_plot, number_table
+from posembed.stats import Interval, family, interval
 
 FOUND = family(
     {
@@ -67,3 +67,14 @@ def test_what_is_no_table():
     assert "'plain' has no colon behind its task" in refused(
         FigureInputError, contrast_table, FOUND.rename(index={"order: a minus c": "plain"}), of="task"
     )
+
+
+def test_a_forest_plot_has_a_row_each_and_fills_what_holds():
+    found = family({"apart": interval([1.0, 1.01, 1.02]), "open": interval([-0.5, 0.1, 0.4])})
+    (axes,) = forest_plot(found, alt="Two contrasts.", margin=0.1).axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["apart", "open"]
+    marks = [line for line in axes.lines if line.get_marker() == "o"]
+    assert [mark.get_xdata()[0] for mark in marks] == found["mean"].tolist()
+    assert marks[0].get_markerfacecolor() == marks[0].get_color() != marks[1].get_markerfacecolor()
+    assert refused(FigureInputError, forest_plot, found[["mean"]], alt="x").startswith("give contrasts, a row each")
+    assert refused(FigureInputError, forest_plot, found[:0], alt="x").startswith("give contrasts, a row each")

@@ -28,6 +28,7 @@ from posembed.figures import (
 from posembed.figures.looks import SEQUENTIAL_BELOW
 from posembed.lookup import LookupCost
 from posembed.probing import spectrum
+from posembed.stats import family, interval
 from posembed.tables import load_table
 
 TABLE, OFFSETS = sinusoidal(48, 16), torch.arange(-20, 1)
@@ -45,6 +46,7 @@ FIGURES = {
     "curves": lambda: ({"x": [1, 2], "y": [[1, 2], [2, 3]]},),
     "damping_curves": lambda: (made("xpos"), {"distances": -OFFSETS, "pairs": [0, 3]}),
     "explained_variance": lambda: ({"x": spectrum(TABLE)},),
+    "forest_plot": lambda: (family({"a minus b": interval([1.0, 1.1])}),),
     "frequency_curves": lambda: ({"x": made("rope")},),
     "helix_portrait": lambda: (spectrum(TABLE),),
     "logit_maps": lambda: ({"x": made("fire")}, {"n_positions": 4}),
