@@ -181,6 +181,13 @@ class PositionScheme(nn.Module):
         return Composed(self, other) if isinstance(other, PositionScheme) else NotImplemented
 
 
+def layers_of(scheme: PositionScheme, n_layers: int) -> list[PositionScheme]:
+    """The scheme that each layer of a model uses; one that was made for another number of layers is refused."""
+    if (made_for := getattr(scheme, "n_layers", n_layers)) != n_layers:
+        raise EncodingInputError(f"the scheme was made for {made_for} layers, and the model has {n_layers}")
+    return [scheme.layer(index) for index in range(n_layers)]
+
+
 def check_scheme(given: Any) -> None:
     """Raise EncodingInputError unless it is a scheme that is made."""
     if not isinstance(given, PositionScheme):

@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ..encodings import NoPos, PositionScheme, Sizes, scheme
+from ..encodings.interface import layers_of
 from ..errors import ModelInputError
 from ..public import Count, NotNegative, Positive, Share, Whole, check_fields, public
 from .attention import added
@@ -129,7 +130,7 @@ class Transformer(nn.Module):
         self.added_anew = nn.ModuleList(self._schemes_anew())
         self.dropout = nn.Dropout(config.dropout)
         self.layers = nn.ModuleList(
-            TransformerLayer(config, self.position_scheme.layer(index)) for index in range(config.n_layers)
+            TransformerLayer(config, each) for each in layers_of(self.position_scheme, config.n_layers)
         )
         # After the last layer (pre-norm) or after the embeddings (post-norm).
         self.norm = nn.LayerNorm(config.d_model, config.norm_epsilon)

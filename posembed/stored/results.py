@@ -32,10 +32,10 @@ def load_results(source: Path | str) -> pandas.DataFrame:
             the name of a study is given with its path, such as "./nopos".
 
     Returns:
-        The table. First stand ``study`` (of a folder, its name), ``arm`` and ``seed``. The other columns say where a value comes from, as ``config.scheme`` and the other settings do,
-        ``metrics.loss`` and the other metrics, ``speed.tokens_per_second``, ``versions.torch``; before them stand
-        ``key``, ``machine`` and ``wall_seconds``. Losses are in nats a guessed token. What a study tried to choose its
-        learning rates is `load_study`'s ``trials``.
+        The table. Its columns are ``study`` (of a folder, its name), ``arm``, ``seed``, ``key``, ``machine`` and
+        ``wall_seconds``; the others say where a value comes from, as ``config.scheme`` and the other settings do,
+        ``metrics.loss`` and the other metrics, ``speed.tokens_per_second``, ``versions.torch``. Losses are in nats a
+        guessed token. What a study tried to choose its learning rates is `load_study`'s ``trials``.
 
     Raises:
         RunError: no such study or folder; a folder without any result that can be used.
@@ -68,8 +68,9 @@ def summary(
         against: the arm to compare with; runs are paired by their seeds.
 
     Returns:
-        A row for each arm with that metric, with the columns "mean", "low", "high" and "n" of `posembed.stats.interval`,
-        whose ends are NaN for a single run; with `against`, "minus", "minus_low", "minus_high" and "pairs" too.
+        A row for each arm with that metric, with the columns "mean", "low", "high" and "n" of
+        `posembed.stats.interval`, whose ends are NaN for a single run; with `against`, "minus", "minus_low",
+        "minus_high" and "pairs" too.
 
     Raises:
         RunError: what `load_results` refuses; a metric or an arm that is not there.
@@ -112,7 +113,11 @@ def _told(runs: Sequence[RunResult]) -> list[str]:
     settings = [run.config.to_dict() for run in runs]
     differ = [name for name in settings[0] if name != "seed" and len({str(each[name]) for each in settings}) > 1]
     words = [
-        [f"{name.replace('_', ' ')} {_short(name, each[name])}" for name in differ if each[name] not in (None, "", [], {})]
+        [
+            f"{name.replace('_', ' ')} {_short(name, each[name])}"
+            for name in differ
+            if each[name] not in (None, "", [], {})
+        ]
         for each in settings
     ]
     return [", ".join(told) or run.config.scheme for told, run in zip(words, runs, strict=True)]
@@ -149,4 +154,10 @@ def _row(run: RunResult) -> dict[str, Any]:
     """The row of a run; a metric never hides the setting that has the same name."""
     groups = {"config": run.config.to_dict(), "metrics": run.metrics, "speed": run.speed, "versions": run.versions}
     named = {f"{group}.{name}": value for group, values in groups.items() for name, value in values.items()}
-    return {"seed": run.config.seed, "key": run.config.key, "machine": run.machine, "wall_seconds": run.wall_seconds, **named}
+    return {
+        "seed": run.config.seed,
+        "key": run.config.key,
+        "machine": run.machine,
+        "wall_seconds": run.wall_seconds,
+        **named,
+    }
