@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from ..encodings import NoPos, PositionScheme, Sizes, scheme
 from ..encodings.interface import layers_of
+from ..encodings.positions import known
 from ..errors import ModelInputError
 from ..public import Count, NotNegative, Positive, Share, Whole, check_fields, public
 from .attention import added
@@ -252,7 +253,7 @@ def check_ids(name: str, one: str, ids: Tensor, n: int, whole: str) -> None:
     if ids.is_floating_point() or ids.dtype == torch.bool or ids.ndim != 2 or ids.numel() == 0:
         given = f"{ids.dtype} of {tuple(ids.shape)}"
         raise ModelInputError(f"{name} are {given}; they must be integers of shape (batch, seq)")
-    if not torch.compiler.is_compiling() and ids.device.type == "cpu":
+    if known(ids) and ids.device.type == "cpu":
         least, most = (int(end) for end in ids.aminmax())
         if least < 0 or most >= n:
             raise ModelInputError(f"{one} {least if least < 0 else most} is outside {whole.format(n)}")

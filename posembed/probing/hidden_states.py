@@ -178,7 +178,7 @@ def states_of(model: Any, inputs: Tensor) -> Sequence[Float[Tensor, "texts lengt
         states = states[1]
     if not isinstance(states, list | tuple) or not states or not all(_fits(each, len(inputs)) for each in states):
         raise ProbeInputError(
-            f"{named(model)} hands out no hidden states of {len(inputs)} texts; give what returns a list of floats "
+            f"{named(model)} hands out no hidden states of these texts; give what returns a list of floats "
             "(texts, length, d_model), one a layer, with a length of at least 2"
         )
     return states

@@ -117,7 +117,7 @@ class LayerError:
         return f"layer {self.layer}: {self.mae:.2f} ({self.interval}), by the median {self.median_mae:.2f}{control}"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LayerProbeResult(Record):
     """How well positions are readable from each layer of a model.
 

@@ -91,7 +91,7 @@ class Baselines:
     random_table_runs: tuple[float, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ProbeResult(Record):
     """How well a probe reads positions off the rows of a table. Errors are in positions.
 

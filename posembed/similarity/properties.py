@@ -18,6 +18,7 @@ from scipy.stats import kendalltau
 from torch import Tensor
 
 from ..dense_tensors import float64_array
+from ..encodings import PositionScheme
 from ..errors import PropertiesInputError
 from ..public import Count, public
 from ..serialization import Record
@@ -32,7 +33,7 @@ TIED = 1e-12
 SUM_TOLERANCE, ROUNDINGS = 1e-5, 8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Properties(Record):
     """What a matrix A of similarities, biases or attention weights says about positions; NaN where it says nothing.
 
@@ -108,6 +109,12 @@ def properties(
         >>> print(properties(sinusoidal(64, 16, dtype=torch.float64), max_offset=2))
         monotonicity 1.000, translation invariance 1.000, symmetry 1.000
     """
+    if isinstance(table, PositionScheme) and table.biased:
+        raise PropertiesInputError(
+            f"{type(table).__name__} has no table; a head of its bias has properties: "
+            "q, at = torch.zeros(1, 1, 64, 1), torch.arange(64); properties_of_matrix(scheme.bias(q, q, at, at)[0]), "
+            "with q as wide as it is read"
+        )
     found = load_table(table)
     warn_of_grid(found)
     weight = found.weight

@@ -182,11 +182,11 @@ CASES = {
         probed(torch.nn.Embedding(50, 4), IDS),
         "Embedding hands out its output and not the states of its layers; where that is what you mean, give a function",
     ),
-    "states of one position": (P, probed(torch.randn(8, 1, 4)), "hands out no hidden states of 8 texts"),
+    "states of one position": (P, probed(torch.randn(8, 1, 4)), "hands out no hidden states of these texts"),
     "a function of one text": (
         P,
         probed(lambda ids: [torch.randn(1, 5, 4)], IDS),
-        "hands out no hidden states of 8 texts",
+        "hands out no hidden states of these texts",
     ),
     # Attention to identical words.
     "no word": (P, word_attention(own(), words=0), "words is 0; it must be a whole number of at least 1"),

@@ -10,7 +10,7 @@ from refusals import refused
 from posembed import load_results, load_study
 from posembed.errors import RunError
 from posembed.stats import difference, interval
-from posembed.stored import load_plan, load_runs, load_tables, studies, study_names, summary
+from posembed.stored import load_plan, load_runs, load_tables, stored_studies, studies, study_names, summary
 
 
 def test_a_row_for_each_reported_run_and_a_row_for_each_contrast():
@@ -65,6 +65,16 @@ def test_a_summary_has_an_interval_for_each_arm_and_pairs_its_seeds():
     assert table.loc["causal, learned", ["mean", "low", "high"]].tolist() == [own.mean, own.low, own.high]
     assert "there is no arm 'rope'; choose among causal, nopos" in refused(RunError, summary, "nopos", against="rope")
     assert refused(RunError, summary, "nopos", metric="los").startswith("there is no metric 'los'; choose among loss,")
+
+
+def test_what_is_read_is_shown_in_short():
+    """Printed, all tables were half a million characters, and one study more than a million."""
+    (name, table), *_ = stored_studies().items()
+    study = load_study("nopos")
+    assert repr(table).startswith(f"TableStudy(source={name!r}, revision=") and "scores=..." in repr(table)
+    assert repr(study) == "Study(name='nopos', about=..., by_arm=..., trials=..., planned=...)"
+    assert repr(load_runs("nopos")[0]).startswith("RunResult(config=..., metrics=..., versions=")
+    assert max(map(len, map(repr, [table, study, load_runs("nopos")[0]]))) < 1000
 
 
 @pytest.fixture
