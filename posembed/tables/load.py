@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -53,9 +54,9 @@ def load_table(
 
     Args:
         source: an id on the hub ("gpt2", "facebook/opt-125m"), a local folder or file of weights, an .npy file, a
-            transformers model or any module with a table, an nn.Embedding, a tensor or a numpy array. An nn.Embedding
-            with a padding_idx is taken for RoBERTa's layout: position 0 is row padding_idx + 1; say offset=0 where it
-            is not.
+            transformers model or any module with a table, its state dict, an nn.Embedding, a tensor or a numpy array.
+            An nn.Embedding with a padding_idx is taken for RoBERTa's layout: position 0 is row padding_idx + 1; say
+            offset=0 where it is not.
         part: of a model with several tables, the part whose table is meant: "encoder", "decoder", "text", "vision", or
             a part of the table's name.
         revision: a branch, tag or commit, of a checkpoint on the hub; the folder POSEMBED_CHECKPOINTS and the installed
@@ -95,10 +96,12 @@ def load_table(
         weights = open_model(source)
     elif isinstance(source, Tensor | np.ndarray):
         weights = _alone(source)
+    elif isinstance(source, Mapping) and source and all(isinstance(each, Tensor) for each in source.values()):
+        weights = Weights("a state dict", {}, {name: tensor_entry(name, each) for name, each in source.items()})
     else:
         raise PositionTableError(
             f"a {type(source).__name__} has no position table; give an id on the hub, a path, a model, an "
-            "nn.Embedding, a tensor or a numpy array"
+            "nn.Embedding, a state dict, a tensor or a numpy array"
         )
     return _table(weights, *choice)
 

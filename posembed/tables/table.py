@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -106,6 +107,18 @@ class PositionTable:
         )
 
     @property
+    def line(self) -> str:
+        """What its rows are, and how they are read where distances between positions are asked for."""
+        if self.grid is None:
+            return "one position after the other"
+        rows, columns = self.grid
+        before = f"{self.n_class_tokens} of class tokens, then " if self.n_class_tokens else ""
+        return (
+            f"{before}a grid of {rows} x {columns} patches, read as one line: a patch is {columns} positions from the "
+            "one below it"
+        )
+
+    @property
     def norms(self) -> Float[Tensor, "n_positions"]:
         """The Euclidean length of each row, in float64, because the square of a large float32 would be infinite."""
         wide = self.weight.double()
@@ -198,6 +211,12 @@ class PositionTable:
         # The largest entry first: the square of a very small or very large number is zero or infinite.
         rows = rows / rows.abs().amax(dim=1, keepdim=True)
         return torch.nn.functional.normalize(rows, dim=1).float(), usable
+
+
+def warn_of_grid(table: PositionTable) -> None:
+    """Say of a table of patches that what follows takes it for a line."""
+    if table.grid is not None:
+        warnings.warn(f"the rows of {table.source} are {table.line}", RuntimeWarning, stacklevel=4)
 
 
 def _nearest(units: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from ..checks import checked_path
 from ..errors import RunError, shown
 from ..public import public
-from ..serialization import each_once
+from ..serialization import Record, each_once
 from .config import RunConfig
 
 FORMAT = 1
@@ -24,8 +24,8 @@ LARGEST = 2**26
 OF_RESULTS = "the folder of the results, as text"
 
 
-@dataclass(frozen=True)
-class RunResult:
+@dataclass(frozen=True, repr=False)
+class RunResult(Record):
     """What a run gave.
 
     Attributes:

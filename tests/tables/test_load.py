@@ -50,6 +50,13 @@ def test_a_saved_model_and_a_live_one_have_the_table_that_the_model_uses(table, 
     assert (live.bytes_read, live.file, live.revision) == (0, None, None)
 
 
+def test_a_state_dict_has_the_table_of_its_model():
+    model = build("gpt2")
+    assert torch.equal(load_table(model.state_dict()).weight, load_table(model).weight)
+    assert load_table(STATE).source == "a state dict"
+    assert "has no position table" in not_loaded(PositionTableError, {"wpe.weight": [1.0]})
+
+
 @pytest.mark.parametrize("prefix", ["", "_orig_mod.module."])
 @pytest.mark.parametrize("form", [*FORMS, "old bin"])
 def test_every_form_of_a_checkpoint_gives_the_same_table(form, prefix, tmp_path):
