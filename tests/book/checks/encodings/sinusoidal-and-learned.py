@@ -302,7 +302,6 @@ assert (planned.loc[past, "holm"] < 0.05).all()
 # Holds: "The learned table has 512 rows"
 assert norms.shape == (5, 512)
 
-import dataclasses
 
 from posembed.data import load_corpus
 from posembed.training import Causal, make_model
