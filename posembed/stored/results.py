@@ -6,8 +6,8 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..checks import checked_path
 from ..errors import RunError
+from ..public import public
 from ..training.results import RunResult, read_result
 from .studies import load_runs, study_names
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import pandas
 
 
+@public(RunError)
 def load_results(source: Path | str) -> pandas.DataFrame:
     """Load results as a table, one row a run: those of a folder, or of a study that the package stores.
 
@@ -46,7 +47,7 @@ def load_results(source: Path | str) -> pandas.DataFrame:
 
 def _of_folder(source: Path | str) -> list[RunResult]:
     """Read what can be read of a folder, with a warning for each other file."""
-    folder = checked_path(source, "a folder, or the name of a study", RunError)
+    folder = Path(source)
     if not folder.is_dir():
         studies = ", ".join(study_names())
         raise RunError(f"there is no folder {str(source)!r}; give one, or the name of a study: {studies}")

@@ -262,15 +262,6 @@ def test_what_is_too_large_is_no_svg():
     assert "image/svg+xml" not in table_heat(torch.rand(600, 600), alt="Noise.")._repr_mimebundle_()[0]
 
 
-@pytest.mark.parametrize("scale", [1e-200, 1e-13, 1.0, 1e200])
-def test_cosines_are_the_same_at_any_scale(scale):
-    rows = torch.randn(8, 16, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    shown, exact = (
-        similarity_maps({"x": each}, alt="Rows.").axes[0].images[0].get_array() for each in (rows * scale, rows)
-    )
-    np.testing.assert_allclose(shown, exact, atol=1e-6)
-
-
 def test_what_is_masked_makes_a_gap():
     (line,) = figures.curves({"x": np.ma.masked_array([1.0, 1e6], mask=[0, 1])}, alt="A point.").axes[0].lines
     assert line.get_ydata()[0] == 1 and np.isnan(line.get_ydata()[1])
