@@ -121,7 +121,8 @@ def similarity_maps(
     """
     matrices = {title: as_matrix(table) for title, table in tables.items()}
     shown = {title: matrix[:: -(-len(matrix) // MOST_COMPARED)] for title, matrix in matrices.items()}
-    units = {title: F.normalize(rows, dim=1) for title, rows in shown.items()}
+    # Rows of zeros stay; short ones, below torch's usual eps, have a direction too.
+    units = {title: F.normalize(rows, dim=1, eps=1e-300) for title, rows in shown.items()}
     cosines = {title: rows @ rows.T for title, rows in units.items()}
     figure = table_maps(cosines, alt=alt, xlabel="position", ylabel="position", size=size)
     for axes, table in zip(figure.axes, tables.values(), strict=False):
