@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..errors import FigureInputError
 from .looks import COLOURS
 from .style import DescribedFigure, new_figure, styled
 
@@ -36,9 +35,6 @@ def forest_plot(
     Returns:
         The figure.
 
-    Raises:
-        FigureInputError: no contrasts, or a column that is missing.
-
     Example:
         >>> from posembed import load_study
         >>> from posembed.figures import forest_plot
@@ -46,9 +42,6 @@ def forest_plot(
         >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
         ['nopos minus learned', 'nopos minus alibi']
     """
-    columns = ("mean", "low", "high", "holm")
-    if not len(found) or any(column not in found for column in columns):
-        raise FigureInputError(f"give contrasts, a row each, with the columns {', '.join(columns)}")
     figure, axes = new_figure(alt, size=size or (6.6, 0.9 + 0.32 * len(found)))
     colour = COLOURS[0]
     for place, (_, row) in enumerate(found.iterrows()):

@@ -9,8 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..checks import checked_path
 from ..errors import RunError, shown
+from ..public import public
 from ..stats import interval
 from ..training.results import RunResult, read_result
 from .studies import load_study, study_names
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas
 
 
+@public(RunError)
 def load_results(source: Path | str) -> pandas.DataFrame:
     """Load results as a table, one row a run: those of a folder, or the reported ones of a study of the package.
 
@@ -129,7 +130,7 @@ def _short(name: str, value: Any) -> str:
 
 def _of_folder(source: Path | str) -> list[RunResult]:
     """Read what can be read of a folder, with a warning for each other file."""
-    folder = checked_path(source, "a folder, or the name of a study", RunError)
+    folder = Path(source)
     if not folder.is_dir():
         studies = ", ".join(study_names())
         raise RunError(f"there is no folder {str(source)!r}; give one, or the name of a study: {studies}")

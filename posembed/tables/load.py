@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -24,8 +23,6 @@ from .weights import Weights, array_entry, tensor_entry
 
 # The kinds of numbers that need no scale, and so are widened exactly.
 KINDS = ("float16", "bfloat16", "float32", "float64")
-# A larger table is not read: 65,536 positions of 1,024 numbers of four bytes.
-LARGEST_TABLE = 2**28
 
 
 @public(PositionTableError)
@@ -74,8 +71,8 @@ def load_table(
             shows the call to make. A model that marks positions otherwise is told what it has instead.
         CheckpointNotFoundError: there is no such checkpoint, or it has no weights; the hub cannot be reached, refuses,
             or breaks off.
-        CheckpointError: its files are damaged, contradict themselves, hold more than weights, quantised numbers or a
-            table of more than 256 MiB; or they are a pytorch_model.bin on the hub, without ``download=True``.
+        CheckpointError: its files are damaged, contradict themselves, hold more than weights, or quantised numbers; or
+            they are a pytorch_model.bin on the hub, without ``download=True``.
 
     Example:
         >>> import torch
@@ -153,9 +150,6 @@ def _table(weights: Weights, part: str | None, name: str | None, offset: int | N
         )
     if before >= entry.matrix[0]:
         raise PositionTableError(f"{what} has {entry.matrix[0]} rows, so {before} cannot stand before position 0")
-    size = math.prod(entry.shape) * getattr(torch, entry.kind).itemsize
-    if entry.file and size > LARGEST_TABLE:
-        raise CheckpointError(f"{what} has {size:,} bytes; a table of more than {LARGEST_TABLE:,} is not read")
     stored = entry.read().detach()
     wide = torch.float64 if stored.dtype == torch.float64 else torch.float32
     rows = stored.reshape(entry.matrix)[before:]

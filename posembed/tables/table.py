@@ -121,11 +121,7 @@ class PositionTable:
     @property
     def norms(self) -> Float[Tensor, "n_positions"]:
         """The Euclidean length of each row, in float64, because the square of a large float32 would be infinite."""
-        wide = self.weight.double()
-        # In units of a power of two near the largest: of float64 too the square may be infinite, or nothing.
-        largest = float(wide.abs().nan_to_num(posinf=0.0).max())
-        size = 2.0 ** (math.frexp(largest)[1] - 1)
-        return torch.linalg.vector_norm(wide / size, dim=1) * size
+        return torch.linalg.vector_norm(self.weight.double(), dim=1)
 
     @cached_property
     def nearest(self) -> Float[Tensor, "n_positions"]:
@@ -207,10 +203,7 @@ class PositionTable:
     def _units(self) -> tuple[Tensor, Tensor]:
         """The rows scaled to length one, and which rows of the table they are."""
         usable = self._usable()
-        rows = self.weight[usable].double()
-        # The largest entry first: the square of a very small or very large number is zero or infinite.
-        rows = rows / rows.abs().amax(dim=1, keepdim=True)
-        return torch.nn.functional.normalize(rows, dim=1).float(), usable
+        return (self.weight[usable].double() / self.norms[usable, None]).float(), usable
 
 
 def warn_of_grid(table: PositionTable) -> None:

@@ -118,4 +118,4 @@ def test_what_is_not_there_or_of_another_version_is_one_line(shipped):
     assert refused(RunError, load_plan, "mine", "large") == said
     shipped(lambda content: content.update(format=3))
     assert "has format 3, this version of posembed reads 2; upgrade posembed" in refused(RunError, load_study, "mine")
-    assert refused(RunError, load_tables, "nothing") == "study is 'nothing'; choose among trained-tables"
+    assert refused(RunError, load_tables, "nothing") == "there are no tables of 'nothing'; choose among trained-tables"

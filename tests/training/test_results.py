@@ -162,8 +162,8 @@ def test_what_is_not_there_is_named(tmp_path):
     assert refused(RunError, load_runs, "nothing") == f"there is no study 'nothing'; choose among {studies}"
     said = f"there is no folder 'nothing'; give one, or the name of a study: {studies}"
     assert refused(RunError, load_results, "nothing") == said
-    assert refused(RunError, load_results, None) == "None is no path; give a folder, or the name of a study"
-    tables = "study is 'nothing'; choose among trained-tables"
+    assert refused(RunError, load_results, None) == "source is None; give a Path, or give a text"
+    tables = "there are no tables of 'nothing'; choose among trained-tables"
     assert refused(RunError, load_tables, "nothing") == tables
 
 
