@@ -201,13 +201,17 @@ def properties_of_matrix(
         np.zeros(n),
         noise=rounding * float(np.abs(scaled).max()),
         max_offset=max_offset,
-        # A diagonal matrix hides nothing.
-        causal=masked or (not numbers[future].any() and bool(np.tril(numbers, -1).any())),
+        causal=masked or zeros_hide_the_future(numbers),
     )
     if masked or numbers.min() < 0 or uneven > max(SUM_TOLERANCE, ROUNDINGS * rounding):
         return found
     at = np.arange(n)
     return replace(found, locality=float((numbers * np.exp2(-np.abs(at - at[:, None]))).sum() / n))
+
+
+def zeros_hide_the_future(numbers: Float[np.ndarray, "n n"]) -> bool:
+    """Whether all above the diagonal is zero, and not all below it: a diagonal matrix hides nothing."""
+    return not np.triu(numbers, 1).any() and bool(np.tril(numbers, -1).any())
 
 
 def _measured(
