@@ -28,7 +28,7 @@ INDEX = """\
 
 A chapter shows what a reader needs to follow it. What it rests on stands here whole, a page a study: the plan as it was
 written before the runs, every arm with the learning rates that were tried, and every contrast that was planned,
-whichever way it came out. {{func}}`posembed.load_study` reads the same numbers, `make study NAME=...` runs a study
+whichever way it came out. {{func}}`~posembed.stored.load_study` reads the same numbers, `make study NAME=...` runs a study
 again (the code is in `studies/`), and a test computes each contrast anew from the stored runs.
 
 {table}
