@@ -28,8 +28,8 @@ INDEX = """\
 
 A chapter shows what a reader needs to follow it. What it rests on stands here whole, a page a study: the plan as it was
 written before the runs, every arm with the learning rates that were tried, and every contrast that was planned,
-whichever way it came out. {{func}}`~posembed.stored.load_study` reads the same numbers, `make study NAME=...` runs a study
-again (the code is in `studies/`), and a test computes each contrast anew from the stored runs.
+whichever way it came out. {{func}}`~posembed.stored.load_study` reads the same numbers, `make study NAME=...` runs a
+study again (the code is in `studies/`), and a test computes each contrast anew from the stored runs.
 
 {table}
 An interval is Student's, over seeds, for differences between runs with one seed unless the plan says otherwise. *Holm*
