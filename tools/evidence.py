@@ -13,7 +13,7 @@ PAGES = ROOT / "book" / "evidence"
 # By study: the chapters that rest on it.
 CHAPTERS = {
     "encodings": ("encodings/sinusoidal-and-learned", "encodings/relative-positions"),
-    "one-start": ("encodings/sinusoidal-and-learned",),
+    "one-start": ("encodings/sinusoidal-and-learned", "encodings/relative-positions"),
     "starts": ("nopos/no-positions",),
     "nopos": ("nopos/no-positions", "nopos/how-it-knows", "nopos/masked-models", "nopos/after-nopos"),
     "nopos-large": ("nopos/no-positions",),
