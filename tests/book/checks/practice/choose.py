@@ -1,0 +1,65 @@
+# %% Which positions should I use?
+losses = runs.groupby("arm")["loss"].agg(list)
+rises = past.groupby(runs["arm"]).agg(list)
+mean = {arm: sum(values) / 5 for arm, values in losses.items()}
+rise = {arm: sum(values) / 5 for arm, values in rises.items()}
+# Holds: "Two panels of eight schemes, five seeds each."
+# Holds: "No scheme is best on both sides but Shaw's, which costs a product more"
+assert sorted(mean, key=mean.get)[:4] == ["shaw", "rope", "t5", "alibi"] and max(mean, key=mean.get) == "nopos"
+assert abs(mean["shaw"] - 1.24) < 0.006 and abs(mean["rope"] - 1.25) < 0.006 and abs(mean["nopos"] - 1.43) < 0.006
+assert abs(rise["shaw"]) < 0.006 and abs(rise["alibi"]) < 0.006
+assert abs(rise["nopos"] - 1.4) < 0.05 and abs(rise["t5"] - 1.7) < 0.05
+assert all(2 < rise[arm] < 4 for arm in ("learned", "sinusoidal", "learnable_sinusoidal", "rope"))
+contrasts = load_study("one-start").contrasts
+assert contrasts.loc["shaw, past the trained length", "holm"] > 0.05
+assert len(runs) == 40 and runs["seed"].nunique() == 5
+# The table: RoPE beside all but Shaw's, the scalings, the images.
+for row in runs.pivot(index="seed", columns="arm", values="loss").itertuples():
+    assert row.shaw < row.rope < min(row.t5, row.alibi, row.learned, row.sinusoidal)
+scaled = [run.metrics["loss_by_position_scaled"] for run in load_study("one-start").by_arm["rope"]]
+for found in scaled:
+    assert all(sum(found[name][4:]) / 28 > 1.25 + 0.3 for name in ("linear", "ntk", "yarn", "llama3"))
+images = load_study("depth").contrasts
+for better in ("sinusoidal, 2-D", "rope, 2-D"):
+    assert images.loc[f"images: {better} minus learned", "high"] < 0.04
+assert images.loc["images twice as long: learned, interpolated, minus rope, 2-D", "mean"] > 0
+assert images.loc["images twice as long: rope, 2-D, interpolated minus as it is", "mean"] > 0.5
+# By definition: "*In our runs* means small models, five seeds, and a chapter"
+
+import importlib
+
+# Holds: "And what others do is read off the code of transformers"
+turning = {"gpt_neox", "llama", "mistral", "qwen2", "gemma", "modernbert"}
+for name in turning | {"bloom", "mpt", "bert", "gpt2", "opt", "vit"}:
+    module = importlib.import_module(f"transformers.models.{name}.modeling_{name}")
+    assert hasattr(module, "apply_rotary_pos_emb") == (name in turning), name
+    assert any("alibi" in attribute for attribute in vars(module)) == (name in {"bloom", "mpt"}), name
+# Holds: "Left at the trained length of 64 characters, right by how much the loss"
+configs = [run.config for run in load_study("one-start").by_arm["rope"]]
+assert {(config.length, config.test_length) for config in configs} == {(64, 512)}
+
+# %% What decides
+# By definition: "If no text is longer than those of the training, ignore the last column"
+# By definition in What to remember: "What is measured here is small."
+# Holds: "a scheme that "has a position for any text" may still fail there, as sines do"
+assert rise["sinusoidal"] > 2
+# Holds: "Without one it cannot."
+masked = load_study("nopos").contrasts
+assert masked.loc["masked: learned minus nopos", "mean"] < -1
+# By definition in What to remember: "Past the trained length nothing is free"
+# Holds in What to remember: "Longer than trained without more training: ALiBi."
+assert abs(rise["alibi"]) < 0.006
+
+# %% Exercises
+# Holds: "For two more groups nothing happens, which is half a trained text."
+assert all(abs(rises[group]) < 0.1 for group in (4, 5)) and rises[6] > 0.1
+ranks = {
+    name: list(load_study(name).runs.groupby("arm")["loss"].mean().sort_values().index)
+    for name in ("one-start", "encodings")
+}
+# Holds: "T5 moves from the third place to the first, the learned table falls"
+assert (ranks["one-start"].index("t5"), ranks["encodings"].index("t5")) == (2, 0)
+assert ranks["one-start"].index("learned") < ranks["one-start"].index("sinusoidal")
+assert ranks["encodings"].index("learned") > ranks["encodings"].index("sinusoidal")
+assert ranks["one-start"][-1] == ranks["encodings"][-1] == "nopos"
+# By definition: "A difference of 0.03 between two schemes can be a matter of the start"
