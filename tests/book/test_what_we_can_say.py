@@ -1,0 +1,99 @@
+"""The page of questions: each number on it is computed here, from the stored runs or from what a paper prints."""
+
+import functools
+import math
+import re
+
+import pytest
+import torch
+from prose import BOOK
+
+from posembed import load_study, sinusoidal
+from posembed.data import frequency_loss
+
+PAGE = (BOOK / "what-we-can-say.md").read_text(encoding="utf-8")
+RELATIVE, ABSOLUTE = ["shaw", "t5", "alibi", "rope"], ["sinusoidal", "learned", "learnable_sinusoidal"]
+# Perplexities without positions and with a learned table, Haviv et al. 2022, on the Pile: by size, then by length.
+PILE = [(22.15, 22.04), (16.87, 16.84), (14.29, 14.21), (13.10, 13.05), (14.98, 14.94), (13.82, 13.77), (12.87, 12.72)]
+
+
+def says(sentence):
+    assert sentence in PAGE
+
+
+@functools.cache
+def losses(study):
+    return load_study(study).runs.pivot(index="seed", columns="arm", values="loss")
+
+
+def test_the_start_decides_between_sines_and_a_table():
+    gaps = {name: (losses(name)["learned"] - losses(name)["sinusoidal"]).mean() for name in ("one-start", "encodings")}
+    says(f"the table is ahead by {-gaps['one-start']:.3f} nats from one start, behind by {gaps['encodings']:.3f} from")
+
+
+@pytest.mark.parametrize("study", ["one-start", "encodings"])
+def test_sines_fail_past_the_trained_length(study):
+    says("within thirty positions the loss is above that of guessing by the letters' frequencies")
+    by_place = torch.tensor([run.metrics["loss_by_position"] for run in load_study(study).by_arm["sinusoidal"]])
+    # Groups of 16 positions, trained up to 64: the sixth begins at 80 and ends before 96.
+    assert by_place[:, 5].mean() > frequency_loss()
+
+
+def test_products_of_sinusoidal_rows():
+    says(
+        "they fall at each whole offset up to 43 and rise first at 44; "
+        "between whole offsets they rise for a moment near 6"
+    )
+    table = sinusoidal(60, 768, dtype=torch.float64)
+    steps = (table @ table[0]).diff()
+    assert int((steps > 0).nonzero()[0]) + 1 == 44
+    speeds = 10000.0 ** (-torch.arange(0, 768, 2).double() / 768)
+    fine = torch.arange(0.01, 10, 0.01).double()
+    slope = -(speeds * (fine[:, None] * speeds).sin()).sum(1)
+    assert 6 < fine[slope > 1e-9][0] < 6.3
+
+
+def test_relative_schemes():
+    says(
+        "Ours were, each of four beside each of three absolute ones, in every seed. Past the trained length two of the"
+    )
+    assert (losses("one-start")[RELATIVE].max(axis=1) < losses("one-start")[ABSOLUTE].min(axis=1)).all()
+    past = load_study("one-start").contrasts["mean"]
+    assert sum(past[f"{name}, past the trained length"] > 1 for name in RELATIVE) == 2
+
+
+def test_without_positions():
+    contrasts = load_study("nopos").contrasts["mean"]
+    percent = round(100 * (math.exp(-contrasts["causal: learned minus nopos"]) - 1))
+    says(f"is behind every scheme we tried: by {percent} % of perplexity beside a learned table in one set-up")
+    causal = [f"causal: {name} minus nopos" for name in ("learned", "sinusoidal", "alibi", "rope")]
+    assert (contrasts[causal] < 0).all()
+    assert all(
+        (losses(name).drop(columns="nopos").lt(losses(name)["nopos"], axis=0)).all().all() for name in ("one-start",)
+    )
+    says("past the trained length the loss of ours rises by a nat or more")
+    assert contrasts["past the trained length: nopos"] > 1
+    assert load_study("one-start").contrasts.loc["nopos, past the trained length", "mean"] > 1
+
+
+def test_the_papers_gap():
+    losses_of = [100 * (without / learned - 1) for without, learned in PILE]
+    says(f"lose {min(losses_of):.1f} to {max(losses_of):.1f} % on the Pile")
+
+
+def test_once_is_enough_and_images():
+    says("In our models adding the same rows again lowered no mean loss. | measured: 4 and 12 layers")
+    depth = load_study("depth").runs.groupby("arm")["loss"].mean()
+    for layers in (4, 12):
+        assert depth[f"{layers} layers, every layer"] > depth[f"{layers} layers, input"]
+    says("With learned rows they did, in ours; with sines or RoPE they did not.")
+    found = load_study("depth").contrasts["mean"]
+    early = {arm: found[f"images, {arm}: early, place minus contents"] for arm in
+             ("learned", "sinusoidal, 2-D", "rope, 1-D", "rope, 2-D")}  # fmt: skip
+    assert early.pop("learned") > 0 and max(early.values()) < 0
+
+
+def test_each_question_leads_to_a_chapter_that_is_there():
+    chapters = "".join(path.read_text(encoding="utf-8") for path in BOOK.glob("*/*.ipynb"))
+    labels = re.findall(r"\]\(([\w-]+)\)", PAGE)
+    assert len(labels) > 15 and all(f"({label})=" in chapters for label in labels)
