@@ -19,7 +19,7 @@ CHAPTERS = {
     "nopos-large": ("nopos/no-positions",),
     "trained-tables": ("probing/trained-tables",),
     "tasks": ("probing/which-positions",),
-    "depth": ("probing/once-enough",),
+    "depth": ("probing/once-enough", "probing/once-enough-images"),
 }
 # What a study could not answer after all, and why; stands behind its plan.
 FAILED = {
