@@ -20,7 +20,7 @@ SHARES = {"position": "position", "token": "token"}
 READ = {"position": "read position", "token": "read token", "token before": "read before"}
 IMAGE_SHARES = {"place": "place beyond contents", "contents": "contents beyond place", "class": "class"}
 IMAGE_READ = {"place": "place", "contents": "contents", "class": "class"}
-COST = "cost of taking position out"
+COST = "cost of shuffling position"
 
 
 class LayerErrorFigure(ChartFigure):
@@ -123,8 +123,8 @@ def _probes(run: RunResult) -> dict[int, list[float]]:
 class DepthFigure(ChartFigure):
     """Choose a model, its positions and a layer: how much of its states is position and how much content.
 
-    Beside a trained model stands the one that its training began with, and one measure is what it costs to take the
-    position out of the states of one layer.
+    Beside a trained model stands the one that its training began with, and one measure is what it costs to shuffle
+    the position in the states of one layer, beside a change of the same size (`posembed.layers.ablate`).
 
     Args:
         models: for each model, the runs of each arm, by their names; inspected for "depth" or "patches".
@@ -138,10 +138,10 @@ class DepthFigure(ChartFigure):
         >>> from posembed.widgets import DepthFigure
         >>> names = ("position", "token", "read position", "read token", "read before")
         >>> its = {name: [0.5, 0.25] for name in names} | {f"{name}, chance": [0.1] for name in names}
-        >>> its |= {"project out": [1.9, 0.1], "project out, control": [0.0, 0.0]}
+        >>> its |= {"shuffle": [1.9, 0.1], "shuffle, control": [0.0, 0.0]}
         >>> run = RunResult(RunConfig(), {"depth": {"trained": its, "untrained": its}}, {}, "", 1.0)
         >>> [view["labels"][-1] for view in DepthFigure({"texts": {"learned": [run, run]}}).views]
-        ['share of the variance', 'read from one state', 'cost of taking position out']
+        ['share of the variance', 'read from one state', 'cost of shuffling position']
     """
 
     height = (797, 498)
@@ -197,12 +197,12 @@ def _texts(its: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         "read from one state": {
             name: (trained[key], untrained[key], trained[f"{key}, chance"][0]) for name, key in READ.items()
         },
-        COST: {"cost": (trained["project out"], trained["project out, control"])},
+        COST: {"cost": (trained["shuffle"], trained["shuffle, control"])},
     }
 
 
 def _images(its: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    trained, untrained, cost = its["layers"], its["untrained"], its["ablations"]["project out"]
+    trained, untrained, cost = its["layers"], its["untrained"], its["ablations"]["shuffle"]
     shares, read, chance = trained["shares"], trained["read"], trained["chance"]["read"]
     return {
         "share of the variance": {name: (shares[key], untrained["shares"][key]) for name, key in IMAGE_SHARES.items()},

@@ -386,25 +386,27 @@ class Doses(Chart):
     )
 
 
-MEASURES = ("share of the variance", "read from one state", "cost of taking position out")
+MEASURES = ("share of the variance", "read from one state", "cost of shuffling position")
 
 
 class Depth(Chart):
     chapter = "probing/once-enough.html"
     label = "Position and content by layer"
-    begins = (do("choose", model="images, 6 layers", positions="learned", measure=MEASURES[0]), do("slide", state=1))
+    begins = (
+        do("choose", model="4 layers, width 56", positions="table once", measure=MEASURES[0]),
+        do("slide", state=1),
+    )
     changed_by = (
         do("slide", state=2),
-        do("choose", model="texts, 4 layers", positions="none", measure=MEASURES[1]),
+        do("choose", model="12 layers, width 32", positions="NoPos", measure=MEASURES[1]),
         do("choose", measure=MEASURES[2]),
     )
     shown_by = tuple(
         [do("choose", model=model, positions=arm, measure=measure), do("slide", state=state)]
         for model, arm, state in (
-            ("texts, 4 layers", "none", 4),
-            ("texts, 12 layers", "every layer", 12),
-            ("hidden characters, 4 layers", "input", 0),
-            ("images, 6 layers", "rope, 2-D", 6),
+            ("4 layers, width 56", "NoPos", 4),
+            ("12 layers, width 32", "table again", 12),
+            ("hidden characters, 4 layers", "table once", 0),
         )
         for measure in MEASURES
     )

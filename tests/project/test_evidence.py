@@ -1,10 +1,13 @@
 """The pages of evidence say what the stored studies hold, all of it."""
 
+from statistics import fmean
+
 import pytest
 from tool import load
 
 from posembed import load_study
 from posembed.stored import study_names
+from studies.which_positions import correlation
 
 TOOL = load("evidence")
 
@@ -24,3 +27,38 @@ def test_a_page_has_every_contrast_and_every_arm(name):
     assert sum(line.startswith("| ") for line in lines) == len(study.contrasts) + len(study.by_arm) + 2 * (
         len(study.planned) + 1
     )
+
+
+def test_what_failed_is_what_the_runs_show():
+    """The numbers of the nine schemes: losses, scores, and the planned correlations."""
+    study = load_study("tasks")
+    said = " ".join(TOOL.FAILED["tasks"].split())
+    kinds = ("learned", "sinusoidal", "learnable_sinusoidal")
+    means = study.runs.groupby("arm")[["loss", "accuracy", "f1", "baseline"]].mean()
+    forms = {form: [f"{kind}, {form}" for kind in kinds] for form in ("absolute", "relative", "both")}
+    nine = [arm for arms in forms.values() for arm in arms]
+    apart = [
+        [round(end, 1) for end in (min(losses), max(losses))]
+        for losses in (means["loss"][forms["absolute"]], means["loss"][forms["relative"] + forms["both"]])
+    ]
+    assert apart == [[2.8, 2.9], [1.7, 2.1]] and "losses of 2.8 to 2.9, the six others at 1.7 to 2.1" in said
+    on_sst2 = means["accuracy"][[f"sst2, {arm}" for arm in nine]]
+    assert (round(on_sst2.min(), 2), round(on_sst2.max(), 2)) == (0.58, 0.62)
+    assert "between 0.58 and 0.62" in said
+    spans = [round(means["f1"][f"xquad-moved, learned, {form}"], 2) for form in ("absolute", "relative")]
+    nowhere = round(means["baseline"]["xquad-moved, learned, absolute"], 2)
+    assert (spans, nowhere) == ([0.41, 0.45], 0.47) and "0.41 and 0.45" in said and "0.47" in said
+    score = means["f1"].fillna(means["accuracy"])
+    found = {
+        (task, name): correlation(
+            {arm: fmean(run.metrics["positions"]["attention"][name] for run in study.by_arm[arm]) for arm in nine},
+            {arm: score[f"{task}, {arm}"] for arm in nine},
+        )
+        for task in ("sst2", "trec", "word", "word-moved")
+        for name in ("monotonicity", "translation_invariance", "symmetry")
+    }
+    invariance = {task: r for (task, name), (r, _) in found.items() if name == "translation_invariance"}
+    assert [f"{invariance[task]:+.2f}" for task in ("sst2", "word-moved")] == ["+0.77", "-0.87"]
+    assert "(+0.77)" in said and "(−0.87)" in said
+    (first, (r, p)), (_, (_, next_p)) = sorted(found.items(), key=lambda each: each[1][1])[:2]
+    assert first == ("trec", "symmetry") and f"{r:.2f}" == "-0.88" and 12 * p < 0.05 < 11 * next_p

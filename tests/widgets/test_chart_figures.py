@@ -63,7 +63,7 @@ def doses():
 def inspected(seed, n_layers):
     states = np.linspace(0, 1, n_layers + 1)
     its = {name: (states + seed / 10).tolist() for name in ("position", "token", "read position", "read token")}
-    its |= {"read before": its["token"], "project out": its["token"], "project out, control": its["position"]}
+    its |= {"read before": its["token"], "shuffle": its["token"], "shuffle, control": its["position"]}
     its |= {f"{name}, chance": [0.125] for name in its}
     return a_run(seed, {"depth": {"trained": its, "untrained": its}}, n_layers=n_layers)
 
@@ -73,7 +73,7 @@ def of_images(seed):
     its |= {"place beyond contents": its["place"], "contents beyond place": its["contents"]}
     layers = {"shares": its, "read": its, "chance": {"read": {"place": 0.028, "contents": 0.0, "class": 0.1}}}
     cost = {"cost": [0.7] * 7, "control": [0.1 * seed] * 7}
-    patches = {"layers": layers, "untrained": layers, "ablations": {"project out": cost}}
+    patches = {"layers": layers, "untrained": layers, "ablations": {"shuffle": cost}}
     return a_run(seed, {"patches": patches}, n_layers=6, length=36)
 
 

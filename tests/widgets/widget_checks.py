@@ -49,8 +49,8 @@ def run_tests(name, folder, source, fixtures, private=""):
 def a_run(seed=1, metrics=None, **config):
     """A run with these metrics, or with all that figures of layers read."""
     states = [0.5] * 5
-    names = ("position", "token", "read position", "read token", "read before", "project out")
-    its = dict.fromkeys((*names, "project out, control"), states) | {f"{name}, chance": states for name in names}
+    names = ("position", "token", "read position", "read token", "read before", "shuffle")
+    its = dict.fromkeys((*names, "shuffle, control"), states) | {f"{name}, chance": states for name in names}
     layers = {"mae": states, "middle_guess": 16.0, "random_guess": 21.3}
     whole = {"layers": layers, "depth": {"trained": its, "untrained": its}}
     return RunResult(RunConfig(seed=seed, **config), whole if metrics is None else metrics, {}, "a machine", 1.0)
