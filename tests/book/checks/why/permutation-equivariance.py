@@ -1,10 +1,35 @@
+# %% Try it: shuffle the words
+# The same of the figure.
+from posembed import check_equivariance
+
+layer, bottom = encoder.model.encoder.layer[0], encoder.model.embeddings
+spoken = encoder.tokenizer("I do like coding", return_tensors="pt").input_ids
+bare = bottom.word_embeddings(spoken[:, 1:-1]).detach()
+placed = bottom.position_embeddings.weight[1:5].detach()
+
+
+def shown(x):
+    x = bottom.LayerNorm(x + bottom.token_type_embeddings.weight[0])
+    return layer.attention.output.dense(layer.attention.self(x)[0])
+
+
+# Holds: "Move a word: its squares travel with it and stay as they were."
+assert check_equivariance(shown, bare).verdict == "equivariant"
+# Holds: "Add positions and move it again: now the outputs change."
+there = check_equivariance(lambda x: shown(x + placed), bare)
+assert there.verdict == "neither"
+
+# Holds: "all twelve heads"
+# Holds: "a BERT encoder of six layers"
+assert (model.config.num_attention_heads, model.config.num_hidden_layers) == (12, 6)
+
 # %% Two sentences, the same words
-# Holds: "what stood at position 2 now stands at position 1, and the other way"
+# Holds: "`[0, 2, 1, 3, 4, 5]` says: position 1 now holds what stood at 2"
+# By definition: "Both sentences consist of the same"
+# By definition: "We count {term}`positions <position>` from 0."
+assert swap == [0, 2, 1, 3, 4, 5]
 assert tokens[1] == [tokens[0][old] for old in swap]
 assert tokens[1][1] == tokens[0][2] and tokens[1][2] == tokens[0][1]
-
-# Holds: "BERT encoder of six layers"
-assert model.config.num_hidden_layers == 6
 
 # %% Self-attention does not see the order
 seen = []
@@ -30,44 +55,17 @@ off = [(g.cumsum(1) - sums[:, o]).abs().max() for g, o in zip(seen, at, strict=T
 most = max(given.cumsum(dim=1).abs().max() for given in seen)
 assert abs(float(max(off) / most) - reported) < 1e-6
 
-# %% Try it: shuffle the words
-# The same of the figure.
-layer, bottom = encoder.model.encoder.layer[0], encoder.model.embeddings
-spoken = encoder.tokenizer("I do like coding", return_tensors="pt").input_ids
-bare = bottom.word_embeddings(spoken[:, 1:-1]).detach()
-placed = bottom.position_embeddings.weight[1:5].detach()
-
-
-def shown(x):
-    x = bottom.LayerNorm(x + bottom.token_type_embeddings.weight[0])
-    return layer.attention.output.dense(layer.attention.self(x)[0])
-
-
-# Holds: "Move a word: its squares travel with it and stay as they were."
-assert check_equivariance(shown, bare).verdict == "equivariant"
-# Holds: "Add positions and move it again: now the outputs change."
-there = check_equivariance(lambda x: shown(x + placed), bare)
-assert there.verdict == "neither"
-
-# Holds: "all twelve heads"
-assert model.config.num_attention_heads == 12
-
 # %% Pooled outputs are the same for every order
 # Holds in The whole encoder does not see it either: "Of the first two the checker adds *token by token*: no output"
 for name, part in parts.items():
     alone = name in ("feed-forward", "LayerNorm")
     assert check_equivariance(part, x).token_by_token == alone
-# Holds in The whole encoder does not see it either: "Of a model of your own it may mean that the tokens lie along"
-tokens_first = nn.TransformerEncoderLayer(8, nhead=2).double()
-assert check_equivariance(tokens_first, x).token_by_token
-assert not check_equivariance(tokens_first, x[0], seq_dim=0).token_by_token
 
 twice = torch.cat([x, x], dim=1)
-# Holds: "A text and the same text twice over have the same mean and the same"
+# Holds: "Since softmax gives shares, a mean shows only the proportions"
 for name in ("mean", "maximum"):
     once_and_twice = [poolings[name](stack.eval()(text)) for text in (x, twice)]
     assert torch.allclose(*once_and_twice, rtol=0, atol=1e-12)
-assert not torch.allclose(stack(x).sum(dim=1), stack(twice).sum(dim=1))
 stack.train()
 
 
@@ -97,8 +95,6 @@ def means_differ(one, other):
 # Holds: "They hold the same tokens equally often, so their means are equal."
 assert not means_differ("good not bad", "bad not good")
 # Holds: "The second text holds *not* twice and *good* once: other"
-# Holds in Pooled outputs are the same for every order: "That is so without marks. `[CLS]` and `[SEP]` stand once"
-assert means_differ("not good", "not good not good")
 # Holds: "It would be so for sets of words. How often a word occurs beside the"
 assert means_differ("not good", "not not good")
 
@@ -117,7 +113,7 @@ for table in ("intact", "shuffled"):
     assert 0.2 < changes[table].max() < 0.3
 assert changes["zeroed"].max() < 2e-6
 
-# Holds in What to remember: "`check_equivariance(fn, x)` tries several orders and says whether a"
+# Holds: "For *neither* it has a counterexample to follow up"
 assert intact.counterexample is not None
 assert zeroed.counterexample is None
 
@@ -138,11 +134,12 @@ with with_position_table(model, different):
 
 # Holds: "With this shuffled table they differ by 0.22"
 assert abs(changes["shuffled"].max() - 0.22) < 0.005
-# Holds: "Rows that hold one number over and over, another number for each"
-numbers = torch.arange(1.0, len(table) + 1)[:, None] / 10
+# Holds: "A table whose row 1 is all ones, row 2 all twos, and so on would"
+numbers = torch.arange(1.0, len(table) + 1)[:, None] - 1
 with with_position_table(model, numbers.expand_as(table)):
     assert check_equivariance(model, word_vectors).verdict == "equivariant"
 
+# Holds in Permutation equivariance: "two orders of the same words differ by rounding alone"
 # Holds: "the outputs differ by about a quarter of the largest one"
 assert all(0.2 < changes[table].max() < 0.3 for table in ("intact", "shuffled"))
 
@@ -162,25 +159,23 @@ assert exchange == [1, 0, *range(2, 8)] and len(one) == len(two) == 8
 # Holds: "One layer leaves the other six as they were; after the second every"
 assert (one[:2] > 1e-2).all() and (one[2:] < 1e-12).all()
 assert (two > 1e-4).all()
-# Holds: "(What is pooled from one causal layer is no bag of words all the same"
-pooled = causal_layer(x8).mean(1), causal_layer(x8[:, exchange]).mean(1)
-assert (pooled[0] - pooled[1]).abs().max() > 1e-2
 
 # For the causal mask only the identity: all 720 orders of six tokens.
 mask = torch.zeros(6, 6).masked_fill(torch.ones(6, 6).triu(1) > 0, -torch.inf)
 kept = [list(order) for order in permutations(range(6)) if torch.equal(mask[list(order)][:, list(order)], mask)]
 assert kept == [list(range(6))]
 
-# Constants along the rows of a bias: no order is seen.
-per_query = torch.arange(8.0).double()[:, None].expand(8, 8)
+# Holds: "The first token sees one token, the second sees two"
+assert (mask == 0).sum(dim=1).tolist() == [1, 2, 3, 4, 5, 6]
 
-
-def with_constant_rows(x):
-    query, key, value = (x @ weight for weight in layer_weights)
-    return scaled_dot_product_attention(query, key, value, per_query)
-
-
-assert check_equivariance(with_constant_rows, x8).verdict == "equivariant"
+# Holds: "A **padding mask** hides certain *tokens* from all others"
+# Holds in What to remember: "A padding mask moves with its tokens and breaks nothing"
+assert torch.allclose(after, before[:, swapped]) and not torch.allclose(
+    scaled_dot_product_attention(*3 * [x[:, swapped]], real), before[:, swapped]
+)
+# Holds: "In **cross-attention**, where one sequence asks another, outputs move"
+assert torch.allclose(again, crossed)
+assert torch.allclose(scaled_dot_product_attention(asking[:, [2, 0, 1]], x, x), crossed[:, [2, 0, 1]])
 
 # Holds: "Seen, yes, but attention takes a weighted mean of the values, and"
 # Holds: "The second layer starts from the outputs of the first, and those"
@@ -191,11 +186,13 @@ assert (after_layer - after_layer[0]).abs().max() < 1e-12
 after_layers = two_causal_layers(same_token)[0]
 assert (after_layers - after_layers[0]).abs().max() < 1e-12
 
-# Holds in What to remember: "A causal mask breaks it without any positions. In one layer a token"
-# Holds: "That one layer sees more than the set of letters is seen from three"
+# Holds in What to remember: "A causal mask breaks it without any positions: one layer knows at most"
+# Holds: "One layer can know *which* tokens came before and in which proportions"
+# Holds: "Three letters show what one layer sees."
 assert check_equivariance(two_causal_layers, x8).verdict == "neither"
 assert (aab - aba).abs().max() < 1e-12 < (aab - abb).abs().max()
-# Holds in What to remember: "Self-attention, the feed-forward network, LayerNorm and every stack"
+# Holds in Permutation equivariance: "the first half is a theorem about every stack"
+# Holds in What to remember: "Without a mask, self-attention, the feed-forward network, LayerNorm and every stack"
 for part in [lambda x: self_attention(x, *weights), *parts.values()]:
     assert check_equivariance(part, x).verdict == "equivariant"
 # Holds in What to remember: "What is pooled from them by a mean, a sum or a maximum is invariant."
