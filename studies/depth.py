@@ -49,7 +49,7 @@ from posembed.training.plans import Arm, Plan
 from posembed.training.results import RunResult
 
 from .images import vision_arms, vision_contrasts
-from .training.settings import changed
+from .training.settings import FIRST, changed
 
 NAME = "depth"
 ARMS: dict[str, dict[str, Any]] = {
@@ -85,7 +85,8 @@ def name_of(n_layers: int, arm: str) -> str:
 def _run(n_layers: int, arm: str, **changes: Any) -> RunConfig:
     width = WIDTHS[n_layers]
     rows = {"learned": {"std": width**-0.5}} if ARMS[arm]["scheme"] == "learned" else {}
-    base = RunConfig(
+    base = replace(
+        FIRST,
         length=64,
         n_layers=n_layers,
         d_model=width,

@@ -22,10 +22,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from posembed.stats import Interval, difference
-from posembed.training.config import SCALING_NAMES, RunConfig
+from posembed.training.config import SCALING_NAMES
 from posembed.training.measure import GROUP, mean_between
 from posembed.training.plans import Arm, Plan
 from posembed.training.results import RunResult
+
+from .training.settings import FIRST
 
 NAME = "encodings"
 ABSOLUTE = ("nopos", "sinusoidal", "learned", "learnable_sinusoidal")
@@ -37,7 +39,8 @@ TRAINED, TESTED = 64, 512
 
 def arm(scheme: str) -> Arm:
     """The runs of a scheme, one for each seed, and those that choose their learning rate."""
-    tested = RunConfig(
+    tested = replace(
+        FIRST,
         scheme=scheme,
         length=TRAINED,
         steps=1500,

@@ -41,6 +41,7 @@ from posembed import RunConfig, RunResult
 from posembed.stats import Interval, difference, interval
 
 from .search import Search
+from .training.settings import FIRST
 
 NAME = "ladder"
 SCHEMES = ("nopos", "learned", "rope")
@@ -55,7 +56,8 @@ MARGIN = SLOPE_MARGIN = 0.01
 
 def run(scheme: str, width: int) -> RunConfig:
     """The settings of an arm."""
-    return RunConfig(
+    return replace(
+        FIRST,
         scheme=scheme,
         scheme_options={"learned": {"std": width**-0.5}} if scheme == "learned" else {},
         length=LENGTH,

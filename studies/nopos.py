@@ -42,7 +42,7 @@ from typing import Any
 from posembed.training.config import RunConfig
 from posembed.training.plans import Arm, Plan
 
-from .training.settings import changed
+from .training.settings import FIRST, changed
 
 NAME = "nopos"
 RATES = (1e-3, 3e-3, 1e-2, 3e-2)
@@ -63,7 +63,8 @@ ALL_SCHEMES = (
     "cope",
 )
 
-SMALL = RunConfig(
+SMALL = replace(
+    FIRST,
     length=64,
     n_layers=4,
     d_model=64,

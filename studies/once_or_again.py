@@ -38,18 +38,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from posembed import RunConfig, RunResult
+from posembed import RunResult
 from posembed.stats import Interval, difference
 
 from .search import Search
-from .training.settings import changed
+from .training.settings import FIRST, changed
 
 NAME = "once-or-again"
 WIDTH, DEPTHS = 32, (4, 12)
 SEEDS = {4: (1, 2, 3, 4, 5), 12: (1, 2, 3)}
 TRIAL_SEEDS, TRIAL_STEPS, RATES = (11, 12), 1000, (3e-3, 1e-2, 3e-2)
 MARGIN = 0.01
-START_B = RunConfig(
+START_B = replace(
+    FIRST,
     length=64,
     d_model=WIDTH,
     n_heads=4,

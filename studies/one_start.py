@@ -35,13 +35,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from posembed import RunConfig, RunResult
+from posembed import RunResult
 from posembed.stats import Interval, difference
 from posembed.training.config import SCALING_NAMES
 from posembed.training.measure import mean_between
 
 from . import encodings
 from .search import Search
+from .training.settings import FIRST
 
 NAME = "one-start"
 SCHEMES = ("nopos", "sinusoidal", "learned", "learnable_sinusoidal", "shaw", "t5", "alibi", "rope")
@@ -49,7 +50,8 @@ SEEDS, TRIAL_SEEDS = (1, 2, 3, 4, 5), (0, 6, 7)
 RATES, TRIAL_STEPS = (1e-3, 3e-3, 1e-2, 3e-2), 500
 WIDTH, TRAINED, TESTED = 64, 64, 512
 MARGIN = 0.02
-START_B = RunConfig(
+START_B = replace(
+    FIRST,
     length=TRAINED,
     n_layers=4,
     d_model=WIDTH,

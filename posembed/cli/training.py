@@ -61,7 +61,7 @@ def training_app() -> typer.Typer:
         given = {name: value for name, value in settings.items() if value not in (None, [])}
         # Made anew, it takes the hash of its text.
         with _own_code(given.get("scheme", "")):
-            config = replace(RunConfig.from_dict(given))
+            config = replace(RunConfig.from_dict(RunConfig().to_dict() | given))
         result = _trained(config, out, bool(save_model))
         if as_json:
             print_json({"key": result.config.key} | result.to_dict())

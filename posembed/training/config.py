@@ -54,7 +54,8 @@ class RunConfig:
         layers_with_positions: the layers, counted from 0, whose attention uses the scheme; the others see no positions
             but rows that the scheme adds to the embeddings, which reach all layers. None for all.
         weight_std: the standard deviation of the weights at the start: those of linear layers, and word vectors that
-            are not scaled.
+            are not scaled. None for 1 / sqrt(d_model), which a learned table then has too: start B of the book, in
+            which narrow models learn best.
         text_hash: of the file that `data` names, taken when the config is made, so that a changed text is another run.
             None where there is no such file.
         scheme_hash: the same for the file of a scheme of one's own. What that file imports is not seen.
@@ -79,10 +80,10 @@ class RunConfig:
     n_layers: Count = 4
     d_model: Count = 64
     n_heads: Count = 4
-    scale_embeddings: bool = True
+    scale_embeddings: bool = False
     batch_size: Count = 32
     steps: Count = 2000
-    learning_rate: Positive = 3e-3
+    learning_rate: Positive = 1e-2
     warmup: Whole = 100
     weight_decay: NotNegative = 0.1
     seed: Seed = 0
@@ -93,7 +94,7 @@ class RunConfig:
     preset: str = ""
     dropout: Share = 0.0
     layers_with_positions: tuple[int, ...] | None = None
-    weight_std: Positive = 0.02
+    weight_std: Positive | None = None
     text_hash: str | None = None
     scheme_hash: str | None = None
     study: Mapping[str, Any] = field(default_factory=dict)
@@ -128,7 +129,7 @@ class RunConfig:
         if is_new:
             # What is wrong with it is best said now; what it draws belongs to nobody.
             with torch.random.fork_rng(devices=[]):
-                scheme(self.scheme, **self.sizes, options=self.scheme_options)
+                scheme(self.scheme, **self.sizes, options=self.options)
 
     def _check_storable(self) -> None:
         """Refuse what a file cannot hold; mappings become what will be read back."""
@@ -161,8 +162,21 @@ class RunConfig:
         return {**sizes, "n_positions": longest, "causal": self.objective == "causal"}
 
     @property
+    def start_std(self) -> float:
+        """The standard deviation of the weights at the start."""
+        return self.d_model**-0.5 if self.weight_std is None else self.weight_std
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What `posembed.scheme` is told of the schemes: `scheme_options`, and the deviation of a learned table."""
+        told = {name: dict(options) for name, options in self.scheme_options.items()}
+        if self.weight_std is None and "learned" in self.scheme.split("+"):
+            told["learned"] = {"std": self.start_std, **told.get("learned", {})}
+        return told
+
+    @property
     def told(self) -> dict[str, Any]:
-        """The settings that change numbers and are not the defaults; `from_dict` makes the config of them."""
+        """The settings that change numbers and are not the first defaults; `from_dict` makes the config of them."""
         default, settings = _defaults(), self.to_dict()
         more = settings.pop("study")
         differ = {name: value for name, value in settings.items() if value != default[name]}
@@ -183,13 +197,13 @@ class RunConfig:
     @classmethod
     @public(RunError)
     def from_dict(cls, values: Mapping[str, Any]) -> RunConfig:
-        """Make the config that `to_dict` was called on, here or in an earlier version.
+        """Make the config that `to_dict` was called on, here or in an earlier version, whose defaults were others.
 
         Raises:
             RunError: a setting of a newer version, or one that this version has no more and that was not
                 left alone.
         """
-        values = dict(values)
+        values = {**FIRST_DEFAULTS, **values}
         for name, default in RETIRED.items():
             if (value := values.pop(name, default)) != default:
                 raise RunError(f"{name} is {shown(value)}; posembed has no {name} any more, an earlier version does")
@@ -248,6 +262,10 @@ RETIRED = {
 }
 
 
+# Defaults that were others when the first results were stored; their keys, and what their files leave out, go by these.
+FIRST_DEFAULTS: dict[str, Any] = {"scale_embeddings": True, "learning_rate": 3e-3, "weight_std": 0.02}
+
+
 @cache
 def _defaults() -> dict[str, Any]:
-    return RunConfig().to_dict()
+    return {**RunConfig().to_dict(), **FIRST_DEFAULTS}

@@ -167,14 +167,14 @@ def transformer_config(config: RunConfig, vocab_size: int) -> TransformerConfig:
         raise RunError(f"{config.scheme} is not the code that the config was made for; make the config anew")
     its_scheme: Any = config.scheme
     if config.layers_with_positions is not None:
-        everywhere = scheme(config.scheme, **config.sizes, options=config.scheme_options)
+        everywhere = scheme(config.scheme, **config.sizes, options=config.options)
         its_scheme = OnLayers(everywhere, config.layers_with_positions, n_layers=config.n_layers)
     return TransformerConfig(
         vocab_size=vocab_size,
         **config.sizes,
         scheme=its_scheme,
-        scheme_options=config.scheme_options if isinstance(its_scheme, str) else {},
+        scheme_options=config.options if isinstance(its_scheme, str) else {},
         dropout=config.dropout,
         scale_embeddings=config.scale_embeddings,
-        weight_std=config.weight_std,
+        weight_std=config.start_std,
     )

@@ -9,6 +9,8 @@ from posembed.errors import RunError, shown
 from posembed.training import RunConfig
 from posembed.training.config import OF_STUDIES
 
+# The defaults of the first studies, which is start A; a study says what it has in place of them.
+FIRST = RunConfig.from_dict({})
 CORE = {each.name for each in fields(RunConfig)}
 SETTINGS = {
     "short_length": "of the pieces of the first steps, as BERT was trained; a step reads as many tokens as any other",
@@ -33,7 +35,7 @@ SETTINGS = {
 
 def run_of(**settings: Any) -> RunConfig:
     """The config of a run with settings of either kind."""
-    return changed(RunConfig(), **settings)
+    return changed(FIRST, **settings)
 
 
 def changed(config: RunConfig, **settings: Any) -> RunConfig:

@@ -65,3 +65,12 @@ def test_the_recipe_for_larger_models_has_the_presets_that_are_named():
     presets = load("presets", ROOT / "lab")
     assert (ROOT / "lab" / "train_gpt2.py").is_file()
     assert {re.search(r"--preset (\S+)", line)[1] for line in lines} == {"gpu", "paper-125M"} <= set(presets.PRESETS)
+
+
+def test_the_defaults_are_what_the_page_says():
+    assert "learning rate of 0.01, which five of the eight schemes chose there." in PAGE
+    config = posembed.RunConfig(scheme="learned")
+    assert (config.start_std, config.scale_embeddings, config.learning_rate) == (64**-0.5, False, 0.01)
+    chosen = [runs[0].config for runs in posembed.load_study("one-start").by_arm.values()]
+    assert (len(chosen), sum(each.learning_rate == 0.01 for each in chosen)) == (8, 5)
+    assert {(each.weight_std, each.scale_embeddings) for each in chosen} == {(64**-0.5, False)}

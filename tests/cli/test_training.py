@@ -36,7 +36,7 @@ def test_there_is_an_option_for_every_setting_with_its_words():
     assert told["scheme"].help == (
         'a name for posembed.scheme, or of one\'s own the import path of its class, "module:Class". Default: nopos.'
     )
-    assert told["learning_rate"].help.endswith("Default: 0.003.")
+    assert told["learning_rate"].help.endswith("Default: 0.01.")
     assert told["test_length"].help.endswith("in which the loss is measured too; by default not.")
     assert all(each.help.endswith(".") for each in told.values())
 

@@ -23,7 +23,7 @@ OTHER = {
     "n_layers": {"n_layers": 2},
     "d_model": {"d_model": 32},
     "n_heads": {"n_heads": 2},
-    "scale_embeddings": {"scale_embeddings": False},
+    "scale_embeddings": {"scale_embeddings": True},
     "batch_size": {"batch_size": 8},
     "steps": {"steps": 10},
     "learning_rate": {"learning_rate": 0.1},
@@ -52,20 +52,37 @@ def test_every_setting_but_the_preset_enters_the_key_and_comes_back_from_json():
         assert (back, back.key, hash(back)) == (config, config.key, hash(config))
         assert RunConfig.from_dict(config.told).key == config.key
     assert RunConfig(preset="cpu").key == RunConfig().key
-    assert RunConfig(learning_rate=np.float64(3e-3), scheme_options={}).key == RunConfig().key
+    assert RunConfig(learning_rate=np.float64(1e-2), scheme_options={}).key == RunConfig().key
 
 
 def test_settings_of_a_study_are_read_where_they_stood_once_and_keep_their_key():
     """The names of files in results/encodings and results/tasks."""
     tested = {"length": 64, "steps": 1500, "test_length": 512, "learning_rate": 1e-3, "seed": 1}
-    assert RunConfig(**tested).key == "3b63115b64c931e3"
-    before = RunConfig(seed=1).to_dict() | OF_STUDIES | {"short_length": 8, "inspections": ["layers"]}
+    assert RunConfig.from_dict(tested).key == "3b63115b64c931e3"
+    before = RunConfig.from_dict({"seed": 1}).to_dict() | OF_STUDIES | {"short_length": 8, "inspections": ["layers"]}
     del before["study"]
     config = RunConfig.from_dict(before)
     assert config.study == {"short_length": 8, "inspections": ["layers"]} and config.seed == 1
     assert config.told == {"seed": 1, "short_length": 8, "inspections": ["layers"]}
     # What says nothing is nothing.
     assert RunConfig(study=OF_STUDIES | {"inspections": ()}) == RunConfig()
+
+
+def test_what_a_file_leaves_out_is_what_was_usual_when_the_first_were_written():
+    stored = RunConfig.from_dict({"scheme": "learned"})
+    assert (stored.weight_std, stored.scale_embeddings, stored.learning_rate) == (0.02, True, 3e-3)
+    assert stored.start_std == 0.02 and stored.options == {}
+    today = RunConfig(scheme="learned+rope", d_model=16)
+    assert today.told == {
+        "scheme": "learned+rope",
+        "d_model": 16,
+        "scale_embeddings": False,
+        "learning_rate": 1e-2,
+        "weight_std": None,
+    }
+    assert today.start_std == 0.25 and today.options == {"learned": {"std": 0.25}}
+    told = {"learned": {"std": 0.5}}
+    assert RunConfig(scheme="learned", scheme_options=told).options == told
 
 
 def test_settings_of_earlier_versions_are_read_where_they_were_left_alone():

@@ -95,7 +95,7 @@ def test_a_failure_does_not_keep_the_others_from_being_done(tmp_path, trained, c
     options = {"engine": "serial", "out": tmp_path, "train": trained}
     options["progress"] = lambda config, result: told.append(result is None)
     assert refused(RunError, run_grid, GRID, **options) == (
-        "1 of 3 runs failed, the others are stored; learned, seed 2, learning rate 0.003, "
+        "1 of 3 runs failed, the others are stored; learned, seed 2, learning rate 0.01, "
         f"{GRID[1].key} (RuntimeError: shape '[3]' is invalid for input of size 2, in test_grid.py, line {line})"
     )
     assert capsys.readouterr().err == "" and not caplog.records
