@@ -1,0 +1,48 @@
+"""Notes what a function uses that its question forbids, while it computes an answer."""
+
+import sys
+
+# What would go round the watch: operators by their inner names, compiled functions, other threads, another watch.
+ALWAYS = ("torch._ops", "torch.jit", "start_new_thread()", "start_joinable_thread()", "setprofile()")
+
+
+class Watch:
+    """A context in which calls are looked at, however their function was imported.
+
+    Args:
+        forbidden: modules, such as "torch.nn.modules", with all that is below them; and functions of any module by
+            their last name, such as "one_hot()".
+
+    Attributes:
+        used: the forbidden ones that were called, once each.
+    """
+
+    def __init__(self, forbidden):
+        self.watched = tuple(forbidden) + ALWAYS if forbidden else ()
+        self.used = []
+
+    def __enter__(self):
+        if self.watched:
+            sys.setprofile(self._look)
+        return self
+
+    def __exit__(self, *_):
+        if self.watched:
+            sys.setprofile(None)
+
+    def _look(self, frame, event, argument):
+        if event == "call":
+            self._note(str(frame.f_globals.get("__name__")), frame.f_code.co_name)
+        elif event == "c_call" and argument is not _SETPROFILE:
+            self._note("", argument.__name__)
+        elif event == "c_call" and frame.f_code is not Watch.__exit__.__code__:
+            self._note("", "setprofile")
+
+    def _note(self, module, function):
+        for each in self.watched:
+            found = function == each[:-2] if each.endswith("()") else f"{module}.".startswith(f"{each}.")
+            if found and each not in self.used:
+                self.used.append(each)
+
+
+_SETPROFILE = sys.setprofile
