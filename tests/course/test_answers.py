@@ -78,7 +78,7 @@ def answers_of(folder):
 
 
 def test_the_graders_know_right_from_wrong(assignment, notebooks):
-    folder, graders, students = assignment
+    folder, graders, _ = assignment
     tests = graders / "tests"
     questions = {q["name"]: q["points"] for q in load("course").questions_of(folder) if not q["manual"]}
     key, untouched = notebooks
@@ -178,7 +178,7 @@ def stubbed(value, stub):
 
 
 def test_stubs_earn_nothing(assignment, notebooks):
-    folder, graders, students = assignment
+    folder, graders, _ = assignment
     key, untouched = notebooks
     answers, earned = load("answers", folder), []
     for question in load("course").questions_of(folder):
