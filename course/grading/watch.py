@@ -32,7 +32,9 @@ class Watch:
 
     def _look(self, frame, event, argument):
         if event == "call":
-            self._note(str(frame.f_globals.get("__name__")), frame.f_code.co_name)
+            module = str(frame.f_globals.get("__name__"))
+            # A function of the notebook may have the name of what it replaces.
+            self._note(module, "" if module == "__main__" else frame.f_code.co_name)
         elif event == "c_call" and argument is not _SETPROFILE:
             self._note("", argument.__name__)
         elif event == "c_call" and frame.f_code is not Watch.__exit__.__code__:
