@@ -81,8 +81,9 @@ chapters: setup ## run every chapter and store its outputs in the notebook (afte
 conformance: setup ## compare the schemes that other libraries have with theirs, and write the page
 	@$(RUN) tools/conformance_page.py make
 
-results: setup  ## write the stored runs of results/ into the package (after new runs)
+results: setup  ## write the stored runs of results/ into the package and the pages of evidence (after new runs)
 	@$(RUN) tools/results.py
+	@$(RUN) tools/evidence.py
 
 pictures: setup ## draw the pictures of the landing page and the README anew
 	@$(RUN) tools/pictures.py

@@ -1,9 +1,10 @@
-"""Whole causal attention layers on a GPU, in bfloat16, from 2,048 to 32,768 tokens, beside torch's and transformers'."""
+"""Causal attention layers on a GPU, in bfloat16, from 2,048 to 32,768 tokens, beside torch's and transformers'."""
 
 from __future__ import annotations
 
 import functools
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -17,9 +18,8 @@ from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 from . import layers
 from .attention import Given, Setting
 from .biases import alibi, t5
-from .case import Candidate, Case, Row, with_gradient, without_gradient
+from .case import Candidate, Case, with_gradient, without_gradient
 from .goals import no_more_memory, no_slower
-from .measure import measure
 from .rope import rotated
 
 LENGTHS, QUICK_LENGTHS = (2048, 8192, 32768), (512,)
@@ -28,7 +28,8 @@ SCHEMES = ("rope", "alibi", "t5")
 ROUNDED = 0.05
 # The queries whose outputs are compared; the whole matrix in float64 would not fit.
 LAST = 64
-SECONDS, MOST_ROUNDS = 0.6, 15
+# The whole run is to take two minutes of a GPU, most of them the compiler's.
+HOW = {"seconds": 0.6, "most_rounds": 15}
 
 
 @dataclass(frozen=True)
@@ -53,11 +54,6 @@ def cases(quick: bool, device: str = "cuda") -> list[Case]:
         for length in (QUICK_LENGTHS if quick else LENGTHS)
     ]
     return [_case(each) for each in settings]
-
-
-def measured(case: Case) -> list[Row]:
-    """The rows of a case."""
-    return measure(case, seconds=SECONDS, most_rounds=MOST_ROUNDS, peak=peak)
 
 
 def _case(setting: OnGPU) -> Case:
@@ -105,6 +101,17 @@ def _finished(call: Callable[[], Any], device: str) -> Any:
     return found
 
 
+def device() -> str:
+    """The name of the GPU.
+
+    Raises:
+        SystemExit: there is none.
+    """
+    if not torch.cuda.is_available():
+        sys.exit("benchmarks: PyTorch sees no GPU here; leave --only gpu out, or run it on a machine with one")
+    return torch.cuda.get_device_name()
+
+
 def peak(case: Case, candidate: Candidate) -> int | None:
     """The bytes of the GPU that one call needs, with what the candidate keeps, above its inputs."""
     if not torch.cuda.is_available():
@@ -119,9 +126,13 @@ def peak(case: Case, candidate: Candidate) -> int | None:
 
 def _last_rows(setting: OnGPU, given: Given) -> Tensor:
     """The outputs of the last queries, by the formula in float64, "query d_model"."""
-    wide = {name: each.double() for name, each in given.items()}
+    with torch.device(setting.device):
+        return _rows(setting, {name: each.double() for name, each in given.items()})
+
+
+def _rows(setting: OnGPU, wide: Given) -> Tensor:
     _, *heads = setting.sizes
-    at = torch.arange(setting.length, device=setting.device)
+    at = torch.arange(setting.length)
     x = wide["x"][0]
     q, k, v = (
         (rows @ wide[name].T).unflatten(-1, heads).transpose(0, 1)
@@ -190,4 +201,5 @@ def _compiled_rope():
 
 @functools.cache
 def _compiled_flex():
-    return torch.compile(flex_attention, dynamic=False)
+    # A program for each case; the compiler's own limit is eight.
+    return torch._dynamo.config.patch(recompile_limit=64)(torch.compile(flex_attention, dynamic=False))

@@ -87,6 +87,7 @@ def _built(module: nn.Module, call: Callable[[Tensor], Tensor]) -> Built:
 
 
 def on_posembed(setting: Setting, given: Given) -> Built:
+    """This project's layer."""
     one = setting.made_scheme(nn.Parameter(given["table"].clone()) if "table" in given else None)
     module = MultiHeadAttention(setting.d_model, setting.sizes[1], one, causal=setting.causal, bias=False)
     for name in PROJECTIONS:

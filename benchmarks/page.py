@@ -19,6 +19,7 @@ import torch
 from . import ROOT
 
 RESULTS, PAGE = ROOT / "results" / "benchmarks.json", ROOT / "book" / "benchmarks.md"
+ON_A_GPU = ROOT / "results" / "benchmarks-gpu.json"
 PACKAGES = ("posembed", "torch", "transformers", "x-transformers", "rotary-embedding-torch", "numpy")
 OPENING = """\
 % Made by `python -m benchmarks --page` from results/benchmarks.json.

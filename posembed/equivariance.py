@@ -100,6 +100,7 @@ def check_equivariance(
     *,
     seq_dim: int | None = None,
     output: str | int | Callable[[Any], Tensor] | None = None,
+    along: Mapping[str, Tensor] | None = None,
     n_permutations: Count = 8,
     seed: Seed = 0,
     tolerance: NotNegative | None = None,
@@ -113,8 +114,8 @@ def check_equivariance(
     An effect of the order below the tolerance looks like rounding, and rounding that a very deep or badly conditioned
     model amplifies beyond it looks like an effect. So where an error lies above the rounding of one operation in
     float32 and below ten times the default tolerance, a module or its bound method is copied and checked again in
-    float64; `remark` says so, or why that was not possible. Other functions cannot be copied: compute in float64, and
-    take large constants off the output.
+    float64; `remark` says so, or why that was not possible. Other functions cannot be copied: give the module itself,
+    with `along` and `output` for what the function did, or compute in float64; take large constants off the output.
 
     Args:
         fn: a function, a module, or a transformers model, which gets x as ``inputs_embeds`` when x is floating point
@@ -122,6 +123,10 @@ def check_equivariance(
         x: the input, "... seq ...", of any dtype on any device. It is never written to.
         seq_dim: the axis of x (and of the output) that holds the sequence; by default 1. Floating-point x with two axes
             may be "batch seq" or "seq features", so there it must be said.
+        along: what fn is given beside x by these names and belongs to the tokens, with them on the same axis: a mask of
+            padding, token types. It moves with them. Fixed inside a function it would stay where it is, and hide other
+            tokens each time. Padding itself, where ``attention_mask`` is 0 or a ``key_padding_mask`` is True in any
+            row, stays in its place, and only words are permuted.
         output: which part of what fn returns is meant: the name of a field, an index, or a function of it. By
             default a tensor itself, or ``last_hidden_state``, or ``logits``.
         n_permutations: how many permutations to try. The identity is never drawn. Where the sequence has no more
@@ -135,9 +140,9 @@ def check_equivariance(
         The verdict, its error and, for "neither", a counterexample.
 
     Raises:
-        EquivarianceInputError: x is not a tensor, has one token or only equal ones, or lacks the axis; x or an output
-            holds NaN or infinity; fn changes the length of the sequence, reads two sequences, or returns no tensor, and
-            `output` does not say where one is.
+        EquivarianceInputError: x is not a tensor, has one token or only equal ones, or lacks the axis, or `along` does;
+            x or an output holds NaN or infinity; fn changes the length of the sequence, reads two sequences, or returns
+            no tensor, and `output` does not say where one is.
         NonDeterministicError: fn gives two different outputs for the same x.
 
     Example:
@@ -152,26 +157,36 @@ def check_equivariance(
         'neither'
     """
     seq_dim = _checked_axis(x, seq_dim)
-    settings = (seq_dim, output, n_permutations, seed)
-    report, worst = _compared(fn, x, *settings, tolerance)
+    along = dict(along or {})
+    places = _places(x, along, seq_dim)
+    settings = (seq_dim, output, places, n_permutations, seed)
+    report, worst = _compared(fn, x, along, *settings, tolerance)
     # Between the rounding of one operation and ten times the tolerance it may be either; in half precision an effect
     # may be smaller than the rounding of one operation.
     rounding = next((torch.finfo(dtype).eps for dtype, t in TOLERANCES.items() if t == report.tolerance), math.inf)
     rounding = rounding if math.isinf(rounding) else min(rounding, torch.finfo(torch.float32).eps)
     doubtful = rounding < report.max_error <= min(10 * report.tolerance, 0.1)
     if tolerance is None and worst is not None and doubtful:
-        report = replace(report, **_second_look(fn, x, settings, report, worst))
-    if report.verdict != "neither" and _table_unread(fn, x, output):
+        report = replace(report, **_second_look(fn, x, along, settings, report, worst))
+    if report.verdict != "neither" and _table_unread(fn, x, along, output):
         unread = "its position table takes no part when vectors are given; give ids"
         report = replace(report, remark="; ".join(filter(None, (report.remark, unread))))
     return report
 
 
 def _compared(
-    fn: Any, x: Tensor, seq_dim: int, output: Any, n_permutations: int, seed: int, tolerance: float | None
+    fn: Any,
+    x: Tensor,
+    along: Mapping[str, Tensor],
+    seq_dim: int,
+    output: Any,
+    places: Int[Tensor, " moving"],
+    n_permutations: int,
+    seed: int,
+    tolerance: float | None,
 ) -> tuple[EquivarianceReport, Counterexample | None]:
     """The report, and the entry that lies furthest from the relation that it names."""
-    run = _runner(fn, output)
+    run = _runner(fn, output, along)
     with eval_mode(_module_of(fn)):
         first = run(x)
         has_sequence = _has_sequence_axis(x, first, seq_dim)
@@ -180,8 +195,9 @@ def _compared(
         _check_finite(reference, "fn(x)")
         _check_repeatable(run, x, reference, tolerance)
         comparison = _Comparison(reference, seq_dim if has_sequence else None)
-        for permutation in _permutations(x, seq_dim, n_permutations, seed):
-            permuted = _numbers(run(x.index_select(seq_dim, permutation.to(x.device))))
+        for permutation in _permutations(x, seq_dim, places, n_permutations, seed):
+            moved = {name: _moved(each, seq_dim, permutation) for name, each in along.items()}
+            permuted = _numbers(_runner(fn, output, moved)(_moved(x, seq_dim, permutation)))
             _check_finite(permuted, "fn of the permuted x")
             comparison.add(permutation, permuted)
         # Again at the end: a function that drifts or keeps a state would pass for one that breaks the order.
@@ -212,14 +228,22 @@ def _token_by_token(
 
 
 def _second_look(
-    fn: Any, x: Tensor, settings: tuple[int, Any, int, int], report: EquivarianceReport, worst: Counterexample
+    fn: Any,
+    x: Tensor,
+    along: Mapping[str, Tensor],
+    settings: tuple[int, Any, Tensor, int, int],
+    report: EquivarianceReport,
+    worst: Counterexample,
 ) -> dict[str, Any]:
     """What changes in a report whose error may be rounding or a small effect, after a look at a wider copy."""
     doubt, module, failed = "that may be rounding or a small effect", _module_of(fn), ""
     if report.tolerance == TOLERANCES[torch.float64]:
         return {}
     if module is None:
-        advice = "a function cannot be looked at again: give the module itself, or compute in float64"
+        advice = (
+            "a function cannot be looked at again: give the module itself, and with along= what else it is given, or "
+            "compute in float64"
+        )
         return {"remark": f"{doubt}, and {advice}"}
     if sum(tensor.numel() for tensor in (*module.parameters(), *module.buffers())) > LARGEST_COPY:
         return {"remark": f"{doubt}, and the model is too large for a wider copy"}
@@ -229,7 +253,8 @@ def _second_look(
         try:
             wide, owner = copy.deepcopy((fn, module))
             owner.to(dtype)
-            again, there = _compared(wide, x.to(dtype) if x.is_floating_point() else x, *settings, None)
+            given = {name: _in(each, dtype) for name, each in along.items()}
+            again, there = _compared(wide, _in(x, dtype), given, *settings, None)
         except (RuntimeError, MemoryError, ValueError, TypeError) as error:
             failed = failed or f"a copy in {name} does not run ({str(error).splitlines()[0]:.200})"
             continue
@@ -251,7 +276,7 @@ def _same_effect(one: Counterexample, other: Counterexample) -> bool:
     return same and abs(off - by) <= 0.5 * abs(by)
 
 
-def _table_unread(fn: Any, x: Tensor, output: Any) -> bool:
+def _table_unread(fn: Any, x: Tensor, along: Mapping[str, Tensor], output: Any) -> bool:
     """Whether a transformers model that is given vectors has a position table and does not look at it."""
     if _argument_name(fn, x) != "inputs_embeds":
         return False
@@ -260,7 +285,7 @@ def _table_unread(fn: Any, x: Tensor, output: Any) -> bool:
     except PositionTableError:
         return False
     with eval_mode(fn):
-        return not reads(table, lambda: _runner(fn, output)(x))
+        return not reads(table, lambda: _runner(fn, output, along)(x))
 
 
 class _Comparison:
@@ -356,9 +381,14 @@ def _has_sequence_axis(x: Tensor, out: Tensor, seq_dim: int) -> bool:
     flattened = seq_dim > 0 and out.ndim > 0 and out.shape[0] == n_tokens != x.shape[0]
     if out.ndim < x.ndim + ids_embedded and not flattened:
         return False
-    raise EquivarianceInputError(
-        f"x has {x.shape[seq_dim]} tokens on axis {seq_dim}, but the output has shape {tuple(out.shape)}; "
+    longer = out.ndim > seq_dim and out.shape[seq_dim] > x.shape[seq_dim]
+    advice = (
         "take the part that belongs to the tokens with output=, for example output=lambda y: y[:, 1:]"
+        if longer
+        else "if it belongs to none of them, as latents do, make it one vector: output=lambda y: y.flatten(1)"
+    )
+    raise EquivarianceInputError(
+        f"x has {x.shape[seq_dim]} tokens on axis {seq_dim}, but the output has shape {tuple(out.shape)}; {advice}"
     )
 
 
@@ -397,13 +427,43 @@ def _largest(tensor: Tensor) -> float:
     return float(tensor.double().abs().max())
 
 
-def _permutations(x: Tensor, seq_dim: int, count: int, seed: int) -> Iterator[Int[Tensor, " seq"]]:
-    """Yield orders that change x: all of them where there are few, else random ones."""
-    n_tokens = x.shape[seq_dim]
+def _places(x: Tensor, along: Mapping[str, Tensor], seq_dim: int) -> Int[Tensor, " moving"]:
+    """The places whose tokens move: all but those of padding, where two of them at least differ."""
+    stays = torch.zeros(x.shape[seq_dim], dtype=torch.bool)
+    for name, each in along.items():
+        if each.ndim <= seq_dim or each.shape[seq_dim] != len(stays):
+            raise EquivarianceInputError(
+                f"along has {name} of shape {tuple(each.shape)}, without the {len(stays)} tokens on axis {seq_dim}"
+            )
+        if name == "attention_mask" or name.endswith("key_padding_mask"):
+            hidden = (each == 0) if name == "attention_mask" else (each != 0)
+            stays |= hidden.movedim(seq_dim, 0).flatten(1).any(1).cpu()
+    places = (~stays).nonzero().flatten()
+    words = _moved(x, seq_dim, places)
+    if not len(places) or bool((words == words.narrow(seq_dim, 0, 1)).all()):
+        raise EquivarianceInputError("there are less than two different tokens beside padding; give more")
+    return places
+
+
+def _moved(tensor: Tensor, seq_dim: int, order: Tensor) -> Tensor:
+    return tensor.index_select(seq_dim, order.to(tensor.device))
+
+
+def _in(tensor: Tensor, dtype: torch.dtype) -> Tensor:
+    return tensor.to(dtype) if tensor.is_floating_point() else tensor
+
+
+def _permutations(
+    x: Tensor, seq_dim: int, places: Int[Tensor, " moving"], count: int, seed: int
+) -> Iterator[Int[Tensor, " seq"]]:
+    """Yield orders of the tokens at some places that change x: all of them where there are few, else random ones."""
+    n_tokens = len(places)
     # Of three tokens a few random orders may all leave one in place, so their five orders are always tried.
     few = n_tokens <= 3 or (n_tokens <= 8 and math.factorial(n_tokens) - 1 <= count)
     orders = map(torch.tensor, itertools.permutations(range(n_tokens))) if few else _random_orders(n_tokens, seed)
-    changing = (order for order in orders if not torch.equal(x.index_select(seq_dim, order.to(x.device)), x))
+    whole = torch.arange(x.shape[seq_dim])
+    orders = (whole.scatter(0, places, places[order]) for order in orders)
+    changing = (order for order in orders if not torch.equal(_moved(x, seq_dim, order), x))
     return changing if few else itertools.islice(changing, count)
 
 
@@ -424,13 +484,14 @@ def _random_orders(n_tokens: int, seed: int) -> Iterator[Int[Tensor, " seq"]]:
         yield order
 
 
-def _runner(fn: Callable[..., Any], output: Any) -> Callable[[Tensor], Tensor]:
+def _runner(fn: Callable[..., Any], output: Any, along: Mapping[str, Tensor]) -> Callable[[Tensor], Tensor]:
     """A function of x alone whose result is a tensor of its own."""
 
     def run(x: Tensor) -> Tensor:
         # Copies on both sides: fn may write into its input, or hand out the same buffer every time.
         given, name = x.detach().clone(), _argument_name(fn, x)
-        return _pick(fn(given) if name is None else fn(**{name: given}), output).detach().clone()
+        more = {its: each.clone() for its, each in along.items()}
+        return _pick(fn(given, **more) if name is None else fn(**{name: given}, **more), output).detach().clone()
 
     return run
 

@@ -89,6 +89,8 @@ def shown(given: object) -> str:
         >>> shown("rope"), shown(list(range(100)))
         ("'rope'", 'a list')
     """
+    if (shape := getattr(given, "shape", None)) and hasattr(given, "dtype"):
+        return f"a {type(given).__name__} of {given.dtype} and shape {tuple(shape)}"
     text = repr(given)
     if len(text) <= SHOWN and "\n" not in text:
         return text

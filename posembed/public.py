@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import fields
 from functools import cache, wraps
 from numbers import Integral, Real
-from types import NoneType, UnionType
+from types import NoneType, SimpleNamespace, UnionType
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -142,6 +142,10 @@ def advice(hint: Any) -> str:
 
 @cache
 def _hints(holder: Any) -> dict[str, Any]:
+    if not isinstance(holder, type):
+        # What is returned is not checked, and may be of a library that is imported late.
+        given = {name: hint for name, hint in holder.__annotations__.items() if name != "return"}
+        holder = SimpleNamespace(__annotations__=given, __globals__=inspect.unwrap(holder).__globals__)
     return get_type_hints(holder, include_extras=True)
 
 

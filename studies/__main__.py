@@ -14,34 +14,11 @@ from posembed.training.grid import Settings
 from posembed.training.plans import run_plan, standing
 
 from . import beginning, causes, ladder, ladder_large, once_or_again, one_start, past_length
-from .arms import results_in, run_arms
 from .bundles import SHIPPED
+from .search import results_in, run_searches
 from .training.runs import train
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
-
-
-def _one_start(out: Path, **how: Any) -> None:
-    run_arms(one_start.ARMS, out, **how)
-
-
-def _ladder(out: Path, **how: Any) -> None:
-    run_arms(ladder.arms(), out, **how)
-    # Those whose rate is carried up.
-    run_arms(ladder.arms(results_in(out)), out, **how)
-
-
-def _ladder_large(out: Path, **how: Any) -> None:
-    run_arms(ladder_large.arms(), out, **how)
-    run_arms(ladder_large.arms(results_in(out)), out, **how)
-
-
-def _causes(out: Path, **how: Any) -> None:
-    run_arms(causes.ARMS, out, **how)
-
-
-def _once_or_again(out: Path, **how: Any) -> None:
-    run_arms(once_or_again.ARMS, out, **how, save_models=True)
 
 
 def _shipped(name: str) -> Callable[..., None]:
@@ -60,23 +37,14 @@ def _shipped(name: str) -> Callable[..., None]:
     return run
 
 
-def _beginning(out: Path, **how: Any) -> None:
-    run_arms(beginning.ARMS, out, **how)
-
-
-def _past_length(out: Path, **how: Any) -> None:
-    run_arms(past_length.ARMS, out, **how)
-
-
+# Those whose rates are searched, and of which the trained models are looked at again.
+SEARCHED = {
+    each.NAME: each for each in (beginning, causes, ladder, ladder_large, once_or_again, one_start, past_length)
+}
+KEPT = {once_or_again.NAME}
 STUDIES: dict[str, Callable[..., None]] = {
     **{name: _shipped(name) for name in SHIPPED},
-    one_start.NAME: _one_start,
-    ladder.NAME: _ladder,
-    ladder_large.NAME: _ladder_large,
-    beginning.NAME: _beginning,
-    past_length.NAME: _past_length,
-    causes.NAME: _causes,
-    once_or_again.NAME: _once_or_again,
+    **{name: partial(run_searches, each.arms, save_models=name in KEPT) for name, each in SEARCHED.items()},
 }
 
 

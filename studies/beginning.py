@@ -50,8 +50,8 @@ from typing import Any
 from posembed import RunResult
 from posembed.stats import Interval, difference, interval
 
-from .arms import Arm
 from .nopos import SMALL, run_of
+from .search import Search
 from .training.settings import changed
 
 NAME = "beginning"
@@ -60,23 +60,25 @@ RATES, TRIAL_STEPS = (1e-3, 3e-3, 1e-2, 3e-2), 500
 MARGIN = 0.02
 
 
-def arm(name: str, scheme: str, **settings: Any) -> Arm:
+def arm(name: str, scheme: str, **settings: Any) -> Search:
     """The runs of an arm."""
     run = changed(replace(run_of(SMALL, scheme), test_length=None), **settings)
-    return Arm(name, changed(run, inspections=["heads"]), SEEDS, replace(run, steps=TRIAL_STEPS), TRIAL_SEEDS, RATES)
+    return Search(name, changed(run, inspections=["heads"]), SEEDS, replace(run, steps=TRIAL_STEPS), TRIAL_SEEDS, RATES)
 
 
-ARMS = (arm("nopos", "nopos"), arm("nopos, mark", "nopos", mark=True), arm("learned", "learned"))
+def arms(_: Sequence[RunResult] = ()) -> list[Search]:
+    """All arms."""
+    return [arm("nopos", "nopos"), arm("nopos, mark", "nopos", mark=True), arm("learned", "learned")]
 
 
 def contrasts(runs: Sequence[RunResult]) -> dict[str, Interval]:
     """All that was planned; losses in nats a character, errors in positions, attention as shares."""
-    heads = {each.name: [run.metrics["heads"] for run in each.reported(runs)] for each in ARMS}
+    heads = {each.name: [run.metrics["heads"] for run in each.reported(runs)] for each in arms()}
 
     def of(name: str, measure: Callable[[dict[str, Any]], float]) -> list[float]:
         return [measure(its) for its in heads[name]]
 
-    plain, mark, learned = (each.name for each in ARMS)
+    plain, mark, learned = (each.name for each in arms())
     found = {}
     for what, measure in {
         "loss": _late,

@@ -15,7 +15,7 @@ from posembed.stored.studies import bundle
 from posembed.training import RunResult, read_results, read_tables
 from posembed.training.plans import Plan
 
-from . import depth, doses, encodings, images, nopos, nopos_contrasts, nopos_large, starts, trained_tables
+from . import depth, doses, encodings, images, nopos, nopos_contrasts, nopos_large, one_start, starts, trained_tables
 from . import which_positions as positions
 
 Families: TypeAlias = Mapping[str, Mapping[str, Interval]]
@@ -49,6 +49,15 @@ def _of_tasks(runs: Runs, _: Path) -> Families:
     }
 
 
+def _searched(study: ModuleType, contrasts: Callable[[Runs, Path], Mapping[str, Interval]] | None = None) -> Shipped:
+    """A study whose rates were searched."""
+    return Shipped(
+        (study,),
+        lambda runs: Plan(study.NAME, tuple(each.arm(runs) for each in study.arms(runs))),
+        lambda runs, folder: {"planned": contrasts(runs, folder) if contrasts else study.contrasts(runs)},
+    )
+
+
 SHIPPED = {
     depth.NAME: Shipped((depth, images), lambda _: depth.plan(), lambda runs, _: {"planned": depth.contrasts(runs)}),
     encodings.NAME: Shipped(
@@ -57,6 +66,9 @@ SHIPPED = {
     nopos.NAME: Shipped((nopos,), lambda _: nopos.plan(), lambda runs, _: {"planned": nopos_contrasts.contrasts(runs)}),
     nopos_large.NAME: Shipped(
         (nopos_large,), lambda _: nopos_large.plan(), lambda runs, _: {"planned": nopos_large.contrasts(runs)}
+    ),
+    one_start.NAME: _searched(
+        one_start, lambda runs, folder: one_start.contrasts(runs, read_results(folder.parent / encodings.NAME))
     ),
     starts.NAME: Shipped((starts,), lambda _: starts.plan(), lambda runs, _: {"planned": starts.contrasts(runs)}),
     doses.NAME: Shipped((doses, positions), _tasks, _of_tasks),

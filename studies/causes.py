@@ -49,8 +49,8 @@ from collections.abc import Sequence
 from posembed import RunResult
 from posembed.stats import Interval, difference
 
-from .arms import Arm
 from .forms import FORMS
+from .search import Search
 from .training.settings import run_of
 
 NAME = "causes"
@@ -75,7 +75,7 @@ WITHIN = (
 SCHEME = "studies.forms:FormBias"
 
 
-def arm(task: str, bias: str) -> Arm:
+def arm(task: str, bias: str) -> Search:
     """The runs of a bias on a task.
 
     Args:
@@ -101,15 +101,17 @@ def arm(task: str, bias: str) -> Arm:
         warmup=50,
         preset="cpu",
     )
-    return Arm(f"{task}, {bias}", run, SEEDS, run, TRIAL_SEEDS, RATES)
+    return Search(f"{task}, {bias}", run, SEEDS, run, TRIAL_SEEDS, RATES)
 
 
-ARMS = tuple(arm(task, bias) for task in TASKS for bias in BIASES)
+def arms(_: Sequence[RunResult] = ()) -> list[Search]:
+    """All arms."""
+    return [arm(task, bias) for task in TASKS for bias in BIASES]
 
 
 def contrasts(runs: Sequence[RunResult]) -> dict[str, Interval]:
     """All that was planned, in shares of right answers."""
-    right = {each.name: [run.metrics["accuracy"] for run in each.reported(runs)] for each in ARMS}
+    right = {each.name: [run.metrics["accuracy"] for run in each.reported(runs)] for each in arms()}
     pairs = [(form, UNDOSED) for form in FORMS]
     pairs += [(f"{form} on one side", ONE_SIDE) for form in ("far rise", "near peak")]
     return {

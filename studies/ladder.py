@@ -40,7 +40,7 @@ import numpy as np
 from posembed import RunConfig, RunResult
 from posembed.stats import Interval, difference, interval
 
-from .arms import Arm
+from .search import Search
 
 NAME = "ladder"
 SCHEMES = ("nopos", "learned", "rope")
@@ -69,14 +69,14 @@ def run(scheme: str, width: int) -> RunConfig:
     )
 
 
-def arms(results: Sequence[RunResult] = ()) -> list[Arm]:
+def arms(results: Sequence[RunResult] = ()) -> list[Search]:
     """The tuned arms, and those that follow them once these have their rates.
 
     Args:
         results: of the tuned arms.
     """
     found = [
-        Arm(f"{scheme}, width {width}", run(scheme, width), SEEDS, run(scheme, width), TRIAL_SEEDS, RATES)
+        Search(f"{scheme}, width {width}", run(scheme, width), SEEDS, run(scheme, width), TRIAL_SEEDS, RATES)
         for width in TUNED
         for scheme in SCHEMES
     ]
@@ -86,7 +86,7 @@ def arms(results: Sequence[RunResult] = ()) -> list[Arm]:
             if not each.next_trials(results):
                 rate = float(f"{each.rate(results) * TUNED[-1] / width:.2g}")
                 carried = replace(run(scheme, width), learning_rate=rate)
-                found.append(Arm(f"{scheme}, width {width}", carried, SEEDS))
+                found.append(Search(f"{scheme}, width {width}", carried, SEEDS))
     return found
 
 

@@ -41,7 +41,7 @@ from typing import Any
 from posembed import RunConfig, RunResult
 from posembed.stats import Interval, difference
 
-from .arms import Arm
+from .search import Search
 from .training.settings import changed
 
 NAME = "once-or-again"
@@ -73,20 +73,22 @@ def _settings(depth: int) -> dict[str, dict[str, Any]]:
     }
 
 
-def arm(depth: int, name: str) -> Arm:
+def arm(depth: int, name: str) -> Search:
     """The runs of an arm at a depth."""
     run = changed(START_B, n_layers=depth, **_settings(depth)[name])
     trial = replace(run, steps=TRIAL_STEPS)
-    return Arm(f"{depth} layers, {name}", run, SEEDS[depth], trial, TRIAL_SEEDS, RATES)
+    return Search(f"{depth} layers, {name}", run, SEEDS[depth], trial, TRIAL_SEEDS, RATES)
 
 
-# Shallow models first: they say soon whether the plan is in order.
-ARMS = tuple(arm(depth, name) for depth in DEPTHS for name in _settings(depth))
+def arms(_: Sequence[RunResult] = ()) -> list[Search]:
+    """All arms."""
+    # Shallow models first: they say soon whether the plan is in order.
+    return [arm(depth, name) for depth in DEPTHS for name in _settings(depth)]
 
 
 def contrasts(runs: Sequence[RunResult]) -> dict[str, Interval]:
     """All that was planned, in nats a character."""
-    loss = {each.name: [run.metrics["loss"] for run in each.reported(runs)] for each in ARMS}
+    loss = {each.name: [run.metrics["loss"] for run in each.reported(runs)] for each in arms()}
     pairs = [("table again", "table once"), ("tables anew", "table once")]
     pairs += [(one, "RoPE") for one in ("RoPE first", "RoPE last", "table once")] + [("RoPE first", "table once")]
     found = {

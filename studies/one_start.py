@@ -9,7 +9,7 @@ Written before its runs. Known then: from start B the losses of none, learned, s
 that one seed had chosen (study `nopos`), and of none, learned and RoPE with a rate that three seeds had chosen
 (study `starts`, whose trials of these three are taken over, for they are the same runs).
 
-Rates: three trial seeds, runs of 500 steps, four rates by steps of about three, more at an edge (see `Arm`).
+Rates: three trial seeds, runs of 500 steps, four rates by steps of about three, more at an edge (see `Search`).
 Reported: seeds 1 to 5, as in start A.
 
 Planned contrasts, each the mean of differences between runs with the same seed, Student's 95 % interval, one family
@@ -41,7 +41,7 @@ from posembed.training.config import SCALING_NAMES
 from posembed.training.measure import mean_between
 
 from . import encodings
-from .arms import Arm
+from .search import Search
 
 NAME = "one-start"
 SCHEMES = ("nopos", "sinusoidal", "learned", "learnable_sinusoidal", "shaw", "t5", "alibi", "rope")
@@ -60,15 +60,17 @@ START_B = RunConfig(
 )
 
 
-def arm(scheme: str) -> Arm:
+def arm(scheme: str) -> Search:
     """All runs of a scheme from start B."""
     options = {"learned": {"std": START_B.weight_std}} if scheme == "learned" else {}
     run = replace(START_B, scheme=scheme, scheme_options=options)
     tested = replace(run, test_length=TESTED, test_scalings=SCALING_NAMES if scheme == "rope" else ())
-    return Arm(scheme, tested, SEEDS, replace(run, steps=TRIAL_STEPS), TRIAL_SEEDS, RATES)
+    return Search(scheme, tested, SEEDS, replace(run, steps=TRIAL_STEPS), TRIAL_SEEDS, RATES)
 
 
-ARMS = tuple(arm(scheme) for scheme in SCHEMES)
+def arms(_: Sequence[RunResult] = ()) -> list[Search]:
+    """All arms."""
+    return [arm(scheme) for scheme in SCHEMES]
 
 
 def contrasts(runs: Sequence[RunResult], start_a: Sequence[RunResult]) -> dict[str, Interval]:
@@ -78,7 +80,7 @@ def contrasts(runs: Sequence[RunResult], start_a: Sequence[RunResult]) -> dict[s
         runs: of this study.
         start_a: those of the study `encodings`.
     """
-    b = {each.name: each.reported(runs) for each in ARMS}
+    b = {each.name: each.reported(runs) for each in arms()}
     a = {each.name: each.reported(start_a) for each in encodings.ARMS}
     pairs = [(one, "sinusoidal") for one in ("learned", "learnable_sinusoidal")]
     pairs += [(scheme, "nopos") for scheme in SCHEMES[1:]]

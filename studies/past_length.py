@@ -41,8 +41,8 @@ from posembed import RunResult
 from posembed.stats import Interval, difference
 from posembed.training.measure import GROUP
 
-from .arms import Arm
 from .nopos import SMALL, run_of
+from .search import Search
 from .training.settings import changed
 
 NAME = "past-length"
@@ -60,20 +60,22 @@ SCHEMES: dict[str, tuple[str, int | None]] = {
 }
 
 
-def arm(name: str) -> Arm:
+def arm(name: str) -> Search:
     """The runs of an arm."""
     scheme, threshold = SCHEMES[name]
     options = {} if threshold is None else {"scheme_options": {"fire": {"threshold": threshold}}}
     run = replace(run_of(SMALL, scheme, **options), test_length=None)
-    return Arm(name, changed(run, inspections=["far"]), SEEDS, replace(run, steps=TRIAL_STEPS), TRIAL_SEEDS, RATES)
+    return Search(name, changed(run, inspections=["far"]), SEEDS, replace(run, steps=TRIAL_STEPS), TRIAL_SEEDS, RATES)
 
 
-ARMS = tuple(arm(name) for name in SCHEMES)
+def arms(_: Sequence[RunResult] = ()) -> list[Search]:
+    """All arms."""
+    return [arm(name) for name in SCHEMES]
 
 
 def contrasts(runs: Sequence[RunResult]) -> dict[str, Interval]:
     """All that was planned, in nats a character."""
-    far = {each.name: [run.metrics["far"] for run in each.reported(runs)] for each in ARMS}
+    far = {each.name: [run.metrics["far"] for run in each.reported(runs)] for each in arms()}
 
     def past(name: str, how: str) -> list[float]:
         return [fmean(its[how][64 // GROUP :]) for its in far[name]]

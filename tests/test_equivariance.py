@@ -326,7 +326,8 @@ def test_a_small_effect_is_told_from_rounding(kind):
 
 def test_what_is_no_module_is_told_that_it_was_not_looked_at_again():
     model = Shifted(2e-6).float()
-    assert "give the module itself, or compute in float64" in check_equivariance(lambda x: model(x), X32).remark
+    said = "give the module itself, and with along= what else it is given, or compute in float64"
+    assert said in check_equivariance(lambda x: model(x), X32).remark
     wide = Shifted(2e-14).double()
     assert check_equivariance(lambda x: wide(x), X32.double()).remark == ""
 
@@ -507,3 +508,42 @@ def assert_is_a_counterexample(fn, x, seq_dim, report):
     scale = max(before.abs().max().item(), after.abs().max().item())
     # Of the permutations tried another one may have the larger outputs, never smaller ones.
     assert abs(example.actual - example.expected) / scale >= report.max_error > report.tolerance
+
+
+def test_what_belongs_to_the_tokens_moves_with_them_and_padding_stays():
+    """A mask that is fixed in a function hides other tokens each time: a blind encoder then seems to see the order."""
+    x, mask = tokens(2, 6, D_MODEL), torch.tensor([[1] * 6, [1] * 4 + [0] * 2])
+    encoder = transformer().eval()
+    fixed = check_equivariance(lambda y: encoder(y, src_key_padding_mask=mask == 0), x)
+    assert fixed.verdict == "neither" and not encoder.training
+    for hidden in (mask == 0, torch.zeros(2, 6).masked_fill(mask == 0, -torch.inf)):
+        report = check_equivariance(encoder, x, along={"src_key_padding_mask": hidden})
+        assert report.verdict == "equivariant"
+    moved = []
+    check_equivariance(
+        lambda y, attention_mask: moved.append(y) or y * attention_mask[..., None], x, along={"attention_mask": mask}
+    )
+    permuted = moved[2:10]  # behind the input itself, twice
+    assert all(torch.equal(each[:, 4:], x[:, 4:]) for each in permuted)
+    assert not any(torch.equal(each[:, :4], x[:, :4]) for each in permuted)
+
+
+def test_types_of_tokens_move_with_them():
+    model, types = build("bert"), torch.tensor([[0, 0, 1, 1, 0]]).expand(len(IDS), -1)[:, : IDS.shape[1]]
+    with with_position_table(model, "zeroed"):
+        told = {"token_type_ids": types, "attention_mask": torch.ones_like(types)}
+        assert check_equivariance(model, IDS, along=told).verdict == "equivariant"
+    assert check_equivariance(model, IDS, along=told).verdict == "neither"
+
+
+class Masked(Shifted):
+    def forward(self, x, attention_mask):
+        return super().forward(x) * attention_mask[..., None]
+
+
+def test_a_module_with_its_mask_is_looked_at_again():
+    """A function that only passed the mask on could not be."""
+    model, mask = Masked(2e-6).float(), torch.ones(1, 7)
+    assert check_equivariance(lambda x: model(x, mask), X32).verdict == "equivariant"
+    report = check_equivariance(model, X32, along={"attention_mask": mask})
+    assert report.verdict == "neither" and "in float64" in report.remark

@@ -50,7 +50,7 @@ def given(
         (
             "x",
             torch.zeros(3, dtype=torch.long),
-            "x is tensor([0, 0, 0]); give a tensor, Float[Tensor, 'seq d'], or None",
+            "x is a Tensor of torch.int64 and shape (3,); give a tensor, Float[Tensor, 'seq d'], or None",
         ),
         ("names", "rope", "names is 'rope'; give a Sequence"),
         ("of", 3, "of is 3; give a Callable"),

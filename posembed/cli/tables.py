@@ -131,8 +131,7 @@ def _table_shown(found: PositionTable, spread: Spectrum | None) -> list[Any]:
         "part": found.part,
         "revision": found.revision,
         "offset": f"{found.offset} rows before position 0, left out here" if found.offset else None,
-        "class tokens": f"the first {found.n_class_tokens} rows" if found.n_class_tokens else None,
-        "grid": found.grid and "{} x {} patches".format(*found.grid),
+        "rows": found.line if found.grid else None,
         "other tables": f"--name reads {found.others}" if found.others else None,
         "bytes read": f"{found.bytes_read:,}",
         "norms": f"median {median(norms):.4g}, from {min(norms):.4g} to {max(norms):.4g}" if norms else None,
@@ -229,6 +228,8 @@ def probe(
     )
     show("\nby region of the table", style="dim")
     show(bars(regions, max(regions.values())), "", str(length or "too few rows for a description length"), READ)
+    if result.remark:
+        show(f"\n{result.remark}")
 
 
 @loads_tables

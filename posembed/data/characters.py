@@ -10,7 +10,6 @@ import torch
 from jaxtyping import Integer
 from torch import Tensor
 
-from ..checks import check_each
 from ..errors import CorpusError
 
 # The ids of a text.
@@ -43,8 +42,7 @@ class Characters:
     unknown_id, mask_id = 0, 1
 
     def __init__(self, characters: Iterable[str]):
-        listed = set(characters) if isinstance(characters, str) else characters
-        known = sorted({*check_each("characters", listed, str, "a text", CorpusError)} - {UNKNOWN, MASK})
+        known = sorted({*characters} - {UNKNOWN, MASK})
         if not known:
             raise CorpusError("a vocabulary needs at least one character; the text is empty")
         self.characters = (UNKNOWN, MASK, *known)
@@ -67,13 +65,7 @@ class Characters:
         return len(self.characters)
 
     def encode(self, text: str) -> Tokens:
-        """Return the id of each character.
-
-        Raises:
-            CorpusError: what is no text.
-        """
-        if not isinstance(text, str):
-            raise CorpusError(f"text is a {type(text).__name__}; give a str")
+        """Return the id of each character."""
         # Half a character, which no UTF-8 holds, is an unknown one.
         points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
         return torch.from_numpy(self._ids[points].astype(np.int64))

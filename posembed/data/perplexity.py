@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Real
 
-from ..checks import check_whole
-from ..errors import CorpusError, shown
+from ..errors import CorpusError
+from ..public import Count, NotNegative, Whole, public
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,8 @@ class Perplexities:
     per_word: float
 
 
-def perplexities(loss_per_token: float | int, *, n_tokens: int, n_words: int) -> Perplexities:
+@public(CorpusError)
+def perplexities(loss_per_token: NotNegative, *, n_tokens: Count, n_words: Whole) -> Perplexities:
     """Tell the perplexity per token and per word of a text from a model's mean loss on its tokens.
 
     A word is what stands between white space, as in WikiText (Merity et al. 2017). The loss on all tokens of the text,
@@ -50,10 +50,6 @@ def perplexities(loss_per_token: float | int, *, n_tokens: int, n_words: int) ->
         >>> round(found.per_token, 6), round(found.per_word, 6)
         (2.0, 8.0)
     """
-    if not isinstance(loss_per_token, Real) or not loss_per_token >= 0:
-        raise CorpusError(f"the loss is {shown(loss_per_token)}; it must be a number of nats of at least 0")
-    check_whole("n_tokens", n_tokens, CorpusError)
-    check_whole("n_words", n_words, CorpusError, least=0)
     return Perplexities(_exp(loss_per_token), _exp(loss_per_token * (n_tokens / n_words)) if n_words else math.inf)
 
 

@@ -9,14 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Int
 from torch import Tensor
 
-from ..checks import check_choice, check_whole
 from ..errors import TaskError
+from ..public import Whole, public
 from ..seeds import torch_generator
 from .task import Labelled, Task
 
@@ -24,6 +25,7 @@ from .task import Labelled, Task
 BEGIN, MARK, OTHER, SYMBOLS = 0, 1, 2, 6
 KINDS = 4
 VALIDATION, TEST = 2048, 4096
+TaskName = Literal["majority", "order", "distance", "lookup", "first", "span"]
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,8 @@ class Rule:
     classes: Callable[[int], int | None] = lambda difficulty: KINDS
 
 
-def synthetic_task(name: str, *, difficulty: int | None = None, length: int = 32) -> Task:
+@public(TaskError)
+def synthetic_task(name: TaskName, *, difficulty: Whole | None = None, length: Whole = 32) -> Task:
     """Make a task of random texts whose labels follow from a rule.
 
     - "majority" needs nothing of positions: the symbol that stands there most often, of as many as the difficulty.
@@ -96,7 +99,8 @@ def synthetic_task(name: str, *, difficulty: int | None = None, length: int = 32
     return Task(name, SYMBOLS + rule.kinds(chosen), rule.classes(chosen), draw, validation, test)
 
 
-def mirror_ceiling(name: str, *, difficulty: int | None = None, length: int = 32) -> float:
+@public(TaskError)
+def mirror_ceiling(name: TaskName, *, difficulty: Whole | None = None, length: Whole = 32) -> float:
     """Compute the best accuracy on a made task's test for who takes a text and its mirror image for one.
 
     Both are as likely, so of two labels that differ one half is right.
@@ -123,13 +127,14 @@ def mirror_ceiling(name: str, *, difficulty: int | None = None, length: int = 32
 
 
 def _rule(name: str, difficulty: int | None, length: int) -> tuple[Rule, int]:
-    check_choice("task", name, RULES, TaskError)
     rule = RULES[name]
     chosen = rule.usual if difficulty is None else difficulty
-    check_whole("difficulty", chosen, TaskError, least=rule.least)
+    if chosen < rule.least:
+        raise TaskError(f"difficulty is {chosen}; of {name} it is at least {rule.least}")
     if name == "order" and chosen > SYMBOLS - MARK:
         raise TaskError(f"difficulty is {chosen}; there are {SYMBOLS - MARK} marks to be ordered, at most")
-    check_whole(f"length of {name} with difficulty {chosen}", length, TaskError, least=1 + rule.tokens(chosen))
+    if length <= rule.tokens(chosen):
+        raise TaskError(f"length is {length}; {name} with difficulty {chosen} needs at least {1 + rule.tokens(chosen)}")
     return rule, chosen
 
 

@@ -125,7 +125,7 @@ class PerLayer(_ByLayer):
     @public(EncodingInputError)
     def __init__(self, layers: Sequence[PositionScheme]):
         super().__init__()
-        self.layers = nn.ModuleList(layers)
+        self.layers, self.n_layers = nn.ModuleList(layers), len(layers)
         self.objectives = frozenset.intersection(*(layer.objectives for layer in layers))
         self.n_axes = layers[0].n_axes
 

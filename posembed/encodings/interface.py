@@ -16,6 +16,8 @@ from .sizes import SIZE_NAMES, Sizes
 CAUSAL, BIDIRECTIONAL = "causal", "bidirectional"
 # score, batch, head, position of the query, position of the key -> score
 ScoreMod = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
+# The methods of which a scheme overrides one at least; `score_mod` is another form of its bias.
+PLACES = ("add", "rotate", "rotate_keys", "bias", "bias_by_offset", "layer")
 
 
 class PositionScheme(nn.Module):
@@ -34,6 +36,10 @@ class PositionScheme(nn.Module):
         shared: whether all layers use the same parameters; if not, `scheme` makes one part for each layer.
         reads_mask: whether `bias` also wants ``visible=``, "... query key", True where a query may see a key.
         n_axes: the number of coordinates of a position, or None where a position is one number.
+        blind: whether the scheme is meant to tell nothing, as `NoPos` is.
+
+    Raises:
+        EncodingInputError: a class that overrides none of these places, perhaps by a slip of the name.
 
     Example:
         >>> import torch
@@ -53,6 +59,16 @@ class PositionScheme(nn.Module):
     shared: bool = True
     reads_mask: bool = False
     n_axes: int | None = None
+    blind: bool = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        own = type(self)
+        if not self.blind and all(getattr(own, place) is getattr(PositionScheme, place) for place in PLACES):
+            raise EncodingInputError(
+                f"{own.__name__} overrides none of {', '.join(PLACES)}, so no token would know its position; is one "
+                "misspelt? Where nothing is meant, say blind = True in the class"
+            )
 
     @classmethod
     def build(cls, name: str, sizes: Sizes, **options: Any) -> PositionScheme:
@@ -163,6 +179,13 @@ class PositionScheme(nn.Module):
         from .composed import Composed
 
         return Composed(self, other) if isinstance(other, PositionScheme) else NotImplemented
+
+
+def layers_of(scheme: PositionScheme, n_layers: int) -> list[PositionScheme]:
+    """The scheme that each layer of a model uses; one that was made for another number of layers is refused."""
+    if (made_for := getattr(scheme, "n_layers", n_layers)) != n_layers:
+        raise EncodingInputError(f"the scheme was made for {made_for} layers, and the model has {n_layers}")
+    return [scheme.layer(index) for index in range(n_layers)]
 
 
 def check_scheme(given: Any) -> None:

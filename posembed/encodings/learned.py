@@ -91,8 +91,9 @@ def _checked_table(table: Any, n_positions: int | None, d_model: int | None) -> 
             f"table is a {type(table).__name__}, whose first rows may not be positions; give its rows as a tensor"
         )
     weight = table if isinstance(table, Tensor) else table.weight
-    if (n_positions or len(weight)) > len(weight) or (d_model or weight.shape[1]) != weight.shape[1]:
+    if weight.shape != (n_positions or len(weight), d_model or weight.shape[1]):
         raise EncodingInputError(
-            f"the table has shape {tuple(weight.shape)}, but ({n_positions}, {d_model}) was asked for"
+            f"the table has shape {tuple(weight.shape)}, but ({n_positions}, {d_model}) was asked for; cut it so that "
+            "row 0 is position 0, or give Learned(table=...) where the model may have other positions"
         )
-    return weight[:n_positions]
+    return weight

@@ -58,8 +58,10 @@ def is_whole(given: Any) -> bool:
 
 
 def known(positions: Tensor) -> bool:
-    """Whether positions can be looked at: a compiler has none yet, nor has the meta device."""
-    return not (torch.compiler.is_compiling() or positions.is_meta)
+    """Whether positions can be looked at: not in a compiler, on the meta device or in a transform of torch.func."""
+    if torch.compiler.is_compiling() or positions.is_meta:
+        return False
+    return torch._C._functorch.peek_interpreter_stack() is None
 
 
 def offsets_between(q: Tensor, k: Tensor, positions: Any, key_positions: Any) -> Integer[Tensor, "... query key"]:

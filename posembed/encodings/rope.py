@@ -23,6 +23,9 @@ RotaryLayout = Literal["half", "interleaved"]
 class RoPE(PositionScheme):
     """Rotary position embedding (Su et al. 2021, RoFormer, section 3.2.2, equation 15).
 
+    Tokens stand on the last axis but one, as in "batch heads seq d_head"; of "batch seq heads d_head" say seq_dim=1,
+    for where there are as many heads as tokens nothing tells them apart.
+
     The pair i of a query or key at position p turns by the angle p base^(-2i / width). The product of a query and a key
     then depends on their offset alone, and norms are kept (a YaRN scaling multiplies them).
 
@@ -73,8 +76,22 @@ class RoPE(PositionScheme):
         make = frequencies if self.scaling is None else self.scaling.frequencies
         self.frequencies = torch.cat([make(width, base) for width in self.axes or (self.width,)])
 
-    def rotate(self, x: Float[Tensor, "*batch seq d_head"], positions: Integer[Tensor, "..."]) -> Tensor:
-        """Turn the pairs of x by the angles of its positions. The arithmetic is float32 at least, rounded once."""
+    def rotate(
+        self, x: Float[Tensor, "*batch seq d_head"], positions: Integer[Tensor, "..."], *, seq_dim: int = -2
+    ) -> Tensor:
+        """Turn the pairs of x by the angles of its positions, on the axis `seq_dim`.
+
+        The arithmetic is float32 at least, rounded once.
+        """
+        return self._turned(x.transpose(seq_dim, -2), positions).transpose(seq_dim, -2)
+
+    def rotate_keys(
+        self, x: Float[Tensor, "*batch seq d_head"], positions: Integer[Tensor, "..."], *, seq_dim: int = -2
+    ) -> Tensor:
+        """Turn keys as queries are turned."""
+        return self.rotate(x, positions, seq_dim=seq_dim)
+
+    def _turned(self, x: Tensor, positions: Tensor) -> Tensor:
         check_positions(positions, x, width=self.d_head, n_axes=self.n_axes)
         cos, sin = _axial_cos_sin(positions, self.frequencies, self.axes, compute_dtype(x))
         if self.scaling is not None:

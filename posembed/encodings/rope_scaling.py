@@ -203,9 +203,12 @@ def as_scaling(scaling: Scaling | Mapping[str, Any] | None) -> Scaling | None:
     if scaling is None or isinstance(scaling, Scaling):
         return scaling
     given = dict(scaling)
-    kind = given.pop("rope_type", None)
-    if kind == "default":
+    # Older configs say "type".
+    kind = given.pop("rope_type", given.pop("type", None))
+    if kind == "default" and not given:
         return None
+    if kind == "default":
+        raise EncodingInputError(f"the scaling default scales nothing, so {min(given)!r} would be lost; remove it")
     if kind not in SCALINGS:
         raise EncodingInputError(f"the scaling's rope_type is {shown(kind)}; choose among {', '.join(SCALINGS)}")
     if kind == "yarn" and "attention_factor" in given:

@@ -40,6 +40,18 @@ class T5(PositionScheme):
         >>> from posembed.encodings import T5
         >>> T5(8, causal=True).bucket(torch.tensor([0, -1, -15, -16, -128, -10**6]))
         tensor([ 0,  1, 15, 16, 31, 31])
+
+        The bias of a T5 of transformers, here one that nobody has trained, and its properties, a head at a time:
+
+        >>> from transformers import T5Config, T5EncoderModel
+        >>> from posembed import properties_of_matrix
+        >>> model = T5EncoderModel(T5Config(vocab_size=9, d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2))
+        >>> bias = T5(2, causal=False)
+        >>> bias.load_state_dict(model.encoder.block[0].layer[0].SelfAttention.relative_attention_bias.state_dict())
+        <All keys matched successfully>
+        >>> q, at = torch.zeros(1, 2, 64, 4), torch.arange(64)
+        >>> properties_of_matrix(bias.bias(q, q, at, at)[0]).translation_invariance
+        1.0
     """
 
     sizes = ("n_heads", "causal")

@@ -67,13 +67,17 @@ class XPos(RoPE):
         share = torch.arange(0, self.width, 2, dtype=torch.float64, device="cpu") / self.width
         self.decay = torch.log((share + GAMMA) / (1 + GAMMA)) / self.scale_base
 
-    def rotate(self, x: Float[Tensor, "*batch seq d_head"], positions: Integer[Tensor, "..."]) -> Tensor:
+    def rotate(
+        self, x: Float[Tensor, "*batch seq d_head"], positions: Integer[Tensor, "..."], *, seq_dim: int = -2
+    ) -> Tensor:
         """Turn and damp queries."""
-        return self._scaled_rotation(x, positions, 1)
+        return self._scaled_rotation(x.transpose(seq_dim, -2), positions, 1).transpose(seq_dim, -2)
 
-    def rotate_keys(self, x: Float[Tensor, "*batch seq d_head"], positions: Integer[Tensor, "..."]) -> Tensor:
+    def rotate_keys(
+        self, x: Float[Tensor, "*batch seq d_head"], positions: Integer[Tensor, "..."], *, seq_dim: int = -2
+    ) -> Tensor:
         """Turn keys and multiply them by the inverse."""
-        return self._scaled_rotation(x, positions, -1)
+        return self._scaled_rotation(x.transpose(seq_dim, -2), positions, -1).transpose(seq_dim, -2)
 
     def _scaled_rotation(self, x: Tensor, positions: Tensor, sign: int) -> Tensor:
         check_positions(positions, x, width=self.d_head)

@@ -4,6 +4,7 @@ from .contrasts import ContrastTable, contrast_table, number_table
 from .costs import lookup_cost_curves
 from .curves import curves
 from .differences import token_differences
+from .forest import forest_plot
 from .looks import COLOURS, DIVERGING, LOOKS, SEQUENTIAL, Look, look_of
 from .maps import similarity_maps, table_heat, table_maps
 from .probes import probe_scatter
@@ -28,6 +29,7 @@ __all__ = [
     "curves",
     "damping_curves",
     "explained_variance",
+    "forest_plot",
     "frequency_curves",
     "helix_portrait",
     "logit_maps",

@@ -8,11 +8,10 @@ from typing import Any, Literal
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
-from ..checks import check_flag
-from ..errors import FigureInputError, shown
+from ..errors import FigureInputError
 from ..stats import interval
 from .looks import looks_of, named, written
-from .style import DescribedFigure, as_numbers, labelled, logarithmic, new_figure, styled
+from .style import DescribedFigure, as_numbers, logarithmic, new_figure, styled
 
 SOFT = "#57606a"
 # Up to so many points of a scheme have its marker.
@@ -63,7 +62,7 @@ def curves(
         The figure.
 
     Raises:
-        FigureInputError: no curve, one with another number of points than there are places, or an unknown band.
+        FigureInputError: a curve with another number of points than there are places, or an unknown band.
 
     Example:
         >>> from posembed.figures import curves
@@ -71,12 +70,7 @@ def curves(
         >>> len(figure.axes[0].lines)
         2
     """
-    labelled(series, "numbers")
-    for name, given in (("log_x", log_x), ("log_y", log_y)):
-        check_flag(name, given, FigureInputError)
     at_places = None if x is None else as_numbers(x, 1)
-    if ylim is not None and not (isinstance(ylim, Sequence) and len(ylim) == 2):
-        raise FigureInputError(f"ylim is {shown(ylim)}; give both ends of the axis, such as (0, 1)")
     if band not in ("range", "interval"):
         raise FigureInputError(f"band is {band!r}; choose 'range' or 'interval'")
     figure, axes = new_figure(alt, size=size)
@@ -93,8 +87,6 @@ def curves(
         if len(runs) > 1:
             axes.fill_between(places, *_band(runs, band), color=line.get_color(), alpha=0.2, linewidth=0)
     for number, (label, (at, points)) in enumerate((behind or {}).items()):
-        if len(at) != len(points):
-            raise FigureInputError(f"{label!r} has {len(points)} points for {len(at)} places")
         # Broad and faint: to be seen on both sides of a curve that lies on it.
         wide = {"color": SOFT, "alpha": 0.35, "linewidth": 5, "linestyle": BEHIND_STYLES[number % 3], "zorder": 1}
         axes.plot(at, points, label=written(label), **wide)

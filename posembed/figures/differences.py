@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -13,7 +12,7 @@ from torch import Tensor
 
 from ..errors import FigureInputError
 from .looks import looks_of
-from .style import DescribedFigure, as_numbers, checked, labelled, logarithmic, new_figure, styled
+from .style import DescribedFigure, as_numbers, logarithmic, new_figure, styled
 
 
 @styled
@@ -46,8 +45,6 @@ def token_differences(
         >>> len(figure.axes[0].lines)
         1
     """
-    checked(tokens, Sequence, "a list of words")
-    labelled(differences, "differences")
     figure, axes = new_figure(alt)
     for (label, values), look in zip(differences.items(), looks_of(differences), strict=True):
         numbers = as_numbers(values, 1)
@@ -63,9 +60,7 @@ def token_differences(
     return figure
 
 
-def _resolution(values: Any) -> float:
-    """Of the format of these numbers; float64, where they have none of their own."""
-    if isinstance(values, Tensor) and values.is_floating_point():
-        return torch.finfo(values.dtype).eps
-    kind = getattr(values, "dtype", None)
-    return float(np.finfo(kind if isinstance(kind, np.dtype) and kind.kind == "f" else float).eps)
+def _resolution(values: Real[Tensor | np.ndarray, " tokens"]) -> float:
+    """Of the format of these numbers; of float64, where they are whole."""
+    kind = torch.as_tensor(values).dtype
+    return torch.finfo(kind if kind.is_floating_point else torch.float64).eps

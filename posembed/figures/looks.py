@@ -242,14 +242,15 @@ def looks_of(labels: Iterable[str], schemes: Mapping[str, str] | None = None) ->
         if name is None:
             n = len(styles) - len(seen)
             again, place = divmod(n, len(cycle))
-            style = LINE_STYLES[(place + again) % len(LINE_STYLES)]
-            styles.append(_kwargs(cycle[place], style, MARKERS[n % len(MARKERS)]))
-            continue
-        look = LOOKS[name]
-        colour, dash = (look.light, look.dash) if name not in seen else _variant(look, taken)
-        taken.add((colour, dash))
-        seen.append(name)
-        styles.append(_kwargs(colour, dash, look.marker))
+            colour, dash = cycle[place], LINE_STYLES[(place + again) % len(LINE_STYLES)]
+            marker = MARKERS[n % len(MARKERS)]
+        else:
+            look = LOOKS[name]
+            colour, dash = (look.light, look.dash) if name not in seen else _variant(look, taken)
+            marker = look.marker
+            taken.add((colour, dash))
+            seen.append(name)
+        styles.append({"color": colour, "linestyle": dash, "marker": marker})
     return styles
 
 
@@ -270,7 +271,3 @@ def _darker(colour: str) -> str:
 def _mixed(colour: str, other: str, part: float = 0.55) -> str:
     red, green, blue = (1 - part) * np.array(to_rgb(colour)) + part * np.array(to_rgb(other))
     return to_hex((red, green, blue))
-
-
-def _kwargs(colour: str, dash: str, marker: str) -> dict[str, Any]:
-    return {"color": colour, "linestyle": dash, "marker": marker}

@@ -12,9 +12,8 @@ from jaxtyping import Float, Real
 from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
-from ..errors import FigureInputError
 from .looks import DIVERGING, NOTHING, SEQUENTIAL, SEQUENTIAL_BELOW
-from .style import DescribedFigure, as_numbers, labelled, new_figure, styled
+from .style import DescribedFigure, as_numbers, new_figure, styled
 
 # A screen has no more rows to show.
 MOST_ROWS = 1536
@@ -56,7 +55,7 @@ def table_maps(
         The figure.
 
     Raises:
-        FigureInputError: nothing to draw, or what is no matrix of numbers.
+        FigureInputError: what is no matrix of numbers.
 
     Example:
         >>> import torch
@@ -65,7 +64,6 @@ def table_maps(
         >>> [axes.get_title() for axes in figure.axes[:2]]
         ['before', 'after']
     """
-    labelled(tables, "matrices")
     matrices = {title: as_matrix(table) for title, table in tables.items()}
     scale = _scale([matrix[matrix.isfinite()] for matrix in matrices.values()])
     n_columns = len(tables) if len(tables) <= MOST_IN_A_ROW else 2
@@ -88,7 +86,9 @@ def table_maps(
         panel.set_xlabel(xlabel)
     for panel in panels[len(tables) :]:
         figure.delaxes(panel)
-    _as_one_picture(figure.colorbar(image, ax=panels[: len(tables)].tolist(), shrink=0.9))
+    # Here and below the scale is one picture, not hundreds of small areas.
+    bar: Any = figure.colorbar(image, ax=panels[: len(tables)].tolist(), shrink=0.9)
+    bar.solids.set_rasterized(True)
     return figure
 
 
@@ -110,7 +110,7 @@ def similarity_maps(
         The figure.
 
     Raises:
-        FigureInputError: nothing to draw, or what is no matrix of numbers.
+        FigureInputError: what is no matrix of numbers.
 
     Example:
         >>> import torch
@@ -119,10 +119,10 @@ def similarity_maps(
         >>> figure.axes[0].get_xlabel()
         'position'
     """
-    labelled(tables, "tables")
     matrices = {title: as_matrix(table) for title, table in tables.items()}
     shown = {title: matrix[:: -(-len(matrix) // MOST_COMPARED)] for title, matrix in matrices.items()}
-    units = {title: _units(rows) for title, rows in shown.items()}
+    # Rows of zeros stay; short ones, below torch's usual eps, have a direction too.
+    units = {title: F.normalize(rows, dim=1, eps=1e-300) for title, rows in shown.items()}
     cosines = {title: rows @ rows.T for title, rows in units.items()}
     figure = table_maps(cosines, alt=alt, xlabel="position", ylabel="position", size=size)
     for axes, table in zip(figure.axes, tables.values(), strict=False):
@@ -146,7 +146,7 @@ def table_heat(weight: Real[Tensor | np.ndarray, "n_positions d_model"], *, alt:
         The figure.
 
     Raises:
-        FigureInputError: no matrix, or one that holds no finite number.
+        FigureInputError: no matrix of numbers.
 
     Example:
         >>> from posembed import sinusoidal
@@ -157,8 +157,6 @@ def table_heat(weight: Real[Tensor | np.ndarray, "n_positions d_model"], *, alt:
     """
     weight = as_matrix(weight)
     finite = weight[torch.isfinite(weight)].flatten()
-    if not len(finite):
-        raise FigureInputError(f"a {' x '.join(map(str, weight.shape))} matrix holds no finite number to draw")
     limit = float(finite.abs().kthvalue(max(1, round(COLOURED * len(finite)))).values) or 1.0
     n_rows, n_columns = weight.shape
     figure, axes = new_figure(alt, size=(4.8, 3.4))
@@ -167,27 +165,13 @@ def table_heat(weight: Real[Tensor | np.ndarray, "n_positions d_model"], *, alt:
     step = -(-n_rows // MOST_ROWS)
     image = _paint(axes, weight[::step], _scale([finite], limit), 5, nothing=NOTHING, extent=extent, aspect="auto")
     axes.set(xlabel="column", ylabel="position" if step == 1 else f"position (one row in {step} is drawn)")
-    _as_one_picture(figure.colorbar(image, ax=axes, shrink=0.9, extend="both"))
+    figure.colorbar(image, ax=axes, shrink=0.9, extend="both").solids.set_rasterized(True)
     return figure
 
 
 def as_matrix(given: Any) -> Float[Tensor, "rows columns"]:
     """What is to be drawn as a matrix in float64, or FigureInputError."""
-    matrix = torch.from_numpy(as_numbers(given, 2))
-    if not matrix.numel():
-        raise FigureInputError(f"a matrix of shape {tuple(matrix.shape)} has no cell to draw")
-    return matrix
-
-
-def _units(rows: Float[Tensor, "rows columns"]) -> Float[Tensor, "rows columns"]:
-    """Rows of length 1; very long and very short ones are scaled before, so that no square is infinite or zero."""
-    largest = rows.abs().amax(dim=1, keepdim=True)
-    return F.normalize(rows / largest.where(largest > 0, torch.ones_like(largest)), dim=1)
-
-
-def _as_one_picture(bar: Any) -> None:
-    """Draw the scale of colours as one picture, not as hundreds of small areas."""
-    bar.solids.set_rasterized(True)
+    return torch.from_numpy(as_numbers(given, 2))
 
 
 def _scale(numbers: list[Tensor], limit: float | None = None) -> dict[str, Any]:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..errors import FigureInputError
 from ..probing import ProbeResult, constant_guess
+from ..public import public
 from .looks import COLOURS
-from .style import DescribedFigure, checked, new_figure, styled
+from .style import DescribedFigure, new_figure, styled
 
 # How far beyond the table, in tables, a prediction is drawn where it is.
 MARGIN = 0.25
 
 
+@public(FigureInputError)
 @styled
 def probe_scatter(result: ProbeResult, *, alt: str, size: tuple[float, float] = (4.8, 3.8)) -> DescribedFigure:
     """Draw the position that a probe predicts for each row it was tested on, against the true one.
@@ -37,7 +40,6 @@ def probe_scatter(result: ProbeResult, *, alt: str, size: tuple[float, float] = 
         >>> figure.axes[0].get_xlabel()
         'true position'
     """
-    checked(result, ProbeResult, "what probe_table returns")
     true, predicted = np.asarray(result.positions, dtype=float), np.asarray(result.predictions, dtype=float)
     rows = np.concatenate([result.positions, result.train_positions]).astype(float)
     first, last = rows.min(), rows.max()

@@ -8,11 +8,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..errors import FigureInputError
+from ..public import public
 from ..tables import PositionTable
 from .looks import COLOURS
-from .style import DescribedFigure, checked, styled
+from .style import DescribedFigure, styled
 
 
+@public(FigureInputError)
 @styled
 def row_health(table: PositionTable, *, alt: str, size: tuple[float, float] = (4.8, 4.2)) -> DescribedFigure:
     """Draw the norm of each row, and the cosine of each with the row that is nearest to it.
@@ -39,7 +42,6 @@ def row_health(table: PositionTable, *, alt: str, size: tuple[float, float] = (4
         >>> [axes.get_ylabel() for axes in figure.axes]
         ['norm', 'nearest cosine']
     """
-    checked(table, PositionTable, "a PositionTable, as load_table makes it of a tensor too")
     figure = DescribedFigure(alt, figsize=size, layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True)
     positions = np.arange(table.n_positions)

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from numbers import Integral
-from typing import Any
+from typing import Any, cast
 
 import torch
 from jaxtyping import Float, Integer
 from torch import Tensor
 
-from ..checks import check_each, check_whole
 from ..encodings import CoPE, PositionScheme, RoPE
 from ..encodings.interface import BIDIRECTIONAL, CAUSAL
 from ..encodings.registry import SCHEMES
 from ..errors import FigureInputError
 from ..models import attend
+from ..public import Count, public
 from .curves import curves
 from .looks import NOTHING, SEQUENTIAL
 from .maps import table_maps
-from .style import DescribedFigure, checked, labelled, new_figure, styled
+from .style import DescribedFigure, new_figure, styled
 
 OFFSET = "offset, key minus query"
 KEY, QUERY = "position of the key", "position of the query"
@@ -28,11 +27,12 @@ KEY, QUERY = "position of the key", "position of the query"
 OPEN = 30.0
 
 
+@public(FigureInputError)
 def added_maps(
     schemes: Mapping[str, PositionScheme],
     *,
-    n_positions: int,
-    d_model: int,
+    n_positions: Count,
+    d_model: Count,
     alt: str,
     size: tuple[float, float] = (5.6, 3.2),
 ) -> DescribedFigure:
@@ -49,7 +49,7 @@ def added_maps(
         The figure.
 
     Raises:
-        FigureInputError: no scheme.
+        FigureInputError: what is no scheme.
         EncodingInputError: a scheme of another width.
 
     Example:
@@ -59,14 +59,12 @@ def added_maps(
         >>> added_maps({"waves": waves}, n_positions=9, d_model=8, alt="Nine rows.").axes[0].get_ylabel()
         'position'
     """
-    labelled(schemes, "schemes", PositionScheme)
-    check_whole("n_positions", n_positions, FigureInputError)
-    check_whole("d_model", d_model, FigureInputError)
     positions, nothing = torch.arange(n_positions), torch.zeros(1, n_positions, d_model)
     rows = {title: each.add(nothing, positions)[0].detach() for title, each in schemes.items()}
     return _with_few_ticks(table_maps(rows, alt=alt, ylabel="position", size=size))
 
 
+@public(FigureInputError)
 def frequency_curves(
     schemes: Mapping[str, PositionScheme], *, alt: str, size: tuple[float, float] = (5.6, 3.2)
 ) -> DescribedFigure:
@@ -80,9 +78,6 @@ def frequency_curves(
     Returns:
         The figure, with a logarithmic scale.
 
-    Raises:
-        FigureInputError: no scheme, or one without frequencies.
-
     Example:
         >>> from posembed import scheme
         >>> from posembed.figures import frequency_curves
@@ -90,13 +85,15 @@ def frequency_curves(
         >>> figure.axes[0].lines[0].get_ydata().round(2).tolist()
         [6.28, 628.32]
     """
-    labelled(schemes, "schemes", PositionScheme)
-    wavelengths = {label: 2 * math.pi / _frequencies(each).abs() for label, each in schemes.items()}
+    wavelengths = {
+        label: 2 * math.pi / cast(Any, each).frequencies.detach().double().abs() for label, each in schemes.items()
+    }
     return curves(
         wavelengths, alt=alt, xlabel="pair of columns", ylabel="positions for one turn", log_y=True, size=size
     )
 
 
+@public(FigureInputError)
 def bias_curves(
     schemes: PositionScheme | Mapping[str, PositionScheme],
     *,
@@ -129,14 +126,13 @@ def bias_curves(
         [-1.0, -0.75, -0.5, -0.25, 0.0]
     """
     several = {"": schemes} if isinstance(schemes, PositionScheme) else schemes
-    labelled(several, "one scheme, or several", PositionScheme)
     series, kinds = {}, {}
     names = {kind: name for name, kind in SCHEMES.items()}
     for label, each in several.items():
         bias = each.bias_by_offset(offsets)
         if bias is None:
             raise FigureInputError(f"the bias of {type(each).__name__} is no function of the offset; use logit_maps")
-        for head in check_each("heads", heads, Integral, "a list of heads, counted from 1", FigureInputError):
+        for head in heads:
             name = f"head {head}" if not label else label if len(heads) == 1 else f"{label}, head {head}"
             series[name] = _of_head(bias, head, each).detach()
             if type(each) in names:
@@ -145,10 +141,11 @@ def bias_curves(
     return curves(series, x=x, alt=alt, xlabel=OFFSET, ylabel="bias", size=size, schemes=kinds)
 
 
+@public(FigureInputError)
 def logit_maps(
     schemes: Mapping[str, PositionScheme],
     *,
-    n_positions: int,
+    n_positions: Count,
     q: Float[Tensor, "... d_head"] | None = None,
     k: Float[Tensor, "... d_head"] | None = None,
     alt: str,
@@ -170,8 +167,7 @@ def logit_maps(
         The figure.
 
     Raises:
-        FigureInputError: no scheme, or one with a bias for each of several heads; another number of vectors than
-            positions.
+        FigureInputError: what is no scheme, or one with a bias for each of several heads.
         EncodingInputError: vectors that a scheme was not made for.
 
     Example:
@@ -184,17 +180,16 @@ def logit_maps(
         >>> bool(abs(shown[8, 5] - shown[3, 0]) < 1e-6)
         True
     """
-    labelled(schemes, "schemes", PositionScheme)
-    check_whole("n_positions", n_positions, FigureInputError)
-    d_head = next((each.shape[-1] for each in (q, k) if isinstance(each, Tensor)), 2)
+    d_head = next((each.shape[-1] for each in (q, k) if each is not None), 2)
     queries, keys = (_at_all_positions(each, n_positions, d_head) for each in (q, k))
     logits = {title: _logits(each, queries, keys) for title, each in schemes.items()}
     return _with_few_ticks(table_maps(logits, alt=alt, xlabel=KEY, ylabel=QUERY, size=size))
 
 
+@public(FigureInputError)
 @styled
 def weight_maps(
-    scheme: PositionScheme, *, n_positions: int, alt: str, size: tuple[float, float] = (5.8, 3.1)
+    scheme: PositionScheme, *, n_positions: Count, alt: str, size: tuple[float, float] = (5.8, 3.1)
 ) -> DescribedFigure:
     """Draw the attention weights of tokens with equal contents, for each objective that the scheme is defined for.
 
@@ -217,8 +212,6 @@ def weight_maps(
         >>> [[text.get_text() for text in axes.texts] for axes in figure.axes]
         [['0.50', '0.50', '0.50', '0.50'], ['1', '0.50', '0.50']]
     """
-    checked(scheme, PositionScheme, "a scheme that is made, such as posembed.scheme('nopos')")
-    check_whole("n_positions", n_positions, FigureInputError)
     objectives = [each for each in (BIDIRECTIONAL, CAUSAL) if each in scheme.objectives]
     zeros, at = torch.zeros(1, 1, n_positions, 2), torch.arange(n_positions)
     figure, row = new_figure(alt, len(objectives), size=size, squeeze=False)
@@ -238,6 +231,7 @@ def weight_maps(
     return figure
 
 
+@public(FigureInputError)
 def damping_curves(
     scheme: RoPE,
     *,
@@ -261,7 +255,7 @@ def damping_curves(
         The figure.
 
     Raises:
-        FigureInputError: another kind of scheme, a pair that the scheme does not have.
+        FigureInputError: another kind of scheme.
 
     Example:
         >>> import torch
@@ -272,22 +266,17 @@ def damping_curves(
         >>> figure.axes[0].lines[0].get_ydata().round(4).tolist()
         [1.0, 0.2857]
     """
-    checked(scheme, RoPE, "a rotary scheme")
-    checked(distances, Tensor, "distances as a tensor of whole numbers")
     unit = torch.eye(scheme.d_head, dtype=torch.float64)[:, None]  # "columns 1 d_head"
     unit = unit[: scheme.width : 2] if scheme.layout == "interleaved" else unit[: scheme.width // 2]
     queries = scheme.rotate(unit.expand(-1, len(distances), -1), distances).norm(dim=-1)
     keys = scheme.rotate_keys(unit, torch.zeros(1, dtype=torch.long)).norm(dim=-1)
     factors = queries * keys  # "pairs distances"
-    pairs = check_each("pairs", pairs, Integral, "a list of pairs, counted from 0", FigureInputError)
-    missing = next((pair for pair in pairs if pair not in range(len(factors))), None)
-    if missing is not None:
-        raise FigureInputError(f"there is no pair {missing}; {len(factors)} pairs turn, counted from 0")
     series = {f"pair {pair}": factors[pair] for pair in pairs}
     places = distances.double().tolist()
     return curves(series, x=places, xlabel="distance", ylabel="factor", ylim=(0.0, 1.04), alt=alt, size=size)
 
 
+@public(FigureInputError)
 @styled
 def counted_map(
     scheme: CoPE,
@@ -320,9 +309,6 @@ def counted_map(
         >>> [text.get_text() for text in figure.axes[0].texts]
         ['0', '1', '1', '1', '1', '0']
     """
-    checked(scheme, CoPE, "a CoPE scheme")
-    checked(tokens, Sequence, "a list of words")
-    checked(counting, Sequence, "a list of True and False, one for each token")
     if len(tokens) != len(counting):
         raise FigureInputError(f"{len(tokens)} tokens have {len(counting)} gates; give one for each")
     q = torch.ones(1, 1, len(tokens), scheme.d_head)
@@ -337,15 +323,6 @@ def counted_map(
     return figure
 
 
-def _frequencies(scheme: PositionScheme) -> Tensor:
-    frequencies = getattr(scheme, "frequencies", None)
-    if not isinstance(frequencies, Tensor):
-        raise FigureInputError(
-            f"{type(scheme).__name__} has no frequencies; give sinusoidal, learnable_sinusoidal or rope"
-        )
-    return frequencies.detach().double()
-
-
 def _of_head(bias: Float[Tensor, "heads ..."], head: int, scheme: PositionScheme) -> Tensor:
     """The bias of a head; one that is the same for all heads is that of each."""
     if len(bias) > 1 and not 1 <= head <= len(bias):
@@ -354,9 +331,7 @@ def _of_head(bias: Float[Tensor, "heads ..."], head: int, scheme: PositionScheme
 
 
 def _at_all_positions(x: Tensor | None, n_positions: int, d_head: int) -> Float[Tensor, "1 1 positions d_head"]:
-    x = torch.zeros(d_head) if x is None else checked(x, Tensor, "vectors as a tensor")
-    if x.ndim > 1 and len(x) != n_positions:
-        raise FigureInputError(f"there are {len(x)} vectors for {n_positions} positions; give one, or one for each")
+    x = torch.zeros(d_head) if x is None else x
     return x.expand(n_positions, -1)[None, None]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..stats import interval
 from .looks import COLOURS, looks_of, named, written
-from .style import DescribedFigure, labelled, new_figure, styled
+from .style import DescribedFigure, new_figure, styled
 
 
 @styled
@@ -34,7 +34,6 @@ def seed_scores(
         The figure.
 
     Raises:
-        FigureInputError: nothing to draw.
         RunError: a label with fewer than two numbers.
 
     Example:
@@ -43,7 +42,6 @@ def seed_scores(
         >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
         ['learned', 'sinusoidal']
     """
-    labelled(scores, "scores")
     nested = isinstance(next(iter(scores.values())), Mapping)
     panels: dict[str, Any] = dict(scores) if nested else {"": scores}
     size = size or (6.6, 0.9 + 0.42 * max(map(len, panels.values())))

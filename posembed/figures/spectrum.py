@@ -10,7 +10,7 @@ from matplotlib.colors import ListedColormap
 from ..errors import FigureInputError
 from ..probing import Spectrum
 from .looks import SEQUENTIAL, looks_of
-from .style import DescribedFigure, checked, labelled, logarithmic, new_figure, styled
+from .style import DescribedFigure, logarithmic, new_figure, styled
 
 # The part of the sequential map that stands out from white paper, the first position dark.
 POSITIONS = ListedColormap(SEQUENTIAL(np.linspace(1, 0.3, 256)))
@@ -30,9 +30,6 @@ def explained_variance(
     Returns:
         The figure, with a logarithmic scale for the number of components and a line at 90 %.
 
-    Raises:
-        FigureInputError: no spectrum.
-
     Example:
         >>> from posembed import sinusoidal
         >>> from posembed.figures import explained_variance
@@ -41,7 +38,6 @@ def explained_variance(
         >>> round(float(figure.axes[0].lines[0].get_ydata()[-1]), 6)
         1.0
     """
-    labelled(spectra, "spectra", Spectrum)
     figure, axes = new_figure(alt, size=size)
     for (label, found), look in zip(spectra.items(), looks_of(spectra), strict=True):
         shares = np.cumsum(np.asarray(found.explained_variance_ratio, dtype=float))
@@ -79,7 +75,6 @@ def helix_portrait(found: Spectrum, *, alt: str, size: tuple[float, float] = (4.
         >>> figure.axes[0].collections[0].get_offsets().shape
         (64, 2)
     """
-    checked(found, Spectrum, "what posembed.probing.spectrum returns")
     scores = np.asarray(found.components, dtype=float)
     if scores.shape[1] < 2:
         raise FigureInputError("a table with one principal component has no two to draw against each other")

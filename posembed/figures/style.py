@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Mapping, Sequence
-from numbers import Real
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import matplotlib
@@ -16,9 +15,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatterSciNotation
 from torch import Tensor
 
-from ..checks import check_whole
 from ..dense_tensors import float64_array
-from ..errors import FigureInputError, shown
+from ..errors import FigureInputError
 from .drawing import in_few_colours, svg_of
 from .looks import COLOURS, DASHES, signed
 
@@ -58,7 +56,7 @@ class DescribedFigure(Figure):
         **options: as for ``matplotlib.figure.Figure``.
 
     Raises:
-        FigureInputError: the alt text is empty, a size that is no pair of numbers.
+        FigureInputError: the alt text is empty.
 
     Example:
         >>> from posembed.figures import DescribedFigure
@@ -71,9 +69,6 @@ class DescribedFigure(Figure):
     def __init__(self, alt: str, **options: Any) -> None:
         if not isinstance(alt, str) or not alt.strip():
             raise FigureInputError("a figure needs an alt text: one sentence that says what it shows")
-        size = options.get("figsize", (1, 1))
-        if not isinstance(size, Sequence) or len(size) != 2 or not all(isinstance(each, Real) for each in size):
-            raise FigureInputError(f"size is {shown(size)}; give width and height in inches, such as (6.6, 3.4)")
         super().__init__(**options)
         self.alt = alt
 
@@ -121,24 +116,6 @@ class OneLinePowers(LogFormatterSciNotation):
         return signed(re.sub(r"e\+?(-?)0*", r"e\1", f"{x:g}")) if super().__call__(x, pos) else ""
 
 
-def checked(given: Any, kind: type, wanted: str) -> Any:
-    """Return what is to be drawn, or raise FigureInputError that says what is wanted."""
-    if not isinstance(given, kind):
-        raise FigureInputError(f"a {type(given).__name__} cannot be drawn here; give {wanted}")
-    return given
-
-
-def labelled(given: Any, wanted: str, kind: type = object) -> Any:
-    """Return what is to be drawn by label, at least one of a kind, or raise FigureInputError."""
-    if not isinstance(given, Mapping) or not given:
-        raise FigureInputError(
-            f"{shown(given)} cannot be drawn; give {wanted} by label, as a dictionary with at least one"
-        )
-    for each in given.values():
-        checked(each, kind, wanted)
-    return given
-
-
 def logarithmic(*axes: Any) -> None:
     """Make axes logarithmic, such as ``figure.axes[0].xaxis``, with ticks that are one line.
 
@@ -158,21 +135,15 @@ def logarithmic(*axes: Any) -> None:
 
 def as_numbers(given: Any, n_axes: int | None = None) -> Float[np.ndarray, "..."]:
     """What is to be drawn as numbers, with so many axes; what is masked is no number, and makes a gap."""
-    found = None
-    try:
-        if isinstance(given, Tensor):
-            found = None if given.is_complex() else float64_array(given)
-        elif not np.iscomplexobj(given):
-            found = np.ma.filled(np.ma.asarray(given, dtype=float), np.nan)
-    except (TypeError, ValueError, RuntimeError):  # of numpy and torch: text, rows of several lengths, sparse tensors
-        pass
-    if found is None or n_axes not in (None, found.ndim):
-        shape = f" of shape {tuple(given.shape)}" if hasattr(given, "shape") else ""
-        wanted = "" if n_axes is None else f", with {n_axes} ax{'i' if n_axes == 1 else 'e'}s"
-        raise FigureInputError(
-            f"a {type(given).__name__}{shape} cannot be drawn; give real numbers in an array{wanted}"
-        )
-    return found
+    if given.is_complex() if isinstance(given, Tensor) else np.iscomplexobj(given):
+        raise FigureInputError("complex numbers cannot be drawn; give their real or their imaginary parts")
+    if isinstance(given, Tensor):
+        numbers = float64_array(given)
+    else:
+        numbers = np.ma.filled(np.ma.asarray(given, dtype=float), np.nan)
+    if n_axes not in (None, numbers.ndim):
+        raise FigureInputError(f"numbers of shape {numbers.shape} cannot be drawn; give an array of {n_axes} axes")
+    return numbers
 
 
 def new_figure(alt: str, n_columns: int = 1, *, size: tuple[float, float] = (6.6, 3.1), **options: Any) -> Any:
@@ -193,6 +164,5 @@ def new_figure(alt: str, n_columns: int = 1, *, size: tuple[float, float] = (6.6
         >>> len(figure.axes)
         2
     """
-    check_whole("n_columns", n_columns, FigureInputError)
     figure = DescribedFigure(alt, figsize=size, layout="constrained")
     return figure, figure.subplots(1, n_columns, **options)

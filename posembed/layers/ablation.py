@@ -42,7 +42,7 @@ IN_FRONT = frozenset(
 Change = Callable[[Tensor], Tensor]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Ablation(Record):
     """What a model loses where the position in the states of one layer is changed.
 

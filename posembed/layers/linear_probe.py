@@ -19,7 +19,7 @@ from .variance_decomposition import check_states, group_means
 SHRINKAGE = 1e-3
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LinearProbeResult(Record):
     """How often a linear probe is right on texts that it has not seen.
 

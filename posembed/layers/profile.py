@@ -23,7 +23,7 @@ from .retained_input import RetainedInput, all_alike, retained_input
 from .variance_decomposition import LayerShares, position_shares
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LayerProfile(Record):
     """What there is of position in the states of one layer.
 
@@ -63,7 +63,7 @@ class LayerProfile(Record):
         return "\n".join(lines)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DepthProfile(Record):
     """What there is of position in each layer of a model.
 

@@ -17,7 +17,7 @@ from .linear_probe import SHRINKAGE
 from .variance_decomposition import check_states
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RetainedInput(Record):
     """What the states of one layer have of the position vectors that were added at the input.
 

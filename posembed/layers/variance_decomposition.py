@@ -15,7 +15,7 @@ from ..serialization import Record
 from ..stats import BootstrapInterval, mean_interval
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LayerShares(Record):
     """What the variance between the states of one layer is made of. Position, token and the rest add up to one.
 

@@ -26,7 +26,7 @@ N_SHUFFLES = 4
 CAUSAL_TOLERANCE, CAUSAL_TOLERANCE_IN_HALVES = 1e-4, 0.03
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ShuffledPrefix(Record):
     """The loss of the last token, with the tokens before it in their order and shuffled. In nats.
 

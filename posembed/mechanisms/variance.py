@@ -22,7 +22,7 @@ N_RESAMPLES = 500
 LEVEL = 0.95
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class VarianceLaw(Record):
     """How the variance of the attention output depends on the position.
 

@@ -37,9 +37,13 @@ def flex_attend(
     )
 
 
+# Each hook is a program of its own. Past the compiler's eight it would go on uncompiled, with whole matrices.
+PROGRAMS = 128
+
+
 @functools.cache
 def _compiled():
-    return torch.compile(flex_attention)
+    return torch._dynamo.config.patch(recompile_limit=PROGRAMS)(torch.compile(flex_attention))
 
 
 def _of_indices(hook: ScoreMod, positions: Tensor, key_positions: Tensor) -> ScoreMod:

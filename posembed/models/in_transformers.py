@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any
 
+import torch
+
 from ..encodings import PositionScheme
 from ..encodings import scheme as make_scheme
+from ..encodings.interface import layers_of
 from ..errors import ModelInputError
-from .transformers_families import ENTRY, NAME, SCHEME, Anatomy, anatomy, sizes
+from .transformers_families import ENTRY, MARK, NAME, SCHEME, Anatomy, anatomy, sizes
 
 
 def use_scheme(
@@ -23,17 +27,17 @@ def use_scheme(
     ``position_scheme``; `load_with_scheme` brings them back.
 
     Positions are the ``position_ids`` that the model is called with, from 0 also where its own begin elsewhere
-    (RoBERTa); else tokens are counted as the model itself does, and ``generate`` leaves padding out. As ever in
-    transformers, ``position_ids`` that do not grow by one mean several packed texts in a causal model but OPT, where
-    neither a mask nor a cache is given; in the others packed texts see each other. The scheme acts in all layers, those
-    too that a model leaves without positions (SmolLM3).
+    (RoBERTa); else tokens are counted as the model itself does, and ``generate`` leaves padding out. Texts that are
+    packed into one row see each other unless the mask of `pack` is given with its positions. (Transformers keeps them
+    apart by ``position_ids`` alone only with ``use_cache=False``, without a mask, and in causal models but OPT.) The
+    scheme acts in all layers, those too that a model leaves without positions (SmolLM3).
 
     Args:
         model: with any head: ALBERT, BERT, CamemBERT, DistilBERT, ELECTRA, Gemma, GPT-2, GPT-NeoX, Llama, Mistral,
             Mixtral, ModernBERT, OLMo 2, OPT, Phi-3, Qwen 2 and 3, RoBERTa, SmolLM3, StarCoder2 or XLM-RoBERTa. The
             error of any other says why it cannot, or how to try it.
         scheme: a `PositionScheme`; or a name for `posembed.scheme`, which makes it for the sizes of the model, but with
-            its own options, not the model's: rope's base is 10000.
+            its own options, not the model's: rope's base is 10000, and a warning says where the model's is not.
         options: for a name, as for `posembed.scheme`.
 
     Returns:
@@ -56,6 +60,7 @@ def use_scheme(
     """
     parts = anatomy(model)
     made = scheme_for(model, parts, scheme, options)
+    _warn_of_other_angles(model.config, scheme, options or {})
     if made.n_axes is not None:
         raise ModelInputError(
             "the scheme's positions have several coordinates, but the model counts its tokens; use another"
@@ -78,6 +83,19 @@ def scheme_for(model: Any, parts: Anatomy, scheme: str | PositionScheme, options
         known = sizes(model.config, len(parts.attentions))
         return make_scheme(scheme, **known, causal=parts.causal, options=options).to(model.dtype)
     return make_scheme(scheme, causal=parts.causal, options=options)
+
+
+def _warn_of_other_angles(config: Any, scheme: Any, options: Mapping[str, Any]) -> None:
+    """A rope by its name is not the one that the model was trained with, where that has other settings."""
+    usual = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 1.0}
+    its = getattr(config, "rope_parameters", None) or {}
+    named = isinstance(scheme, str) and "rope" in map(str.strip, scheme.split("+"))
+    if named and "rope" not in options and not its.items() <= usual.items():
+        warnings.warn(
+            f"the model's own rotation has {dict(its)}, and 'rope' by its name has base 10000 and turns whole heads; "
+            "where the model's is meant, say options={'rope': {'base': ..., 'fraction': ..., 'scaling': ...}}",
+            stacklevel=3,
+        )
 
 
 def _plain(said: Any) -> bool:
@@ -113,7 +131,7 @@ class SchemeInModel:
 
         if any(hasattr(each, SCHEME) for each in parts.attentions):
             raise ModelInputError(f"{type(model).__name__} has a position scheme already; remove that first")
-        of_layers = [scheme.layer(index) for index in range(len(parts.attentions))]
+        of_layers = layers_of(scheme, len(parts.attentions))
         self.model, self.scheme = model, scheme
         with ExitStack() as undo:
             undo.callback(model.set_attn_implementation, _attention_of(model))
@@ -128,6 +146,8 @@ class SchemeInModel:
                 undo.callback(module.__dict__.pop, SCHEME)
             model.position_scheme = scheme
             undo.callback(delattr, model, "position_scheme")
+            model.register_buffer(MARK, torch.zeros(1, device=model.device))
+            undo.callback(delattr, model, MARK)
             # The second one keeps from_pretrained from making a model with its former positions.
             for name, value in ((ENTRY, said), ("attn_implementation", NAME)):
                 setattr(model.config, name, value)

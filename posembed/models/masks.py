@@ -123,11 +123,17 @@ def positions_from_mask(
     return (attention_mask.long().cumsum(-1) - 1).clamp(min=0)
 
 
-def pack(segments: Int[Tensor, "batch seq"]) -> tuple[Int[Tensor, "batch seq"], Bool[Tensor, "batch seq seq"]]:
+def pack(
+    segments: Int[Tensor, "batch seq"], *, causal: bool = False
+) -> tuple[Int[Tensor, "batch seq"], Bool[Tensor, "batch seq seq"]]:
     """Make positions and mask for several texts in one row, so that none sees another.
+
+    A model of transformers takes them as ``position_ids=positions, attention_mask=mask[:, None]``. If it is causal, it
+    takes this mask for all there is to hide: say ``causal=True``. Models of posembed keep causality themselves.
 
     Args:
         segments: the number of the text that each token belongs to; a text's tokens stand together.
+        causal: whether the mask also hides what comes later in a text.
 
     Returns:
         positions, which begin at 0 in each text, and the attention mask.
@@ -154,4 +160,5 @@ def pack(segments: Int[Tensor, "batch seq"]) -> tuple[Int[Tensor, "batch seq"], 
         raise ModelInputError("the tokens of a text stand apart in segments; give each text a number of its own")
     index = torch.arange(segments.shape[1], device=segments.device)
     start = torch.where(begins, index, 0).cummax(-1).values
-    return index - start, segments[:, :, None] == segments[:, None, :]
+    same = segments[:, :, None] == segments[:, None, :]
+    return index - start, same.tril() if causal else same

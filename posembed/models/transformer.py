@@ -12,6 +12,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ..encodings import NoPos, PositionScheme, Sizes, scheme
+from ..encodings.interface import layers_of
+from ..encodings.positions import known
 from ..errors import ModelInputError
 from ..public import Count, NotNegative, Positive, Share, Whole, check_fields, public
 from .attention import added
@@ -129,7 +131,7 @@ class Transformer(nn.Module):
         self.added_anew = nn.ModuleList(self._schemes_anew())
         self.dropout = nn.Dropout(config.dropout)
         self.layers = nn.ModuleList(
-            TransformerLayer(config, self.position_scheme.layer(index)) for index in range(config.n_layers)
+            TransformerLayer(config, each) for each in layers_of(self.position_scheme, config.n_layers)
         )
         # After the last layer (pre-norm) or after the embeddings (post-norm).
         self.norm = nn.LayerNorm(config.d_model, config.norm_epsilon)
@@ -251,7 +253,7 @@ def check_ids(name: str, one: str, ids: Tensor, n: int, whole: str) -> None:
     if ids.is_floating_point() or ids.dtype == torch.bool or ids.ndim != 2 or ids.numel() == 0:
         given = f"{ids.dtype} of {tuple(ids.shape)}"
         raise ModelInputError(f"{name} are {given}; they must be integers of shape (batch, seq)")
-    if not torch.compiler.is_compiling() and ids.device.type == "cpu":
+    if known(ids) and ids.device.type == "cpu":
         least, most = (int(end) for end in ids.aminmax())
         if least < 0 or most >= n:
             raise ModelInputError(f"{one} {least if least < 0 else most} is outside {whole.format(n)}")

@@ -92,6 +92,10 @@ class _Calls:
     ) -> tuple[Int[Tensor, "#batch seq"], Int[Tensor, "#batch key"]]:
         """Return the positions of the tokens, as given or else counted, and those of all keys."""
         cache, positions = _self_attention_cache(kwargs.get("past_key_values")), kwargs.get("position_ids")
+        if positions is not None and positions.ndim == 1:
+            positions = positions[None]
+        if positions is not None and positions.ndim != 2:
+            raise ModelInputError(f"position_ids have shape {tuple(positions.shape)}; a scheme takes (batch, seq)")
         if positions is None:
             past = 0 if cache is None else cache.get_seq_length()
             positions = self.family.count(kwargs, body.config.pad_token_id, embeds.shape[1], past, embeds.device)

@@ -15,6 +15,9 @@ from .masks import positions_from_mask
 NAME, SCHEME = "posembed", "_posembed_scheme"
 # Where the config of a model says which scheme it was saved with.
 ENTRY = "position_scheme"
+# A number that is saved with a scheme. Who loads the files in another way, with another attention, has the model's
+# former positions: transformers then reports this name among the weights that it did not expect.
+MARK = "load_this_with_posembed_models_load_with_scheme"
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,8 @@ WHY_NOT = {
 )
 
 
+# What models call attention to another model, where its class does not tell (BART).
+CROSS_ATTENTION = ("encoder_attn", "encoder_attention", "cross_attn", "cross_attention", "crossattention")
 # What models call the module that makes their positions.
 MAKERS = ("rotary_emb", "rotary_pos_emb", "wpe", "embed_positions", "position_embedding", "position_embeddings")
 
@@ -143,7 +148,11 @@ def anatomy(model: Any) -> Anatomy:
         raise ModelInputError(f"{kind} cannot take a scheme: {why}; use a model with one of the model_types {known}")
     family = FAMILIES[name]
     body = model.base_model.get_submodule(family.body)
-    attentions = [module for module in body.modules() if hasattr(module, "is_causal") and not crosses(module)]
+    attentions = [
+        module
+        for path, module in body.named_modules()
+        if hasattr(module, "is_causal") and not crosses(module) and path.rpartition(".")[2] not in CROSS_ATTENTION
+    ]
     if not attentions:
         raise ModelInputError(f"{kind} cannot take a scheme: it has no attention that can be exchanged; use another")
     words: Any = model.get_input_embeddings()

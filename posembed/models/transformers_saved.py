@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from ..encodings import PositionScheme
 from ..errors import CheckpointError, ModelInputError, shown
 from .in_transformers import SchemeInModel, scheme_for, use_scheme
-from .transformers_families import ENTRY, NAME, anatomy
+from .transformers_families import ENTRY, MARK, NAME, anatomy
 
 
 def load_with_scheme(
@@ -18,8 +20,9 @@ def load_with_scheme(
 ) -> SchemeInModel:
     """Load a model that was saved with a scheme of `use_scheme`: the scheme comes back with its weights.
 
-    Transformers' own ``from_pretrained`` makes a model that refuses to run, for it would have its former positions;
-    given another ``attn_implementation`` it runs with these.
+    Transformers' own ``from_pretrained`` makes a model that refuses to run, for it would have its former positions.
+    Given another ``attn_implementation`` it runs with these, and all that can be done is that transformers reports a
+    weight that it did not expect, whose name is what to do instead.
 
     Args:
         source: a folder of ``save_pretrained``, or a hub id.
@@ -71,6 +74,7 @@ def load_with_scheme(
     weights = model.position_scheme.state_dict()
     # Made anew: what it computed from its weights as it was made would be of none.
     del model.position_scheme
+    delattr(model, MARK)
     model.__class__ = kind
     installed = use_scheme(model, scheme, options=options)
     installed.scheme.load_state_dict(weights)
@@ -109,6 +113,7 @@ def _with_room(kind: Any, scheme: Any, options: Any) -> Any:
 
     def init(self: Any, config: Any, *args: Any, **more: Any) -> None:
         kind.__init__(self, config, *args, **more)
+        self.register_buffer(MARK, torch.zeros(1))
         # A given scheme is read into at the end, when all is known to fit.
         self.position_scheme = scheme_for(self, anatomy(self), copy.deepcopy(scheme), options).to(self.device)
 

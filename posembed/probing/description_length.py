@@ -29,7 +29,7 @@ ESCAPES = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
 MOST_CODED = 4096
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class DescriptionLength(Record):
     """The online code length of positions given their rows.
 

@@ -141,8 +141,7 @@ def hidden_states(
     """
     kept: dict[int, list[Tensor]] = {}
     with eval_mode(model if isinstance(model, nn.Module) else None):
-        if isinstance(model, nn.Module):
-            check_repeatable(model, inputs[:2])
+        check_repeatable(model, inputs[:2])
         for some in inputs.split(BATCH_SIZE):
             states = states_of(model, some)
             for layer in chosen_layers(model, layers, len(states)):
@@ -157,23 +156,29 @@ def hidden_states(
     return found
 
 
-def check_repeatable(model: nn.Module, inputs: Tensor) -> None:
-    """Refuse a model that draws as it runs, as one that shuffles its patches does: its states say nothing of places."""
+def check_repeatable(model: nn.Module | Callable[[Tensor], Any], inputs: Tensor) -> None:
+    """Refuse what draws as it runs: a model that shuffles its patches, a function whose model is in training mode."""
     first, again = states_of(model, inputs), states_of(model, inputs)
     same = (torch.allclose(*each, rtol=1e-3, atol=1e-3, equal_nan=True) for each in zip(first, again, strict=True))
     if not all(same):
         raise ProbeInputError(
-            f"{named(model)} gives other states each time; give a function that calls it with what it draws held fixed"
+            f"{named(model)} gives other states each time; put the model into eval mode, or give a function that calls "
+            "it with what it draws held fixed"
         )
 
 
 def states_of(model: Any, inputs: Tensor) -> Sequence[Float[Tensor, "texts length d_model"]]:
-    """The states of all layers for one batch; the model must be in eval mode by then. One tensor is one layer."""
+    """The states of all layers for one batch; the model must be in eval mode by then. One tensor is one layer.
+
+    Behind an output may stand a list of states, as in ``return x, states``.
+    """
     found = _run(model, inputs)
     states = [found] if isinstance(found, Tensor) else found
+    if isinstance(states, tuple) and len(states) == 2 and isinstance(states[1], list | tuple):
+        states = states[1]
     if not isinstance(states, list | tuple) or not states or not all(_fits(each, len(inputs)) for each in states):
         raise ProbeInputError(
-            f"{named(model)} hands out no hidden states of {len(inputs)} texts; give what returns a list of floats "
+            f"{named(model)} hands out no hidden states of these texts; give what returns a list of floats "
             "(texts, length, d_model), one a layer, with a length of at least 2"
         )
     return states
@@ -195,7 +200,13 @@ def _run(model: Any, inputs: Tensor) -> Any:
     name, floats = read_by(model), inputs.is_floating_point()
     if name is None:
         with telling(model, "these inputs"):
-            return model(inputs)
+            found = model(inputs)
+        if isinstance(found, Tensor):
+            raise ProbeInputError(
+                f"{named(model)} hands out its output and not the states of its layers; where that is what you mean, "
+                "give a function: lambda ids: [module(ids)]"
+            )
+        return found
     # Without its head, whose logits would be the largest tensor of all. DINOv3's base reads no pixels.
     body: Any = getattr(model, "base_model", model)
     body = body if name in inspect.signature(body.forward).parameters else model

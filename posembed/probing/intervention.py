@@ -84,7 +84,7 @@ class Control:
         return f"{self.mean:.4g} ({self.low:.4g} to {self.high:.4g} in {len(self.values)} draws)"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class InterventionResult(Record):
     """What a model loses with the positions of its table.
 

@@ -117,7 +117,7 @@ class LayerError:
         return f"layer {self.layer}: {self.mae:.2f} ({self.interval}), by the median {self.median_mae:.2f}{control}"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LayerProbeResult(Record):
     """How well positions are readable from each layer of a model.
 
@@ -205,8 +205,9 @@ def probe_layers(
     Args:
         model: a model of transformers with one stack of layers, of text, images or sound, or posembed's `Transformer`
             or `LanguageModel`; trained or not. Or a function from a batch to the hidden states of its layers, "batch
-            length d_model" each. Or, without ids, hidden states themselves: "texts length d_model", or a list of such,
-            one a layer.
+            length d_model" each, which are numbered from 0 as it lists them; it puts its model into eval mode itself.
+            A module of one's own hands out such a list too, or one behind its output. Or, without ids, hidden states
+            themselves: "texts length d_model", or a list of such, one a layer.
         ids: texts of one length, without padding, at least four. Texts that overlap must not be on both sides: the
             held-out ones are the last quarter, so give pieces in the order of the corpus. Or what else the model or the
             function reads in their place, one a row: embeddings, pixels, samples. A position is then a place in the

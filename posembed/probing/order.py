@@ -30,7 +30,7 @@ INVERSE_PENALTY = 0.01
 N_CONTROLS = 5
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class OrderResult(Record):
     """How often a linear score puts two rows in the right order; one that knows nothing is right half of the time.
 

@@ -21,7 +21,7 @@ from .rows import chosen_rows
 KEPT = 16
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Spectrum(Record):
     """The principal components of a table.
 

@@ -15,7 +15,8 @@ from ..errors import ProbeInputError
 from ..public import Seed, public
 from ..serialization import Record
 from ..stats import BootstrapInterval, mean_interval
-from ..tables import RowChoice
+from ..tables import RowChoice, load_table
+from ..tables.table import warn_of_grid
 from .controls import constant_guess, permuted_labels, random_tables_like
 from .estimators import MLP, GradientDescent, LeastSquares, Ridge
 from .rows import Part, Split, chosen_rows, split_rows
@@ -24,6 +25,8 @@ Probe = Literal["ols", "ridge", "gd", "mlp"]
 PROBES: tuple[Probe, ...] = get_args(Probe)
 
 N_REGIONS = 8
+# An error of so many constant guesses is no prediction of positions any more.
+FAR = 10
 
 
 class Repeats(NamedTuple):
@@ -88,7 +91,7 @@ class Baselines:
     random_table_runs: tuple[float, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ProbeResult(Record):
     """How well a probe reads positions off the rows of a table. Errors are in positions.
 
@@ -145,13 +148,31 @@ class ProbeResult(Record):
             f"  permuted labels {mean_and_runs(self.baselines.permuted_labels, self.baselines.permuted_labels_runs)}",
             f"  random table {mean_and_runs(self.baselines.random_table, self.baselines.random_table_runs)}",
             f"  by region {', '.join(map(str, self.by_region))}",
+            *([f"  {self.remark}"] if self.remark else []),
         ]
         return "\n".join(lines)
+
+    @property
+    def remark(self) -> str:
+        """Why a control is far beyond the range of the positions, where one is; mostly empty."""
+        controls = self.baselines
+        if max(controls.permuted_labels, controls.random_table) < FAR * controls.constant:
+            return ""
+        return (
+            f"a control lies far beyond the {self.n_rows} positions: with labels that it cannot read, the probe "
+            "magnifies what the rows hardly differ in"
+        )
 
 
 @public(ProbeInputError)
 def probe_table(
-    table: Any, *, probe: Probe = "ridge", split: Split = "even-odd", rows: RowChoice = None, seed: Seed = 0
+    table: Any,
+    *,
+    part: str | None = None,
+    probe: Probe = "ridge",
+    split: Split = "even-odd",
+    rows: RowChoice = None,
+    seed: Seed = 0,
 ) -> ProbeResult:
     """Fit a regression from rows to their positions and test it on other rows, beside its controls.
 
@@ -161,8 +182,11 @@ def probe_table(
     and two. With five folds each permutation and each random table is tested on one of them. With "half" labels are
     permuted inside each half, so that no control sees labels of the second before it is tested there.
 
+    A table of patches is read as one line, class tokens first, and a warning says so.
+
     Args:
         table: what `posembed.load_table` takes, or a `PositionTable`.
+        part: of a model with several tables, as for `load_table`.
         probe: "ols" (least squares), "ridge" (its strength chosen by folds of the training rows), "gd" (10,000
             gradient steps) or "mlp" (two layers with ReLU).
         split: "even-odd", "all", "folds" or "half", as `split_rows` explains. "all" has no test.
@@ -184,6 +208,8 @@ def probe_table(
         >>> bool(result.interval.high < 0.1 < 60 < result.baselines.constant)
         True
     """
+    table = load_table(table, part=part)
+    warn_of_grid(table)
     chosen = chosen_rows(table, rows, at_least=2, purpose="a probe")
     parts = split_rows(chosen.positions, split, seed=seed)
     with threadpool_limits(1):  # so that the last digits do not depend on how many there are

@@ -18,10 +18,12 @@ from scipy.stats import kendalltau
 from torch import Tensor
 
 from ..dense_tensors import float64_array
+from ..encodings import PositionScheme
 from ..errors import PropertiesInputError
 from ..public import Count, public
 from ..serialization import Record
 from ..tables import RowChoice, check_finite_rows, load_table, row_positions
+from ..tables.table import warn_of_grid
 from .large import MOST_ROWS, invariance_and_variance, sampled_monotonicity
 
 # Two similarities of a row count as tied up to this part of the largest that its norm allows. A dot product of a
@@ -31,7 +33,7 @@ TIED = 1e-12
 SUM_TOLERANCE, ROUNDINGS = 1e-5, 8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Properties(Record):
     """What a matrix A of similarities, biases or attention weights says about positions; NaN where it says nothing.
 
@@ -40,9 +42,10 @@ class Properties(Record):
             ``A[i, i±m] > A[i, i±n]``; ties count one half. 1 falls with distance everywhere; no order gives 0.5. Of
             causal maps the past side only. NaN where no row has two offsets on a side.
         translation_invariance: 1 - (variance left inside the signed diagonals) / (total variance), the main diagonal
-            left out of both. 1 is Toeplitz: the signed distance says all. NaN where nothing varies.
+            left out of both; of causal maps the past side only. 1 is Toeplitz: the signed distance says all. NaN where
+            nothing varies.
         symmetry: ``1 - ||A - A^T||^2 / (4 ||A - mean(A)||^2)``. 1 is symmetric, 0.5 independent noise, 0 antisymmetric.
-            NaN where nothing varies, or where the future holds minus infinity.
+            NaN where nothing varies, and of causal maps.
         locality: the mean over the rows of ``sum_j A_ij 2^-|i-j|``, of attention maps (Chen et al. 2023, The Locality
             and Symmetry of Positional Encodings). NaN unless no entry is negative and every row sums to one.
 
@@ -83,6 +86,8 @@ def properties(
     Of more than 4,096 rows monotonicity is estimated from a million pairs of offsets drawn at random, always the same,
     with a standard error of 0.0005 at most; a warning says so.
 
+    A table of patches is measured as one line, class tokens first, and a warning says so.
+
     Args:
         table: what `posembed.load_table` takes: a tensor or an array "n_positions d_model", a model, a checkpoint.
         similarity: "dot", or "cosine", in which a row of zeros is orthogonal to all.
@@ -104,7 +109,15 @@ def properties(
         >>> print(properties(sinusoidal(64, 16, dtype=torch.float64), max_offset=2))
         monotonicity 1.000, translation invariance 1.000, symmetry 1.000
     """
-    weight = load_table(table).weight
+    if isinstance(table, PositionScheme) and table.biased:
+        raise PropertiesInputError(
+            f"{type(table).__name__} has no table; a head of its bias has properties: "
+            "q, at = torch.zeros(1, 1, 64, 1), torch.arange(64); properties_of_matrix(scheme.bias(q, q, at, at)[0]), "
+            "with q as wide as it is read"
+        )
+    found = load_table(table)
+    warn_of_grid(found)
+    weight = found.weight
     positions = row_positions(rows, len(weight), PropertiesInputError)
     x = float64_array(weight[torch.from_numpy(positions)])
     check_finite_rows(
@@ -141,10 +154,10 @@ def properties_of_matrix(
     Entries are compared as they are given. Something varies where the standard deviation is above the rounding of the
     largest entry in the matrix's format.
 
-    A map is causal where everything above the diagonal is zero, or everything is minus infinity. Then monotonicity
-    looks at the past side only. Zeros above the diagonal count as numbers in translation invariance and symmetry; minus
-    infinity leaves translation invariance to the past side, and symmetry NaN. The large negative number that some masks
-    hold in its place is a number like any other: fill it with minus infinity first.
+    A map is causal where everything above the diagonal is zero, or everything is minus infinity: what a mask hides is
+    no number. It is measured on the past side, and its symmetry is NaN. An even spread over the past is not Toeplitz,
+    but its rows fall from one to the next, which the offset explains in part: 0.16 of 64 tokens. The large negative
+    number that some masks hold in place of minus infinity is a number like any other: fill it with that first.
 
     Args:
         matrix: row i holds what query i gives each key, on any device and in any floating-point format.
@@ -188,13 +201,17 @@ def properties_of_matrix(
         np.zeros(n),
         noise=rounding * float(np.abs(scaled).max()),
         max_offset=max_offset,
-        causal=not numbers[future].any(),
-        masked=masked,
+        causal=masked or zeros_hide_the_future(numbers),
     )
     if masked or numbers.min() < 0 or uneven > max(SUM_TOLERANCE, ROUNDINGS * rounding):
         return found
     at = np.arange(n)
     return replace(found, locality=float((numbers * np.exp2(-np.abs(at - at[:, None]))).sum() / n))
+
+
+def zeros_hide_the_future(numbers: Float[np.ndarray, "n n"]) -> bool:
+    """Whether all above the diagonal is zero, and not all below it: a diagonal matrix hides nothing."""
+    return not np.triu(numbers, 1).any() and bool(np.tril(numbers, -1).any())
 
 
 def _measured(
@@ -204,23 +221,21 @@ def _measured(
     noise: float,
     max_offset: int | None,
     causal: bool = False,
-    masked: bool = False,
 ) -> Properties:
     """All but locality.
 
     Args:
-        matrix: of numbers whose squares do not overflow; zero where the future is masked.
+        matrix: of numbers whose squares do not overflow; zero where the future is hidden.
         tied: the difference up to which two entries of each row count as tied.
         noise: the standard deviation up to which nothing varies.
         max_offset: as the caller asked.
-        causal: whether monotonicity looks at the past alone.
-        masked: whether the future holds nothing, rather than numbers.
+        causal: whether the future holds nothing, rather than numbers.
     """
     n = len(matrix)
-    diagonals = [np.diagonal(matrix, offset) for offset in range(1 - n, 0 if masked else n) if offset]
+    diagonals = [np.diagonal(matrix, offset) for offset in range(1 - n, 0 if causal else n) if offset]
     within = sum(map(_spread, diagonals))
     apart = _variation(np.concatenate(diagonals), noise) if n > 1 else math.nan
-    total = math.nan if masked else _variation(matrix, noise)
+    total = math.nan if causal else _variation(matrix, noise)
     return Properties(
         monotonicity=_monotonicity(matrix, tied, min(max_offset or n, n - 1), causal),
         translation_invariance=_not_negative(1 - within / apart),

@@ -2,7 +2,7 @@
 
 from .models import MODELS, load_model, run_of_model
 from .published import PUBLISHED_PERPLEXITY, PUBLISHED_PROBE, PUBLISHED_SCHEMES, published_probe
-from .results import load_results
+from .results import load_results, summary
 from .studies import Study, load_plan, load_runs, load_study, study_names
 from .table_record import CONTROLS, Products, SplitScore, TableStudy, read_studies, stored_studies, write_study
 from .table_study import study_table, table_studies
@@ -30,6 +30,7 @@ __all__ = [
     "stored_studies",
     "study_names",
     "study_table",
+    "summary",
     "table_studies",
     "write_study",
 ]

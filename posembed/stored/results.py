@@ -1,22 +1,30 @@
-"""Results as a table: those of a folder, or those that the package stores."""
+"""Results as a table, run by run or arm by arm: those of a folder, or those that the package stores."""
 
 from __future__ import annotations
 
+import math
 import warnings
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..checks import checked_path
-from ..errors import RunError
+from ..errors import RunError, shown
+from ..public import public
+from ..stats import interval
 from ..training.results import RunResult, read_result
-from .studies import load_runs, study_names
+from .studies import load_study, study_names
 
 if TYPE_CHECKING:
     import pandas
 
 
+@public(RunError)
 def load_results(source: Path | str) -> pandas.DataFrame:
-    """Load results as a table, one row a run: those of a folder, or of a study that the package stores.
+    """Load results as a table, one row a run: those of a folder, or the reported ones of a study of the package.
+
+    Runs of one arm differ in their seed alone. An arm of a study has its name there; of a folder it is told by the
+    settings in which its runs differ. One scheme may be in several arms: what is compared is arms, as `summary` does.
 
     A file of the folder that cannot be used is left out, with a warning that names it.
 
@@ -25,9 +33,10 @@ def load_results(source: Path | str) -> pandas.DataFrame:
             the name of a study is given with its path, such as "./nopos".
 
     Returns:
-        The table. Its columns say where a value comes from, as ``config.scheme`` and the other settings do,
-        ``metrics.loss`` and the other metrics, ``speed.tokens_per_second``, ``versions.torch``; before them stand
-        ``key``, ``machine`` and ``wall_seconds``. Losses are in nats a guessed token.
+        The table. Its columns are ``study`` (of a folder, its name), ``arm``, ``seed``, ``key``, ``machine`` and
+        ``wall_seconds``; the others say where a value comes from, as ``config.scheme`` and the other settings do,
+        ``metrics.loss`` and the other metrics, ``speed.tokens_per_second``, ``versions.torch``. Losses are in nats a
+        guessed token. What a study tried to choose its learning rates is `load_study`'s ``trials``.
 
     Raises:
         RunError: no such study or folder; a folder without any result that can be used.
@@ -35,18 +44,93 @@ def load_results(source: Path | str) -> pandas.DataFrame:
     Example:
         >>> from posembed import load_results
         >>> table = load_results("encodings")
-        >>> bool((table[table["config.scheme"] == "rope"]["metrics.loss"] > 1).all())
+        >>> bool((table[table["arm"] == "rope"]["metrics.loss"] > 1).all())
         True
     """
     import pandas
 
-    runs = load_runs(source) if isinstance(source, str) and source in study_names() else _of_folder(source)
-    return pandas.DataFrame([_row(run) for run in runs])
+    if isinstance(source, str) and source in study_names():
+        name, by_arm = source, load_study(source).by_arm
+        arms, runs = [arm for arm, its in by_arm.items() for _ in its], [run for its in by_arm.values() for run in its]
+    else:
+        runs = _of_folder(source)
+        name, arms = Path(source).resolve().name, _told(runs)
+    return pandas.DataFrame([{"study": name, "arm": arm} | _row(run) for arm, run in zip(arms, runs, strict=True)])
+
+
+def summary(
+    source: Path | str | pandas.DataFrame, *, metric: str = "loss", against: str | None = None
+) -> pandas.DataFrame:
+    """Sum up results arm by arm: a mean over seeds, its interval and, if asked, the difference from another arm.
+
+    Args:
+        source: as for `load_results`, or its table.
+        metric: of the runs.
+        against: the arm to compare with; runs are paired by their seeds.
+
+    Returns:
+        A row for each arm with that metric, with the columns "mean", "low", "high" and "n" of
+        `posembed.stats.interval`, whose ends are NaN for a single run; with `against`, "minus", "minus_low",
+        "minus_high" and "pairs" too.
+
+    Raises:
+        RunError: what `load_results` refuses; a metric or an arm that is not there.
+
+    Example:
+        >>> from posembed.stored import summary
+        >>> table = summary("encodings", against="nopos")
+        >>> print(f"{table.loc['rope', 'mean']:.3f}, {table.loc['rope', 'minus']:.3f}")
+        1.315, -0.472
+    """
+    import pandas
+
+    table = load_results(source) if isinstance(source, Path | str) else source
+    if (column := f"metrics.{metric}") not in table:
+        metrics = ", ".join(name.removeprefix("metrics.") for name in table if name.startswith("metrics."))
+        raise RunError(f"there is no metric {shown(metric)}; choose among {metrics}")
+    known = table.dropna(subset=[column]).groupby("arm", sort=False)
+    by_arm = {arm: rows.set_index("seed")[column] for arm, rows in known}
+    if against is not None and against not in by_arm:
+        raise RunError(f"there is no arm {shown(against)}; choose among {', '.join(by_arm)}")
+    rows = [_mean(values) for values in by_arm.values()]
+    if against is not None:
+        names = {"mean": "minus", "low": "minus_low", "high": "minus_high", "n": "pairs"}
+        pairs = [_mean((values - by_arm[against]).dropna()) for values in by_arm.values()]
+        rows = [row | {names[name]: each[name] for name in names} for row, each in zip(rows, pairs, strict=True)]
+    return pandas.DataFrame(rows, index=[*by_arm])
+
+
+def _mean(values: pandas.Series) -> dict[str, float]:
+    """What is known of a mean; of one value no interval, and of none nothing."""
+    if len(values) < 2:
+        return {"mean": float(values.mean()), "low": math.nan, "high": math.nan, "n": len(values)}
+    found = asdict(interval(values))
+    del found["p"]
+    return found
+
+
+def _told(runs: Sequence[RunResult]) -> list[str]:
+    """The arm of each run of a folder, by the settings in which they differ; of a hash eight digits."""
+    settings = [run.config.to_dict() for run in runs]
+    differ = [name for name in settings[0] if name != "seed" and len({str(each[name]) for each in settings}) > 1]
+    words = [
+        [
+            f"{name.replace('_', ' ')} {_short(name, each[name])}"
+            for name in differ
+            if each[name] not in (None, "", [], {})
+        ]
+        for each in settings
+    ]
+    return [", ".join(told) or run.config.scheme for told, run in zip(words, runs, strict=True)]
+
+
+def _short(name: str, value: Any) -> str:
+    return str(value)[:8] if name.endswith("_hash") else f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _of_folder(source: Path | str) -> list[RunResult]:
     """Read what can be read of a folder, with a warning for each other file."""
-    folder = checked_path(source, "a folder, or the name of a study", RunError)
+    folder = Path(source)
     if not folder.is_dir():
         studies = ", ".join(study_names())
         raise RunError(f"there is no folder {str(source)!r}; give one, or the name of a study: {studies}")
@@ -71,4 +155,10 @@ def _row(run: RunResult) -> dict[str, Any]:
     """The row of a run; a metric never hides the setting that has the same name."""
     groups = {"config": run.config.to_dict(), "metrics": run.metrics, "speed": run.speed, "versions": run.versions}
     named = {f"{group}.{name}": value for group, values in groups.items() for name, value in values.items()}
-    return {"key": run.config.key, "machine": run.machine, "wall_seconds": run.wall_seconds, **named}
+    return {
+        "seed": run.config.seed,
+        "key": run.config.key,
+        "machine": run.machine,
+        "wall_seconds": run.wall_seconds,
+        **named,
+    }

@@ -12,6 +12,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from ..errors import RunError, shown
+from ..serialization import Record
 from ..stats import Interval, family
 from ..training.config import RunConfig
 from ..training.plans import Arm, Plan, miniature
@@ -24,8 +25,8 @@ BUNDLE, FORMAT = ".json.gz", 2
 PRESETS = ("smoke", "cpu")
 
 
-@dataclass(frozen=True)
-class Study:
+@dataclass(frozen=True, repr=False)
+class Study(Record):
     """What a study asked, ran and found.
 
     Attributes:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import RunError
-from ..serialization import plain
+from ..serialization import Record, plain
 from ..training.results import checked_folder, of_format, read_json, write_whole
 
 FORMAT = 1
@@ -39,8 +39,8 @@ class Products(NamedTuple):
     dots: tuple[tuple[float, ...], ...]
 
 
-@dataclass(frozen=True)
-class SplitScore:
+@dataclass(frozen=True, repr=False)
+class SplitScore(Record):
     """One probe with one split, beside its controls; errors are in positions.
 
     Attributes:
@@ -93,8 +93,8 @@ class SplitScore:
         return cls(**{**values, "points": points, "by_region": tuple(map(tuple, values["by_region"]))})
 
 
-@dataclass(frozen=True)
-class TableStudy:
+@dataclass(frozen=True, repr=False)
+class TableStudy(Record):
     """What probes, properties and a spectrum find in one position table. NaN where something is undefined.
 
     Attributes:

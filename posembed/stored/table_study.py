@@ -15,10 +15,10 @@ import numpy as np
 from jaxtyping import Float, Int
 from threadpoolctl import threadpool_limits
 
-from ..checks import check_each
 from ..errors import CheckpointError, CheckpointNotFoundError, RunError
 from ..probing import SPLITS, Probe, Split, permuted_labels, probe_table, random_tables_like, spectrum, split_rows
 from ..probing.table_probe import make_probe
+from ..public import public
 from ..similarity import properties
 from ..tables import PositionTable, load_table
 from ..tables.hub import why_unreachable
@@ -83,6 +83,7 @@ def study_table(source: Any, *, revision: str | None = None) -> TableStudy:
     )
 
 
+@public(RunError)
 def table_studies(sources: Iterable[str]) -> dict[str, TableStudy]:
     """Study the tables of checkpoints, measured now where they can be had, else as stored in the package.
 
@@ -108,8 +109,7 @@ def table_studies(sources: Iterable[str]) -> dict[str, TableStudy]:
         >>> list(table_studies(["sentence-transformers/all-MiniLM-L6-v2"]))
         ['sentence-transformers/all-MiniLM-L6-v2']
     """
-    named = check_each("sources", sources, str, "a list of names", RunError)
-    found = {source: _studied_here(source) for source in dict.fromkeys(named)}
+    found = {source: _studied_here(source) for source in dict.fromkeys(sources)}
     for source in [source for source, study in found.items() if study is None]:
         if why_unreachable() is not None:
             break

@@ -8,7 +8,6 @@ from importlib.resources import files
 from jaxtyping import Float
 from torch import Tensor
 
-from ..checks import check_choice
 from ..errors import RunError
 
 BUNDLE = ".safetensors"
@@ -39,5 +38,6 @@ def load_tables(study: str) -> dict[str, Float[Tensor, "n_positions d_model"]]:
 
     stored = {each.name: each for each in files("posembed.stored").iterdir()}
     named = {name.removesuffix(BUNDLE): each for name, each in stored.items() if name.endswith(BUNDLE)}
-    check_choice("study", study, sorted(named), RunError)
+    if study not in named:
+        raise RunError(f"there are no tables of {study!r}; choose among {', '.join(sorted(named))}")
     return {key: weight.float() for key, weight in load(named[study].read_bytes()).items()}

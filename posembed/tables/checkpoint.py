@@ -235,11 +235,11 @@ def _of_npy(files: Checkpoint, name: str) -> dict[str, Entry]:
     return {ALONE: array_entry(ALONE, stored, file=name)}
 
 
-def _tensors_in(value: Any, path: tuple[str, ...] = (), around: frozenset[int] = frozenset()) -> Iterator[Any]:
-    """Walk through dictionaries in dictionaries, and not into one that stands in itself."""
+def _tensors_in(value: Any, path: tuple[str, ...] = ()) -> Iterator[Any]:
+    """Walk through dictionaries in dictionaries."""
     if isinstance(value, Tensor):
         yield ".".join(path) or ALONE, value
-    elif isinstance(value, Mapping) and id(value) not in around:
+    elif isinstance(value, Mapping):
         for key, each in value.items():
             if isinstance(key, str):
-                yield from _tensors_in(each, (*path, key), around | {id(value)})
+                yield from _tensors_in(each, (*path, key))

@@ -328,14 +328,8 @@ def _listed(entries: list[Entry]) -> str:
 
 
 def _first(weights: Weights) -> str:
-    """The first tensors, and how many more there are: matrices, which may be tables, before all else."""
-
-    def rank(name: str) -> bool:
-        # Of shards that are not open the name has to tell.
-        entry = weights.seen.get(name)
-        return not entry.is_table if entry else bool(re.search(r"bias|norm|ln_", name))
-
-    ordered = sorted(weights.names, key=rank)
+    """The first tensors, and how many more there are; biases and norms, which are no tables, last."""
+    ordered = sorted(weights.names, key=lambda name: bool(re.search(r"bias|norm|ln_", name)))
     more = f" and {len(ordered) - MOST_LISTED} more" if len(ordered) > MOST_LISTED else ""
     return _listed([weights[name] for name in ordered[:MOST_LISTED]]) + more
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,6 @@ from .weights import Weights, array_entry, tensor_entry
 
 # The kinds of numbers that need no scale, and so are widened exactly.
 KINDS = ("float16", "bfloat16", "float32", "float64")
-# A larger table is not read: 65,536 positions of 1,024 numbers of four bytes.
-LARGEST_TABLE = 2**28
 
 
 @public(PositionTableError)
@@ -53,9 +51,9 @@ def load_table(
 
     Args:
         source: an id on the hub ("gpt2", "facebook/opt-125m"), a local folder or file of weights, an .npy file, a
-            transformers model or any module with a table, an nn.Embedding, a tensor or a numpy array. An nn.Embedding
-            with a padding_idx is taken for RoBERTa's layout: position 0 is row padding_idx + 1; say offset=0 where it
-            is not.
+            transformers model or any module with a table, its state dict, an nn.Embedding, a tensor or a numpy array.
+            An nn.Embedding with a padding_idx is taken for RoBERTa's layout: position 0 is row padding_idx + 1; say
+            offset=0 where it is not.
         part: of a model with several tables, the part whose table is meant: "encoder", "decoder", "text", "vision", or
             a part of the table's name.
         revision: a branch, tag or commit, of a checkpoint on the hub; the folder POSEMBED_CHECKPOINTS and the installed
@@ -73,8 +71,8 @@ def load_table(
             shows the call to make. A model that marks positions otherwise is told what it has instead.
         CheckpointNotFoundError: there is no such checkpoint, or it has no weights; the hub cannot be reached, refuses,
             or breaks off.
-        CheckpointError: its files are damaged, contradict themselves, hold more than weights, quantised numbers or a
-            table of more than 256 MiB; or they are a pytorch_model.bin on the hub, without ``download=True``.
+        CheckpointError: its files are damaged, contradict themselves, hold more than weights, or quantised numbers; or
+            they are a pytorch_model.bin on the hub, without ``download=True``.
 
     Example:
         >>> import torch
@@ -95,10 +93,12 @@ def load_table(
         weights = open_model(source)
     elif isinstance(source, Tensor | np.ndarray):
         weights = _alone(source)
+    elif isinstance(source, Mapping) and source and all(isinstance(each, Tensor) for each in source.values()):
+        weights = Weights("a state dict", {}, {name: tensor_entry(name, each) for name, each in source.items()})
     else:
         raise PositionTableError(
             f"a {type(source).__name__} has no position table; give an id on the hub, a path, a model, an "
-            "nn.Embedding, a tensor or a numpy array"
+            "nn.Embedding, a state dict, a tensor or a numpy array"
         )
     return _table(weights, *choice)
 
@@ -150,9 +150,6 @@ def _table(weights: Weights, part: str | None, name: str | None, offset: int | N
         )
     if before >= entry.matrix[0]:
         raise PositionTableError(f"{what} has {entry.matrix[0]} rows, so {before} cannot stand before position 0")
-    size = math.prod(entry.shape) * getattr(torch, entry.kind).itemsize
-    if entry.file and size > LARGEST_TABLE:
-        raise CheckpointError(f"{what} has {size:,} bytes; a table of more than {LARGEST_TABLE:,} is not read")
     stored = entry.read().detach()
     wide = torch.float64 if stored.dtype == torch.float64 else torch.float32
     rows = stored.reshape(entry.matrix)[before:]

@@ -7,7 +7,6 @@ import os
 import re
 from pathlib import Path
 
-from ..checks import is_there
 from ..errors import CheckpointError, CheckpointNotFoundError, shown
 from ..pretrained import HUB_NAME, WHEEL, installed_folder
 from .checkpoint import WEIGHT_ENDINGS, Place
@@ -36,7 +35,8 @@ def find_here(source: str | Path, revision: str | None = None, *, refresh: bool 
         CheckpointError: a revision of a path.
     """
     text, folder = str(source), os.environ.get(VARIABLE)
-    if text and is_there(source):
+    # Of a text that is no path, as one that is too long for it, Path.exists is an error.
+    if text and os.path.exists(source):  # noqa: PTH110
         if revision:
             raise CheckpointError(f"{text} is a path on this machine, which has no revisions; leave out revision=")
         return Place(text, Path(source))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -37,17 +36,12 @@ def row_positions(rows: RowChoice, n_rows: int, error: type[Exception] = ValueEr
         >>> row_positions(3, 10), row_positions((2, 4), 10), row_positions(slice(-2, None), 10)
         (array([0, 1, 2]), array([2, 3]), array([8, 9]))
     """
-    try:
-        start, stop, step = _bounds(rows, n_rows)
-    except (TypeError, ValueError):
-        raise error(f"rows is {shown(rows)}; give a number, a (start, stop), a slice or a range") from None
-    if step < 1:
-        raise error(f"rows={shown(rows)} has the step {step}; it must be at least 1")
-    if not 0 <= start < stop:
-        raise error(f"rows={shown(rows)} holds no rows; give a start of at least 0 and a stop beyond it")
-    if stop > n_rows:
+    chosen = _range(rows, n_rows)
+    if not chosen or chosen[0] < 0 or chosen.step < 1:
+        raise error(f"rows={shown(rows)} holds no rows; give a start of at least 0, a stop beyond it, a step above 0")
+    if chosen[-1] >= n_rows:
         raise error(f"rows={shown(rows)} goes beyond the table, which has rows 0 to {n_rows - 1}")
-    return np.arange(start, stop, step)
+    return np.array(chosen)
 
 
 def check_finite_rows(bad: Bool[np.ndarray, " n"], positions: Any, name: str, advice: str) -> None:
@@ -74,16 +68,12 @@ def check_finite_rows(bad: Bool[np.ndarray, " n"], positions: Any, name: str, ad
         raise PositionTableError(f"{rows} {named} of {name} {hold} NaN or infinity; {advice}")
 
 
-def _bounds(rows: RowChoice, n_rows: int) -> tuple[int, int, int]:
-    """Start, stop and step, not yet checked; a TypeError or ValueError where they are no whole numbers."""
+def _range(rows: RowChoice, n_rows: int) -> range:
+    """The rows as they are asked for, whether or not the table has them."""
     if isinstance(rows, range):
-        # The last row and not the range's stop: range(0, 10, 4) ends with row 8.
-        return rows.start, rows[-1] + 1 if len(rows) and rows.step > 0 else rows.start, rows.step
+        return rows
     if isinstance(rows, slice):
-        bounds = zip((rows.start, rows.stop, rows.step), (0, n_rows, 1), strict=True)
-        start, stop, step = (default if bound is None else operator.index(bound) for bound, default in bounds)
-        return start + n_rows * (start < 0), stop + n_rows * (stop < 0), step
-    if isinstance(rows, bool):
-        raise TypeError
-    start, stop = rows if isinstance(rows, tuple) else (0, n_rows if rows is None else rows)
-    return operator.index(start), operator.index(stop), 1
+        # slice.indices() would cut to size.
+        start, stop = 0 if rows.start is None else rows.start, n_rows if rows.stop is None else rows.stop
+        return range(start + n_rows * (start < 0), stop + n_rows * (stop < 0), 1 if rows.step is None else rows.step)
+    return range(*rows) if isinstance(rows, tuple) else range(n_rows if rows is None else rows)

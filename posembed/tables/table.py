@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -106,13 +107,21 @@ class PositionTable:
         )
 
     @property
+    def line(self) -> str:
+        """What its rows are, and how they are read where distances between positions are asked for."""
+        if self.grid is None:
+            return "one position after the other"
+        rows, columns = self.grid
+        before = f"{self.n_class_tokens} of class tokens, then " if self.n_class_tokens else ""
+        return (
+            f"{before}a grid of {rows} x {columns} patches, read as one line: a patch is {columns} positions from the "
+            "one below it"
+        )
+
+    @property
     def norms(self) -> Float[Tensor, "n_positions"]:
         """The Euclidean length of each row, in float64, because the square of a large float32 would be infinite."""
-        wide = self.weight.double()
-        # In units of a power of two near the largest: of float64 too the square may be infinite, or nothing.
-        largest = float(wide.abs().nan_to_num(posinf=0.0).max())
-        size = 2.0 ** (math.frexp(largest)[1] - 1)
-        return torch.linalg.vector_norm(wide / size, dim=1) * size
+        return torch.linalg.vector_norm(self.weight.double(), dim=1)
 
     @cached_property
     def nearest(self) -> Float[Tensor, "n_positions"]:
@@ -194,10 +203,13 @@ class PositionTable:
     def _units(self) -> tuple[Tensor, Tensor]:
         """The rows scaled to length one, and which rows of the table they are."""
         usable = self._usable()
-        rows = self.weight[usable].double()
-        # The largest entry first: the square of a very small or very large number is zero or infinite.
-        rows = rows / rows.abs().amax(dim=1, keepdim=True)
-        return torch.nn.functional.normalize(rows, dim=1).float(), usable
+        return (self.weight[usable].double() / self.norms[usable, None]).float(), usable
+
+
+def warn_of_grid(table: PositionTable) -> None:
+    """Say of a table of patches that what follows takes it for a line."""
+    if table.grid is not None:
+        warnings.warn(f"the rows of {table.source} are {table.line}", RuntimeWarning, stacklevel=4)
 
 
 def _nearest(units: Tensor) -> Tensor:

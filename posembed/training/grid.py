@@ -24,13 +24,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile, mkdtemp
 from typing import Any, Literal, TypeAlias
 
-from ..checks import checked_path
 from ..errors import PosembedError, RunError
 from ..progress import say, show_progress
 from ..public import NotNegative, check_fields, public
 from .checkpoints import ASKING, held_back
 from .config import RunConfig
-from .results import OF_RESULTS, RunResult, checked_configs, file_of, missing, read_result, write_result, write_whole
+from .results import RunResult, checked_configs, file_of, missing, read_result, write_result, write_whole
 from .runs import train
 from .weights import has_weights, write_model, write_table
 
@@ -133,8 +132,7 @@ def run_grid(
         True
     """
     configs = checked_configs(configs)
-    out = checked_path(out, OF_RESULTS, RunError)
-    settings = Settings(out, engine, n_workers, gpus, save_models, save_tables, train)
+    settings = Settings(Path(out), engine, n_workers, gpus, save_models, save_tables, train)
     settings.check(configs)
     left = missing(configs, settings.out)
     with show_progress("running the grid", len(left)) if progress is None else nullcontext() as tell:
@@ -222,7 +220,7 @@ def run_and_store(
         >>> len(read_results(folder))
         1
     """
-    out = checked_path(out, OF_RESULTS, RunError)
+    out = Path(out)
     Settings(out, save_models=save_model, save_tables=save_table).check([config])
     path, checkpoint = file_of(config, out, "json"), file_of(config, out, "checkpoint")
     if path.exists():

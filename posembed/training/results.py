@@ -12,20 +12,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from ..checks import checked_path
 from ..errors import RunError, shown
 from ..public import public
-from ..serialization import each_once
+from ..serialization import Record, each_once
 from .config import RunConfig
 
 FORMAT = 1
 # Bytes of a file with one result: those of the book have a hundred thousand.
 LARGEST = 2**26
-OF_RESULTS = "the folder of the results, as text"
 
 
-@dataclass(frozen=True)
-class RunResult:
+@dataclass(frozen=True, repr=False)
+class RunResult(Record):
     """What a run gave.
 
     Attributes:
@@ -87,12 +85,12 @@ class RunResult:
 @public(RunError)
 def file_of(config: RunConfig, folder: Path | str, ending: Literal["json", "safetensors", "npy", "checkpoint"]) -> Path:
     """Where a run has its result (json), its model's weights, its position table (npy), its state while unfinished."""
-    return checked_path(folder, OF_RESULTS, RunError) / f"{config.key}.{ending}"
+    return Path(folder) / f"{config.key}.{ending}"
 
 
 def checked_folder(folder: Any) -> Path:
     """Return a folder that is there as a path, or raise RunError."""
-    if not (path := checked_path(folder, OF_RESULTS, RunError)).is_dir():
+    if not (path := Path(folder)).is_dir():
         what = f"{path.name} is a file" if path.is_file() else f"there is no folder {shown(str(path))}"
         raise RunError(f"{what}; give the folder of the results")
     return path
@@ -171,7 +169,7 @@ def read_result(path: Path | str) -> RunResult:
         Traceback (most recent call last):
         posembed.errors.RunError: no-such-file.json cannot be read (No such file or directory)
     """
-    path = checked_path(path, "that of a result, as text", RunError)
+    path = Path(path)
     if path.exists() and not path.is_file():  # a pipe may never end
         raise RunError(f"{path.name} is no file; move it away")
     result = read_json(path, parse_result, "move it away and run its config again")

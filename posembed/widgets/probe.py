@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ..checks import check_choice
 from ..errors import FigureInputError
 from ..probing import constant_guess, split_rows
 from ..public import public
@@ -85,7 +84,8 @@ class ProbeFigure(InteractiveFigure):
                 "there is no table to show; give some by name, such as {'gpt2': study_table('gpt2')}"
             )
         table = next(iter(studies)) if table is None else table
-        check_choice("table", table, list(studies), FigureInputError)
+        if table not in studies:
+            raise FigureInputError(f"table is {table!r}; choose among {', '.join(studies)}")
         short = _short(studies)
         tables = [_panel(name, study) | {"short": short[name]} for name, study in studies.items()]
         first = next(each for each in tables if each["name"] == table)

@@ -14,6 +14,7 @@ from ..dense_tensors import float64_array
 from ..errors import FigureInputError, PosembedError
 from ..public import public
 from ..similarity import Properties, properties_of_matrix
+from ..similarity.properties import zeros_hide_the_future
 from .base import InteractiveFigure, html_table, rounded
 
 PROPERTIES = ("monotonicity", "translation_invariance", "symmetry")
@@ -85,8 +86,10 @@ def _packed(name: Any, given: Any, max_offset: int | None) -> dict[str, Any]:
     """Pack a matrix: three letters a cell for its value, one for its place in its row's order, which rounding loses."""
     found = _measured(name, given, max_offset).to_dict()
     values = _array(given)
+    if zeros_hide_the_future(values):
+        values = np.where(np.tri(len(values), dtype=bool), values, -np.inf)
     seen = np.isfinite(values)
-    future = _future(values)
+    future = "open" if seen.all() else "absent"
     exponent = math.frexp(np.abs(values[seen]).max())[1] - 1
     units = np.ldexp(np.where(seen, values, 0.0), -exponent)
     codes = np.rint(units * STEPS).clip(1 - MIDDLE, MIDDLE - 1).astype(int) + MIDDLE
@@ -127,12 +130,6 @@ def _full_colour(units: np.ndarray, future: str) -> float:
     # A size that is there, not one between two, so that no machine rounds it.
     most, largest = float(np.quantile(sizes, COLOURED, method="higher")), float(sizes.max())
     return round(most if largest > FAR * most else largest, DECIMALS) or 1.0
-
-
-def _future(values: np.ndarray) -> str:
-    """What stands above the diagonal: numbers that are seen, zeros alone, or minus infinity."""
-    ahead = values[np.triu_indices(len(values), 1)]
-    return "absent" if not np.isfinite(ahead).all() else "open" if ahead.any() else "zeros"
 
 
 def _letters(numbers: np.ndarray, width: int) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 from torch import Tensor
 
-from ..checks import check_choice
 from ..encodings import RoPE, sinusoidal
 from ..errors import FigureInputError
+from ..public import public
 from .base import InteractiveFigure, html_table, rounded
 
 VIEWS = {"offset": "sinusoids: an offset is a rotation", "rope": "RoPE: a query and a key"}
@@ -40,8 +42,8 @@ class RotationFigure(InteractiveFigure):
     module = "rotation.js"
     height = (1222, 807)
 
-    def __init__(self, *, view: str = "offset") -> None:
-        check_choice("view", view, list(VIEWS), FigureInputError)
+    @public(FigureInputError)
+    def __init__(self, *, view: Literal["offset", "rope"] = "offset") -> None:
         generator = torch.Generator().manual_seed(SEED)
         query, key = (rounded(torch.randn(D_MODEL, generator=generator).tolist(), 2) for _ in range(2))
         super().__init__(

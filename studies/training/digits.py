@@ -10,7 +10,6 @@ from jaxtyping import Float
 from sklearn.datasets import load_digits
 from torch import Tensor
 
-from posembed.checks import check_kind, check_whole
 from posembed.data.task import Labelled, Task
 from posembed.errors import TaskError
 from posembed.seeds import torch_generator
@@ -96,10 +95,10 @@ def enlarged(pixels: Float[Tensor, "images height width"], size: int) -> Float[T
         >>> enlarged(torch.tensor([[[0.0, 1.0], [0.0, 1.0]]]), 4)[0, 0]
         tensor([0.0000, 0.2500, 0.7500, 1.0000])
     """
-    check_kind("pixels", pixels, Tensor, "a tensor of images", TaskError)
     if pixels.ndim != 3 or pixels.shape[1] != pixels.shape[2]:
         raise TaskError(f"pixels are of shape {tuple(pixels.shape)}; they must be (images, side, side)")
-    check_whole("size", size, TaskError, least=pixels.shape[1])
+    if size < pixels.shape[1]:
+        raise TaskError(f"size is {size}, and the images have a side of {pixels.shape[1]}; make them no smaller")
     return F.interpolate(pixels[:, None], size=(size, size), mode="bilinear", align_corners=False)[:, 0]
 
 
@@ -128,6 +127,5 @@ def _placed(
 
 
 def _check_size(size: int) -> None:
-    check_whole("size", size, TaskError)
     if size < SIDE:
         raise TaskError(f"size is {size}, and a digit has {SIDE} x {SIDE} pixels; give a ground of at least {SIDE}")

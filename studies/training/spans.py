@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 
-from posembed.checks import check_each, check_kind, check_whole
 from posembed.data.task import Labelled, Task, fixed_task, padded
 from posembed.errors import TaskError, shown
 from posembed.seeds import generator
@@ -100,7 +99,7 @@ def question_rows(rows: Iterable[Mapping[str, Any]]) -> list[Question]:
         [Question(question='Who?', context='I.', start=None, answer='')]
     """
     found = []
-    for number, row in enumerate(check_each("rows", rows, Mapping, "rows, each a mapping of columns", TaskError)):
+    for number, row in enumerate(rows):
         try:
             starts, texts = row["answers"]["answer_start"], row["answers"]["text"]
             answer = (int(starts[0]), str(texts[0])) if len(starts) else (None, "")
@@ -127,7 +126,7 @@ def moved_questions(questions: Sequence[Question], *, seed: int = 0) -> list[Que
         As many questions in their order.
 
     Raises:
-        TaskError: what is no list of questions, or a question whose answer stands in every text.
+        TaskError: a question whose answer stands in every text.
 
     Example:
         >>> from studies.training.spans import Question, moved_questions
@@ -135,7 +134,6 @@ def moved_questions(questions: Sequence[Question], *, seed: int = 0) -> list[Que
         >>> moved_questions(asked)[1]
         Question(question='Who mews?', context='The dog.', start=None, answer='')
     """
-    questions = check_each("questions", questions, Question, "a list of Question", TaskError)
     contexts, draws = sorted({each.context for each in questions}), generator(seed, "moved questions")
     found = list(questions)
     for number in range(1, len(found), 2):
@@ -158,17 +156,11 @@ def word_questions(text: str, n: int, *, size: int = 64, seed: int = 0) -> list[
         size: of a piece, in characters at most.
         seed: of the words, each of four letters at least, that stand once in their piece.
 
-    Raises:
-        TaskError: what is no text, or no number of questions or characters.
-
     Example:
         >>> from studies.training.spans import word_questions
         >>> word_questions("a cat, a bird; a dog", 1)
         [Question(question='bird', context='a cat, a bird; a dog', start=9, answer='bird')]
     """
-    check_kind("text", text, str, "a text", TaskError)
-    check_whole("n", n, TaskError)
-    check_whole("size", size, TaskError)
     draws = generator(seed, "word questions")
     found: list[Question] = []
     for context in textwrap.wrap(text, size, break_long_words=False):
@@ -198,7 +190,7 @@ def span_task(name: str, questions: Sequence[Question], words: Subwords, *, leng
         an answer that does not stand where it should; "too long", one that does not fit).
 
     Raises:
-        TaskError: what is no list of questions, no vocabulary or no length; no question is left in a part.
+        TaskError: no question is left in a part.
 
     Example:
         >>> from studies.training.spans import Question, Subwords, span_task
@@ -206,9 +198,6 @@ def span_task(name: str, questions: Sequence[Question], words: Subwords, *, leng
         >>> span_task("dogs", asked, Subwords([each.context for each in asked]), length=32).counted["test"]
         4
     """
-    questions = check_each("questions", questions, Question, "a list of Question", TaskError)
-    check_kind("words", words, Subwords, "the Subwords", TaskError)
-    check_whole("length", length, TaskError, least=8)
     counted = {"questions": len(questions), "cut": 0, "outside": 0, "too long": 0}
     numbers = {context: number for number, context in enumerate(dict.fromkeys(each.context for each in questions))}
     draws = generator(seed, f"places of {name}")

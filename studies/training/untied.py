@@ -5,7 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from posembed.checks import check_whole
 from posembed.encodings.interface import PositionScheme, check_scheme
 
 
@@ -20,7 +19,7 @@ class Untied(PositionScheme):
         n_heads: the number of heads.
 
     Raises:
-        EncodingInputError: what is no scheme, fewer than one head.
+        EncodingInputError: what is no scheme.
 
     Example:
         >>> import torch
@@ -34,7 +33,6 @@ class Untied(PositionScheme):
     def __init__(self, scheme: PositionScheme, n_heads: int):
         super().__init__()
         check_scheme(scheme)
-        check_whole("n_heads", n_heads)
         self.scheme, self.objectives, self.n_axes = scheme, scheme.objectives, scheme.n_axes
         self.to_first = nn.Parameter(torch.zeros(n_heads, 1, 1))
 

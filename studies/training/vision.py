@@ -11,7 +11,6 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from posembed.checks import check_whole
 from posembed.encodings import Learned, RoPE, Sinusoidal
 from posembed.errors import ModelInputError
 from posembed.models import Transformer, TransformerConfig
@@ -51,10 +50,6 @@ class VisionTransformer(nn.Module):
 
     def __init__(self, config: TransformerConfig, n_classes: int, *, size: int, patch: int):
         super().__init__()
-        for name, value in (("n_classes", n_classes), ("size", size), ("patch", patch)):
-            check_whole(name, value, ModelInputError)
-        if not isinstance(config, TransformerConfig):
-            raise ModelInputError(f"config is a {type(config).__name__}; give a TransformerConfig")
         if config.causal:
             raise ModelInputError("a patch of an image sees those behind it too; give a config with causal=False")
         self.size, self.patch = size, patch
@@ -121,7 +116,6 @@ class VisionTransformer(nn.Module):
             >>> larger.transformer.position_scheme
             Learned(144, 64)
         """
-        check_whole("size", size, ModelInputError)
         (old, _), (new, _) = self._grid(self.size, self.size), self._grid(size, size)
         other = copy.deepcopy(self)
         other.size = size
@@ -166,7 +160,7 @@ def patches_of(images: Float[Tensor, "batch height width"], patch: int) -> Float
         patch: of a patch's side, in pixels.
 
     Raises:
-        ModelInputError: images of another shape, or that patches do not cover; a patch below 1.
+        ModelInputError: images of another shape, or that patches do not cover.
 
     Example:
         >>> import torch
@@ -175,7 +169,6 @@ def patches_of(images: Float[Tensor, "batch height width"], patch: int) -> Float
         tensor([[[0., 1., 4., 5.],
                  [2., 3., 6., 7.]]])
     """
-    check_whole("patch", patch, ModelInputError)
     _check_images(images)
     if images.shape[1] % patch or images.shape[2] % patch:
         raise ModelInputError(f"patches of {patch} do not cover images of {images.shape[1]} x {images.shape[2]} pixels")

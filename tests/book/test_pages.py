@@ -201,14 +201,15 @@ def test_chapter_ends_with_what_to_remember_and_its_sources(chapter):
     assert sections[-3:] == ["Exercises", "What to remember", "Sources"]
 
 
+NOT_TAUGHT = ("What this does not show", "Exercises", "What to remember", "Sources")
+
+
 @pytest.mark.parametrize("name", QUESTIONED)
 def test_each_section_ends_with_a_quick_question(name):
     text = prose(name.removesuffix(".ipynb"))
     # A label in front of a heading belongs to it.
     sections = re.split(r"^(?:\([\w-]+\)=\n)?## ", text, flags=re.MULTILINE)[1:]
-    taught = [
-        section for section in sections if section.split("\n")[0] not in ("Exercises", "What to remember", "Sources")
-    ]
+    taught = [section for section in sections if section.split("\n")[0] not in NOT_TAUGHT]
     for section in taught:
         title = section.split("\n")[0]
         question = section.rstrip().split(":::{admonition} Quick question\n:class: quick-question\n")[-1]

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from small_models import build
 
 from posembed.cli.output import BLOCKS, bars, facts, listed, show, strip
 from posembed.probing import description_length, probe_table, spectrum
@@ -156,3 +157,17 @@ def test_lists_and_tables_for_people(capsys):
         f"whole  1          {'█' * 20}",
         "none   undefined",
     ]
+
+
+def test_a_control_far_beyond_the_table_is_explained(call, tmp_path):
+    np.save(tmp_path / "rows.npy", np.linspace(0.0, 1.0, 80)[:, None] ** np.arange(16))
+    code, printed, _ = call("probe", tmp_path / "rows.npy", "--probe", "ols", "--split", "half", columns=200)
+    assert code == 0 and printed.splitlines()[-1].startswith("a control lies far beyond the 80 positions")
+
+
+def test_a_table_of_patches_says_that_it_is_read_as_a_line(call, tmp_path):
+    build("vit").save_pretrained(tmp_path)
+    code, printed, complained = call("properties", tmp_path)
+    assert code == 0 and "monotonicity" in printed
+    assert "posembed: warning: the rows of " in complained and "read as one line" in complained
+    assert "then a grid of 2 x 2 patches" in " ".join(call("table", tmp_path)[1].split())

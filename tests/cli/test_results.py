@@ -1,4 +1,4 @@
-"""``posembed results``: a folder of results for people, and as CSV."""
+"""``posembed results``: the results of a folder or of a study for people, and as CSV."""
 
 import io
 import json
@@ -23,12 +23,32 @@ def test_results_for_people_name_what_differs(call, folder):
     code, printed, complained = call("results", folder, columns=120)
     assert (code, complained) == (0, "")
     lines = [" ".join(line.split()) for line in printed.splitlines()[1:]]
-    assert lines == [
-        "run loss",
-        "scheme learned 3.0000",
-        "scheme nopos, test length 128 4.0000",
-        "scheme rope 2.0000",
+    assert lines[0] == "arm runs loss"
+    assert sorted(lines[1:]) == [
+        "scheme learned 1 3.0000",
+        "scheme nopos, test length 128 1 4.0000",
+        "scheme rope 1 2.0000",
     ]
+
+
+def test_results_of_a_study_have_a_line_an_arm_with_its_interval(call):
+    code, printed, complained = call("results", "encodings", "--against", "nopos")
+    assert (code, complained) == (0, "")
+    lines = [" ".join(line.split()) for line in printed.splitlines()]
+    assert lines[:2] == ["40 runs in encodings", "arm runs loss minus nopos"]
+    assert "rope 5 1.3147 ±0.0060 -0.4717 ±0.0825" in lines
+    code, printed, complained = call("results", "encodings", "--against", "roape")
+    assert (code, printed) == (1, "") and complained.startswith("posembed: there is no arm 'roape'; choose among nopos")
+
+
+def test_a_hash_in_the_name_of_an_arm_is_short(call, tmp_path):
+    for text in ("one text " * 400, "another text " * 400):
+        (tmp_path / "mine.txt").write_text(text)
+        run = RunResult(RunConfig(data=str(tmp_path / "mine.txt")), {"loss": 2.0}, {"torch": "2"}, "a, CPU", 1.5)
+        write_result(run, tmp_path / "runs")
+    code, printed, _ = call("results", tmp_path / "runs", columns=60)
+    assert code == 0
+    assert all(line.startswith("text hash ") and line.endswith(" 1     2.0000") for line in printed.splitlines()[-2:])
 
 
 def test_results_as_csv_hold_every_value(call, folder):

@@ -207,14 +207,13 @@ def test_grid_runs_what_is_left(call, data, study):
 
 
 @pytest.mark.bad_input
-@pytest.mark.bad_input
 @pytest.mark.parametrize(
     ("words", "part"),
     [
         (
             ["glue"],
-            "there is no study 'glue'; choose among depth, encodings, nopos, nopos-large, starts, tasks, "
-            "trained-tables",
+            "there is no study 'glue'; choose among depth, encodings, nopos, nopos-large, one-start, starts, "
+            "tasks, trained-tables",
         ),
         (["nopos", "--preset", "tpu"], "the study 'nopos' has no preset 'tpu'; choose among smoke, cpu"),
         (["nopos", "--engine", "spark"], "engine is 'spark'; choose among serial, joblib, ray"),

@@ -83,16 +83,16 @@ def test_the_ceiling_of_who_knows_no_direction():
     [
         (
             lambda: synthetic_task("sorting"),
-            "task is 'sorting'; choose among majority, order, distance, lookup, first, span",
+            "name is 'sorting'; choose among majority, order, distance, lookup, first, span",
         ),
         (
             lambda: synthetic_task("majority", difficulty=1),
-            "difficulty is 1; it must be a whole number of at least 2",
+            "difficulty is 1; of majority it is at least 2",
         ),
         (lambda: synthetic_task("order", difficulty=6), "difficulty is 6; there are 5 marks to be ordered, at most"),
         (
             lambda: synthetic_task("lookup", difficulty=16),
-            "length of lookup with difficulty 16 is 32; it must be a whole number of at least 34",
+            "length is 32; lookup with difficulty 16 needs at least 34",
         ),
         (lambda: mirror_ceiling("span"), "the answers of span are spans; a mirror ceiling is that of classes"),
     ],

@@ -41,9 +41,8 @@ def test_a_table_is_copied(wrap):
     assert torch.equal(learned.weight, vectors(5, 3))
 
 
-def test_a_table_keeps_its_format_and_may_be_shortened():
+def test_a_table_keeps_its_format():
     assert Learned(table=vectors(5, 3, dtype=torch.float64)).weight.dtype == torch.float64
-    assert torch.equal(Learned(3, table=vectors(5, 3)).weight, vectors(5, 3)[:3])
     assert torch.equal(Learned(5, 3, table=vectors(5, 3)).weight, vectors(5, 3))
 
 

@@ -48,7 +48,6 @@ def test_options_reach_their_scheme_and_no_other():
 def test_a_table_makes_sizes_needless():
     table = torch.randn(5, 3)
     assert torch.equal(scheme("learned", options={"learned": {"table": table}}).weight, table)
-    assert scheme("learned", n_positions=4, options={"learned": {"table": table}}).weight.shape == (4, 3)
 
 
 @pytest.mark.parametrize("name", ["learned+t5", " learned + t5 ", "learned +\tt5\n"])

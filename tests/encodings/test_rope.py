@@ -11,6 +11,7 @@ from posembed.encodings import (
     Llama3Scaling,
     NTKScaling,
     RoPE,
+    XPos,
     YaRNScaling,
     convert_rope_layout,
 )
@@ -220,3 +221,12 @@ def test_norms_are_kept(options, position):
     # What an attention factor multiplies are the columns that turn.
     torch.testing.assert_close(rotated[:, :turned].norm(), x[:, :turned].norm() * factor(rope), rtol=1e-14, atol=0)
     assert torch.equal(rotated[:, turned:], x[:, turned:])
+
+
+@pytest.mark.parametrize("kind", [RoPE, XPos])
+@pytest.mark.parametrize("act", ["rotate", "rotate_keys"])
+def test_tokens_may_stand_before_the_heads(kind, act):
+    """With as many heads as tokens the shape does not tell which axis is theirs."""
+    turn, x, positions = getattr(kind(8), act), vectors(2, 4, 4, 8), torch.arange(4) * 3
+    assert torch.equal(turn(x, positions, seq_dim=1), turn(x.transpose(1, 2), positions).transpose(1, 2))
+    assert not torch.equal(turn(x, positions, seq_dim=1), turn(x, positions))

@@ -123,6 +123,7 @@ def test_scalings_in_the_form_of_transformers():
     yarn = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64, "attention_factor": 0.9}
     assert as_scaling(yarn) == YaRNScaling(factor=4.0, original_max_position_embeddings=64, attention=0.9)
     assert as_scaling({"rope_type": "linear", "factor": 2.0}) == LinearScaling(factor=2.0)
+    assert as_scaling({"type": "linear", "factor": 2.0}) == LinearScaling(factor=2.0)  # as older configs have it
     assert as_scaling({"rope_type": "ntk", "factor": 2.0}) == NTKScaling(factor=2.0)
     llama = {"rope_type": "llama3", "factor": 8.0, "original_max_position_embeddings": 8192, "high_freq_factor": 8.0}
     assert as_scaling(llama) == Llama3Scaling(factor=8.0, original_max_position_embeddings=8192, high_freq_factor=8.0)

@@ -3,12 +3,11 @@
 import xml.etree.ElementTree as ElementTree
 
 import pandas as pd
-import pytest
 from refusals import refused
 
 from posembed.errors import FigureInputError
-from posembed.figures import contrast_table, number_table
-from posembed.stats import Interval, family
+from posembed.figures import contrast_table, forest_plot, number_table
+from posembed.stats import Interval, family, interval
 
 FOUND = family(
     {
@@ -58,12 +57,16 @@ def test_numbers_are_whole_and_what_is_none_is_a_dash():
     assert [words for words, _ in rows[1]] == ["1", "–", "3", "–", "–"]
 
 
-@pytest.mark.bad_input
-def test_what_is_no_table():
-    assert "a DataFrame has no rows to show; give" in refused(FigureInputError, number_table, pd.DataFrame())
-    assert "a dict has no rows to show; give" in refused(FigureInputError, number_table, {"a": 1})
-    assert "a dict has no column 'holm'; give what" in refused(FigureInputError, contrast_table, {"a": 1})
-    assert "give at least one" in refused(FigureInputError, contrast_table, FOUND.iloc[:0])
+def test_a_name_without_its_group_is_refused():
     assert "'plain' has no colon behind its task" in refused(
         FigureInputError, contrast_table, FOUND.rename(index={"order: a minus c": "plain"}), of="task"
     )
+
+
+def test_a_forest_plot_has_a_row_each_and_fills_what_holds():
+    found = family({"apart": interval([1.0, 1.01, 1.02]), "open": interval([-0.5, 0.1, 0.4])})
+    (axes,) = forest_plot(found, alt="Two contrasts.", margin=0.1).axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["apart", "open"]
+    marks = [line for line in axes.lines if line.get_marker() == "o"]
+    assert [mark.get_xdata()[0] for mark in marks] == found["mean"].tolist()
+    assert marks[0].get_markerfacecolor() == marks[0].get_color() != marks[1].get_markerfacecolor()

@@ -66,11 +66,8 @@ def test_marks_axes_and_limits():
 @pytest.mark.parametrize(
     ("draw", "message"),
     [
-        (lambda: curves({}, alt="x"), "{} cannot be drawn; give numbers by label, as a dictionary with at least one"),
         (lambda: curves({"a": [1, 2, 3]}, x=[0, 1], alt="x"), "'a' has 3 points for 2 places"),
         (lambda: curves({"a": [1, 2]}, alt="x", band="deviation"), "band is 'deviation'; choose 'range' or 'interval'"),
-        (lambda: curves({"a": [1, 2]}, alt="x", behind={"b": ([0, 1], [1])}), "'b' has 1 points for 2 places"),
-        (lambda: seed_scores({}, alt="x"), "{} cannot be drawn; give scores by label"),
     ],
 )
 def test_what_cannot_be_drawn_is_an_error(draw, message):

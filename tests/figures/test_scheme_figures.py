@@ -171,15 +171,9 @@ def test_numbers_are_readable_on_their_cells():
 @pytest.mark.parametrize(
     ("draw", "message"),
     [
-        (lambda: frequency_curves({"x": made("alibi")}, alt="x"), "ALiBi has no frequencies; give sinusoidal"),
         (lambda: bias_curves(made("rope"), offsets=PAST, alt="x"), "RoPE is no function of the offset; use logit_maps"),
         (lambda: bias_curves(made("t5"), offsets=PAST, heads=[3], alt="x"), "there is no head 3; T5 has 1 to 2"),
         (lambda: bias_curves(made("t5"), offsets=PAST, heads=[0], alt="x"), "there is no head 0; T5 has 1 to 2"),
-        (
-            lambda: logit_maps({"x": made("rope")}, n_positions=3, q=torch.ones(2, 8), alt="x"),
-            "there are 2 vectors for 3 positions; give one, or one for each",
-        ),
-        (lambda: damping_curves(made("xpos"), distances=PAST, pairs=[4], alt="x"), "no pair 4; 4 pairs turn"),
         (lambda: counted_map(made("cope"), ["a", "b"], [True], alt="x"), "2 tokens have 1 gates; give one for each"),
         (lambda: logit_maps({"x": made("alibi")}, n_positions=3, alt="x"), "ALiBi has 2 heads; draw one made for n_he"),
         # The error of the scheme itself.

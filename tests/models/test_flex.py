@@ -23,3 +23,8 @@ def test_every_hook_and_mask_is_the_formula(cases_of):
     assert len(found) == 64
     # Sums of a few hundred products in float32, of numbers around one.
     assert {case: difference for case, difference in found.items() if not difference < 5e-6} == {}
+
+
+@pytest.mark.slow
+def test_more_hooks_than_the_compilers_limit_are_all_compiled(cases_of):
+    assert cases_of("flex_programs") == {"programs": 2, "given up": 0}

@@ -4,6 +4,7 @@ import contextlib
 import copy
 import functools
 import inspect
+import warnings
 
 import pytest
 import torch
@@ -29,14 +30,15 @@ from torch import nn
 from transformers import DynamicCache, StaticCache
 
 from posembed import PositionScheme, schemes, with_position_table
-from posembed.encodings import T5, ALiBi, RoPE, scheme
+from posembed.encodings import T5, ALiBi, NoPos, OnLayers, PerLayer, RoPE, scheme
 from posembed.errors import EncodingInputError, ModelInputError
-from posembed.models import use_scheme
-from posembed.models.transformers_families import FAMILIES, NAME, Family
+from posembed.models import pack, use_scheme
+from posembed.models.transformers_families import FAMILIES, MARK, NAME, Family
 
 # Shares of the largest logit: float32 sums of a few hundred products, in another order.
 CLOSE = 1e-5
 CAUSAL = ["gpt2", "llama"]
+BART_SIZES = {"layers": 1, "attention_heads": N_HEADS, "ffn_dim": 32}
 DECODERS = [kind for kind in FAMILIES if kind not in ENCODERS]
 NAMES = [*schemes(), "learned+t5", "rope+alibi", "user"]
 BIDIRECTIONAL = [name for name in NAMES if name not in ("xpos", "fire", "cope")]
@@ -354,7 +356,7 @@ def test_a_scheme_is_saved_and_copied_with_its_model(kind, tmp_path):
     model, ids, keys = build(kind), tokens(), set(build(kind).state_dict())
     one = made("shaw", kind != "bert")
     with use_scheme(model, one):
-        assert set(model.state_dict()) - keys == {f"position_scheme.{name}" for name in one.state_dict()}
+        assert set(model.state_dict()) - keys == {MARK, *(f"position_scheme.{name}" for name in one.state_dict())}
         expected = model(ids).logits
         twin = copy.deepcopy(model)
         assert torch.equal(twin(ids).logits, expected)
@@ -405,6 +407,63 @@ def test_cross_attention_has_no_positions(kind):
     with use_scheme(model, made("rope+alibi")):
         full, continued = run()
         assert difference(continued, full[:, 4:]) < CLOSE
+
+
+def test_cross_attention_that_only_its_name_tells_has_no_positions(monkeypatch):
+    """A family of one's own: BART's decoder attends to its encoder by the class that it attends to itself with."""
+    monkeypatch.setitem(FAMILIES, "bart", Family("embed_positions"))
+    sizes = {f"{part}_{what}": n for part in ("encoder", "decoder") for what, n in BART_SIZES.items()}
+    model, ids = build_class("BartModel", "bart", d_model=32, **sizes).decoder, tokens()
+    memory = torch.randn(2, 5, 32, generator=torch.Generator().manual_seed(3))
+    with use_scheme(model, "rope+alibi"):
+        full = model(ids, encoder_hidden_states=memory).last_hidden_state
+        past = model(ids[:, :4], encoder_hidden_states=memory, use_cache=True).past_key_values
+        rest = model(ids[:, 4:], encoder_hidden_states=memory, past_key_values=past).last_hidden_state
+        assert difference(rest, full[:, 4:]) < CLOSE
+        assert difference(model(ids, encoder_hidden_states=memory.flip(1)).last_hidden_state, full) < CLOSE
+
+
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_packed_texts_do_not_see_each_other(kind):
+    """With the mask of `pack`, as its docstring says, and whether or not a cache is made meanwhile."""
+    model, ids = build(kind), tokens(1, 7)
+    texts = ids[:, :4], ids[:, 4:]
+    with use_scheme(model, ALiBi(N_HEADS)):
+        causal = kind not in ENCODERS
+        positions, mask = pack(torch.tensor([[0] * 4 + [1] * 3]), causal=causal)
+        for how in ({}, {"use_cache": False}) if causal else ({},):
+            packed = model(ids, position_ids=positions, attention_mask=mask[:, None], **how).logits
+            alone = [model(text, attention_mask=torch.ones_like(text)).logits for text in texts]
+            assert difference(packed, torch.cat(alone, 1)) < CLOSE
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "llama", "bert"])
+def test_one_row_of_positions_is_for_all_texts(kind):
+    model, ids = build(kind), tokens()
+    with use_scheme(model, ALiBi(N_HEADS)):
+        found = model(ids, position_ids=torch.arange(7) + 3).logits
+        assert torch.equal(found, model(ids, position_ids=(torch.arange(7) + 3).expand(2, -1)).logits)
+        said = refused(ModelInputError, model, ids, position_ids=torch.zeros(3, 2, 7, dtype=torch.long))
+        assert said == "position_ids have shape (3, 2, 7); a scheme takes (batch, seq)"
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "told"),
+    [
+        ("llama", {"rope_parameters": {"rope_type": "default", "rope_theta": 5e5}}, "'rope_theta': 500000.0"),
+        ("gpt_neox", {"rotary_pct": 0.5}, "'partial_rotary_factor': 0.5"),
+    ],
+)
+def test_a_rope_by_its_name_says_that_the_models_own_is_another(kind, change, told):
+    model = build(kind, **change)
+    with pytest.warns(UserWarning, match="has base 10000 and turns whole heads") as warned:
+        use_scheme(model, "alibi+rope").remove()
+    assert told in str(warned[0].message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        use_scheme(model, "rope", options={"rope": {"base": 5e5}}).remove()
+        use_scheme(model, "alibi").remove()
+        use_scheme(build("llama"), "rope").remove()
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
@@ -541,7 +600,19 @@ class Fixed(transformers.GPT2Model):
             EncodingInputError,
             "T5 is not defined for a bidirectional model",
         ),
-        (lambda: build("gpt2"), scheme("shaw", d_model=32, n_heads=4, n_layers=1), EncodingInputError, "no layer 1"),
+        (
+            lambda: build("gpt2"),
+            scheme("shaw", d_model=32, n_heads=4, n_layers=1),
+            EncodingInputError,
+            "for 1 layers, and the model has 2",
+        ),
+        (lambda: build("gpt2"), PerLayer([NoPos()] * 3), EncodingInputError, "for 3 layers, and the model has 2"),
+        (
+            lambda: build("gpt2"),
+            OnLayers(NoPos(), [0], n_layers=3),
+            EncodingInputError,
+            "for 3 layers, and the model has 2",
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else None,
 )

@@ -1,6 +1,7 @@
 """A model of transformers that is saved with a scheme comes back with it, or is refused: never with other positions."""
 
 import json
+import logging
 from functools import partial
 
 import pytest
@@ -11,11 +12,13 @@ from models.reference import Nearness
 from refusals import refused
 from safetensors.torch import load_file, save_file
 
+import posembed.models
 from posembed import load_table, schemes
 from posembed import with_position_table as with_table
 from posembed.encodings import LinearScaling, NoPos, RoPE
 from posembed.errors import CheckpointError, ModelInputError, PositionTableError
 from posembed.models import load_with_scheme, use_scheme
+from posembed.models.transformers_families import MARK
 
 
 @pytest.fixture(autouse=True)
@@ -82,6 +85,18 @@ def test_transformers_alone_does_not_make_a_model_with_its_former_positions(tmp_
     model = transformers.GPT2LMHeadModel.from_pretrained(tmp_path)
     said = "the model was saved with a scheme; load it with posembed.models.load_with_scheme"
     assert refused(ModelInputError, model, tokens()) == said
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "bert"])
+def test_with_another_attention_transformers_says_what_to_do_instead(tmp_path, kind, caplog, monkeypatch):
+    """The scheme has no weights of its own, so nothing else would be amiss; and ours loads without a word."""
+    monkeypatch.setattr(logging.getLogger("transformers"), "propagate", True)
+    saved(tmp_path, kind, "alibi")
+    load_with_scheme(tmp_path)
+    assert MARK not in caplog.text
+    model = type(build(kind)).from_pretrained(tmp_path, attn_implementation="sdpa")
+    assert model(tokens()).logits.isfinite().all() and MARK in caplog.text
+    assert MARK == "load_this_with_posembed_models_load_with_scheme" and callable(posembed.models.load_with_scheme)
 
 
 def retold(folder, change):

@@ -33,6 +33,22 @@ def test_every_scheme_runs_where_there_is_no_memory(name):
         assert model(torch.zeros(2, 9, dtype=torch.long)).shape == (2, 9, WIDTH)
 
 
+@pytest.mark.parametrize("name", schemes())
+def test_every_scheme_has_gradients_of_each_text(name):
+    """By torch.func, in which no number can be looked at; beside one text after the other."""
+    torch.manual_seed(0)
+    model = Transformer(TransformerConfig(scheme=name, **SIZES)).eval()
+    weights, ids = {each: it.detach() for each, it in model.named_parameters()}, torch.randint(VOCAB, (3, 9))
+
+    def loss(weights, text):
+        return torch.func.functional_call(model, weights, (text[None],)).square().mean()
+
+    together = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0))(weights, ids)
+    for number, text in enumerate(ids):
+        for each, alone in torch.func.grad(loss)(weights, text).items():
+            assert torch.allclose(together[each][number], alone, atol=1e-5 * float(alone.abs().max()) + 1e-7), each
+
+
 def test_scaled_embeddings_start_with_entries_of_size_one():
     config = TransformerConfig(scheme="nopos", scale_embeddings=True, vocab_size=2000, d_model=64)
     embedded = Transformer(config).eval().embed(torch.arange(2000)[None], torch.arange(2000))

@@ -200,6 +200,19 @@ def test_hidden_states_themselves_and_a_function_come_out_as_their_model(result)
     assert one.errors == result.errors[1:2] and one.layers[0].layer == 0
 
 
+class WithStates(torch.nn.Module):
+    def forward(self, x):
+        return x.mean(1), [x, x**3]
+
+
+def test_states_may_stand_behind_an_output():
+    """As models of one's own hand them out."""
+    x = numbers(8, 6, 4)
+    expected = probe_layers([x, x**3], steps=2, control=False).errors
+    assert probe_layers(WithStates(), x, steps=2, control=False).errors == expected
+    assert probe_layers(lambda batch: WithStates()(batch), x, steps=2, control=False).errors == expected
+
+
 @pytest.mark.parametrize("format", [torch.float32, torch.float64])
 @pytest.mark.parametrize(
     ("build_one", "name", "shape", "length"),

@@ -1,12 +1,17 @@
 """The probe of a table and what stands beside its score."""
 
+import warnings
+
 import numpy as np
 import pytest
 from probing_tables import linear_table, random_table
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import mean_absolute_error, r2_score
+from small_models import build
 
 from posembed.probing import PROBES, SPLITS, mean_interval, probe_table, split_rows
+from posembed.similarity import properties
+from posembed.tables import load_table
 
 every_probe = pytest.mark.parametrize("probe", PROBES)
 every_split = pytest.mark.parametrize("split", SPLITS)
@@ -130,3 +135,31 @@ def test_the_seed_decides_everything(probe):
     assert first == again
     assert first["baselines"] != other["baselines"] and first["predictions"] != other["predictions"]
     np.testing.assert_array_equal(table, kept)
+
+
+def test_a_table_of_patches_says_that_it_is_read_as_a_line():
+    said = (
+        "1 of class tokens, then a grid of 2 x 2 patches, read as one line: a patch is 2 positions from the one below"
+    )
+    model = build("vit")
+    for measure in (probe_table, properties):
+        with pytest.warns(RuntimeWarning, match=said):
+            measure(model)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        probe_table(linear_table(20))
+
+
+def test_a_part_of_a_model_is_chosen_as_for_its_table():
+    model = build("clip")
+    assert probe_table(model, part="text", probe="ols").n_rows == load_table(model, part="text").n_positions
+
+
+def test_a_control_far_beyond_the_table_is_explained():
+    """A polynomial of degree 15 that fits permuted labels of one half of the rows goes anywhere in the other."""
+    table = np.linspace(0.0, 1.0, 80)[:, None] ** np.arange(16)
+    result = probe_table(table, probe="ols", split="half")
+    assert result.baselines.permuted_labels > 1000 > 80 > result.test_mae
+    assert "a control lies far beyond the 80 positions: with labels that it cannot read" in str(result)
+    assert result.remark == str(result).splitlines()[-1].strip()
+    assert probe_table(linear_table(80), probe="ols", split="half").remark == ""

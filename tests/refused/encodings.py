@@ -2,7 +2,7 @@
 
 import torch
 
-from posembed import scheme, sinusoidal
+from posembed import PositionScheme, scheme, sinusoidal
 from posembed.encodings import (
     FIRE,
     T5,
@@ -43,7 +43,16 @@ def turned(weight, **changes):
     return lambda: convert_rope_layout(weight, **{"n_heads": 2, "source": "half", "target": "interleaved"} | changes)
 
 
+class Misspelt(PositionScheme):
+    def bias_by_offsets(self, offsets):
+        return -offsets.abs().float()[None]
+
+
 INPUT = {
+    "a scheme whose only method has a slip in its name": (
+        Misspelt,
+        "Misspelt overrides none of add, rotate, rotate_keys, bias, bias_by_offset, layer, so no token would know",
+    ),
     # Names, sizes and options.
     "a name with a slip": (named("RoPE"), "there is no scheme 'RoPE'; did you mean 'rope'?"),
     "a name of nothing": (named("learned+"), "there is no scheme ''; The schemes are nopos"),
@@ -92,6 +101,10 @@ INPUT = {
         lambda: as_scaling({"rope_type": "linear", "factor": 2.0, "beta": 1}),
         "the scaling linear has no option 'beta'",
     ),
+    "what a scaling that scales nothing would lose": (
+        lambda: RoPE(8, scaling={"rope_type": "default", "rope_theta": 5e5}),
+        "the scaling default scales nothing, so 'rope_theta' would be lost",
+    ),
     "a scaling without its factor": (lambda: as_scaling({"rope_type": "linear"}), "linear needs 'factor'"),
     "a factor that shortens": (lambda: LinearScaling(factor=0.5), "factor is 0.5; it must be at least 1"),
     "limits in wrong order": (
@@ -112,6 +125,10 @@ INPUT = {
     "an embedding for a table": (
         lambda: Learned(table=torch.nn.Embedding(4, 2)),
         "table is a Embedding, whose first rows may not be positions; give its rows",
+    ),
+    "a table longer than the model's": (
+        named("learned", n_positions=2, d_model=2, options={"learned": {"table": TABLE}}),
+        "the table has shape (3, 2), but (2, 2) was asked for; cut it so that row 0 is position 0",
     ),
     "a table of other sizes": (lambda: Learned(3, 4, table=TABLE), "the table has shape (3, 2), but (3, 4) was asked"),
     "a matrix that is not square": (lambda: FrozenBias(TABLE, torch.ones(2)), "give a square matrix"),

@@ -30,7 +30,22 @@ INPUT = {
     "NaN in the output": (checked(torch.log), "fn(x) holds NaN or infinity"),
     "NaN for another order": (checked(spoiled), "fn of the permuted x holds NaN or infinity"),
     "an empty output": (checked(lambda x: x[..., :0]), "fn returned an empty tensor"),
-    "more tokens than before": (checked(lambda x: F.pad(x, (0, 0, 1, 0))), "the output has shape (2, 6, 8)"),
+    "more tokens than before": (
+        checked(lambda x: F.pad(x, (0, 0, 1, 0))),
+        "the output has shape (2, 6, 8); take the part that belongs to the tokens with output=, for example",
+    ),
+    "latents": (
+        checked(lambda x: x[:, :4]),
+        "the output has shape (2, 4, 8); if it belongs to none of them, as latents do, make it one vector",
+    ),
+    "a mask of other tokens": (
+        checked(torch.relu, along={"attention_mask": torch.ones(2, 4)}),
+        "along has attention_mask of shape (2, 4), without the 5 tokens on axis 1",
+    ),
+    "padding but for one token": (
+        checked(torch.relu, along={"attention_mask": torch.eye(5)[:2]}),
+        "less than two different tokens beside padding",
+    ),
     "one token left": (checked(lambda x: x.mean(1, keepdim=True)), "the output has shape (2, 1, 8)"),
     "the tokens on another axis": (checked(lambda x: x.mT), "(2, 8, 5)"),
     "the tokens of all rows on one axis": (checked(lambda x: x.reshape(-1, 8)), "the output has shape (10, 8)"),

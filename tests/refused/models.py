@@ -3,7 +3,7 @@
 import torch
 
 from posembed import PositionScheme, Transformer, TransformerConfig, scheme
-from posembed.encodings import T5, ALiBi
+from posembed.encodings import T5, ALiBi, PerLayer
 from posembed.errors import EncodingInputError, ModelInputError
 from posembed.models import (
     AttentionMask,
@@ -119,6 +119,10 @@ POSITIONS = {
     "a name for a scheme": (attended(scheme="rope"), "'rope' is no scheme; give a PositionScheme that is made"),
     "heads that do not divide the width": (layer(30, 4), "d_model is 30, which 4 heads do not divide"),
     "a scheme of the other objective": (layer(32, 4, "xpos", causal=False), "xpos is not defined for a bidirectional"),
+    "layers that the model does not have": (
+        model(scheme=PerLayer([scheme("nopos")] * 3)),
+        "the scheme was made for 3 layers, and the model has 2",
+    ),
     "no length for a table": (model(scheme="learned"), "learned needs n_positions="),
 }
 CASES = {name: (ModelInputError, *case) for name, case in INPUT.items()}

@@ -172,11 +172,21 @@ CASES = {
     "a stack that shortens": (P, probed(shortening(), IDS), "differ in length or width: (6, 16) of layer 0"),
     "states of other texts": (P, probed([torch.randn(8, 5, 4), torch.randn(9, 5, 4)]), "of the same texts"),
     "states with ids": (P, probed(torch.randn(8, 5, 4), IDS), "is no model and no function"),
-    "states of one position": (P, probed(torch.randn(8, 1, 4)), "hands out no hidden states of 8 texts"),
+    "a function whose model draws": (
+        P,
+        probed(lambda ids: [torch.nn.functional.dropout(torch.ones(len(ids), 8, 4))], IDS),
+        "<lambda> gives other states each time; put the model into eval mode",
+    ),
+    "the output of a module for its layers": (
+        P,
+        probed(torch.nn.Embedding(50, 4), IDS),
+        "Embedding hands out its output and not the states of its layers; where that is what you mean, give a function",
+    ),
+    "states of one position": (P, probed(torch.randn(8, 1, 4)), "hands out no hidden states of these texts"),
     "a function of one text": (
         P,
         probed(lambda ids: [torch.randn(1, 5, 4)], IDS),
-        "hands out no hidden states of 8 texts",
+        "hands out no hidden states of these texts",
     ),
     # Attention to identical words.
     "no word": (P, word_attention(own(), words=0), "words is 0; it must be a whole number of at least 1"),

@@ -3,6 +3,7 @@
 import numpy as np
 import torch
 
+from posembed.encodings import ALiBi
 from posembed.errors import PositionTableError, PropertiesInputError
 from posembed.similarity import perturbed_bias, properties, properties_of_matrix
 
@@ -21,7 +22,18 @@ CASES = {
     "a matrix that is not square": (
         P,
         lambda: properties_of_matrix(torch.zeros(3, 4)),
-        "matrix is a Tensor; give a tensor",
+        "matrix is a Tensor of torch.float32 and shape (3, 4); give a tensor",
+    ),
+    "a matrix for each head": (
+        P,
+        lambda: properties_of_matrix(torch.zeros(2, 3, 3)),
+        "matrix is a Tensor of torch.float32 and shape (2, 3, 3); give a tensor, Float[Tensor, 'seq seq']",
+    ),
+    "a bias for a table": (
+        P,
+        lambda: properties(ALiBi(2)),
+        "ALiBi has no table; a head of its bias has properties: q, at = torch.zeros(1, 1, 64, 1), torch.arange(64); "
+        "properties_of_matrix(scheme.bias(q, q, at, at)[0])",
     ),
     "whole numbers": (P, lambda: properties_of_matrix(torch.zeros(3, 3, dtype=torch.int64)), "Float[Tensor"),
     "a masked array": (P, lambda: properties_of_matrix(np.ma.masked_array(np.eye(3), np.eye(3) > 0)), "would be lost"),

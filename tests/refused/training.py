@@ -108,7 +108,6 @@ MANY = {
     ),
     "one config": (grid(TINY), "give an Iterable"),
     "no folder": (grid([TINY], out=None), "out is None; give a Path, or give a text"),
-    "a folder without a name": (grid([TINY], out=""), "'' is no path; give the folder of the results"),
     "settings among the configs": (
         grid(each for each in [TINY, {"scheme": "rope"}]),
         "{'scheme': 'rope'} among the configs is no RunConfig; give a list of RunConfig",

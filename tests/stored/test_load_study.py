@@ -9,8 +9,8 @@ from refusals import refused
 
 from posembed import load_results, load_study
 from posembed.errors import RunError
-from posembed.stats import difference
-from posembed.stored import load_plan, load_runs, load_tables, studies, study_names
+from posembed.stats import difference, interval
+from posembed.stored import load_plan, load_runs, load_tables, stored_studies, studies, study_names, summary
 
 
 def test_a_row_for_each_reported_run_and_a_row_for_each_contrast():
@@ -40,8 +40,41 @@ def test_each_family_is_corrected_by_itself():
 
 def test_results_are_a_table_with_all_settings():
     table = load_results("encodings")
-    assert isinstance(table, pandas.DataFrame) and len(table) == len(load_runs("encodings"))
+    assert isinstance(table, pandas.DataFrame) and len(table) == len(load_study("encodings").runs)
     assert set(table["config.scheme"]) == set(load_study("encodings").by_arm)
+
+
+def test_results_name_their_study_arm_and_seed():
+    """By its scheme alone a run with positions dropped would stand among those that have them."""
+    table, runs = load_results("nopos"), load_study("nopos").runs
+    assert list(table.columns[:3]) == ["study", "arm", "seed"] and set(table["study"]) == {"nopos"}
+    assert table["key"].tolist() == runs["key"].tolist() and table["arm"].tolist() == runs["arm"].tolist()
+    assert table.groupby(["arm", "seed"]).size().max() == 1
+    means = table.groupby("arm")["metrics.loss"].mean().round(3)
+    assert (means["causal, rope"], means["causal, learned"]) == (1.251, 1.348)
+
+
+def test_a_summary_has_an_interval_for_each_arm_and_pairs_its_seeds():
+    table, study = summary("nopos", against="causal, nopos"), load_study("nopos")
+    assert list(table.index) == list(study.by_arm)
+    assert table["n"].tolist() == [len(runs) for runs in study.by_arm.values()]
+    planned = study.contrasts.loc["causal: learned minus nopos"]
+    found = table.loc["causal, learned", ["minus", "minus_low", "minus_high", "pairs"]]
+    assert found.tolist() == pytest.approx(planned[["mean", "low", "high", "n"]].tolist(), abs=1e-6)
+    own = interval(study.runs.set_index("arm").loc["causal, learned", "loss"].tolist())
+    assert table.loc["causal, learned", ["mean", "low", "high"]].tolist() == [own.mean, own.low, own.high]
+    assert "there is no arm 'rope'; choose among causal, nopos" in refused(RunError, summary, "nopos", against="rope")
+    assert refused(RunError, summary, "nopos", metric="los").startswith("there is no metric 'los'; choose among loss,")
+
+
+def test_what_is_read_is_shown_in_short():
+    """Printed, all tables were half a million characters, and one study more than a million."""
+    (name, table), *_ = stored_studies().items()
+    study = load_study("nopos")
+    assert repr(table).startswith(f"TableStudy(source={name!r}, revision=") and "scores=..." in repr(table)
+    assert repr(study) == "Study(name='nopos', about=..., by_arm=..., trials=..., planned=...)"
+    assert repr(load_runs("nopos")[0]).startswith("RunResult(config=..., metrics=..., versions=")
+    assert max(map(len, map(repr, [table, study, load_runs("nopos")[0]]))) < 1000
 
 
 @pytest.fixture
@@ -85,4 +118,4 @@ def test_what_is_not_there_or_of_another_version_is_one_line(shipped):
     assert refused(RunError, load_plan, "mine", "large") == said
     shipped(lambda content: content.update(format=3))
     assert "has format 3, this version of posembed reads 2; upgrade posembed" in refused(RunError, load_study, "mine")
-    assert refused(RunError, load_tables, "nothing") == "study is 'nothing'; choose among trained-tables"
+    assert refused(RunError, load_tables, "nothing") == "there are no tables of 'nothing'; choose among trained-tables"

@@ -43,7 +43,7 @@ def test_a_model_that_looks_at_itself_alone_loses_nothing_by_either(corpus):
 
 def test_the_study_in_miniature():
     results = []
-    for arm in past_length.ARMS:
+    for arm in past_length.arms():
         small = replace(arm.run, **TINY)
         metrics = train(small).metrics
         metrics["far"] = {how: 2 * its for how, its in metrics["far"].items()}  # of 128 positions those of 256
@@ -53,5 +53,5 @@ def test_the_study_in_miniature():
             results += [RunResult(trial, loss, {}, "", 1.0) for trial in arm.trials_at(rate)]
     found = past_length.contrasts(results)
     assert len(found) == 1 + 2 + 2 * 5 and all(each.n == 5 for each in found.values())
-    thresholds = [arm.run.scheme_options for arm in past_length.ARMS if arm.run.scheme == "fire"]
+    thresholds = [arm.run.scheme_options for arm in past_length.arms() if arm.run.scheme == "fire"]
     assert thresholds == [{}, {"fire": {"threshold": 32}}]

@@ -112,7 +112,6 @@ def test_other_schemes_stay_as_they_are_in_a_larger_model():
         ("images are torch.int64", lambda: vision()(torch.zeros(2, 12, 12, dtype=torch.long))),
         ("images are list", lambda: vision()([[0.0]])),
         ("causal=False", lambda: VisionTransformer(TransformerConfig(1), 10, size=12, patch=2)),
-        ("n_classes", lambda: VisionTransformer(TransformerConfig(1, causal=False), 0, size=12, patch=2)),
     ],
 )
 def test_what_is_refused(message, call):

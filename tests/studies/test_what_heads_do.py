@@ -81,7 +81,7 @@ def test_the_study_in_miniature(monkeypatch, corpus):
     monkeypatch.setattr(heads, "PROBE_TEXTS", (64, 16))
     monkeypatch.setattr(heads, "PROBE_STEPS", 20)
     results = []
-    for arm in beginning.ARMS:
+    for arm in beginning.arms():
         small = {"n_layers": 2, "d_model": 16, "n_heads": 2, "length": 32, "steps": 3, "batch_size": 4}
         found = train(replace(arm.run, **small, scheme_options={})).metrics
         layers = found["heads"]["probe of one character"]

@@ -12,7 +12,7 @@ from refusals import refused
 
 from posembed import RunConfig, RunResult, load_results, train
 from posembed.errors import RunError
-from posembed.stored import load_runs, load_tables, read_studies, study_names, trained_tables
+from posembed.stored import load_runs, load_tables, read_studies, study_names, summary, trained_tables
 from posembed.stored.trained_tables import bundle_tables
 from posembed.training import (
     make_model,
@@ -162,8 +162,8 @@ def test_what_is_not_there_is_named(tmp_path):
     assert refused(RunError, load_runs, "nothing") == f"there is no study 'nothing'; choose among {studies}"
     said = f"there is no folder 'nothing'; give one, or the name of a study: {studies}"
     assert refused(RunError, load_results, "nothing") == said
-    assert refused(RunError, load_results, None) == "None is no path; give a folder, or the name of a study"
-    tables = "study is 'nothing'; choose among trained-tables"
+    assert refused(RunError, load_results, None) == "source is None; give a Path, or give a text"
+    tables = "there are no tables of 'nothing'; choose among trained-tables"
     assert refused(RunError, load_tables, "nothing") == tables
 
 
@@ -181,7 +181,20 @@ def test_the_table_of_a_folder_says_of_each_value_where_it_comes_from(tmp_path, 
         "wall_seconds": 1.5,
     }
     # The study of the package keeps its name; a path means the folder.
-    assert len(load_results("./nopos")) == 3 and len(load_results("nopos")) == len(load_runs("nopos"))
+    assert len(load_results("./nopos")) == 3 < len(load_results("nopos"))
+
+
+def test_the_arms_of_a_folder_are_the_settings_that_differ(tmp_path):
+    for seed in (1, 2):
+        for rate in (0.01, 0.001):
+            write_result(result(scheme="learned", seed=seed, learning_rate=rate), tmp_path / "mine")
+    table = load_results(tmp_path / "mine")
+    assert set(table["study"]) == {"mine"} and table.groupby("arm")["seed"].apply(sorted).to_dict() == {
+        "learning rate 0.001": [1, 2],
+        "learning rate 0.01": [1, 2],
+    }
+    one = table[(table["arm"] == "learning rate 0.01") & (table["seed"] == 1)]
+    assert summary(one).loc["learning rate 0.01"].isna().tolist() == [False, True, True, False]
 
 
 @pytest.mark.bad_input

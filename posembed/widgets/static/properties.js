@@ -355,7 +355,6 @@ export function differs({ values, full }, [row, column]) {
 
 const AHEAD = {
   open: "",
-  zeros: "Ahead is not seen: monotonicity leaves it out, the others take its zeros as they are.",
   absent: "Ahead is not seen, and left out; symmetry is undefined.",
 };
 

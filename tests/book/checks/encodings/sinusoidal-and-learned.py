@@ -1,4 +1,14 @@
-# %% A wave for each pair of columns
+# %% From a counter to waves
+# Holds: "From 7 to 8, 0111 to 1000, all four digits change"
+# Holds: "Four columns tell sixteen positions apart."
+assert counter[7].flip(0).tolist() == [0, 1, 1, 1] and (counter[7] != counter[8]).all()
+assert len(counter.unique(dim=0)) == 16
+# Holds: "each column switches between two values"
+assert [int((column.diff() != 0).sum()) for column in counter.T] == [15, 7, 3, 1]
+# Holds: "each column swings between the"
+# Holds: "Where the counter switches, a wave passes zero."
+assert ((swings > 0) == (counter == 1)).all() and swings.abs().max() <= 1
+
 omega = 10000.0 ** (-torch.arange(0, 64, 2).double() / 64)
 # Holds: "The first pair has $\omega_0 = 1$"
 # Holds: "so they form a geometric progression"
@@ -24,6 +34,7 @@ assert round(float(127 * omega[0] / (2 * torch.pi))) == 20
 assert (omega.diff() < 0).all() and (swing[48:] < 0.15).all()
 
 # Holds: "slower by the factor $10000^{2/64} \approx 1.33$"
+# Holds: "here it is $10000^{2/d}$, 1.33 at width 64"
 assert round(10000 ** (2 / 64), 2) == 1.33
 
 # %% An offset is a rotation
@@ -41,7 +52,6 @@ assert torch.allclose(table[5:], table[:-5] @ M.T, atol=1e-5)
 # By definition: "None of the matrices contains the position"
 
 # %% The dot product is a sum of cosines
-assert rises[0] == 44
 
 # The same of the figure and of the picture above it.
 from posembed.widgets.sinusoids import BASES, WIDTHS
@@ -63,53 +73,28 @@ for width in WIDTHS:
     assert sums == sorted(sums)
 
 # By definition: "where every cosine is 1"
-# Holds: "At first near positions are more alike than far ones"
+# Holds: "At first the curve falls from each whole offset to the next."
+# Holds: "so a narrow table has its first rise early"
 assert (curve[:44].diff() < 0).all()
 # Holds: "Both curves fall steeply to about 0.6 within twenty positions"
 short = sinusoidal(2048, 64, dtype=torch.float64)
 narrow = (short @ short[0] / 32)[:129]
 assert (curve[20] / 384 - 0.6).abs() < 0.02 and (narrow[20] - 0.6).abs() < 0.02
+# Holds: "has hardly turned and gives 1; the pairs that are much faster"
+speeds = 10000.0 ** (-torch.arange(0, 768, 2).double() / 768)
+given = (speeds * 50).cos()
+assert given[speeds * 50 < 0.1].min() > 0.99 and given[speeds * 50 > 10].mean().abs() < 0.1
+# Holds: "Euler's constant; it stands for the pairs in between"
+assert round(float(-torch.special.digamma(torch.tensor(1.0).double())), 3) == 0.577
+# Holds: "finds out why it is at 44 when the width is 768"
+# Holds: "The dot product of row 0 with each later one says it."
+assert first_rise(768) == 44 and torch.allclose(curve, wide @ wide[0])
+# Holds: "offset 44 on and lies on the law"
+from_three = curve[3:129] / 384 - law[2:]
+assert from_three.abs().max() < 0.022
+# Holds: "one more quarter of the pairs has come round"
+assert abs(torch.tensor(10.0).log() / torch.tensor(10000.0).log() - 0.25) < 1e-6
 assert narrow.diff().max() > 0.08 and curve[:129].diff().max() / 384 < 0.0005
-# Holds: "for a moment just before each of the first full turns of the fastest"
-# Holds: "At the first six turns the moment is too short"
-turns = fine[(slope > 1e-9) & (fine < 44)] / (2 * torch.pi)
-assert turns.ceil().unique().tolist() == [1, 2, 3, 4, 5, 6, 7]
-assert (turns.ceil() - turns).max() < 0.15
-# Holds: "have whole positions, so we stay with the 44"
-# Holds: "The 50 answers neither question."
-# By definition: "You may read that at this width that is so from 0 to 50."
-assert rises[0] == 44 and 6 < turn < 6.2
-
-# The rest of it.
-# Holds: "The slow pairs all go down, a little each."
-for k in range(1, 60):
-    slow = omega * k < torch.pi
-    assert ((omega * k).cos() < (omega * (k - 1)).cos())[slow].all()
-# By definition: "The curve rises as soon as the fast pairs together go up"
-# By definition: "Call a pair slow if it has not yet made half a turn"
-# Holds: "Offset 44 is such a place"
-assert abs(44 / (2 * torch.pi) - 7) < 0.003
-# Holds: "it is nearly the same in a narrow table as in a wide one"
-# Holds: "the fewer they are, the less their ups and downs cancel"
-for k in (6, 12, 25, 44):
-    (a, low), (b, mid), (c, high) = (step_a_pair(d, k) for d in (64, 768, 2048))
-    assert max(a, b, c) - min(a, b, c) < 0.0015 and low > mid > high
-    assert abs(b * k + 0.225) < 0.01  # as 1/k
-
-
-# And of the fast pairs.
-def fast_together(k):
-    step = (omega * k).cos() - (omega * (k - 1)).cos()
-    return float(step[omega * k >= torch.pi].sum())
-
-
-# Holds: "At width 768 and up to offset 60 the fast pairs in sum go up at"
-assert sum(fast_together(k) > 0 for k in range(1, 61)) >= 55
-for whole in range(1, 10):
-    there = round(2 * torch.pi * whole)
-    most = max(range(there - 3, there + 4), key=fast_together)
-    assert abs(most - there) <= 1
-
 from posembed.encodings import RoPE
 
 # Holds: "have their first rise at offset 6 at this width, where a query and a"
@@ -189,40 +174,70 @@ of_scheme = {name: scheme(name, **sizes) for name in ("learnable_sinusoidal", "l
 numbers = [sum(each.numel() for each in one.parameters()) for one in of_scheme.values()]
 assert numbers == [384, 393_216]
 
-# %% The same task, five seeds
-planned = study.contrasts
-# Holds: "Learnable sinusoidal near 1.43, sinusoidal near 1.47"
-means = {name: sum(each) / 5 for name, each in loss.items()}
+# %% The same task, two starts
+# By definition: "Each is the mean over seeds with Student's 95 %"
+planned, planned_b = start_a.contrasts, start_b.contrasts
+loss, loss_b = losses["start A"], losses["start B"]
+# Holds in Sinusoidal or learned?: "start A: learnable sinusoidal near 1.43, sinusoidal near 1.47, learned"
 about = {"learnable_sinusoidal": 1.43, "sinusoidal": 1.47, "learned": 1.51}
-assert all(abs(means[name] - value) < 0.006 for name, value in about.items())
+assert all(abs(loss[name].mean() - value) < 0.006 for name, value in about.items())
 assert min(loss["nopos"]) >= 1.71 and max(loss["nopos"]) < 1.88
-# Holds: "So the learned table is a little worse than the sines"
-assert planned.loc[here[0], "holm"] < 0.05 < planned.loc[here[1], "holm"]
-# Holds: "these runs cannot tell the learned table from the sines"
-assert not gap.excludes_zero
-# Holds: "So the difference of 0.045 between learned and fixed"
-between_rates = difference(loss["learned"], at_other_rate).mean
-assert abs(planned.loc[here[0], "mean"] - 0.045) < 0.0005
-assert abs(between_rates - 0.044) < 0.0005
-learned_rate = study.by_arm["learned"][0].config.learning_rate
-# Holds: "The plan kept the highest rate that was tried, and over five seeds a"
-assert learned_rate == 0.03 and between_rates > 0
-assert max(rate for rate, _ in of_rate) == 0.03
-# Holds: "NoPos is the one large difference, 0.32 nats."
-assert abs(planned.loc[here[2], "mean"] + 0.32) < 0.005
+# Holds in Sinusoidal or learned?: "learnable sinusoidal near 1.34, learned near 1.35, sinusoidal near"
+about = {"learnable_sinusoidal": 1.34, "learned": 1.35, "sinusoidal": 1.38, "nopos": 1.43}
+assert all(abs(loss_b[name].mean() - value) < 0.006 for name, value in about.items())
+# Holds: "NoPos loses 0.35 less from start B."
+# Holds: "Six differences with their intervals."
+assert abs(planned_b.loc["nopos, start B minus A", "mean"] + 0.35) < 0.005 and len(rows) == 6
+# Holds in Sinusoidal or learned?: "ahead of those with a trained table by 0.045 nats a character"
+# Holds in Sinusoidal or learned?: "the table is ahead by 0.028"
+assert abs(planned.loc[GAP, "mean"] - 0.045) < 0.0005 and abs(planned_b.loc[GAP, "mean"] + 0.028) < 0.0005
+# Holds in Sinusoidal or learned?: "both differences, and the change between the starts, hold after the correction"
+assert max(each.loc[GAP, "holm"] for each in (planned, planned_b)) < 0.05
+assert planned_b.loc[f"{GAP}, start B minus A", "holm"] < 0.05
+# Holds in Sinusoidal or learned?: "Each small mark is a model, each large one the mean of five"
+# Holds in Sinusoidal or learned?: "From start A the sines are ahead of the learned table"
+assert all(len(each) == 5 for each in losses.values())
+assert loss["sinusoidal"].mean() < loss["learned"].mean() and loss_b["learned"].mean() < loss_b["sinusoidal"].mean()
+# By definition: "The grey band is 0.02, the margin of the plan of start B"
+# Holds: "and what the start changes, 0.073, is more than either"
+change = planned_b.loc[f"{GAP}, start B minus A"]
+assert abs(change["mean"] + 0.073) < 0.0005
+assert planned.loc[GAP, "low"] > 0 > planned_b.loc[GAP, "high"]
+# Holds: "Every scheme is better from start B. NoPos gains most"
+gains = {name: -planned_b.loc[f"{name}, start B minus A", "mean"] for name in ABSOLUTE}
+assert max(gains, key=gains.get) == "nopos" and min(gains.values()) > 0.05
+assert all(planned_b.loc[f"{name}, start B minus A", "high"] < 0 for name in ABSOLUTE)
+# Holds: "it was 0.32 behind the sines and is 0.06 behind"
+behind = [each.loc["sinusoidal minus nopos", "mean"] for each in (planned, planned_b)]
+assert [round(each, 2) for each in behind] == [-0.32, -0.06]
+# Holds: "though from start A the interval just reaches zero"
+for each in (planned, planned_b):
+    assert abs(each.loc[TRAINED, "mean"] + 0.04) < 0.005
+assert 0 < planned.loc[TRAINED, "high"] < 0.01 and planned_b.loc[TRAINED, "high"] < 0
+# Holds: "alike but for how the weights start and how the learning rates were chosen"
+from dataclasses import asdict
 
-# Holds: "and the best rate is kept"
 for name in ABSOLUTE:
-    judged = {
-        run.config.learning_rate: run.metrics["validation_loss"] for run in study.trials if run.config.scheme == name
-    }
-    kept = study.by_arm[name][0].config.learning_rate
-    assert len(judged) == 4 and kept == min(judged, key=judged.get)
-# Holds: "In chapters 3 and 4, 21 contrasts were planned."
-# By definition: "Below, each line is a planned contrast"
-# By definition: "By chance alone about one interval in twenty leaves out zero"
-assert len(planned) == 21 and (planned["n"] == 5).all()
-assert (planned["holm"] >= planned["p"]).all()
+    for one, other in zip(start_a.by_arm[name], start_b.by_arm[name], strict=True):
+        ours, theirs = asdict(one.config), asdict(other.config)
+        differ = {each for each in ours if ours[each] != theirs[each]} - {"preset", "learning_rate"}
+        assert differ <= {"weight_std", "scale_embeddings", "scheme_options", "study"}
+# Holds: "draws weights with a standard deviation of 0.02, as GPT-2 does"
+# Holds: "which is 0.125 here, and multiplies nothing"
+a_run, b_run = start_a.by_arm["learned"][0].config, start_b.by_arm["learned"][0].config
+assert (a_run.weight_std, a_run.scale_embeddings) == (0.02, True)
+assert (b_run.weight_std, b_run.scale_embeddings) == (0.125, False)
+assert b_run.scheme_options == {"learned": {"std": 0.125}}
+# Holds: "a causal model of four layers, width 64, on pieces of 64 characters"
+assert (a_run.n_layers, a_run.d_model, a_run.length) == (4, 64, 64)
+# Holds: "ahead of 0.01 by 0.004; over five seeds the lower rate makes the table equal to the sines"
+ahead = of_rate[0.01, 0]["validation_loss"] - of_rate[0.03, 0]["validation_loss"]
+assert round(ahead, 3) == 0.004 and a_run.learning_rate == 0.03
+assert not gap.excludes_zero and abs(gap.mean) < 0.002
+# Holds: "In start B three runs chose each rate."
+for name in ABSOLUTE:
+    tried = [run.config.learning_rate for run in start_b.trials if run.config.scheme == name]
+    assert {tried.count(rate) for rate in tried} == {3}
 
 first_waves = 2 * torch.pi / start
 # Holds: "its sine climbs by 0.04"
@@ -255,10 +270,6 @@ for name, narrower in (("learned", True), ("learnable_sinusoidal", False)):
 # By definition: "A seed is only a name for a stream of random numbers."
 
 # The same of the pictures.
-with_positions = [loss[name] for name in ABSOLUTE if name != "nopos"]
-# Holds: "Every seed with positions is better than every seed without; the"
-assert max(map(max, with_positions)) < min(loss["nopos"])
-assert max(map(sum, with_positions)) - min(map(sum, with_positions)) < 0.5
 # Holds: "The two fastest pairs stay about where they were; most of the slower"
 assert ((waves[:, :2] / first_waves[:2] - 1).abs() < 0.25).all()
 assert ((slower > 90) & (slower < 512)).double().mean() > 0.9
@@ -266,34 +277,6 @@ assert ((slower > 90) & (slower < 512)).double().mean() > 0.9
 assert offset_curve(start).min() > 0.4
 # Holds: "After training it is below zero by offset 41 at the latest, in every"
 assert max(below) == 41
-
-from dataclasses import asdict
-
-# Holds: "a causal model of four layers, width 64, on pieces of 64 characters"
-config = study.by_arm["learned"][0].config
-assert (config.n_layers, config.d_model, config.length) == (4, 64, 64)
-# Holds: "The plan took the rate 0.03, which was ahead by four thousandths in that one run"
-ahead = of_rate[0.01, 0]["validation_loss"] - of_rate[0.03, 0]["validation_loss"]
-assert round(ahead, 3) == 0.004
-# Holds: "Over five seeds it is behind the rate 0.01 by more than ten times as much"
-assert 10 * ahead < difference(loss["learned"], at_other_rate).mean < 15 * ahead
-# Holds: "in four seeds of five, and the interval just reaches zero"
-lower = [a < b for a, b in zip(loss["learnable_sinusoidal"], loss["sinusoidal"], strict=True)]
-apart = difference(loss["learnable_sinusoidal"], loss["sinusoidal"])
-assert sum(lower) == 4 and not apart.excludes_zero and abs(apart.high) < 0.01
-
-# Holds: "In [chapter 11](chapter-nopos) the same model has 1.43 in place of 1.79."
-there = load_study("nopos").by_arm["causal, nopos"]
-pairs = {run.config.seed: run for run in there}
-for of_seeds, mean in ((there, 1.43), (study.by_arm["nopos"], 1.79)):
-    assert round(sum(run.metrics["loss"] for run in of_seeds) / 5, 2) == mean
-# Holds: "There two things differ: the weights are drawn with another standard deviation"
-for run in study.by_arm["nopos"]:
-    ours, theirs = asdict(run.config), asdict(pairs[run.config.seed].config)
-    # How the trained model is measured is no part of it.
-    differ = {name for name in ours if ours[name] != theirs[name]} - {"test_length", "study"}
-    assert differ == {"weight_std", "scale_embeddings"}
-    assert ours["scale_embeddings"] and not theirs["scale_embeddings"]
 
 # %% Past the trained length
 losses = {name: torch.tensor(by_position[name]) for name in ABSOLUTE}
@@ -305,18 +288,21 @@ for name in ("sinusoidal", "learnable_sinusoidal"):
     assert all(3.2 < each < 3.5 for each in losses[name][:, 5:7].mean(dim=0))
 ends = losses["nopos"][:, -1]
 assert ends.min() > 2.5 and ends.max() < 3.7
-# By definition: "The next four lines are contrasts of the same family"
 # Holds: "and from there on worse than the letters' frequencies too"
 for name in ("sinusoidal", "learnable_sinusoidal"):
     assert (losses[name][:, 5:] > by_letter).all()  # from position 80 on
 # Holds: "with this model and task they do not"
 # Holds in What to remember: "Past the trained length all of them fail"
 assert (planned.loc[past, "low"] > 0).all()
+# Holds: "The rise of the loss past the trained length."
+# Holds: "No scheme of this chapter is anywhere near zero."
+rises_by = planned.loc[past, "mean"]
+assert [round(each, 1) for each in rises_by] == [0.8, 2.0, 2.2, 2.0]
+# By definition: "Each line is the mean loss at positions 64 to 511 minus"
 assert (planned.loc[past, "holm"] < 0.05).all()
 # Holds: "The learned table has 512 rows"
 assert norms.shape == (5, 512)
 
-import dataclasses
 
 from posembed.data import load_corpus
 from posembed.training import Causal, make_model
@@ -331,16 +317,7 @@ assert norms[:, 61].min() > 7.9 and norms[:, 61].max() < 11
 assert (norms[:, 62] > 6).all() and (norms[:, 62] < norms[:, 61]).all()
 
 # Holds: "The model reads characters 0 to 62 and guesses characters 1 to 63."
-# Holds in The same task, five seeds: "There two things differ: the weights are drawn with another"
-start_a, start_b = study.by_arm["nopos"][0].config, load_study("nopos").by_arm["causal, nopos"][0].config
-differing = {
-    field.name for field in dataclasses.fields(start_a) if getattr(start_a, field.name) != getattr(start_b, field.name)
-}
-
-assert (start_a.scale_embeddings, start_b.scale_embeddings) == (True, False)
-measured = {"test_length", "study", "seed", "learning_rate", "preset"}
-assert differing - measured == {"weight_std", "scale_embeddings"}
-config, shown = study.by_arm["learned"][0].config, []
+config, shown = start_a.by_arm["learned"][0].config, []
 corpus = load_corpus()
 model, text = make_model(config, corpus), corpus.test[None, : config.length]
 model.register_forward_pre_hook(lambda _, given: shown.append(given[0]))
@@ -367,28 +344,33 @@ assert losses["nopos"][:, -1].max() - losses["nopos"][:, -1].min() > 1
 assert norms[:, :63].min() > 2 and norms[:, 63:].max() < 0.25
 
 # Holds: "Now the same models are given texts of 512 characters, eight times what they were trained on"
-assert study.by_arm["learned"][0].config.test_length == 512 == 8 * 64
+assert start_a.by_arm["learned"][0].config.test_length == 512 == 8 * 64
 of_seeds = {
-    name: torch.tensor([run.metrics["loss_by_position"] for run in study.by_arm[name]]) for name in ("learned", "nopos")
+    name: torch.tensor([run.metrics["loss_by_position"] for run in start_a.by_arm[name]])
+    for name in ("learned", "nopos")
 }
 # Holds: "worse than a model that knows nothing but the letters' frequencies"
 assert (of_seeds["learned"][:, 4:] > by_letter).all()
 # Holds: "very differently from seed to seed"
 ends = of_seeds["nopos"][:, -1]
 assert ends.max() - ends.min() > 1
-norms = torch.tensor([run.metrics["scheme"]["row_norms"] for run in study.by_arm["learned"]])
+norms = torch.tensor([run.metrics["scheme"]["row_norms"] for run in start_a.by_arm["learned"]])
 # Holds: "Row 63 and all after it are as they were drawn."
 assert (norms[:, 63:] - 0.02 * 64**0.5).abs().max() < 0.08
 # Holds: "form a V, much the same in all five seeds"
 lowest_row = norms[:, :62].argmin(dim=1)
 assert lowest_row.min() >= 20 and lowest_row.max() <= 40
 
+# %% What this does not show
+# Holds: "What is better in a large model, in another language or in translation"
+assert {run.config.steps for run in (*start_a.by_arm["learned"], *start_b.by_arm["learned"])} == {1500}
+
 # %% Exercises
 bases = [sinusoidal(64, 64, base=base, dtype=torch.float64) for base in (10, 100, 1_000, 10_000, 1_000_000)]
 next_to = [float(rows[0] @ rows[1]) for rows in bases]
 assert next_to == sorted(next_to)  # neighbours get more alike
 # Holds in What to remember: "one wave for each pair of columns, with wavelengths from $2\pi$"
-# Holds in A wave for each pair of columns: "It begins at $2\pi$ and ends at $2\pi \cdot 10000^{1 - 2/d}$, which"
+# Holds in From a counter to waves: "It begins at $2\pi$ and ends at $2\pi \cdot 10000^{1 - 2/d}$, which"
 for width, share in ((64, 0.75), (768, 0.98)):
     exponents = torch.arange(0, width, 2).double() / width
     lengths = 2 * torch.pi * 10000**exponents
@@ -396,8 +378,10 @@ for width, share in ((64, 0.75), (768, 0.98)):
     assert abs(lengths[-1] / 62832 - share) < 0.005
 # Holds in What to remember: "An offset turns each pair by a fixed angle"
 assert torch.allclose(table[9:], table[:-9] @ offset_matrix(9, 64).T, atol=1e-6)
-# Holds in What to remember: "differ by hardly more than two learning rates"
-assert 0 < planned.loc[here[0], "mean"] - between_rates < 0.002
+# Holds in What to remember: "the sines from one start, the table from the other"
+assert planned.loc[GAP, "low"] > 0 > planned_b.loc[GAP, "high"]
+# Holds in What to remember: "falling by a quarter with each tenfold of the offset"
+assert abs((curve[10] - curve[100]) / 384 - 0.25) < 0.01
 
 # And of the bases.
 from itertools import pairwise
@@ -428,6 +412,49 @@ for theirs in (m2m100, whisper_sinusoids(100, 64)):
     # Those of tensor2tensor, which end at 1/10000.
     angles = torch.arange(100).double()[:, None] * 1e4 ** -(torch.arange(32).double() / 31)
     assert torch.allclose(sines, angles.sin(), atol=1e-4) and torch.allclose(cosines, angles.cos(), atol=1e-4)
+
+# And of the 44.
+# By definition: "Compute where the derivative of $S$ is first above zero."
+assert rises[0] == 44
+# Holds: "for a moment just before each of the first full turns of the fastest"
+# Holds: "At the first six turns the moment is too short"
+turns = fine[(slope > 1e-9) & (fine < 44)] / (2 * torch.pi)
+assert turns.ceil().unique().tolist() == [1, 2, 3, 4, 5, 6, 7]
+assert (turns.ceil() - turns).max() < 0.15
+# Holds: "have whole positions, so we stay with the 44"
+# Holds: "The 50 answers neither question."
+# By definition: "You may read that at this width that is so from 0 to 50."
+assert rises[0] == 44 and 6 < turn < 6.2
+
+# The rest of it.
+# Holds: "The slow pairs all go down, a little each."
+for k in range(1, 60):
+    slow = omega * k < torch.pi
+    assert ((omega * k).cos() < (omega * (k - 1)).cos())[slow].all()
+# By definition: "The curve rises as soon as the fast pairs together go up"
+# By definition: "Call a pair slow if it has not yet made half a turn"
+# Holds: "Offset 44 is such a place"
+assert abs(44 / (2 * torch.pi) - 7) < 0.003
+# Holds: "it is nearly the same in a narrow table as in a wide one"
+# Holds: "the fewer they are, the less their ups and downs cancel"
+for k in (6, 12, 25, 44):
+    (a, low), (b, mid), (c, high) = (step_a_pair(d, k) for d in (64, 768, 2048))
+    assert max(a, b, c) - min(a, b, c) < 0.0015 and low > mid > high
+    assert abs(b * k + 0.225) < 0.01  # as 1/k
+
+
+# And of the fast pairs.
+def fast_together(k):
+    step = (omega * k).cos() - (omega * (k - 1)).cos()
+    return float(step[omega * k >= torch.pi].sum())
+
+
+# Holds: "At width 768 and up to offset 60 the fast pairs in sum go up at"
+assert sum(fast_together(k) > 0 for k in range(1, 61)) >= 55
+for whole in range(1, 10):
+    there = round(2 * torch.pi * whole)
+    most = max(range(there - 3, there + 4), key=fast_together)
+    assert abs(most - there) <= 1
 
 # %% What to remember
 # Holds: "offset 44 at width 768 and 6 at width 64"

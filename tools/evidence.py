@@ -1,0 +1,161 @@
+"""The pages that show all of a study: its plan, its arms with the rates that were tried, and every planned contrast.
+
+Usage: python tools/evidence.py
+"""
+
+import re
+from pathlib import Path
+
+from posembed.stored import load_plan, load_study, study_names
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = ROOT / "book" / "evidence"
+# By study: the chapters that rest on it.
+CHAPTERS = {
+    "encodings": ("encodings/sinusoidal-and-learned", "encodings/relative-positions"),
+    "one-start": ("encodings/sinusoidal-and-learned",),
+    "starts": ("nopos/no-positions",),
+    "nopos": ("nopos/no-positions", "nopos/how-it-knows", "nopos/masked-models", "nopos/after-nopos"),
+    "nopos-large": ("nopos/no-positions",),
+    "trained-tables": ("probing/trained-tables",),
+    "tasks": ("probing/which-positions",),
+    "depth": ("probing/once-enough",),
+}
+INDEX = """\
+% Made by `make results`.
+
+# Evidence
+
+A chapter shows what a reader needs to follow it. What it rests on stands here whole, a page a study: the plan as it was
+written before the runs, every arm with the learning rates that were tried, and every contrast that was planned,
+whichever way it came out. {{func}}`~posembed.stored.load_study` reads the same numbers, `make study NAME=...` runs a
+study again (the code is in `studies/`), and a test computes each contrast anew from the stored runs.
+
+{table}
+An interval is Student's, over seeds, for differences between runs with one seed unless the plan says otherwise. *Holm*
+is p after Holm's correction for all contrasts of its family: those below 0.05 are a set that in at least 95 of 100
+studies holds none whose true mean is zero.
+"""
+PAGE = """\
+% Made by `make results`.
+
+# Evidence: {name}
+
+{chapters}
+
+```python
+from posembed import load_study
+
+study = load_study("{name}")
+study.runs, study.contrasts
+```
+
+`make study NAME={name}` runs what is not stored yet; in an empty `results/{name}` that is all of it.
+
+## The plan
+
+{plan}
+
+## What was planned to be compared
+
+{contrasts}
+
+## Arms
+
+{n_reported} reported runs, and {n_trials} that chose learning rates by their validation loss. A rate in bold is the
+chosen one; where one stands alone it was given. Losses and shares of right answers are those of the test, the mean and
+the lowest to the highest run.
+
+{arms}"""
+
+
+def made():
+    """Every page by its path."""
+    pages = {PAGES / "index.md": INDEX.format(table=_index())}
+    return pages | {PAGES / f"{name}.md": _page(name) for name in study_names()}
+
+
+def _index():
+    rows = []
+    for name in study_names():
+        study = load_study(name)
+        question = study.about.splitlines()[0]
+        rows.append([f"{{doc}}`{name} <{name}>`", question, len(study.runs), len(study.trials), len(study.contrasts)])
+    return _table(["study", "question", "runs", "trials", "contrasts"], rows)
+
+
+def _page(name):
+    study = load_study(name)
+    chapters = ", ".join(f"{{doc}}`../{each}`" for each in CHAPTERS[name])
+    return PAGE.format(
+        name=name,
+        chapters=f"Of {chapters}.",
+        plan=_as_markdown(study.about),
+        contrasts="\n".join(_family(study, family) for family in study.planned),
+        n_reported=len(study.runs),
+        n_trials=len(study.trials),
+        arms=_arms(study, load_plan(name)),
+    )
+
+
+def _as_markdown(about):
+    """The words of a plan; its lettered lists are lists."""
+    return re.sub(r"^([a-z]{1,2})\. ", r"- **\1.** ", about, flags=re.MULTILINE)
+
+
+def _family(study, family):
+    found = study.contrasts[study.contrasts["family"] == family]
+    digits = 3 if found["mean"].abs().max() < 5 else 1
+    rows = []
+    for name, row in found.iterrows():
+        mean, low, high = (f"{row[each]:.{digits}f}".replace("-", "−") for each in ("mean", "low", "high"))
+        rows.append([name, mean, f"{low} to {high}", row["n"], _p(row["p"]), _p(row["holm"])])
+    head = "" if len(study.planned) == 1 else f"### {family.capitalize()}\n\n"
+    return head + _table(["contrast", "mean", "95 % interval", "n", "p", "Holm"], rows)
+
+
+def _p(p):
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _arms(study, plan):
+    done = {run.config.key for run in study.trials}
+    measured = [name for name in ("loss", "accuracy") if name in study.runs]
+    rows = []
+    for arm in plan.arms:
+        runs = study.by_arm[arm.name]
+        chosen = runs[0].config.learning_rate
+        tried = sorted({trial.learning_rate for trial in arm.trials if trial.key in done} | {chosen})
+        rates = ", ".join(f"**{rate:g}**" if rate == chosen and len(tried) > 1 else f"{rate:g}" for rate in tried)
+        rows.append([arm.name, len(runs), rates, *(_spread(runs, name) for name in measured)])
+    return _table(["arm", "runs", "learning rates", *measured], rows)
+
+
+def _spread(runs, name):
+    """The mean of a metric, with the lowest and the highest."""
+    values = [run.metrics[name] for run in runs if name in run.metrics]
+    if not values:
+        return ""
+    mean = f"{sum(values) / len(values):.3f}"
+    return mean if len(values) == 1 else f"{mean} ({min(values):.3f} to {max(values):.3f})"
+
+
+def _table(columns, rows):
+    lines = [columns, ["---"] * len(columns), *rows]
+    body = "\n".join("| " + " | ".join(str(each).replace("|", "/") for each in line) + " |" for line in lines)
+    return f":::{{table}}\n:class: wide\n\n{body}\n:::\n"
+
+
+def main():
+    """Write the pages, and take away those of studies that are no more."""
+    PAGES.mkdir(exist_ok=True)
+    pages = made()
+    for path, text in pages.items():
+        path.write_text(text, encoding="utf-8")
+    for path in {*PAGES.glob("*.md")} - {*pages}:
+        path.unlink()
+    print(f"evidence: {len(pages)} pages in {PAGES.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    main()
