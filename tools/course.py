@@ -246,7 +246,7 @@ def main():
         sys.exit(f"course: cannot write to {options.out} ({error.strerror}); name another folder: --out FOLDER")
     if REPOSITORY.startswith("OWNER/"):
         print(
-            f"course: the address of the repository is still a placeholder ({REPOSITORY}): the notebooks cannot install "
+            f"course: the address of the repository is still a placeholder ({REPOSITORY}): notebooks cannot install "
             "posembed in Colab, nor the zip on Gradescope; run `make set-repository REPOSITORY=you/posembed`, then this"
         )
     print(

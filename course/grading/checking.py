@@ -87,7 +87,9 @@ def array(out, shape, what=""):
     """Numbers of this very shape as a NumPy array of float64, of an array, a tensor, a series or a list."""
     what = what and f"{what}: "
     assert out is not None, f"{what}it gives None: does it return its result?"
-    assert isinstance(out, (list, tuple)) or hasattr(out, "shape"), f"{what}it gives no array: does it return its result?"
+    assert isinstance(out, (list, tuple)) or hasattr(out, "shape"), (
+        f"{what}it gives no array: does it return its result?"
+    )
     found = np.shape(out)
     assert found == tuple(shape), f"{what}the shape is {found}, and should be {tuple(shape)}"
     out = np.asarray(out, dtype=float)

@@ -47,6 +47,7 @@ def replace(path, text):
 
 
 def read_command_line():
+    """What was asked for."""
     parser = argparse.ArgumentParser(description="Grade a folder of notebooks.")
     parser.add_argument("submissions", type=Path)
     parser.add_argument("--course", type=Path, default=ROOT / "_build" / "course" / "graders")
@@ -136,7 +137,9 @@ def grade_alone(job):
         with ProcessPoolExecutor(1, initializer=limit_memory) as pool:
             return pool.submit(grade, *job).result()
     except BrokenProcessPool:
-        return Grade(printable(job[0]), printable(job[2]), reasons=["its answers brought the grader's own process down"])
+        return Grade(
+            printable(job[0]), printable(job[2]), reasons=["its answers brought the grader's own process down"]
+        )
 
 
 def write_all(grades, entered, about, out, answers):

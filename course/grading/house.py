@@ -59,7 +59,7 @@ class StudentError(Exception):
 def kind_of_house(unsafe=False):
     """Which sandbox there is: "bubblewrap" or "docker"; "none" only where that is asked for.
 
-    A fourth, "user", is for containers that hold one submission, as Gradescope's do: there it is another user's process.
+    A fourth, "user", is for containers that hold one submission, as Gradescope's do: another user's process.
     """
     if unsafe:
         return "none"
@@ -131,9 +131,13 @@ class Box:
         if kind == "user":
             command = self._as_nobody()
             options |= {"user": NOBODY, "group": NOBODY, "extra_groups": [], "env": ENVIRONMENT | self._own_desk()}
-        self.process = subprocess.Popen(command, start_new_session=True, cwd=self.desk.name, **options)
-        if held is not None:
-            os.close(held)
+        try:
+            self.process = subprocess.Popen(command, start_new_session=True, cwd=self.desk.name, **options)
+        except OSError as error:
+            raise GraderError(f"the sandbox cannot be started: {error}") from None
+        finally:
+            if held is not None:
+                os.close(held)
         self.why, self.kind, self.seconds, self.n_asked = "", kind, seconds, 0
         # It says so before anything of the submission is run.
         if not self.process.stdout.readline(ANSWER):

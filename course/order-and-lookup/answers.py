@@ -340,5 +340,9 @@ def attention(x, wq, wk, wv, causal=False):
         "the token's own value": "def attention(x, wq, wk, wv, causal=False): return x @ wv",
     },
     "q5": {"the first row": "def one_hot(ids, n): return torch.eye(n)[torch.zeros_like(ids)]"},
-    "q6": {"where it was looked up": "def gradient_of_table(ids, g, n): return torch.zeros(n, g.shape[-1]).index_fill(0, ids.flatten(), 1)"},
+    "q6": {
+        "where it was looked up": """
+def gradient_of_table(ids, g, n): return torch.zeros(n, g.shape[-1]).index_fill(0, ids.flatten(), 1)
+""",
+    },
 }

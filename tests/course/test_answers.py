@@ -236,7 +236,8 @@ def test_students_get_no_solution_no_hidden_test_and_no_seed(assignment):
     assert all(carried[name] == public[name] for name in public)
     # Neither in what a page of the notebook does not show.
     assert set(notebook.metadata) == {"kernelspec", "otter", "posembed"}
-    assert set(notebook.metadata.otter) == {"assignment_name", "OK_FORMAT", "tests"} and not notebook.metadata.otter.tests
+    of_otter = notebook.metadata.otter
+    assert set(of_otter) == {"assignment_name", "OK_FORMAT", "tests"} and not of_otter.tests
     assert set(notebook.metadata.posembed) == {"assignment", "course"}
     assert all(not cell.get("outputs") and not cell.get("attachments") for cell in notebook.cells)
     assert {name for cell in notebook.cells for name in cell.metadata} <= {"tags", "jupyter", "deletable", "editable"}

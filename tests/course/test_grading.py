@@ -58,7 +58,11 @@ raise OSError(refused)
         "",
     ),
     "answers with something else": ("import json; json.dumps = lambda *_, **__: '[]'", MOST, "cell 2 wrote something"),
-    "gives back too much": ("import json; json.dumps = lambda _: 'x' * 2**27", MOST, "cell 2 gave back more than 64 MB"),
+    "gives back too much": (
+        "import json; json.dumps = lambda _: 'x' * 2**27",
+        MOST,
+        "cell 2 gave back more than 64 MB",
+    ),
     "kills its parents": ("import os\nfor pid in (os.getppid(), 1): os.kill(pid, 9)", None, ""),
     "waits where nothing can stop it": (
         "while True:\n    try:\n        while True: pass\n    except BaseException: pass",
