@@ -1,7 +1,7 @@
 """Grade a folder of notebooks: grades.csv, a page of feedback for each, and what a person grades on one page.
 
 Usage: python course/grading/grade.py SUBMISSIONS [--course FOLDER] [--out FOLDER] [--assignment NAME] [--unsafe]
-                                      [--feedback symptoms|answers|DATE] [--totals]
+                                      [--feedback symptoms|answers|DATE] [--totals] [--roster FILE] [--late PERCENT]
 
 A submission is a notebook in the folder, or in a folder of its own there; the name of the file, or of that folder, is
 its student's. Each runs in a sandbox. Otter's tests run here, outside: they ask the sandbox for values and compare.
@@ -24,6 +24,7 @@ from pathlib import Path
 import by_hand
 import house
 import report
+import roster
 from judge import Grade, assignment_of, grade
 from submission import printable, read, submissions
 
@@ -58,6 +59,10 @@ def read_command_line():
     parser.add_argument(
         "--feedback", default="symptoms", help="symptoms, answers, or the day (2026-12-24) from which it is answers"
     )
+    parser.add_argument(
+        "--roster", type=Path, help="the table that Canvas or Moodle exported, to be filled with points"
+    )
+    parser.add_argument("--late", type=float, default=0, help="percent that a late submission loses, in that table")
     parser.add_argument("--totals", action="store_true", help="add up what was entered by hand, and grade nothing")
     return parser.parse_args()
 
@@ -86,12 +91,16 @@ def main():
         options.out.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=options.out).close()
         entered = by_hand.read(options.out / "by-hand.csv", about)
+        people = roster.Roster(options.roster) if options.roster else None
         if options.totals:
-            sys.exit(write_totals(entered, about, options.out))
+            write_totals(entered, about, options.out)
+            write_roster(people, about, options)
+            return
         kind = house.kind_of_house(options.unsafe)
         imposed = options.assignment is not None
         grades = grade_all(found, options.submissions, options.course, wanted, imposed, kind, options.seconds)
         write_all(grades, entered, about, options.out, answers)
+        write_roster(people, about, options)
     except (house.GraderError, ValueError) as error:
         sys.exit(f"grade: {error}")
     except OSError as error:
@@ -109,7 +118,7 @@ def _most_frequent(found):
 
 def grade_all(found, folder, course, wanted, imposed, kind, seconds):
     """Grade several at a time; say how far it is."""
-    students = Counter(student for student, _ in found)
+    students = Counter(roster.owner(student).key for student, _ in found)
     jobs = [(who, path, str(path.relative_to(folder)), course, wanted, imposed, kind, seconds) for who, path in found]
     grades = []
     with ProcessPoolExecutor(os.cpu_count(), initializer=limit_memory) as pool:
@@ -119,8 +128,8 @@ def grade_all(found, folder, course, wanted, imposed, kind, seconds):
                 given = future.result()
             except BrokenProcessPool:
                 given = grade_alone(job)
-            if students[job[0]] > 1:
-                given.reasons.insert(0, f"one of {students[job[0]]} submissions of this student, each graded")
+            if (several := students[roster.owner(job[0]).key]) > 1:
+                given.reasons.insert(0, f"one of {several} submissions of this student, each graded")
             grades.append(given)
             print(f"grade: {len(grades)}/{len(jobs)} {given.student} {sum(given.points.values()):g}", flush=True)
     return grades
@@ -161,13 +170,32 @@ def write_all(grades, entered, about, out, answers):
 
 def write_totals(entered, about, out):
     """Add what was entered by hand to the grades that are there."""
+    replace(out / "grades.csv", report.table(rows_there(out), entered, about))
+    print(f"grade: points given by hand are in {out / 'grades.csv'}")
+
+
+def rows_there(out):
+    """The rows of the table of grades; ValueError while there is none."""
     path = out / "grades.csv"
     if not path.exists():
-        return f"grade: there are no grades in {out} yet; grade once without TOTALS"
+        raise ValueError(f"there are no grades in {out} yet; grade once without TOTALS")
     with path.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    replace(path, report.table(rows, entered, about))
-    return print(f"grade: points given by hand are in {path}")
+        return list(csv.DictReader(file))
+
+
+def write_roster(people, about, options):
+    """Write the table that Canvas or Moodle takes back, and say whose points are not in it."""
+    if people is None:
+        return
+    rows = rows_there(options.out)
+    most = sum(question["points"] for question in about["questions"])
+    text, nobodys = people.filled(rows, about["title"], most, options.late)
+    path = options.out / f"{'canvas' if people.canvas else 'moodle'}.csv"
+    replace(path, text)
+    still = sum(float(row["open"]) > 0 for row in rows)
+    print(f"grade: the table to import is {path}" + (f"; {still} rows wait for points given by hand" if still else ""))
+    for student in nobodys:
+        print(f"grade: {student!r} is nobody's in {options.roster}")
 
 
 if __name__ == "__main__":

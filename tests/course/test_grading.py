@@ -65,7 +65,7 @@ raise OSError(refused)
     ),
     "kills its parents": ("import os\nfor pid in (os.getppid(), 1): os.kill(pid, 9)", None, ""),
     "waits where nothing can stop it": (
-        "while True:\n    try:\n        while True: pass\n    except BaseException: pass",
+        "import signal; signal.signal(signal.SIGALRM, signal.SIG_IGN)\nwhile True: pass",
         MOST,
         "cell 2 took more than 40 s, and was left out",
     ),
@@ -314,7 +314,11 @@ ANSWERS = {
     # Fetched once: a dictionary that gives another number each time is one number.
     "changes": ("f = lambda n, seen=[]: seen.append(n) or len(seen)", "4", ""),
     "is missing": ("", "1", "`f` is not there: its cell was not run to its end, or is gone"),
-    "is late": ("raise OSError('at 0x7f3a2b1c4d5e')\nf = 1", "1", ""),
+    "is late": (
+        "raise OSError('at 0x7f3a2b1c4d5e')\nf = 1",
+        "1",
+        "cell 1: OSError: at 0x…; `f` is not there: its cell was not run to its end, or is gone",
+    ),
 }
 
 
