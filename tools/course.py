@@ -9,6 +9,9 @@ A master is a notebook as otter-grader reads it, kept as Markdown. Into _build/c
 
 The seed decides what differs from course to course. It is in nothing that students get. Without one, the seed of the
 course that was made before is used, or else a new one at random; it is kept in graders/seed.txt.
+
+What stands in course/ is public, the answers too. A file in course-private/NAME, which git leaves out, stands in for
+the one of course/NAME: there an instructor keeps a master with other numbers, functions and faults.
 """
 
 import argparse
@@ -35,6 +38,7 @@ import yaml
 ROOT = Path(__file__).resolve().parent.parent
 COURSE = ROOT / "course"
 GRADING = COURSE / "grading"
+PRIVATE = ROOT / "course-private"
 # What grades, and so goes into the zip for Gradescope.
 GRADERS = ("by_hand", "checking", "gradescope", "house", "judge", "no_fork", "sandbox", "submission", "watch", "wire")
 OUT = ROOT / "_build" / "course"
@@ -64,14 +68,21 @@ def assignments():
     return sorted((path.parent for path in COURSE.glob("*/master.md")), key=lambda folder: title_of(folder))
 
 
+def source_of(folder, name):
+    """A file of an assignment: the instructor's own, where there is one."""
+    own = PRIVATE / folder.name / name
+    return own if own.exists() else folder / name
+
+
 def title_of(folder):
-    return re.search(r"^# (\d+\. .+)$", (folder / "master.md").read_text(encoding="utf-8"), re.MULTILINE)[1]
+    text = source_of(folder, "master.md").read_text(encoding="utf-8")
+    return re.search(r"^# (\d+\. .+)$", text, re.MULTILINE)[1]
 
 
 def questions_of(folder):
     """Of each question its name, its points, who grades it, what it forbids, and the rubric where a person grades."""
     questions = []
-    for cell in jupytext.read(folder / "master.md").cells:
+    for cell in jupytext.read(source_of(folder, "master.md")).cells:
         if cell.cell_type == "raw" and "# BEGIN QUESTION" in cell.source:
             told = yaml.safe_load(cell.source.split("# BEGIN QUESTION")[1])
             about = {"name": told["name"], "points": told["points"], "manual": bool(told.get("manual"))}
@@ -85,7 +96,7 @@ def questions_of(folder):
 
 def data_of(folder, seed):
     """The files that an assignment's own data.py makes of the seed: for students, and for graders alone."""
-    path = folder / "data.py"
+    path = source_of(folder, "data.py")
     if not path.exists():
         return {}, {}
     spec = importlib.util.spec_from_file_location(f"data_{folder.name}", path)
@@ -98,7 +109,7 @@ def data_of(folder, seed):
 
 def make(folder, out, seed):
     """Make one assignment."""
-    name, master = folder.name, jupytext.read(folder / "master.md")
+    name, master = folder.name, jupytext.read(source_of(folder, "master.md"))
     for_students, for_graders = data_of(folder, seed)
     student, grader = out / "students" / name, out / "graders" / name
     with tempfile.TemporaryDirectory() as desk:
@@ -128,8 +139,8 @@ def make(folder, out, seed):
 def write_tests(folder, source, target):
     """Copy tests, each behind what those of all assignments share, and what those of this one do."""
     target.mkdir(parents=True)
-    parts = [GRADING / "checking.py", *folder.glob("shared.py")]
-    shared = "\n\n".join(path.read_text(encoding="utf-8") for path in parts)
+    parts = [GRADING / "checking.py", source_of(folder, "shared.py")]
+    shared = "\n\n".join(path.read_text(encoding="utf-8") for path in parts if path.exists())
     for path in source.glob("*.py"):
         (target / path.name).write_text(f"{shared}\n\n{path.read_text(encoding='utf-8')}", encoding="utf-8")
 
@@ -235,7 +246,8 @@ def main():
     try:
         for number, folder in enumerate(assignments(), 1):
             make(folder, new, seed)
-            print(f"course: {number}/{len(assignments())} {title_of(folder)}", flush=True)
+            own = " (yours)" if source_of(folder, "master.md").is_relative_to(PRIVATE) else ""
+            print(f"course: {number}/{len(assignments())} {title_of(folder)}{own}", flush=True)
         (new / "graders").mkdir(parents=True, exist_ok=True)
         (new / "graders" / "seed.txt").write_text(seed + "\n", encoding="utf-8")
         make_room(options.out, seed)
