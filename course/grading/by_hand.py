@@ -32,15 +32,20 @@ def written(submission, about):
 
 
 def _cells_of(submission, number, given):
-    inside, found = False, []
+    """The student's cells of a question; where its own cell is gone, all that they wrote in words."""
+    inside, asked, found, words = False, False, [], []
     for _, kind, source, output in submission.cells:
-        known = digest(source) in given
         asks = re.match(r"(?:#.*\n+)?\*\*Question (\d+)\*\*", source) if kind == "markdown" else None
         if asks:
             inside = asks[1] == str(number)
-        if inside and not known and source.strip():
+            asked = asked or inside
+        if digest(source) in given or not source.strip():
+            continue
+        if inside:
             found.append((kind, source, output))
-    return found
+        if kind == "markdown":
+            words.append((kind, source, output))
+    return found if asked else words
 
 
 def page(grades, about):

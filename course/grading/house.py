@@ -21,7 +21,8 @@ ROOT = HERE.parents[1]
 IMAGE = "posembed-grading"
 # What is in the sandbox, besides the submission.
 INSIDE = [HERE / name for name in ("checking.py", "sandbox.py", "watch.py", "wire.py")]
-# What one submission may use at most; a cell half of its time, all cells three quarters, a call a quarter.
+# What the cells of a submission may take, one cell half of it and all together three quarters; and then once more its
+# answers, a call a quarter. The time in which the grader itself computes is not theirs.
 SECONDS = 240
 # After a cell or a call that ends the sandbox, what is left is run in a new one, so many times in all.
 LIVES = 3
@@ -116,7 +117,7 @@ class Box:
 
     Args:
         kind: as `kind_of_house` gives it.
-        seconds: how long it may be there.
+        seconds: how long it may be busy.
     """
 
     def __init__(self, kind, seconds):
@@ -139,6 +140,7 @@ class Box:
             if held is not None:
                 os.close(held)
         self.why, self.kind, self.seconds, self.n_asked = "", kind, seconds, 0
+        self.spent, self.since = 0.0, None
         # It says so before anything of the submission is run.
         if not self.process.stdout.readline(ANSWER):
             raise GraderError(f"the sandbox cannot be started: {self.process.stderr.read().decode().strip()[-300:]}")
@@ -170,6 +172,7 @@ class Box:
     def ask(self, message):
         """Say something; give the answer, whatever it holds."""
         self.n_asked += 1
+        self.since = time.monotonic()
         try:
             write(self.process.stdin, message | {"number": self.n_asked})
             line = self.process.stdout.readline(ANSWER)
@@ -180,15 +183,20 @@ class Box:
             self.end(f"gave back more than {ANSWER // 2**20} MB" if line else "")
         except BrokenPipeError:
             pass
+        finally:
+            self.spent, self.since = self._busy(), None
         time.sleep(2 * LOOK)  # the watch says why, where it was it
         self.process.wait()
         self.why = self.why or "ended the notebook's own process"
         raise EndedError(self.why)
 
+    def _busy(self):
+        since = self.since
+        return self.spent + (time.monotonic() - since if since is not None else 0)
+
     def _watch(self):
-        start = time.monotonic()
         while self.process.poll() is None:
-            if time.monotonic() - start > self.seconds:
+            if self._busy() > self.seconds:
                 self.end(f"took more than {self.seconds} s")
             family = _family(self.process)
             if len(family) > PROCESSES:
@@ -251,7 +259,9 @@ class House:
                 self.errors.append(f"cell {number} {error}")
                 return False
             self.errors += [f"cell {number}: {done['error']}"] if done.get("error") else []
-            self.notes += [f"cell {number}: {note}" for note in done.get("notes") or []]
+            skipped = ", ".join(str(each)[:60] for each in dict.fromkeys(done.get("notes") or []))
+            self.notes += [f"cell {number}: skipped {skipped}"] if skipped else []
+        self.box.spent = 0.0
         return True
 
     def ask(self, message):

@@ -87,14 +87,16 @@ def grade(student, path, file, course, wanted, imposed, kind, seconds):
 
 
 def refuse_another(submission, wanted, about, imposed):
-    """Of a notebook that names no assignment, believe the one that was imposed."""
-    if imposed and not submission.assignment:
+    """Refuse what is of another assignment, or of another course unless the assignment was imposed."""
+    if imposed and submission.assignment in ("", wanted):
         return
     if submission.assignment != wanted:
         of = f"of {submission.assignment!r}" if submission.assignment else "of none that it names"
         raise ValueError(f"it is {of}, not of {wanted!r}")
     if submission.course != about["course"]:
-        raise ValueError("it was made for another course: its seed is not this one's")
+        raise ValueError(
+            f"it was made for another course, or from other files; ASSIGNMENT={wanted} grades it all the same"
+        )
 
 
 def judge(given, submission, folder, kind, seconds):

@@ -75,15 +75,15 @@ def skip_what_is_of_a_screen(shell, notes):
     def on_line(name, line, *args, **kwargs):
         if name in MAGICS:
             return line_magic(name, line, *args, **kwargs)
-        return notes.append(f"skipped %{name}")
+        return notes.append(f"%{name}")
 
     def on_cell(name, line, cell):
         if name in MAGICS:
             return cell_magic(name, line, cell)
-        return notes.append(f"skipped the cell, which begins with %%{name}")
+        return notes.append(f"all of it, which begins with %%{name}")
 
     def of_system(command, *_, **__):
-        notes.append(f"skipped !{command.split(maxsplit=1)[0] if command.strip() else ''}")
+        notes.append(f"!{command.split(maxsplit=1)[0] if command.strip() else ''}")
         return []
 
     shell.run_line_magic, shell.run_cell_magic = on_line, on_cell

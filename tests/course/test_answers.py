@@ -6,9 +6,11 @@ import functools
 import io
 import re
 import zipfile
+from fractions import Fraction
 
 import nbformat
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from otter.test_files.exception_test import ExceptionTestFile
@@ -196,6 +198,55 @@ def test_stubs_earn_nothing(assignment, notebooks):
             if (found := score(graders / "tests", name, key | names))[0]:
                 earned.append((name, what, found))
     assert not earned
+
+
+# How students write a number or a truth value, and a list of them; both mean what the key's mean.
+FORMS = {
+    "NumPy's numbers and arrays": (lambda value: np.asarray(value)[()], np.asarray),
+    "arrays without axes, and tuples": (np.asarray, tuple),
+    "PyTorch's": (lambda value: torch.tensor(value, dtype=dtype_of(value)), torch.tensor),
+    "fractions, and what is not a list yet": (
+        lambda value: Fraction(value) if is_number(value) else value,
+        lambda values: (each for each in values),
+    ),
+    "a table's": (lambda value: pd.Series([value])[0], pd.Index),
+}
+
+
+def dtype_of(value):
+    return torch.float64 if isinstance(value, float) else None
+
+
+def in_form(value, form):
+    """An answer in other words, also what a function gives, but for tensors and arrays."""
+    of_one, of_list = form
+    if callable(value):
+        return lambda *args, **kwargs: in_form(value(*args, **kwargs), form)
+    if isinstance(value, dict):
+        return {key: in_form(each, form) for key, each in value.items()}
+    if isinstance(value, (list, tuple)) and value and all(map(is_number, value)):
+        return of_list(value)
+    if isinstance(value, (list, tuple)):
+        return type(value)(in_form(each, form) for each in value)
+    return of_one(value) if isinstance(value, (bool, int, float)) else value
+
+
+def test_answers_in_another_form_keep_their_points(assignment, notebooks):
+    folder, graders, _ = assignment
+    key, untouched = notebooks
+    lost = []
+    for question in load("course").questions_of(folder):
+        name = question["name"]
+        if question["manual"]:
+            continue
+        test = file_of(graders / "tests" / f"{name}.py")
+        wanted = {each for case in test.test_cases for each in case.body._get_func_params()}
+        asked = [each for each in wanted if each in key and is_open(untouched.get(each))]
+        for what, form in FORMS.items():
+            names = key | {each: in_form(key[each], form) for each in asked}
+            if (found := score(graders / "tests", name, names))[0] != question["points"]:
+                lost.append((name, what, found))
+    assert not lost
 
 
 def is_open(value):

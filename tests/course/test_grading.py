@@ -185,7 +185,10 @@ def test_what_cannot_be_graded_has_a_row_that_says_why(made, tmp_path, fresh_env
         "twice/a.ipynb": ("36", two),
         "twice/b.ipynb": ("36", two),
         "other.ipynb": ("0", f"it is of 'unlabelled-museum', not of '{NAME}'"),
-        "last year.ipynb": ("0", "it was made for another course: its seed is not this one's"),
+        "last year.ipynb": (
+            "0",
+            f"it was made for another course, or from other files; ASSIGNMENT={NAME} grades it all the same",
+        ),
         **dict.fromkeys(("half.ipynb", "deep.ipynb", "text.ipynb"), partly),
         "essay.pdf": ("0", "it is no notebook; ask for the .ipynb file"),
         "empty": ("0", "there is no notebook in it"),

@@ -58,6 +58,9 @@ def test_what_was_written_stands_beside_the_rubric_without_its_html(graders):
     given = graded(graders)
     given.written = graders["by_hand"].written(graders["submission"].Submission(cells), about)
     assert [source for _, source, _ in given.written["q2"]] == [cells[3][2], cells[4][2]]
+    # Who took the question's cell away has answered all the same.
+    gone = graders["submission"].Submission([cells[0], cells[3], cells[4]])
+    assert graders["by_hand"].written(gone, about)["q2"] == [cells[0][1:], cells[3][1:]]
     page = graders["by_hand"].page([given], about)
     assert "&lt;script&gt;" in page and "<script>" not in page and "1 point for &lt;each&gt;" in page
 
