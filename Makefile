@@ -53,9 +53,9 @@ test-all: setup ## every test: the slow ones too (kills, Ray, compilers, faults 
 course: setup   ## make the five assignments into _build/course, for students and graders (SEED=words: tables of your own)
 	@$(RUN) tools/course.py $(if $(SEED),--seed "$(SEED)")
 
-grade: setup    ## grade notebooks in a sandbox: make grade SUBMISSIONS=folder (OUT=folder, ASSIGNMENT=name, UNSAFE=yes)
+grade: setup    ## grade notebooks in a sandbox: make grade SUBMISSIONS=folder (OUT, ASSIGNMENT, FEEDBACK, TOTALS, ROSTER, LATE, LIMIT, UNSAFE)
 	@$(if $(SUBMISSIONS),,echo "grade: name the folder that holds the notebooks: make grade SUBMISSIONS=folder" >&2; exit 1)
-	@$(RUN) course/grading/grade.py "$(SUBMISSIONS)" $(if $(OUT),--out "$(OUT)") $(if $(ASSIGNMENT),--assignment "$(ASSIGNMENT)") $(if $(UNSAFE),--unsafe)
+	@$(RUN) course/grading/grade.py "$(SUBMISSIONS)" $(if $(OUT),--out "$(OUT)") $(if $(ASSIGNMENT),--assignment "$(ASSIGNMENT)") $(if $(FEEDBACK),--feedback "$(FEEDBACK)") $(if $(ROSTER),--roster "$(ROSTER)") $(if $(LATE),--late "$(LATE)") $(if $(TOTALS),--totals) $(if $(LIMIT),--seconds "$(LIMIT)") $(if $(UNSAFE),--unsafe)
 
 slides: setup   ## make slides of a chapter into _build/slides: make slides CHAPTER=why/permutation-equivariance
 	@$(RUN) tools/slides.py "$(CHAPTER)"

@@ -9,6 +9,9 @@ A master is a notebook as otter-grader reads it, kept as Markdown. Into _build/c
 
 The seed decides what differs from course to course. It is in nothing that students get. Without one, the seed of the
 course that was made before is used, or else a new one at random; it is kept in graders/seed.txt.
+
+What stands in course/ is public, the answers too. A file in course-private/NAME, which git leaves out, stands in for
+the one of course/NAME: there an instructor keeps a master with other numbers, functions and faults.
 """
 
 import argparse
@@ -34,6 +37,10 @@ import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 COURSE = ROOT / "course"
+GRADING = COURSE / "grading"
+PRIVATE = ROOT / "course-private"
+# What grades, and so goes into the zip for Gradescope.
+GRADERS = ("by_hand", "checking", "gradescope", "house", "judge", "no_fork", "sandbox", "submission", "watch", "wire")
 OUT = ROOT / "_build" / "course"
 REPOSITORY = "OWNER/posembed"
 # The day that stands in archives: the same sources give the same bytes.
@@ -61,21 +68,35 @@ def assignments():
     return sorted((path.parent for path in COURSE.glob("*/master.md")), key=lambda folder: title_of(folder))
 
 
+def source_of(folder, name):
+    """A file of an assignment: the instructor's own, where there is one."""
+    own = PRIVATE / folder.name / name
+    return own if own.exists() else folder / name
+
+
 def title_of(folder):
-    return re.search(r"^# (\d+\. .+)$", (folder / "master.md").read_text(encoding="utf-8"), re.MULTILINE)[1]
+    text = source_of(folder, "master.md").read_text(encoding="utf-8")
+    return re.search(r"^# (\d+\. .+)$", text, re.MULTILINE)[1]
 
 
 def questions_of(folder):
-    """Name, points and who grades, of each question of an assignment."""
-    master = jupytext.read(folder / "master.md")
-    raw = [cell.source for cell in master.cells if cell.cell_type == "raw" and "# BEGIN QUESTION" in cell.source]
-    told = [yaml.safe_load(source.split("# BEGIN QUESTION")[1]) for source in raw]
-    return [{"name": q["name"], "points": q["points"], "manual": bool(q.get("manual"))} for q in told]
+    """Of each question its name, its points, who grades it, what it forbids, and the rubric where a person grades."""
+    questions = []
+    for cell in jupytext.read(source_of(folder, "master.md")).cells:
+        if cell.cell_type == "raw" and "# BEGIN QUESTION" in cell.source:
+            told = yaml.safe_load(cell.source.split("# BEGIN QUESTION")[1])
+            about = {"name": told["name"], "points": told["points"], "manual": bool(told.get("manual"))}
+            questions.append(about | {"number": int(told["name"][1:]), "without": told.get("without", [])})
+        elif cell.cell_type == "raw":
+            solution = "# BEGIN SOLUTION" in cell.source
+        elif cell.cell_type == "markdown" and questions and questions[-1]["manual"] and solution:
+            questions[-1]["rubric"] = f"{questions[-1].get('rubric', '')}\n\n{cell.source}".strip()
+    return questions
 
 
 def data_of(folder, seed):
     """The files that an assignment's own data.py makes of the seed: for students, and for graders alone."""
-    path = folder / "data.py"
+    path = source_of(folder, "data.py")
     if not path.exists():
         return {}, {}
     spec = importlib.util.spec_from_file_location(f"data_{folder.name}", path)
@@ -88,17 +109,19 @@ def data_of(folder, seed):
 
 def make(folder, out, seed):
     """Make one assignment."""
-    name, master = folder.name, jupytext.read(folder / "master.md")
+    name, master = folder.name, jupytext.read(source_of(folder, "master.md"))
     for_students, for_graders = data_of(folder, seed)
     student, grader = out / "students" / name, out / "graders" / name
     with tempfile.TemporaryDirectory() as desk:
         assign(master, name, Path(desk))
         made = Path(desk, "out")
-        shutil.copytree(made / "student" / "tests", student / "tests")
-        shutil.copytree(made / "autograder" / "tests", grader / "tests")
+        write_tests(folder, made / "student" / "tests", student / "tests")
+        write_tests(folder, made / "autograder" / "tests", grader / "tests")
         key = nbformat.read(made / "autograder" / f"{name}.ipynb", as_version=4)
         notebook = nbformat.read(made / "student" / f"{name}.ipynb", as_version=4)
         archive = next((made / "autograder").glob("*.zip")).read_bytes()
+    # What the inputs of hidden tests are drawn from, together with each submission.
+    for_graders |= {"secret.txt": hashlib.sha256(f"{seed} {name} inputs".encode()).hexdigest().encode()}
     for files, folders in ((for_students, (student, grader)), (for_graders, (grader / "tests",))):
         for file, content in files.items():
             for each in folders:
@@ -108,16 +131,48 @@ def make(folder, out, seed):
     for each, target in ((notebook, student), (key, grader)):
         write_notebook(each, target / f"{name}.ipynb", {"assignment": name, "course": course}, zipped(files))
     about = {"title": title_of(folder), "course": course, "questions": questions_of(folder)}
+    about["given"] = sorted({load("by_hand").digest(cell.source) for cell in notebook.cells})
     (grader / "assignment.json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
-    gradescope = _unzipped(archive)
-    gradescope |= {f"tests/{file}": content for file, content in for_graders.items()} | for_students
-    (grader / "gradescope.zip").write_bytes(zipped(gradescope))
+    (grader / "gradescope.zip").write_bytes(zipped(for_gradescope(_unzipped(archive), grader)))
+
+
+def write_tests(folder, source, target):
+    """Copy tests, each behind what those of all assignments share, and what those of this one do."""
+    target.mkdir(parents=True)
+    parts = [GRADING / "checking.py", source_of(folder, "shared.py")]
+    shared = "\n\n".join(path.read_text(encoding="utf-8") for path in parts if path.exists())
+    for path in source.glob("*.py"):
+        (target / path.name).write_text(f"{shared}\n\n{path.read_text(encoding='utf-8')}", encoding="utf-8")
+
+
+def load(name):
+    """A module of the graders."""
+    spec = importlib.util.spec_from_file_location(name, GRADING / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def for_gradescope(files, grader):
+    """The files of the zip: otter's own, which install and begin, and our graders in place of otter's."""
+    kept = ("environment.yml", "otter_config.json", "run_autograder", "run_otter.py", "setup.sh")
+    files = {name: files[name] for name in kept}
+    files["otter_config.json"] = json.dumps({"lang": "python", "plugins": ["gradescope.Grader"]}).encode()
+    # A user who is not root runs the notebooks, and Python lies in root's folder.
+    files["setup.sh"] += b"\nchmod 711 /root\n"
+    files["tests/none.txt"] = b"The tests are in ../graders, which otter does not copy to where notebooks lie.\n"
+    files |= {f"{name}.py": (GRADING / f"{name}.py").read_bytes() for name in GRADERS}
+    kept = [grader / "assignment.json", *(grader / "tests").iterdir()]
+    return files | {f"graders/{path.relative_to(grader.parent).as_posix()}": path.read_bytes() for path in kept}
 
 
 def assign(master, name, desk):
     """Run otter on a master; its output goes to desk/out."""
     requirements = desk / "requirements.txt"
-    requirements.write_text(f"torch\nposembed @ git+https://github.com/{REPOSITORY}\n")
+    requirements.write_text(f"torch\npsutil\nposembed @ git+https://github.com/{REPOSITORY}\n")
+    for cell in master.cells:
+        if cell.cell_type == "raw":
+            cell.source = re.sub(r"(?m)^without:.*\n?", "", cell.source)
     config = master.cells[0]
     config.source += f"\ngenerate: true\nrequirements: {requirements}"
     nbformat.write(master, desk / f"{name}.ipynb")
@@ -136,7 +191,8 @@ def write_notebook(notebook, path, metadata, files):
     for number, cell in enumerate(notebook.cells):
         cell.id = f"cell-{number}"
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    notebook.metadata = nbformat.from_dict({"kernelspec": kernel, "posembed": metadata})
+    of_otter = {"OK_FORMAT": False, "assignment_name": metadata["assignment"], "tests": {}}
+    notebook.metadata = nbformat.from_dict({"kernelspec": kernel, "otter": of_otter, "posembed": metadata})
     nbformat.write(notebook, path)
 
 
@@ -190,7 +246,8 @@ def main():
     try:
         for number, folder in enumerate(assignments(), 1):
             make(folder, new, seed)
-            print(f"course: {number}/{len(assignments())} {title_of(folder)}", flush=True)
+            own = " (yours)" if source_of(folder, "master.md").is_relative_to(PRIVATE) else ""
+            print(f"course: {number}/{len(assignments())} {title_of(folder)}{own}", flush=True)
         (new / "graders").mkdir(parents=True, exist_ok=True)
         (new / "graders" / "seed.txt").write_text(seed + "\n", encoding="utf-8")
         make_room(options.out, seed)
@@ -199,6 +256,11 @@ def main():
         with contextlib.suppress(OSError):
             shutil.rmtree(new)
         sys.exit(f"course: cannot write to {options.out} ({error.strerror}); name another folder: --out FOLDER")
+    if REPOSITORY.startswith("OWNER/"):
+        print(
+            f"course: the address of the repository is still a placeholder ({REPOSITORY}): notebooks cannot install "
+            "posembed in Colab, nor the zip on Gradescope; run `make set-repository REPOSITORY=you/posembed`, then this"
+        )
     print(
         f"course: students' files in {options.out / 'students'}, graders' in {options.out / 'graders'}; keep the seed"
     )

@@ -702,3 +702,19 @@ def t5_bias(weight, queries, keys, causal):
         "a bucket for each distance": "untrained_causal = 0",
     },
 }
+
+# What gives no answer, and would like points for it; zeros, NaN and the like stand in the tests of all questions.
+STUBS = {
+    "q7": {
+        "slopes of zero": """
+def slopes(n_heads): return torch.zeros(n_heads)
+def alibi(n_heads, queries, keys): return torch.zeros(n_heads, len(queries), len(keys))
+""",
+    },
+    "q8": {
+        "one bucket": """
+def bucket(offsets, causal, n_buckets=32, max_distance=128): return torch.zeros_like(offsets)
+def t5_bias(weight, queries, keys, causal): return weight[bucket(keys - queries[:, None], causal)].permute(2, 0, 1)
+""",
+    },
+}

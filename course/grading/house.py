@@ -19,8 +19,14 @@ from wire import decode, encode, write
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 IMAGE = "posembed-grading"
-# What one submission may use at most; a cell half of its time, a call a quarter.
+# What is in the sandbox, besides the submission.
+INSIDE = [HERE / name for name in ("checking.py", "sandbox.py", "watch.py", "wire.py")]
+# What the cells of a submission may take, one cell half of it and all together three quarters; and then once more its
+# answers, a call a quarter. The time in which the grader itself computes is not theirs.
 SECONDS = 240
+# After a cell or a call that ends the sandbox, what is left is run in a new one, so many times in all.
+LIVES = 3
+NOBODY = 65534
 MEMORY, DISK, PROCESSES, ANSWER = 4 * 2**30, 2**28, 64, 2**26
 # What a process may ask for, in the sandbox and outside; a library asks for more than it uses.
 ADDRESSES = 16 * 2**30
@@ -48,20 +54,30 @@ class GraderError(Exception):
 
 
 class StudentError(Exception):
-    """A function of the submission raised an error."""
+    """A name of the submission is missing, of a type that cannot be graded, or a function that raised an error."""
 
 
 def kind_of_house(unsafe=False):
-    """Which sandbox there is: "bubblewrap" or "docker"; "none" only where that is asked for."""
+    """Which sandbox there is: "bubblewrap" or "docker"; "none" only where that is asked for.
+
+    A fourth, "user", is for containers that hold one submission, as Gradescope's do: another user's process.
+    """
     if unsafe:
         return "none"
-    if shutil.which("bwrap") and not subprocess.run([*_bubblewrap(), "/usr/bin/true"], capture_output=True).returncode:
+    if has_bubblewrap():
         return "bubblewrap"
     if shutil.which("docker") and not subprocess.run(["docker", "info"], capture_output=True).returncode:
         build = ["docker", "build", "--quiet", "--tag", IMAGE, "--file", HERE / "Dockerfile", ROOT]
         if subprocess.run(build, stdout=subprocess.DEVNULL).returncode == 0:
             return "docker"
     sys.exit(f"grade: there is no sandbox here; {ADVICE}")
+
+
+def has_bubblewrap():
+    """Whether it is here, and may make namespaces."""
+    return bool(
+        shutil.which("bwrap") and not subprocess.run([*_bubblewrap(), "/usr/bin/true"], capture_output=True).returncode
+    )
 
 
 def _bubblewrap():
@@ -75,7 +91,7 @@ def _bubblewrap():
         command += (
             ["--symlink", str(path.readlink()), str(path)] if path.is_symlink() else ["--ro-bind-try", path, path]
         )
-    for path in dict.fromkeys([sys.base_prefix, sys.prefix, PACKAGE, HERE / "wire.py", HERE / "sandbox.py"]):
+    for path in dict.fromkeys([sys.base_prefix, sys.prefix, PACKAGE, *INSIDE]):
         command += ["--ro-bind", path, path]
     for path in ("/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime"):
         command += ["--ro-bind-try", path, path]
@@ -96,42 +112,57 @@ def _docker(name):
     return [*command, IMAGE]
 
 
-class House:
-    """A sandbox with one submission in it, from its first cell to the last question about its names."""
+class Box:
+    """A sandbox, from its start to its end.
 
-    def __init__(self, kind, cells, seconds=SECONDS):
+    Args:
+        kind: as `kind_of_house` gives it.
+        seconds: how long it may be busy.
+    """
+
+    def __init__(self, kind, seconds):
         program, self.name = [sys.executable, str(HERE / "sandbox.py")], f"{IMAGE}-{secrets.token_hex(8)}"
-        command = {"bubblewrap": [*_bubblewrap(), *program], "docker": _docker(self.name), "none": program}
-        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        command = {"bubblewrap": [*_bubblewrap(), *program], "docker": _docker(self.name)}.get(kind, program)
+        options = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         self.desk = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         held = no_fork.descriptor() if kind == "bubblewrap" else None
         if held is not None:
-            command[kind][1:1] = ["--seccomp", str(held)]
-            pipes["pass_fds"] = [held]
-        self.process = subprocess.Popen(command[kind], start_new_session=True, cwd=self.desk.name, **pipes)
-        if held is not None:
-            os.close(held)
+            command[1:1] = ["--seccomp", str(held)]
+            options["pass_fds"] = [held]
+        if kind == "user":
+            command = self._as_nobody()
+            options |= {"user": NOBODY, "group": NOBODY, "extra_groups": [], "env": ENVIRONMENT | self._own_desk()}
+        try:
+            self.process = subprocess.Popen(command, start_new_session=True, cwd=self.desk.name, **options)
+        except OSError as error:
+            raise GraderError(f"the sandbox cannot be started: {error}") from None
+        finally:
+            if held is not None:
+                os.close(held)
         self.why, self.kind, self.seconds, self.n_asked = "", kind, seconds, 0
+        self.spent, self.since = 0.0, None
         # It says so before anything of the submission is run.
         if not self.process.stdout.readline(ANSWER):
             raise GraderError(f"the sandbox cannot be started: {self.process.stderr.read().decode().strip()[-300:]}")
         threading.Thread(target=self._watch, daemon=True).start()
-        limits = {"cell": max(1, seconds // 2), "call": max(1, seconds // 4), "addresses": ADDRESSES}
-        told = self.ask({"cells": cells, "limits": limits}).get("errors", [])
-        self.errors = [f"cell {number}: {error}" for number, error in told]
+        self.ask({"addresses": ADDRESSES})
 
-    def __enter__(self):
-        return self
+    def _as_nobody(self):
+        """The program, where a user sees it who may not see what lies beside it."""
+        for path in INSIDE:
+            shutil.copy(path, self.desk.name)
+        os.chown(self.desk.name, NOBODY, NOBODY)
+        return [sys.executable, str(Path(self.desk.name, "sandbox.py"))]
 
-    def __exit__(self, *_):
-        self.end("")
+    def _own_desk(self):
+        return {"HOME": self.desk.name, "TMPDIR": self.desk.name}
 
     def end(self, why):
         """End all that runs in it."""
         self.why = self.why or why
         if self.kind == "docker":
             subprocess.run(["docker", "kill", self.name], capture_output=True)
-        if self.kind == "none":
+        if self.kind in ("none", "user"):
             for each in _family(self.process):
                 each.kill()
         self.process.kill()
@@ -141,25 +172,31 @@ class House:
     def ask(self, message):
         """Say something; give the answer, whatever it holds."""
         self.n_asked += 1
+        self.since = time.monotonic()
         try:
             write(self.process.stdin, message | {"number": self.n_asked})
             line = self.process.stdout.readline(ANSWER)
             if line.endswith(b"\n"):
                 if (answer := _answer(line, self.n_asked)) is not None:
                     return answer
-                self.end("it wrote something where the grader reads its answers")
+                self.end("wrote something where the grader reads its answers")
             self.end(f"gave back more than {ANSWER // 2**20} MB" if line else "")
         except BrokenPipeError:
             pass
+        finally:
+            self.spent, self.since = self._busy(), None
         time.sleep(2 * LOOK)  # the watch says why, where it was it
         self.process.wait()
-        self.why = self.why or "the notebook ended its own process"
+        self.why = self.why or "ended the notebook's own process"
         raise EndedError(self.why)
 
+    def _busy(self):
+        since = self.since
+        return self.spent + (time.monotonic() - since if since is not None else 0)
+
     def _watch(self):
-        start = time.monotonic()
         while self.process.poll() is None:
-            if time.monotonic() - start > self.seconds:
+            if self._busy() > self.seconds:
                 self.end(f"took more than {self.seconds} s")
             family = _family(self.process)
             if len(family) > PROCESSES:
@@ -167,6 +204,73 @@ class House:
             if sum(_memory(each) for each in family) > MEMORY:
                 self.end(f"used more than {MEMORY // 2**30} GB of memory")
             time.sleep(LOOK)
+
+
+class House:
+    """A submission in its sandbox. A cell that ends the sandbox is left out of the next; what was done before counts.
+
+    Args:
+        kind: as `kind_of_house` gives it.
+        cells: the numbers and sources of the cells with code.
+        seconds: for all cells and questions of one sandbox.
+
+    Attributes:
+        errors: what cells raised, in words, in their order.
+        notes: what was skipped, in words.
+    """
+
+    def __init__(self, kind, cells, seconds=SECONDS):
+        self.kind, self.cells, self.seconds = kind, cells, seconds
+        self.box, self.lives, self.left_out, self.errors, self.notes = None, LIVES, {}, [], []
+        self.move()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.box.end("")
+
+    def move(self):
+        """Run the notebook in a new sandbox, until one is left that answers."""
+        ran = False
+        while not ran:
+            if self.box is not None:
+                self.box.end("")
+            if not self.lives:
+                raise EndedError(f"it ended {LIVES} sandboxes: {'; '.join(self.errors)}")
+            self.lives -= 1
+            self.box = Box(self.kind, self.seconds)
+            ran = self._run_cells()
+
+    def _run_cells(self):
+        self.errors, self.notes, start = [], [], time.monotonic()
+        for number, cell in self.cells:
+            if number in self.left_out:
+                self.errors.append(f"cell {number} {self.left_out[number]}, and was left out")
+                continue
+            left = int(0.75 * self.seconds - (time.monotonic() - start))
+            if left < 1:
+                self.errors.append(f"cell {number} was not run: those before it took all of the time")
+                continue
+            try:
+                done = self.box.ask({"cell": cell, "seconds": max(1, min(self.seconds // 2, left))})
+            except EndedError as error:
+                self.left_out[number] = str(error)
+                self.errors.append(f"cell {number} {error}")
+                return False
+            self.errors += [f"cell {number}: {done['error']}"] if done.get("error") else []
+            skipped = ", ".join(str(each)[:60] for each in dict.fromkeys(done.get("notes") or []))
+            self.notes += [f"cell {number}: skipped {skipped}"] if skipped else []
+        self.box.spent = 0.0
+        return True
+
+    def ask(self, message):
+        """Say something to the sandbox; after its end the notebook is run in another one for what is asked next."""
+        try:
+            return self.box.ask(message | {"seconds": max(1, self.seconds // 4)})
+        except EndedError:
+            self.move()
+            raise
 
 
 def _answer(line, number):
@@ -195,40 +299,79 @@ def _memory(process):
 
 
 class Names(dict):
-    """The names of a submission, as otter's tests ask for them: values are fetched, functions called in the sandbox."""
+    """The names of a submission, as otter's tests ask for them.
 
-    def __init__(self, house, tests):
-        super().__init__(__folder__=str(tests))
-        self.house = house
-        self.too_slow = {}
+    Values are fetched once, before any check, as plain data. Functions are called in the sandbox, and what one has
+    answered to the same arguments it has answered: a check that asks again gets that.
+
+    Args:
+        house: the sandbox.
+        tests: the folder of tests, where their data lie.
+        wanted: every name that a test asks for.
+        drawn: what the inputs of hidden tests are drawn from.
+    """
+
+    def __init__(self, house, tests, wanted, drawn=""):
+        super().__init__(__folder__=str(tests), __drawn__=drawn)
+        self.house, self.without = house, ()
+        self.values, self.answers, self.ended, self.problems = {}, {}, {}, {}
+        for name in wanted:
+            if name not in self:
+                self.values |= self._fetched(name)
+
+    def _fetched(self, name):
+        try:
+            answer = self.house.ask({"get": [name]}).get("values")
+            return {name: answer.get(name) if isinstance(answer, dict) else None}
+        except EndedError as error:
+            return {name: {"error": str(error)}}
 
     def get(self, name, default=None):
         """The value of a name of the submission; otter asks so for what a test names."""
         if name in self:
             return self[name]
-        return self._ask({"get": name}, name)
-
-    def _ask(self, request, name):
-        # What took too long once is not asked again: it would take the time of the other questions.
-        if name in self.too_slow:
-            raise StudentError(self.too_slow[name])
-        answer = self.house.ask(request)
-        if answer.get("too slow"):
-            self.too_slow[name] = f"`{name}` {str(answer.get('error'))[:1000]}"
+        answer = self.values.get(name)
+        if not isinstance(answer, dict) or "missing" in answer:
+            self._refuse(name, f"`{name}` is not there: its cell was not run to its end, or is gone")
+        if "error" in answer:
+            self._refuse(name, f"`{name}`: {str(answer['error'])[:1000]}")
         return self._value(answer, name)
 
-    def _value(self, answer, name):
+    def _call(self, name, request):
+        # What took too long or ended the sandbox is not asked again: it would take the time of the other questions.
+        if name in self.ended:
+            raise StudentError(self.ended[name])
+        key = json.dumps(request, sort_keys=True)
+        if key not in self.answers:
+            try:
+                self.answers[key] = self.house.ask(request)
+            except EndedError as error:
+                self.answers[key] = {"error": str(error), "too slow": True}
+        answer = self.answers[key]
+        if answer.get("used"):
+            used = ", ".join(f"`{str(each)[:60]}`" for each in answer["used"])
+            self._refuse(name, f"`{name}` used {used}, which this question forbids")
+        if answer.get("too slow"):
+            self.ended[name] = f"`{name}` {str(answer.get('error'))[:1000]}"
+            self._refuse(name, self.ended[name])
         if "error" in answer:
-            raise StudentError(str(answer["error"])[:1000])
+            self._refuse(name, f"`{name}`: {str(answer['error'])[:1000]}")
+        return self._value(answer, name)
+
+    def _refuse(self, name, why):
+        self.problems.setdefault(name, why)
+        raise StudentError(why)
+
+    def _value(self, answer, name):
         try:
             return decode(answer["value"], self._function)
-        except (TypeError, ValueError, KeyError, AttributeError, RuntimeError) as error:
-            raise StudentError(f"`{name}` cannot be graded: {error}") from None
+        except (TypeError, ValueError, KeyError, AttributeError, RuntimeError, OverflowError, MemoryError) as error:
+            self._refuse(name, f"`{name}` cannot be graded: {error}")
 
     def _function(self, name, _source):
         def call(*args, **kwargs):
-            request = {"call": name, "args": encode(args), "kwargs": encode(kwargs)}
-            return self._ask(request, name)
+            request = {"call": name, "args": encode(args), "kwargs": encode(kwargs), "without": list(self.without)}
+            return self._call(str(name), request)
 
         call.remote, call.__name__ = name, str(name)
         return call

@@ -7,13 +7,18 @@ a submission patches, reads or forges, the grader outside compares values.
 import io
 import json
 import os
+import random
 import resource
 import signal
 import sys
 import types
 import warnings
 
+from watch import Watch
 from wire import decode, encode, write
+
+# Magics that do something in any shell; all others belong to a notebook on a screen, or to a machine of its own.
+MAGICS = {"time", "capture"}
 
 
 class TooLongError(BaseException):
@@ -21,44 +26,96 @@ class TooLongError(BaseException):
 
 
 def main():
-    """Run the notebook, then answer, until nothing is asked any more."""
+    """Run the notebook cell by cell, then answer, until nothing is asked any more."""
     asked, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nothing, stream)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.signal(signal.SIGALRM, stop)
-    shell = new_shell()
+    notes = []
+    shell = new_shell(notes)
     write(answers, {"ready": True})
-    submission = json.loads(asked.readline())
-    # What is used by all is watched from outside.
-    limits = submission["limits"]
-    resource.setrlimit(resource.RLIMIT_AS, (limits["addresses"],) * 2)
-    errors = [[number, error] for number, cell in submission["cells"] if (error := run(shell, cell, limits["cell"]))]
-    write(answers, {"errors": errors, "number": submission["number"]})
     for line in asked:
         request = json.loads(line)
-        write(answers, answer(shell.user_ns, request, limits["call"]) | {"number": request["number"]})
+        write(answers, answer(shell, request, notes) | {"number": request["number"]})
+        notes.clear()
 
 
 def stop(*_):
-    """End the cell that runs now."""
+    """End the cell or the call that runs now."""
     raise TooLongError
 
 
-def new_shell():
+def new_shell(notes):
     """A shell as a notebook has it, without plots on a screen and without otter's checks, which need their files."""
+    import numpy as np
+    import torch
     from IPython.core.interactiveshell import InteractiveShell
 
     otter = types.ModuleType("otter")
-    otter.Notebook = lambda *_, **__: types.SimpleNamespace(check=lambda *_: None)
+    otter.Notebook = lambda *_, **__: types.SimpleNamespace(check=lambda *_: None, check_all=lambda *_: None)
     sys.modules["otter"] = otter
     warnings.simplefilter("ignore")
     # Its history would be a file, and its colours are for a terminal.
     shell = InteractiveShell.instance(colors="NoColor")
     shell.history_manager.enabled = False
     shell.showtraceback = lambda *_, **__: None
+    skip_what_is_of_a_screen(shell, notes)
+    load_in_this_process(torch.utils.data.DataLoader)
+    # Grading again shall give the same.
+    random.seed(0), np.random.seed(0), torch.manual_seed(0)
     return shell
+
+
+def skip_what_is_of_a_screen(shell, notes):
+    """Take magics and lines for the system as habits: they are skipped, and a note says so."""
+    line_magic, cell_magic = shell.run_line_magic, shell.run_cell_magic
+
+    def on_line(name, line, *args, **kwargs):
+        if name in MAGICS:
+            return line_magic(name, line, *args, **kwargs)
+        return notes.append(f"%{name}")
+
+    def on_cell(name, line, cell):
+        if name in MAGICS:
+            return cell_magic(name, line, cell)
+        return notes.append(f"all of it, which begins with %%{name}")
+
+    def of_system(command, *_, **__):
+        notes.append(f"!{command.split(maxsplit=1)[0] if command.strip() else ''}")
+        return []
+
+    shell.run_line_magic, shell.run_cell_magic = on_line, on_cell
+    shell.system = shell.getoutput = of_system
+
+
+def load_in_this_process(loader):
+    """No process can be started here, and data that other processes load are the same data."""
+    make = loader.__init__
+
+    def in_this_process(self, *args, **kwargs):
+        # Its sixth argument, after the data: batch_size, shuffle, sampler, batch_sampler, num_workers.
+        args = (*args[:5], 0, *args[6:]) if len(args) > 5 else args
+        kwargs |= {} if len(args) > 5 else {"num_workers": 0}
+        for name in ("prefetch_factor", "multiprocessing_context"):
+            kwargs.pop(name, None)
+        make(self, *args, **kwargs | {"persistent_workers": False})
+
+    loader.__init__ = in_this_process
+
+
+def answer(shell, request, notes):
+    """What was asked for: to run a cell, the values of names, or what a function gives."""
+    if "addresses" in request:
+        # What is used by all is watched from outside.
+        resource.setrlimit(resource.RLIMIT_AS, (request["addresses"],) * 2)
+        return {}
+    if "cell" in request:
+        return {"error": run(shell, request["cell"], request["seconds"]), "notes": list(notes)}
+    if "get" in request:
+        return {"values": {name: value_of(shell.user_ns, name, request["seconds"]) for name in request["get"]}}
+    return called(shell.user_ns, request)
 
 
 def run(shell, cell, seconds):
@@ -83,22 +140,38 @@ def said(error, seconds):
     return f"{type(error).__name__}: {error}"
 
 
-def answer(names, request, seconds):
-    """What the grader asked for: the value of a name, or what a function gives."""
+def value_of(names, name, seconds):
+    """The value of a name, encoded; a function with the name by which it can be called."""
+    if name not in names:
+        return {"missing": True}
     signal.alarm(seconds)
     try:
-        if "get" in request:
-            return {"value": named(names.get(request["get"]), request["get"])}
-        arguments, options = (decode(request[key], lambda *f: given(names, *f)) for key in ("args", "kwargs"))
-        return {"value": named(names[request["call"]](*arguments, **options), None)}
+        return {"value": named(names[name], name)}
     except BaseException as error:
-        return {"error": said(error, seconds), "too slow": isinstance(error, TooLongError)}
+        return {"error": said(error, seconds)}
+    finally:
+        signal.alarm(0)
+
+
+def called(names, request):
+    """What a function gives; with what it used that its question forbids."""
+    watch = Watch(request["without"])
+    signal.alarm(request["seconds"])
+    try:
+        function = names[request["call"]]
+        arguments, options = (decode(request[key], lambda *f: given(names, *f)) for key in ("args", "kwargs"))
+        with watch:
+            found = function(*arguments, **options)
+        return {"value": named(found, None), "used": watch.used}
+    except BaseException as error:
+        slow = isinstance(error, TooLongError)
+        return {"error": said(error, request["seconds"]), "too slow": slow, "used": watch.used}
     finally:
         signal.alarm(0)
 
 
 def named(value, name):
-    """A value, encoded; a function with the name by which it can be called."""
+    """A value, encoded; a function gets the name by which it can be called."""
     encoded = encode(value)
     return encoded | {"function": name} if isinstance(encoded, dict) and "function" in encoded else encoded
 

@@ -5,8 +5,10 @@ import json
 
 import numpy as np
 import torch
+from checking import MOST, plain
 
 PLAIN = (type(None), bool, int, float, str)
+KINDS = (list, tuple, set, frozenset)
 # Bits of a whole number; Python writes none as text that has many more.
 LONGEST = 2**12
 
@@ -17,24 +19,42 @@ def encode(value):
         value = value.item()
     if value is ...:
         return None  # what stands where an answer is missing, also within a dictionary
-    if type(value) is int and value.bit_length() > LONGEST:
+    if isinstance(value, int) and not isinstance(value, bool) and int.bit_length(value) > LONGEST:
         raise ValueError("a number of so many digits cannot be graded")
     if type(value) in PLAIN:
         return value
-    if isinstance(value, np.ndarray):
-        return encode(torch.from_numpy(np.ascontiguousarray(value))) | {"numpy": True}
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return encode(torch.from_numpy(np.ascontiguousarray(value).reshape(value.shape))) | {"numpy": True}
     if isinstance(value, torch.Tensor):
-        flat = value.detach().cpu().contiguous().flatten()
-        data = base64.b64encode(flat.view(torch.uint8).numpy().tobytes()).decode()
-        return {"tensor": data, "dtype": str(value.dtype).removeprefix("torch."), "shape": list(value.shape)}
-    if isinstance(value, (list, tuple, set, frozenset)):
-        kind = next(kind for kind in (list, tuple, set, frozenset) if isinstance(value, kind))
-        return {kind.__name__: [encode(each) for each in value]}
+        return _encode_tensor(value)
+    # Of a class of its own, a container gives what it holds, not what its methods say.
+    if isinstance(value, KINDS):
+        kind = next(kind for kind in KINDS if isinstance(value, kind))
+        return {kind.__name__: [encode(each) for each in _few(kind.__iter__(value), kind.__len__(value))]}
     if isinstance(value, dict):
-        return {"dict": [[encode(key), encode(each)] for key, each in value.items()]}
+        return {"dict": [[encode(key), encode(each)] for key, each in _few(dict.items(value), dict.__len__(value))]}
     if callable(value) and not isinstance(value, type):
         return {"function": getattr(value, "remote", None), "source": getattr(value, "source", None)}
+    meant = plain(value)
+    if type(meant) in (*PLAIN, list):
+        return encode(meant)
     return {"unknown": type(value).__name__}
+
+
+def _encode_tensor(value):
+    if value.numel() > MOST:
+        raise ValueError(f"a tensor of {value.numel()} numbers is larger than any answer")
+    flat = value.detach().cpu().contiguous().flatten()
+    data = base64.b64encode(flat.view(torch.uint8).numpy().tobytes()).decode()
+    return {"tensor": data, "dtype": str(value.dtype).removeprefix("torch."), "shape": list(value.shape)}
+
+
+def _few(values, n):
+    if n > MOST:
+        raise ValueError(f"{n} entries are more than any answer has")
+    return values
 
 
 def decode(message, function):
@@ -52,7 +72,7 @@ def decode(message, function):
         tensor = torch.frombuffer(data, dtype=dtype) if data else torch.empty(0, dtype=dtype)
         tensor = tensor.reshape(message["shape"])
         return tensor.numpy() if message.get("numpy") else tensor
-    for kind in (list, tuple, set, frozenset):
+    for kind in KINDS:
         if kind.__name__ in message:
             return kind(decode(each, function) for each in message[kind.__name__])
     if "dict" in message:

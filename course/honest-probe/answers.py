@@ -495,3 +495,9 @@ holds["3"] = not (row == position + offset)
         "none holds": "holds = dict.fromkeys(holds, False)",
     },
 }
+
+# What gives no answer, and would like points for it; zeros, NaN and the like stand in the tests of all questions.
+STUBS = {
+    "q3": {"a row that is always one": "untrained = [0]", "all rows": "untrained = range(len(table))"},
+    "q5": {"by the width": "def is_read(x): return x.shape[1] < 4"},
+}

@@ -325,3 +325,24 @@ def position_ids(mask):
 """,
     },
 }
+
+# What gives no answer, and would like points for it; zeros, NaN and the like stand in the tests of all questions.
+STUBS = {
+    "q2": {"by the width of what is asked": "def is_equivariant(f, x): return x.shape[1] > 6"},
+    "q4": {
+        "an even mean": """
+def attention(x, wq, wk, wv, causal=False):
+    v = x @ wv
+    if causal:
+        return v.cumsum(dim=1) / torch.arange(1, x.shape[1] + 1)[:, None]
+    return v.mean(dim=1, keepdim=True).expand(v.shape)
+""",
+        "the token's own value": "def attention(x, wq, wk, wv, causal=False): return x @ wv",
+    },
+    "q5": {"the first row": "def one_hot(ids, n): return torch.eye(n)[torch.zeros_like(ids)]"},
+    "q6": {
+        "where it was looked up": """
+def gradient_of_table(ids, g, n): return torch.zeros(n, g.shape[-1]).index_fill(0, ids.flatten(), 1)
+""",
+    },
+}

@@ -629,3 +629,9 @@ def mended_j(x, positions): return right_j(x.float(), positions)
 """,
     },
 }
+
+# What gives no answer, and would like points for it; zeros, NaN and the like stand in the tests of all questions.
+NO_FAULT = "found_a = found_b = found_c = found_d = found_e = found_f = found_g = found_h = found_i = found_j = {}\n"
+PIECES = "\n".join(f"mended_{letter} = piece_{letter}" for letter in "abcdefghij")
+UNREAD = {"the pieces as they are": NO_FAULT + PIECES + "\nnearest_h = fewest_heads_d = twin_j = 'none'"}
+STUBS = dict.fromkeys(("q1", "q2", "q3", "q5", "q7"), UNREAD)

@@ -129,32 +129,28 @@ holm_by_hand = family({k: Interval(0.0, 0.0, 0.0, 3, p) for k, p in ps.items()})
 """,
     ],
     "q5": [
-        # Runs of its own, with another arm, in another way.
+        # Another arm, and seeds in another order.
         REPORT
         + """
-plan = {"arms": ["nopos", "rope", "alibi"], "seeds": [5, 6, 7], "measure": "loss", "matters": 0.03}
-losses = {arm: {} for arm in plan["arms"]}
-for seed in plan["seeds"]:
-    for arm in plan["arms"]:
-        config = RunConfig(**settings(arm, seed) | {"steps": 60})
-        losses[arm][seed] = train(config).metrics["loss"]
+plan["arms"], plan["seeds"], plan["matters"] = ["nopos", "rope", "alibi"], (3, 1, 2), 0.03
+plan["expected"] = dict.fromkeys(["rope", "alibi"], "cannot tell")
+losses = {arm: {seed: losses[arm][seed] for seed in (2, 3, 1)} for arm in ("rope", "nopos")}
+losses["alibi"] = {seed: train(RunConfig(**settings("alibi", seed))).metrics["loss"] for seed in (1, 2, 3)}
 report = reported(losses, plan)
 """,
-        # Nothing can be told of either.
+        # The rule in other words.
         REPORT
         + """
 def verdict(low, high, matters):
     if max(-low, high) < matters: return "too small to matter"
     if low <= 0 <= high: return "cannot tell"
     return "lower" if low < 0 else "higher"
-losses = {"nopos": {1: 2.41, 2: 2.42, 3: 2.45}, "learned": {1: 2.421, 2: 2.411, 3: 2.44}}
-losses["rope"] = {1: 2.37, 2: 2.47, 3: 2.39}
 report = reported(losses, plan)
-assert {each["verdict"] for each in report.values()} == {"cannot tell"}
 """,
-        # One is too small to matter, one is worse; and seeds stand in another order.
+        # A larger difference matters; numbers of other libraries, rounded.
         REPORT
         + """
+import numpy as np
 def verdict(low, high, matters):
     if abs(low) < matters and abs(high) < matters:
         return "too small to matter"
@@ -164,11 +160,10 @@ def verdict(low, high, matters):
         return "lower"
     else:
         return "cannot tell"
-plan["matters"] = 0.05
-losses = {"nopos": {1: 2.41, 2: 2.42, 3: 2.45}, "rope": {3: 2.455, 1: 2.413, 2: 2.421}}
-losses["learned"] = {2: 2.63, 1: 2.60, 3: 2.66}
+plan["matters"] = np.float32(0.5)
+losses = {arm: {seed: np.round(loss, 4) for seed, loss in runs.items()} for arm, runs in losses.items()}
 report = reported(losses, plan)
-assert [report[arm]["verdict"] for arm in ("rope", "learned")] == ["too small to matter", "higher"]
+assert {each["verdict"] for each in report.values()} == {"too small to matter"}
 """,
     ],
     "q6": [
@@ -462,5 +457,35 @@ change = paired(*({s: e[2] + 0.1 * s for s, e in errors[name].items()} for name 
         "RoPE thought to mark places": "same_everywhere['both ways, rope'] = False",
         "the mask thought to be enough": "same_everywhere['causal, nopos'] = False",
         "a table thought to do nothing": "same_everywhere['both ways, learned'] = True",
+    },
+}
+
+INVENTED = {
+    "numbers that were made up": REPORT
+    + """
+losses = {"nopos": {1: 2.41, 2: 2.42, 3: 2.45}, "learned": {1: 2.421, 2: 2.411, 3: 2.44}}
+losses["rope"] = {1: 2.37, 2: 2.47, 3: 2.39}
+report = reported(losses, plan)
+""",
+    "fewer steps than the plan says": REPORT
+    + """
+def short(arm, seed):
+    return train(RunConfig(**settings(arm, seed) | {"steps": 40})).metrics["loss"]
+losses = {arm: {seed: short(arm, seed) for seed in plan["seeds"]} for arm in plan["arms"]}
+report = reported(losses, plan)
+""",
+}
+WRONG["q5"] |= INVENTED
+# What gives no answer, and would like points for it; zeros, NaN and the like stand in the tests of all questions.
+STUBS = {
+    "q5": {what: f"{source}\ndef verdict(low, high, matters): return 'lower'\n" for what, source in INVENTED.items()},
+    "q6": {
+        "errors that were made up": """
+def constant_error(n): return n / 10
+errors = {"trained": {seed: [8.0, 5.0, 4.0] for seed in plan["seeds"]}}
+errors |= {"untrained": {seed: [8.0, 6.0, 6.0] for seed in plan["seeds"]}}
+errors |= {"both ways": {seed: [8.0, 8.0, 8.0] for seed in plan["seeds"]}}
+leaks, change = {"trained": True, "untrained": True, "both ways": False}, [-2.0, -2.0, -2.0]
+"""
     },
 }

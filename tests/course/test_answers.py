@@ -1,16 +1,23 @@
-"""What the graders make of answers: the key, the untouched notebook, right answers in other words, wrong ones."""
+"""What the graders make of answers: the key, the untouched notebook, right ones in other words, wrong ones, stubs."""
 
 import base64
+import contextlib
+import functools
 import io
 import re
 import zipfile
+from fractions import Fraction
 
 import nbformat
+import numpy as np
+import pandas as pd
 import pytest
+import torch
 from otter.test_files.exception_test import ExceptionTestFile
 from tool import TOOLS, load
 
 pytestmark = pytest.mark.slow
+wire = load("wire", TOOLS.parent / "course" / "grading")
 FOLDERS = sorted(path.parent for path in (TOOLS.parent / "course").glob("*/master.md"))
 
 
@@ -22,23 +29,49 @@ def assignment(request, tmp_path_factory):
     return request.param, *(out / who / request.param.name for who in ("graders", "students"))
 
 
-def names_of(folder, monkeypatch):
+@pytest.fixture(scope="module")
+def notebooks(assignment):
+    """The names of the key, and those of the untouched notebook."""
+    return [names_of(folder) for folder in assignment[1:]]
+
+
+def names_of(folder):
     """What is there when all cells but the first have been run, which installs."""
-    monkeypatch.chdir(folder)
     notebook, names = nbformat.read(folder / f"{folder.name}.ipynb", as_version=4), {}
     cells = [cell.source for cell in notebook.cells if cell.cell_type == "code"][1:]
-    for cell in cells:
-        if not cell.startswith("grader.check"):
-            exec(cell, names)
+    with contextlib.chdir(folder):
+        for cell in cells:
+            if not cell.startswith("grader.check"):
+                exec(cell, names)
     return names
 
 
-def score(tests, question, names):
-    """The points, and what the checks that failed say."""
-    test = ExceptionTestFile.from_file(str(tests / f"{question}.py"))
-    test.run(names | {"__folder__": str(tests)})
+@functools.cache
+def file_of(path):
+    """The tests of a question; what they keep of one answer, such as a run that they trained, they keep for others."""
+    return ExceptionTestFile.from_file(str(path))
+
+
+def score(tests, question, names, drawn=""):
+    """The points, and what the checks that failed say, of answers that went through the wire."""
+    test = file_of(tests / f"{question}.py")
+    wanted = {name for case in test.test_cases for name in case.body._get_func_params()}
+    plain = {name: sent(names[name]) for name in wanted & set(names)}
+    test.run(plain | {"__folder__": str(tests), "__drawn__": drawn})
     assert sum(case.points for case in test.test_cases) == pytest.approx(test.possible), question
     return round(test.score, 6), [result.message for result in test.test_case_results if not result.passed]
+
+
+def sent(value):
+    """A value as the grader gets it; what a function gives is sent as well."""
+
+    def from_sandbox(*args, **kwargs):
+        return wire.decode(wire.encode(value(*args, **kwargs)), lambda *_: None)
+
+    try:
+        return wire.decode(wire.encode(value), lambda *_: from_sandbox)
+    except (TypeError, ValueError):
+        return None
 
 
 def answers_of(folder):
@@ -46,11 +79,11 @@ def answers_of(folder):
     return answers.RIGHT, answers.WRONG
 
 
-def test_the_graders_know_right_from_wrong(assignment, monkeypatch):
-    folder, graders, students = assignment
+def test_the_graders_know_right_from_wrong(assignment, notebooks):
+    folder, graders, _ = assignment
     tests = graders / "tests"
     questions = {q["name"]: q["points"] for q in load("course").questions_of(folder) if not q["manual"]}
-    key, untouched = names_of(graders, monkeypatch), names_of(students, monkeypatch)
+    key, untouched = notebooks
     right, wrong = answers_of(folder)
     assert set(right) == set(wrong) == set(questions)
     surprises = []
@@ -69,6 +102,159 @@ def test_the_graders_know_right_from_wrong(assignment, monkeypatch):
             if (found := score(tests, name, names))[0] == points:
                 surprises.append((name, what, found))
     assert not surprises
+
+
+def test_inputs_of_any_submission_find_the_key_right(assignment, notebooks):
+    folder, graders, _ = assignment
+    key, _ = notebooks
+    questions = [q for q in load("course").questions_of(folder) if not q["manual"]]
+    lost = []
+    for drawn in map(str, range(6)):
+        found = {q["name"]: score(graders / "tests", q["name"], key, drawn) for q in questions}
+        lost += [(q["name"], drawn, found[q["name"]]) for q in questions if found[q["name"]][0] != q["points"]]
+    assert not lost
+
+
+# What stands in place of every number, verdict and tensor of a right answer.
+STUBS = {
+    "nothing": lambda right: None,
+    "zeros": lambda right: 0 * right if is_number(right) else like(right, 0),
+    "ones": lambda right: like(right, 1),
+    "NaN": lambda right: like(right, float("nan")),
+    "always True": lambda right: True,
+    "always False": lambda right: False,
+    "the mean": lambda right: like(right, mean(right)),
+    "empty": lambda right: right[:0] if hasattr(right, "shape") and right.ndim else [],
+    "far too large": lambda right: torch.zeros(1, dtype=torch.int8).expand(2**14, 2**5),
+    "always equal": lambda right: AlwaysEqual(),
+}
+
+
+class AlwaysEqual(dict):
+    """An answer that is equal to any other, and other ones each time."""
+
+    def __eq__(self, other):
+        return True
+
+    def __lt__(self, other):
+        return True
+
+    __gt__ = __le__ = __ge__ = __lt__
+    __hash__ = None
+
+    def get(self, *_):
+        return True
+
+
+def is_number(value):
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def mean(right):
+    return float(np.mean(np.asarray(right, dtype=float))) if hasattr(right, "shape") and np.size(right) else 0.5
+
+
+def like(right, number):
+    """The same type and shape, each number this one."""
+    if isinstance(right, torch.Tensor):
+        return torch.full(right.shape, number, dtype=None if number != number else right.dtype)
+    if isinstance(right, np.ndarray):
+        return np.full(right.shape, float(number))
+    if isinstance(right, bool):
+        return bool(number == number and number)
+    return number if is_number(right) else right
+
+
+def stubbed(value, stub):
+    """An answer with a stub in place of all that it holds, or gives where it is a function."""
+    if callable(value):
+        return lambda *args, **kwargs: stubbed(value(*args, **kwargs), stub)
+    if isinstance(value, dict):
+        # Where the values are words, the keys are answers too.
+        return {key: stubbed(each, stub) for key, each in value.items() if not isinstance(each, str)}
+    if isinstance(value, str):
+        return ""
+    if isinstance(value, (list, tuple)):
+        return type(value)(stubbed(each, stub) for each in value)
+    return stub(value)
+
+
+def test_stubs_earn_nothing(assignment, notebooks):
+    folder, graders, _ = assignment
+    key, untouched = notebooks
+    answers, earned = load("answers", folder), []
+    for question in load("course").questions_of(folder):
+        name = question["name"]
+        if question["manual"]:
+            continue
+        test = file_of(graders / "tests" / f"{name}.py")
+        wanted = {each for case in test.test_cases for each in case.body._get_func_params()}
+        # What an untouched notebook leaves open is what the question asks for.
+        asked = [each for each in wanted if each in key and is_open(untouched.get(each))]
+        stubs = {what: {each: stubbed(key[each], stub) for each in asked} for what, stub in STUBS.items()}
+        for what, source in getattr(answers, "STUBS", {}).get(name, {}).items():
+            exec(source, stubs.setdefault(what, copied(key)))
+        for what, names in stubs.items():
+            if (found := score(graders / "tests", name, key | names))[0]:
+                earned.append((name, what, found))
+    assert not earned
+
+
+# How students write a number or a truth value, and a list of them; both mean what the key's mean.
+FORMS = {
+    "NumPy's numbers and arrays": (lambda value: np.asarray(value)[()], np.asarray),
+    "arrays without axes, and tuples": (np.asarray, tuple),
+    "PyTorch's": (lambda value: torch.tensor(value, dtype=dtype_of(value)), torch.tensor),
+    "fractions, and what is not a list yet": (
+        lambda value: Fraction(value) if is_number(value) else value,
+        lambda values: (each for each in values),
+    ),
+    "a table's": (lambda value: pd.Series([value])[0], pd.Index),
+}
+
+
+def dtype_of(value):
+    return torch.float64 if isinstance(value, float) else None
+
+
+def in_form(value, form):
+    """An answer in other words, also what a function gives, but for tensors and arrays."""
+    of_one, of_list = form
+    if callable(value):
+        return lambda *args, **kwargs: in_form(value(*args, **kwargs), form)
+    if isinstance(value, dict):
+        return {key: in_form(each, form) for key, each in value.items()}
+    if isinstance(value, (list, tuple)) and value and all(map(is_number, value)):
+        return of_list(value)
+    if isinstance(value, (list, tuple)):
+        return type(value)(in_form(each, form) for each in value)
+    return of_one(value) if isinstance(value, (bool, int, float)) else value
+
+
+def test_answers_in_another_form_keep_their_points(assignment, notebooks):
+    folder, graders, _ = assignment
+    key, untouched = notebooks
+    lost = []
+    for question in load("course").questions_of(folder):
+        name = question["name"]
+        if question["manual"]:
+            continue
+        test = file_of(graders / "tests" / f"{name}.py")
+        wanted = {each for case in test.test_cases for each in case.body._get_func_params()}
+        asked = [each for each in wanted if each in key and is_open(untouched.get(each))]
+        for what, form in FORMS.items():
+            # What a configuration takes is RunConfig's to say, which refuses it in the notebook already.
+            names = key | {each: in_form(key[each], form) for each in asked if each != "settings"}
+            if (found := score(graders / "tests", name, names))[0] != question["points"]:
+                lost.append((name, what, found))
+    assert not lost
+
+
+def is_open(value):
+    """Whether nothing is answered: `...`, a function that is not written, containers without anything else."""
+    if isinstance(value, dict):
+        return all(map(is_open, value.values()))
+    return value is None or value is ... or callable(value)
 
 
 def copied(names):
@@ -101,7 +287,9 @@ def test_students_get_no_solution_no_hidden_test_and_no_seed(assignment):
     assert not [name for name in private if name not in public and private[name] in carried.values()]
     assert all(carried[name] == public[name] for name in public)
     # Neither in what a page of the notebook does not show.
-    assert set(notebook.metadata) == {"kernelspec", "posembed"}
+    assert set(notebook.metadata) == {"kernelspec", "otter", "posembed"}
+    of_otter = notebook.metadata.otter
+    assert set(of_otter) == {"assignment_name", "OK_FORMAT", "tests"} and not of_otter.tests
     assert set(notebook.metadata.posembed) == {"assignment", "course"}
     assert all(not cell.get("outputs") and not cell.get("attachments") for cell in notebook.cells)
     assert {name for cell in notebook.cells for name in cell.metadata} <= {"tags", "jupyter", "deletable", "editable"}

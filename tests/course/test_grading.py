@@ -13,7 +13,7 @@ import psutil
 import pytest
 from tool import ROOT, load
 
-NAME, MOST = "order-and-lookup", 30
+NAME, MOST = "order-and-lookup", 36
 GRADE = [sys.executable, ROOT / "course" / "grading" / "grade.py"]
 LIMIT = 40
 TRIAL = ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "true"]
@@ -25,7 +25,7 @@ needs_bubblewrap = pytest.mark.skipif(
 # What a cell does before the answers, the points that are left, and what the row says of it.
 HOSTILE = {
     "loops": ("while True: pass", MOST, "cell 2: took more than 20 s"),
-    "exits": ("import os; os._exit(0)", 0, "the notebook ended its own process"),
+    "exits": ("import os; os._exit(0)", MOST, "cell 2 ended the notebook's own process, and was left out"),
     "prints": ("for _ in range(10**6): print('x' * 1000)", MOST, ""),
     "forks": ("import os, time\nfor _ in range(7): os.fork()\ntime.sleep(9)", MOST, "cell 2: PermissionError"),
     "fills the disk": ("open('full', 'wb').write(bytes(2**29))", MOST, "No space left on device"),
@@ -57,9 +57,18 @@ raise OSError(refused)
         MOST,
         "",
     ),
-    "answers with something else": ("import json; json.dumps = lambda *_, **__: '[]'", 0, "it wrote something"),
-    "gives back too much": ("import json; json.dumps = lambda _: 'x' * 2**27", 0, "gave back more than 64 MB"),
+    "answers with something else": ("import json; json.dumps = lambda *_, **__: '[]'", MOST, "cell 2 wrote something"),
+    "gives back too much": (
+        "import json; json.dumps = lambda _: 'x' * 2**27",
+        MOST,
+        "cell 2 gave back more than 64 MB",
+    ),
     "kills its parents": ("import os\nfor pid in (os.getppid(), 1): os.kill(pid, 9)", None, ""),
+    "waits where nothing can stop it": (
+        "import signal; signal.signal(signal.SIGALRM, signal.SIG_IGN)\nwhile True: pass",
+        MOST,
+        "cell 2 took more than 40 s, and was left out",
+    ),
     "raises nonsense": ("raise ValueError('=1+1\\n\\ud800,\"')", MOST, "cell 2: ValueError"),
 }
 # These give no answers, and would like points for it.
@@ -167,25 +176,35 @@ def test_what_cannot_be_graded_has_a_row_that_says_why(made, tmp_path, fresh_env
         done = grade(folder, graders, out, environment=fresh_environment)
         assert done.returncode == 0, done.stdout + done.stderr
     found = {row["file"]: (row["score"], row["reason"]) for row in rows_of(out)}
+    assert {row["open"] for row in rows_of(out)} == {"4"} and {row["out of"] for row in rows_of(out)} == {"40"}
     partly = ("0", "it is no notebook, or only a part of one")
     no_file, two = ("0", "it is no plain file"), "one of 2 submissions of this student, each graded"
     assert found == {
-        "right.ipynb": ("30", ""),
-        "cleo/a.ipynb": ("30", ""),
-        "twice/a.ipynb": ("30", two),
-        "twice/b.ipynb": ("30", two),
+        "right.ipynb": ("36", ""),
+        "cleo/a.ipynb": ("36", ""),
+        "twice/a.ipynb": ("36", two),
+        "twice/b.ipynb": ("36", two),
         "other.ipynb": ("0", f"it is of 'unlabelled-museum', not of '{NAME}'"),
-        "last year.ipynb": ("0", "it was made for another course: its seed is not this one's"),
+        "last year.ipynb": (
+            "0",
+            f"it was made for another course, or from other files; ASSIGNMENT={NAME} grades it all the same",
+        ),
         **dict.fromkeys(("half.ipynb", "deep.ipynb", "text.ipynb"), partly),
         "essay.pdf": ("0", "it is no notebook; ask for the .ipynb file"),
         "empty": ("0", "there is no notebook in it"),
         **dict.fromkeys(("link.ipynb", "pipe.ipynb"), no_file),
     }
     # The same again left the same files; what an instructor wrote into the table is kept.
-    assert len(list(out.iterdir())) == len(found) + 1
+    assert len(list(out.iterdir())) == len(found) + 3
     (out / "grades.csv").write_bytes(b"m\xefne")
+    (out / "by-hand.csv").write_text("student;file;q9 (4);comment\nright;right.ipynb;2,5;good\ngone;gone.ipynb;1;\n")
     assert grade(folder, graders, out, environment=fresh_environment).returncode == 0
     assert (out / "grades.1.csv").read_bytes() == b"m\xefne" and len(rows_of(out)) == len(found)
+    # What was entered by hand stays, in whatever form a spreadsheet saved it, and is added.
+    by_hand = (out / "by-hand.csv").read_text().splitlines()
+    assert "right,right.ipynb,2.5,good" in by_hand and "gone,gone.ipynb,1," in by_hand
+    row = next(row for row in rows_of(out) if row["student"] == "right")
+    assert (row["score"], row["q9 (4)"], row["open"]) == ("38.5", "2.5", "0")
 
 
 DOCKER = """#!/bin/sh
@@ -213,7 +232,7 @@ def test_without_bubblewrap_it_is_docker_that_runs_them(made, tmp_path, fresh_en
     assert asked.count("run --rm") == asked.count("--network none --read-only") == asked.count("kill ") == 2
     copied = re.findall(r"^COPY (.+) \S+$", (ROOT / "course/grading/Dockerfile").read_text(), re.MULTILINE)
     of_course = [path for path in " ".join(copied).split() if path.startswith("course")]
-    assert of_course == ["course/grading/wire.py", "course/grading/sandbox.py"]
+    assert sorted(of_course) == [f"course/grading/{name}.py" for name in ("checking", "sandbox", "watch", "wire")]
 
 
 TEST = """
@@ -283,13 +302,25 @@ def test_x(x):
 # Of `f`; the points that are left, and what the row says.
 ANSWERS = {
     "right": ("f = lambda n: n", "4", ""),
-    "loops": ("def f(n):\n    while True: pass", "1", ""),
-    "a huge number": ("f = 10**5000", "1", ""),
-    "exits": ("import os\ndef f(n): os._exit(0)", "0", "the notebook ended its own process"),
+    "loops": ("def f(n):\n    while True: pass", "1", "`f` took more than 20 s"),
+    "a huge number": (
+        "f = 10**5000",
+        "1",
+        "`f`: ValueError: a number of so many digits cannot be graded",
+    ),
+    "exits": ("import os\ndef f(n): os._exit(0)", "1", "`f` ended the notebook's own process"),
     "writes": (
         "import json\ndef f(n): json.dumps = lambda *_: '[]'",
-        "0",
-        "it wrote something where the grader reads its answers",
+        "1",
+        "`f` wrote something where the grader reads its answers",
+    ),
+    # Fetched once: a dictionary that gives another number each time is one number.
+    "changes": ("f = lambda n, seen=[]: seen.append(n) or len(seen)", "4", ""),
+    "is missing": ("", "1", "`f` is not there: its cell was not run to its end, or is gone"),
+    "is late": (
+        "raise OSError('at 0x7f3a2b1c4d5e')\nf = 1",
+        "1",
+        "cell 1: OSError: at 0x…; `f` is not there: its cell was not run to its end, or is gone",
     ),
 }
 

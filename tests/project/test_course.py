@@ -37,3 +37,15 @@ def test_a_folder_that_holds_something_else_is_left_alone(tool, tmp_path, monkey
     message = "course: course is there and holds no course; name another folder: --out FOLDER"
     assert refused(SystemExit, make, tool, monkeypatch) == message
     assert (tmp_path / "course" / "thesis.txt").exists()
+
+
+def test_a_file_of_the_instructors_own_stands_in_for_the_public_one(tmp_path, monkeypatch):
+    tool = load("course")
+    folder = tool.COURSE / "honest-probe"
+    monkeypatch.setattr(tool, "PRIVATE", tmp_path)
+    public = tool.title_of(folder)
+    (tmp_path / folder.name).mkdir()
+    (tmp_path / folder.name / "master.md").write_text("# 4. Another table\n")
+    assert tool.title_of(folder) == "4. Another table" != public
+    assert tool.source_of(folder, "data.py") == folder / "data.py"
+    assert "course-private/" in (tool.ROOT / ".gitignore").read_text().splitlines()

@@ -1,0 +1,100 @@
+"""Students as Canvas and Moodle name them: whose a file is, whether it was late, and the table that takes grades back.
+
+Canvas: the table is what its gradebook exports, and the files are what *Download submissions* gives. Moodle: the table
+is an assignment's grading worksheet, and the files are what *Download all submissions* gives, with folders or without.
+"""
+
+import csv
+import io
+import re
+from dataclasses import dataclass
+
+CANVAS = re.compile(r"(?P<name>[^_]+)_(?P<late>LATE_)?(?P<id>\d+)_\d+_")
+MOODLE = re.compile(r"(?P<name>.+)_(?P<id>\d+)_assignsubmission_file")
+# By what a file or folder may be named that an instructor has named.
+NAMES = ("Student", "SIS User ID", "SIS Login ID", "Full name", "ID number", "Email address", "Username")
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Whose a submission is.
+
+    Attributes:
+        key: their number in Canvas or Moodle, or the name of the file where it has none.
+        late: whether Canvas says so in the file's name.
+    """
+
+    key: str
+    late: bool = False
+
+
+def owner(student):
+    """Whose a submission is, by the name of its file or folder."""
+    found = MOODLE.match(student) or CANVAS.match(student)
+    if not found:
+        return Owner(student)
+    return Owner(found["id"], bool(found.groupdict().get("late")))
+
+
+def best(rows):
+    """Of each owner's rows of grades the one with most points, by their key."""
+    found = {}
+    for row in rows:
+        key = owner(row["student"]).key
+        if key not in found or float(row["score"]) > float(found[key]["score"]):
+            found[key] = row
+    return found
+
+
+class Roster:
+    """The table that Canvas or Moodle exported. ValueError where it is neither's.
+
+    Args:
+        path: a file in CSV.
+    """
+
+    def __init__(self, path):
+        try:
+            rows = csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline=""))
+        except (OSError, UnicodeDecodeError) as error:
+            raise ValueError(f"{path} cannot be read: {error}") from None
+        self.columns, self.rows = list(rows.fieldnames or ()), list(rows)
+        self.canvas = {"Student", "ID"} <= set(self.columns)
+        if not self.canvas and not {"Identifier", "Grade"} <= set(self.columns):
+            raise ValueError(f"{path.name} is no gradebook of Canvas, and no grading worksheet of Moodle")
+
+    def filled(self, grades, title, most, less_if_late):
+        """The table with the points of an assignment in it, and the grades that are nobody's in it.
+
+        Args:
+            grades: rows of grades.csv.
+            title: of the assignment, by which Canvas's column is found.
+            most: its points.
+            less_if_late: how many percent a late submission loses.
+        """
+        given, column = best(grades), self._column(title)
+        columns = self.columns if column in self.columns else [*self.columns, column]
+        out = io.StringIO()
+        writer = csv.DictWriter(out, columns, lineterminator="\n", restval="", extrasaction="ignore")
+        writer.writeheader()
+        for row in self.rows:
+            row = dict(row)
+            key = next((key for key in self._keys(row) if key in given), None)
+            if key is not None:
+                grade = given.pop(key)
+                late = owner(grade["student"]).late or "late" in (row.get("Status") or "").casefold()
+                row[column] = f"{round(float(grade['score']) * (1 - less_if_late / 100 * late), 2):g}"
+            elif self.canvas and (row["Student"] or "").strip() == "Points Possible":
+                row[column] = f"{most:g}"
+            writer.writerow(row)
+        return out.getvalue(), [row["student"] for row in given.values()]
+
+    def _column(self, title):
+        if not self.canvas:
+            return "Grade"
+        # Canvas puts the assignment's number behind its name.
+        return next((name for name in self.columns if re.fullmatch(rf"{re.escape(title)}( \(\d+\))?", name)), title)
+
+    def _keys(self, row):
+        number = row["ID"] if self.canvas else re.sub(r"\D", "", row["Identifier"] or "")
+        return [each for each in (number, *(row.get(name) for name in NAMES)) if each]

@@ -1,0 +1,77 @@
+"""What a question forbids is seen, however it is called; what it does not forbid costs nothing."""
+
+import functools
+import sys
+
+import pytest
+import torch
+import torch.nn.functional as F
+from tool import TOOLS, load
+from torch import nn
+
+watch = load("watch", TOOLS.parent / "course" / "grading")
+WITHOUT = {
+    question["name"]: question["without"]
+    for question in load("course").questions_of(TOOLS.parent / "course" / "order-and-lookup")
+}
+X, IDS = torch.randn(2, 5, 8, generator=torch.Generator().manual_seed(0)), torch.tensor([[1, 0], [2, 2]])
+
+
+def used(question, answer):
+    with watch.Watch(WITHOUT[question]) as seen:
+        answer()
+    return seen.used
+
+
+def gradient():
+    table = torch.zeros(5, 8, requires_grad=True)
+    return torch.autograd.grad((table[IDS] ** 2).sum(), table)
+
+
+def goes_round():
+    before = sys.getprofile()
+    sys.setprofile(None)
+    F.one_hot(IDS)
+    sys.setprofile(before)
+
+
+FORBIDDEN = {
+    "sdpa": ("q4", lambda: F.scaled_dot_product_attention(X, X, X), "scaled_dot_product_attention()"),
+    "sdpa by map": (
+        "q4",
+        lambda: list(map(F.scaled_dot_product_attention, [X], [X], [X])),
+        "scaled_dot_product_attention()",
+    ),
+    "sdpa by its inner name": (
+        "q4",
+        lambda: torch.ops.aten.scaled_dot_product_attention(X, X, X),
+        "scaled_dot_product_attention()",
+    ),
+    "a layer": ("q4", lambda: nn.MultiheadAttention(8, 1)(X, X, X), "multi_head_attention_forward()"),
+    "one_hot by another name": ("q5", functools.partial(F.one_hot, IDS), "one_hot()"),
+    "without the watch": ("q5", goes_round, "setprofile()"),
+    "autograd": ("q6", gradient, "grad()"),
+    "the gradient of a function": ("q6", lambda: torch.func.grad(lambda x: x.sum())(X), "grad()"),
+    "an embedding": ("q6", lambda: nn.Embedding(5, 8)(IDS), "torch.nn.modules.sparse"),
+}
+ALLOWED = {
+    "a print": lambda: str(X),
+    "no gradients": lambda: torch.no_grad()(lambda: X @ X.mT)(),
+    "einsum": lambda: torch.einsum("btd,bsd->bts", X, X),
+    "softmax": lambda: (F.softmax(X, dim=-1), X.softmax(-1)),
+    "a softmax as a layer": lambda: nn.Softmax(dim=-1)(X),
+    "scatter": lambda: torch.zeros(5).index_put((IDS,), torch.ones(2, 2), accumulate=True),
+    "vmap": lambda: torch.vmap(lambda x: x @ x.mT)(X),
+    "a copy": lambda: X.clone().detach(),
+}
+
+
+@pytest.mark.parametrize("what", FORBIDDEN)
+def test_what_is_forbidden_is_seen(what):
+    question, answer, name = FORBIDDEN[what]
+    assert name in used(question, answer)
+
+
+@pytest.mark.parametrize("what", ALLOWED)
+def test_what_is_allowed_costs_nothing(what):
+    assert [used(question, ALLOWED[what]) for question in ("q2", "q4", "q5", "q6")] == [[]] * 4
