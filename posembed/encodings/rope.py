@@ -14,10 +14,12 @@ from ..public import Count, Positive, Share, public
 from .angles import cos_sin, frequencies, rotate_pairs
 from .interface import PositionScheme
 from .positions import check_positions, compute_dtype, for_heads
-from .rope_scaling import Scaling, as_scaling
+from .rope_config import agreed, rotation_of, said_by
+from .rope_scaling import Scaling
 from .sizes import axis_widths
 
 RotaryLayout = Literal["half", "interleaved"]
+TurningPairs = Literal["first", "proportional"]
 
 
 class RoPE(PositionScheme):
@@ -32,18 +34,24 @@ class RoPE(PositionScheme):
     Args:
         d_head: the width of a head.
         base: without a scaling the longest wavelength is 2 pi base^(1 - 2 / width), of the width that turns on an axis.
+            By default the ``rope_theta`` of the scaling, else 10000.
         layout: which columns form pair i. "half": i and i + width / 2, as in GPT-NeoX and transformers' Llama;
             "interleaved": 2i and 2i + 1, as in the paper, GPT-J and Llama as Meta released it. `convert_rope_layout`
             carries weights from one to the other.
-        fraction: the share of the columns that turn, the first ones (partial rotary, as in GPT-NeoX and Phi).
+        fraction: the share of the columns that turn (partial rotary); by default the ``partial_rotary_factor`` of the
+            scaling, else 1.
+        pairs: which columns these are. "first": the first ones, a smaller head with all frequencies of its own
+            (GPT-NeoX, Phi); "proportional": of the whole head's pairs those with the highest frequencies, and the
+            others stand still (p-RoPE, Barbero et al. 2024, arXiv 2410.06205, as in Gemma 4).
         axes: for positions on several axes, how many columns each axis gets, or only how many axes there are, for equal
             parts; positions then are "... seq axes". The pairs of the first axis come first.
         scaling: how to stretch the angles for texts longer than the training's: one of `LinearScaling`, `NTKScaling`,
-            `YaRNScaling` and `Llama3Scaling`, or a mapping in the form of transformers' ``rope_scaling``.
+            `YaRNScaling`, `Llama3Scaling` and `LongRoPEScaling`, or a mapping in the form of transformers'
+            ``rope_scaling`` or its whole ``rope_parameters``. `from_config` reads all of a config.
 
     Raises:
         EncodingInputError: a width that is not even, a fraction outside 0 to 1, axes that do not add up, an unknown
-            layout or scaling; positions of a wrong dtype or shape.
+            layout or scaling, a base or fraction that the scaling contradicts; positions of a wrong dtype or shape.
 
     Example:
         >>> import torch
@@ -61,20 +69,58 @@ class RoPE(PositionScheme):
         self,
         d_head: Count,
         *,
-        base: Positive = 10000.0,
+        base: Positive | None = None,
         layout: RotaryLayout = "half",
-        fraction: Share = 1.0,
+        fraction: Share | None = None,
+        pairs: TurningPairs | None = None,
         axes: Count | Sequence[Count] | None = None,
         scaling: Scaling | Mapping[str, Any] | None = None,
     ):
         super().__init__()
-        self.d_head, self.base, self.layout = d_head, base, layout
-        self.width = _rotated_width(d_head, fraction)
+        said = said_by(scaling)
+        self.d_head, self.layout, self.scaling = d_head, layout, said.scaling
+        self.base = agreed("base", base, said.base, 10000.0)
+        fraction = agreed("fraction", fraction, said.fraction, 1.0)
+        proportional = agreed("pairs", pairs, said.pairs, "first") == "proportional"
+        self.width = _rotated_width(d_head, 1.0 if proportional else fraction)
         self.axes = None if axes is None else axis_widths(axes, self.width, least=2, even=True)
         self.n_axes = None if self.axes is None else len(self.axes)
-        self.scaling = as_scaling(scaling)
         make = frequencies if self.scaling is None else self.scaling.frequencies
-        self.frequencies = torch.cat([make(width, base) for width in self.axes or (self.width,)])
+        ladders = [make(width, self.base) for width in self.axes or (self.width,)]
+        if proportional:
+            for width, ladder in zip(self.axes or (self.width,), ladders, strict=True):
+                ladder[int(fraction * width + 1e-6) // 2 :] = 0.0
+        self.frequencies = torch.cat(ladders)
+
+    @classmethod
+    def from_config(cls, config: Any, layer: int | None = None, *, length: int | None = None) -> RoPE:
+        """Make the rotation of a layer as transformers computes it from the model's config.
+
+        Args:
+            config: a config of transformers, or the content of a config.json as a mapping; of a model of text and
+                images, that of the text. Base, scaling, the share that turns and which columns make a pair are read
+                from ``rope_parameters``, and from the fields of older configs.
+            layer: the number of the layer, from 0, for models whose layers differ, such as Gemma 3.
+            length: the longest text, in tokens, for the two kinds whose angles depend on it: "dynamic" beyond the
+                config's longest text, and "longrope" beyond the longest of the training. By default not.
+
+        Returns:
+            The rotation: where transformers has cos and sin of a text, `rotate` turns by them.
+
+        Raises:
+            EncodingInputError: a model or a layer that does not rotate, layers that differ where none is named, an
+                unknown rope_type, fields that contradict each other.
+
+        Example:
+            >>> from posembed.encodings import RoPE
+            >>> config = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 8, "rope_theta": 500000.0}
+            >>> RoPE.from_config(config).base
+            500000.0
+        """
+        arguments = rotation_of(config, layer, length)
+        if arguments is None:
+            raise EncodingInputError(f"layer {layer} of this config does not turn: it has no positions; use NoPos()")
+        return cls(**arguments)
 
     def rotate(
         self, x: Float[Tensor, "*batch seq d_head"], positions: Integer[Tensor, "..."], *, seq_dim: int = -2
