@@ -9,9 +9,16 @@ from ..errors import EncodingInputError, shown
 from .rope_scaling import Scaling, as_scaling, kind_of
 
 # Models that pair neighbouring columns; all others of transformers pair column i with the one half the width on.
-INTERLEAVED = ("cohere", "cohere2", "ernie4_5", "glm", "glm4", "helium", "llama4_text")
+INTERLEAVED = ("cohere", "cohere2", "ernie4_5", "glm", "glm4", "glm4v_text", "helium", "llama4_text")
 # Models whose layers of full attention do not turn where the others have a window; their code says so, no field does.
 WINDOWS_ONLY = ("cohere2", "exaone4")
+# How models that turn by time, height and width share the pairs among them; their code says so, no field does.
+MROPE = {
+    "glm4v_text": "sliced",
+    "qwen2_5_vl_text": "sliced",
+    "qwen2_vl_text": "sliced",
+    "qwen3_vl_text": "interleaved",
+}
 
 
 class Said(NamedTuple):
@@ -74,11 +81,17 @@ def rotation_of(config: Any, layer: int | None, length: int | None) -> dict[str,
     parameters = _of_layer(config.rope_parameters, types, layer)
     if parameters is None:
         return None
+    scaling = _for_length(parameters, config, length)
+    several: dict[str, Any] = {}
+    if config.model_type in MROPE and "mrope_section" in scaling:
+        scaling.pop("mrope_interleaved", None)
+        several = {"axes": [2 * n for n in scaling.pop("mrope_section")], "mrope": MROPE[config.model_type]}
     neighbours = config.model_type in INTERLEAVED or getattr(config, "rope_interleave", False)
     return {
         "d_head": getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads,
         "layout": "interleaved" if neighbours else "half",
-        "scaling": _for_length(parameters, config, length),
+        "scaling": scaling,
+        **several,
     }
 
 

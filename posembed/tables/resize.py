@@ -13,8 +13,6 @@ from torch import Tensor
 from ..errors import PositionTableError
 from ..public import Count, Whole, public
 
-Grid = tuple[Count, Count]
-
 
 @public(PositionTableError)
 def resize_table(
@@ -22,8 +20,8 @@ def resize_table(
     n_positions: Count,
     *,
     how: Literal["repeat", "tile", "linear", "bicubic"],
-    old_grid: Grid | None = None,
-    new_grid: Grid | None = None,
+    old_grid: tuple[Count, Count] | None = None,
+    new_grid: tuple[Count, Count] | None = None,
     prefix: Whole = 0,
 ) -> Float[Tensor, "new_positions d_model"]:
     """Make a table of other length from the rows of one, by the ways in use.
@@ -85,7 +83,11 @@ def resize_table(
 
 
 def _sides(
-    table: Tensor, n_positions: int, old_grid: Grid | None, new_grid: Grid | None, prefix: int
+    table: Tensor,
+    n_positions: int,
+    old_grid: tuple[Count, Count] | None,
+    new_grid: tuple[Count, Count] | None,
+    prefix: int,
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The lengths of the axes before and after, one without grids, checked to be filled by the rows."""
     if (old_grid is None) != (new_grid is None):

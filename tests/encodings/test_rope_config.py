@@ -123,3 +123,30 @@ def test_proportional_pairs_keep_the_heads_frequencies_and_the_others_stand_stil
     assert torch.equal(RoPE(16, pairs="proportional").frequencies, whole.frequencies)
     first = RoPE(16, fraction=0.25).frequencies
     assert first.shape == (2,) and not torch.allclose(first, some.frequencies[:2])
+
+
+MROPES = {
+    "qwen2_vl": ("Qwen2VLRotaryEmbedding", [4, 6, 6]),
+    "qwen2_5_vl": ("Qwen2_5_VLRotaryEmbedding", [4, 6, 6]),
+    "qwen3_vl": ("Qwen3VLTextRotaryEmbedding", [6, 5, 5]),
+    "glm4v": ("Glm4vTextRotaryEmbedding", [4, 6, 6]),
+}
+
+
+@pytest.mark.parametrize("kind", MROPES)
+def test_mrope_turns_by_three_axes_as_the_models_own_code_does(kind):
+    module = importlib.import_module(f"transformers.models.{kind}.modeling_{kind}")
+    name, sections = MROPES[kind]
+    parameters = {"rope_type": "default", "rope_theta": 5e5, "mrope_section": sections}
+    config = AutoConfig.for_model(f"{kind}_text", **SIZES, rope_parameters=parameters)
+    drawn = torch.Generator().manual_seed(0)
+    x, positions = torch.randn(1, 2, 9, WIDTH, generator=drawn), torch.randint(0, 60, (1, 9, 3), generator=drawn)
+    cos, sin = getattr(module, name)(config)(x, positions.permute(2, 0, 1))
+    theirs, _ = module.apply_rotary_pos_emb(x, x, cos, sin)
+    ours = RoPE.from_config(config)
+    torch.testing.assert_close(ours.rotate(x, positions), theirs, rtol=0, atol=5e-5)
+    # Of three equal coordinates it is the rotation of one.
+    text = torch.arange(9)[:, None].expand(9, 3)
+    torch.testing.assert_close(
+        ours.rotate(x, text), RoPE(WIDTH, base=5e5, layout=ours.layout).rotate(x, text[:, 0]), rtol=0, atol=1e-6
+    )

@@ -29,6 +29,8 @@ from posembed.errors import EncodingInputError, PositionOutOfRangeError
 
 X, Q, AT, TABLE = torch.ones(2, 3, 8), torch.ones(2, 2, 3, 8), torch.arange(3), torch.zeros(3, 2)
 
+SECTIONS = {"rope_type": "default", "rope_theta": 1e6, "mrope_section": [1, 2, 2]}
+
 
 def only(objective):
     one = NoPos()
@@ -67,7 +69,7 @@ INPUT = {
     "a word for True": (lambda: T5(2, causal="no"), "causal is 'no'; give True or False"),
     "an option of another name": (
         named("rope", d_model=8, n_heads=2, options={"rope": {"layuot": "half"}}),
-        "rope has no option 'layuot'; it has base, layout, fraction, pairs, axes, scaling",
+        "rope has no option 'layuot'; it has base, layout, fraction, pairs, axes, mrope, scaling",
     ),
     "an option without its scheme": (
         named("rope", options={"base": 500.0}),
@@ -141,6 +143,15 @@ INPUT = {
     "a layer that the config has not": (
         lambda: RoPE.from_config({"model_type": "llama", "num_hidden_layers": 2}, 2),
         "there is no layer 2 in a model of 2; count from 0",
+    ),
+    "pairs shared among no axes": (lambda: RoPE(8, mrope="sliced"), "give axes=, the columns of each"),
+    "pairs that cannot be dealt out so": (
+        lambda: RoPE(16, axes=[2, 2, 12], mrope="interleaved"),
+        "axes are (2, 2, 12), but dealt out in turn they get [10, 2, 4] columns; use these",
+    ),
+    "sections that do not add up": (
+        lambda: RoPE.from_config({"model_type": "qwen2_vl_text", "rope_parameters": SECTIONS}),
+        "of 10 columns together; they must have 128",
     ),
     "sections of several axes": (
         lambda: RoPE.from_config({"model_type": "llama", "rope_scaling": {"type": "default", "mrope_section": [2, 3]}}),
