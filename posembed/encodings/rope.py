@@ -116,7 +116,7 @@ class RoPE(PositionScheme):
                 config's longest text, and "longrope" beyond the longest of the training. By default not.
 
         Returns:
-            The rotation: where transformers has cos and sin of a text, `rotate` turns by them.
+            The rotation, which turns queries and keys by the cos and sin that transformers has of a text.
 
         Raises:
             EncodingInputError: a model or a layer that does not rotate, layers that differ where none is named, an
