@@ -76,11 +76,12 @@ def rotation_of(config: Any, layer: int | None, length: int | None) -> dict[str,
     if layer is not None and layer not in range(config.num_hidden_layers):
         raise EncodingInputError(f"there is no layer {layer} in a model of {config.num_hidden_layers}; count from 0")
     types = getattr(config, "layer_types", None)
-    if not _turns(config, types, layer):
-        return None
-    parameters = _of_layer(config.rope_parameters, types, layer)
+    parameters = _of_layer(config.rope_parameters, types, layer) if _turns(config, types, layer) else None
     if parameters is None:
         return None
+    # In Gemma 4 heads of some layers are wider.
+    mixed = layer is not None and getattr(config, "is_heterogeneous", False)
+    sizes = config.per_layer_config[layer] if mixed else config
     scaling = _for_length(parameters, config, length)
     several: dict[str, Any] = {}
     if config.model_type in MROPE and "mrope_section" in scaling:
@@ -88,7 +89,7 @@ def rotation_of(config: Any, layer: int | None, length: int | None) -> dict[str,
         several = {"axes": [2 * n for n in scaling.pop("mrope_section")], "mrope": MROPE[config.model_type]}
     neighbours = config.model_type in INTERLEAVED or getattr(config, "rope_interleave", False)
     return {
-        "d_head": getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads,
+        "d_head": getattr(sizes, "head_dim", None) or sizes.hidden_size // sizes.num_attention_heads,
         "layout": "interleaved" if neighbours else "half",
         "scaling": scaling,
         **several,

@@ -85,6 +85,15 @@ def test_the_bases_go_by_the_layer():
     assert RoPE.from_config(whole, 5).base == 1e6
 
 
+def test_heads_of_other_widths_and_proportional_pairs_in_gemma_4():
+    config = AutoConfig.for_model("gemma4_text")
+    theirs = importlib.import_module("transformers.models.gemma4.modeling_gemma4").Gemma4TextRotaryEmbedding(config)
+    for layer, kind in ((0, "sliding_attention"), (5, "full_attention")):
+        assert config.layer_types[layer] == kind
+        expected = theirs.get_buffer(f"{kind}_inv_freq").double()
+        torch.testing.assert_close(RoPE.from_config(config, layer).frequencies, expected, rtol=1e-6, atol=1e-9)
+
+
 # The class that makes cos and sin, the module that it is from; both families of pairs.
 FAMILIES = {
     "cohere": "Cohere",
