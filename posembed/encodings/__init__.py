@@ -12,7 +12,7 @@ from .learned import Learned
 from .nopos import NoPos
 from .registry import scheme, schemes
 from .rope import RoPE, convert_rope_layout
-from .rope_scaling import LinearScaling, Llama3Scaling, NTKScaling, YaRNScaling
+from .rope_scaling import LinearScaling, Llama3Scaling, LongRoPEScaling, NTKScaling, YaRNScaling
 from .shaw import Shaw
 from .sinusoids import Sinusoidal, convert_layout, sinusoidal
 from .sizes import Sizes
@@ -31,6 +31,7 @@ __all__ = [
     "Learned",
     "LinearScaling",
     "Llama3Scaling",
+    "LongRoPEScaling",
     "NTKScaling",
     "NoPos",
     "OnLayers",

@@ -9,15 +9,18 @@ import torch
 from jaxtyping import Float, Integer
 from torch import Tensor
 
-from ..errors import EncodingInputError
+from ..errors import EncodingInputError, shown
 from ..public import Count, Positive, Share, public
 from .angles import cos_sin, frequencies, rotate_pairs
 from .interface import PositionScheme
 from .positions import check_positions, compute_dtype, for_heads
-from .rope_scaling import Scaling, as_scaling
+from .rope_config import agreed, rotation_of, said_by
+from .rope_scaling import Scaling
 from .sizes import axis_widths
 
 RotaryLayout = Literal["half", "interleaved"]
+PairLayout = Literal["first", "proportional"]
+AxesLayout = Literal["sliced", "interleaved"]
 
 
 class RoPE(PositionScheme):
@@ -32,18 +35,28 @@ class RoPE(PositionScheme):
     Args:
         d_head: the width of a head.
         base: without a scaling the longest wavelength is 2 pi base^(1 - 2 / width), of the width that turns on an axis.
+            By default the ``rope_theta`` of the scaling, else 10000.
         layout: which columns form pair i. "half": i and i + width / 2, as in GPT-NeoX and transformers' Llama;
             "interleaved": 2i and 2i + 1, as in the paper, GPT-J and Llama as Meta released it. `convert_rope_layout`
             carries weights from one to the other.
-        fraction: the share of the columns that turn, the first ones (partial rotary, as in GPT-NeoX and Phi).
+        fraction: the share of the columns that turn (partial rotary); by default the ``partial_rotary_factor`` of the
+            scaling, else 1.
+        pairs: which columns these are. "first": the first ones, a smaller head with all frequencies of its own
+            (GPT-NeoX, Phi); "proportional": of the whole head's pairs those with the highest frequencies, and the
+            others stand still (p-RoPE, Barbero et al. 2024, arXiv 2410.06205, as in Gemma 4).
         axes: for positions on several axes, how many columns each axis gets, or only how many axes there are, for equal
             parts; positions then are "... seq axes". The pairs of the first axis come first.
+        mrope: by default each axis has all frequencies of a head of its width. In M-RoPE the axes share those of the
+            whole head: "sliced", the first pairs for the first axis and so on, as in Qwen2-VL (Wang et al. 2024, arXiv
+            2409.12191); "interleaved", dealt out in turn, and what is left to the first axis, as in Qwen3-VL.
         scaling: how to stretch the angles for texts longer than the training's: one of `LinearScaling`, `NTKScaling`,
-            `YaRNScaling` and `Llama3Scaling`, or a mapping in the form of transformers' ``rope_scaling``.
+            `YaRNScaling`, `Llama3Scaling` and `LongRoPEScaling`, or a mapping in the form of transformers'
+            ``rope_scaling`` or its whole ``rope_parameters``. `from_config` reads all of a config.
 
     Raises:
         EncodingInputError: a width that is not even, a fraction outside 0 to 1, axes that do not add up, an unknown
-            layout or scaling; positions of a wrong dtype or shape.
+            layout or scaling, mrope without axes, a base or fraction that the scaling contradicts; positions of a wrong
+            dtype or shape.
 
     Example:
         >>> import torch
@@ -61,20 +74,64 @@ class RoPE(PositionScheme):
         self,
         d_head: Count,
         *,
-        base: Positive = 10000.0,
+        base: Positive | None = None,
         layout: RotaryLayout = "half",
-        fraction: Share = 1.0,
+        fraction: Share | None = None,
+        pairs: PairLayout | None = None,
         axes: Count | Sequence[Count] | None = None,
+        mrope: AxesLayout | None = None,
         scaling: Scaling | Mapping[str, Any] | None = None,
     ):
         super().__init__()
-        self.d_head, self.base, self.layout = d_head, base, layout
-        self.width = _rotated_width(d_head, fraction)
+        said = said_by(scaling)
+        self.d_head, self.layout, self.scaling = d_head, layout, said.scaling
+        self.base = agreed("base", base, said.base, 10000.0)
+        fraction = agreed("fraction", fraction, said.fraction, 1.0)
+        proportional = agreed("pairs", pairs, said.pairs, "first") == "proportional"
+        self.width = _rotated_width(d_head, 1.0 if proportional else fraction)
         self.axes = None if axes is None else axis_widths(axes, self.width, least=2, even=True)
         self.n_axes = None if self.axes is None else len(self.axes)
-        self.scaling = as_scaling(scaling)
+        if mrope is not None and self.axes is None:
+            raise EncodingInputError("mrope shares the pairs of a head among axes; give axes=, the columns of each")
+        widths = (self.width,) if self.axes is None or mrope is not None else self.axes
         make = frequencies if self.scaling is None else self.scaling.frequencies
-        self.frequencies = torch.cat([make(width, base) for width in self.axes or (self.width,)])
+        ladders = [make(width, self.base) for width in widths]
+        if proportional:
+            for width, ladder in zip(widths, ladders, strict=True):
+                ladder[int(fraction * width + 1e-6) // 2 :] = 0.0
+        self.frequencies = torch.cat(ladders)
+        # The pairs in the order of their axes, where that is not their own order.
+        self._by_axis = _by_axis(self.axes) if self.axes is not None and mrope == "interleaved" else None
+
+    @classmethod
+    def from_config(cls, config: Any, layer: int | None = None, *, length: int | None = None) -> RoPE:
+        """Make the rotation of a layer as transformers computes it from the model's config.
+
+        Args:
+            config: a config of transformers, or the content of a config.json as a mapping; of a model of text and
+                images, that of the text. Base, scaling, the share that turns and which columns make a pair are read
+                from ``rope_parameters``, and from the fields of older configs.
+            layer: the number of the layer, from 0, for models whose layers differ, such as Gemma 3.
+            length: the longest text, in tokens, for the two kinds whose angles depend on it: "dynamic" beyond the
+                config's longest text, and "longrope" beyond the longest of the training. By default not.
+
+        Returns:
+            The rotation, which turns queries and keys by the cos and sin that transformers has of a text.
+
+        Raises:
+            EncodingInputError: a model or a layer that does not rotate, layers that differ where none is named, an
+                unknown rope_type, fields that contradict each other.
+
+        Example:
+            >>> from posembed.encodings import RoPE
+            >>> config = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 8, "rope_theta": 500000.0}
+            >>> RoPE.from_config(config).base
+            500000.0
+        """
+        arguments = rotation_of(config, layer, length)
+        if arguments is None:
+            raise EncodingInputError(f"layer {layer} of this config does not turn: it has no positions; use NoPos()")
+        return cls(**arguments)
 
     def rotate(
         self, x: Float[Tensor, "*batch seq d_head"], positions: Integer[Tensor, "..."], *, seq_dim: int = -2
@@ -93,10 +150,25 @@ class RoPE(PositionScheme):
 
     def _turned(self, x: Tensor, positions: Tensor) -> Tensor:
         check_positions(positions, x, width=self.d_head, n_axes=self.n_axes)
-        cos, sin = _axial_cos_sin(positions, self.frequencies, self.axes, compute_dtype(x))
+        of_pairs = self.frequencies if self._by_axis is None else self.frequencies[self._by_axis]
+        cos, sin = _axial_cos_sin(positions, of_pairs, self.axes, compute_dtype(x))
+        if self._by_axis is not None:
+            back = self._by_axis.argsort().to(cos.device)
+            cos, sin = cos[..., back], sin[..., back]
         if self.scaling is not None:
             cos, sin = cos * self.scaling.attention_factor, sin * self.scaling.attention_factor
         return rotate_pairs(x, for_heads(cos, x), for_heads(sin, x), self.layout)
+
+
+def _by_axis(axes: Sequence[int]) -> Tensor:
+    """The numbers of the pairs of the first axis, then those of the second, ..., where pairs are dealt out in turn."""
+    axis_of_pair = torch.zeros(sum(axes) // 2, dtype=torch.int64, device="cpu")
+    for axis, width in enumerate(axes[1:], start=1):
+        axis_of_pair[axis : width // 2 * len(axes) : len(axes)] = axis
+    counts = (2 * axis_of_pair.bincount(minlength=len(axes))).tolist()
+    if counts != list(axes):
+        raise EncodingInputError(f"axes are {shown(axes)}, but dealt out in turn they get {counts} columns; use these")
+    return axis_of_pair.argsort(stable=True)
 
 
 def _axial_cos_sin(

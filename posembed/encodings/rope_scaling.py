@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ..errors import EncodingInputError, shown
-from ..public import Positive, check_fields
+from ..public import Count, Positive, check_fields
 from .angles import frequencies
 
 
@@ -183,7 +183,58 @@ class Llama3Scaling(Scaling):
         return kept / self.factor * (1 - share) + kept * share
 
 
-SCALINGS = {each.rope_type: each for each in (LinearScaling, NTKScaling, YaRNScaling, Llama3Scaling)}
+@dataclass(frozen=True)
+class LongRoPEScaling(Scaling):
+    """LongRoPE (Ding et al. 2024, arXiv 2402.13753): each pair divided by a number of its own, found by a search.
+
+    There are two lists, one for texts up to the longest of the training and one for longer ones. Keys that were turned
+    by one do not fit queries turned by the other, so a scaling is made for one length of text. The formulas are those
+    of transformers, and of the models Phi-3 and Phi-4.
+
+    Args:
+        factor: the longest text wanted, in units of the longest of the training.
+        original_max_position_embeddings: the longest text of the training, in tokens.
+        short_factor: by what each pair is divided in texts up to that.
+        long_factor: and in longer ones.
+        length: the longest text, in tokens.
+        attention: what queries and keys are multiplied by; by default sqrt(1 + ln(factor) / ln(original length)).
+
+    Raises:
+        EncodingInputError: a factor below 1, lengths or divisors that are not positive, or not one for each pair.
+
+    Example:
+        >>> from posembed.encodings import LongRoPEScaling
+        >>> LongRoPEScaling(4.0, 4096, [1.0, 1.0], [1.0, 4.0], length=8192).frequencies(4, 10000.0)
+        tensor([1.0000, 0.0025], dtype=torch.float64)
+    """
+
+    rope_type: ClassVar[str] = "longrope"
+    original_max_position_embeddings: Positive
+    short_factor: Sequence[Positive]
+    long_factor: Sequence[Positive]
+    length: Count
+    attention: Positive | None = None
+
+    def frequencies(self, width: int, base: float) -> Float[Tensor, " pairs"]:
+        long = self.length > self.original_max_position_embeddings
+        name, divisors = ("long_factor", self.long_factor) if long else ("short_factor", self.short_factor)
+        if len(divisors) != width // 2:
+            raise EncodingInputError(f"{name} has {len(divisors)} numbers for {width // 2} pairs; give one for each")
+        return frequencies(width, base) / torch.tensor(divisors, dtype=torch.float64, device="cpu")
+
+    @property
+    def attention_factor(self) -> float:
+        if self.attention is not None:
+            return float(self.attention)
+        return math.sqrt(1 + math.log(self.factor) / math.log(self.original_max_position_embeddings))
+
+
+SCALINGS = {each.rope_type: each for each in (LinearScaling, NTKScaling, YaRNScaling, Llama3Scaling, LongRoPEScaling)}
+
+
+def kind_of(parameters: Mapping[str, Any]) -> Any:
+    """The rope_type; older configs say "type", and a config that says neither means none."""
+    return parameters.get("rope_type", parameters.get("type", "default"))
 
 
 def as_scaling(scaling: Scaling | Mapping[str, Any] | None) -> Scaling | None:
@@ -202,18 +253,37 @@ def as_scaling(scaling: Scaling | Mapping[str, Any] | None) -> Scaling | None:
     """
     if scaling is None or isinstance(scaling, Scaling):
         return scaling
-    given = dict(scaling)
-    # Older configs say "type".
-    kind = given.pop("rope_type", given.pop("type", None))
+    kind = kind_of(scaling)
+    given = {name: value for name, value in scaling.items() if name not in ("rope_type", "type")}
     if kind == "default" and not given:
         return None
     if kind == "default":
         raise EncodingInputError(f"the scaling default scales nothing, so {min(given)!r} would be lost; remove it")
+    if kind == "dynamic":
+        raise EncodingInputError(
+            "the scaling dynamic turns keys in a cache by other angles than later queries; for texts of one length use "
+            "RoPE.from_config(config, length=...)"
+        )
     if kind not in SCALINGS:
-        raise EncodingInputError(f"the scaling's rope_type is {shown(kind)}; choose among {', '.join(SCALINGS)}")
-    if kind == "yarn" and "attention_factor" in given:
+        raise EncodingInputError(
+            f"the scaling's rope_type is {shown(kind)}; choose among default, proportional, {', '.join(SCALINGS)}"
+        )
+    if "attention_factor" in given and kind in ("yarn", "longrope"):
         given["attention"] = given.pop("attention_factor")
+    if kind == "yarn":
+        _read_mscale(given)
     return _made(SCALINGS[kind], given)
+
+
+def _read_mscale(given: dict[str, Any]) -> None:
+    """DeepSeek's two numbers as one: the quotient of two of YaRN's factors, each with its own weight of the logarithm.
+
+    One alone changes nothing, and neither counts where the factor is given, as in transformers.
+    """
+    above, below = given.pop("mscale", None), given.pop("mscale_all_dim", None)
+    if above and below and given.get("attention") is None and "factor" in given:
+        log = math.log(given["factor"])
+        given["attention"] = (0.1 * above * log + 1.0) / (0.1 * below * log + 1.0)
 
 
 def _made(kind: type[Scaling], given: dict[str, Any]) -> Scaling:

@@ -9,9 +9,10 @@ from typing import Any
 
 import torch
 
-from ..encodings import PositionScheme
+from ..encodings import Composed, NoPos, PerLayer, PositionScheme, RoPE, XPos
 from ..encodings import scheme as make_scheme
 from ..encodings.interface import layers_of
+from ..encodings.rope_config import rotation_of
 from ..errors import ModelInputError
 from .transformers_families import ENTRY, MARK, NAME, SCHEME, Anatomy, anatomy, sizes
 
@@ -30,15 +31,16 @@ def use_scheme(
     (RoBERTa); else tokens are counted as the model itself does, and ``generate`` leaves padding out. Texts that are
     packed into one row see each other unless the mask of `pack` is given with its positions. (Transformers keeps them
     apart by ``position_ids`` alone only with ``use_cache=False``, without a mask, and in causal models but OPT.) The
-    scheme acts in all layers, those too that a model leaves without positions (SmolLM3).
+    scheme acts in all layers, those too that a model leaves without positions (SmolLM3), but for "rope" by its name.
 
     Args:
-        model: with any head: ALBERT, BERT, CamemBERT, DistilBERT, ELECTRA, Gemma, GPT-2, GPT-NeoX, Llama, Mistral,
-            Mixtral, ModernBERT, OLMo 2, OPT, Phi-3, Qwen 2 and 3, RoBERTa, SmolLM3, StarCoder2 or XLM-RoBERTa. The
-            error of any other says why it cannot, or how to try it.
-        scheme: a `PositionScheme`; or a name for `posembed.scheme`, which makes it for the sizes of the model, but with
-            its own options, not the model's: rope's base is 10000, and a warning says where the model's is not.
-        options: for a name, as for `posembed.scheme`.
+        model: with any head: ALBERT, BERT, CamemBERT, DistilBERT, ELECTRA, Gemma, Gemma 3 (text), GPT-2, GPT-NeoX,
+            Llama, Mistral, Mixtral, ModernBERT, OLMo 2, OPT, Phi, Phi-3, Qwen 2 and 3, RoBERTa, SmolLM3, StarCoder2 or
+            XLM-RoBERTa. The error of any other says why it cannot, or how to try it.
+        scheme: a `PositionScheme`; or a name for `posembed.scheme`, which makes it for the sizes of the model. "rope"
+            in a model that rotates is the model's own rotation, layer by layer, as `RoPE.from_config` reads it, and a
+            warning says so where that is more than base 10000; another is given as an object, ``RoPE(d_head)``.
+        options: for a name, as for `posembed.scheme`; of the model's own rotation they replace what they name.
 
     Returns:
         A handle that takes the scheme out again, a context manager with a method ``remove``.
@@ -60,7 +62,7 @@ def use_scheme(
     """
     parts = anatomy(model)
     made = scheme_for(model, parts, scheme, options)
-    _warn_of_other_angles(model.config, scheme, options or {})
+    _say_which_rotation(model.config, scheme)
     if made.n_axes is not None:
         raise ModelInputError(
             "the scheme's positions have several coordinates, but the model counts its tokens; use another"
@@ -79,21 +81,50 @@ def use_scheme(
 
 def scheme_for(model: Any, parts: Anatomy, scheme: str | PositionScheme, options: Any) -> PositionScheme:
     """Make the scheme of a name for the sizes of a model, or check one that was made."""
-    if isinstance(scheme, str):
-        known = sizes(model.config, len(parts.attentions))
-        return make_scheme(scheme, **known, causal=parts.causal, options=options).to(model.dtype)
-    return make_scheme(scheme, causal=parts.causal, options=options)
+    if not isinstance(scheme, str):
+        return make_scheme(scheme, causal=parts.causal, options=options)
+    known = sizes(model.config, len(parts.attentions))
+    # Made even where the model's own rotation takes the place of a part: names and options are checked here.
+    made = make_scheme(scheme, **known, causal=parts.causal, options=options).to(model.dtype)
+    if not _means_its_rotation(model.config, scheme):
+        return made
+    own = _own_rotation(model.config, known["n_layers"], (options or {}).get("rope", {}))
+    if isinstance(made, Composed):
+        return Composed(*(own if isinstance(part, RoPE) and not isinstance(part, XPos) else part for part in made))
+    return own
 
 
-def _warn_of_other_angles(config: Any, scheme: Any, options: Mapping[str, Any]) -> None:
-    """A rope by its name is not the one that the model was trained with, where that has other settings."""
-    usual = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 1.0}
-    its = getattr(config, "rope_parameters", None) or {}
+def _means_its_rotation(config: Any, scheme: Any) -> bool:
     named = isinstance(scheme, str) and "rope" in map(str.strip, scheme.split("+"))
-    if named and "rope" not in options and not its.items() <= usual.items():
+    return named and bool(getattr(config, "rope_parameters", None))
+
+
+def _own_rotation(config: Any, n_layers: int, options: Mapping[str, Any]) -> PositionScheme:
+    """The rotation of each layer of the model, but for what the options say; one for all where these are the same."""
+    of_layers = [rotation_of(config, layer, None) for layer in range(n_layers)]
+    turning = [None if its is None else _changed(its, options) for its in of_layers]
+    if turning[0] is not None and all(each == turning[0] for each in turning):
+        return RoPE(**turning[0])
+    return PerLayer([NoPos() if each is None else RoPE(**each) for each in turning])
+
+
+def _changed(arguments: dict[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of the rotation with other options; what an option replaces is taken out of the model's parameters."""
+    within = {"base": "rope_theta", "fraction": "partial_rotary_factor"}
+    its = {name: value for name, value in arguments["scaling"].items() if name not in map(within.get, options)}
+    if "scaling" in options:  # only how angles are stretched is another then
+        kept = {name: its[its_name] for name, its_name in within.items() if its_name in its}
+        return arguments | kept | dict(options)
+    return arguments | {"scaling": its} | dict(options)
+
+
+def _say_which_rotation(config: Any, scheme: Any) -> None:
+    """A rope by its name is not the plain one where the model turns by other angles."""
+    usual = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 1.0}
+    if _means_its_rotation(config, scheme) and not config.rope_parameters.items() <= usual.items():
         warnings.warn(
-            f"the model's own rotation has {dict(its)}, and 'rope' by its name has base 10000 and turns whole heads; "
-            "where the model's is meant, say options={'rope': {'base': ..., 'fraction': ..., 'scaling': ...}}",
+            f"'rope' is here the model's own rotation, {dict(config.rope_parameters)}; where another is meant, give it "
+            "as an object, RoPE(d_head, base=...)",
             stacklevel=3,
         )
 

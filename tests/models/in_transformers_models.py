@@ -25,6 +25,12 @@ _MORE = {
     "albert": {"embedding_size": 32, "num_hidden_groups": 2},
     "electra": {"embedding_size": 32},
     "gemma": {"head_dim": D_HEAD},
+    "gemma3_text": {
+        "head_dim": D_HEAD,
+        "query_pre_attn_scalar": D_HEAD,
+        "sliding_window": 5,
+        "layer_types": ["sliding_attention", "full_attention"],
+    },
     "opt": {"word_embed_proj_dim": 32, "ffn_dim": 32},
     "qwen3": {"head_dim": D_HEAD},
     "mistral": {"sliding_window": 5},
@@ -64,9 +70,8 @@ def own_positions(model) -> PositionScheme:
     config = model.config
     if not any("rotary_emb" in name for name, _ in model.named_modules()):
         return Learned(table=find_position_rows(model).rows)
-    types = getattr(config, "layer_types", None) if config.model_type == "modernbert" else None
-    if types is not None:
-        return PerLayer([_rope(config.rope_parameters[each]) for each in types])
+    if config.model_type in ("gemma3_text", "modernbert"):
+        return PerLayer([_rope(config.rope_parameters[each]) for each in config.layer_types])
     return _rope(config.rope_parameters)
 
 

@@ -201,13 +201,14 @@ CACHES = {
     "dynamic of the config": lambda config: DynamicCache(config=config),
     "static": lambda config: StaticCache(config=config, max_cache_len=12),
 }
+NO_WINDOW = {"mistral": {"sliding_window": None}, "gemma3_text": {"layer_types": ["full_attention"] * N_LAYERS}}
 
 
 @pytest.mark.parametrize("kind", DECODERS)
 @pytest.mark.parametrize("cache", CACHES)
 @pytest.mark.parametrize("return_dict", [True, False])
 def test_a_cache_knows_the_positions_of_its_keys(kind, cache, return_dict):
-    model, ids, mask = build(kind, **({"sliding_window": None} if kind == "mistral" else {})), tokens(2, 9), None
+    model, ids = build(kind, **NO_WINDOW.get(kind, {})), tokens(2, 9)
     positions = torch.tensor([[3, 4, 5, 6, 7, 8, 9, 10, 11], [0, 1, 2, 7, 8, 9, 10, 11, 12]])
     mask = torch.ones_like(ids)
     with use_scheme(model, made("t5")):
@@ -447,23 +448,55 @@ def test_one_row_of_positions_is_for_all_texts(kind):
         assert said == "position_ids have shape (3, 2, 7); a scheme takes (batch, seq)"
 
 
-@pytest.mark.parametrize(
-    ("kind", "change", "told"),
-    [
-        ("llama", {"rope_parameters": {"rope_type": "default", "rope_theta": 5e5}}, "'rope_theta': 500000.0"),
-        ("gpt_neox", {"rotary_pct": 0.5}, "'partial_rotary_factor': 0.5"),
-    ],
-)
-def test_a_rope_by_its_name_says_that_the_models_own_is_another(kind, change, told):
-    model = build(kind, **change)
-    with pytest.warns(UserWarning, match="has base 10000 and turns whole heads") as warned:
+# A family and what its config says otherwise: each kind of rotation of today's models once.
+YARN = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0, "original_max_position_embeddings": 10}
+LISTS = {"short_factor": [1.0, 1.5, 2.0, 3.0], "long_factor": [2.0] * 4, "original_max_position_embeddings": 40}
+ROTATIONS = [(kind, {}) for kind, family in FAMILIES.items() if family.own == "rotary_emb"] + [
+    ("llama", {"rope_parameters": {"rope_type": "default", "rope_theta": 500.0}}),
+    ("llama", {"rope_parameters": YARN | {"mscale": 1.0, "mscale_all_dim": 0.5}}),
+    ("gpt_neox", {"rotary_pct": 0.5}),
+    ("phi3", {"rope_parameters": {"rope_type": "longrope", "rope_theta": 1e4, "factor": 2.0, **LISTS}}),
+    ("qwen3", {"rope_parameters": {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0}}),
+    ("smollm3", {"no_rope_layers": [0, 1]}),
+]
+
+
+@pytest.mark.filterwarnings("ignore:'rope' is here")
+@pytest.mark.parametrize(("kind", "change"), ROTATIONS, ids=str)
+def test_rope_by_its_name_is_the_models_own_rotation(kind, change):
+    model, ids = build(kind, **change), tokens(length=20)
+    own = model(ids).logits
+    with use_scheme(model, "rope"):
+        assert difference(model(ids).logits, own) < CLOSE
+    with use_scheme(model, "alibi+rope"):
+        assert difference(model(ids).logits, own) > 100 * CLOSE
+    with use_scheme(model, RoPE(D_HEAD, base=3.0)):
+        assert difference(model(ids).logits, own) > 100 * CLOSE
+
+
+def test_a_rope_by_its_name_says_that_it_is_the_models_own():
+    model = build("llama", rope_parameters={"rope_type": "default", "rope_theta": 5e5})
+    with pytest.warns(UserWarning, match="the model's own rotation, .*'rope_theta': 500000.0"):
         use_scheme(model, "alibi+rope").remove()
-    assert told in str(warned[0].message)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        use_scheme(model, "rope", options={"rope": {"base": 5e5}}).remove()
+        use_scheme(model, RoPE(D_HEAD)).remove()
         use_scheme(model, "alibi").remove()
         use_scheme(build("llama"), "rope").remove()
+
+
+@pytest.mark.filterwarnings("ignore:'rope' is here")
+def test_options_replace_what_they_name_of_the_models_own_rotation():
+    linear = {"rope_type": "linear", "factor": 2.0}
+    model = build("gpt_neox", rotary_pct=0.5, rope_parameters=linear)
+    for options, base, width, factor in [
+        ({"base": 5e5}, 5e5, 4, 2.0),
+        ({"fraction": 1.0}, 1e4, 8, 2.0),
+        ({"scaling": {"rope_type": "linear", "factor": 4.0}}, 1e4, 4, 4.0),
+    ]:
+        with use_scheme(model, "rope", options={"rope": options}) as there:
+            found = there.scheme
+        assert (found.base, found.width, found.scaling.factor) == (base, width, factor)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])

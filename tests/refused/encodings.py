@@ -12,6 +12,7 @@ from posembed.encodings import (
     Learned,
     LinearScaling,
     Llama3Scaling,
+    LongRoPEScaling,
     NoPos,
     OnLayers,
     PerLayer,
@@ -27,6 +28,8 @@ from posembed.encodings.rope_scaling import as_scaling
 from posembed.errors import EncodingInputError, PositionOutOfRangeError
 
 X, Q, AT, TABLE = torch.ones(2, 3, 8), torch.ones(2, 2, 3, 8), torch.arange(3), torch.zeros(3, 2)
+
+SECTIONS = {"rope_type": "default", "rope_theta": 1e6, "mrope_section": [1, 2, 2]}
 
 
 def only(objective):
@@ -66,7 +69,7 @@ INPUT = {
     "a word for True": (lambda: T5(2, causal="no"), "causal is 'no'; give True or False"),
     "an option of another name": (
         named("rope", d_model=8, n_heads=2, options={"rope": {"layuot": "half"}}),
-        "rope has no option 'layuot'; it has base, layout, fraction, axes, scaling",
+        "rope has no option 'layuot'; it has base, layout, fraction, pairs, axes, mrope, scaling",
     ),
     "an option without its scheme": (
         named("rope", options={"base": 500.0}),
@@ -95,15 +98,64 @@ INPUT = {
     "a base of 1 for yarn": (lambda: RoPE(8, base=1.0, scaling=YaRNScaling(2.0, 64)), "for yarn it must be above 1"),
     "a scaling that changes with the text": (
         lambda: RoPE(8, scaling={"rope_type": "dynamic"}),
-        "the scaling's rope_type is 'dynamic'; choose among linear, ntk, yarn, llama3",
+        "the scaling dynamic turns keys in a cache by other angles than later queries",
     ),
     "an option that a scaling lacks": (
         lambda: as_scaling({"rope_type": "linear", "factor": 2.0, "beta": 1}),
         "the scaling linear has no option 'beta'",
     ),
     "what a scaling that scales nothing would lose": (
-        lambda: RoPE(8, scaling={"rope_type": "default", "rope_theta": 5e5}),
-        "the scaling default scales nothing, so 'rope_theta' would be lost",
+        lambda: RoPE(8, scaling={"rope_type": "default", "factor": 8.0}),
+        "the scaling default scales nothing, so 'factor' would be lost",
+    ),
+    "a kind of scaling that nobody knows": (
+        lambda: RoPE(8, scaling={"rope_type": "mrope"}),
+        "rope_type is 'mrope'; choose among default, proportional, linear, ntk, yarn, llama3, longrope",
+    ),
+    "two bases": (
+        lambda: RoPE(8, base=1e4, scaling={"rope_type": "default", "rope_theta": 5e5}),
+        "base is 10000.0, but the scaling says 500000.0; give one of them",
+    ),
+    "divisors for another number of pairs": (
+        lambda: RoPE(8, scaling=LongRoPEScaling(2.0, 64, [1.0], [1.0], length=8)),
+        "short_factor has 1 numbers for 4 pairs; give one for each",
+    ),
+    "two bases in a config": (
+        lambda: RoPE.from_config(
+            {"model_type": "llama", "rope_theta": 1e4, "rope_parameters": {"rope_theta": 5e5, "rope_type": "default"}}
+        ),
+        "the config says rope_theta 10000.0 and, inside, 500000.0; remove the wrong one",
+    ),
+    "a config of nobody": (lambda: RoPE.from_config({"rope_theta": 1e4}), "the config has no model_type"),
+    "a config without a rotation": (lambda: RoPE.from_config({"model_type": "gpt2"}), "its model does not rotate"),
+    "a config whose layers differ": (
+        lambda: RoPE.from_config({"model_type": "gemma3_text"}),
+        "turn differently (sliding_attention, full_attention); give layer=",
+    ),
+    "a config some of whose layers do not turn": (
+        lambda: RoPE.from_config({"model_type": "smollm3", "num_hidden_layers": 5}),
+        "some layers of this config do not turn (3); give layer=",
+    ),
+    "a layer that does not turn": (
+        lambda: RoPE.from_config({"model_type": "smollm3", "num_hidden_layers": 5}, 3),
+        "layer 3 of this config does not turn: it has no positions; use NoPos()",
+    ),
+    "a layer that the config has not": (
+        lambda: RoPE.from_config({"model_type": "llama", "num_hidden_layers": 2}, 2),
+        "there is no layer 2 in a model of 2; count from 0",
+    ),
+    "pairs shared among no axes": (lambda: RoPE(8, mrope="sliced"), "give axes=, the columns of each"),
+    "pairs that cannot be dealt out so": (
+        lambda: RoPE(16, axes=[2, 2, 12], mrope="interleaved"),
+        "axes are (2, 2, 12), but dealt out in turn they get [10, 2, 4] columns; use these",
+    ),
+    "sections that do not add up": (
+        lambda: RoPE.from_config({"model_type": "qwen2_vl_text", "rope_parameters": SECTIONS}),
+        "of 10 columns together; they must have 128",
+    ),
+    "sections of several axes": (
+        lambda: RoPE.from_config({"model_type": "llama", "rope_scaling": {"type": "default", "mrope_section": [2, 3]}}),
+        "so 'mrope_section' would be lost",
     ),
     "a scaling without its factor": (lambda: as_scaling({"rope_type": "linear"}), "linear needs 'factor'"),
     "a factor that shortens": (lambda: LinearScaling(factor=0.5), "factor is 0.5; it must be at least 1"),

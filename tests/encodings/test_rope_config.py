@@ -1,0 +1,161 @@
+"""A rotation read from a config: frequencies and factors of transformers, its layers, its pairs."""
+
+import importlib
+
+import pytest
+import torch
+from transformers import AutoConfig
+from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+
+from posembed.encodings import NTKScaling, RoPE
+
+WIDTH, LONGEST = 32, 4096
+SIZES = {
+    "hidden_size": 64,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 2,
+    "num_hidden_layers": 2,
+    "head_dim": WIDTH,
+    "max_position_embeddings": LONGEST,
+    "pad_token_id": 0,
+}
+LISTS = {"short_factor": [1.0 + i / 16 for i in range(16)], "long_factor": [1.0 + i for i in range(16)]}
+YARN = {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 512}
+LLAMA3 = {"rope_type": "llama3", "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+LONGROPE = {"rope_type": "longrope", "original_max_position_embeddings": 1024, **LISTS}
+KINDS = {
+    "linear": {"rope_type": "linear", "factor": 4.0},
+    "dynamic": {"rope_type": "dynamic", "factor": 4.0},
+    "yarn": YARN,
+    "yarn, its options": YARN | {"beta_fast": 16.0, "beta_slow": 2.0, "truncate": False, "attention_factor": 0.7},
+    "yarn, mscale": YARN | {"mscale": 1.0, "mscale_all_dim": 0.707},
+    "yarn, one mscale": YARN | {"mscale": 0.5},
+    "yarn, no factor": YARN | {"factor": None},
+    "yarn, half of the head": YARN | {"partial_rotary_factor": 0.5},
+    "longrope": LONGROPE,
+    "longrope, its options": LONGROPE | {"factor": 32.0, "attention_factor": 1.5},
+    "llama3": LLAMA3 | {"factor": 8.0, "original_max_position_embeddings": 512},
+    "proportional": {"rope_type": "proportional", "partial_rotary_factor": 0.25},
+    "proportional, scaled": {"rope_type": "proportional", "partial_rotary_factor": 0.7, "factor": 8.0},
+}
+
+
+def llama(parameters, base=500000.0):
+    return AutoConfig.for_model("llama", **SIZES, rope_parameters={"rope_theta": base, **parameters})
+
+
+@pytest.mark.parametrize("length", [None, 1024, 5000, 20000])
+@pytest.mark.parametrize("parameters", KINDS.values(), ids=KINDS)
+def test_frequencies_and_factor_are_those_of_transformers(parameters, length):
+    config = llama(parameters)
+    theirs, factor = ROPE_INIT_FUNCTIONS[parameters["rope_type"]](config, torch.device("cpu"), seq_len=length)
+    ours = RoPE.from_config(config, length=length)
+    # Theirs are float32 throughout.
+    torch.testing.assert_close(ours.frequencies, theirs.double(), rtol=1e-6 if length is None else 4e-6, atol=1e-9)
+    assert (ours.scaling.attention_factor if ours.scaling else 1.0) == pytest.approx(factor, rel=1e-12)
+
+
+@pytest.mark.parametrize("parameters", [YARN, LLAMA3 | {"factor": 8.0, "original_max_position_embeddings": 512}])
+def test_scaling_takes_whole_rope_parameters(parameters):
+    whole = RoPE(WIDTH, scaling={**parameters, "rope_theta": 5e5, "partial_rotary_factor": 0.5})
+    parts = RoPE(WIDTH, scaling=parameters, base=5e5, fraction=0.5)
+    assert (whole.base, whole.width) == (5e5, 16) and torch.equal(whole.frequencies, parts.frequencies)
+
+
+def test_a_base_in_a_scaling_that_scales_nothing_is_the_base():
+    assert RoPE(8, scaling={"rope_type": "default", "rope_theta": 5e5}).base == 5e5
+    assert RoPE(8, scaling={"rope_theta": 5e5}, base=5e5).base == 5e5
+    assert RoPE(8, scaling=NTKScaling(2.0)).base == 10000.0
+
+
+def test_older_fields_and_todays_are_one():
+    size = {"model_type": "llama", **SIZES}
+    today = RoPE.from_config(size | {"rope_parameters": {"rope_type": "linear", "factor": 2.0, "rope_theta": 5e5}})
+    older = RoPE.from_config(size | {"rope_theta": 5e5, "rope_scaling": {"type": "linear", "factor": 2.0}})
+    assert today.base == older.base == 5e5 and today.scaling == older.scaling
+    neox = {"model_type": "gpt_neox", "hidden_size": 64, "num_attention_heads": 2, "rotary_pct": 0.25}
+    neox = RoPE.from_config(neox | {"rotary_emb_base": 2e4})
+    assert (neox.d_head, neox.width, neox.base) == (32, 8, 2e4)
+
+
+def test_the_bases_go_by_the_layer():
+    gemma = AutoConfig.for_model("gemma3_text", num_hidden_layers=6)
+    assert [RoPE.from_config(gemma, layer).base for layer in range(6)] == [1e4] * 5 + [1e6]
+    whole = AutoConfig.for_model("gemma3", text_config={"num_hidden_layers": 6})
+    assert RoPE.from_config(whole, 5).base == 1e6
+
+
+def test_heads_of_other_widths_and_proportional_pairs_in_gemma_4():
+    config = AutoConfig.for_model("gemma4_text")
+    theirs = importlib.import_module("transformers.models.gemma4.modeling_gemma4").Gemma4TextRotaryEmbedding(config)
+    for layer, kind in ((0, "sliding_attention"), (5, "full_attention")):
+        assert config.layer_types[layer] == kind
+        expected = theirs.get_buffer(f"{kind}_inv_freq").double()
+        torch.testing.assert_close(RoPE.from_config(config, layer).frequencies, expected, rtol=1e-6, atol=1e-9)
+
+
+# The class that makes cos and sin, the module that it is from; both families of pairs.
+FAMILIES = {
+    "cohere": "Cohere",
+    "cohere2": "Cohere2",
+    "ernie4_5": "Ernie4_5",
+    "glm": "Glm",
+    "glm4": "Glm4",
+    "gpt_neox": "GPTNeoX",
+    "helium": "Helium",
+    "llama": "Llama",
+    "phi3": "Phi3",
+    "qwen3": "Qwen3",
+}
+
+
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_it_turns_as_the_models_own_code_does(kind):
+    module = importlib.import_module(f"transformers.models.{kind}.modeling_{kind}")
+    config = AutoConfig.for_model(kind, **SIZES)
+    x = torch.randn(1, 2, 9, WIDTH, generator=torch.Generator().manual_seed(0))
+    positions = torch.arange(9)[None] * 7
+    cos, sin = getattr(module, f"{FAMILIES[kind]}RotaryEmbedding")(config)(x, positions)
+    theirs, _ = module.apply_rotary_pos_emb(x, x, cos, sin)
+    ours = RoPE.from_config(config, 0).rotate(x, positions)
+    # Their angles are float32, off by 1e-7 of 56.
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=5e-5)
+
+
+def test_proportional_pairs_keep_the_heads_frequencies_and_the_others_stand_still():
+    """Not what a fraction of the first columns is: that restarts the ladder of frequencies in a smaller head."""
+    x, positions = torch.randn(3, 16, generator=torch.Generator().manual_seed(0)), torch.tensor([0, 5, 900])
+    whole, some = RoPE(16), RoPE(16, fraction=0.25, pairs="proportional")
+    turned, still = [0, 1, 8, 9], [2, 3, 4, 5, 6, 7, 10, 11, 12, 13, 14, 15]
+    torch.testing.assert_close(some.rotate(x, positions)[:, turned], whole.rotate(x, positions)[:, turned])
+    assert torch.equal(some.rotate(x, positions)[:, still], x[:, still])
+    assert torch.equal(RoPE(16, pairs="proportional").frequencies, whole.frequencies)
+    first = RoPE(16, fraction=0.25).frequencies
+    assert first.shape == (2,) and not torch.allclose(first, some.frequencies[:2])
+
+
+MROPES = {
+    "qwen2_vl": ("Qwen2VLRotaryEmbedding", [4, 6, 6]),
+    "qwen2_5_vl": ("Qwen2_5_VLRotaryEmbedding", [4, 6, 6]),
+    "qwen3_vl": ("Qwen3VLTextRotaryEmbedding", [6, 5, 5]),
+    "glm4v": ("Glm4vTextRotaryEmbedding", [4, 6, 6]),
+}
+
+
+@pytest.mark.parametrize("kind", MROPES)
+def test_mrope_turns_by_three_axes_as_the_models_own_code_does(kind):
+    module = importlib.import_module(f"transformers.models.{kind}.modeling_{kind}")
+    name, sections = MROPES[kind]
+    parameters = {"rope_type": "default", "rope_theta": 5e5, "mrope_section": sections}
+    config = AutoConfig.for_model(f"{kind}_text", **SIZES, rope_parameters=parameters)
+    drawn = torch.Generator().manual_seed(0)
+    x, positions = torch.randn(1, 2, 9, WIDTH, generator=drawn), torch.randint(0, 60, (1, 9, 3), generator=drawn)
+    cos, sin = getattr(module, name)(config)(x, positions.permute(2, 0, 1))
+    theirs, _ = module.apply_rotary_pos_emb(x, x, cos, sin)
+    ours = RoPE.from_config(config)
+    torch.testing.assert_close(ours.rotate(x, positions), theirs, rtol=0, atol=5e-5)
+    # Of three equal coordinates it is the rotation of one.
+    text = torch.arange(9)[:, None].expand(9, 3)
+    torch.testing.assert_close(
+        ours.rotate(x, text), RoPE(WIDTH, base=5e5, layout=ours.layout).rotate(x, text[:, 0]), rtol=0, atol=1e-6
+    )
