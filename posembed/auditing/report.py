@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Verdict = Literal["holds", "broken", "does not apply", "not decided"]
-WIDTH = 110
+# Of what is told, in the printed table.
+WIDTH = 72
 
 
 @dataclass(frozen=True, repr=False)
@@ -80,15 +81,29 @@ class AuditReport(Record):
 
         return pd.DataFrame([vars(each) for each in self.checks], columns=[field.name for field in fields(CheckResult)])
 
+    @property
+    def summary(self) -> str:
+        """The model, and how many checks are broken and hold."""
+        return f"{self.model}: {self.count('broken')} broken, {self.count('holds')} hold"
+
+    def rows(self) -> list[tuple[str, str, str, str]]:
+        """Of each check its name, verdict, error and what is told of it, as texts."""
+        return [
+            (
+                f"{each.part}: {each.check}" if each.part else each.check,
+                each.verdict,
+                "" if each.error is None else f"{each.error:.0e}",
+                "; ".join(filter(None, (each.kind, each.reason))),
+            )
+            for each in self.checks
+        ]
+
     def __str__(self) -> str:
-        names = [f"{each.part}: {each.check}" if each.part else each.check for each in self.checks]
-        column = max(map(len, names), default=0)
-        lines = [f"{self.model}: {self.count('broken')} broken, {self.count('holds')} hold"]
-        for name, each in zip(names, self.checks, strict=True):
-            error = "" if each.error is None else f"{each.error:.0e}"
-            told = f"{each.kind}; {each.reason}" if each.kind else each.reason
-            start = f"{name:{column}}  {each.verdict:14}  {error:6}  "
-            lines.append(textwrap.fill(start + told, max(WIDTH, len(start) + 40), subsequent_indent=" " * len(start)))
+        column = max((len(row[0]) for row in self.rows()), default=0)
+        lines = [self.summary]
+        for name, verdict, error, told in self.rows():
+            start = f"{name:{column}}  {verdict:14}  {error:6}  "
+            lines.append(textwrap.fill(start + told, len(start) + WIDTH, subsequent_indent=" " * len(start)))
         lines += [f"\n# {each.check}\n{each.script}" for each in self.broken if each.script]
         return "\n".join(line.rstrip() for line in lines)
 

@@ -48,6 +48,7 @@ class Subject:
         code: the lines of a script that make ``model``.
         again: makes the same of another copy of the whole model; None of a function.
         whole: the whole model; None of a function.
+        narrow: the same in float32, where this is wider.
         fixed: what it is always given besides, of one text.
         part: "encoder", "decoder" or empty.
         of_transformers: whether it is called as transformers' models are.
@@ -75,6 +76,7 @@ class Subject:
     code: tuple[str, ...]
     again: Callable[[nn.Module], Subject] | None = None
     whole: nn.Module | None = None
+    narrow: Subject | None = None
     fixed: Mapping[str, Tensor] = field(default_factory=dict)
     part: str = ""
     of_transformers: bool = False

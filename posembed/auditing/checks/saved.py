@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from ...inference import eval_mode
 from ..comparison import judge
+from ..load import quiet
 from ..report import CheckResult
 from ..subject import Run, Subject
 
@@ -25,7 +24,7 @@ def saved_and_loaded(subject: Subject, check: str) -> CheckResult:
     if sum(each.numel() for each in model.parameters()) > LARGEST:
         return CheckResult(verdict="not decided", reason="too large to be written to disk", **told)
     dtype = next(model.parameters()).dtype
-    with TemporaryDirectory() as folder, _quiet():
+    with TemporaryDirectory() as folder, quiet():
         model.save_pretrained(folder)
         loaded = type(model).from_pretrained(folder, dtype=dtype, attn_implementation=model.config._attn_implementation)
     again = subject.again(loaded)
@@ -34,24 +33,8 @@ def saved_and_loaded(subject: Subject, check: str) -> CheckResult:
         result = judge(subject, check, subject.logits(Run(subject.text())), again.logits(Run(subject.text())))
     if result.verdict != "broken":
         return result
-    missing = "what is computed and not saved, such as angles, is not made anew"
+    missing = "what is computed and not saved differs, such as angles: rounded by .bfloat16(), or not made anew"
     return CheckResult(**vars(result) | {"kind": missing, "script": _script(type(model).__name__)})
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without the bars and lines that transformers writes while it saves and loads."""
-    from transformers.utils import logging
-
-    shown, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
-    logging.disable_progress_bar()
-    logging.set_verbosity_error()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
-        if shown:
-            logging.enable_progress_bar()
 
 
 def _script(name: str) -> str:
