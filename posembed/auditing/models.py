@@ -103,6 +103,8 @@ def subjects_of_transformers(model: Any) -> list[Subject]:
 
 def _subject(model: Any, config: Any, call: Any, names: Mapping[str, str], part: str) -> Subject:
     taken = inspect.signature(call.forward).parameters
+    if names["ids"] not in taken:
+        raise AuditError(f"{type(model).__name__} takes no ids of words")
     special = {*_special_ids(model.config.to_dict())}
     ordinary = [each for each in range(int(model.get_input_embeddings().weight.shape[0])) if each not in special]
     generates = part != "encoder" and bool(getattr(model, "can_generate", bool)())
