@@ -181,7 +181,7 @@ def main():
     if asked.table:
         table()
         return
-    import posembed.auditing  # noqa: F401  before the first fork
+    quietly("t5")  # imports, before the first fork, what each process would import anew
 
     FOLDER.mkdir(parents=True, exist_ok=True)
     for name in asked.types or types():

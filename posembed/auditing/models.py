@@ -106,7 +106,7 @@ def _subject(model: Any, config: Any, call: Any, names: Mapping[str, str], part:
     if names["ids"] not in taken:
         raise AuditError(f"{type(model).__name__} takes no ids of words")
     special = {*_special_ids(model.config.to_dict())}
-    ordinary = [each for each in range(int(model.get_input_embeddings().weight.shape[0])) if each not in special]
+    ordinary = [each for each in range(_vocabulary(model, config)) if each not in special]
     generates = part != "encoder" and bool(getattr(model, "can_generate", bool)())
     n_layers, window = _window(config)
     pad_id = getattr(config, "pad_token_id", None)
@@ -127,7 +127,8 @@ def _subject(model: Any, config: Any, call: Any, names: Mapping[str, str], part:
         part=part,
         of_transformers=True,
         pad_id=pad_id if isinstance(pad_id, int) else 0,
-        causal=True if generates else None,
+        # Where the config could make a decoder of an encoder and does not, it is what it is.
+        causal=True if generates and getattr(config, "is_decoder", True) is not False else None,
         n_positions=_n_positions(model, part),
         window=window,
         n_layers=n_layers,
@@ -135,6 +136,15 @@ def _subject(model: Any, config: Any, call: Any, names: Mapping[str, str], part:
         pads_left=generates and not part,
         keeps_state=bool(getattr(model, "_is_stateful", False)),
     )
+
+
+def _vocabulary(model: Any, config: Any) -> int:
+    try:
+        return int(model.get_input_embeddings().weight.shape[0])
+    except (AttributeError, NotImplementedError):  # of several parts, or in parts
+        if isinstance(size := getattr(config, "vocab_size", None), int):
+            return size
+        raise AuditError(f"how many ids {type(model).__name__} knows is not known") from None
 
 
 def _one_of(model: Any, part: str) -> Subject:
