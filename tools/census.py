@@ -36,12 +36,20 @@ SIZES = {
     **dict.fromkeys(("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"), 4),
     **dict.fromkeys(("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "max_target_positions"), LENGTH),
     **dict.fromkeys(("initializer_range", "init_std", "initializer_std", "initializer_factor"), 0.3),
-    **dict.fromkeys(("head_dim", "d_kv", "attention_head_dim", "kv_channels", "qk_head_dim"), 8),
+    **dict.fromkeys(("head_dim", "d_kv", "attention_head_dim", "kv_channels"), 8),
     **dict.fromkeys(("dropout", "attention_dropout", "hidden_dropout_prob", "attention_probs_dropout_prob"), 0.0),
     **{"n_group": 1, "topk_group": 1, "num_experts_per_tok": 2, "first_k_dense_replace": 1, "moe_topk": 2},
     **{"q_lora_rank": 16, "kv_lora_rank": 16, "qk_rope_head_dim": 8, "qk_nope_head_dim": 8, "v_head_dim": 8},
     **{"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 1},
-    **{"type_vocab_size": 2, "num_hidden_groups": 1, "rotary_dim": 4, "state_size": 8, "mamba_d_state": 8},
+    **{
+        "type_vocab_size": 2,
+        "num_hidden_groups": 1,
+        "rotary_dim": 4,
+        "state_size": 8,
+        "mamba_d_state": 8,
+        "mamba_n_heads": 8,
+        "mamba_d_head": 8,
+    },
     **{"sliding_window": 16, "num_nextn_predict_layers": 0, "num_mtp_layers": 0},
 }
 # By what a model is asked for first.
@@ -57,7 +65,7 @@ def types():
     for kind in KINDS:
         for name, made in getattr(modeling_auto, kind).items():
             found.setdefault(name, made if isinstance(made, str) else made[0])
-    return dict(sorted(found.items()))
+    return found
 
 
 def tiny(config, *, causal):
@@ -68,6 +76,10 @@ def tiny(config, *, causal):
         ):
             with contextlib.suppress(Exception):
                 setattr(config, name, value)
+    if hasattr(config, "kv_lora_rank"):  # each head has a key of its own
+        config.num_key_value_heads = SIZES["num_attention_heads"]
+    if hasattr(config, "attention_window"):  # one for each layer, or a number
+        config.attention_window = 8
     for name in ("layer_types", "mlp_layer_types"):
         kinds = getattr(config, name, None)
         if kinds:

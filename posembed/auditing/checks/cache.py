@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 
 from ..comparison import compare
@@ -20,12 +22,15 @@ def pieces(subject: Subject, check: str) -> CheckResult:
     result = compare(subject, check, Run(ids), Run(ids, pieces=parts), explain=_faults(subject, parts), kind=WRONG)
     if result.verdict != "broken":
         return result
-    one_by_one = compare(subject, check, Run(ids), Run(ids, pieces=(7, *[1] * (n - 7))))
-    if one_by_one.verdict == "holds" and subject.keeps_state:
-        return CheckResult(check, "does not apply", "it keeps a state, and goes on token by token", part=subject.part)
-    if one_by_one.verdict == "holds":
-        kind = "one token at a time is right, several are not: does the mask of a piece begin at its own first token?"
-        return CheckResult(**vars(result) | {"kind": result.kind if result.kind != WRONG else kind})
+    if result.kind != WRONG:
+        return result
+    for shorter, kind in (((7, *[1] * (n - 7)), LATER), ((1,) * n, ANY)):
+        if compare(subject, check, Run(ids), Run(ids, pieces=shorter)).verdict != "holds":
+            continue
+        if subject.keeps_state:
+            reason = "it keeps a state, and goes on token by token"
+            return CheckResult(check, "does not apply", reason, part=subject.part)
+        return replace(result, kind=kind)
     return result
 
 
@@ -49,3 +54,5 @@ def _faults(subject: Subject, parts: tuple[int, ...]) -> list[tuple[str, Run]]:
 
 
 WRONG = "a cache and the whole text disagree"
+LATER = "one token at a time behind a first piece is right, several are not: where does the mask of a piece begin?"
+ANY = "one token at a time is right, several are not: has a piece a causal mask of its own?"
