@@ -134,7 +134,7 @@ def _subject(model: Any, config: Any, call: Any, names: Mapping[str, str], part:
         n_layers=n_layers,
         relative=_is_relative(model, config),
         pads_left=generates and not part,
-        keeps_state=bool(getattr(model, "_is_stateful", False)),
+        keeps_state=_keeps_state(model),
     )
 
 
@@ -175,9 +175,15 @@ def _window(config: Any) -> tuple[int, int | None]:
     return getattr(config, "num_hidden_layers", 1), window if every and isinstance(window, int) else None
 
 
+def _keeps_state(model: Any) -> bool:
+    """Whether layers read the tokens one after the other, as recurrences and short convolutions do."""
+    convolutions = (each for each in model.modules() if isinstance(each, nn.Conv1d))
+    return bool(getattr(model, "_is_stateful", False)) or any(each.groups > 1 for each in convolutions)
+
+
 def _is_relative(model: Any, config: Any) -> bool | None:
     """True of rotary positions and nothing else: no table, no scaling that looks at how far a text has come."""
     rope = getattr(config, "rope_parameters", None)
     settings = str(config.to_dict())
     plain = bool(rope) and not any(word in settings for word in NOT_RELATIVE)
-    return True if plain and _n_positions(model, "") is None and not getattr(model, "_is_stateful", False) else None
+    return True if plain and _n_positions(model, "") is None and not _keeps_state(model) else None

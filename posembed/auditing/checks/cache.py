@@ -53,6 +53,6 @@ def _faults(subject: Subject, parts: tuple[int, ...]) -> list[tuple[str, Run]]:
     ]
 
 
-WRONG = "a cache and the whole text disagree"
+WRONG = "a cache and the whole text disagree: do positions go on behind it, and does the mask end at the last key?"
 LATER = "one token at a time behind a first piece is right, several are not: where does the mask of a piece begin?"
 ANY = "one token at a time is right, several are not: has a piece a causal mask of its own?"
