@@ -127,8 +127,7 @@ def _subject(model: Any, config: Any, call: Any, names: Mapping[str, str], part:
         part=part,
         of_transformers=True,
         pad_id=pad_id if isinstance(pad_id, int) else 0,
-        # Where the config could make a decoder of an encoder and does not, it is what it is.
-        causal=True if generates and getattr(config, "is_decoder", True) is not False else None,
+        causal=True if generates and not _may_see_all(config) else None,
         n_positions=_n_positions(model, part),
         window=window,
         n_layers=n_layers,
@@ -177,8 +176,16 @@ def _window(config: Any) -> tuple[int, int | None]:
 
 def _keeps_state(model: Any) -> bool:
     """Whether layers read the tokens one after the other, as recurrences and short convolutions do."""
+    kinds = getattr(model.config, "layer_types", None) or []
+    others = any("attention" not in kind or "linear" in kind for kind in kinds)
     convolutions = (each for each in model.modules() if isinstance(each, nn.Conv1d))
-    return bool(getattr(model, "_is_stateful", False)) or any(each.groups > 1 for each in convolutions)
+    return others or bool(getattr(model, "_is_stateful", False)) or any(each.groups > 1 for each in convolutions)
+
+
+def _may_see_all(config: Any) -> bool:
+    """Whether a config could make a causal model of this class and does not: BERT, XLM and XLNet have such settings."""
+    encoder = getattr(config, "is_decoder", True) is False or getattr(config, "causal", True) is False
+    return encoder or getattr(config, "attn_type", None) == "bi"
 
 
 def _is_relative(model: Any, config: Any) -> bool | None:
