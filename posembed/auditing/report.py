@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from ..serialization import Record
 
 if TYPE_CHECKING:
-    import pandas as pd
+    import pandas
 
 Verdict = Literal["holds", "broken", "does not apply", "not decided"]
 # Of what is told, in the printed table.
@@ -75,11 +75,13 @@ class AuditReport(Record):
         """How many checks have this verdict."""
         return sum(each.verdict == verdict for each in self.checks)
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> pandas.DataFrame:
         """Return one row a check."""
-        import pandas as pd
+        import pandas
 
-        return pd.DataFrame([vars(each) for each in self.checks], columns=[field.name for field in fields(CheckResult)])
+        return pandas.DataFrame(
+            [vars(each) for each in self.checks], columns=[field.name for field in fields(CheckResult)]
+        )
 
     @property
     def summary(self) -> str:

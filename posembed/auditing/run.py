@@ -186,7 +186,8 @@ def _positions(subject: Subject, whole: Tensor) -> tuple[int, bool]:
     """The position id of the first token, and whether positions that are given matter."""
     ids = subject.text()
     n = ids.shape[1]
-    offsets = [0] if subject.n_positions is None or subject.whole is None else [0, *_table_offset(subject)]
+    # Of transformers' models some count from the padding id on, and are given rows of a table for positions.
+    offsets = [0, *_table_offset(subject), 1, 2, subject.pad_id + 1] if subject.of_transformers else [0]
     try:
         for subject.first in offsets:
             given = subject.logits(Run(ids, torch.arange(n)[None]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 
 from ..comparison import compare, script
@@ -19,7 +21,8 @@ def explicit_positions(subject: Subject, check: str) -> CheckResult:
         return _not_given(subject, check)
     ids, at = subject.text(), torch.arange(subject.length)[None]
     explain = [(f"the first position is {first}", Run(ids, at + first)) for first in (-1, 1, 2)]
-    return compare(subject, check, Run(ids, at), Run(ids), explain=explain, kind="other positions than 0, 1, 2")
+    result = compare(subject, check, Run(ids, at), Run(ids), explain=explain, kind="other positions than 0, 1, 2")
+    return replace(result, reason=f"given for the first: {subject.first}") if subject.first else result
 
 
 def shifted_positions(subject: Subject, check: str) -> CheckResult:

@@ -60,11 +60,15 @@ assert found["padding in front, positions given"] == found["in pieces with a cac
 # Holds: "GPT-2 counts padding unless it is told the positions, which"
 assert found["padding in front"] == found["shifted positions"] == "does not apply"
 
-# %% Exercise
-# Holds: "A causal model that is given no positions hides it: two words at one"
+# %% Exercises
+# Holds: "Nothing is reported: a causal model that is given no positions hides it,"
 # Holds: "The verdict is *not decided*."
 hidden = posembed.audit(Cut(), vocab_size=50, causal=True, n_positions=64)
 assert hidden.passed
 assert [each.check for each in hidden.checks if each.verdict == "not decided"] == ["past the last position"]
 # Holds: "A model that takes positions gives itself away."
 assert [each.kind for each in report.broken] == ["table cut: the last position again"]
+# Holds: "Nothing: the mask of a causal model tells order too"
+assert blind.passed
+# Holds: "An audit says that positions are handled consistently, not that they"
+assert blind.count("holds") >= 8
