@@ -25,7 +25,7 @@ DECODER = {
     "cache": "past_key_values",
 }
 # Settings that make angles, or the logits, depend on where a text begins.
-NOT_RELATIVE = ("longrope", "dynamic", "scaling_beta", "attn_scale", "floor_scale", "temperature")
+NOT_RELATIVE = ("yarn", "longrope", "dynamic", "scaling_beta", "attn_scale", "floor_scale", "temperature")
 
 
 def is_of_transformers(model: Any) -> bool:
