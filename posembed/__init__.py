@@ -9,6 +9,7 @@ from typing import Any
 
 # The public names and where each stands; `__init__.pyi` says the same to type checkers and editors.
 _HOME = {
+    "AuditReport": "auditing",
     "EquivarianceReport": "equivariance",
     "PosembedError": "errors",
     "PositionScheme": "encodings",
@@ -19,6 +20,7 @@ _HOME = {
     "RunResult": "training",
     "Transformer": "models",
     "TransformerConfig": "models",
+    "audit": "auditing",
     "check_equivariance": "equivariance",
     "load_encoder": "pretrained",
     "load_results": "stored",

@@ -1,3 +1,5 @@
+from .auditing import AuditReport as AuditReport
+from .auditing import audit as audit
 from .encodings import PositionScheme as PositionScheme
 from .encodings import scheme as scheme
 from .encodings import schemes as schemes

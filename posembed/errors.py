@@ -61,6 +61,10 @@ class PropertiesInputError(PosembedError, ValueError):
     """A matrix, a table or options that the three properties are not defined for."""
 
 
+class AuditError(PosembedError, ValueError):
+    """A model that cannot be audited: it draws, gives no numbers for each token, or is too large to copy."""
+
+
 class CorpusError(PosembedError, ValueError):
     """A text that cannot be read or is too short for what is wanted of it."""
 

@@ -1,4 +1,4 @@
-"""The command line: ``posembed table``, ``probe``, ``properties``, ``report``, ``train``, ``grid`` and ``doctor``."""
+"""The command line: ``table``, ``probe``, ``properties``, ``report``, ``audit``, ``train`` ..."""
 
 __all__ = ["main"]
 

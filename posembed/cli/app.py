@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from ..errors import PosembedError
+from .audit import audit
 from .doctor import doctor
 from .output import complain
 from .report import report
@@ -28,7 +29,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (table, probe, properties, report, results):
+for command in (table, probe, properties, report, audit, results):
     app.command(no_args_is_help=True)(command)
 # The options of a run are those of RunConfig, which takes a second to import; so they are read by an app of its own.
 app.command(add_help_option=False, context_settings={"ignore_unknown_options": True})(train)

@@ -50,7 +50,7 @@ def test_version(call):
     assert call("--version") == (0, f"posembed {__version__}\n", "")
 
 
-@pytest.mark.parametrize("command", ["table", "probe", "properties", "report", "train", "grid", "doctor"])
+@pytest.mark.parametrize("command", ["table", "probe", "properties", "report", "audit", "train", "grid", "doctor"])
 def test_help_teaches_by_examples(call, command):
     code, printed, _ = call(command, "--help")
     assert code == 0

@@ -1,0 +1,61 @@
+"""Load the whole model that is to be audited."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import CheckpointError, CheckpointNotFoundError
+from ..progress import one_line
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+
+def load_model(source: str) -> PreTrainedModel:
+    """Load a model of transformers with all its weights, by the class that its config names.
+
+    Args:
+        source: a folder, a name in the folder POSEMBED_CHECKPOINTS, or a hub id.
+
+    Raises:
+        CheckpointNotFoundError: it is nowhere, or the hub cannot be reached.
+        CheckpointError: its code is not transformers', or its files cannot be read.
+    """
+    import transformers
+
+    kept = Path(os.environ.get("POSEMBED_CHECKPOINTS") or ".", source)
+    where = str(kept) if (kept / "config.json").is_file() else source
+    try:
+        config: Any = transformers.AutoConfig.from_pretrained(where)
+        named = getattr(config, "architectures", None) or [""]
+        made: Any = getattr(transformers, named[0], transformers.AutoModel)
+        if hasattr(config, "auto_map") and not hasattr(transformers, named[0]):
+            raise CheckpointError(f"{source} brings code of its own, which is not run; audit the model in Python")
+        with quiet():
+            return made.from_pretrained(where, config=config)
+    except CheckpointError:
+        raise
+    except OSError as error:
+        raise CheckpointNotFoundError(f"{source} cannot be loaded: {one_line(error):.300}") from error
+    except Exception as error:  # each library has its own for files that it cannot read
+        raise CheckpointError(f"{source} cannot be loaded: {one_line(error):.300}") from error
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without the bars and lines that transformers writes while it saves and loads."""
+    from transformers.utils import logging
+
+    shown, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
+    logging.disable_progress_bar()
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if shown:
+            logging.enable_progress_bar()

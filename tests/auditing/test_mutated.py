@@ -1,0 +1,119 @@
+"""Faults put into models of transformers, where a port would have them, are found; their scripts show them."""
+
+import re
+
+import pytest
+import torch
+from port import VOCABULARY, Port
+from right_models import right
+
+from posembed import audit
+
+
+def without_offset(model):
+    """RoBERTa whose positions begin at row 0."""
+    embeddings = model.roberta.embeddings
+    embeddings.create_position_ids_from_input_ids = lambda ids, padding_idx, past=0: torch.arange(
+        ids.shape[1]
+    ).expand_as(ids)
+    embeddings.create_position_ids_from_inputs_embeds = embeddings.create_position_ids_from_input_ids
+
+
+def in_bfloat16(model):
+    """Llama whose angles are computed in bfloat16."""
+    rotary = model.model.rotary_emb
+    made = rotary.forward
+
+    def forward(x, position_ids):
+        cosine, _ = made(x, position_ids)
+        angles = (position_ids[..., None].bfloat16() * rotary.inv_freq.bfloat16()).double()
+        angles = torch.cat([angles, angles], -1)
+        return angles.cos().to(cosine.dtype), angles.sin().to(cosine.dtype)
+
+    rotary.forward = forward
+
+
+def by_heads(model):
+    """Llama whose queries and keys turn by the number of their head."""
+    rotary = model.model.rotary_emb
+    made = rotary.forward
+
+    def forward(x, position_ids):
+        return made(x, torch.zeros_like(position_ids))
+
+    rotary.forward = forward
+
+
+def wider(model):
+    """Mistral whose window has one key more than its config says."""
+    model.config.sliding_window += 1
+    for layer in model.model.layers:
+        layer.self_attn.sliding_window += 1
+
+
+def wrapped(model):
+    """GPT-2 whose table begins again at its end."""
+    table = model.transformer.wpe
+    table.forward = lambda positions: torch.nn.functional.embedding(positions % len(table.weight), table.weight)
+
+
+class TestMutations:
+    def found(self, name, mutate, **changes):
+        model = right(name, **changes)
+        assert audit(model).passed
+        mutate(model)
+        return {each.check: each for each in audit(model).broken}
+
+    def test_an_offset_that_is_ignored(self):
+        found = self.found("RobertaForMaskedLM", without_offset)
+        assert "offset of the table is ignored" in found["offset of the table"].kind
+
+    def test_angles_in_bfloat16(self):
+        found = self.found("LlamaForCausalLM", in_bfloat16)
+        assert "bfloat16" in found["half precision far out"].kind
+        assert "bfloat16" in found["shifted positions"].kind
+
+    def test_heads_and_sequence_exchanged(self):
+        found = self.found("LlamaForCausalLM", by_heads)
+        assert "heads and sequence exchanged" in found["order is seen"].kind
+
+    def test_a_table_that_wraps(self):
+        found = self.found("GPT2LMHeadModel", wrapped)
+        assert {*found} == {"past the last position"}
+        assert "wraps" in found["past the last position"].kind
+
+
+SCRIPTS = [
+    ({"fault": "cache off by one"}, {"causal": True}),
+    ({"fault": "packing leaks"}, {"causal": True}),
+    ({"fault": "padding is seen", "scheme": "table", "causal": False}, {}),
+    ({"fault": "two layouts"}, {"causal": True, "relative": True}),
+]
+
+
+@pytest.mark.parametrize(("made", "settings"), SCRIPTS)
+def test_a_script_shows_the_fault_without_this_package(made, settings, capsys):
+    model = Port(**made)
+    broken = audit(model, vocab_size=VOCABULARY, **settings).broken
+    assert broken
+    for each in broken:
+        assert "posembed" not in each.script
+        assert len(each.script.splitlines()) < 12
+        code = re.sub(r"^model = .*$", "", each.script, flags=re.MULTILINE)
+        with torch.no_grad():
+            exec(compile(code.replace("torch.set_grad_enabled(False)", ""), "script", "exec"), {"model": model})
+        assert float(re.search(r"tensor\(([\d.e+-]+)", capsys.readouterr().out).group(1)) > 1e-3
+
+
+def test_a_script_of_a_transformers_model_runs(capsys):
+    model = right("RobertaForMaskedLM").eval()
+    without_offset(model)
+    # Left padding with no positions is what RoBERTa promises, and this one breaks.
+    scripts = [each.script for each in audit(model).broken if each.script]
+    assert scripts
+    for script in scripts:
+        assert "from transformers import RobertaForMaskedLM" in script
+        code = re.sub(r"^model = .*$", "model = given.double()", script, flags=re.MULTILINE)
+        with torch.no_grad():
+            exec(compile(code.replace("torch.set_grad_enabled(False)", ""), "script", "exec"), {"given": model})
+        assert float(re.search(r"tensor\(([\d.e+-]+)", capsys.readouterr().out).group(1)) > 1e-3

@@ -1,0 +1,91 @@
+"""Models that are right have nothing broken, and what is by design is called so."""
+
+import pytest
+import torch
+from right_models import MODELS, right
+from small_models import bits
+
+import posembed
+from posembed import Transformer, TransformerConfig, audit
+
+FEWEST = {"T5ForConditionalGeneration": 14, "BartForConditionalGeneration": 18, "BloomForCausalLM": 7}
+
+
+def verdicts(report, part=""):
+    return {each.check: each.verdict for each in report.checks if each.part == part}
+
+
+@pytest.fixture(scope="module")
+def reports():
+    return {name: audit(right(name)) for name in MODELS}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_nothing_is_broken(reports, name):
+    report = reports[name]
+    assert report.passed, str(report)
+    assert report.count("not decided") == 0, str(report)
+    assert report.count("holds") >= FEWEST.get(name, 12), str(report)
+
+
+def test_what_is_by_design_does_not_apply(reports):
+    gpt2, bart = verdicts(reports["GPT2LMHeadModel"]), verdicts(reports["BartForConditionalGeneration"], "decoder")
+    assert gpt2["shifted positions"] == gpt2["padding in front"] == "does not apply"
+    assert gpt2["padding in front, positions given"] == "holds"
+    assert bart["padding in front"] == bart["positions given"] == "does not apply"
+    assert bart["in pieces with a cache"] == "holds"
+
+
+def test_relative_models_may_be_shifted_and_padded_in_front(reports):
+    for name in ("LlamaForCausalLM", "MistralForCausalLM", "GPTNeoXForCausalLM"):
+        found = verdicts(reports[name])
+        assert found["shifted positions"] == found["padding in front"] == "holds"
+    assert verdicts(reports["T5ForConditionalGeneration"], "encoder")["padding in front"] == "holds"
+
+
+def test_windows_offsets_and_tables_are_seen(reports):
+    assert verdicts(reports["MistralForCausalLM"])["edge of the window"] == "holds"
+    for name in ("OPTForCausalLM", "RobertaForMaskedLM", "GPT2LMHeadModel"):
+        found = verdicts(reports[name])
+        assert found["offset of the table"] == found["rows of the table"] == "holds"
+        assert found["past the last position"] == "holds"
+    assert "reads row 2" in next(
+        each.reason for each in reports["RobertaForMaskedLM"].checks if each.check == "offset of the table"
+    )
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("scheme", posembed.schemes())
+def test_ours_have_nothing_broken(scheme, causal):
+    if not causal and scheme in ("xpos", "fire", "cope"):
+        pytest.skip("is not defined for a bidirectional model")
+    config = TransformerConfig(50, n_layers=2, n_positions=64, scheme=scheme, causal=causal, weight_std=0.3)
+    report = audit(Transformer(config))
+    assert report.passed, str(report)
+    assert report.count("holds") >= 4
+
+
+def test_the_model_is_left_as_it_was():
+    model = right("GPT2LMHeadModel").train()
+    model.transformer.h[0].eval()
+    modes, before, state = [each.training for each in model.modules()], bits(model), torch.get_rng_state()
+    audit(model)
+    assert [each.training for each in model.modules()] == modes
+    assert bits(model) == before
+    assert torch.equal(torch.get_rng_state(), state)
+    assert {each.dtype for each in model.parameters()} == {torch.float32}
+    assert all(each.requires_grad and each.grad is None for each in model.parameters())
+
+
+def test_the_same_seed_gives_the_same_report():
+    model = right("BertForMaskedLM")
+    assert audit(model, seed=3).to_dict() == audit(model, seed=3).to_dict()
+    assert audit(model, seed=4).passed
+
+
+def test_rounded_angles_are_found():
+    """`.bfloat16()` rounds a buffer of frequencies, which loading in bfloat16 does not."""
+    report = audit(right("LlamaForCausalLM").bfloat16())
+    assert [each.check for each in report.broken] == ["saved and loaded"], str(report)
+    assert "rounded by .bfloat16()" in report.broken[0].kind
+    assert audit(right("GPT2LMHeadModel").bfloat16()).passed

@@ -1,0 +1,39 @@
+"""What `audit` refuses."""
+
+import torch
+from small_models import build
+from torch import nn
+
+from posembed import audit
+from posembed.errors import AuditError
+
+
+class Draws(nn.Module):
+    def __init__(self, width=8):
+        super().__init__()
+        self.words = nn.Embedding(30, width)
+
+    def forward(self, ids):
+        return self.words(ids) + torch.randn(1)
+
+
+def checked(model, **options):
+    return lambda: audit(model, **options)
+
+
+CASES = {
+    name: (AuditError, *case)
+    for name, case in {
+        "a model that draws": (checked(Draws(), vocab_size=30), "the model draws, or keeps a state"),
+        "an unknown vocabulary": (checked(Draws()), "say vocab_size="),
+        "no model": (checked(3), "model is 3"),
+        "other names": (checked(nn.Linear(2, 2), vocab_size=3), "it must take ids"),
+        "no logits": (checked(lambda ids: ids, vocab_size=30), "numbers for each token"),
+        "one number a text": (checked(lambda ids: ids.float().sum(1), vocab_size=30), "numbers for each token"),
+        "an image model": (checked(build("vit")), "takes no ids of words"),
+        "the meta device": (checked(build("bert").to("meta")), "meta device"),
+        "a short table": (checked(build("gpt2", n_positions=8)), "8 positions; give one of at least 16"),
+        "an error of its own": (checked(lambda ids: 1 / 0, vocab_size=30), "does not run on ids alone"),
+        "an empty vocabulary": (checked(Draws(), vocab_size=0), "vocab_size is 0"),
+    }.items()
+}
