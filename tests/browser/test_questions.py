@@ -90,20 +90,20 @@ def test_one_option_of_each_question_is_right(open_address, site, name):
 def test_choices(chapter):
     """A right one, a wrong one that counts, and what a search in the page opens, which is none."""
     assert chapter.locator(".verdict:visible, .question-score:visible").count() == 0
-    assert total(chapter) == "none of 7 answered yet."
+    assert total(chapter) == "none of 4 answered yet."
     assert chapter.get_by_role("button", name="Forget my answers").count() == 0
     first, second, third = (Question(chapter, number) for number in range(3))
     third.summary(third.wrong).locator("xpath=..").evaluate("(node) => (node.open = true)")
-    assert total(chapter) == "none of 7 answered yet."
+    assert total(chapter) == "none of 4 answered yet."
     first.choose(first.right)
     assert first.shows_right()
-    score = "1 of 7 questions answered, 1 right at the first choice."
+    score = "1 of 4 questions answered, 1 right at the first choice."
     expect(first.score).to_have_text(score)
     assert spoken(chapter) == f"Right. {score}"
-    assert total(chapter) == "1 of 7 answered, 1 right at the first choice."
+    assert total(chapter) == "1 of 4 answered, 1 right at the first choice."
     second.choose(second.wrong)
     assert second.shows_wrong()
-    score = "2 of 7 questions answered, 1 right at the first choice."
+    score = "2 of 4 questions answered, 1 right at the first choice."
     assert spoken(chapter) == f"Not quite. {score}"
     assert second.box.locator(".verdict:visible").count() == 1
     # The others open to their reasons, and close again.
@@ -128,7 +128,7 @@ def test_by_keyboard(chapter):
         assert question.shows_right()
         expect(question.summary(question.right)).to_be_focused()
         assert styles(chapter.locator(":focus"), "outlineStyle") == ["solid"]
-    assert total(chapter).endswith("2 of 7 answered, 2 right at the first choice.")
+    assert total(chapter).endswith("2 of 4 answered, 2 right at the first choice.")
 
 
 def test_remembered_and_forgotten(chapter, site):
@@ -141,7 +141,7 @@ def test_remembered_and_forgotten(chapter, site):
     chapter.goto(f"{site}/{CHAPTER}.html")
     assert not first.shows_right() and not fourth.shows_wrong()  # remembered, and closed
     for question in (first, fourth):
-        expect(question.score).to_have_text("2 of 7 questions answered, 1 right at the first choice.")
+        expect(question.score).to_have_text("2 of 4 questions answered, 1 right at the first choice.")
     assert chapter.locator(".verdict:visible").count() == 2
     marks = chapter.locator(".chapter-score-marks a")
     assert [mark.get_attribute("aria-label") for mark in marks.all()][:4] == [
@@ -159,7 +159,7 @@ def test_remembered_and_forgotten(chapter, site):
         if reload:
             chapter.reload()
         assert chapter.locator(".verdict:visible, .question-score:visible").count() == 0
-        assert total(chapter) == "none of 7 answered yet."
+        assert total(chapter) == "none of 4 answered yet."
         assert chapter.locator(".quick-question details[open]").count() == 0
     assert chapter.evaluate(f"localStorage.getItem('posembed:questions:{CHAPTER}')") is None
 
@@ -173,7 +173,7 @@ def test_a_question_that_has_changed_is_forgotten(chapter):
     assert changed != text
     chapter.route(f"**/{CHAPTER}.html", lambda route: route.fulfill(body=changed, content_type="text/html"))
     chapter.reload()
-    assert total(chapter) == "1 of 7 answered, 1 right at the first choice."
+    assert total(chapter) == "1 of 4 answered, 1 right at the first choice."
     assert not Question(chapter, 1).shows_right()  # remembered, and closed
 
 
@@ -185,7 +185,7 @@ def test_a_memory_that_makes_no_sense_is_none(chapter):
         assert total(chapter).startswith("none"), kept
         question = Question(chapter, 0)
         question.choose(question.right)
-        assert total(chapter).startswith("1 of 7"), kept
+        assert total(chapter).startswith("1 of 4"), kept
 
 
 def test_where_nothing_can_be_remembered(open_address, site):
@@ -238,7 +238,7 @@ def test_accessible_and_fits_by_touch(open_address, site):
         question = Question(page, number)
         question.summary(question.wrong if number else question.right).tap()
     question.summary(question.right).tap()
-    expect(question.score).to_have_text("3 of 7 questions answered, 1 right at the first choice.")
+    expect(question.score).to_have_text("3 of 4 questions answered, 1 right at the first choice.")
     touched = page.locator(".chapter-score :is(a, button), .quick-question summary").all()
     for width in (360, 390, 1280):
         page.set_viewport_size({"width": width, "height": 900})

@@ -34,8 +34,6 @@ try:
 except RuntimeError as refusal:
     # Holds: "Someone sets the width to 29"
     assert "(14) must match the existing size (15)" in str(refusal)
-# Holds: "Because the exponent causes the crash."
-assert (len(range(0, 29, 2)), len(range(1, 29, 2))) == (15, 14)
 
 
 # The same of the two other mends.
@@ -51,8 +49,6 @@ def one_column_zero(n_positions, d_model):
 # Holds: "An odd width has one more sine than cosines"
 assert mended(8, 7)[0].tolist() == [0, 1, 0, 1, 0, 1, 0]
 assert torch.equal(rounded_up(64, 7)[:, :2], mended(64, 7)[:, :2])
-# Holds: "Because a crash is mended in a hurry."
-assert rounded_up(64, 7).shape == mended(64, 7).shape
 assert "exponent" in caught(check, rounded_up)
 assert "constant" in caught(check, one_column_zero)
 
@@ -119,14 +115,6 @@ cosines = broken(torch.arange(2048), 32, torch.float16)[:, :16].double()
 off = (cosines - exact.cos()).abs()
 # Holds: "A user computes {term}`rotary` positions in float16"
 assert round(float(off.max()), 2) == 0.78
-# Holds: "Yes, up to position 2048."
-assert torch.arange(2049).half().unique().numel() == 2049
-assert round(float(exact[1857, 1]), 2) == 1044.27
-assert exact[1857, 1].half() == 1044
-rounded = (exact.half().double().cos() - exact.cos()).abs()
-assert round(float(rounded.max()), 2) == 0.49
-# Holds: "No. Right. An angle must be exact to a small part of a turn"
-assert (exact.half().double() - exact).abs().max() < 0.5 + 1e-6
 
 
 # The same of what is rounded, each alone.
@@ -161,18 +149,6 @@ assert (seen[1:, 1:] - seen[:-1, :-1]).abs().max() > 0.5
 # Holds: "Straight stripes along the diagonals"
 # Holds: "Mended, each diagonal has one colour: the offset alone decides."
 assert (right[1:, 1:] - right[:-1, :-1]).abs().max() < 1e-4
-x, at = torch.arange(128.0).square().sin().view(8, 16), torch.arange(8)
-# Holds: "Lengths of the turned vectors."
-lengths, kept = (f(x, at).norm(dim=1) / x.norm(dim=1) for f in (broken, mended))
-assert 0.05 < (lengths - 1).abs().max() < 0.1
-assert (kept - 1).abs().max() < 1e-5
-far, to = torch.arange(2048.0).square().sin().view(128, 16), torch.arange(128)
-assert (broken(far, to).norm(dim=1) / far.norm(dim=1) - 1).abs().max() > 0.25
-# Holds: "A comparison of a cached run with a full one."
-parts = [broken(x[:5], at[:5]), broken(x[5:], at[5:])]
-assert torch.allclose(torch.cat(parts), broken(x, at))
-# Holds: "Shifting all positions of a text."
-assert "move together" in caught(check, broken).replace("\n", " ")
 
 # %% Exhibit 6: Always at the beginning
 seen = picture(broken)
@@ -182,11 +158,6 @@ seen = picture(broken)
 assert seen[:4].max() < 1e-5 and seen[4:].amax(1).min() > 0.5
 # Holds: "Mended, all parts are."
 assert picture(mended).max() < 1e-5
-x = torch.arange(128.0).square().sin().view(8, 16)
-# Holds: "The validation loss finds it."
-assert torch.allclose(broken(x, []), mended(x, []), atol=1e-6)
-# Holds: "A comparison of the two ways shows it at once"
-assert caught(check, broken) != caught(check, mended) == "passes"
 
 # %% Exhibit 7: Two rows too many
 # Which rows are read.
@@ -210,27 +181,6 @@ assert torch.equal(ids_of(text, 1)[0], torch.arange(2, 514))
 # Holds in What to remember: "Positions are counted in real tokens"
 assert caught(check, broken) != caught(check, mended) == "passes"
 
-# The same of real tables: GPT-2's, and that of the encoder.
-from posembed import load_encoder
-from posembed.stored import stored_studies
-
-dots = torch.tensor(stored_studies()["gpt2"].products["first"].dots)
-cosines = dots / dots.diagonal().sqrt() / dots.diagonal().sqrt()[:, None]
-# Holds: "Because neighbouring rows of a trained table can be alike."
-second_next = cosines.diagonal(2)
-assert second_next[6:].min() > 0.99 > second_next[:6].max()
-assert round(float(second_next[0]), 1) == 0.5
-encoder, tokenizer = load_encoder()
-sentence = "The dog bit the man, and the man went home to tell his wife."
-ids = tokenizer(sentence, return_tensors="pt").input_ids
-at = torch.arange(ids.shape[1])[None]
-random = torch.randperm(512, generator=torch.manual_seed(0))[None, : at.numel()]
-with torch.no_grad():
-    outs = [encoder(ids, position_ids=p)[0] for p in (at, at + 2, random)]
-two, shuffled = (float((o - outs[0]).norm() / outs[0].norm()) for o in outs[1:])
-# Holds: "Because such models hardly use positions."
-assert (round(two, 1), round(shuffled, 1)) == (0.3, 0.9)
-
 # %% Exhibit 8: Twelve heads
 seen, right = picture(broken), picture(mended)
 # Holds: "Triangle of coloured cells, one row for each number of heads"
@@ -245,11 +195,6 @@ assert all(torch.equal(broken(n), mended(n)) for n in (8, 16))
 assert not any(broken(n).allclose(mended(n)) for n in (3, 5, 6, 7, 12))
 # Holds: "And a reader who prints what"
 assert (mended(12).diff() > 0).nonzero().tolist() == [[7]]
-wrong = (broken(12) - mended(12)).abs()
-# Holds: "The last four."
-assert (wrong > 1e-3).all()
-# Holds: "All twelve."
-assert int(wrong.argmax()) == 8 and broken(12)[2] == mended(12)[1] == 0.25
 
 # The same of the captions.
 # Holds: "Broken, every row falls evenly to the same last slope."
@@ -257,13 +202,6 @@ assert all(seen[n - 1, :n].diff().std() < 1e-4 for n in range(4, 17))
 assert seen.diagonal().eq(-8).all()
 # Holds: "Mended, with 9 to 15 heads the first eight keep the slopes of eight heads."
 assert all(right[n - 1, :8].equal(right[7, :8]) for n in range(9, 16))
-
-from posembed import scheme
-
-# Holds: "The largest difference is 0.69"
-right, series = scheme("alibi", n_heads=12).slopes, 2.0 ** (-8 * torch.arange(1, 13) / 12)
-assert round(float((right - series).abs().max()), 2) == 0.69
-assert ((right - series).abs() > 1e-9).all()
 
 # %% Exhibit 9: Only the first word
 from torch.nn.attention.bias import causal_lower_right
@@ -276,8 +214,7 @@ right = picture(mended)
 assert (right > 0).sum(1).tolist() == [9, 10, 11, 12]
 assert torch.allclose(right.amax(1), 1 / torch.arange(9.0, 13))
 q, k, v = torch.arange(288.0).square().sin().view(3, 1, 2, 6, 8)
-# Holds: "In training there are as many queries as keys."
-# Holds: "In training no mask is used."
+# Training does not show it: as many queries as keys, and a mask.
 assert torch.allclose(broken(q, k, v), mended(q, k, v), atol=1e-6)
 attention = F.scaled_dot_product_attention
 assert not torch.allclose(broken(q, k, v), attention(q, k, v))
@@ -314,9 +251,9 @@ assert raised and table_of_eight(count.clamp(min=0)).shape == (1, 5, 4)
 assert torch.arange(8)[count].tolist() == [[7, 7, 7, 0, 1]]
 
 # The same in a small GPT-2 of random weights, with its causal mask.
-from transformers import GPT2Config, GPT2Model
+from transformers import GPT2Config, GPT2LMHeadModel, GPT2Model
 
-ends = dict.fromkeys(("bos_token_id", "eos_token_id"), 0)
+ends = dict.fromkeys(("bos_token_id", "eos_token_id", "pad_token_id"), 0)
 config = GPT2Config(vocab_size=9, n_embd=16, n_layer=2, n_head=2, **ends)
 torch.manual_seed(0)
 gpt2, ids = GPT2Model(config).eval(), torch.tensor([[0, 0, 0, 5, 6]])
@@ -325,13 +262,24 @@ with torch.no_grad():
     counted = gpt2(ids, attention_mask=mask)[0][:, 3:]
     at = count.clamp(min=0)
     right = gpt2(ids, attention_mask=mask, position_ids=at)[0][:, 3:]
-# Holds: "A GPT-2 user generates for several prompts at once"
+# Holds: "A plain call of the model does not: its caller has to pass `position_ids`."
 # Holds: "Our code leaves GPT-2's causal mask out"
 one, other = torch.eye(4, 16)[None], torch.eye(4, 16)[None, [0, 1, 2, 2]]
 whole = torch.ones(1, 4, dtype=torch.long)
 first_of = [mended(each, whole)[0, 0] for each in (one, other)]
 assert (first_of[0] - first_of[1]).abs().max() > 0.01
 assert (counted - alone).abs().max() > 0.1 > 1e-4 > (right - alone).abs().max()
+# `generate()` of that library counts from the mask.
+writes = GPT2LMHeadModel(config).eval()
+asked = {"max_new_tokens": 3, "min_new_tokens": 3, "do_sample": False, "output_logits": True}
+padded, bare = (
+    torch.stack(writes.generate(i, attention_mask=m, return_dict_in_generate=True, **asked).logits)
+    for i, m in ((ids, mask), (ids[:, 3:], mask[:, 3:]))
+)
+assert (padded - bare).abs().max() < 1e-4
+with torch.no_grad():
+    plain = writes(ids, attention_mask=mask).logits[:, -1]
+assert (plain - bare[0]).abs().max() > 1e-3
 
 # The same of schemes.
 from posembed import scheme
@@ -395,9 +343,11 @@ assert off.pop(None) < 1e-5 and min(off.values()) > 0.05
 # Holds in What to remember: "Positional bugs need not crash: of these ten, which we chose, one"
 first = {each for each in reports if "crash" in each}
 assert first == {"width 3 crashes: keep d_model // 2 of the cosines"}
-# By definition in A museum of positional bugs: "Many properties need no right answer to compare with: they"
+# Holds in A museum of positional bugs: "A property of a few lines catches each; most need no right answer"
+assert all(repair.finds for repair in repairs.values()) and len(repairs) == 10
+# Holds in A museum of positional bugs: "Of these ten bugs, all reported by users of real libraries"
+# By definition in A museum of positional bugs: "a text in its batch, behind padding, in parts"
 # By definition in What to remember: "Many properties need no right answer to compare with."
-# By definition in A museum of positional bugs: "Others state a number that right code has."
 
 # %% Exercises
 # Holds: "None of those that move something: products are what they were, and"
