@@ -93,7 +93,8 @@ def test_changed_code_is_another_run_and_never_passes_for_the_earlier_one(module
 
 
 def test_results_of_named_schemes_keep_their_keys():
-    assert RunConfig(scheme="rope").scheme_hash is None and RunConfig(scheme="rope").told == {"scheme": "rope"}
+    config = RunConfig.from_dict({"scheme": "rope"})
+    assert config.scheme_hash is None and config.told == {"scheme": "rope"}
 
 
 @pytest.mark.bad_input

@@ -30,7 +30,7 @@ def losses(**changes):
 def test_the_same_config_gives_the_same_numbers_and_another_one_others():
     first = losses(scheme="learned", dropout=0.1)
     assert first == losses(scheme="learned", dropout=0.1)
-    for changes in ({"seed": 1}, {"learning_rate": 1e-2}, {"weight_decay": 0.5}, {"warmup": 5}, {"dropout": 0.0}):
+    for changes in ({"seed": 1}, {"learning_rate": 3e-3}, {"weight_decay": 0.5}, {"warmup": 5}, {"dropout": 0.0}):
         assert first != losses(**{"scheme": "learned", "dropout": 0.1} | changes)
 
 
