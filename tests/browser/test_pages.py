@@ -200,9 +200,6 @@ def test_words_of_tables_and_boxes_stand_well_on_a_phone(open_address, site):
     assert max(heights) > 1.4 * min(heights)
     # The sign of a box stands beside its first line.
     assert len({title.evaluate("(node) => getComputedStyle(node, '::after').top") for title in titles}) == 1
-    page.goto(f"{site}/encodings/relative-positions.html")
-    intervals = page.locator("table.contrasts td", has_text=" to ")
-    assert {*styles(intervals, "whiteSpace")} == {"nowrap"}
     page.goto(f"{site}/alternatives.html")
     widths = [cell.bounding_box()["width"] for cell in page.locator("table.wide th:first-child").all()]
     assert max(widths) <= 125

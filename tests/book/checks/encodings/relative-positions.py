@@ -27,11 +27,15 @@ assert all(by_place[name][:, 5].mean() > 3.2 for name in ABSOLUTE)
 assert {len(its) for its in study.by_arm.values()} == {5}
 assert (study.contrasts.filter(like=" minus nopos", axis=0)["holm"] < 0.05).all()
 assert 190_000 < study.by_arm["nopos"][0].metrics["parameters"] < 230_000
-# Holds: "From another start ALiBi is no longer ahead of all absolute schemes."
-# Holds in What this does not show: "From start A ({doc}`../evidence/encodings`) Shaw, T5 and RoPE are ahead of"
+# Holds: "From another start T5 leads, and ALiBi is no longer ahead of all absolute schemes."
+# Holds in What this does not show: "From start A ({doc}`../evidence/encodings`) T5, Shaw and RoPE are ahead of"
+# Holds in Train short, test long: "From start A T5, which ignores content, is first in four of five seeds"
 from posembed.stats import difference
 
 of_a = load_study("encodings").runs.groupby("arm")["loss"].agg(list)
+first_in_a = load_study("encodings").runs.pivot(index="seed", columns="arm", values="loss").idxmin(axis=1)
+assert (first_in_a == "t5").sum() == 4
+assert sorted(("shaw", "t5", "rope"), key=lambda name: sum(of_a[name])) == ["t5", "shaw", "rope"]
 assert max(max(of_a[name]) for name in ("shaw", "t5", "rope")) < min(min(of_a[name]) for name in ABSOLUTE)
 assert max(of_a["alibi"]) > min(of_a["learnable_sinusoidal"])
 assert not difference(of_a["alibi"], of_a["learnable_sinusoidal"]).excludes_zero
@@ -298,7 +302,6 @@ for run in study.by_arm["shaw"]:
         # The first vector is that of far keys; the last, of the future, is never used.
         assert used[0] > 2 * used[-1]
 # Holds: "What **ALiBi** meets there is more of the same"
-# Holds: "Right. At a new offset of 100 ALiBi's bias is lower than at any"
 line = scheme("alibi", n_heads=4).bias_by_offset(-torch.arange(512))
 assert torch.allclose(line.diff()[:, 64:], line.diff()[:, :1], rtol=1e-3)
 assert (line.diff() < 0).all()
@@ -310,22 +313,13 @@ assert t5.bucket(torch.tensor(-66)) in reached and not torch.isin(unreached, rea
 for weight in t5_runs:
     assert weight[unreached].abs().max() < 0.1 and weight[reached[-4:]].mean() < -0.5
 assert bool((t5.bucket(-torch.arange(200)) == 31).any())
-# Holds: "T5's bias does not fail there, for 512 words reach all its buckets"
-assert t5.bucket(-torch.arange(512)).unique().tolist() == list(range(32))
 # Holds: "**RoPE** goes on for some thirty characters"
 assert ((by_place["rope"][:, 4:6] - by_place["rope"][:, 3:4]).abs() < 0.15).all()
 assert (by_place["rope"][:, 8:].mean(1) > 3).all()
-# Holds: "Then its slow pairs come to angles that training never showed, and from position 176"
+# Holds: "From position 176 on RoPE does worse than the learned table, in every seed."
+# Holds: "Its slow pairs have come to angles that training never showed"
 worse = by_place["rope"] > by_place["learned"]
 assert worse[:, 11:].all() and not worse[:, 10].all()
-
-# Holds: "Neither has any."
-for name in ("alibi", "rope"):
-    part = scheme(name, d_model=64, n_heads=4)
-    assert sum(p.numel() for p in part.parameters()) == 0
-# Holds: "In RoPE a slow pair that turned by at most a third of a circle"
-turns = RoPE(16).frequencies / (2 * torch.pi)
-assert 0.3 < 62 * turns[3] < 1 / 3 and abs(100 * turns[3] - 0.5) < 0.01
 
 # %% Stretching RoPE
 by_recipe = {name: torch.tensor(losses) for name, losses in stretched.items()}
@@ -339,7 +333,7 @@ assert all(abs(ends[name] - value) < 0.06 for name, value in about.items())
 assert abs(by_recipe["linear"][:, 1:].mean() - 3.7) < 0.1
 # Holds: "Linear scaling ruins the loss at once, also within the trained length"
 assert (by_recipe["linear"][:, :4] > by_place["rope"][:, :4] + 1).all()
-# Holds: "The NTK-aware one costs least there and carries the models to about three times"
+# Holds: "The NTK-aware one costs least within it and carries the models to about three times"
 cost = {name: float(curve[:, :4].mean() - by_place["rope"][:, :4].mean()) for name, curve in by_recipe.items()}
 assert min(cost, key=cost.get) == "ntk" and max(cost, key=cost.get) == "linear"
 ntk = by_recipe["ntk"].mean(dim=0)

@@ -13,6 +13,8 @@ RISE, DRIFT, SIDE = FORMS
 # Holds: "The far rise takes half of the answers on order and none on distance;"
 assert told(f"order, {RISE}") == [-0.52, -0.61, -0.43]
 assert told(f"distance, {RISE}", 3) == [0, -0.003, 0.002]
+# Holds: "A form of positions can be bad for one task and harmless for another; the straight bias"
+assert longer["mean"].max() < 0.0155
 # Holds: "A bias that drifts costs half of the answers where a distance is"
 assert told(f"distance, {DRIFT}") == [-0.53, -0.73, -0.33]
 assert told(f"order, {DRIFT}")[0] == -0.06
