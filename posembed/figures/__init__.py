@@ -1,6 +1,5 @@
 """Static figures in one style. Each is a matplotlib figure that carries its description for those who cannot see it."""
 
-from .contrasts import ContrastTable, contrast_table, number_table
 from .costs import lookup_cost_curves
 from .curves import curves
 from .differences import token_differences
@@ -19,12 +18,10 @@ __all__ = [
     "DIVERGING",
     "LOOKS",
     "SEQUENTIAL",
-    "ContrastTable",
     "DescribedFigure",
     "Look",
     "added_maps",
     "bias_curves",
-    "contrast_table",
     "counted_map",
     "curves",
     "damping_curves",
@@ -36,7 +33,6 @@ __all__ = [
     "look_of",
     "lookup_cost_curves",
     "new_figure",
-    "number_table",
     "probe_scatter",
     "row_health",
     "seed_scores",

@@ -60,7 +60,7 @@ FIGURES = {
     "token_differences": lambda: (["a", "b"], {"x": torch.tensor([0.1, 0.2])}),
     "weight_maps": lambda: (made("nopos"), {"n_positions": 4}),
 }
-NO_FIGURES = {"COLOURS", "DIVERGING", "LOOKS", "SEQUENTIAL", "ContrastTable", "contrast_table", "number_table"} | {
+NO_FIGURES = {"COLOURS", "DIVERGING", "LOOKS", "SEQUENTIAL"} | {
     "DescribedFigure",
     "Look",
     "look_of",

@@ -90,6 +90,7 @@ def _past_in_a_text(subject: Subject, check: str) -> CheckResult:
     n = last + PAST
     ids = subject.text(n)
     pairs = {
+        "": (1, 2),  # which must not be exchangeable, for the others to say something
         "table wraps: the first positions again": (1, last + 1),
         "table cut: the last position again": (n - 2, n - 1),
     }
