@@ -1,3 +1,18 @@
+# %% How does it know?
+import numpy as np
+
+by_state = {
+    when: np.array([run.metrics[when]["median_mae"] for run in of_nopos]).mean(axis=0)
+    for when in ("layers", "untrained")
+}
+# Holds: "Error of the probe by state, five seeds."
+# Holds: "Training sharpens that: after two layers a probe is off by 3 of 64 characters"
+# Holds: "One layer tells positions before any training; two trained ones tell them best."
+assert len(of_nopos) == 5 and of_nopos[0].metrics["layers"]["middle_guess"] == 16
+assert abs(by_state["untrained"][0] - 16) < 0.1 and np.allclose(by_state["untrained"][1:], 7.5, rtol=0, atol=0.15)
+assert [round(float(each)) for each in by_state["layers"]] == [16, 8, 3, 3, 6]
+# By definition in What this does not show: "What larger models hold: the paper's largest has one run."
+
 # %% Reading the position out of a layer
 assert min(found.errors[1:]) < 0.3 * found.middle_guess
 assert found.errors[0] > found.middle_guess
@@ -9,7 +24,6 @@ before, after = found.layers[0], found.layers[2]
 assert model.transformer.config.scheme == "nopos"
 # Holds: "fit a small network, a {term}`probe`, to say which"
 assert after.by_position and len(after.by_position) == texts.shape[1] == T
-# Holds: "In brackets is a 95 % interval over the texts"
 assert after.interval.level == 0.95
 # Holds: "Layer 0 is what enters the first layer: the vector of the character"
 with torch.no_grad():
@@ -23,7 +37,7 @@ assert random_guess_error(T) > 18 > middle_guess_error(T)
 assert random_guess_error(T) > 17 > middle_guess_error(T) == 16
 
 # Holds: "Layer 0 shows how this comes about: the probe names"
-# Holds: "If it names the median of its probabilities instead"
+# Holds: "The median of its probabilities, in the last column, comes out at the constant guess."
 assert before.mae > 18 and abs(before.median_mae - 16) < 0.3
 # Holds: "Two layers later the positions are read to within a few characters."
 assert after.mae < 5
@@ -67,7 +81,7 @@ by_layer = {
     for setting, arm in settings.items()
 }
 
-# Holds: "In the small models NoPos is ahead: at best it is off by 3.2"
+# Holds: "In the small models NoPos is ahead; after"
 nopos, learned = (of.mean(axis=0) for of in by_layer["small, length 64"])
 assert (nopos[2:] < learned[2:]).all()
 # Holds: "At length 32 the table wins, in every layer and in every seed"
@@ -76,7 +90,6 @@ assert (learned < nopos).all() and lowest_of["larger, length 32"].low > 0
 # Holds: "At 128 and 256 three seeds leave the sign open."
 assert not lowest_of["larger, length 128"].excludes_zero
 assert not lowest_of["larger, length 256"].excludes_zero
-# Holds: "Of these four differences the first and the third were planned"
 planned = study.contrasts
 assert len(planned) == 42
 assert round(planned["holm"]["causal, probe: nopos minus learned"], 2) == 0.06
@@ -106,7 +119,6 @@ for name, few in (("alibi", 6), ("rope", 3)):
     # The first few read as they are, and the middle for all others.
     of_guess = abs(np.arange(64) - 32)[few:].sum()
     assert abs((each[3, :few].sum() + of_guess) / 64 - median[3]) < 0.2
-    # Holds: "(By the most probable position both stay above 16"
     # Holds in Reading the position out of a layer: "This does not show that it does. Right. The constant guess"
     assert of_best(name).low > 16 > 15 > of_best(name, "median_mae").high
 
@@ -123,14 +135,14 @@ watched = {
     for name in ("nopos", "alibi")
     for when in ("untrained", "layers")
 }
-# Holds: "one layer of an untrained model is enough to bring the error"
+# Holds: "and move the steps from 0 on, or let them run"
 assert abs(watched["nopos", "untrained"][:, 1] - 7.5).max() < 0.1
 assert abs(watched["nopos", "layers"].min(axis=1).mean() - 3) < 0.3
 
 # The same of the figure, by the most probable position.
 drawn = np.array([r.metrics["untrained"]["mae"] for r in study.by_arm["causal, nopos, watched"]])
 assert abs(drawn[:, 0] - 20).max() < 3 and abs(drawn[:, 1] - 9).max() < 0.3
-# Holds: "It starts with the leak of any causal model, and trains most of it"
+# Holds: "it starts with the leak of any causal model, and trains most of it away"
 assert abs(watched["alibi", "untrained"][:, 1:] - 8.5).max() < 0.5
 assert abs(watched["alibi", "layers"][:, 1:] - 13.9).max() < 0.4
 
@@ -154,14 +166,12 @@ assert kept.max() < 0.4 * (16 - watched["alibi", "untrained"][:, 1:]).min()
 from posembed.stored import PUBLISHED_PROBE
 from posembed.stored.published import PUBLISHED_LENGTH
 
-# Holds: "at best it is off by 3.2 positions, the table by 6.5"
 least = {name: round(of_best(name).mean, 1) for name in ("nopos", "learned")}
 assert least == {"nopos": 3.2, "learned": 6.5}
 # Holds in What to remember: "to within about 3 of 64 characters, where always guessing the middle is off by 16"
 mean_error = {name: by_seed.mean(axis=0) for name, by_seed in errors.items()}
 assert mean_error["nopos"][1] > mean_error["learned"][1] and round(mean_error["nopos"].min()) == 3
 assert found.middle_guess == 16
-# Holds: "(The paper's ALiBi model gives it away in its middle layers, if less than the others.)"
 none, table, alibi = (np.array(PUBLISHED_PROBE[name]) for name in ("nopos", "learned", "alibi"))
 assert alibi.min() < PUBLISHED_LENGTH / 4 / 4 and alibi[12] > 2 * max(none[12], table[12])
 # Holds: "from 337 of 1024 positions to 16.5 in layer 6 of 24, and back to 133"
@@ -173,8 +183,6 @@ assert (table < none).all() and (table / none)[12:].min() > 0.8
 # Holds: "The paper's models have 24 layers and texts of 1024 tokens"
 assert len(none) == 24 + 1 and PUBLISHED_LENGTH == 1024
 
-# Holds: "The training never reaches row 63 of the table, which is easy to tell for that; without position 63 NoPos
-# is"
 by_place = {
     name: np.array([run.metrics["layers"]["by_position"] for run in by_scheme[name]])[:, 1:]
     for name in ("nopos", "learned")
@@ -189,9 +197,7 @@ watched = {name: study.by_arm[f"causal, {name}, watched"] for name in ("nopos", 
 by_median = {
     name: np.mean([run.metrics["untrained"]["median_mae"] for run in its], axis=0) for name, its in watched.items()
 }
-# Holds: "enough to bring the error from about 20 to 9 (by the median from 16 to 7.5)"
 assert round(by_median["nopos"][1], 1) == 7.5
-# Holds: "its layers are off by about 10 before and by about 18 after (by the median by 8 or 9, and by about 14)."
 for when, about in (("untrained", 10), ("layers", 18)):
     drawn = np.array([run.metrics[when]["mae"] for run in watched["alibi"]])
     assert np.allclose(drawn[:, 1:], about, rtol=0, atol=1)
@@ -347,7 +353,6 @@ near = interval(lost("causal, nopos", "shuffled but for the last 8"))
 assert near.high < interval(lost("causal, nopos")).low / 50
 # Holds: "More seeds. All five seeds lose more than 4 nats."
 assert min(lost("causal, nopos")) > 4
-# Holds: "(NoPos loses about 0.03 nats more than the table"
 kept_8 = "shuffled but for the last 8"
 for name in ("learned", "sinusoidal", "rope"):
     more = difference(lost("causal, nopos", kept_8), lost(f"causal, {name}", kept_8))
