@@ -36,20 +36,26 @@ import posembed
 from posembed.encodings.rope_scaling import SCALINGS
 
 # Holds in When to use it: "It takes a mapping such as"
-# Holds in When to use it: "of which the last two need `original_max_position_embeddings` too"
+# Holds in When to use it: "`RoPE.from_config` reads all of it from the config of a model."
+# Holds in When to use it: "of which the last three need `original_max_position_embeddings` too"
 linear, keys = {"rope_type": "linear", "factor": 4.0}, key.expand(64, 64)
 same = RoPE(64, scaling=linear).rotate(keys, at), slower.rotate(keys, at)
 assert torch.equal(*same)
-assert list(SCALINGS) == ["linear", "ntk", "yarn", "llama3"]
+assert list(SCALINGS) == ["linear", "ntk", "yarn", "llama3", "longrope"]
 length = {"original_max_position_embeddings": 512}
+llama = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 1, "rope_theta": 5e5}
+llama["rope_scaling"] = {"rope_type": "linear", "factor": 4.0}
+read = RoPE.from_config(llama)
+assert (read.base, read.scaling) == (5e5, posembed.encodings.LinearScaling(factor=4.0))
+divisors = {"short_factor": [1.0] * 32, "long_factor": [2.0] * 32, "length": 2048}
 for kind in SCALINGS:
-    given = {"rope_type": kind, "factor": 4.0}
+    given = {"rope_type": kind, "factor": 4.0} | (divisors if kind == "longrope" else {})
     try:
         RoPE(64, scaling=given)
         assert kind in ("linear", "ntk")
     except posembed.PosembedError as error:
         assert "original_max_position_embeddings" in str(error)
-        assert kind in ("yarn", "llama3") and RoPE(64, scaling=given | length)
+        assert kind in ("yarn", "llama3", "longrope") and RoPE(64, scaling=given | length)
 
 # And of two axes.
 # Holds: "With `axes`, parts of a head turn by row and column (images)."
