@@ -36,7 +36,7 @@ import posembed
 from posembed.encodings.rope_scaling import SCALINGS
 
 # Holds in When to use it: "It takes a mapping such as"
-# Holds in When to use it: "`RoPE.from_config` reads all of it from the config of a model."
+# Holds in When to use it: "`RoPE.from_config` reads a config."
 # Holds in When to use it: "of which the last three need `original_max_position_embeddings` too"
 linear, keys = {"rope_type": "linear", "factor": 4.0}, key.expand(64, 64)
 same = RoPE(64, scaling=linear).rotate(keys, at), slower.rotate(keys, at)
