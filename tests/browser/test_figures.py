@@ -279,8 +279,8 @@ def test_comparison(opened):
         (Doses, [do("choose", violated="symmetry"), do("slide", dose=4)], "change from 0 0.21 ("),
         (
             Depth,
-            [do("choose", positions="rope, 2-D", measure=MEASURES[2]), do("slide", state=1)],
-            "cost0.73(",
+            [do("choose", positions="table once", measure=MEASURES[2]), do("slide", state=0)],
+            "cost2.21(",
         ),
     ],
 )

@@ -166,7 +166,7 @@ def test_pictures_are_as_wide_as_the_window_and_as_high_as_the_page(tools, brows
 
 
 def test_what_cannot_be_made_is_said_in_a_line(tools, monkeypatch, tmp_path):
-    with pytest.raises(SystemExit, match="pdf: there is no page 'why/wherefore'; there are intro, how-to-use,"):
+    with pytest.raises(SystemExit, match="pdf: there is no page 'why/wherefore'; there are intro, what-we-can-say,"):
         tools["whole"].pages("pdf", ["schemes/rope", "why/wherefore"])
     with pytest.raises(SystemExit, match="screenshots: there is no page 'why/wherefore'; there are alternatives"):
         tools["screenshots"].main(["why/wherefore"])
