@@ -93,7 +93,7 @@ def _advice(folder: Path | None, error: Exception) -> str:
 def _load(source: Path | str, *, local_files_only: bool) -> Encoder:
     from transformers import AutoModel, AutoTokenizer
 
-    with _without_progress_bars():
+    with quiet():
         model = AutoModel.from_pretrained(source, local_files_only=local_files_only)
         tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=local_files_only)
     # A tokenizer whose files are missing is made without a word, and would turn every text into unknowns.
@@ -105,14 +105,16 @@ def _load(source: Path | str, *, local_files_only: bool) -> Encoder:
 
 
 @contextmanager
-def _without_progress_bars() -> Iterator[None]:
-    """Loading takes a second; a bar would only leave noise in a notebook's output."""
+def quiet() -> Iterator[None]:
+    """Without the bars and lines that transformers writes while it saves and loads: noise in a notebook's output."""
     from transformers.utils import logging
 
-    shown = logging.is_progress_bar_enabled()
+    shown, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()
+    logging.set_verbosity_error()
     try:
         yield
     finally:
+        logging.set_verbosity(level)
         if shown:
             logging.enable_progress_bar()

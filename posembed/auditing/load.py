@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import CheckpointError, CheckpointNotFoundError
+from ..pretrained import quiet
 from ..progress import one_line
 
 if TYPE_CHECKING:
@@ -43,19 +42,3 @@ def load_model(source: str) -> PreTrainedModel:
         raise CheckpointNotFoundError(f"{source} cannot be loaded: {one_line(error):.300}") from error
     except Exception as error:  # each library has its own for files that it cannot read
         raise CheckpointError(f"{source} cannot be loaded: {one_line(error):.300}") from error
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Without the bars and lines that transformers writes while it saves and loads."""
-    from transformers.utils import logging
-
-    shown, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
-    logging.disable_progress_bar()
-    logging.set_verbosity_error()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
-        if shown:
-            logging.enable_progress_bar()

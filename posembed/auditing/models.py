@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from ..encodings import NoPos
-from ..errors import AuditError, PositionTableError
+from ..errors import AuditError
 from ..models import KeyValueCache, Transformer
-from ..tables import find_position_rows
 from .subject import Subject
 
 # What transformers' models call their inputs, alone or as the decoder behind an encoder.
@@ -33,30 +31,40 @@ def is_of_transformers(model: Any) -> bool:
     return any(kind.__module__.startswith("transformers.") for kind in type(model).__mro__)
 
 
-def own_subject(model: Callable[..., Any], settings: Mapping[str, Any]) -> Subject:
+def subjects_of(model: Any, settings: Mapping[str, Any], seed: int) -> list[Subject]:
+    """The model in one piece; of transformers' models with an encoder and a decoder, both."""
+    if not is_of_transformers(model):
+        return [_own(model, dict(settings), seed)]
+    config = model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
+    if not getattr(model.config, "is_encoder_decoder", False):
+        return [_subject(model, config, NAMES, "", seed)]
+    encoder, decoder = (_subject(model, config, *each, seed) for each in ((NAMES, "encoder"), (DECODER, "decoder")))
+    decoder.fixed = {"input_ids": encoder.text(9, "source")}
+    return [encoder, decoder]
+
+
+def _own(model: Any, settings: dict[str, Any], seed: int) -> Subject:
     """A function or module of a user's that takes ids and, of these names, what it can: positions, mask, cache."""
-    positionless = isinstance(model, Transformer) and isinstance(model.position_scheme, NoPos)
+    settings["positionless"] = isinstance(model, Transformer) and isinstance(model.position_scheme, NoPos)
     if isinstance(model, Transformer):
-        config = model.config
-        known = {"vocab_size": config.vocab_size, "causal": config.causal, "n_positions": _n_positions(model, "")}
-        model, settings = CalledByName(model), {**settings, **known}
-    if not settings["vocab_size"]:
+        settings |= {"vocab_size": model.config.vocab_size, "causal": model.config.causal}
+        model = CalledByName(model)
+    vocab_size = settings.pop("vocab_size")
+    if not vocab_size:
         raise AuditError("how many ids the model knows is not known; say vocab_size=")
-    function = model.forward if isinstance(model, nn.Module) else model
-    taken = [*inspect.signature(function).parameters]
+    taken = [*inspect.signature(getattr(model, "forward", model)).parameters]
     if "ids" not in taken:
         raise AuditError(f"the model takes {', '.join(taken)}; it must take ids, and may take positions, mask, cache")
-    return Subject(
-        call=model,
-        names={name: name for name in NAMES if name in taken},
-        read=_of_own,
-        vocabulary=torch.arange(1, settings["vocab_size"]),
-        code=("model = ...  # the model that was audited",),
-        again=partial(own_subject, settings=settings) if isinstance(model, nn.Module) else None,
-        whole=model if isinstance(model, nn.Module) else None,
-        positionless=positionless,
-        **{name: settings[name] for name in ("causal", "n_positions", "window", "n_layers", "relative", "pads_left")},
-    )
+    names = {name: name for name in NAMES if name in taken}
+    whole = model if isinstance(model, nn.Module) else None
+    code = ("model = ...  # the model that was audited",)
+    return _with_rows(Subject(whole, model, names, torch.arange(1, vocab_size), code, seed, **settings))
+
+
+def _with_rows(subject: Subject) -> Subject:
+    if subject.n_positions is None and subject.table is not None:
+        subject.n_positions = len(subject.table.rows)
+    return subject
 
 
 class CalledByName(nn.Module):
@@ -72,69 +80,40 @@ class CalledByName(nn.Module):
         return self.model(ids, positions, attention_mask=mask, caches=caches), caches
 
 
-def _of_own(output: Any) -> tuple[Tensor, Any]:
-    logits, cache = output if isinstance(output, tuple) else (output, None)
-    return _checked(logits), cache
-
-
-def _of_transformers(output: Any) -> tuple[Tensor, Any]:
-    logits = getattr(output, "logits", None)
-    logits = getattr(output, "last_hidden_state", None) if logits is None else logits
-    return _checked(logits), getattr(output, "past_key_values", None)
-
-
-def _checked(logits: Any) -> Tensor:
-    if not isinstance(logits, Tensor) or logits.ndim != 3 or not logits.is_floating_point():
-        given = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
-        raise AuditError(f"the model gives {given}; it must give numbers for each token, (batch, seq, n)")
-    return logits
-
-
-def subjects_of_transformers(model: Any) -> list[Subject]:
-    """A model of transformers; of an encoder with a decoder, both."""
-    config = model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
-    if not getattr(model.config, "is_encoder_decoder", False):
-        return [_subject(model, config, model, NAMES, "")]
-    encoder = _subject(model, config, model.get_encoder(), NAMES, "encoder")
-    decoder = _subject(model, config, model, DECODER, "decoder")
-    decoder.fixed = {"input_ids": encoder.text(9, "source")}
-    return [encoder, decoder]
-
-
-def _subject(model: Any, config: Any, call: Any, names: Mapping[str, str], part: str) -> Subject:
-    taken = inspect.signature(call.forward).parameters
+def _subject(model: Any, config: Any, names: Mapping[str, str], part: str, seed: int) -> Subject:
+    find = type(model).get_encoder if part == "encoder" else lambda whole: whole
+    taken = inspect.signature(find(model).forward).parameters
+    name, special = type(model).__name__, {*_special_ids(model.config.to_dict())}
     if names["ids"] not in taken:
-        raise AuditError(f"{type(model).__name__} takes no ids of words")
-    special = {*_special_ids(model.config.to_dict())}
-    ordinary = [each for each in range(_vocabulary(model, config)) if each not in special]
+        raise AuditError(f"{name} takes no ids of words")
     generates = part != "encoder" and bool(getattr(model, "can_generate", bool)())
-    n_layers, window = _window(config)
-    pad_id = getattr(config, "pad_token_id", None)
-    origin = getattr(config, "_name_or_path", "") or getattr(model.config, "_name_or_path", "")
-    name = type(model).__name__
-    made = f'{name}.from_pretrained("{origin}")' if origin else f"...  # the {name} that was audited,"
-    code = f"model = {made}.double().eval()" if origin else f"model = {made} in float64 and eval mode"
-    into = ("model = model.get_encoder()",) if part == "encoder" else ()
-    return Subject(
-        call=call,
-        # An encoder may share its code, and so the name of a cache, with a decoder.
-        names={name: each for name, each in names.items() if each in taken and (part, name) != ("encoder", "cache")},
-        read=_of_transformers,
-        vocabulary=torch.tensor(ordinary),
-        code=(f"from transformers import {name}", code, *into),
-        again=partial(_one_of, part=part),
-        whole=model,
-        part=part,
-        of_transformers=True,
-        pad_id=pad_id if isinstance(pad_id, int) else 0,
-        causal=True if generates and not _may_see_all(config) else None,
-        n_positions=_n_positions(model, part),
-        window=window,
-        n_layers=n_layers,
-        relative=_is_relative(model, config),
-        pads_left=generates and not part,
-        keeps_state=_keeps_state(model),
+    pad_id, origin = getattr(config, "pad_token_id", None), getattr(model.config, "_name_or_path", "")
+    made = (
+        f'{name}.from_pretrained("{origin}").double().eval()' if origin else f"...  # the {name}, in float64 and eval"
     )
+    into = ("model = model.get_encoder()",) if part == "encoder" else ()
+    subject = _with_rows(
+        Subject(
+            whole=model,
+            call=find(model),
+            # An encoder may share its code, and so the name of a cache, with a decoder.
+            names={key: each for key, each in names.items() if each in taken and (part, key) != ("encoder", "cache")},
+            vocabulary=torch.tensor([each for each in range(_vocabulary(model, config)) if each not in special]),
+            code=(f"from transformers import {name}", f"model = {made}", *into),
+            seed=seed,
+            find=find,
+            part=part,
+            of_transformers=True,
+            pad_id=pad_id if isinstance(pad_id, int) else 0,
+            causal=True if generates and not _may_see_all(config) else None,
+            window=_window(config),
+            n_layers=getattr(config, "num_hidden_layers", 1),
+            pads_left=generates and not part,
+            keeps_state=_keeps_state(model),
+        )
+    )
+    subject.relative = _is_relative(config, subject) or None
+    return subject
 
 
 def _vocabulary(model: Any, config: Any) -> int:
@@ -146,10 +125,6 @@ def _vocabulary(model: Any, config: Any) -> int:
         raise AuditError(f"how many ids {type(model).__name__} knows is not known") from None
 
 
-def _one_of(model: Any, part: str) -> Subject:
-    return next(each for each in subjects_of_transformers(model) if each.part == part)
-
-
 def _special_ids(config: Mapping[Any, Any]) -> Iterator[int]:
     """Ids with a meaning of their own, of padding or of an image: a random text must not hold one."""
     for name, value in config.items():
@@ -159,19 +134,12 @@ def _special_ids(config: Mapping[Any, Any]) -> Iterator[int]:
             yield from (each for each in (value if isinstance(value, list) else [value]) if isinstance(each, int))
 
 
-def _n_positions(model: Any, part: str) -> int | None:
-    try:
-        return len(find_position_rows(model, part=part or None).rows)
-    except PositionTableError:
-        return None
-
-
-def _window(config: Any) -> tuple[int, int | None]:
-    """The number of layers and the window, where every layer has the same one."""
+def _window(config: Any) -> int | None:
+    """The window, where every layer has the same one."""
     kinds, window = getattr(config, "layer_types", None), getattr(config, "sliding_window", None)
     alone = kinds is not None and {*kinds} == {"sliding_attention"}
     every = alone or (kinds is None and getattr(config, "model_type", "") in ("mistral", "starcoder2"))
-    return getattr(config, "num_hidden_layers", 1), window if every and isinstance(window, int) else None
+    return window if every and isinstance(window, int) else None
 
 
 def _keeps_state(model: Any) -> bool:
@@ -188,9 +156,8 @@ def _may_see_all(config: Any) -> bool:
     return encoder or getattr(config, "attn_type", None) == "bi"
 
 
-def _is_relative(model: Any, config: Any) -> bool | None:
-    """True of rotary positions and nothing else: no table, no scaling that looks at how far a text has come."""
-    rope = getattr(config, "rope_parameters", None)
+def _is_relative(config: Any, subject: Subject) -> bool:
+    """Rotary positions and nothing else: no table, no scaling that looks at how far a text has come."""
     settings = str(config.to_dict())
-    plain = bool(rope) and not any(word in settings for word in NOT_RELATIVE)
-    return True if plain and _n_positions(model, "") is None and not _keeps_state(model) else None
+    plain = bool(getattr(config, "rope_parameters", None)) and not any(word in settings for word in NOT_RELATIVE)
+    return plain and subject.n_positions is None and not subject.keeps_state

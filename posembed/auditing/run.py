@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import torch
@@ -16,9 +17,9 @@ from ..inference import eval_mode
 from ..progress import one_line
 from ..public import Count, Seed, public
 from .checks import CHECKS
-from .models import is_of_transformers, own_subject, subjects_of_transformers
+from .models import subjects_of
 from .report import AuditReport, CheckResult
-from .subject import NotTakenError, Run, Subject
+from .subject import DoesNotApplyError, Run, Subject, UndecidedError
 
 # Numbers of a model, which is copied in float64: 8 GiB.
 LARGEST = 2**30
@@ -79,43 +80,31 @@ def audit(
         >>> report.passed, [each.verdict for each in report.checks if each.check == "shifted positions"]
         (True, ['holds'])
     """
-    settings = {"vocab_size": vocab_size, "causal": causal, "n_positions": n_positions, "window": window}
-    settings |= {"n_layers": n_layers, "relative": relative, "pads_left": pads_left}
+    known: dict[str, Any] = {"vocab_size": vocab_size, "causal": causal, "n_positions": n_positions, "window": window}
+    known |= {"n_layers": n_layers, "relative": relative, "pads_left": pads_left}
     results: list[CheckResult] = []
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        subjects = prepared(model, settings, seed)
-        steps = [(subject, name, check) for subject in subjects for name, check in CHECKS.items()]
-        for done, (subject, name, check) in enumerate(steps, 1):
+        subjects = prepared(model, known, seed)
+        for done, (subject, name) in enumerate(product(subjects, CHECKS), 1):
             if progress is not None:
                 progress(f"{subject.part or 'the model'}: {name}", done)
-            with eval_mode(subject.whole):
-                results.append(_checked(subject, name, check))
-    name = getattr(model, "__name__", type(model).__name__)
-    return AuditReport(name, tuple(results))
+            results.append(_checked(subject, name))
+    return AuditReport(getattr(model, "__name__", type(model).__name__), tuple(results))
 
 
-def prepared(model: Any, settings: dict[str, Any], seed: int) -> list[Subject]:
+def prepared(model: Any, known: dict[str, Any], seed: int) -> list[Subject]:
     """The model, or its encoder and decoder, in the widest format, with its rounding and what order does to it."""
+    held = _copy(model) if isinstance(model, nn.Module) else model
+    subjects = subjects_of(held, known, seed)
+    rounded = [_measure(each) for each in subjects]
     if not isinstance(model, nn.Module):
-        subject = own_subject(model, settings)
-        subject.seed = seed
-        _measure(subject, None)
-        return [subject]
-    narrow = _copy(model).float()
-    make = subjects_of_transformers if is_of_transformers(model) else lambda each: [own_subject(each, settings)]
-    subjects = _seeded(make(narrow), seed)
-    with eval_mode(narrow):
-        rounded = [_reference(each) for each in subjects]
-        for subject in subjects:
-            _measure(subject, None)
+        return subjects
     try:
-        wide = copy.deepcopy(narrow).double()
-        widened = _seeded(make(wide), seed)
-        with eval_mode(wide):
-            for subject, before, logits in zip(widened, subjects, rounded, strict=True):
-                _measure(subject, logits)
-                subject.narrow = before
+        wide: Any = copy.deepcopy(subjects[0].whole).double()  # type: ignore[union-attr]
+        widened = [replace(each.of(wide), narrow=each) for each in subjects]
+        for each, before in zip(widened, rounded, strict=True):
+            _measure(each, before)
     except (RuntimeError, TypeError, ValueError):  # some kernels have no float64
         return subjects
     return widened
@@ -128,105 +117,72 @@ def _copy(model: nn.Module) -> nn.Module:
     if sum(each.numel() for each in held) > LARGEST:
         raise AuditError("the model is too large for a copy in float64; audit one of its class with fewer layers")
     try:
-        return copy.deepcopy(model).cpu()
+        return copy.deepcopy(model).cpu().float()
     except Exception as error:
         raise AuditError(f"the model cannot be copied: {one_line(error)}") from error
 
 
-def _seeded(subjects: list[Subject], seed: int) -> list[Subject]:
-    for subject in subjects:
-        subject.seed = seed
-    return subjects
-
-
-def _reference(subject: Subject) -> Tensor:
+def _measure(subject: Subject, rounded: Tensor | None = None) -> Tensor:
+    """Find the tolerance, what order does, and whether positions can be given; return the logits of a text."""
     if subject.n_positions is not None and subject.n_positions < FEWEST_POSITIONS:
         raise AuditError(f"the model has {subject.n_positions} positions; give one of at least {FEWEST_POSITIONS}")
-    try:
-        return subject.logits(Run(subject.text()))
-    except PosembedError:
-        raise
-    except Exception as error:
-        raise AuditError(f"the model does not run on ids alone: {type(error).__name__}: {one_line(error)}") from error
-
-
-def _measure(subject: Subject, rounded: Tensor | None) -> None:
-    """Find the tolerance, what order does, and whether positions can be given."""
-    with torch.no_grad():
-        whole = _reference(subject)
-        subject.scale = float(whole.abs().max()) or 1.0
-        dtype = next((each.dtype for each in subject.whole.parameters()), torch.float32) if subject.whole else None
-        least = TOLERANCES[dtype or torch.float32] * subject.scale
-        subject.tolerance = max(least, 0.0 if rounded is None else MARGIN * float((rounded - whole).abs().max()))
-        if not bool((_reference(subject) - whole).abs().max() <= subject.tolerance):
+    ids, other = subject.text(), subject.text(name="other text")
+    with eval_mode(subject.whole), torch.no_grad():
+        try:
+            logits = subject.logits(Run(ids))
+        except PosembedError:
+            raise
+        except Exception as error:
+            reason = f"{type(error).__name__}: {one_line(error)}"
+            raise AuditError(f"the model does not run on ids alone: {reason}") from error
+        subject.scale = float(logits.abs().max()) or 1.0
+        numbers = [each.dtype for each in subject.whole.parameters()] if subject.whole is not None else []
+        least = TOLERANCES[numbers[0] if numbers else torch.float32] * subject.scale
+        subject.tolerance = max(least, 0.0 if rounded is None else MARGIN * float((rounded - logits).abs().max()))
+        if not subject.agree(Run(ids), Run(ids)):
             raise AuditError("the same ids give two different outputs, or NaN: the model draws, or keeps a state")
-        subject.signal = _signal(subject, whole)
+        # What exchanging earlier words does to the last token; where nothing, what other words do.
+        turned, replaced = (torch.cat([each, ids[:, -1:]], 1) for each in (ids[:, :-1].flip(1), other[:, :-1]))
+        moved = (float(subject.moved(Run(ids), Run(each))[-1]) for each in (turned, replaced))
+        subject.signal = next((each for each in moved if each > subject.tolerance), 0.0)
         if subject.causal is None:
-            subject.causal = not _sees_the_future(subject, whole)
-        subject.first, subject.positions_matter = _positions(subject, whole)
+            ending = torch.cat([ids[:, :-1], other[:, -1:]], 1)
+            subject.causal = bool(subject.moved(Run(ids), Run(ending))[:-1].max() <= subject.tolerance)
+        subject.first, subject.positions_matter = _positions(subject, ids)
+    return logits
 
 
-def _signal(subject: Subject, whole: Tensor) -> float:
-    """What exchanging earlier words does to the last token; where nothing, what other words do."""
-    ids, other = subject.text(), subject.text(name="other text")
-    turned = torch.cat([ids[:, :-1].flip(1), ids[:, -1:]], 1)
-    moved = float((subject.logits(Run(turned)) - whole)[:, -1].abs().max())
-    if moved > subject.tolerance:
-        return moved
-    return float((subject.logits(Run(torch.cat([other[:, :-1], ids[:, -1:]], 1))) - whole)[:, -1].abs().max())
-
-
-def _sees_the_future(subject: Subject, whole: Tensor) -> bool:
-    ids, other = subject.text(), subject.text(name="other text")
-    changed = subject.logits(Run(torch.cat([ids[:, :-1], other[:, -1:]], 1)))
-    return bool((changed - whole)[:, :-1].abs().max() > subject.tolerance)
-
-
-def _positions(subject: Subject, whole: Tensor) -> tuple[int, bool]:
+def _positions(subject: Subject, ids: Tensor) -> tuple[int, bool]:
     """The position id of the first token, and whether positions that are given matter."""
-    ids = subject.text()
-    n = ids.shape[1]
-    # Of transformers' models some count from the padding id on, and are given rows of a table for positions.
-    offsets = [0, *_table_offset(subject), 1, 2, subject.pad_id + 1] if subject.of_transformers else [0]
+    at = torch.arange(ids.shape[1])[None]
+    offsets = [0]
+    if subject.of_transformers:  # some count from the padding id on, and are given rows of a table for positions
+        offsets += [subject.table.offset if subject.table is not None else 0, 1, 2, subject.pad_id + 1]
+    # Further apart, for relative schemes, and further on.
+    apart = at + 1 + 3 * (at >= ids.shape[1] // 2)
     try:
-        for subject.first in offsets:
-            given = subject.logits(Run(ids, torch.arange(n)[None]))
-            if float((given - whole).abs().max()) <= subject.tolerance:
+        for subject.first in [*offsets, 0]:
+            if subject.agree(Run(ids, at), Run(ids)):
                 break
-        else:
-            subject.first = 0
-        # Further apart, for relative schemes, and further on.
-        apart = torch.arange(1, n + 1)[None].clone()
-        apart[:, n // 2 :] += 3
-        moved = subject.logits(Run(ids, apart)) - subject.logits(Run(ids, torch.arange(n)[None]))
+        return subject.first, not subject.agree(Run(ids, apart), Run(ids, at))
     except Exception:  # positions of three axes, of another kind, or none: they cannot be given
         return 0, False
-    return subject.first, bool(moved.abs().max() > subject.tolerance)
 
 
-def _table_offset(subject: Subject) -> list[int]:
-    from ..tables import find_position_rows
-
-    try:
-        return [find_position_rows(subject.whole, part=subject.part or None).offset]  # type: ignore[arg-type]
-    except PosembedError:
-        return []
-
-
-def _checked(subject: Subject, name: str, check: Callable[..., CheckResult]) -> CheckResult:
-    told: dict[str, Any] = {"check": name, "part": subject.part}
-    try:
-        result = check(subject, name)
-    except NotTakenError as error:
-        return CheckResult(verdict="does not apply", reason=str(error), **told)
-    except Exception as error:
-        reason = f"it raised {type(error).__name__}: {one_line(error):.120}"
-        return CheckResult(verdict="not decided", reason=reason, **told)
-    if result.verdict != "broken" or subject.narrow is None:
-        return result
-    # Some models have no right mask in float64, which nobody uses: what is broken must be so in float32.
-    with eval_mode(subject.narrow.whole):
-        again = _checked(subject.narrow, name, check)
-    if again.verdict in ("holds", "does not apply"):
-        return replace(again, reason="; ".join(filter(None, (again.reason, "in float32: in float64 it is broken"))))
-    return result
+def _checked(subject: Subject, name: str) -> CheckResult:
+    with eval_mode(subject.whole), torch.no_grad():
+        try:
+            result = CHECKS[name](subject)
+        except DoesNotApplyError as error:
+            result = CheckResult(name, "does not apply", str(error))
+        except UndecidedError as error:
+            result = CheckResult(name, "not decided", str(error))
+        except Exception as error:
+            result = CheckResult(name, "not decided", f"it raised {type(error).__name__}: {one_line(error):.120}")
+    if result.verdict == "broken" and subject.narrow is not None:
+        # Some models have no right mask in float64, which nobody uses: what is broken must be so in float32.
+        again = _checked(subject.narrow, name)
+        if again.verdict in ("holds", "does not apply"):
+            reason = "; ".join(filter(None, (again.reason, "in float32: in float64 it is broken")))
+            result = replace(again, reason=reason)
+    return replace(result, check=name, part=subject.part)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from ..errors import AuditError
+from ..errors import AuditError, PositionTableError
 from ..seeds import torch_generator
+from ..tables import PositionRows, find_position_rows
 
 
-class NotTakenError(AuditError):
-    """A run needs what the model takes no argument for."""
+class DoesNotApplyError(AuditError):
+    """A check is about something that the model has not, or is not made to keep."""
+
+
+class UndecidedError(AuditError):
+    """A check cannot say."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +28,7 @@ class Run:
     """One way to give a text to a model.
 
     Attributes:
-        ids: "batch seq".
+        ids: "batch seq"; the logits of the first text are compared.
         positions: "batch seq", from 0; None leaves them to the model.
         mask: True where a key may be seen, "batch key" or "batch query key"; None leaves it to the model.
         pieces: where the text is given in pieces with a cache, their lengths.
@@ -34,25 +39,24 @@ class Run:
     positions: Int[Tensor, "batch seq"] | None = None
     mask: Bool[Tensor, "batch key"] | Bool[Tensor, "batch query key"] | None = None
     pieces: tuple[int, ...] = ()
-    keep: Sequence[int] | None = None
+    keep: range | list[int] | None = None
 
 
 @dataclass
 class Subject:
-    """A model, or the encoder or decoder of one, and what is known of it.
+    """A model, or the encoder or decoder of one, what is known of it, and what was measured.
 
     Attributes:
-        call: the model, in the widest format that it computes in.
-        names: what it calls "ids", "positions", "mask" and "cache"; those it does not take are missing.
-        read: from what it returns to logits "batch seq n" and its cache.
-        code: the lines of a script that make ``model``.
-        again: makes the same of another copy of the whole model; None of a function.
         whole: the whole model; None of a function.
-        narrow: the same in float32, where this is wider.
+        call: what is called.
+        names: what it calls "ids", "positions", "mask" and "cache"; those it does not take are missing.
+        vocabulary: the ids that texts are drawn from.
+        code: the lines of a script that make ``model``.
+        seed: of the texts.
+        find: from the whole model to what is called.
         fixed: what it is always given besides, of one text.
         part: "encoder", "decoder" or empty.
         of_transformers: whether it is called as transformers' models are.
-        vocabulary: the ids that texts are drawn from.
         pad_id: the id of padding.
         causal: whether a token must not see later ones; where nothing says so, whether it does not.
         n_positions: the number of rows of its position table; None without one.
@@ -62,6 +66,7 @@ class Subject:
         pads_left: whether it must take padding in front of a text without being given positions.
         positionless: whether it is made without positions.
         keeps_state: whether layers read the tokens one after the other.
+        narrow: the same in float32, where this is wider.
         first: what it is given for the first position: RoBERTa's ids of positions are rows of its table.
         scale: the largest logit.
         tolerance: up to which difference of logits two runs are equal.
@@ -69,14 +74,13 @@ class Subject:
         positions_matter: whether the positions that it is given change its logits.
     """
 
+    whole: nn.Module | None
     call: Callable[..., Any]
     names: Mapping[str, str]
-    read: Callable[[Any], tuple[Tensor, Any]]
     vocabulary: Int[Tensor, " n"]
     code: tuple[str, ...]
-    again: Callable[[nn.Module], Subject] | None = None
-    whole: nn.Module | None = None
-    narrow: Subject | None = None
+    seed: int
+    find: Callable[[Any], Any] = lambda whole: whole
     fixed: Mapping[str, Tensor] = field(default_factory=dict)
     part: str = ""
     of_transformers: bool = False
@@ -89,64 +93,90 @@ class Subject:
     pads_left: bool = True
     positionless: bool = False
     keeps_state: bool = False
-    seed: int = 0
+    narrow: Subject | None = None
     first: int = 0
     scale: float = 1.0
     tolerance: float = 0.0
     signal: float = 0.0
     positions_matter: bool = False
 
+    def of(self, whole: Any) -> Subject:
+        """The same of a copy of the whole model."""
+        return replace(self, whole=whole, call=self.find(whole))
+
     @property
     def length(self) -> int:
         """Of most texts; a small table leaves room for padding, and for positions further on."""
         return 13 if self.n_positions is None else min(13, self.n_positions - 5)
 
-    def text(self, n_tokens: int | None = None, name: str = "text", n_texts: int = 1) -> Int[Tensor, "batch seq"]:
+    @property
+    def table(self) -> PositionRows | None:
+        """Its table of positions, where one is known."""
+        try:
+            return None if self.whole is None else find_position_rows(self.whole, part=self.part or None)
+        except PositionTableError:
+            return None
+
+    def text(self, n_tokens: int | None = None, name: str = "text") -> Int[Tensor, "one seq"]:
         """Draw random ids, the same ones for the same name."""
-        shape = (n_texts, n_tokens or self.length)
-        places = torch.randint(len(self.vocabulary), shape, generator=torch_generator(self.seed, name))
-        return self.vocabulary[places]
+        shape = (1, n_tokens or self.length)
+        return self.vocabulary[torch.randint(len(self.vocabulary), shape, generator=torch_generator(self.seed, name))]
 
     def visible(self, n_tokens: int) -> Bool[Tensor, "one seq seq"]:
         """Which keys each token of a text sees, causality and the window included."""
         at = torch.arange(n_tokens)
-        back = at[:, None] - at[None, :]
+        back = at[:, None] - at
         seen = back >= 0 if self.causal else torch.ones_like(back, dtype=torch.bool)
         return (seen if self.window is None else seen & (back < self.window))[None]
 
-    def logits(self, run: Run) -> Float[Tensor, "batch kept n"]:
-        """Run the model and return the logits of the tokens that are kept, in float64."""
-        outputs: list[Tensor] = []
-        cache: Any = None
+    def logits(self, run: Run) -> Float[Tensor, "one kept n"]:
+        """Run the model and return the logits of the first text's tokens that are kept, in float64."""
+        outputs, cache = [], None
         for given in self.steps(run):
             given |= {name: each.expand(len(run.ids), *each.shape[1:]) for name, each in self.fixed.items()}
-            if run.pieces:
-                given[self._name("cache")] = cache
-            if self.of_transformers and "cache" in self.names:
-                given["use_cache"] = bool(run.pieces)
-            logits, cache = self.read(self.call(**given))
+            given |= {self.name_of("cache"): cache} if run.pieces else {}
+            given |= {"use_cache": bool(run.pieces)} if self.of_transformers and "cache" in self.names else {}
+            logits, cache = _read(self.call(**given))
             outputs.append(logits.double())
             if run.pieces and cache is None:
-                raise NotTakenError("it returns no cache")
-        whole = torch.cat(outputs, 1)
+                raise DoesNotApplyError("it returns no cache")
+        whole = torch.cat(outputs, 1)[:1]
         return whole if run.keep is None else whole[:, list(run.keep)]
+
+    def moved(self, one: Run, other: Run) -> Float[Tensor, " kept"]:
+        """How far apart the logits of each token are in two runs."""
+        return (self.logits(one) - self.logits(other)).abs().amax((0, 2)).nan_to_num(torch.inf)
+
+    def agree(self, one: Run, other: Run) -> bool:
+        """Whether two runs give the same logits, but for rounding."""
+        return bool((self.moved(one, other) <= self.tolerance).all())
 
     def steps(self, run: Run) -> list[dict[str, Any]]:
         """The arguments of each call, by the model's own names, without the cache."""
-        steps, stop = [], 0
+        steps, stop, mask = [], 0, run.mask
+        # Without a mask transformers takes positions that do not rise by one for those of several texts.
+        if mask is None and run.positions is not None and self.of_transformers and "mask" in self.names:
+            mask = torch.ones_like(run.ids, dtype=torch.bool)
         for length in run.pieces or (run.ids.shape[1],):
             start, stop = stop, stop + length
-            given = {self._name("ids"): run.ids[:, start:stop]}
-            mask = run.mask
+            given = {self.name_of("ids"): run.ids[:, start:stop]}
             if run.positions is not None:
-                given[self._name("positions")] = run.positions[:, start:stop] + self.first
-                # Without a mask transformers takes positions that do not rise by one for those of several texts.
-                if mask is None and self.of_transformers and "mask" in self.names:
-                    mask = torch.ones_like(run.ids, dtype=torch.bool)
+                given[self.name_of("positions")] = run.positions[:, start:stop] + self.first
             if mask is not None:
-                given[self._name("mask")] = self._mask(mask, start, stop)
+                given[self.name_of("mask")] = self._mask(mask, start, stop)
             steps.append(given)
         return steps
+
+    def needs_positions(self) -> None:
+        """Refuse a check for which positions have to be given."""
+        if not self.positions_matter:
+            raise DoesNotApplyError("no positions can be given to it, or they change nothing")
+
+    def name_of(self, what: str) -> str:
+        """The model's name of an input; DoesNotApplyError where it takes no such thing."""
+        if what not in self.names:
+            raise DoesNotApplyError(f"it takes no {what}")
+        return self.names[what]
 
     def _mask(self, mask: Tensor, start: int, stop: int) -> Tensor:
         if mask.ndim == 2:
@@ -155,10 +185,19 @@ class Subject:
         if not self.of_transformers:
             return seen
         # transformers adds a mask of four axes to the scores.
-        dtype = next(self.whole.parameters()).dtype if self.whole is not None else torch.float32
+        dtype = next(self.whole.parameters()).dtype  # type: ignore[union-attr]
         return torch.zeros(seen[:, None].shape, dtype=dtype).masked_fill(~seen[:, None], torch.finfo(dtype).min)
 
-    def _name(self, what: str) -> str:
-        if what not in self.names:
-            raise NotTakenError(f"it takes no {what}")
-        return self.names[what]
+
+def _read(output: Any) -> tuple[Tensor, Any]:
+    """The logits, or hidden states, and the cache in what a model returns."""
+    if isinstance(output, tuple):
+        logits, cache = output
+    else:
+        found = (getattr(output, name, None) for name in ("logits", "last_hidden_state"))
+        logits = next((each for each in found if each is not None), output)
+        cache = getattr(output, "past_key_values", None)
+    if not isinstance(logits, Tensor) or logits.ndim != 3 or not logits.is_floating_point():
+        given = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
+        raise AuditError(f"the model gives {given}; it must give numbers for each token, (batch, seq, n)")
+    return logits, cache

@@ -14,7 +14,7 @@ from .saved import saved_and_loaded
 from .table import rows_with_gradient, table_offset
 from .window import window_edge
 
-CHECKS: dict[str, Callable[[Subject, str], CheckResult]] = {
+CHECKS: dict[str, Callable[[Subject], CheckResult]] = {
     "order is seen": order_is_seen,
     "the future is unseen": future_is_unseen,
     "padding behind": right_padding,

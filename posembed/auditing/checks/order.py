@@ -2,44 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 
-from ..comparison import AUDIBLE, compare
+from ..comparison import AUDIBLE, broken, compare, holds
 from ..report import CheckResult
-from ..subject import Run, Subject
-
-
-def order_is_seen(subject: Subject, check: str) -> CheckResult:
-    """Tokens in another order give other logits than the same logits in another order."""
-    told: dict[str, Any] = {"check": check, "part": subject.part}
-    if subject.positionless:
-        return CheckResult(verdict="does not apply", reason="it is made without positions", **told)
-    if subject.causal and subject.relative and not subject.positions_matter and "positions" in subject.names:
-        reason = "other positions change nothing; only the causal mask tells order"
-        return CheckResult(verdict="broken", kind=BLIND, reason=reason, **told)
-    if subject.positions_matter or subject.causal:
-        return CheckResult(verdict="holds", error=subject.signal / subject.scale, **told)
-    ids = subject.text()
-    order = torch.arange(ids.shape[1]).flip(0)
-    moved = subject.logits(Run(ids[:, order])) - subject.logits(Run(ids))[:, order]
-    effect = float(moved.abs().max())
-    if effect > AUDIBLE * subject.tolerance:
-        return CheckResult(verdict="holds", error=effect / subject.scale, **told)
-    reason = "tokens in another order give the same logits in another order"
-    return CheckResult(verdict="broken", kind=BLIND, reason=reason, error=effect / subject.scale, **told)
-
-
-def future_is_unseen(subject: Subject, check: str) -> CheckResult:
-    """Another last token changes nothing before it, in a causal model."""
-    if not subject.causal:
-        return CheckResult(check, "does not apply", "it is not causal", part=subject.part)
-    ids, other = subject.text(), subject.text(name="other text")
-    changed, n = torch.cat([ids[:, :-2], other[:, -2:]], 1), ids.shape[1]
-    return compare(
-        subject, check, Run(ids, keep=range(n - 2)), Run(changed, keep=range(n - 2)), kind="later tokens are seen"
-    )
-
+from ..subject import DoesNotApplyError, Run, Subject
 
 BLIND = "positions change nothing: are heads and sequence exchanged, are they ignored, or is the scheme left out?"
+
+
+def order_is_seen(subject: Subject) -> CheckResult:
+    """Tokens in another order give other logits than the same logits in another order."""
+    if subject.positionless:
+        raise DoesNotApplyError("it is made without positions")
+    if subject.causal and subject.relative and not subject.positions_matter and "positions" in subject.names:
+        return broken(BLIND, "other positions change nothing; only the causal mask tells order")
+    if subject.positions_matter or subject.causal:
+        return holds(error=subject.signal / subject.scale)
+    ids = subject.text()
+    moved = subject.logits(Run(ids.flip(1))) - subject.logits(Run(ids)).flip(1)
+    effect = float(moved.abs().max())
+    if effect > AUDIBLE * subject.tolerance:
+        return holds(error=effect / subject.scale)
+    same = "tokens in another order give the same logits in another order"
+    return broken(BLIND, same, error=effect / subject.scale)
+
+
+def future_is_unseen(subject: Subject) -> CheckResult:
+    """Other last tokens change nothing before them, in a causal model."""
+    if not subject.causal:
+        raise DoesNotApplyError("it is not causal")
+    ids, keep = subject.text(), range(subject.length - 2)
+    changed = torch.cat([ids[:, :-2], subject.text(name="other text")[:, -2:]], 1)
+    return compare(subject, Run(ids, keep=keep), Run(changed, keep=keep), "later tokens are seen")

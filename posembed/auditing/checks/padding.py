@@ -5,76 +5,53 @@ from __future__ import annotations
 from dataclasses import replace
 
 import torch
-from torch import Tensor
 
-from ..comparison import compare, judge, script
+from ..comparison import compare
 from ..report import CheckResult
-from ..subject import Run, Subject
+from ..subject import DoesNotApplyError, Run, Subject
 
 PADS = 3
 COUNTED = "positions count padding"
 SEEN = "padding is seen"
+LEAK = "texts of a batch see each other: are batch and sequence, or batch and heads, exchanged?"
 
 
-def right_padding(subject: Subject, check: str) -> CheckResult:
+def right_padding(subject: Subject) -> CheckResult:
     """Padding behind a text."""
     ids, n = subject.text(), subject.length
-    mask = torch.arange(n + PADS)[None] < n
-    padded = Run(torch.cat([ids, _pads(subject)], 1), mask=mask, keep=range(n))
-    return compare(subject, check, Run(ids), padded, kind=SEEN)
+    row = torch.cat([ids, torch.full((1, PADS), subject.pad_id)], 1)
+    return compare(subject, Run(ids), Run(row, mask=torch.arange(n + PADS)[None] < n, keep=range(n)), SEEN)
 
 
-def batch_mates(subject: Subject, check: str) -> CheckResult:
+def batch_mates(subject: Subject) -> CheckResult:
     """Other texts in the batch."""
-    ids, mates = subject.text(), subject.text(name="mates")
-    alone, batch = Run(ids), Run(torch.cat([ids, mates], 0))
-    expected, found = subject.logits(alone), subject.logits(batch)[:1]
-    result = judge(subject, check, expected, found)
-    return (
-        replace(result, kind=LEAK, script=script(subject, alone, batch, "b[:1]"))
-        if result.verdict == "broken"
-        else result
-    )
+    ids = subject.text()
+    return compare(subject, Run(ids), Run(torch.cat([ids, subject.text(name="mates")])), LEAK)
 
 
-def left_padding_with_positions(subject: Subject, check: str) -> CheckResult:
+def left_padding_with_positions(subject: Subject) -> CheckResult:
     """Padding in front of a text whose positions are given."""
-    if not subject.positions_matter:
-        return CheckResult(check, "does not apply", "no positions can be given to it", part=subject.part)
+    subject.needs_positions()
     alone, padded = _in_front(subject)
-    counted = (padded.mask.long().cumsum(1) - 1).clamp(min=0)  # type: ignore[union-attr]
-    explain = [(COUNTED, replace(alone, positions=torch.arange(subject.length)[None] + PADS, keep=None))]
-    return compare(subject, check, alone, replace(padded, positions=counted), kind=SEEN, explain=explain)
+    at = torch.arange(subject.length)[None]
+    positions = torch.cat([torch.zeros(1, PADS, dtype=torch.long), at], 1)
+    explain = [(COUNTED, replace(alone, positions=at + PADS))]
+    return compare(subject, alone, replace(padded, positions=positions), SEEN, explain)
 
 
-def left_padding(subject: Subject, check: str) -> CheckResult:
+def left_padding(subject: Subject) -> CheckResult:
     """Padding in front of a text whose positions are left to the model."""
     alone, padded = _in_front(subject)
-    other_pads = padded.ids.clone()
-    other_pads[:, :PADS] = subject.text(PADS, "other pads")
-    explain = [(COUNTED, replace(padded, ids=other_pads))]
-    result = compare(subject, check, alone, padded, kind=SEEN, explain=explain)
-    if result.verdict != "broken":
-        return result
-    if subject.positions_matter:
-        return _by_design(result, f"it counts padding; give {subject.names['positions']}")
-    if not subject.pads_left:
-        return _by_design(result, "its positions are absolute and cannot be given; pad behind the text")
+    other_pads = torch.cat([subject.text(PADS, "other pads"), alone.ids], 1)
+    result = compare(subject, alone, padded, SEEN, [(COUNTED, replace(padded, ids=other_pads))])
+    if result.verdict == "broken" and subject.positions_matter:
+        raise DoesNotApplyError(f"it counts padding; give {subject.names['positions']}")
+    if result.verdict == "broken" and not subject.pads_left:
+        raise DoesNotApplyError("its positions are absolute and cannot be given; pad behind the text")
     return result
 
 
-def _by_design(result: CheckResult, reason: str) -> CheckResult:
-    return CheckResult(result.check, "does not apply", reason, part=result.part)
-
-
 def _in_front(subject: Subject) -> tuple[Run, Run]:
-    ids, n = subject.text(), subject.length
-    mask = torch.arange(n + PADS)[None] >= PADS
-    return Run(ids), Run(torch.cat([_pads(subject), ids], 1), mask=mask, keep=range(PADS, n + PADS))
-
-
-def _pads(subject: Subject) -> Tensor:
-    return torch.full((1, PADS), subject.pad_id)
-
-
-LEAK = "texts of a batch see each other: are batch and sequence, or batch and heads, exchanged?"
+    ids, n = subject.text(), subject.length + PADS
+    row = torch.cat([torch.full((1, PADS), subject.pad_id), ids], 1)
+    return Run(ids), Run(row, mask=torch.arange(n)[None] >= PADS, keep=range(PADS, n))

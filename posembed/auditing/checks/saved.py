@@ -6,46 +6,38 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ...inference import eval_mode
-from ..comparison import judge
-from ..load import quiet
+from ...pretrained import quiet
+from ..comparison import broken, holds, judge
 from ..report import CheckResult
-from ..subject import Run, Subject
+from ..subject import DoesNotApplyError, Run, Subject, UndecidedError
 
 # Numbers of a model: 2 GiB in float64.
 LARGEST = 2**28
+MISSING = "what is computed and not saved differs, such as angles: rounded by .bfloat16(), or not made anew"
+SCRIPT = """import torch
+from transformers import {0}
+model = ...  # the {0} that was audited, in eval mode
+model.save_pretrained("copy")
+again = {0}.from_pretrained("copy").eval()
+ids = torch.arange(5, 15)[None]
+print((model(input_ids=ids)[0] - again(input_ids=ids)[0]).abs().max())"""
 
 
-def saved_and_loaded(subject: Subject, check: str) -> CheckResult:
+def saved_and_loaded(subject: Subject) -> CheckResult:
     """The same logits as before."""
-    told: dict[str, Any] = {"check": check, "part": subject.part}
     model: Any = subject.whole
-    if not subject.of_transformers or subject.again is None:
-        return CheckResult(verdict="does not apply", reason="only models of transformers know how to be saved", **told)
+    if not subject.of_transformers:
+        raise DoesNotApplyError("only models of transformers know how to be saved")
     if sum(each.numel() for each in model.parameters()) > LARGEST:
-        return CheckResult(verdict="not decided", reason="too large to be written to disk", **told)
+        raise UndecidedError("too large to be written to disk")
     dtype = next(model.parameters()).dtype
     with TemporaryDirectory() as folder, quiet():
         model.save_pretrained(folder)
-        loaded = type(model).from_pretrained(folder, dtype=dtype, attn_implementation=model.config._attn_implementation)
-    again = subject.again(loaded)
-    again.seed, again.fixed = subject.seed, subject.fixed
-    with eval_mode(loaded):
-        result = judge(subject, check, subject.logits(Run(subject.text())), again.logits(Run(subject.text())))
-    if result.verdict != "broken":
-        return result
-    missing = "what is computed and not saved differs, such as angles: rounded by .bfloat16(), or not made anew"
-    return CheckResult(**vars(result) | {"kind": missing, "script": _script(type(model).__name__)})
-
-
-def _script(name: str) -> str:
-    return "\n".join(
-        [
-            "import torch",
-            f"from transformers import {name}",
-            f"model = ...  # the {name} that was audited, in eval mode",
-            'model.save_pretrained("copy")',
-            f'again = {name}.from_pretrained("copy").eval()',
-            "ids = torch.arange(5, 15)[None]",
-            "print((model(input_ids=ids)[0] - again(input_ids=ids)[0]).abs().max())",
-        ]
-    )
+        again = type(model).from_pretrained(folder, dtype=dtype, attn_implementation=model.config._attn_implementation)
+    run = Run(subject.text())
+    with eval_mode(again):
+        found = subject.of(again).logits(run)
+    error, place = judge(subject, (subject.logits(run) - found).abs().amax((0, 2)).nan_to_num(float("inf")))
+    if place is None:
+        return holds(error=error)
+    return broken(MISSING, error=error, position=place, script=SCRIPT.format(type(model).__name__))
