@@ -68,7 +68,7 @@ def past_the_last(subject: Subject) -> CheckResult:
     except Exception as error:
         return holds(f"refused: {type(error).__name__}")
     if not subject.positions_matter:
-        raise UndecidedError("a longer text is no error, and positions cannot be given")
+        return _past_in_a_text(subject, last)
     if subject.agree(ending(2), ending(PAST + 2)):
         raise UndecidedError("the last token's position changes nothing")
     for kind, same in (("wraps: the first positions again", PAST), ("cut: the last position again", last - 1)):
@@ -76,3 +76,20 @@ def past_the_last(subject: Subject) -> CheckResult:
             reason, shown = f"position {last + PAST} is taken for position {same}", script(subject, ending(same), past)
             return broken(f"table {kind}", reason, position=subject.length - 1, script=shown)
     return holds("it computes what its table has not")
+
+
+def _past_in_a_text(subject: Subject, last: int) -> CheckResult:
+    """The same where positions cannot be given: two words at one position can be exchanged, if no mask parts them."""
+    ids = subject.text(last + PAST)
+
+    def exchangeable(one: int, other: int) -> bool:
+        order = torch.arange(last + PAST)
+        order[[one, other]] = order[[other, one]]
+        keep = [place for place in range(last + PAST) if place not in (one, other)]
+        return subject.agree(Run(ids, keep=keep), Run(ids[:, order], keep=keep))
+
+    if not subject.causal and not exchangeable(1, 2):
+        for kind, other in (("wraps: the first positions again", 1), ("cut: the last position again", last)):
+            if exchangeable(last + 1, other):
+                return broken(f"table {kind}", "words at two places can be exchanged")
+    raise UndecidedError("a longer text is no error, and positions cannot be given")
