@@ -157,7 +157,8 @@ def _may_see_all(config: Any) -> bool:
 
 
 def _is_relative(config: Any, subject: Subject) -> bool:
-    """Rotary positions and nothing else: no table, no scaling that looks at how far a text has come."""
+    """Rotary positions and nothing else: no table, no source beside the text, no scaling by how far it has come."""
     settings = str(config.to_dict())
     plain = bool(getattr(config, "rope_parameters", None)) and not any(word in settings for word in NOT_RELATIVE)
-    return plain and subject.n_positions is None and not subject.keeps_state
+    alone = subject.part != "decoder" and subject.n_positions is None
+    return plain and alone and not subject.keeps_state
