@@ -29,6 +29,8 @@ def losses(study):
 def test_the_start_decides_between_sines_and_a_table():
     gaps = {name: (losses(name)["learned"] - losses(name)["sinusoidal"]).mean() for name in ("one-start", "encodings")}
     says(f"the table is ahead by {-gaps['one-start']:.3f} nats from one start, behind by {gaps['encodings']:.3f} from")
+    percents = [abs(math.exp(gap) - 1) for gap in gaps.values()]
+    says("which is {:.0f} and {:.0f} % of perplexity".format(*(100 * each for each in percents)))
 
 
 @pytest.mark.parametrize("study", ["one-start", "encodings"])
@@ -89,7 +91,7 @@ def test_once_is_enough_and_images():
     depth = load_study("depth").runs.groupby("arm")["loss"].mean()
     for layers in (4, 12):
         assert depth[f"{layers} layers, every layer"] > depth[f"{layers} layers, input"]
-    says("With learned rows they did, in ours; with RoPE they did not, and with sines it is not told.")
+    says("With learned rows they did, in ours; with RoPE they did not, and with sines it is not decided.")
     found = load_study("depth").contrasts["mean"]
     early = {arm: found[f"images, {arm}: early, place minus contents"] for arm in
              ("learned", "sinusoidal, 2-D", "rope, 1-D", "rope, 2-D")}  # fmt: skip

@@ -28,6 +28,13 @@ for better in ("sinusoidal, 2-D", "rope, 2-D"):
     assert images.loc[f"images: {better} minus learned", "holm"] > 0.05
 assert images.loc["images twice as long: learned, interpolated, minus rope, 2-D", "mean"] > 0
 assert images.loc["images twice as long: rope, 2-D, interpolated minus as it is", "mean"] > 0.5
+# Second of eight from one start, third from the other; Shaw, ALiBi and KERPLE stay where they were.
+for name, place in (("one-start", 2), ("encodings", 3)):
+    order = load_study(name).runs.groupby("arm")["loss"].mean().sort_values().index
+    assert order.get_loc("rope") == place - 1 and len(order) == 8
+of_twelve = load_study("nopos").contrasts["mean"]
+assert all(abs(of_twelve[f"past the trained length: {arm}"]) < 0.03 for arm in ("shaw", "alibi", "kerple"))
+assert load_study("nopos").contrasts.loc["rope in three layers of four minus rope", "holm"] > 0.05
 # By definition: "*In our runs* means small models, three to five seeds, and a chapter"
 
 import importlib

@@ -1,0 +1,46 @@
+"""The page that says how to read the numbers: those on it are computed here."""
+
+import math
+
+from prose import BOOK
+
+from posembed import load_study
+from posembed.data import frequency_loss
+from posembed.stats import difference
+
+PAGE = (BOOK / "how-we-measure.md").read_text(encoding="utf-8")
+
+
+def losses(study):
+    return load_study(study).runs.pivot(index="seed", columns="arm", values="loss")
+
+
+def test_losses_and_perplexities():
+    means = losses("one-start").mean()
+    rows = [frequency_loss(), means["learned"], means["rope"]]
+    for loss, digits in zip(rows, (1, 1, 1), strict=True):
+        assert f"| {loss:.2f} | {math.exp(loss):.{digits}f} |" in PAGE
+
+
+def test_a_difference_that_stands():
+    of = losses("one-start")
+    assert "| " + " | ".join(f"{each:.3f}" for each in of["rope"] - of["learned"]) + " |" in PAGE
+    found = difference(of["rope"], of["learned"])
+    assert f"The mean is {found.mean:.3f}." in PAGE
+    assert f"from {found.low:.3f} to {found.high:.3f}, found by a method" in PAGE
+
+
+def test_one_that_does_not():
+    of = losses("encodings")
+    found = difference(of["alibi"], of["learnable_sinusoidal"])
+    each = [f"{value:.3f}" for value in of["alibi"] - of["learnable_sinusoidal"]]
+    assert f"gives {', '.join(each[:-1])} and {each[-1]}: mean {found.mean:.3f}" in PAGE
+    assert f"interval {found.low:.3f} to {found.high:.3f}" in PAGE
+    assert found.low < 0 < found.high
+
+
+def test_the_starts_and_the_size():
+    study = load_study("one-start")
+    config = study.by_arm["rope"][0].config
+    assert 1 / math.sqrt(config.d_model) == 0.125 and "0.125 at a width of 64" in PAGE
+    assert 0.15e6 < study.runs["parameters"].max() < 0.25e6
