@@ -187,7 +187,7 @@ a_run, b_run = start_a.by_arm["learned"][0].config, start_b.by_arm["learned"][0]
 assert (a_run.weight_std, a_run.scale_embeddings) == (0.02, True)
 assert (b_run.weight_std, b_run.scale_embeddings) == (0.125, False)
 assert b_run.scheme_options == {"learned": {"std": 0.125}}
-# Holds: "a causal model of four layers, width 64, on pieces of 64 characters"
+# Holds: "The model is causal, has four layers of width 64, and reads pieces of 64 characters."
 assert (a_run.n_layers, a_run.d_model, a_run.length) == (4, 64, 64)
 # Holds: "ahead of 0.01 by 0.004; over five seeds the lower rate makes the table equal to the sines"
 ahead = of_rate[0.01, 0]["validation_loss"] - of_rate[0.03, 0]["validation_loss"]

@@ -330,6 +330,7 @@ assert steps.hidden[0, 7:].abs().max() < 1e-12
 ids = torch.tensor([[0] + [1] * 10])
 model_of_11 = CountingTransformer(11)
 steps = model_of_11.steps(ids)
+# Holds: "With such a mark in front even a text of one repeated token is counted."
 # Holds: "Step on: token $t$ receives $1/t$, and $t$ comes out."
 assert torch.allclose(steps.share[0], 1 / torch.arange(1.0, 12).double())
 assert torch.allclose(steps.count[0], torch.arange(1.0, 12).double())
