@@ -162,7 +162,7 @@ slow = encoder.double() - centred @ basis.T @ basis
 assert encoders[at[3]] > 0.99 and encoders[at[5]] < 0.7
 assert properties(slow[:128], max_offset=5).monotonicity > 0.99
 
-# Holds: "up to distance 5 in one and 24 in the other, whose first rise comes at 25"
+# Holds: "Local order is perfect in the sinusoidal table of width 64 up to distance 5"
 for width, last in ((64, 5), (384, 24)):
     rows = sinusoidal(128, width, dtype=torch.float64)
     assert properties(rows, max_offset=last).monotonicity == 1
