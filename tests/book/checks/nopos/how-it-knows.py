@@ -49,7 +49,80 @@ with torch.no_grad():
 # By definition: "The last line has two baselines: a guess at random"
 # By definition: "We say *by the median* where that is meant"
 
+# %% Before any training
+assert laws["GPT-2's start"].low < -0.95 and laws["GPT-2's start"].high > -1.05
+assert laws["our start"].high < -0.5
+assert abs(laws["both ways"].slope) < 0.05
+
+assert max(each.median_mae for each in again.values()) < found.middle_guess
+
+assert (alike["measured"] - alike["with a mean"]).abs().max() < 0.03
+
+from posembed.probing.attention_maps import attention_maps
+
+even = torch.ones(64, 64).tril()
+even /= even.sum(dim=1, keepdim=True)
+with torch.no_grad():
+    uneven = {
+        name: float((attention_maps(each, words[:64], 0) - even).abs().sum(-1).mean() / 2)
+        for name, each in untrained.items()
+        if name != "both ways"
+    }
+# Holds: "With the small weights that GPT-2 starts from"
+assert uneven["GPT-2's start"] < 0.02 and uneven["our start"] > 0.2
+# Holds: "Attention takes a mean of the values it sees, and a mean of many"
+# Holds: "Variance of the attention output against the tokens seen"
+fall = {name: law.variance / law.variance[0] for name, law in laws.items()}
+assert abs(np.log(fall["GPT-2's start"] * t)).max() < 0.2
+
+assert (fall["our start"][8:] > 1.5 / t[8:]).all() and fall["our start"][-1] < 0.2
+# Holds: "Its means are over the same number of tokens at every position."
+# Holds: "It has no variance."
+assert abs(fall["both ways"] - 1).max() < 0.05 and laws["both ways"].variance[0] > 0
+
+# Holds: "But a state has 64 channels, each with a draw of its own"
+assert out.shape[-1] == 64
+# By definition: "Here is the size of what attention gives in the model"
+# By definition: "Here is the last token's output of attention in the first layer"
+# Holds: "At first the size halves each time the number of tokens doubles"
+of_all_texts = size.mean(0)
+halves = [float(of_all_texts[2 * k - 1] / of_all_texts[k - 1]) for k in (1, 2, 4, 32)]
+
+assert all(0.42 < each < 0.65 for each in halves[:3]) and halves[3] > 0.75
+# Holds: "Between texts it differs by 25 to 40 % at one $t$."
+spread = (size.std(0) / of_all_texts)[[2**k - 1 for k in range(7)]]
+assert 0.2 < spread.min() < 0.3 and 0.35 < spread.max() < 0.45
+# Holds: "The size alone says something: by the median the probe is off"
+assert abs(again["size alone"].median_mae - 11) < 2
+# Holds: "But it is not what the probe must have"
+assert again["scaled to one size"].mae < again["as it is"].mae + 0.5
+# Holds: "the direction turns towards the common part"
+turned = (F.normalize(out, dim=-1) @ F.normalize(mean, dim=0)).mean(0)
+assert turned[63] > turned[15] > turned[3] > turned[0] and turned[63] > 0.85
+# Holds: "Take both away and little is left: by the median the probe is off"
+assert 14 < again["less the mean, scaled"].median_mae < 15.9
+assert again["less the mean, scaled"].mae > 17
+
+# The same of the picture.
+# Holds: "Where attention is causal it falls, from GPT-2's start as $1/t$, and"
+assert abs(np.log(fall["GPT-2's start"] * t)).max() < 0.2
+assert (fall["our start"][1:] < 0.9).all() and fall["our start"][-1] < 0.2
+assert abs(fall["both ways"] - 1).max() < 0.05
+
+# Holds: "The untrained causal model already leaks its positions: an error of about 9, where the constant guess has
+# 16."
+at_first, at_last = (
+    np.mean([run.metrics[when]["mae"] for run in of_nopos], axis=0) for when in ("untrained", "layers")
+)
+assert np.allclose(at_first[1:], 9, atol=0.5)
+# Holds: "With only 83 different words"
+assert n_words == 83
+
 # %% Layer by layer, and the paper's curve
+assert interval(fresh).high < found.middle_guess
+assert interval(trained).high < interval(fresh).low
+# Holds: "that one gives away about as much before as after; in the second the error falls to a third of it"
+assert abs(at_last[1] - at_first[1]) < 0.5 and abs(at_last[2] / at_last[1] - 1 / 3) < 0.05
 
 
 def of_best(name, by="mae"):
@@ -241,80 +314,6 @@ assert (np.diff(by_position.reshape(4, 16).mean(axis=1)) > 0).all()
 assert (np.diff(by_position[:50].reshape(5, 10).mean(axis=1)) > 0).all() and 45 <= by_position.argmax() <= 55
 assert by_position[-4:].max() < by_position.max() - 1
 
-
-# %% Before any training
-assert interval(fresh).high < found.middle_guess
-assert interval(trained).high < interval(fresh).low
-
-assert laws["GPT-2's start"].low < -0.95 and laws["GPT-2's start"].high > -1.05
-assert laws["our start"].high < -0.5
-assert abs(laws["both ways"].slope) < 0.05
-
-assert max(each.median_mae for each in again.values()) < found.middle_guess
-
-assert (alike["measured"] - alike["with a mean"]).abs().max() < 0.03
-
-from posembed.probing.attention_maps import attention_maps
-
-even = torch.ones(64, 64).tril()
-even /= even.sum(dim=1, keepdim=True)
-with torch.no_grad():
-    uneven = {
-        name: float((attention_maps(each, words[:64], 0) - even).abs().sum(-1).mean() / 2)
-        for name, each in untrained.items()
-        if name != "both ways"
-    }
-# Holds: "With the small weights that GPT-2 starts from"
-assert uneven["GPT-2's start"] < 0.02 and uneven["our start"] > 0.2
-# Holds: "Attention takes a mean of the values it sees, and a mean of many"
-# Holds: "Variance of the attention output against the tokens seen"
-fall = {name: law.variance / law.variance[0] for name, law in laws.items()}
-assert abs(np.log(fall["GPT-2's start"] * t)).max() < 0.2
-
-assert (fall["our start"][8:] > 1.5 / t[8:]).all() and fall["our start"][-1] < 0.2
-# Holds: "Its means are over the same number of tokens at every position."
-# Holds: "It has no variance."
-assert abs(fall["both ways"] - 1).max() < 0.05 and laws["both ways"].variance[0] > 0
-
-# Holds: "But a state has 64 channels, each with a draw of its own"
-assert out.shape[-1] == 64
-# By definition: "Here is the size of what attention gives in the model"
-# By definition: "Here is the last token's output of attention in the first layer"
-# Holds: "At first the size halves each time the number of tokens doubles"
-of_all_texts = size.mean(0)
-halves = [float(of_all_texts[2 * k - 1] / of_all_texts[k - 1]) for k in (1, 2, 4, 32)]
-
-assert all(0.42 < each < 0.65 for each in halves[:3]) and halves[3] > 0.75
-# Holds: "Between texts it differs by 25 to 40 % at one $t$."
-spread = (size.std(0) / of_all_texts)[[2**k - 1 for k in range(7)]]
-assert 0.2 < spread.min() < 0.3 and 0.35 < spread.max() < 0.45
-# Holds: "The size alone says something: by the median the probe is off"
-assert abs(again["size alone"].median_mae - 11) < 2
-# Holds: "But it is not what the probe must have"
-assert again["scaled to one size"].mae < again["as it is"].mae + 0.5
-# Holds: "the direction turns towards the common part"
-turned = (F.normalize(out, dim=-1) @ F.normalize(mean, dim=0)).mean(0)
-assert turned[63] > turned[15] > turned[3] > turned[0] and turned[63] > 0.85
-# Holds: "Take both away and little is left: by the median the probe is off"
-assert 14 < again["less the mean, scaled"].median_mae < 15.9
-assert again["less the mean, scaled"].mae > 17
-
-# The same of the picture.
-# Holds: "Where attention is causal it falls, from GPT-2's start as $1/t$, and"
-assert abs(np.log(fall["GPT-2's start"] * t)).max() < 0.2
-assert (fall["our start"][1:] < 0.9).all() and fall["our start"][-1] < 0.2
-assert abs(fall["both ways"] - 1).max() < 0.05
-
-# Holds: "The untrained causal model already leaks its positions: an error of about 9, where the constant guess has
-# 16."
-before, after = (
-    np.mean([run.metrics[when]["mae"] for run in by_scheme["nopos"]], axis=0) for when in ("untrained", "layers")
-)
-assert np.allclose(before[1:], 9, atol=0.5)
-# Holds: "that one gives away about as much before as after; in the second the error falls to a third of it"
-assert abs(after[1] - before[1]) < 0.5 and abs(after[2] / after[1] - 1 / 3) < 0.05
-# Holds: "With only 83 different words"
-assert n_words == 83
 
 # %% Counting, exactly
 # Holds: "Even attention over $t$ tokens, of which one carries a mark of 1"

@@ -122,7 +122,7 @@ at = {reach: place for place, reach in enumerate(reaches)}
 assert wide[at[20]] == 1 > wide[-1] > 0.94
 assert narrow[at[5]] == 1 > narrow[at[8]] and round(narrow[-1], 2) == 0.84
 assert [round(encoders[at[k]], 2) for k in (3, 5)] == [0.99, 0.65]
-assert max(abs(each - 0.5) for each in randoms) < 0.07
+assert max(abs(each - 0.5) for each in randoms) < 0.1
 # Three near neighbours in order, all of them below everything else.
 distance_64 = (torch.arange(64) - torch.arange(64)[:, None]).abs()
 torch.manual_seed(0)
