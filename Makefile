@@ -69,11 +69,12 @@ study: setup    ## run what is left of a study into results/: make study NAME=on
 serve: book     ## open the built book on http://127.0.0.1:8000 (PORT=8001 for another port)
 	@$(RUN) tools/book.py serve --port $(PORT)
 
-lint: setup     ## format, lint, types and the layers of the design
+lint: setup     ## format, lint, types, the layers of the design, and how long the chapters are
 	@$(VENV_BIN)/ruff format --check .
 	@$(VENV_BIN)/ruff check .
 	@$(VENV_BIN)/mypy
 	@$(VENV_BIN)/lint-imports
+	@$(RUN) tools/measure.py
 
 chapters: setup ## run every chapter and store its outputs in the notebook (after editing one)
 	@$(RUN) tools/chapters.py execute

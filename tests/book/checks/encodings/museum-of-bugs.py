@@ -54,6 +54,11 @@ assert "constant" in caught(check, one_column_zero)
 
 # %% Exhibit 3: Half a table
 seen, right = picture(broken), picture(mended)
+# Holds in A museum of positional bugs: "Heat maps of two tables of 64 positions and 64 columns."
+# Holds in A museum of positional bugs: "One of them is wrong, and exhibit 3 says which."
+# Holds in A museum of positional bugs: "Both come from code that runs."
+drawn_first = [torch.where(even, each.sin(), each.cos()) for each in made.values()]
+assert torch.allclose(drawn_first[0], seen, atol=1e-4) and torch.allclose(drawn_first[1], right, atol=1e-4)
 moved, moves = (image.amax(0) - image.amin(0) for image in (seen, right))
 # Holds: "Heat map of a table of 64 positions and 64 columns"
 assert moved[32:].max() < 0.1 < moved[:16].min()

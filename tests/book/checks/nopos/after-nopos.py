@@ -86,13 +86,13 @@ assert len(study.contrasts) == 42 and len(planned) == 12
 # Holds: "Shaw, KERPLE and ALiBi are within 0.03 of zero, FIRE at 0.2"
 level = {name for name, each in rise.items() if round(each.mean, 2) <= 0.02}
 assert level == {"alibi", "kerple", "shaw"}
-# Holds: "where all offsets from 16 on share one"
+# Holds: "and Shaw's vectors, where all far offsets share one"
 assert Shaw(8).max_distance == 16 and not by_scheme["shaw"][0].config.scheme_options
 about = {"fire": 0.2, "cope": 0.3, "nopos": 1.0, "xpos": 1.1, "t5": 1.2, "rope": 1.7, "sinusoidal": 2.1, "learned": 2.2}
 assert all(round(rise[name].mean, 1) == value for name, value in about.items())
 assert round(rise["learnable_sinusoidal"].mean, 1) == 3.1
 assert max(rise, key=lambda name: rise[name].high - rise[name].low) == "learnable_sinusoidal"
-# Holds: "FIRE's threshold, which starts at 512 and so above every text here, came down"
+# Holds: "its threshold starts at 512, above every text here, and came down to about 60 in training"
 from posembed.encodings import FIRE
 
 assert FIRE(4).start == 512
@@ -135,7 +135,7 @@ start, end = (
 moved = (end - start).norm(dim=1)
 assert moved[:63].min() > 0.5 and moved[63:].max() < 1e-3
 
-# Holds: "At positions 48 to 63 RoPE has 1.20 nats, from about as many characters as in its training."
+# Holds: "Just before the trained length ends RoPE has 1.20 nats, from some sixty characters."
 # Holds: "None of the twelve schemes has less at 64 to 255, where it reads all that stands before."
 # Holds in What this does not show: "the 1.20 nats are from earlier places of the same texts"
 at_the_end = by_place.loc["causal, rope"][3].mean()
@@ -146,7 +146,7 @@ assert at_the_end < min(past[f"causal, {name}"].mean() for name in SCHEMES)
 # Holds: "In the mean over the seeds none of them is better than guessing"
 of_dropped = without
 assert all(its.mean > frequency_loss() for its in of_dropped.values())
-# Holds: "Ours were given a fifth of their training once more, and did not get there; but the"
+# Holds: "Ours were given a fifth of their training once more, and did not get there. But the"
 further = study.by_arm["causal, learned, further"][0].config
 assert further.study["further_steps"] / further.steps == 1 / 5
 for name in ("learned", "rope"):

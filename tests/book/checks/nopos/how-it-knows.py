@@ -36,7 +36,7 @@ assert random_guess_error(T) > 18 > middle_guess_error(T)
 # Holds: "This does not show that it does."
 assert random_guess_error(T) > 17 > middle_guess_error(T) == 16
 
-# Holds: "Layer 0 shows how this comes about: the probe names"
+# Holds: "Layer 0 shows how this comes about: where the probe knows nothing"
 # Holds: "The median of its probabilities, in the last column, comes out at the constant guess."
 assert before.mae > 18 and abs(before.median_mae - 16) < 0.3
 # Holds: "Two layers later the positions are read to within a few characters."
@@ -45,10 +45,84 @@ assert after.mae < 5
 with torch.no_grad():
     alike, other = model(torch.stack([torch.full((64,), 9), texts[0]]))
     assert (alike - alike[0]).abs().max() < 1e-3 < (other - other[0]).abs().max()
-# By definition: "Errors are mean distances, in positions"
-# By definition: "Two baselines stand in the last line"
+# By definition: "The probe names the most probable position; its error is the mean distance to the true one"
+# By definition: "The last line has two baselines: a guess at random"
+# By definition: "We say *by the median* where that is meant"
+
+# %% Before any training
+assert laws["GPT-2's start"].low < -0.95 and laws["GPT-2's start"].high > -1.05
+assert laws["our start"].high < -0.5
+assert abs(laws["both ways"].slope) < 0.05
+
+assert max(each.median_mae for each in again.values()) < found.middle_guess
+
+assert (alike["measured"] - alike["with a mean"]).abs().max() < 0.03
+
+from posembed.probing.attention_maps import attention_maps
+
+even = torch.ones(64, 64).tril()
+even /= even.sum(dim=1, keepdim=True)
+with torch.no_grad():
+    uneven = {
+        name: float((attention_maps(each, words[:64], 0) - even).abs().sum(-1).mean() / 2)
+        for name, each in untrained.items()
+        if name != "both ways"
+    }
+# Holds: "With the small weights that GPT-2 starts from"
+assert uneven["GPT-2's start"] < 0.02 and uneven["our start"] > 0.2
+# Holds: "Attention takes a mean of the values it sees, and a mean of many"
+# Holds: "Variance of the attention output against the tokens seen"
+fall = {name: law.variance / law.variance[0] for name, law in laws.items()}
+assert abs(np.log(fall["GPT-2's start"] * t)).max() < 0.2
+
+assert (fall["our start"][8:] > 1.5 / t[8:]).all() and fall["our start"][-1] < 0.2
+# Holds: "Its means are over the same number of tokens at every position."
+# Holds: "It has no variance."
+assert abs(fall["both ways"] - 1).max() < 0.05 and laws["both ways"].variance[0] > 0
+
+# Holds: "But a state has 64 channels, each with a draw of its own"
+assert out.shape[-1] == 64
+# By definition: "Here is the size of what attention gives in the model"
+# By definition: "Here is the last token's output of attention in the first layer"
+# Holds: "At first the size halves each time the number of tokens doubles"
+of_all_texts = size.mean(0)
+halves = [float(of_all_texts[2 * k - 1] / of_all_texts[k - 1]) for k in (1, 2, 4, 32)]
+
+assert all(0.42 < each < 0.65 for each in halves[:3]) and halves[3] > 0.75
+# Holds: "Between texts it differs by 25 to 40 % at one $t$."
+spread = (size.std(0) / of_all_texts)[[2**k - 1 for k in range(7)]]
+assert 0.2 < spread.min() < 0.3 and 0.35 < spread.max() < 0.45
+# Holds: "The size alone says something: by the median the probe is off"
+assert abs(again["size alone"].median_mae - 11) < 2
+# Holds: "But it is not what the probe must have"
+assert again["scaled to one size"].mae < again["as it is"].mae + 0.5
+# Holds: "the direction turns towards the common part"
+turned = (F.normalize(out, dim=-1) @ F.normalize(mean, dim=0)).mean(0)
+assert turned[63] > turned[15] > turned[3] > turned[0] and turned[63] > 0.85
+# Holds: "Take both away and little is left: by the median the probe is off"
+assert 14 < again["less the mean, scaled"].median_mae < 15.9
+assert again["less the mean, scaled"].mae > 17
+
+# The same of the picture.
+# Holds: "Where attention is causal it falls, from GPT-2's start as $1/t$, and"
+assert abs(np.log(fall["GPT-2's start"] * t)).max() < 0.2
+assert (fall["our start"][1:] < 0.9).all() and fall["our start"][-1] < 0.2
+assert abs(fall["both ways"] - 1).max() < 0.05
+
+# Holds: "The untrained causal model already leaks its positions: an error of about 9, where the constant guess has
+# 16."
+at_first, at_last = (
+    np.mean([run.metrics[when]["mae"] for run in of_nopos], axis=0) for when in ("untrained", "layers")
+)
+assert np.allclose(at_first[1:], 9, atol=0.5)
+# Holds: "With only 83 different words"
+assert n_words == 83
 
 # %% Layer by layer, and the paper's curve
+assert interval(fresh).high < found.middle_guess
+assert interval(trained).high < interval(fresh).low
+# Holds: "that one gives away about as much before as after; in the second the error falls to a third of it"
+assert abs(at_last[1] - at_first[1]) < 0.5 and abs(at_last[2] / at_last[1] - 1 / 3) < 0.05
 
 
 def of_best(name, by="mae"):
@@ -97,9 +171,7 @@ assert round(planned["holm"]["causal, probe: nopos minus learned"], 2) == 0.06
 probes = [name for name in planned.index if "probe: nopos minus learned" in name]
 assert probes == [f"{size}, probe: nopos minus learned" for size in ("causal", "larger")]
 
-# Holds: "The probe is too weak for RoPE."
-# Holds: "A model may use distances without knowing absolute positions."
-# Holds: "The model with RoPE has the lowest loss of the five, and the probe"
+# Holds: "RoPE has the lowest loss of the five all the same."
 loss = {n: [r.metrics["loss"] for r in of] for n, of in by_scheme.items()}
 assert max(loss["rope"]) < min(min(loss[n]) for n in SCHEMES[:-1])
 assert 14 < of_best("rope", "median_mae").low < 15 < 16 < of_best("rope").low
@@ -174,9 +246,9 @@ assert mean_error["nopos"][1] > mean_error["learned"][1] and round(mean_error["n
 assert found.middle_guess == 16
 none, table, alibi = (np.array(PUBLISHED_PROBE[name]) for name in ("nopos", "learned", "alibi"))
 assert alibi.min() < PUBLISHED_LENGTH / 4 / 4 and alibi[12] > 2 * max(none[12], table[12])
-# Holds: "from 337 of 1024 positions to 16.5 in layer 6 of 24, and back to 133"
+# Holds: "it falls from 337 of 1024 positions to 16.5 in layer 6 of 24, and goes back to 133"
 assert (round(none[0]), none.min(), none[6], round(none[-1])) == (337, 16.5, 16.5, 133)
-# Holds: "with its lowest at a quarter of its depth:"
+
 assert none[: 24 // 4].min() > none[24 // 4] == none.min()
 # Holds: "In the paper it does not: the table has the lower error in every layer, if only by a little in the second"
 assert (table < none).all() and (table / none)[12:].min() > 0.8
@@ -212,8 +284,7 @@ from fractions import Fraction
 # Holds: "with the second token it falls by a half, with the 64th by one part"
 share = {t: Fraction(1, t) for t in range(1, 65)}
 assert 1 - share[2] / share[1] == share[2] and 1 - share[64] / share[63] == share[64]
-# Holds: "By the same amount; that is what a position is."
-assert (share[2] - share[3]) / (share[62] - share[63]) == 651
+
 # Holds: "Predicted against true position for one text of 64 characters."
 wrong = [abs(np.array(predicted[k]) - np.arange(64)) for k in (3, 0)]
 assert wrong[0][:5].max() == 0 and wrong[0].mean() < 5
@@ -242,89 +313,13 @@ assert (np.diff(by_position.reshape(4, 16).mean(axis=1)) > 0).all()
 # Holds: "and the predictions get vaguer up to about position 50; the last few are closer again."
 assert (np.diff(by_position[:50].reshape(5, 10).mean(axis=1)) > 0).all() and 45 <= by_position.argmax() <= 55
 assert by_position[-4:].max() < by_position.max() - 1
-# Holds: "About 650 times less."
-assert round((1 / 2 - 1 / 3) / (1 / 62 - 1 / 63)) == 651
 
-# %% Before any training
-assert interval(fresh).high < found.middle_guess
-assert interval(trained).high < interval(fresh).low
-
-assert laws["GPT-2's start"].low < -0.95 and laws["GPT-2's start"].high > -1.05
-assert laws["our start"].high < -0.5
-assert abs(laws["both ways"].slope) < 0.05
-
-assert max(each.median_mae for each in again.values()) < found.middle_guess
-
-assert (alike["measured"] - alike["with a mean"]).abs().max() < 0.03
-
-from posembed.probing.attention_maps import attention_maps
-
-even = torch.ones(64, 64).tril()
-even /= even.sum(dim=1, keepdim=True)
-with torch.no_grad():
-    uneven = {
-        name: float((attention_maps(each, words[:64], 0) - even).abs().sum(-1).mean() / 2)
-        for name, each in untrained.items()
-        if name != "both ways"
-    }
-# Holds: "With the small weights that GPT-2 starts from"
-assert uneven["GPT-2's start"] < 0.02 and uneven["our start"] > 0.2
-# Holds: "Attention takes a mean of the values it sees, and a mean of many"
-# Holds: "Variance of the attention output against the tokens seen"
-fall = {name: law.variance / law.variance[0] for name, law in laws.items()}
-assert abs(np.log(fall["GPT-2's start"] * t)).max() < 0.2
-
-assert (fall["our start"][8:] > 1.5 / t[8:]).all() and fall["our start"][-1] < 0.2
-# Holds: "Its means are over the same number of tokens at every position."
-# Holds: "It has no variance."
-assert abs(fall["both ways"] - 1).max() < 0.05 and laws["both ways"].variance[0] > 0
-
-# Holds: "A state has 64 channels, each with a draw of its own"
-assert out.shape[-1] == 64
-# By definition: "Here is the size of what attention gives in the model"
-# By definition: "Here is what attention gives in the first layer after all 64"
-# Holds: "At first the size halves each time the number of tokens doubles"
-of_all_texts = size.mean(0)
-halves = [float(of_all_texts[2 * k - 1] / of_all_texts[k - 1]) for k in (1, 2, 4, 32)]
-
-assert all(0.42 < each < 0.65 for each in halves[:3]) and halves[3] > 0.75
-# Holds: "Between texts it differs by 25 to 40 % at one $t$."
-spread = (size.std(0) / of_all_texts)[[2**k - 1 for k in range(7)]]
-assert 0.2 < spread.min() < 0.3 and 0.35 < spread.max() < 0.45
-# Holds: "The size alone says something: by the median the probe is off"
-assert abs(again["size alone"].median_mae - 11) < 2
-# Holds: "But it is not what the probe must have"
-assert again["scaled to one size"].mae < again["as it is"].mae + 0.5
-# Holds: "the direction turns towards the common part"
-turned = (F.normalize(out, dim=-1) @ F.normalize(mean, dim=0)).mean(0)
-assert turned[63] > turned[15] > turned[3] > turned[0] and turned[63] > 0.85
-# Holds: "Take both away and little is left: by the median the probe is off"
-assert 14 < again["less the mean, scaled"].median_mae < 15.9
-assert again["less the mean, scaled"].mae > 17
-
-# The same of the picture.
-# Holds: "Where attention is causal it falls, from GPT-2's start as $1/t$, and"
-assert abs(np.log(fall["GPT-2's start"] * t)).max() < 0.2
-assert (fall["our start"][1:] < 0.9).all() and fall["our start"][-1] < 0.2
-assert abs(fall["both ways"] - 1).max() < 0.05
-
-# Holds: "The untrained causal model already leaks its positions: an error of about 9, where the constant guess has
-# 16."
-before, after = (
-    np.mean([run.metrics[when]["mae"] for run in by_scheme["nopos"]], axis=0) for when in ("untrained", "layers")
-)
-assert np.allclose(before[1:], 9, atol=0.5)
-# Holds: "that one gives away about as much before as after; in the second the error falls to a third of it"
-assert abs(after[1] - before[1]) < 0.5 and abs(after[2] / after[1] - 1 / 3) < 0.05
-# Holds: "With only 83 different words"
-assert n_words == 83
 
 # %% Counting, exactly
 # Holds: "Even attention over $t$ tokens, of which one carries a mark of 1"
 assert torch.allclose(share, 1 / torch.arange(1.0, T + 1).double())
 # Holds: "Make the network for fewer positions than the text has"
-# Holds: "12: the share 1/12 is smaller than 1/8."
-# Holds: "8, as of all tokens from the eighth on."
+# Holds: "A network built for $T$ positions says $T$ for ever after."
 told = CountingTransformer(8)(torch.tensor([[0] + [1] * 11]))[0]
 assert told.round().tolist() == [1, 2, 3, 4, 5, 6, 7, 8, 8, 8, 8, 8]
 steps = CountingTransformer(8).steps(torch.tensor([[0] + [1] * 11]))
@@ -334,6 +329,7 @@ assert steps.hidden[0, 7:].abs().max() < 1e-12
 ids = torch.tensor([[0] + [1] * 10])
 model_of_11 = CountingTransformer(11)
 steps = model_of_11.steps(ids)
+# Holds: "With such a mark in front even a text of one repeated token is counted."
 # Holds: "Step on: token $t$ receives $1/t$, and $t$ comes out."
 assert torch.allclose(steps.share[0], 1 / torch.arange(1.0, 12).double())
 assert torch.allclose(steps.count[0], torch.arange(1.0, 12).double())
@@ -410,7 +406,7 @@ values = values - values.mean(dim=(0, 1))
 
 # Holds: "With the last 31, 15 or 7 characters alone neither model is worse off by more than a hundredth of a nat"
 assert all(mean + within < 0.01 for mean, within in changes_of_last.values())
-# Holds: "the one without positions by about 0.05 nats and the one with the table by about 0.02"
+# Holds: "NoPos by about 0.05 nats and the table by about 0.02"
 gains = {key: -mean for key, (mean, within) in changes_of_last.items() if mean < -within}
 assert set(gains) == {(name, n) for name in ("causal-nopos", "causal-learned") for n in (31, 15)}
 assert all(abs(gain - (0.05 if name == "causal-nopos" else 0.02)) < 0.006 for (name, _), gain in gains.items())

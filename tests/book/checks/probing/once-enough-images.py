@@ -144,8 +144,7 @@ x, at = torch.zeros(1, 9, 128), torch.arange(9)
 # Holds: "The tokens of a text have the same number three times, and for them M-RoPE *is* RoPE."
 same = rotary(x, at.expand(3, 1, 9))[0][0]
 assert torch.allclose(same, (at[:, None] * rotary.inv_freq).cos().repeat(1, 2), atol=1e-6)
-# Holds: "lets each of them turn a part of the pairs of columns of one RoPE: 16, 24 and 24 pairs of a head of 128 in
-# the implementation of transformers"
+# Holds: "Each of them turns a part of the pairs of columns of one RoPE: 16, 24 and 24 pairs of a head of 128 in the"
 assert (rotary.inv_freq.diff() < 0).all()  # the parts divide one range of frequencies
 for axis, pairs in enumerate((range(16), range(16, 40), range(40, 64))):
     alone = torch.zeros(3, 1, 9, dtype=torch.long)

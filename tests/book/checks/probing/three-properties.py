@@ -23,13 +23,13 @@ for A in examples.values():
 
 # %% The products of a table's rows
 # The maps.
-# Holds: "Four tables, 48 rows of each"
-# Holds: "We leave out row 0, which in the encoder is more than four times"
+# Holds: "The picture at the top shows it for four tables, 48 rows of each"
+# Holds: "It leaves out row 0, which in the encoder is more than four times as long as each of these."
 assert encoder[0].norm() > 4 * encoder[1:49].norm(dim=1).max()
 assert {A.shape for A in products.values()} == {(48, 48)}
 far = {name: [float(products[name].diagonal(k).mean()) for k in range(48)] for name in ("encoder", "random")}
 
-# Holds: "Products of 48 rows of four tables, each with its own scale."
+# Holds in Three properties: "Products of 48 rows of four tables, each with its own scale."
 found = {name: properties_of_matrix(A) for name, A in products.items()}
 assert found["sinusoidal"].translation_invariance > 1 - 1e-6
 assert found["encoder"].translation_invariance > 0.8
@@ -43,7 +43,7 @@ assert all(each[:4].mean() > each[-4:].mean() for each in ours)
 assert abs(sum(far["random"][1:]) / 47) < 0.1 * far["random"][0]
 
 # The same of the caption.
-# Holds: "Compare the diagonals: one colour each in the sinusoidal table,"
+# Holds in Three properties: "Compare the diagonals: one colour each in the sinusoidal table,"
 assert found["sinusoidal"].translation_invariance > 1 - 1e-6
 assert found["encoder"].translation_invariance > 0.8
 assert all(each[:4].mean() > each[-4:].mean() for each in ours)
@@ -95,6 +95,7 @@ assert max(each.translation_invariance for each in short) < 0.2
 # Holds: "So one architecture can have 0.88 or 0.15; between checkpoints everything"
 found = torch.tensor([each.translation_invariance for each in short[5:]])
 assert round(float(found.mean()), 2) == 0.15
+# By definition: "Translation invariance is taken on rows 1 to 48, as in the map"
 # Holds: "Below are checkpoints, those that are not at hand"
 assert gpt2.rows == (0, 1024) and set(gpt2.monotonicity) == {"50", "all"}
 # Holds: "The same of the tables that were trained for"
@@ -121,7 +122,7 @@ at = {reach: place for place, reach in enumerate(reaches)}
 assert wide[at[20]] == 1 > wide[-1] > 0.94
 assert narrow[at[5]] == 1 > narrow[at[8]] and round(narrow[-1], 2) == 0.84
 assert [round(encoders[at[k]], 2) for k in (3, 5)] == [0.99, 0.65]
-assert max(abs(each - 0.5) for each in randoms) < 0.07
+assert max(abs(each - 0.5) for each in randoms) < 0.1
 # Three near neighbours in order, all of them below everything else.
 distance_64 = (torch.arange(64) - torch.arange(64)[:, None]).abs()
 torch.manual_seed(0)
@@ -161,7 +162,7 @@ slow = encoder.double() - centred @ basis.T @ basis
 assert encoders[at[3]] > 0.99 and encoders[at[5]] < 0.7
 assert properties(slow[:128], max_offset=5).monotonicity > 0.99
 
-# Holds: "up to distance 5 in one and 24 in the other, whose first rise comes at 25"
+# Holds: "Local order is perfect in the sinusoidal table of width 64 up to distance 5"
 for width, last in ((64, 5), (384, 24)):
     rows = sinusoidal(128, width, dtype=torch.float64)
     assert properties(rows, max_offset=last).monotonicity == 1
@@ -362,7 +363,7 @@ assert others.min() < 0.06 and others.max() < 0.12
 # Holds in Three properties: "But the table does not decide: from one table one head makes a map"
 # Holds: "But a symmetric table does not rule one out, as $W_Q$ and $W_K$ can"
 assert properties_of_matrix(logits[2]).symmetry < 0.6
-# Holds: "They do not say what a model makes of it"
+# Holds in What this does not show: "from one table head 2 makes a map with a translation invariance of 1.000"
 # Holds: "Not from this number."
 heads = [properties_of_matrix(A).translation_invariance for A in maps]
 assert heads[2] > 0.9995 and round(heads[6], 2) == 0.08

@@ -100,7 +100,7 @@ def rows_reached(masked, left=False, pooled=None):
     return rows_with_gradient(table)
 
 
-# Holds: "never gets a gradient**, as long as each text counts from its own"
+# Holds: "That holds as long as each text counts from its own first token"
 # Holds in What to remember: "Rows of positions past the longest training text never get one, as"
 assert rows_reached(masked=True) == [0, 1, 2]
 assert rows_reached(masked=False) == [0, 1, 2, 3, 4]
