@@ -233,6 +233,29 @@ for name, kind, turns in (
     attention = inspect.getsource(getattr(module, f"{kind}Attention").forward)
     assert ("apply_rotary_pos_emb" in attention) == turns, name
 
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+# Holds: "Mistral Large 4 leaves RoPE out of every fourth layer, Muse Spark of every fourth"
+# Holds in After NoPos: "eight models of today whose code we read do so, in every fourth layer"
+mistral = CONFIG_MAPPING["mistral_large4"]().get_text_config()
+assert layers_without(mistral)[:3] == [3, 7, 11] and len(layers_without(mistral)) == mistral.num_hidden_layers // 4
+spark = CONFIG_MAPPING["muse_spark_text"]()
+from_the_last = [spark.num_hidden_layers - 1 - k for k, base in enumerate(spark.layer_rope_theta) if base == 0]
+assert sorted(from_the_last) == list(range(0, spark.num_hidden_layers, 4))
+for name, where in (
+    ("afmoe", "if self.is_local_attention:"),
+    ("exaone_moe", "self.sliding_window is None or self.is_"),
+):
+    module = importlib.import_module(f"transformers.models.{name}.modeling_{name}")
+    text = inspect.getsource(module)
+    guarded = text[text.index(where, text.index("position_embeddings")) :]
+    assert "apply_rotary_pos_emb" in guarded.split("past_key_values")[0], name
+# Holds: "gpt-oss and the Granite models with windows have a number for each head instead"
+for name in ("gpt_oss", "granite_swa", "granitemoe_swa"):
+    module = importlib.import_module(f"transformers.models.{name}.modeling_{name}")
+    assert "self.sinks = nn.Parameter(torch." in inspect.getsource(module), name
+# By definition in The first token as a sink: "causal language models give much of it to the first token"
+
 # %% A study of your own
 # By definition in What this does not show: "Whether a scheme that stays level reads far back"
 from posembed.stored import load_plan
@@ -288,7 +311,7 @@ assert abs(ahead - 1 / 5) < 0.03 and round(either, 1) == 0.4
 assert shorter.high < 0.1 < rise["t5"].low
 # Holds in What to remember: "Our models rely on the positions that they were given."
 assert all(its.mean > frequency_loss() for its in of_dropped.values())
-# Holds in What to remember: "Four configurations of today's large models leave RoPE out"
+# Holds in What to remember: "Eight of today's large models have RoPE in some layers"
 for make in (SmolLM3Config, Llama4TextConfig, Cohere2Config, Exaone4Config):
     assert layers_without(make())[:2] == [3, 7]
 # Holds in What to remember: "An idea that comes after the results is tested with new runs."

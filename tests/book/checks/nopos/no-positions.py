@@ -25,7 +25,7 @@ assert interval([of["shuffled"] - of["intact"] for of in shuffled]).low > 4
 # Holds: "Keep RoPE, perhaps not in every layer."
 in_three = study.contrasts.loc["rope in three layers of four minus rope"]
 assert in_three["low"] < 0 and in_three["high"] < 0.02
-# Holds: "**How sure:** five seeds, one text, 0.2 million parameters, and the published models"
+# Holds: "**How sure:** five seeds, one text, 0.2 million parameters, and two papers"
 assert {len(study.by_arm[f"causal, {name}"]) for name in SCHEMES} == {5}
 assert round(study.by_arm["causal, nopos"][0].metrics["parameters"] / 1e6, 1) == 0.2
 
