@@ -80,7 +80,6 @@ assert torch.corrcoef(torch.cat(profiles))[0, 1] < 0.9
 from transformers import DebertaConfig, DebertaModel, XLNetConfig, XLNetModel
 
 # Holds: "the logit is $(q_m + u)^\top k_n + (q_m + v)^\top W_R^\top r_{n-m}$"
-# Holds: "Nothing in $u$ or $v$ knows where the query stands."
 
 sizes = {"d_model": 8, "n_layer": 1, "n_head": 2, "d_inner": 16}
 xlnet = XLNetModel(XLNetConfig(vocab_size=50, **sizes)).eval()
@@ -116,7 +115,7 @@ assert {"pos_proj", "pos_q_proj"} <= parts
 assert all(len(row.unique()) == 9 for row in bias[4:20])
 for k, row in enumerate(bias):
     assert len(row[k + 4 :].unique()) <= 1 >= len(row[: max(k - 3, 0)].unique())
-# Holds: "as far as positions go, a query treats all far keys on one side"
+# Holds: "a query treats all far keys on one side alike"
 assert bias[12, 0] == bias[12, 8] != bias[12, 16] == bias[12, 23]
 
 # %% T5: a number for each bucket
@@ -196,7 +195,11 @@ assert torch.allclose(falls / 2, sinusoidal(120, 64) @ sinusoidal(120, 64)[0], a
 beforehand = turn(ones, torch.tensor([5])).expand(120, 64)
 logits = turn(beforehand, places) @ turn(ones, torch.tensor([60]))[0]
 assert logits.argmax() == 55
-# Holds: "A larger base than 10000 slows all pairs but the first"
+# Holds: "Some models turn a part of each head alone: GPT-NeoX a quarter."
+from transformers import GPTNeoXConfig
+
+assert GPTNeoXConfig().rope_parameters["partial_rotary_factor"] == 0.25
+# Holds: "a base above 10000 slows all pairs but the first"
 slower = RoPE(16, base=500_000.0).frequencies / RoPE(16).frequencies
 assert slower[0] == 1 and (slower[1:] < 1).all()
 
