@@ -104,7 +104,7 @@ assert waves.all()
 assert torch.tensor(257).bfloat16() == 256
 # Holds: "Neighbouring rows differ, and a row in half precision is within 0.01"
 # Holds in What to remember: "Compute angles in full precision and round"
-# Holds in Exercises: "Exhibit 4's property refuses its cosines and sines all the same,"
+# Holds in Exercises: "Exhibits 2 to 4 refuse it only because they expect the angles to begin"
 assert "0.96" in caught(check, lambda p, d, dtype: mended(p + 1, d, dtype))
 assert caught(check, broken) != caught(check, mended) == "passes"
 
@@ -355,10 +355,11 @@ assert all(repair.finds for repair in repairs.values()) and len(repairs) == 10
 # By definition in What to remember: "Many properties need no right answer to compare with."
 
 # %% Exercises
-# Holds: "None of those that move something: products are what they were, and"
+# Holds: "Query and key turn by the same angle too much, so their products are"
 right = from_one(q.expand(32, 16), at - 1) @ from_one(k.expand(32, 16), at - 1).T
 assert torch.allclose(products, right, atol=1e-4)
-# Holds: "For a learned table that was trained from row 0 the same line"
+# Holds: "In a learned table that was trained from row 0 the same line"
+# Holds: "Exhibits 2 to 4 refuse it only because they expect the angles to begin"
 rows = (torch.arange(8) + 1).tolist()  # of a table of 8
 assert 0 not in rows and rows[-1] == 8
 

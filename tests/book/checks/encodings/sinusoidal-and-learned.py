@@ -98,6 +98,7 @@ assert first_rise(768) == 44 and torch.allclose(curve, wide @ wide[0])
 from_three = curve[3:129] / 384 - law[2:]
 assert from_three.abs().max() < 0.022
 # Holds: "one more quarter of the pairs has come round"
+# Holds: "Speeds are spread evenly on a logarithmic axis, from 1 to 1/10000 over all pairs."
 assert abs(torch.tensor(10.0).log() / torch.tensor(10000.0).log() - 0.25) < 1e-6
 assert narrow.diff().max() > 0.08 and curve[:129].diff().max() / 384 < 0.0005
 # And of its question.
@@ -162,7 +163,8 @@ assert loss["sinusoidal"].mean() < loss["learned"].mean() and loss_b["learned"].
 change = planned_b.loc[f"{GAP}, start B minus A"]
 assert abs(change["mean"] + 0.073) < 0.0005
 assert planned.loc[GAP, "low"] > 0 > planned_b.loc[GAP, "high"]
-# Holds: "Every scheme is better from start B. NoPos gains most"
+# Holds: "NoPos, which has no positions, gains most"
+# Holds: "Every scheme is better from start B."
 gains = {name: -planned_b.loc[f"{name}, start B minus A", "mean"] for name in ABSOLUTE}
 assert max(gains, key=gains.get) == "nopos" and min(gains.values()) > 0.05
 assert all(planned_b.loc[f"{name}, start B minus A", "high"] < 0 for name in ABSOLUTE)

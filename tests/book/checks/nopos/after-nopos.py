@@ -235,7 +235,9 @@ for name, kind, turns in (
 
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-# Holds: "Mistral Large 4 leaves RoPE out of every fourth layer, Muse Spark of every fourth"
+# Holds: "Mistral Large 4 leaves RoPE out of every fourth layer, and Muse Spark of"
+# Holds: "Models that came to the library in 2026 go on."
+# Holds: "Trinity (`afmoe`) and EXAONE's mixture of experts leave it out where a"
 # Holds in After NoPos: "eight models of today whose code we read do so, in every fourth layer"
 mistral = CONFIG_MAPPING["mistral_large4"]().get_text_config()
 assert layers_without(mistral)[:3] == [3, 7, 11] and len(layers_without(mistral)) == mistral.num_hidden_layers // 4
@@ -250,7 +252,7 @@ for name, where in (
     text = inspect.getsource(module)
     guarded = text[text.index(where, text.index("position_embeddings")) :]
     assert "apply_rotary_pos_emb" in guarded.split("past_key_values")[0], name
-# Holds: "gpt-oss and the Granite models with windows have a number for each head instead"
+# Holds in The first token as a sink: "gpt-oss and the Granite models with windows have a number for each head instead"
 for name in ("gpt_oss", "granite_swa", "granitemoe_swa"):
     module = importlib.import_module(f"transformers.models.{name}.modeling_{name}")
     assert "self.sinks = nn.Parameter(torch." in inspect.getsource(module), name

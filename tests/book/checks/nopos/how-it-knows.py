@@ -36,8 +36,9 @@ assert random_guess_error(T) > 18 > middle_guess_error(T)
 # Holds: "This does not show that it does."
 assert random_guess_error(T) > 17 > middle_guess_error(T) == 16
 
-# Holds: "Layer 0 shows how this comes about: where the probe knows nothing"
-# Holds: "The median of its probabilities, in the last column, comes out at the constant guess."
+# Holds: "Layer 0 shows how."
+# Holds: "An unsure probe must still name one position, nearly by chance."
+# Holds: "So the last column has the *median* of its probabilities, the middle"
 assert before.mae > 18 and abs(before.median_mae - 16) < 0.3
 # Holds: "Two layers later the positions are read to within a few characters."
 assert after.mae < 5

@@ -26,6 +26,7 @@ assert interval([of["shuffled"] - of["intact"] for of in shuffled]).low > 4
 in_three = study.contrasts.loc["rope in three layers of four minus rope"]
 assert in_three["low"] < 0 and in_three["high"] < 0.02
 # Holds: "**How sure:** five seeds, one text, 0.2 million parameters, and two papers"
+# By definition: "A third, with language models for speech recognition, found the opposite."
 assert {len(study.by_arm[f"causal, {name}"]) for name in SCHEMES} == {5}
 assert round(study.by_arm["causal, nopos"][0].metrics["parameters"] / 1e6, 1) == 0.2
 
@@ -169,12 +170,13 @@ assert of_model["L, 256"].low < -0.1 and of_model["L, 256"].high > 0.09
 assert round(percents["ours, 25M", "learned"]) == 14 and round(one.metrics["parameters"] / 1e6) == 25
 # Holds: "Size is one of the things that differ."
 a_parameter = [round(run.metrics["tokens"] / run.metrics["parameters"]) for run in (one, small_one)]
-# Holds: "These runs end there, with one character a parameter, where the small models"
+# Holds: "These runs end there, after one character for each parameter; the small"
 assert a_parameter == [1, 15]
 # By definition: "Right. They show that the gap is there in such a model"
 falls = {name: np.array([run.metrics["curve"] for run in its]) for name, its in large.by_arm.items()}
 # Holds: "At the end they"
 assert [round(float(falls[name][:, -1].mean()), 2) for name in CALLED] == [1.3, 1.17, 1.09]
+# Holds in No positions at all: "Our largest models without positions also begin to learn later than"
 # Holds: "Without positions the fall begins last."
 # Holds: "The table stays at 2.6 until step 125, NoPos at 2.5 until step"
 # Holds: "the table for a hundred steps or so, NoPos for two to three hundred"

@@ -18,7 +18,8 @@ right = {name: of_arm(name, "accuracy").mean() for name in CALLED}
 assert place["learned rows"][1] > contents("learned rows")[1]
 assert max(place[name][1] for name in ROPES) < 0.05
 assert min(right[name] for name in ROPES) > right["learned rows"]
-# Holds: "On images of twice the side no scheme goes along as it is: positions"
+# Holds: "On images of twice the side no scheme works as it is."
+# Holds: "With *interpolated* positions RoPE on two axes names 0.80"
 # Holds in What to remember: "To count on is not to extrapolate: on images of twice the side"
 twice = {
     (name, how): of_arm(name, "patches", "sizes", "24", how).mean()
@@ -70,7 +71,7 @@ assert config.causal is False if hasattr(config, "causal") else config.objective
 # %% First place, then meaning?
 # Holds: "With learned rows place has 0.46 after the first layer, and what a"
 assert [round(each[1], 2) for each in (place["learned rows"], contents("learned rows"))] == [0.46, 0.36]
-# Holds: "With sinusoids, which are added as well, contents are ahead."
+# Holds: "With sinusoids, which are added as well, contents are ahead in the mean"
 assert contents("sinusoids, two axes")[1] > place["sinusoids, two axes"][1]
 # Holds: "With RoPE place has 0.04 there, and contents 0.65."
 for name in ROPES:
@@ -120,7 +121,7 @@ stretched = enlarged(digits, 24)
 assert stretched.shape[1:] == (24, 24) and (24 // 2) ** 2 == 144
 # By definition: "Learned rows have none for them; ViT's way is to *interpolate*"
 # By definition: "To interpolate sinusoids and RoPE is to divide the positions by two"
-# Holds: "As they are, no scheme goes along: sinusoids name 0.16 of the digits"
+# Holds: "As they are, all schemes fail: sinusoids name 0.16 of the digits"
 assert [round(twice[name, "as it is"], 2) for name in ("sinusoids, two axes", "RoPE, two axes")] == [0.16, 0.08]
 assert round(twice["NoPos", "as it is"], 2) == 0.21
 # Holds: "Schemes that count on name hardly more than a guess; interpolated"

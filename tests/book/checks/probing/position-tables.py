@@ -2,7 +2,7 @@
 from posembed.stored import stored_studies
 
 of_gpt2 = stored_studies()["gpt2"]
-# Holds: "A trained table is a smooth curve in few directions; in GPT-2's most"
+# Holds: "The rows of a trained table lie on a smooth curve, with neighbours alike"
 # Holds in What shape do the rows have?: "The rows lie in few directions, and along the first two of their"
 # Holds in What to remember: "A trained table lies in few directions, and often on a helix"
 assert sum(of_gpt2.explained_variance[:3]) > 0.85 and of_gpt2.effective_rank < 40
@@ -31,7 +31,7 @@ assert falls[-1] > 0.3 * np.ptp(drift)
 assert falls[:-1].sum() < -0.9 * np.ptp(drift)
 
 # %% What shape do the rows have?
-# Holds: "GPT-2 has 768 columns and uses some 38 of them."
+# Holds: "GPT-2's 768 columns hold no more than some 38 directions would"
 assert of_gpt2.d_model == 768 and round(of_gpt2.effective_rank) == 38
 # Holds: "No better than a constant guess."
 from posembed import probe_table as probed_as
@@ -188,7 +188,7 @@ for study, name in zip(stored, CHECKPOINTS[2:], strict=True):
     score = study.score("ridge", "half")
     slope[name] = np.polyfit(*np.array(score.points["table"]).T, 1)[0]
     assert score.test_mae > 2 * study.score("ridge", "even-odd").test_mae
-    # Holds: "And a smooth random table of scale 128, a quarter of the table, has"
+    # Holds: "And random numbers that change slowly, on a scale of 128 rows, do"
     assert score.test_mae / score.constant > 1.2 * by_scale[128][1] / 256
 assert slope["sentence-transformers/all-MiniLM-L6-v2"] < -0.5
 assert abs(slope["sentence-transformers/all-mpnet-base-v2"]) < 0.1
@@ -202,8 +202,8 @@ assert abs(halved_at[0] - 256) < 20 and halved_at[-1] < 100
 wide = np.random.default_rng(3).normal(size=(512, 512))
 assert np.abs(fitted(wide, positions)(wide) - positions).max() < 1e-6
 assert probe_table(wide, split="half").test_mae > 200
-# Holds: "So the split asks whether **the position goes on along the directions"
-# Holds: "One in which the position goes on along the directions that"
+# Holds: "So the split asks one thing: **does the position go on in the directions"
+# Holds: "One in which the position goes on in the directions that the first half"
 for name in ("a straight line", "a helix of eight turns"):
     assert probe_table(shapes[name], split="half").test_mae < 0.01
 

@@ -360,7 +360,7 @@ others = identical_word_attention(model, length=48, words=16, heads=None, seed=1
 assert others.min() < 0.06 and others.max() < 0.12
 
 # %% What are the properties good for?
-# Holds in Three properties: "But the table does not decide: from one table one head makes a map"
+# Holds in Three properties: "But the table does not decide what a model sees: from one and the same"
 # Holds: "But a symmetric table does not rule one out, as $W_Q$ and $W_K$ can"
 assert properties_of_matrix(logits[2]).symmetry < 0.6
 # Holds in What this does not show: "from one table head 2 makes a map with a translation invariance of 1.000"

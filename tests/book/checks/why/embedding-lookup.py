@@ -31,7 +31,7 @@ assert built["dense", 32768] == 64 * built["dense", 512]
 for n_rows, operations, matrix in ((512, 34e6, 1.0e6), (32768, 2147e6, 67e6)):
     assert abs(2 * 512 * n_rows * 64 / operations - 1) < 0.02
     assert abs(4 * 512 * n_rows / matrix - 1) < 0.05
-# Holds in nn.Embedding is a lookup table: "about as many as BERT has words, that product needs a matrix of 67 MB"
+# Holds in nn.Embedding is a lookup table: "but nearly all of that product multiplies by zero"
 assert 512 * 64 == 32768 and abs(4 * 512 * 32768 - 67e6) < 0.5e6
 # Holds: "With 32,768 rows the one-hot matrix and the gradient are nine times"
 assert built["one-hot", 32768] == 9 * (32768 * 64 * 4)

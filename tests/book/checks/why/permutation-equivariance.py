@@ -113,7 +113,7 @@ for table in ("intact", "shuffled"):
     assert 0.2 < changes[table].max() < 0.3
 assert changes["zeroed"].max() < 2e-6
 
-# Holds: "For *neither* it has a counterexample to follow up"
+# Holds: "Where the answer is *neither*, it keeps a counterexample"
 assert intact.counterexample is not None
 assert zeroed.counterexample is None
 
