@@ -20,8 +20,8 @@ BOUNDS = {
     "with exercises": 3000,
     "lines of code": 350,
     # About one screen.
-    "words before": 310,
-    "code before": 25,
+    "words before": 200,
+    "code before": 0,
     "longest sentence": 40,
     "results": 4,
 }

@@ -251,7 +251,7 @@ assert norms[:, 61].min() > 7.9 and norms[:, 61].max() < 11
 # Holds: "Row 62 was used only to guess the last character of each text, and stayed shorter"
 assert (norms[:, 62] > 6).all() and (norms[:, 62] < norms[:, 61]).all()
 
-# Holds: "of which the training texts used the first 63"
+# Holds: "of which training used the first 63"
 config, shown = start_a.by_arm["learned"][0].config, []
 corpus = load_corpus()
 model, text = make_model(config, corpus), corpus.test[None, : config.length]
@@ -347,11 +347,11 @@ for theirs in (m2m100, whisper_sinusoids(100, 64)):
 # By definition: "Compute where the derivative of $S$ is first above zero."
 assert rises[0] == 44
 # Holds: "for a moment just before each of the first full turns of the fastest"
-# Holds: "At the first six turns the moment is too short"
+# Holds: "At the first six turns it is too short"
 turns = fine[(slope > 1e-9) & (fine < 44)] / (2 * torch.pi)
 assert turns.ceil().unique().tolist() == [1, 2, 3, 4, 5, 6, 7]
 assert (turns.ceil() - turns).max() < 0.15
-# Holds: "have whole positions, so we stay with the 44"
+# Holds: "for a whole step to rise, so we stay with the 44"
 
 assert rises[0] == 44 and 6 < turn < 6.2
 
@@ -360,7 +360,7 @@ assert rises[0] == 44 and 6 < turn < 6.2
 for k in range(1, 60):
     slow = omega * k < torch.pi
     assert ((omega * k).cos() < (omega * (k - 1)).cos())[slow].all()
-# By definition: "The curve rises as soon as the fast pairs together go up"
+# By definition: "The curve rises where the fast pairs go up"
 # By definition: "call a pair slow if it has not yet made half a turn"
 # Holds: "Offset 44 is such a place"
 assert abs(44 / (2 * torch.pi) - 7) < 0.003

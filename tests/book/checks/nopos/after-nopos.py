@@ -30,7 +30,7 @@ assert rise["learned"].low > 1.5
 # Holds: "The small causal models of this part's study were trained on texts"
 assert (small.length, small.test_length) == (64, 256)
 # By definition: "Here are twelve schemes, by the loss at positions 64 to 255 minus that"
-# Holds: "Without positions the loss rises slowly."
+# Holds: "In the picture at the top its loss rises slowly."
 assert all(rise["nopos"].high < rise[name].low for name in ("learned", "sinusoidal", "rope"))
 # Holds: "RoPE is better to one and three quarter times the trained length, up to position 111"
 rope, nopos = by_place.loc["causal, rope"], by_place.loc["causal, nopos"]
@@ -57,10 +57,10 @@ assert rise["alibi"].high < 0.03 < 0.9 < rise["nopos"].low
 assert small.length < 200 and rise["shaw"].high < 0.03 < rise["nopos"].low
 
 # The same of the picture.
-# Holds: "ALiBi alone stays level."
+# Holds in After NoPos: "ALiBi alone stays level."
 assert rise["alibi"].high < 0.03
 assert min(rise[name].low for name in SHOWN if name != "alibi") > 0.9
-# Holds: "NoPos rises slowly, but by a nat on average, so it depends on"
+# Holds in After NoPos: "NoPos rises slowly, but by a nat on average, so it depends on"
 assert round(rise["nopos"].mean) == 1 and rise["nopos"].low > 0.9
 assert (np.diff(nopos.mean()[3:10]) < 0.3).all()
 # Holds: "At 136 (128 to 143) five schemes lie below NoPos with their whole"
@@ -112,14 +112,14 @@ assert all(rise["nopos"].high < rise[name].low for name in ("learned", "sinusoid
 assert all(rise[name].high < rise["nopos"].low for name in level)
 
 mean_at = {name: np.mean([run.metrics["loss_by_position"] for run in its], axis=0) for name, its in by_scheme.items()}
-# Holds: "ALiBi stays level at 1.3. No positions and T5 rise steadily to 3."
+# Holds in After NoPos: "ALiBi stays level at 1.3. No positions and T5 rise steadily to 3."
 assert np.abs(mean_at["alibi"][4:] - 1.3).max() < 0.05
 for name in ("nopos", "t5"):
     assert round(mean_at[name][-1]) == 3 and (np.diff(mean_at[name][3:]) > 0).all()
-# Holds: "RoPE holds to about 100 and then rises to 3.8. Learned jumps to 3.5 at once,"
+# Holds in After NoPos: "RoPE holds to about 100 and then rises to 3.8. Learned jumps to 3.5 at once,"
 assert mean_at["rope"][6] < 1.4 < 2 < mean_at["rope"][7] and round(mean_at["rope"][-1], 1) == 3.8
 assert round(mean_at["learned"][4], 1) == 3.5
-# Holds: "sinusoidal within three groups."
+# Holds in After NoPos: "sinusoidal within three groups."
 assert mean_at["sinusoidal"][4] < 3 < mean_at["sinusoidal"][5] < 3.4 and round(mean_at["sinusoidal"][6], 1) == 3.5
 
 # Holds: "T5's last five buckets are for offsets that no text of 64 has."
