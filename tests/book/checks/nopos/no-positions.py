@@ -205,7 +205,7 @@ rates = {name: {run.config.learning_rate for run in its} for name, its in large.
 assert rates["nopos"] == {0.001} and rates["learned"] == {0.003}
 
 # Holds in What this does not show: "What a large model pays when it is trained to the end"
-# Holds in What this does not show: "no run here varies the one or has the other"
+# Holds in What this does not show: "no run here varies depth alone, and no larger one has RoPE"
 assert not [name for name in (*large.by_arm, *(each for each in study.by_arm if "larger" in each)) if "rope" in name]
 # Holds in What this does not show: "The rates of the first study were chosen by one seed in runs of a third of the"
 arms_of = {arm.name: arm for arm in load_plan("nopos").arms}
