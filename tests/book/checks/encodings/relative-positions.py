@@ -287,7 +287,7 @@ for _, row in of_seed.iterrows():
 # By definition: "Each line is the mean loss at positions 64 to 511 minus that at 48 to 63"
 assert (past["n"] == 5).all() and len(past) == 8
 # Holds: "The rise of the loss past the trained length for eight schemes."
-# Holds: "Two relative schemes stay where they were, the other two fail like the absolute"
+# Holds: "Shaw and ALiBi stay where they were; T5 and RoPE fail like the absolute"
 rises = {name.split(",")[0]: line for name, line in past.iterrows()}
 for name in ("shaw", "alibi"):
     assert abs(rises[name]["mean"]) < 0.005 and rises[name]["holm"] > 0.05
