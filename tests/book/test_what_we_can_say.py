@@ -64,7 +64,7 @@ def test_relative_schemes():
 def test_without_positions():
     contrasts = load_study("nopos").contrasts["mean"]
     percent = round(100 * (math.exp(-contrasts["causal: learned minus nopos"]) - 1))
-    says(f"in the mean is behind every scheme we tried: by {percent} % of perplexity beside a learned table")
+    says(f"is behind every scheme we tried: by {percent} % of perplexity a character beside a learned table")
     causal = [f"causal: {name} minus nopos" for name in ("learned", "sinusoidal", "alibi", "rope")]
     assert (contrasts[causal] < 0).all()
     assert all(
@@ -81,7 +81,7 @@ def test_without_positions():
 
 def test_the_papers_gap():
     losses_of = [100 * (without / learned - 1) for without, learned in PILE]
-    says(f"lose {min(losses_of):.1f} to {max(losses_of):.1f} % on the Pile")
+    says(f"lose {min(losses_of):.1f} to {max(losses_of):.1f} % a word piece to a table on the Pile")
 
 
 def test_once_is_enough_and_images():

@@ -28,7 +28,7 @@ assert {len(its) for its in study.by_arm.values()} == {5}
 assert (study.contrasts.filter(like=" minus nopos", axis=0)["holm"] < 0.05).all()
 assert 190_000 < study.by_arm["nopos"][0].metrics["parameters"] < 230_000
 # Holds: "From another start T5 leads, and ALiBi is no longer ahead of all absolute schemes."
-# Holds in What this does not show: "From start A ({doc}`../evidence/encodings`) T5, Shaw and RoPE are ahead of"
+# Holds in What this does not show: "From start A ({doc}`../evidence/encodings`) it is T5, Shaw, RoPE, and then"
 # Holds in Train short, test long: "From start A T5, which ignores content, is first in four of five seeds"
 from posembed.stats import difference
 
@@ -204,7 +204,7 @@ slower = RoPE(16, base=500_000.0).frequencies / RoPE(16).frequencies
 assert slower[0] == 1 and (slower[1:] < 1).all()
 
 # %% Five biases side by side
-# Holds: "lets a small network learn the curve from the distance, divided by the query's own position"
+# Holds: "lets a small network learn the curve from the logarithm of the distance, divided by that"
 fire, q = scheme("fire", n_heads=4, causal=True), torch.zeros(1, 4, 2, 16)
 starts = torch.tensor([0, 300])
 late = fire.layer(0).bias(q, q, torch.tensor([600, 900]), starts)

@@ -1,4 +1,5 @@
 # %% How does it know?
+# By definition: "One layer gives them away before any training: each token averages over more tokens"
 import numpy as np
 
 by_state = {

@@ -71,8 +71,10 @@ within = {
 assert all((within["nopos"] > within[name]).all() for name in SCHEMES[1:])
 # By definition: "Differences are between runs with the same seed, with 95 % {term}`intervals"
 assert "fixed before the runs" in study.about
-# Holds: "NoPos is behind in the mean in every line, and further behind ALiBi than behind a table."
-# Holds: "With 1.2 million parameters three seeds cannot tell it from the table."
+# Holds: "**What agrees is the sign**, but for that paper and one line of ours"
+# Holds: "Everywhere else NoPos is behind in the mean, and further behind ALiBi than behind a table."
+at_256 = interval((loss["larger, nopos, length 256"] - loss["larger, learned, length 256"]).dropna())
+assert at_256.mean < 0 < at_256.high and at_256.high > 0.09
 assert not interval((loss["larger, nopos"] - loss["larger, learned"]).dropna()).excludes_zero
 percents = {}
 for name, (losses_of, arm) in OURS.items():
@@ -83,12 +85,12 @@ for name, (losses_of, arm) in OURS.items():
 for name in PAPER:
     nopos, learned, _, alibi = PUBLISHED_PERPLEXITY[name]
     percents[name, "learned"], percents[name, "alibi"] = 100 * (nopos / learned - 1), 100 * (nopos / alibi - 1)
-assert min(percents.values()) > 0
+assert [each for each, percent in percents.items() if percent < 0] == [("ours, 1.2M, length 256", "learned")]
 both = {name for name, other in percents if other == "alibi"} & {name for name, other in percents if other == "learned"}
 assert len(both) > 8 and all(percents[name, "alibi"] > percents[name, "learned"] for name in both)
-# Holds: "the gap to the table: from 0.2 % to 37 %"
+# Holds: "**What does not agree is the size** of the gap to the table: from nothing to 37 %."
 of_table = [percent for (_, other), percent in percents.items() if other == "learned"]
-assert (round(min(of_table), 1), round(max(of_table))) == (0.2, 37)
+assert min(of_table) < 0.25 and round(max(of_table)) == 37
 # By definition: "And in each line other things differ than the size."
 # By definition: "Our perplexity is per character and theirs per word or piece of a word"
 # Holds: "True: 0.05 is less than 0.11."

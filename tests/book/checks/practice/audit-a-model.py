@@ -57,7 +57,7 @@ assert verdicts["shifted positions"] == verdicts["packed, each as alone"] == "do
 # Holds in What to remember: "Two ways to give one text must give the same logits: that needs no"
 found = {check.check: check.verdict for check in report.checks}
 assert found["padding in front, positions given"] == found["in pieces with a cache"] == "holds"
-# Holds: "GPT-2 counts padding unless it is told the positions, which"
+# Holds: "GPT-2 counts padding unless it is told the positions, and it can be"
 assert found["padding in front"] == found["shifted positions"] == "does not apply"
 
 # %% Exercises

@@ -4,12 +4,20 @@ def of(name, digits=3):
 
 
 AGAIN, ANEW = "4 layers: every layer minus input", "4 layers: layers anew minus input"
-# Holds: "Once was enough in our models of four layers: to add the same rows"
+# Holds: "In our models of four layers adding positions again gained nothing"
+# Holds: "the same rows in every layer, or rows of its own for each, moved the mean"
 # Holds in What to remember: "With four layers, to add positions again, the same rows or new ones"
 assert [of(name)[0] for name in (AGAIN, ANEW)] == [0.007, 0.002]
 # Holds: "RoPE gives attention the distance instead, and lowered the loss by"
 assert of("4 layers: rope minus input")[0] == -0.097
 # Holds: "**How sure:** five seeds, one text, width 56."
+# Holds: "In no seed does exchanging positions after the first layer cost more than"
+shuffled = {
+    n: [run.metrics["depth"]["trained"]["shuffle"] for run in study.by_arm[f"{n} layers, input"]] for n in (4, 12)
+}
+assert max(max(each[1:]) for each in shuffled[4]) < 0.025
+assert sorted(round(each[1], 1) for each in shuffled[12])[-2:] == [0.8, 0.8] and len(shuffled[12]) == 5
+assert sorted(each[1] for each in shuffled[12])[2] < 0.15
 # Holds: "Of depth these runs say nothing: our models of twelve layers are"
 loss = study.runs.groupby("arm")["loss"].mean()
 shallow, deep = (study.by_arm[f"{n} layers, input"] for n in (4, 12))
@@ -164,7 +172,7 @@ def by_layer(n, arm, column):
 assert [round(by_layer(4, arm, "read position")[3], 2) for arm in ("every layer", "input")] == [0.8, 0.13]
 # Holds: "**RoPE gave a good deal**, about as much again as the table itself."
 assert abs(of("4 layers: rope minus input")[0] / of("4 layers: input minus none")[0] - 1) < 0.2
-# Holds: "RoPE puts nothing into the states: a probe reads the position from"
+# Holds: "RoPE puts next to nothing into the states: a probe reads the position from"
 assert round(by_layer(4, "rope", "read position").max(), 2) == 0.03
 # Holds: "We trained the same arms with twelve layers and as many parameters"
 sizes = []

@@ -2,9 +2,9 @@
 from posembed.stored import stored_studies
 
 of_gpt2 = stored_studies()["gpt2"]
-# Holds: "The rows of a trained table lie on a smooth curve, with neighbours alike"
+# Holds: "The rows of the four trained tables here lie on smooth curves, with neighbours"
 # Holds in What shape do the rows have?: "The rows lie in few directions, and along the first two of their"
-# Holds in What to remember: "A trained table lies in few directions, and often on a helix"
+# Holds in What to remember: "GPT-2's table is for the most part a helix"
 assert sum(of_gpt2.explained_variance[:3]) > 0.85 and of_gpt2.effective_rank < 40
 assert round(of_gpt2.n_positions / of_gpt2.helix["period"]) == 2
 stored = [stored_studies()[name] for name in CHECKPOINTS[2:]]
