@@ -22,8 +22,8 @@ Do the models of [transformers](https://github.com/huggingface/transformers) han
 that its version {transformers} has, and that can be made tiny with random weights, was audited with
 {{func}}`posembed.audit`, on {date}, with torch {torch}: **{n_audited} of {n_types} types**. The others take no ids of
 words alone, such as models of images and sound, or were not to be made small. **{n_clean} of the {n_audited} have
-nothing broken.** The weights are random, so nothing here says how good a model is. Verdicts are of one seed; what a tiny
-model keeps, a large one can still lose, in half precision for one.
+nothing broken.** The weights are random, so nothing here says how good a model is. Verdicts are of one seed; a large
+model can still lose what a tiny one keeps, in half precision for one.
 
 `python tools/census.py` makes the census again, one file a type in `results/census/`, each broken check with the script
 that shows it. {{doc}}`../practice/audit-a-model` audits a model of yours.
@@ -77,7 +77,9 @@ def page():
         looked_at=looked_at(),
         by_check=table(by_check),
         rows=rows(audited, [*verdicts]),
-        **{name: audited[0][name] for name in ("transformers", "torch", "date")},
+        date=max(each["date"] for each in audited),
+        transformers=audited[0]["transformers"],
+        torch=audited[0]["torch"].split("+")[0],
     )
 
 

@@ -14,7 +14,6 @@ from ..errors import AuditError, PositionTableError
 from ..seeds import torch_generator
 from ..tables import PositionRows, find_position_rows
 
-
 # In the name of a table.
 NOT_OF_TEXTS = ("vision", "visual", "image", "audio", "speech")
 
