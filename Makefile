@@ -85,6 +85,7 @@ conformance: setup ## compare the schemes that other libraries have with theirs,
 results: setup  ## write the stored runs of results/ into the package and the pages of evidence (after new runs)
 	@$(RUN) tools/results.py
 	@$(RUN) tools/evidence.py
+	@$(RUN) tools/census_page.py
 
 pictures: setup ## draw the pictures of the landing page and the README anew
 	@$(RUN) tools/pictures.py

@@ -14,12 +14,13 @@ import json
 import multiprocessing
 import warnings
 from collections import Counter
+from datetime import date
 from pathlib import Path
 
 FOLDER = Path(__file__).parents[1] / "results" / "census"
 FORK = multiprocessing.get_context("fork")
 # Seconds that one type may take.
-LIMIT = 100
+LIMIT = 400
 LENGTH = 64
 # Settings by the names that configs have for them; nested configs get the same.
 SIZES = {
@@ -128,7 +129,8 @@ def one(name):
     torch.set_num_threads(1)
     transformers.utils.logging.set_verbosity_error()
     warnings.simplefilter("ignore")
-    told = {"type": name, "class": types()[name], "transformers": transformers.__version__, "torch": torch.__version__}
+    told = {"type": name, "class": types()[name], "date": date.today().isoformat()}
+    told |= {"transformers": transformers.__version__, "torch": torch.__version__}
     try:
         model = made(name)
     except Exception as error:

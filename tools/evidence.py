@@ -53,6 +53,8 @@ study again (the code is in `studies/`), and a test computes each contrast anew 
 An interval is Student's, over seeds, for differences between runs with one seed unless the plan says otherwise. *Holm*
 is p after Holm's correction for all contrasts of its family: those below 0.05 are a set that in at least 95 of 100
 studies holds none whose true mean is zero.
+
+{{doc}}`A census of transformers <census>` is no study of training: it audits how the library's models handle positions.
 """
 PAGE = """\
 % Made by `make results`.

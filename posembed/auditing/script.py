@@ -18,8 +18,7 @@ def _calls(subject: Subject, run: Run, name: str) -> list[str]:
     """Lines that run the model and keep the same tokens."""
     fixed = [f"{key}={_written(value)}" for key, value in subject.fixed.items()]
     steps = [", ".join([f"{k}={_written(v)}" for k, v in step.items()] + fixed) for step in subject.steps(run)]
-    ours = "[0]" if "cache" in subject.names else ""
-    read = (".last_hidden_state" if subject.part == "encoder" else ".logits") if subject.of_transformers else ours
+    read = "[0]" if subject.of_transformers or "cache" in subject.names else ""
     keep = "[:1]" if len(run.ids) > 1 else ""
     if isinstance(run.keep, range):
         keep = f"[:, {run.keep.start}:{run.keep.stop}]"

@@ -14,6 +14,9 @@ from ..errors import AuditError, PositionTableError
 from ..seeds import torch_generator
 from ..tables import PositionRows, find_position_rows
 
+# In the name of a table.
+NOT_OF_TEXTS = ("vision", "visual", "image", "audio", "speech")
+
 
 class DoesNotApplyError(AuditError):
     """A check is about something that the model has not, or is not made to keep."""
@@ -111,11 +114,12 @@ class Subject:
 
     @property
     def table(self) -> PositionRows | None:
-        """Its table of positions, where one is known."""
+        """Its table of positions, where one is known that is not of images or sounds."""
         try:
-            return None if self.whole is None else find_position_rows(self.whole, part=self.part or None)
+            found = None if self.whole is None else find_position_rows(self.whole, part=self.part or None)
         except PositionTableError:
             return None
+        return None if found is not None and any(word in found.name for word in NOT_OF_TEXTS) else found
 
     def text(self, n_tokens: int | None = None, name: str = "text") -> Int[Tensor, "one seq"]:
         """Draw random ids, the same ones for the same name."""

@@ -1,5 +1,6 @@
 """The pages of evidence say what the stored studies hold, all of it."""
 
+import re
 from statistics import fmean
 
 import pytest
@@ -10,11 +11,12 @@ from posembed.stored import study_names
 from studies.which_positions import correlation
 
 TOOL = load("evidence")
+CENSUS = load("census_page")
 
 
 def test_the_pages_are_those_that_the_studies_make():
     pages = TOOL.made()
-    assert {*TOOL.PAGES.glob("*.md")} == {*pages}
+    assert {*TOOL.PAGES.glob("*.md")} == {*pages, CENSUS.PAGE}
     stale = [path.name for path, text in pages.items() if path.read_text(encoding="utf-8") != text]
     assert stale == [], "run make results"
 
@@ -62,3 +64,12 @@ def test_what_failed_is_what_the_runs_show():
     assert "(+0.77)" in said and "(−0.87)" in said
     (first, (r, p)), (_, (_, next_p)) = sorted(found.items(), key=lambda each: each[1][1])[:2]
     assert first == ("trec", "symmetry") and f"{r:.2f}" == "-0.88" and 12 * p < 0.05 < 11 * next_p
+
+
+def test_the_page_of_the_census_is_that_of_its_results():
+    assert CENSUS.PAGE.read_text(encoding="utf-8") == CENSUS.page(), "run make results"
+    # Whatever is broken was looked at, and nothing else stands in that table.
+    of_type = {each["type"]: {check["verdict"] for check in each.get("checks", ())} for each in CENSUS.results()}
+    cells = [line.split("|")[1] for line in CENSUS.looked_at().splitlines()[2:]]
+    named = {name.split()[0] for cell in cells for name in re.sub(r"\(.*?\)", "", cell).split(",")}
+    assert {name for name, verdicts in of_type.items() if "broken" in verdicts} == named
