@@ -173,7 +173,7 @@ def main():
     pages = made()
     for path, text in pages.items():
         path.write_text(text, encoding="utf-8")
-    for path in {*PAGES.glob("*.md")} - {*pages}:
+    for path in {*PAGES.glob("*.md")} - {*pages, PAGES / "census.md"}:
         path.unlink()
     print(f"evidence: {len(pages)} pages in {PAGES.relative_to(ROOT)}")
 
