@@ -64,7 +64,7 @@ def test_relative_schemes():
 def test_without_positions():
     contrasts = load_study("nopos").contrasts["mean"]
     percent = round(100 * (math.exp(-contrasts["causal: learned minus nopos"]) - 1))
-    says(f"is behind every scheme we tried: by {percent} % of perplexity a character beside a learned table")
+    says(f"but for a table at one length: by {percent} % of perplexity a character beside a learned table")
     causal = [f"causal: {name} minus nopos" for name in ("learned", "sinusoidal", "alibi", "rope")]
     assert (contrasts[causal] < 0).all()
     assert all(

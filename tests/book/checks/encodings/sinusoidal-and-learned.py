@@ -85,7 +85,7 @@ assert (curve[:44].diff() < 0).all()
 short = sinusoidal(2048, 64, dtype=torch.float64)
 narrow = (short @ short[0] / 32)[:129]
 assert (curve[20] / 384 - 0.6).abs() < 0.02 and (narrow[20] - 0.6).abs() < 0.02
-# Holds: "has hardly turned and gives 1; the pairs that are much faster"
+# Holds: "At offset $k$ pairs with $\omega$ far below $1/k$ have hardly turned"
 speeds = 10000.0 ** (-torch.arange(0, 768, 2).double() / 768)
 given = (speeds * 50).cos()
 assert given[speeds * 50 < 0.1].min() > 0.99 and given[speeds * 50 > 10].mean().abs() < 0.1
@@ -148,7 +148,7 @@ assert abs(planned_b.loc["nopos, start B minus A", "mean"] + 0.35) < 0.005 and l
 # Holds in Sinusoidal or learned?: "a trained table is ahead of the sines by 0.028"
 assert abs(planned.loc[GAP, "mean"] - 0.045) < 0.0005 and abs(planned_b.loc[GAP, "mean"] + 0.028) < 0.0005
 # Holds in Sinusoidal or learned?: "Both differences are significant, and so is the change between the starts"
-# Holds in Sinusoidal or learned?: "at a lower learning rate the first one is gone"
+# Holds in Sinusoidal or learned?: "at a lower rate for the table the sines' lead is gone"
 # Holds in Sinusoidal or learned?: "five seeds each, one text, 0.2 million parameters."
 assert not gap.excludes_zero and len(start_a.by_arm["learned"]) == len(start_b.by_arm["learned"]) == 5
 assert round(start_b.by_arm["nopos"][0].metrics["parameters"] / 1e6, 1) == 0.2

@@ -38,8 +38,8 @@ assert random_guess_error(T) > 18 > middle_guess_error(T)
 assert random_guess_error(T) > 17 > middle_guess_error(T) == 16
 
 # Holds: "Layer 0 shows how."
-# Holds: "An unsure probe must still name one position, nearly by chance."
-# Holds: "So the last column has the *median* of its probabilities, the middle"
+# Holds: "An unsure probe names one position nearly by chance."
+# Holds: "So the last column has its probabilities' *median*, which is the middle"
 assert before.mae > 18 and abs(before.median_mae - 16) < 0.3
 # Holds: "Two layers later the positions are read to within a few characters."
 assert after.mae < 5
@@ -98,7 +98,7 @@ assert 0.2 < spread.min() < 0.3 and 0.35 < spread.max() < 0.45
 assert abs(again["size alone"].median_mae - 11) < 2
 # Holds: "But it is not what the probe must have"
 assert again["scaled to one size"].mae < again["as it is"].mae + 0.5
-# Holds: "the direction turns towards the common part"
+# Holds: "so the direction turns towards the mean"
 turned = (F.normalize(out, dim=-1) @ F.normalize(mean, dim=0)).mean(0)
 assert turned[63] > turned[15] > turned[3] > turned[0] and turned[63] > 0.85
 # Holds: "Take both away and little is left: by the median the probe is off"

@@ -61,7 +61,7 @@ assert found["padding in front, positions given"] == found["in pieces with a cac
 assert found["padding in front"] == found["shifted positions"] == "does not apply"
 
 # %% Exercises
-# Holds: "Nothing is reported: a causal model that is given no positions hides it,"
+# Holds: "Nothing is reported: a causal model that is given no positions hides it:"
 # Holds: "The verdict is *not decided*."
 hidden = posembed.audit(Cut(), vocab_size=50, causal=True, n_positions=64)
 assert hidden.passed

@@ -8,10 +8,10 @@ AGAIN, ANEW = "4 layers: every layer minus input", "4 layers: layers anew minus 
 # Holds: "the same rows in every layer, or rows of its own for each, moved the mean"
 # Holds in What to remember: "With four layers, to add positions again, the same rows or new ones"
 assert [of(name)[0] for name in (AGAIN, ANEW)] == [0.007, 0.002]
-# Holds: "RoPE gives attention the distance instead, and lowered the loss by"
+# Holds: "RoPE gives attention the distance instead, and its loss is 0.097 lower"
 assert of("4 layers: rope minus input")[0] == -0.097
 # Holds: "**How sure:** five seeds, one text, width 56."
-# Holds: "In no seed does exchanging positions after the first layer cost more than"
+# Holds: "Shuffling positions after the first layer costs no seed over 0.02"
 shuffled = {
     n: [run.metrics["depth"]["trained"]["shuffle"] for run in study.by_arm[f"{n} layers, input"]] for n in (4, 12)
 }
@@ -48,7 +48,7 @@ read_off = [each.position.accuracy for each in table]
 before = [each.before.accuracy for each in table]
 # Holds: "What the probe reads falls in the first layer as well, from always to"
 assert read_off[0] > 0.999 and abs(read_off[1] - 0.27) < 0.02
-# Holds: "And as the position goes, *the token before* comes, from a guess to"
+# Holds: "As the position fades *the token before* appears, from a guess to"
 assert abs(before[0] - table[0].before.chance) < 0.02 and abs(before[1] - 0.93) < 0.02
 # Holds: "Two tokens back is read nearly as well as one, and the third in half"
 far = []
