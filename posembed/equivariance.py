@@ -382,13 +382,10 @@ def _has_sequence_axis(x: Tensor, out: Tensor, seq_dim: int) -> bool:
     if out.ndim < x.ndim + ids_embedded and not flattened:
         return False
     longer = out.ndim > seq_dim and out.shape[seq_dim] > x.shape[seq_dim]
-    advice = (
-        "take the part that belongs to the tokens with output=, for example output=lambda y: y[:, 1:]"
-        if longer
-        else "if it belongs to none of them, as latents do, make it one vector: output=lambda y: y.flatten(1)"
-    )
+    part = "take the part that belongs to the tokens with output=, for example output=lambda y: y[:, 1:]; " * longer
     raise EquivarianceInputError(
-        f"x has {x.shape[seq_dim]} tokens on axis {seq_dim}, but the output has shape {tuple(out.shape)}; {advice}"
+        f"x has {x.shape[seq_dim]} tokens on axis {seq_dim}, but the output has shape {tuple(out.shape)}; {part}"
+        "if it belongs to none of them, as latents do, make it one vector: output=lambda y: y.flatten(1)"
     )
 
 

@@ -44,6 +44,26 @@ def eval_mode(model: nn.Module | None) -> Iterator[None]:
                 exchange(kind)
 
 
+@contextmanager
+def called_in_eval_mode() -> Iterator[None]:
+    """The same of whatever modules a function calls inside the block, which nobody can name before."""
+    changed: list[nn.Module] = []
+
+    def quiet(module: nn.Module, args: Any) -> None:
+        if module.training:
+            module.training = False
+            changed.append(module)
+
+    hook = nn.modules.module.register_module_forward_pre_hook(quiet)
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        hook.remove()
+        for module in changed:
+            module.training = True
+
+
 @public(RunError)
 @contextmanager
 def torch_threads(n_threads: Count) -> Iterator[None]:

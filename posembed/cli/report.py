@@ -28,7 +28,11 @@ COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 @loads_tables
 def report(
     sources: Annotated[
-        list[str], typer.Argument(metavar="SOURCE...", help="Hub ids, checkpoint folders, or files of weights.")
+        list[str],
+        typer.Argument(
+            metavar="SOURCE...",
+            help="Hub ids, checkpoint folders, or files of weights; SOURCE:PART for one of several tables.",
+        ),
     ],
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE.html", help="The page.", dir_okay=False, writable=True)
@@ -45,14 +49,20 @@ def report(
     $ posembed report gpt2 -o report.html
 
     $ posembed report bert-base-cased roberta-base gpt2 -o three.html
+
+    Of a model with several tables SOURCE:PART says which, and --part which of all the others.
+
+    $ posembed report bert-base-cased openai/clip-vit-base-patch32:text openai/clip-vit-base-patch32:vision
     """
     notebook_file = beside(output)
     given = {option: value for option, value in how.items() if value is not None and value is not False}
-    named = labels(sources)
+    named = {name: divided(source) for name, source in labels(sources).items()}
+    parts = {name: {"part": part} for name, (_, part) in named.items() if part}
+    places = {name: place for name, (place, _) in named.items()}
     try:
         # Before the work, so that a folder that cannot be written is refused before it.
         with tempfile.TemporaryDirectory(dir=output.parent, prefix=".posembed-") as folder:
-            notebook = fill({"sources": named, "options": given, "rows": rows, "seed": seed})
+            notebook = fill({"sources": places, "parts": parts, "options": given, "rows": rows, "seed": seed})
             refused = execute(notebook, len(named))
             written = write(notebook, Path(folder))
             # The page last: a notebook that is newer than its page has been worked on.
@@ -92,10 +102,20 @@ def digest(notebook: Path) -> str:
     return sha256(notebook.read_bytes()).hexdigest()
 
 
+def divided(source: str) -> tuple[str, str | None]:
+    """A source, and the part of it that is asked for; what is there under its whole name has none."""
+    place, _, part = source.rpartition(":")
+    return (place, part) if len(place) > 1 and part.isidentifier() and not Path(source).exists() else (source, None)
+
+
 def labels(sources: Sequence[str]) -> dict[str, str]:
     """Name each source by the last part of its name, or by all of it where two have the same."""
     # Paths that hold wherever the notebook is opened.
-    places = [str(Path(source).resolve()) if Path(source).exists() else source for source in dict.fromkeys(sources)]
+    wholes = {source: divided(source)[0] for source in sources}
+    places = [
+        f"{Path(whole).resolve()}{source.removeprefix(whole)}" if Path(whole).exists() else source
+        for source, whole in wholes.items()
+    ]
     short = [Path(place).name for place in places]
     return {name if short.count(name) == 1 else place: place for name, place in zip(short, places, strict=True)}
 

@@ -102,7 +102,7 @@ class PositionScheme(nn.Module):
         """Return what to add to the scaled attention logits, "heads query key", or None.
 
         A batch axis stands in front when the bias depends on q or k or when positions have one. Unless overridden, it
-        is read off `bias_by_offset`.
+        is read off `bias_by_offset`, which wants neither q nor k: here they say the shapes.
 
         It is asked for a block of queries at a time, with all keys that these may see, those of a cache among them;
         both are rotated where the scheme rotates. The tokens themselves are not handed in: what a scheme wants to know

@@ -30,10 +30,12 @@ class T5(PositionScheme):
         n_buckets: the number of buckets, even where the model is bidirectional.
         max_distance: from here on all share the last bucket, which begins a little before: at 113 for 128 in a causal
             model.
+        table: "buckets heads" to start from instead, copied, such as ``relative_attention_bias.weight`` of a
+            checkpoint.
 
     Raises:
-        EncodingInputError: too few buckets, an odd number of them in a bidirectional model, a max_distance that leaves
-            no range for the wider buckets.
+        EncodingInputError: a table of other sizes; too few buckets, an odd number of them in a bidirectional model, a
+            max_distance that leaves no range for the wider buckets.
 
     Example:
         >>> import torch
@@ -41,23 +43,31 @@ class T5(PositionScheme):
         >>> T5(8, causal=True).bucket(torch.tensor([0, -1, -15, -16, -128, -10**6]))
         tensor([ 0,  1, 15, 16, 31, 31])
 
-        The bias of a T5 of transformers, here one that nobody has trained, and its properties, a head at a time:
+        The bias of a T5 of transformers, here one that nobody has trained, and its properties, a head at a time. Of a
+        checkpoint on the hub ``load_table(source, name="encoder.block.0...relative_attention_bias.weight", offset=0)``
+        reads this tensor alone.
 
         >>> from transformers import T5Config, T5EncoderModel
-        >>> from posembed import properties_of_matrix
+        >>> from posembed import load_table, properties
         >>> model = T5EncoderModel(T5Config(vocab_size=9, d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2))
-        >>> bias = T5(2, causal=False)
-        >>> bias.load_state_dict(model.encoder.block[0].layer[0].SelfAttention.relative_attention_bias.state_dict())
-        <All keys matched successfully>
-        >>> q, at = torch.zeros(1, 2, 64, 4), torch.arange(64)
-        >>> properties_of_matrix(bias.bias(q, q, at, at)[0]).translation_invariance
-        1.0
+        >>> name = "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight"
+        >>> bias = T5(2, causal=False, table=load_table(model, name=name, offset=0).weight)
+        >>> [head.translation_invariance for head in properties(bias, n=64)]
+        [1.0, 1.0]
     """
 
     sizes = ("n_heads", "causal")
 
     @public(EncodingInputError)
-    def __init__(self, n_heads: Count, *, causal: bool, n_buckets: Count = 32, max_distance: Count = 128):
+    def __init__(
+        self,
+        n_heads: Count,
+        *,
+        causal: bool,
+        n_buckets: Count = 32,
+        max_distance: Count = 128,
+        table: Float[Tensor, "buckets heads"] | None = None,
+    ):
         super().__init__()
         self.n_heads, self.causal, self.n_buckets, self.max_distance = n_heads, causal, n_buckets, max_distance
         # The buckets of one side: a causal model has one side, the other kind two.
@@ -66,7 +76,14 @@ class T5(PositionScheme):
         if causal:
             self.objectives = frozenset({CAUSAL})
         self.weight = nn.Parameter(torch.empty(n_buckets, n_heads))
-        nn.init.normal_(self.weight, std=0.02)
+        if table is None:
+            nn.init.normal_(self.weight, std=0.02)
+        elif table.shape == self.weight.shape:
+            self.weight.data.copy_(table)
+        else:
+            raise EncodingInputError(
+                f"table is {tuple(table.shape)}; it must be {(n_buckets, n_heads)}: buckets, heads"
+            )
         # On the CPU also inside `with torch.device("meta")`: no weights replace it.
         self.first_distances = torch.tensor(_first_distances(self.side, max_distance), device="cpu")
 

@@ -10,12 +10,12 @@ from .style import DescribedFigure, logarithmic, new_figure, styled
 
 
 @styled
-def lookup_cost_curves(costs: Sequence[LookupCost], *, alt: str) -> DescribedFigure:
+def lookup_cost_curves(costs: Sequence[LookupCost], *, alt: str | None = None) -> DescribedFigure:
     """Draw time and extra memory of each way of looking up against the number of rows, on logarithmic axes.
 
     Args:
         costs: from `posembed.lookup.lookup_costs`, for several table sizes.
-        alt: the description.
+        alt: the description; by default one of what is drawn, in words and numbers.
 
     Returns:
         The figure.

@@ -25,7 +25,7 @@ LEGEND_WIDTH, HANDLE = 72, 10
 def curves(
     series: Mapping[str, Any],
     *,
-    alt: str,
+    alt: str | None = None,
     x: Sequence[float | int] | None = None,
     xlabel: str = "",
     ylabel: str = "",
@@ -45,7 +45,7 @@ def curves(
 
     Args:
         series: for each label "points" numbers, or "runs points": then their mean is drawn with a band.
-        alt: the description.
+        alt: the description; by default one of what is drawn, in words and numbers.
         x: the places of the points; by default 0, 1, 2, ...
         xlabel: what the horizontal axis is.
         ylabel: what the vertical axis is.

@@ -20,7 +20,7 @@ def token_differences(
     tokens: Sequence[str],
     differences: Mapping[str, Real[Tensor | np.ndarray, " tokens"]],
     *,
-    alt: str,
+    alt: str | None = None,
     ylabel: str = "difference, in units of the largest output",
 ) -> DescribedFigure:
     """Draw one difference for each token and condition, on a logarithmic axis.
@@ -29,7 +29,7 @@ def token_differences(
         tokens: the labels of the axis, in order.
         differences: for each condition, "tokens" numbers of zero or more. What is below the resolution of their
             dtype, zero included, is rounding and is drawn at that resolution.
-        alt: the description.
+        alt: the description; by default one of what is drawn, in words and numbers.
         ylabel: what the numbers are.
 
     Returns:

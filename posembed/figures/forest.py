@@ -18,7 +18,7 @@ LEVEL = 0.05
 def forest_plot(
     found: pandas.DataFrame,
     *,
-    alt: str,
+    alt: str | None = None,
     xlabel: str = "difference, nats a character",
     margin: float | None = None,
     size: tuple[float, float] | None = None,
@@ -27,7 +27,7 @@ def forest_plot(
 
     Args:
         found: as `posembed.Study.contrasts` has them, or rows of it: with the columns "mean", "low", "high" and "holm".
-        alt: the description.
+        alt: the description; by default one of what is drawn, in words and numbers.
         xlabel: what the numbers are.
         margin: differences of less than this count as none; drawn as a band around zero.
         size: width and height in inches.

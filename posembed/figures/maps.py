@@ -33,7 +33,7 @@ ROUNDING = 1e-6
 def table_maps(
     tables: Mapping[str, Real[Tensor | np.ndarray, "rows columns"]],
     *,
-    alt: str,
+    alt: str | None = None,
     xlabel: str = "column",
     ylabel: str = "row",
     size: tuple[float, float] | None = None,
@@ -45,7 +45,7 @@ def table_maps(
 
     Args:
         tables: matrices by title.
-        alt: the description.
+        alt: the description; by default one of what is drawn, in words and numbers.
         xlabel: what the columns are.
         ylabel: what the rows are.
         size: width and height in inches, by default 6.6 by 3 for one row, 6.6 by 5.4 for two.
@@ -96,14 +96,14 @@ def table_maps(
 def similarity_maps(
     tables: Mapping[str, Real[Tensor | np.ndarray, "positions d_model"]],
     *,
-    alt: str,
+    alt: str | None = None,
     size: tuple[float, float] = (6.6, 3.0),
 ) -> DescribedFigure:
     """Draw the cosine similarity of every two rows of each table; of more than 4,096, of every second, third, ... row.
 
     Args:
         tables: position tables by title, "positions d_model".
-        alt: the description.
+        alt: the description; by default one of what is drawn, in words and numbers.
         size: width and height in inches.
 
     Returns:
@@ -132,7 +132,7 @@ def similarity_maps(
 
 
 @styled
-def table_heat(weight: Real[Tensor | np.ndarray, "n_positions d_model"], *, alt: str) -> DescribedFigure:
+def table_heat(weight: Real[Tensor | np.ndarray, "n_positions d_model"], *, alt: str | None = None) -> DescribedFigure:
     """Draw a position table as a heat map, white at zero, grey where there is no number.
 
     A few columns of a learned table are often far larger than the rest, so the colours end where 99 % of the
@@ -140,7 +140,7 @@ def table_heat(weight: Real[Tensor | np.ndarray, "n_positions d_model"], *, alt:
 
     Args:
         weight: the table, row p for position p.
-        alt: the description.
+        alt: the description; by default one of what is drawn, in words and numbers.
 
     Returns:
         The figure.

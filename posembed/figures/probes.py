@@ -16,7 +16,9 @@ MARGIN = 0.25
 
 @public(FigureInputError)
 @styled
-def probe_scatter(result: ProbeResult, *, alt: str, size: tuple[float, float] = (4.8, 3.8)) -> DescribedFigure:
+def probe_scatter(
+    result: ProbeResult, *, alt: str | None = None, size: tuple[float, float] = (4.8, 3.8)
+) -> DescribedFigure:
     """Draw the position that a probe predicts for each row it was tested on, against the true one.
 
     The title names the probe, the split, the error and that of a constant guess, which is a dashed line. Predictions
@@ -24,7 +26,7 @@ def probe_scatter(result: ProbeResult, *, alt: str, size: tuple[float, float] = 
 
     Args:
         result: from `posembed.probe_table`.
-        alt: the description.
+        alt: the description; by default one of what is drawn, in words and numbers.
         size: width and height in inches.
 
     Returns:

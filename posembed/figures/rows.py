@@ -17,7 +17,9 @@ from .style import DescribedFigure, styled
 
 @public(FigureInputError)
 @styled
-def row_health(table: PositionTable, *, alt: str, size: tuple[float, float] = (4.8, 4.2)) -> DescribedFigure:
+def row_health(
+    table: PositionTable, *, alt: str | None = None, size: tuple[float, float] = (4.8, 4.2)
+) -> DescribedFigure:
     """Draw the norm of each row, and the cosine of each with the row that is nearest to it.
 
     Rows that look untrained, and rows that hold NaN or infinity, are marked by a triangle on the axis below. Of a long
@@ -25,7 +27,7 @@ def row_health(table: PositionTable, *, alt: str, size: tuple[float, float] = (4
 
     Args:
         table: the table.
-        alt: the description.
+        alt: the description; by default one of what is drawn, in words and numbers.
         size: width and height in inches.
 
     Returns:

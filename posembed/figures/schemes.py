@@ -33,7 +33,7 @@ def added_maps(
     *,
     n_positions: Count,
     d_model: Count,
-    alt: str,
+    alt: str | None = None,
     size: tuple[float, float] = (5.6, 3.2),
 ) -> DescribedFigure:
     """Draw what schemes add to the embeddings: a row for each position.
@@ -42,7 +42,7 @@ def added_maps(
         schemes: by title; they are drawn side by side with one colour scale.
         n_positions: how many rows, from position 0 on.
         d_model: how many columns, the width that the schemes were made for.
-        alt: the description.
+        alt: the description; by default one of what is drawn, in words and numbers.
         size: width and height in inches.
 
     Returns:
@@ -66,13 +66,13 @@ def added_maps(
 
 @public(FigureInputError)
 def frequency_curves(
-    schemes: Mapping[str, PositionScheme], *, alt: str, size: tuple[float, float] = (5.6, 3.2)
+    schemes: Mapping[str, PositionScheme], *, alt: str | None = None, size: tuple[float, float] = (5.6, 3.2)
 ) -> DescribedFigure:
     """Draw the wavelength of each pair of columns: how many positions it takes for one turn.
 
     Args:
         schemes: by label, each with `frequencies`: sinusoidal, learnable sinusoidal or rotary ones.
-        alt: the description.
+        alt: the description; by default one of what is drawn, in words and numbers.
         size: width and height in inches.
 
     Returns:
@@ -99,7 +99,7 @@ def bias_curves(
     *,
     offsets: Integer[Tensor, " offsets"],
     heads: Sequence[int] = (1,),
-    alt: str,
+    alt: str | None = None,
     size: tuple[float, float] = (5.6, 3.4),
 ) -> DescribedFigure:
     """Draw the bias of the attention logits against the offset, a curve for each head.
@@ -108,7 +108,7 @@ def bias_curves(
         schemes: one scheme whose bias depends on the offset alone, or several by label.
         offsets: key position minus query position.
         heads: which ones, counted from 1.
-        alt: the description.
+        alt: the description; by default one of what is drawn, in words and numbers.
         size: width and height in inches.
 
     Returns:
@@ -148,7 +148,7 @@ def logit_maps(
     n_positions: Count,
     q: Float[Tensor, "... d_head"] | None = None,
     k: Float[Tensor, "... d_head"] | None = None,
-    alt: str,
+    alt: str | None = None,
     size: tuple[float, float] = (5.8, 3.0),
 ) -> DescribedFigure:
     """Draw the attention logits of given queries and keys at every two positions.
@@ -160,7 +160,7 @@ def logit_maps(
         n_positions: how many positions, from 0 on.
         q: one query that stands at every position, or one for each; None for zeros: then the logit is the bias.
         k: the same of keys.
-        alt: the description.
+        alt: the description; by default one of what is drawn, in words and numbers.
         size: width and height in inches.
 
     Returns:
@@ -189,14 +189,14 @@ def logit_maps(
 @public(FigureInputError)
 @styled
 def weight_maps(
-    scheme: PositionScheme, *, n_positions: Count, alt: str, size: tuple[float, float] = (5.8, 3.1)
+    scheme: PositionScheme, *, n_positions: Count, alt: str | None = None, size: tuple[float, float] = (5.8, 3.1)
 ) -> DescribedFigure:
     """Draw the attention weights of tokens with equal contents, for each objective that the scheme is defined for.
 
     Args:
         scheme: of one head.
         n_positions: how many positions, from 0 on; a dozen at most are readable.
-        alt: the description.
+        alt: the description; by default one of what is drawn, in words and numbers.
         size: width and height in inches.
 
     Returns:
@@ -237,7 +237,7 @@ def damping_curves(
     *,
     distances: Integer[Tensor, " distances"],
     pairs: Sequence[int],
-    alt: str,
+    alt: str | None = None,
     size: tuple[float, float] = (5.6, 3.4),
 ) -> DescribedFigure:
     """Draw the factor by which a rotary scheme makes the product of a query and a key shorter, pair by pair.
@@ -248,7 +248,7 @@ def damping_curves(
         scheme: a rotary one; all factors of plain RoPE are 1.
         distances: how far back the key is.
         pairs: which pairs of columns, counted from 0.
-        alt: the description.
+        alt: the description; by default one of what is drawn, in words and numbers.
         size: width and height in inches.
 
     Returns:
@@ -283,7 +283,7 @@ def counted_map(
     tokens: Sequence[str],
     counting: Sequence[bool],
     *,
-    alt: str,
+    alt: str | None = None,
     size: tuple[float, float] = (5.2, 4.4),
 ) -> DescribedFigure:
     """Draw the positions that a contextual scheme counts, when some tokens open the gate and the others do not.
@@ -292,7 +292,7 @@ def counted_map(
         scheme: the scheme.
         tokens: their names.
         counting: whether each counts.
-        alt: the description.
+        alt: the description; by default one of what is drawn, in words and numbers.
         size: width and height in inches.
 
     Returns:

@@ -14,7 +14,7 @@ from .style import DescribedFigure, new_figure, styled
 def seed_scores(
     scores: Mapping[str, Sequence[float]] | Mapping[str, Mapping[str, Sequence[float]]],
     *,
-    alt: str,
+    alt: str | None = None,
     xlabel: str = "loss, nats a character",
     zero: bool = False,
     size: tuple[float, float] | None = None,
@@ -25,7 +25,7 @@ def seed_scores(
 
     Args:
         scores: for each label at least two numbers; or for each title such a mapping, drawn side by side.
-        alt: the description.
+        alt: the description; by default one of what is drawn, in words and numbers.
         xlabel: what the numbers are.
         zero: whether a line stands at zero, for differences.
         size: width and height in inches.

@@ -18,13 +18,13 @@ POSITIONS = ListedColormap(SEQUENTIAL(np.linspace(1, 0.3, 256)))
 
 @styled
 def explained_variance(
-    spectra: Mapping[str, Spectrum], *, alt: str, size: tuple[float, float] = (4.8, 3.2)
+    spectra: Mapping[str, Spectrum], *, alt: str | None = None, size: tuple[float, float] = (4.8, 3.2)
 ) -> DescribedFigure:
     """Draw the share of the variance that the first 1, 2, 3, ... principal components hold together.
 
     Args:
         spectra: from `posembed.probing.spectrum`, by label.
-        alt: the description.
+        alt: the description; by default one of what is drawn, in words and numbers.
         size: width and height in inches.
 
     Returns:
@@ -51,14 +51,16 @@ def explained_variance(
 
 
 @styled
-def helix_portrait(found: Spectrum, *, alt: str, size: tuple[float, float] = (4.8, 3.8)) -> DescribedFigure:
+def helix_portrait(
+    found: Spectrum, *, alt: str | None = None, size: tuple[float, float] = (4.8, 3.8)
+) -> DescribedFigure:
     """Draw two components of a table against each other, the position as colour.
 
     They are the two that turn together with one frequency, where there are such; else the first two.
 
     Args:
         found: from `posembed.probing.spectrum`, of a table with at least two components.
-        alt: the description.
+        alt: the description; by default one of what is drawn, in words and numbers.
         size: width and height in inches.
 
     Returns:

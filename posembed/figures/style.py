@@ -17,6 +17,7 @@ from torch import Tensor
 
 from ..dense_tensors import float64_array
 from ..errors import FigureInputError
+from .described import described
 from .drawing import in_few_colours, svg_of
 from .looks import COLOURS, DASHES, signed
 
@@ -52,11 +53,12 @@ class DescribedFigure(Figure):
     """A matplotlib figure with an alt text, shown as a PNG that carries it, and as SVG where that is not too large.
 
     Args:
-        alt: one or two sentences that say what the figure shows to a reader who cannot see it.
+        alt: one or two sentences that say what the figure shows to a reader who cannot see it; by default `described`,
+            which knows what is drawn and not what to see in it.
         **options: as for ``matplotlib.figure.Figure``.
 
     Raises:
-        FigureInputError: the alt text is empty.
+        FigureInputError: the alt text is given and empty.
 
     Example:
         >>> from posembed.figures import DescribedFigure
@@ -66,11 +68,16 @@ class DescribedFigure(Figure):
         'A line that rises from 0 to 1.'
     """
 
-    def __init__(self, alt: str, **options: Any) -> None:
-        if not isinstance(alt, str) or not alt.strip():
-            raise FigureInputError("a figure needs an alt text: one sentence that says what it shows")
+    def __init__(self, alt: str | None = None, **options: Any) -> None:
+        if alt is not None and (not isinstance(alt, str) or not alt.strip()):
+            raise FigureInputError("the alt text is empty: say in one sentence what the figure shows, or leave it out")
         super().__init__(**options)
-        self.alt = alt
+        self._said = alt
+
+    @property
+    def alt(self) -> str:
+        """What was said of the figure, or else what is drawn by now."""
+        return self._said or described(self)
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         buffer = io.BytesIO()
@@ -146,7 +153,9 @@ def as_numbers(given: Any, n_axes: int | None = None) -> Float[np.ndarray, "..."
     return numbers
 
 
-def new_figure(alt: str, n_columns: int = 1, *, size: tuple[float, float] = (6.6, 3.1), **options: Any) -> Any:
+def new_figure(
+    alt: str | None = None, n_columns: int = 1, *, size: tuple[float, float] = (6.6, 3.1), **options: Any
+) -> Any:
     """Make a figure with one or more axes side by side.
 
     Args:

@@ -62,7 +62,8 @@ def attend(
     Queries are taken in blocks: where the bias depends on the offset alone and positions are contiguous, it is one
     number a diagonal and never a matrix; any other bias is made for one block at a time, and made again for the
     gradient. On a GPU a scheme with a `score_mod` goes through FlexAttention. A compiler gets one block, which it may
-    fuse.
+    fuse: ``torch.compile(fullgraph=True)``, ``torch.export`` and, inside ``torch.no_grad()``,
+    ``torch.onnx.export(dynamo=True)`` keep the length free. ``torch.jit.trace`` would fix it, and is refused.
 
     Args:
         q: queries.
@@ -78,7 +79,8 @@ def attend(
         dropout: the share of attention weights to drop.
 
     Raises:
-        ModelInputError: shapes, heads, masks or a bias that do not fit together; a scale that is 0 or not finite.
+        ModelInputError: shapes, heads, masks or a bias that do not fit together; a scale that is 0 or not finite; a
+            call that torch.jit.trace records.
         EncodingInputError: what is no scheme; positions that are missing, of a wrong dtype or shape.
 
     Example:
@@ -93,6 +95,11 @@ def attend(
         >>> bool((nearer[0, 0, 1:, 0] > torch.tensor([0.5, 1.0])).all())
         True
     """
+    if torch.jit.is_tracing():
+        raise ModelInputError(
+            "torch.jit.trace fixes the length that it sees; use torch.export, or torch.onnx.export with dynamo=True "
+            "and dynamic_shapes=, inside torch.no_grad()"
+        )
     _check_shapes(q, k, v)
     if scale is not None and not (scale and math.isfinite(scale)):
         raise ModelInputError(f"scale is {shown(scale)}; give a finite number that is not 0, or None")

@@ -35,8 +35,10 @@ def use_scheme(
 
     Args:
         model: with any head: ALBERT, BERT, CamemBERT, DistilBERT, ELECTRA, Gemma, Gemma 3 (text), GPT-2, GPT-NeoX,
-            Llama, Mistral, Mixtral, ModernBERT, OLMo 2, OPT, Phi, Phi-3, Qwen 2 and 3, RoBERTa, SmolLM3, StarCoder2 or
-            XLM-RoBERTa. The error of any other says why it cannot, or how to try it.
+            Llama, Mistral, Mixtral, ModernBERT, OLMo 2, OPT, Phi, Phi-3, Qwen 2 and 3, RoBERTa, SmolLM3, StarCoder2,
+            T5 (an encoder alone), ViT (position 0 is [CLS], then its patches row by row, as one line) or XLM-RoBERTa.
+            The error of any other says why it cannot, or how to try it: the attention of BLOOM and GPT-J is code of
+            their own, which nothing can be put into, and Whisper has two stacks, of which one reads sound.
         scheme: a `PositionScheme`; or a name for `posembed.scheme`, which makes it for the sizes of the model. "rope"
             in a model that rotates is the model's own rotation, layer by layer, as `RoPE.from_config` reads it, and a
             warning says so where that is more than base 10000; another is given as an object, ``RoPE(d_head)``.
@@ -83,7 +85,7 @@ def scheme_for(model: Any, parts: Anatomy, scheme: str | PositionScheme, options
     """Make the scheme of a name for the sizes of a model, or check one that was made."""
     if not isinstance(scheme, str):
         return make_scheme(scheme, causal=parts.causal, options=options)
-    known = sizes(model.config, len(parts.attentions))
+    known = sizes(model.config, parts)
     # Made even where the model's own rotation takes the place of a part: names and options are checked here.
     made = make_scheme(scheme, **known, causal=parts.causal, options=options).to(model.dtype)
     if not _means_its_rotation(model.config, scheme):
@@ -184,11 +186,11 @@ class SchemeInModel:
                 setattr(model.config, name, value)
                 undo.callback(delattr, model.config, name)
             # A silent table gets no gradient, and distributed training would wait for one.
-            for parameter in parts.own.parameters():
+            for parameter in parts.parameters:
                 undo.callback(parameter.requires_grad_, parameter.requires_grad)
                 parameter.requires_grad_(False)
-            for hook in hooks(parts, scheme):
-                undo.callback(hook.remove)
+            for undo_hook in hooks(parts, scheme):
+                undo.callback(undo_hook)
             self._undo = undo.pop_all()
 
     def remove(self) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, NamedTuple
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple, cast
 
 import torch
 import torch.nn.functional as F
@@ -39,15 +42,27 @@ class Call(NamedTuple):
     weights: bool
 
 
-def hooks(parts: Anatomy, scheme: PositionScheme) -> list[Any]:
-    """Hook into a model: its own positions fall silent, and the scheme's take their place."""
-    calls = _Calls(parts, scheme)
-    return [
+def hooks(parts: Anatomy, scheme: PositionScheme) -> list[Callable[[], Any]]:
+    """Hook into a model: its own positions fall silent, and the scheme's take their place; what undoes that."""
+    calls, own = _Calls(parts, scheme), cast(Any, parts.own)
+    if (rows := parts.family.rows) is not None:
+        # In front of the parameter and the method of these names, which stay what they are.
+        own.__dict__ |= {rows: torch.zeros(()), "interpolate_pos_encoding": _no_rows}
+        at_patches = own.get_submodule("dropout").register_forward_pre_hook(calls.at_patches)
+        before = parts.body.register_forward_pre_hook(calls.before_an_image, with_kwargs=True)
+        taken = [partial(own.__dict__.pop, name) for name in (rows, "interpolate_pos_encoding")]
+        return [at_patches.remove, before.remove, *taken]
+    made = [
         parts.body.register_forward_pre_hook(calls.before, with_kwargs=True),
         parts.body.register_forward_hook(calls.after, with_kwargs=True),
-        parts.own.register_forward_pre_hook(_ask_for_position_zero, with_kwargs=True),
-        parts.own.register_forward_hook(_answer_nothing),
+        own.register_forward_pre_hook(_ask_for_position_zero, with_kwargs=True),
+        own.register_forward_hook(_answer_nothing),
     ]
+    return [hook.remove for hook in made]
+
+
+def _no_rows(*args: Any) -> float:
+    return 0.0
 
 
 class _Calls:
@@ -55,27 +70,41 @@ class _Calls:
 
     def __init__(self, parts: Anatomy, scheme: PositionScheme):
         self.family, self.scheme, self.n_layers = parts.family, scheme, len(parts.attentions)
+        self.own: Any = parts.own
         # Of the class, without self: others may have set a forward on the model, such as nnsight.
         self.names = list(inspect.signature(type(parts.body).forward).parameters)[1:]
 
     def before(self, body: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
         """Add the scheme's vectors to the embeddings, and send the positions along to every attention."""
-        if body.config._attn_implementation != NAME:
-            raise ModelInputError("the model's attention was changed under its scheme; remove the scheme before that")
-        kwargs = dict(zip(self.names, args, strict=False)) | kwargs
+        kwargs = self._asked(body, args, kwargs)
         embeds = _embeddings(body, kwargs)
         if embeds is None:
             return (), kwargs  # the model has a message for that
         positions, of_keys = self._positions(body, kwargs, embeds)
-        weights = kwargs.get("output_attentions")
-        weights = body.config.output_attentions if weights is None else weights
-        call = Call(*_shared(positions, of_keys), bool(weights))
+        call = Call(*_shared(positions, of_keys), _weights_asked(body, kwargs))
         return (), kwargs | {
             "input_ids": None,
             "inputs_embeds": added(self.scheme, embeds, call.positions),
             "position_ids": torch.zeros_like(positions) if self.family.has_token_types else positions,
             "posembed_call": call,
         }
+
+    def before_an_image(self, body: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
+        """Send the positions of [CLS] and of the patches, row by row, along to every attention."""
+        kwargs = self._asked(body, args, kwargs)
+        pixels, steps = kwargs["pixel_values"], self.own.patch_embeddings.projection.stride
+        n = 1 + math.prod(size // step for size, step in zip(pixels.shape[-2:], steps, strict=True))
+        at = torch.arange(n, device=pixels.device)
+        return (), kwargs | {"posembed_call": Call(at, at, _weights_asked(body, kwargs))}
+
+    def at_patches(self, dropout: Any, args: tuple[Tensor]) -> tuple[Tensor]:
+        """Add the scheme's vectors where the model's own rows were added, before their dropout."""
+        return (added(self.scheme, args[0], torch.arange(args[0].shape[1], device=args[0].device)),)
+
+    def _asked(self, body: Any, args: tuple, kwargs: dict[str, Any]) -> dict[str, Any]:
+        if body.config._attn_implementation != NAME:
+            raise ModelInputError("the model's attention was changed under its scheme; remove the scheme before that")
+        return dict(zip(self.names, args, strict=False)) | kwargs
 
     def after(self, body: Any, args: tuple, kwargs: dict[str, Any], output: Any) -> None:
         """Tell a cache that the model has just made the positions of its keys."""
@@ -103,6 +132,11 @@ class _Calls:
             return positions, positions
         stored = _key_positions(cache, positions.expand(embeds.shape[:2]), self.n_layers)
         return positions, positions if stored.shape[1] == positions.shape[1] else stored
+
+
+def _weights_asked(body: Any, kwargs: dict[str, Any]) -> bool:
+    weights = kwargs.get("output_attentions")
+    return bool(body.config.output_attentions if weights is None else weights)
 
 
 def _embeddings(body: Any, kwargs: dict[str, Any]) -> Float[Tensor, "batch seq d_model"] | None:
@@ -190,10 +224,13 @@ def attention(
     **kwargs: Any,
 ) -> tuple[Tensor, Tensor | None]:
     """Attend with the scheme of the module's layer, or without one where it has none, as in cross-attention."""
-    for name in UNSUPPORTED:
-        if kwargs.get(name) is not None:
-            raise ModelInputError(f"{type(module).__name__} asks for {name}=, which use_scheme does not support")
     scheme = getattr(module, SCHEME, None)
+    for name in UNSUPPORTED:
+        # The bias of T5 is its own positions, which are silent.
+        if kwargs.get(name) is not None and not (
+            name == "position_bias" and hasattr(module, "has_relative_attention_bias")
+        ):
+            raise ModelInputError(f"{type(module).__name__} asks for {name}=, which use_scheme does not support")
     if scheme is None and posembed_call is None and not crosses(module):
         raise ModelInputError("the model was saved with a scheme; load it with posembed.models.load_with_scheme")
     if scheme is None:

@@ -30,12 +30,14 @@ class Family:
         counted_by: what is counted where the caller gives no positions: all tokens, those that the attention mask
             shows, or those that are not the padding id.
         has_token_types: whether the model looks up its token types by position, in a table no longer than its own.
+        rows: of a model of images, the name in `own`, which embeds its patches, of the rows that are added to them.
     """
 
     own: str
     body: str = ""
     counted_by: Literal["tokens", "mask", "ids"] = "tokens"
     has_token_types: bool = False
+    rows: str | None = None
 
     def count(self, arguments: dict[str, Any], pad: int | None, n_tokens: int, past: Any, device: Any) -> Tensor:
         """Return the positions of a call's tokens, "#batch seq" from 0, as the model counts where none are given.
@@ -83,6 +85,8 @@ FAMILIES = {
     "roberta": _ROBERTA,
     "smollm3": _ROTARY,
     "starcoder2": _ROTARY,
+    "t5": Family("block.0.layer.0.SelfAttention.relative_attention_bias", body="encoder"),
+    "vit": Family("embeddings", rows="position_embeddings"),
     "xlm-roberta": _ROBERTA,
 }
 
@@ -94,7 +98,6 @@ WHY_NOT = {
     "gemma2": "it caps the logits, which is no part of a scheme",
     "roc_bert": "it mixes its words with shapes and sounds before it adds positions",
     "stablelm": "its layers hand nothing on to attention, which so cannot know where its tokens stand",
-    "t5": "its attention makes a bias of its own, and its two stacks would need a scheme each",
 } | dict.fromkeys(
     ("falcon_mamba", "mamba", "mamba2", "rwkv", "xlstm"),
     "it has no attention, and reads its tokens one after the other",
@@ -126,6 +129,12 @@ class Anatomy:
     narrow: bool
 
     @property
+    def parameters(self) -> list[nn.Parameter]:
+        """Those of the model's own positions."""
+        named = dict(self.own.named_parameters())
+        return [named[self.family.rows]] if self.family.rows else [*named.values()]
+
+    @property
     def causal(self) -> bool:
         """Whether the model attends to the past only."""
         return bool(self.attentions[0].is_causal) and getattr(self.body.config, "is_causal", None) is not False
@@ -149,6 +158,10 @@ def anatomy(model: Any) -> Anatomy:
         why = WHY_NOT.get(name) or reads or fixed or _untested(model, name)
         raise ModelInputError(f"{kind} cannot take a scheme: {why}; use a model with one of the model_types {known}")
     family = FAMILIES[name]
+    if family.body == "encoder" and hasattr(model.base_model, "decoder"):
+        raise ModelInputError(
+            f"{kind} has two stacks, which would need a scheme each; use a {name} with an encoder alone"
+        )
     body = model.base_model.get_submodule(family.body)
     attentions = [
         module
@@ -158,7 +171,7 @@ def anatomy(model: Any) -> Anatomy:
     if not attentions:
         raise ModelInputError(f"{kind} cannot take a scheme: it has no attention that can be exchanged; use another")
     words: Any = model.get_input_embeddings()
-    narrow = words.weight.shape[-1] != _size(model.config, "hidden_size")
+    narrow = family.rows is None and words.weight.shape[-1] != _size(model.config, "hidden_size")
     try:
         own = body.get_submodule(family.own)
     except AttributeError:
@@ -193,11 +206,15 @@ def _size(config: Any, name: str, *, or_else: int | None = None) -> int:
     return found
 
 
-def sizes(config: Any, n_layers: int) -> dict[str, int]:
+def sizes(config: Any, parts: Anatomy) -> dict[str, int]:
     """Read the sizes that `posembed.scheme` asks for from the config of a model; layers that are one count once."""
-    asked = ("hidden_size", "num_attention_heads", "max_position_embeddings")
-    d_model, n_heads, n_positions = (_size(config, name) for name in asked)
-    d_head = _size(config, "head_dim", or_else=d_model // n_heads)
-    if FAMILIES[config.model_type].counted_by == "ids":
-        n_positions -= config.pad_token_id + 1  # the rows before position 0
-    return {"d_model": d_model, "n_heads": n_heads, "n_layers": n_layers, "n_positions": n_positions, "d_head": d_head}
+    d_model, n_heads = (_size(config, name) for name in ("hidden_size", "num_attention_heads"))
+    found = {"d_model": d_model, "n_heads": n_heads, "n_layers": len(parts.attentions)}
+    found["d_head"] = _size(config, "head_dim", or_else=d_model // n_heads)
+    if parts.family.rows:
+        found["n_positions"] = parts.parameters[0].shape[1]
+    elif config.model_type != "t5":  # which has no longest text
+        found["n_positions"] = _size(config, "max_position_embeddings")
+    if parts.family.counted_by == "ids":
+        found["n_positions"] -= config.pad_token_id + 1  # the rows before position 0
+    return found

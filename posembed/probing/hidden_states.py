@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from ..errors import ProbeInputError, shown
-from ..inference import CALLED_WRONGLY, eval_mode
+from ..inference import CALLED_WRONGLY, called_in_eval_mode, eval_mode
 from ..models import LanguageModel, Transformer
 from ..progress import one_line
 
@@ -65,7 +65,10 @@ def checked_texts(
     padding = vocabulary_of(model)[2]
     check_enough(ids, texts=at_least, tokens=tokens)
     if padding is not None and bool((ids == padding).any()):
-        raise ProbeInputError(f"a text holds id {padding}, which pads; give texts of one length, without padding")
+        raise ProbeInputError(
+            f"a text holds id {padding}, which pads; give texts of one length, without padding, or, where it is taken, "
+            "attention_mask="
+        )
     return ids.long().cpu()
 
 
@@ -105,6 +108,17 @@ def fitted_and_tested(model: Any, inputs: Any, test_inputs: Any) -> tuple[Tensor
     return train, test
 
 
+def without_padding(inputs: Any, attention_mask: Tensor) -> tuple[Any, Bool[Tensor, "texts length"]]:
+    """Ids with a word of each text in place of its padding, which the mask hides, and the mask, looked at."""
+    mask = attention_mask.bool().cpu()
+    if len(mask) != len(inputs) or bool((mask[:, 1:] & ~mask[:, :-1]).any()) or not bool(mask[:, 1].all()):
+        raise ProbeInputError(
+            "attention_mask must show two tokens at least of each text, and hide what stands behind them; pad "
+            "behind texts"
+        )
+    return inputs.where(mask.to(inputs.device), inputs[:, :1]) if inputs.shape == mask.shape else inputs, mask
+
+
 def check_one_length(one: Tensor, other: Tensor) -> None:
     """Refuse texts, or images, of two sizes."""
     if one.shape[1:] != other.shape[1:]:
@@ -118,7 +132,7 @@ def given_states(states: Tensor | Sequence[Tensor]) -> tuple[Callable[[Tensor], 
     if not layers or len({len(each) for each in layers}) > 1:
         raise ProbeInputError("hidden states are those of the same texts: (texts, length, d_model), one a layer")
 
-    def look_up(texts: Tensor) -> list[Tensor]:
+    def look_up(texts: Tensor, **mask: Tensor) -> list[Tensor]:
         return [layer[texts] for layer in layers]
 
     look_up.__name__ = "what was given"
@@ -126,7 +140,10 @@ def given_states(states: Tensor | Sequence[Tensor]) -> tuple[Callable[[Tensor], 
 
 
 def hidden_states(
-    model: nn.Module | Callable[[Tensor], Any], inputs: Tensor, layers: Collection[int] | None = None
+    model: nn.Module | Callable[..., Any],
+    inputs: Tensor,
+    layers: Collection[int] | None = None,
+    mask: Bool[Tensor, "texts length"] | None = None,
 ) -> dict[int, Float[Tensor, "texts length d_model"]]:
     """Run a model in eval mode without gradients and keep the states of some layers, in float32 on the CPU.
 
@@ -134,16 +151,22 @@ def hidden_states(
         model: as in `checked_inputs`, which the inputs have passed.
         inputs: the texts, or whatever the model reads.
         layers: which: 0 is what enters the first layer, n what leaves the n-th. All by default.
+        mask: which tokens are none of padding, where there is any.
 
     Raises:
         ProbeInputError: a layer that the model does not have, a model that hands out no states, one that is NaN, or
             layers that differ in length or width.
     """
     kept: dict[int, list[Tensor]] = {}
-    with eval_mode(model if isinstance(model, nn.Module) else None):
-        check_repeatable(model, inputs[:2])
-        for some in inputs.split(BATCH_SIZE):
-            states = states_of(model, some)
+
+    def more(which: slice) -> dict[str, Tensor]:
+        return {} if mask is None else {"attention_mask": mask[which].long()}
+
+    with eval_mode(model) if isinstance(model, nn.Module) else called_in_eval_mode():
+        check_repeatable(model, inputs[:2], **more(slice(2)))
+        for start in range(0, len(inputs), BATCH_SIZE):
+            some = slice(start, start + BATCH_SIZE)
+            states = states_of(model, inputs[some], **more(some))
             for layer in chosen_layers(model, layers, len(states)):
                 kept.setdefault(layer, []).append(states[layer].float().cpu())
     found = {layer: torch.cat(parts) for layer, parts in kept.items()}
@@ -156,9 +179,9 @@ def hidden_states(
     return found
 
 
-def check_repeatable(model: nn.Module | Callable[[Tensor], Any], inputs: Tensor) -> None:
-    """Refuse what draws as it runs: a model that shuffles its patches, a function whose model is in training mode."""
-    first, again = states_of(model, inputs), states_of(model, inputs)
+def check_repeatable(model: nn.Module | Callable[..., Any], inputs: Tensor, **mask: Tensor) -> None:
+    """Refuse what draws as it runs: a model that shuffles its patches, a function that drops something out."""
+    first, again = states_of(model, inputs, **mask), states_of(model, inputs, **mask)
     same = (torch.allclose(*each, rtol=1e-3, atol=1e-3, equal_nan=True) for each in zip(first, again, strict=True))
     if not all(same):
         raise ProbeInputError(
@@ -167,12 +190,12 @@ def check_repeatable(model: nn.Module | Callable[[Tensor], Any], inputs: Tensor)
         )
 
 
-def states_of(model: Any, inputs: Tensor) -> Sequence[Float[Tensor, "texts length d_model"]]:
+def states_of(model: Any, inputs: Tensor, **mask: Tensor) -> Sequence[Float[Tensor, "texts length d_model"]]:
     """The states of all layers for one batch; the model must be in eval mode by then. One tensor is one layer.
 
     Behind an output may stand a list of states, as in ``return x, states``.
     """
-    found = _run(model, inputs)
+    found = _run(model, inputs, **mask)
     states = [found] if isinstance(found, Tensor) else found
     if isinstance(states, tuple) and len(states) == 2 and isinstance(states[1], list | tuple):
         states = states[1]
@@ -189,18 +212,19 @@ def _fits(states: Any, n_texts: int) -> bool:
     return floats and len(states) == n_texts and states.shape[1] > 1
 
 
-def _run(model: Any, inputs: Tensor) -> Any:
-    """What a model or a function makes of a batch."""
+def _run(model: Any, inputs: Tensor, **mask: Tensor) -> Any:
+    """What a model or a function makes of a batch, and of a mask of padding where there is one."""
     if not isinstance(model, nn.Module):
-        return model(inputs)
+        return model(inputs, **mask)
     inputs = inputs.to(next(model.parameters(), inputs).device)
+    mask = {name: its.to(inputs.device) for name, its in mask.items()}
     own = own_transformer(model) or model
     if callable(hand_out := getattr(own, "hidden_states", None)):
-        return hand_out(inputs)
+        return hand_out(inputs, **mask)
     name, floats = read_by(model), inputs.is_floating_point()
     if name is None:
         with telling(model, "these inputs"):
-            found = model(inputs)
+            found = model(inputs, **mask)
         if isinstance(found, Tensor):
             raise ProbeInputError(
                 f"{named(model)} hands out its output and not the states of its layers; where that is what you mean, "
@@ -212,7 +236,7 @@ def _run(model: Any, inputs: Tensor) -> Any:
     body = body if name in inspect.signature(body.forward).parameters else model
     name = "inputs_embeds" if name == "input_ids" and floats else name
     with telling(model, f"this {name}"):
-        output = body(**{name: inputs.to(body.dtype) if floats else inputs}, output_hidden_states=True)
+        output = body(**{name: inputs.to(body.dtype) if floats else inputs}, **mask, output_hidden_states=True)
     states, last = getattr(output, "hidden_states", None), getattr(output, "last_hidden_state", None)
     if not states:
         return None

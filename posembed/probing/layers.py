@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 
 from ..errors import ProbeInputError
@@ -18,7 +18,7 @@ from ..seeds import torch_generator
 from ..serialization import Record
 from ..stats import BootstrapInterval, mean_interval
 from .estimators import fitted_scaling
-from .hidden_states import fitted_and_tested, given_states, hidden_states, named
+from .hidden_states import fitted_and_tested, given_states, hidden_states, named, without_padding
 from .position_network import Predictions, fit_network, mean_distance, predict
 
 
@@ -125,7 +125,8 @@ class LayerProbeResult(Record):
         layers: the errors of each layer that was probed, in their order.
         random_guess: the error of a random guess, the published baseline.
         middle_guess: the error of always guessing the middle, the better one.
-        example_predictions: the most probable position of each token of the first held-out text, a row for each layer.
+        example_predictions: the most probable position of each token of the first held-out text, a row for each layer;
+            -1 for padding.
         source: the class of the model, the name of the function, or "what was given".
         length: of a text, in tokens.
         n_train: how many texts the probes were fitted to.
@@ -177,6 +178,7 @@ def probe_layers(
     model: nn.Module | Callable[[Tensor], Any] | Tensor | Sequence[Tensor],
     ids: Shaped[Tensor, "texts ..."] | None = None,
     *,
+    attention_mask: Shaped[Tensor, "texts length"] | None = None,
     test_ids: Shaped[Tensor, "tested ..."] | None = None,
     layers: Collection[int] | None = None,
     steps: Count = 1000,
@@ -205,7 +207,7 @@ def probe_layers(
     Args:
         model: a model of transformers with one stack of layers, of text, images or sound, or posembed's `Transformer`
             or `LanguageModel`; trained or not. Or a function from a batch to the hidden states of its layers, "batch
-            length d_model" each, which are numbered from 0 as it lists them; it puts its model into eval mode itself.
+            length d_model" each, which are numbered from 0 as it lists them; what modules it calls are in eval mode.
             A module of one's own hands out such a list too, or one behind its output. Or, without ids, hidden states
             themselves: "texts length d_model", or a list of such, one a layer.
         ids: texts of one length, without padding, at least four. Texts that overlap must not be on both sides: the
@@ -213,6 +215,10 @@ def probe_layers(
             function reads in their place, one a row: embeddings, pixels, samples. A position is then a place in the
             hidden states: 0 is the class token where a model of images has one, and what else it puts in front of its
             patches comes next, a second one (AST, DeiT) or registers (DINOv2).
+        attention_mask: of texts of several lengths, 1 for tokens and 0 for the padding behind them. Padding is neither
+            fitted nor tested, the guesses to compare with are those among the positions that the held-out texts have,
+            and each text's positions are dealt out among its own tokens. A function takes it by this name; hidden
+            states have it too.
         test_ids: other texts of that length to test on, at least two; all of `ids` are for fitting then.
         layers: which: 0 is what enters the first layer, n what leaves the n-th. All by default.
         steps: of Adam.
@@ -256,18 +262,33 @@ def probe_layers(
             raise ProbeInputError(f"{named(model)} is no model and no function; give one, or hidden states without ids")
         model, ids = given_states(model)
     asked: Any = model
+    mask = None
+    if attention_mask is not None:
+        if test_ids is not None:
+            raise ProbeInputError(
+                "attention_mask is for ids alone; leave test_ids out, and the last quarter is held out"
+            )
+        ids, mask = without_padding(ids, attention_mask)
     train, test = fitted_and_tested(model, ids, test_ids)
     with torch_threads(1):  # what torch adds up must not depend on how many there are
-        states = hidden_states(asked, torch.cat([train, test]), layers)
+        states = hidden_states(asked, torch.cat([train, test]), layers, mask)
+        length, d_model = next(iter(states.values())).shape[1:]
+        real = torch.ones(len(train) + len(test), length, dtype=torch.bool) if mask is None else mask
+        if real.shape[1] != length:
+            raise ProbeInputError(
+                f"attention_mask is for {real.shape[1]} tokens a text, and the states are of {length}"
+            )
+        parts = real[: len(train)], real[len(train) :]
         probed = [
-            _probed(layer, each[: len(train)], each[len(train) :], steps, control, seed)
+            _probed(layer, each[: len(train)], each[len(train) :], parts, steps, control, seed)
             for layer, each in states.items()
         ]
-    length, d_model = next(iter(states.values())).shape[1:]
+    usual = random_guess_error(length), middle_guess_error(length)
+    random_guess, middle_guess = usual if mask is None else _guesses(parts[1])
     return LayerProbeResult(
         layers=tuple(error for error, _ in probed),
-        random_guess=random_guess_error(length),
-        middle_guess=middle_guess_error(length),
+        random_guess=random_guess,
+        middle_guess=middle_guess,
         example_predictions=np.stack([likeliest[0].numpy() for _, likeliest in probed]),
         source=named(model),
         length=length,
@@ -279,33 +300,42 @@ def probe_layers(
     )
 
 
+def _guesses(real: Bool[Tensor, "tested length"]) -> tuple[float, float]:
+    """The errors of a guess drawn from the positions that texts have, and of the middle one of these."""
+    share, at = real.sum(0).double() / real.sum(), torch.arange(real.shape[1])
+    middle = at.expand_as(real)[real].median()
+    return float(share @ (at[:, None] - at).abs().double() @ share), float(share @ (at - middle).abs().double())
+
+
 def _probed(
     layer: int,
     train: Float[Tensor, "texts length d_model"],
     test: Float[Tensor, "tested length d_model"],
+    real: tuple[Bool[Tensor, "texts length"], Bool[Tensor, "tested length"]],
     steps: int,
     control: bool,
     seed: int,
 ) -> tuple[LayerError, Int[Tensor, "tested length"]]:
     """The errors of the probe of one layer, and the most probable positions in the held-out texts."""
     length = train.shape[1]
-    scaling = fitted_scaling(train.flatten(0, 1).numpy())
-    rows, test_rows = (torch.from_numpy(scaling.apply(each.flatten(0, 1).numpy())).float() for each in (train, test))
+    words, test_words = train[real[0]].numpy(), test[real[1]].numpy()
+    scaling = fitted_scaling(words)
+    rows, test_rows = (torch.from_numpy(scaling.apply(each)).float() for each in (words, test_words))
 
     def fitted(labels: Int[Tensor, " tokens"]) -> tuple[Predictions, Predictions]:
         network = fit_network(rows, labels, length, steps, seed)
         return predict(network, rows), predict(network, test_rows)
 
-    positions = torch.arange(length)
-    labels = positions.repeat(len(train))
+    labels, positions = (torch.arange(length).expand_as(each)[each] for each in real)
     seen, held_out = fitted(labels)
-    likeliest, median = held_out.likeliest.view(-1, length), held_out.median.view(-1, length)
-    distances = (likeliest - positions).abs().double()
+    likeliest = torch.full_like(real[1], -1, dtype=torch.long).masked_scatter(real[1], held_out.likeliest)
+    distances = (held_out.likeliest - positions).abs().double()
+    placed = torch.zeros(real[1].shape, dtype=torch.double).masked_scatter(real[1], distances)
     permuted = None
     if control:
         random = torch_generator(seed, "permuted labels")
         dealt, test_dealt = (
-            torch.rand(len(each), length, generator=random).argsort(dim=1).flatten() for each in (train, test)
+            torch.rand(each.shape, generator=random).masked_fill(~each, torch.inf).argsort(dim=1)[each] for each in real
         )
         by_heart, by_chance = fitted(dealt)
         permuted = PermutedLabels(
@@ -314,11 +344,11 @@ def _probed(
     error = LayerError(
         layer=layer,
         mae=float(distances.mean()),
-        interval=mean_interval(distances.mean(dim=1).numpy(), seed=seed),
+        interval=mean_interval((placed.sum(dim=1) / real[1].sum(dim=1)).numpy(), seed=seed),
         train_mae=mean_distance(seen.likeliest, labels),
-        median_mae=mean_distance(median, positions),
+        median_mae=mean_distance(held_out.median, positions),
         accuracy=float((distances == 0).double().mean()),
-        by_position=tuple(distances.mean(dim=0).tolist()),
+        by_position=tuple((placed.sum(dim=0) / real[1].sum(dim=0)).tolist()),
         permuted_labels=permuted,
     )
     return error, likeliest

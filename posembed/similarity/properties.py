@@ -18,7 +18,8 @@ from scipy.stats import kendalltau
 from torch import Tensor
 
 from ..dense_tensors import float64_array
-from ..encodings import PositionScheme
+from ..encodings import Learned, PositionScheme
+from ..encodings.interface import CAUSAL
 from ..errors import PropertiesInputError
 from ..public import Count, public
 from ..serialization import Record
@@ -73,11 +74,13 @@ class Properties(Record):
 def properties(
     table: Any,
     *,
+    n: Count | None = None,
+    part: str | None = None,
     similarity: Literal["dot", "cosine"] = "dot",
     max_offset: Count | None = None,
     rows: RowChoice = None,
-) -> Properties:
-    """Measure how the similarity of a position table's rows depends on their distance.
+) -> Any:
+    """Measure how the similarity of a position table's rows, or the bias of a scheme, depends on their distance.
 
     Similarities are computed in float64. Two of a row that differ by less than 1e-12 of the largest that its norm
     allows count as tied, because rounding alone would order them. A table's similarities with itself are symmetric, so
@@ -88,19 +91,26 @@ def properties(
 
     A table of patches is measured as one line, class tokens first, and a warning says so.
 
+    Of a scheme whose bias the offset decides (ALiBi, T5, KERPLE) each head's bias at n positions is measured; of one
+    that is defined for causal models alone, the past side.
+
     Args:
-        table: what `posembed.load_table` takes: a tensor or an array "n_positions d_model", a model, a checkpoint.
+        table: what `posembed.load_table` takes: a tensor or an array "n_positions d_model", a model, a checkpoint. Or a
+            scheme of `posembed.scheme`, with n.
+        n: of a scheme, the number of positions.
+        part: of a model with several tables, as for `load_table`.
         similarity: "dot", or "cosine", in which a row of zeros is orthogonal to all.
         max_offset: the largest offset that monotonicity compares; by default all.
         rows: which to take: the first so many, a (start, stop), a slice or a range. Offsets count the rows taken.
 
     Returns:
-        The properties; locality is NaN.
+        The properties; locality is NaN. Of a scheme's bias a list, one a head.
 
     Raises:
         PositionTableError: a row holds NaN or infinity, or what is no table; and the other errors of `load_table`.
         PropertiesInputError: an unknown similarity, a max_offset that is not a whole number of at least 1, or rows that
-            the table does not have.
+            the table does not have; a scheme without n, one whose bias depends on queries, keys or more than the
+            offset, or one that has neither bias nor rows (RoPE).
 
     Example:
         >>> import torch
@@ -108,14 +118,18 @@ def properties(
         >>> from posembed.similarity import properties
         >>> print(properties(sinusoidal(64, 16, dtype=torch.float64), max_offset=2))
         monotonicity 1.000, translation invariance 1.000, symmetry 1.000
+
+        Of a scheme, a head at a time:
+
+        >>> from posembed import scheme
+        >>> [head.monotonicity for head in properties(scheme("alibi", n_heads=2), n=64)]
+        [1.0, 1.0]
     """
-    if isinstance(table, PositionScheme) and table.biased:
-        raise PropertiesInputError(
-            f"{type(table).__name__} has no table; a head of its bias has properties: "
-            "q, at = torch.zeros(1, 1, 64, 1), torch.arange(64); properties_of_matrix(scheme.bias(q, q, at, at)[0]), "
-            "with q as wide as it is read"
-        )
-    found = load_table(table)
+    if isinstance(table, PositionScheme) and not (n is None and isinstance(table, Learned)):
+        return _of_scheme(table, n, max_offset)
+    if n is not None:
+        raise PropertiesInputError("n= is the number of positions of a scheme; of a table choose rows=")
+    found = load_table(table, part=part)
     warn_of_grid(found)
     weight = found.weight
     positions = row_positions(rows, len(weight), PropertiesInputError)
@@ -145,10 +159,36 @@ def properties(
     )
 
 
+def _of_scheme(scheme: PositionScheme, n: int | None, max_offset: int | None) -> Any:
+    """Of the bias of n positions, where offsets are all that matters, a head at a time; or of what is added to them."""
+    name = type(scheme).__name__
+    if n is None:
+        raise PropertiesInputError(f"{name} has no table, and serves any length; say n=, the number of positions")
+    at = torch.arange(n)
+    width = getattr(scheme, "d_model", None) or getattr(scheme, "weight", at[:, None]).shape[1]
+    with torch.no_grad():
+        if scheme.adds and not scheme.biased:
+            return properties(scheme.add(torch.zeros(1, n, width), at)[0], max_offset=max_offset)
+        bias = scheme.bias_by_offset(torch.arange(1 - n, n))
+    if bias is None:
+        raise PropertiesInputError(
+            f"{name} has no bias that the offset decides; measure with properties_of_matrix what scheme.bias, or the "
+            "product of what scheme.rotate turns, makes of your queries and keys"
+        )
+    whole = bias[:, at - at[:, None] + n - 1]
+    if scheme.objectives == {CAUSAL}:
+        whole = whole.masked_fill(at > at[:, None], -torch.inf)
+    return _of_heads(whole, max_offset)
+
+
+def _of_heads(matrices: Tensor | np.ndarray, max_offset: int | None) -> list[Any]:
+    return [properties_of_matrix(each, max_offset=max_offset) for each in matrices]
+
+
 @public(PropertiesInputError)
 def properties_of_matrix(
-    matrix: Float[Tensor, "seq seq"] | Float[np.ndarray, "seq seq"], *, max_offset: Count | None = None
-) -> Properties:
+    matrix: Float[Tensor, "*heads seq seq"] | Float[np.ndarray, "*heads seq seq"], *, max_offset: Count | None = None
+) -> Any:
     """Measure how the entries of a bias, an attention map or any matrix of similarities depend on distance.
 
     Entries are compared as they are given. Something varies where the standard deviation is above the rounding of the
@@ -160,11 +200,12 @@ def properties_of_matrix(
     number that some masks hold in place of minus infinity is a number like any other: fill it with that first.
 
     Args:
-        matrix: row i holds what query i gives each key, on any device and in any floating-point format.
+        matrix: row i holds what query i gives each key, on any device and in any floating-point format. With an axis
+            in front, such as heads, a matrix each.
         max_offset: the largest offset that monotonicity compares; by default all.
 
     Returns:
-        The properties.
+        The properties; of several matrices a list, which ``pandas.DataFrame`` takes as it is.
 
     Raises:
         PositionTableError: a row holds NaN or infinity, other than minus infinity in the future of a causal bias.
@@ -180,6 +221,8 @@ def properties_of_matrix(
     """
     if isinstance(matrix, np.ma.MaskedArray):
         raise PropertiesInputError("the matrix is a masked array, whose mask would be lost; give it with NaN filled in")
+    if matrix.ndim > 2:
+        return _of_heads(matrix, max_offset)
     if isinstance(matrix, Tensor):
         rounding, values = torch.finfo(matrix.dtype).eps, float64_array(matrix)
     else:

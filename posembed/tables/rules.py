@@ -124,7 +124,8 @@ BY_NAME = {
     "attn.embed_positions": ROPE,  # GPT-J's and CodeGen's angles
     "rel_attn_embed": CONVOLUTION_AND_BIAS,
     "pos_conv_embed": CONVOLUTION,
-    "relative_attention_bias": "a learned bias for each relative distance (T5's kind)",
+    "relative_attention_bias": "a learned bias for each relative distance (T5's kind), which name= reads and "
+    "posembed.encodings.T5 takes as table=",
     "relative_position_bias": "a learned bias for each relative distance",
     "position_bias_mlp": "biases that a small network makes of the distance (Swin v2's kind)",
     "rel_pos": RELATIVE,

@@ -8,6 +8,7 @@ import re
 import nbformat
 import numpy as np
 import pytest
+import torch
 from bs4 import BeautifulSoup
 
 from posembed import load_table, probe_table, properties
@@ -115,6 +116,14 @@ def test_names_are_short_where_they_differ(tmp_path, monkeypatch):
         "b/one": "b/one",
         tmp_path.name: str(tmp_path),
     }
+    of_parts = {
+        "mine:text": f"{tmp_path / 'mine'}:text",
+        "mine:vision": f"{tmp_path / 'mine'}:vision",
+        "clip:text": "a/clip:text",
+    }
+    assert report.labels(["mine:text", "mine:vision", "a/clip:text"]) == of_parts
+    (tmp_path / "odd:name").mkdir()
+    assert report.divided("odd:name") == ("odd:name", None)
 
 
 @pytest.fixture
@@ -155,6 +164,21 @@ def test_options_are_passed_on(kernel, call, tmp_path, monkeypatch):
     assert names["sources"] == {"b": "a/b"}
     assert names["options"] == {"part": "decoder", "offset": 0, "refresh": True}
     assert (names["rows"], names["seed"]) == (slice(2, 9), 7)
+
+
+def test_each_source_may_have_its_own_part(kernel, call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert call("report", "bert", "a/clip:text", "a/clip:vision", "--part", "encoder", columns=200)[0] == 0
+    notebook = nbformat.read("report.ipynb", as_version=4)
+    parameters, reading = (cell.source for cell in notebook.cells if cell.metadata.get("tags"))
+    names, asked = {}, []
+    exec(parameters, names)
+    monkeypatch.setattr(
+        "posembed.load_table", lambda source, **how: asked.append((source, how)) or load_table(torch.eye(3))
+    )
+    exec(reading, names)
+    parts = [("bert", "encoder"), ("a/clip", "text"), ("a/clip", "vision")]
+    assert asked == [(source, {"part": part}) for source, part in parts]
 
 
 def refused(call, tmp_path, output, part):

@@ -17,6 +17,7 @@ from posembed import figures, probe_table, scheme, sinusoidal
 from posembed.figures import (
     DIVERGING,
     DescribedFigure,
+    curves,
     lookup_cost_curves,
     new_figure,
     similarity_maps,
@@ -92,7 +93,21 @@ def test_each_describes_itself_warns_of_nothing_and_leaves_the_readers_style_alo
     assert data["image/png"].startswith(b"\x89PNG")
     assert data["text/plain"] == "<figure: What it shows.>"
     assert dict(matplotlib.rcParams) == before
-    assert "needs an alt text" in refused(ValueError, draw, " \n")
+    assert "the alt text is empty" in refused(ValueError, draw, " \n")
+    assert re.search(r"\d.*\.$", getattr(figures, name)(*given, **options).alt)
+
+
+def test_what_is_drawn_is_said_in_numbers():
+    by_name = {"ALiBi": [3, 2, 1], "learned": [[3, 0, 2], [5, 2, 2]]}
+    figure = curves(by_name, xlabel="step", ylabel="loss", marks={"here": 1})
+    falls = "ALiBi begins at 3 and ends at 1; learned begins at 4 and ends at 2, between 1 and 4."
+    assert figure.alt == f"loss by step: {falls}"
+    figure.axes[0].set_title("by then")
+    assert figure.alt == f"by then, loss by step: {falls}"
+    assert table_maps({"x": torch.eye(3)}).alt == "x, row by column: a map of 3 rows and 3 columns, from 0 to 1."
+    rows = figures.seed_scores({"learned": [2.0, 2.5], "T5": [1.0, 1.25]}, xlabel="loss").alt
+    assert re.fullmatch(r"loss: learned, T5, numbers from -?[\d.]+ to [\d.]+\.", rows)
+    assert figures.new_figure()[0].alt == "An empty figure."
 
 
 def test_the_same_figure_gives_the_same_bytes():

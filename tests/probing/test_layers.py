@@ -205,6 +205,51 @@ class WithStates(torch.nn.Module):
         return x.mean(1), [x, x**3]
 
 
+@pytest.mark.parametrize("kind", ["bert", "own"])
+def test_padding_behind_texts_is_neither_fitted_nor_tested(kind):
+    """Whatever stands there; and the guesses are those among the positions that texts have."""
+    net, n = build("bert") if kind == "bert" else with_table(3.0, causal=False), torch.tensor([LENGTH, 5] * 20)
+    mask, ids = (torch.arange(LENGTH) < n[:, None]).long(), texts(least=4, size=30)
+    found = probe_layers(net, ids, attention_mask=mask, **QUICK)
+    other = probe_layers(net, ids.masked_fill(mask == 0, 0), attention_mask=mask, **QUICK)
+    assert str(found) == str(other)
+    positions = np.concatenate([np.arange(each) for each in n[-10:].tolist()])
+    distances = abs(positions[:, None] - positions)
+    assert found.random_guess == pytest.approx(distances.mean())
+    assert found.middle_guess == pytest.approx(distances.mean(axis=0).min())
+    assert found.example_predictions.shape[1] == LENGTH and len(found.layers[0].by_position) == LENGTH
+    shorter = probe_layers(net, ids, attention_mask=mask.flip(0), **QUICK).example_predictions
+    assert (shorter[:, 5:] == -1).all() and (shorter[:, :5] >= 0).all()
+
+
+def test_a_mask_that_hides_nothing_changes_nothing(result):
+    again = probe_layers(model(), texts(), attention_mask=torch.ones(40, LENGTH), **QUICK)
+    plain = probe_layers(model(), texts(), **QUICK)
+    assert again.layers == plain.layers and again.middle_guess == pytest.approx(plain.middle_guess)
+
+
+def test_states_and_functions_have_padding_too():
+    states, mask = torch.randn(20, 8, 4), (torch.arange(8) < 5).expand(20, -1)
+    states[..., 0] += 3 * torch.arange(8)
+    junk = states.masked_fill(~mask[..., None], 1e6)
+    asked = []
+    found = probe_layers(junk, attention_mask=mask, steps=50, control=False)
+    given = probe_layers(
+        lambda x, attention_mask: asked.append(attention_mask.shape) or [x], states, attention_mask=mask, steps=50
+    )
+    assert found.errors == given.errors and asked[-1] == (20, 8)
+
+
+def test_what_a_function_calls_is_in_eval_mode_and_left_as_it_was():
+    net = torch.nn.Sequential(torch.nn.Embedding(VOCABULARY, 8), torch.nn.Dropout(0.5), torch.nn.Linear(8, 8))
+    norm = torch.nn.BatchNorm1d(LENGTH)
+    net.requires_grad_(False)[2].eval()
+    before = norm.running_mean.clone()
+    probe_layers(lambda ids: [net(ids), norm(net(ids))], texts(), control=False, **QUICK)
+    assert [net.training, *(each.training for each in net), norm.training] == [True, True, True, False, True]
+    assert torch.equal(norm.running_mean, before)
+
+
 def test_states_may_stand_behind_an_output():
     """As models of one's own hand them out."""
     x = numbers(8, 6, 4)

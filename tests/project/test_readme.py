@@ -1,6 +1,8 @@
 """What the README shows works as it says."""
 
 import re
+import subprocess
+import sys
 
 import pytest
 from tool import ROOT
@@ -11,12 +13,14 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.usefixtures("encoder")
-def test_the_python_of_the_readme_prints_what_its_comments_say(capsys):
+def test_the_python_of_the_readme_prints_what_its_comments_say(fresh_environment):
+    """In a process of its own, as a reader's: the shape checks of pytest keep attention from being exported."""
     code = "\n".join(re.findall(r"^```python\n(.*?)^```$", README, re.MULTILINE | re.DOTALL))
     expected = re.findall(r"^ *print\(.*\)  # (.+)$", code, re.MULTILINE)
-    exec(compile(code, "README.md", "exec"), {})
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=fresh_environment)
+    assert done.returncode == 0, done.stderr
     assert len(expected) > 3
-    assert capsys.readouterr().out.splitlines() == expected
+    assert done.stdout.splitlines() == expected
 
 
 def test_the_commands_and_files_of_the_readme_are_there():

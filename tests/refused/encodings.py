@@ -172,6 +172,10 @@ INPUT = {
     "sines in whole numbers": (lambda: sinusoidal(4, 4, dtype=torch.int64), "sines need a floating-point format"),
     "too narrow for a sine and a cosine": (lambda: Sinusoidal(1, layout="tensor2tensor"), "so at least 2"),
     "too few buckets": (lambda: T5(2, causal=False, n_buckets=2), "in a bidirectional model at least 4 and even"),
+    "buckets of other sizes": (
+        lambda: T5(2, causal=True, table=torch.zeros(2, 32)),
+        "it must be (32, 2): buckets, heads",
+    ),
     "buckets without a range": (lambda: T5(2, causal=True, max_distance=16), "it must be above 16"),
     "vectors without a limit": (lambda: Shaw(4, max_distance=None), "learned vectors need a max_distance"),
     "an embedding for a table": (

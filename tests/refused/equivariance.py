@@ -34,6 +34,10 @@ INPUT = {
         checked(lambda x: F.pad(x, (0, 0, 1, 0))),
         "the output has shape (2, 6, 8); take the part that belongs to the tokens with output=, for example",
     ),
+    "latents that are more than the tokens": (
+        checked(lambda x: F.pad(x, (0, 0, 1, 0))),
+        "y[:, 1:]; if it belongs to none of them, as latents do, make it one vector: output=lambda y: y.flatten(1)",
+    ),
     "latents": (
         checked(lambda x: x[:, :4]),
         "the output has shape (2, 4, 8); if it belongs to none of them, as latents do, make it one vector",

@@ -165,6 +165,21 @@ CASES = {
         "layers=[3], but Transformer has layers 0 (embeddings) to 2",
     ),
     "a layer twice": (P, probed(own(), IDS, layers=[1, 1]), "list some, each once"),
+    "padding before texts": (
+        P,
+        lambda: probe_layers(own(), IDS, attention_mask=torch.arange(IDS.shape[1]).expand_as(IDS) > 0),
+        "hide what stands behind them; pad behind texts",
+    ),
+    "a mask of another length": (
+        P,
+        lambda: probe_layers(torch.randn(8, 5, 4), attention_mask=torch.ones(8, 6)),
+        "attention_mask is for 6 tokens a text, and the states are of 5",
+    ),
+    "a mask beside other texts": (
+        P,
+        lambda: probe_layers(own(), IDS, attention_mask=torch.ones_like(IDS), test_ids=IDS),
+        "attention_mask is for ids alone; leave test_ids out",
+    ),
     "half a step": (P, lambda: probe_layers(own(), IDS, steps=0.5), "steps is 0.5"),
     "weights that are NaN": (P, probed(damaged(), IDS), "hidden states of layer 2 are NaN"),
     "a model that draws": (P, probed(drawing(), torch.randn(8, 3, 8, 8)), "ViTMAEModel gives other states each time"),

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from posembed.encodings import ALiBi
+from posembed.encodings import ALiBi, RoPE, Shaw, Sinusoidal
 from posembed.errors import PositionTableError, PropertiesInputError
 from posembed.similarity import perturbed_bias, properties, properties_of_matrix
 
@@ -24,17 +24,15 @@ CASES = {
         lambda: properties_of_matrix(torch.zeros(3, 4)),
         "matrix is a Tensor of torch.float32 and shape (3, 4); give a tensor",
     ),
-    "a matrix for each head": (
+    "a bias of any length": (P, lambda: properties(ALiBi(2)), "ALiBi has no table, and serves any length; say n="),
+    "a bias that reads queries": (P, lambda: properties(Shaw(4), n=9), "Shaw has no bias that the offset decides"),
+    "rows of any length": (
         P,
-        lambda: properties_of_matrix(torch.zeros(2, 3, 3)),
-        "matrix is a Tensor of torch.float32 and shape (2, 3, 3); give a tensor, Float[Tensor, 'seq seq']",
+        lambda: properties(Sinusoidal(4)),
+        "Sinusoidal has no table, and serves any length; say n=",
     ),
-    "a bias for a table": (
-        P,
-        lambda: properties(ALiBi(2)),
-        "ALiBi has no table; a head of its bias has properties: q, at = torch.zeros(1, 1, 64, 1), torch.arange(64); "
-        "properties_of_matrix(scheme.bias(q, q, at, at)[0])",
-    ),
+    "angles": (P, lambda: properties(RoPE(4), n=9), "the product of what scheme.rotate turns"),
+    "a number of rows for positions": (P, lambda: properties(TABLE, n=9), "of a table choose rows="),
     "whole numbers": (P, lambda: properties_of_matrix(torch.zeros(3, 3, dtype=torch.int64)), "Float[Tensor"),
     "a masked array": (P, lambda: properties_of_matrix(np.ma.masked_array(np.eye(3), np.eye(3) > 0)), "would be lost"),
     "an offset that is none": (

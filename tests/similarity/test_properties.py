@@ -8,8 +8,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refused
+from small_models import build
 from torch import nn
 
+from posembed import scheme
 from posembed.errors import PositionTableError
 from posembed.similarity import Properties, properties, properties_of_matrix
 from posembed.tables import load_table
@@ -350,3 +352,36 @@ def test_zeros_among_minus_infinities_are_a_bias_and_no_mask(place):
     matrix = by_distance(9).masked_fill(torch.ones(9, 9).triu(1).bool(), -INF)
     matrix[place] = 0.0
     assert "minus infinity may only fill the whole future" in refused(PositionTableError, properties_of_matrix, matrix)
+
+
+def test_heads_are_measured_one_by_one():
+    maps = random(2, 3, 9, 9)
+    for text, of_text in zip(maps, properties_of_matrix(maps, max_offset=4), strict=True):
+        for matrix, head in zip(text, of_text, strict=True):
+            same(head, properties_of_matrix(matrix, max_offset=4))
+    assert len(properties_of_matrix(maps[0].numpy())) == 3
+
+
+@pytest.mark.parametrize("name", ["alibi", "t5", "kerple"])
+@pytest.mark.parametrize("causal", [True, False])
+def test_a_bias_of_offsets_has_the_properties_of_its_matrix(name, causal):
+    torch.manual_seed(0)
+    one, at, q = scheme(name, n_heads=2, causal=causal), torch.arange(20), torch.zeros(1, 2, 20, 4)
+    with torch.no_grad():
+        bias = one.bias(q, q, at, at)
+    if one.objectives == {"causal"}:
+        bias = bias.masked_fill(torch.ones(20, 20).triu(1).bool(), -torch.inf)
+    for head, matrix in zip(properties(one, n=20, max_offset=5), bias, strict=True):
+        same(head, properties_of_matrix(matrix, max_offset=5))
+
+
+@pytest.mark.parametrize("name", ["learned", "sinusoidal", "learnable_sinusoidal"])
+def test_what_a_scheme_adds_has_the_properties_of_its_rows(name):
+    one, at = scheme(name, d_model=8, n_positions=20), torch.arange(12)
+    with torch.no_grad():
+        same(properties(one, n=12), properties(one.add(torch.zeros(1, 12, 8), at)[0]))
+
+
+def test_a_part_of_a_model_is_chosen_as_for_load_table():
+    model = build("bart")
+    same(properties(model, part="decoder"), properties(load_table(model, part="decoder")))
