@@ -82,7 +82,7 @@ def grade(student, path, file, course, wanted, imposed, kind, seconds):
     except Exception as error:
         given.reasons.append(str(error))
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
     return given
 
 
@@ -108,8 +108,8 @@ def judge(given, submission, folder, kind, seconds):
         names = house.Names(inside, folder / "tests", [name for name in wanted if name != "env"])
         names["__drawn__"] = drawn_for(submission, folder)
         # For the tests themselves, which an answer may keep busy; the sandbox has its own watch.
-        signal.signal(signal.SIGALRM, _too_long)
-        signal.alarm(2 * seconds)
+        signal.signal(signal.SIGPROF, _too_long)
+        signal.setitimer(signal.ITIMER_PROF, 2 * seconds)
         given.reasons += inside.errors
         with contextlib.suppress(house.EndedError):
             for test in tests:
