@@ -6,8 +6,10 @@ index or array for a list, and nothing that is not finite. No check computes wit
 
 import decimal
 import hashlib
+import json
 import math
 import numbers
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -110,6 +112,11 @@ def truth(value, what="it"):
     value = plain(value)
     assert type(value) is bool, f"{what} gives a {type(value).__name__}, and should say True or False"
     return value
+
+
+def drawn(env):
+    """What was drawn for the course or the student, and what is true of it; the graders alone have it."""
+    return json.loads(Path(env["__folder__"], "truth.json").read_text(encoding="utf-8"))
 
 
 def generator(env, n):

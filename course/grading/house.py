@@ -331,13 +331,13 @@ class Names(dict):
 
     Args:
         house: the sandbox.
-        tests: the folder of tests, where their data lie.
+        data: the folder of what was drawn.
         wanted: every name that a test asks for.
         drawn: what the inputs of hidden tests are drawn from.
     """
 
-    def __init__(self, house, tests, wanted, drawn=""):
-        super().__init__(__folder__=str(tests), __drawn__=drawn)
+    def __init__(self, house, data, wanted, drawn=""):
+        super().__init__(__folder__=str(data), __drawn__=drawn)
         self.house, self.without = house, ()
         self.values, self.answers, self.ended, self.problems = {}, {}, {}, {}
         for name in wanted:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import house
 from by_hand import written
 from otter.test_files.exception_test import ExceptionTestFile
+from roster import owner
 from submission import printable, read
 
 
@@ -73,8 +74,9 @@ def grade(student, path, file, course, wanted, imposed, kind, seconds):
         submission = read(path)
         given.assignment = submission.assignment
         refuse_another(submission, wanted, about, imposed)
-        given.written = written(submission, about)
-        judge(given, submission, course / wanted, kind, seconds)
+        data = numbers_of(submission, student, course / wanted, imposed)
+        given.written = written(submission, about, json.loads((data / "given.json").read_text()))
+        judge(given, submission, course / wanted, data, kind, seconds)
     except house.GraderError:
         raise
     except TestsTooLongError:
@@ -99,13 +101,25 @@ def refuse_another(submission, wanted, about, imposed):
         )
 
 
-def judge(given, submission, folder, kind, seconds):
+def numbers_of(submission, student, folder, imposed):
+    """The folder of what was drawn for a student; for all of them, where the course has no roster."""
+    known = folder.parent / "students.json"
+    if not known.exists():
+        return folder / "tests"
+    codes = json.loads(known.read_text(encoding="utf-8"))
+    own = codes.get(owner(student).key, submission.student)
+    if own != submission.student and not imposed:
+        raise ValueError("it holds the numbers of another student; ASSIGNMENT=... grades it by this student's own")
+    return folder / "by-student" / own if own in codes.values() else folder / "tests"
+
+
+def judge(given, submission, folder, data, kind, seconds):
     """Run the cells, fetch the answers, then run the tests of all questions."""
     tests = [ExceptionTestFile.from_file(str(path)) for path in sorted((folder / "tests").glob("*.py"))]
     wanted = sorted({name for test in tests for case in test.test_cases for name in case.body._get_func_params()})
     questions = {each["name"]: each for each in json.loads((folder / "assignment.json").read_text())["questions"]}
     with house.House(kind, submission.code, seconds) as inside:
-        names = house.Names(inside, folder / "tests", [name for name in wanted if name != "env"])
+        names = house.Names(inside, data, [name for name in wanted if name != "env"])
         names["__drawn__"] = drawn_for(submission, folder)
         # For the tests themselves, which an answer may keep busy; the sandbox has its own watch.
         signal.signal(signal.SIGPROF, _too_long)

@@ -89,6 +89,11 @@ class Roster:
             writer.writerow(row)
         return out.getvalue(), [row["student"] for row in given.values()]
 
+    def people(self):
+        """Of each student every name by which a file may be theirs: the number first, the most readable one last."""
+        found = [self._keys(row) for row in self.rows if "Points Possible" not in (row.get("Student") or "")]
+        return [names for names in found if names]
+
     def _column(self, title):
         if not self.canvas:
             return "Grade"

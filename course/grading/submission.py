@@ -18,12 +18,14 @@ class Submission:
         cells: of each cell its number, its kind, its source and what it printed.
         assignment: its name; "" where the metadata do not say.
         course: what tells it from the same assignment of another seed; "" where the metadata do not say.
+        student: whose numbers it holds; "" where all have the same.
         digest: of the file.
     """
 
     cells: list = field(default_factory=list)
     assignment: str = ""
     course: str = ""
+    student: str = ""
     digest: str = ""
 
     @property
@@ -71,7 +73,7 @@ def read(path):
             for n, cell in enumerate(notebook["cells"], 1)
         ]
         told = notebook.get("metadata", {}).get("posembed", {})
-        names = str(told.get("assignment", "")), str(told.get("course", ""))
+        names = [str(told.get(name, "")) for name in ("assignment", "course", "student")]
         return Submission(cells, *names, hashlib.sha256(content).hexdigest())
     except OSError as error:
         raise ValueError(f"it cannot be read ({error.strerror})") from None

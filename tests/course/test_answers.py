@@ -4,6 +4,7 @@ import base64
 import contextlib
 import functools
 import io
+import json
 import re
 import zipfile
 from fractions import Fraction
@@ -79,6 +80,27 @@ def answers_of(folder):
     return answers.RIGHT, answers.WRONG
 
 
+def answered(answer, key, tests):
+    """The key's names after an answer, which may use what was drawn."""
+    names = copied(key) | {"drawn": drawn_of(tests)}
+    exec(answer, names)
+    return names
+
+
+def drawn_of(tests):
+    return json.loads((tests / "truth.json").read_text(encoding="utf-8"))
+
+
+def asked_of(folder, tests, notebooks):
+    """Of each question that a machine grades, what it asks for: what an untouched notebook leaves open."""
+    key, untouched = notebooks
+    for question in load("course").questions_of(folder):
+        if not question["manual"]:
+            test = file_of(tests / f"{question['name']}.py")
+            wanted = {each for case in test.test_cases for each in case.body._get_func_params()}
+            yield question, [each for each in wanted if each in key and is_open(untouched.get(each))]
+
+
 def test_the_graders_know_right_from_wrong(assignment, notebooks):
     folder, graders, _ = assignment
     tests = graders / "tests"
@@ -94,12 +116,10 @@ def test_the_graders_know_right_from_wrong(assignment, notebooks):
             surprises.append((name, "the untouched notebook", found))
         assert len(right[name]) >= 3 and len(wrong[name]) >= 5, name
         for answer in right[name]:
-            exec(answer, names := copied(key))
-            if (found := score(tests, name, names))[0] != points:
+            if (found := score(tests, name, answered(answer, key, tests)))[0] != points:
                 surprises.append((name, answer, found))
         for what, answer in wrong[name].items():
-            exec(answer, names := copied(key))
-            if (found := score(tests, name, names))[0] == points:
+            if (found := score(tests, name, answered(answer, key, tests)))[0] == points:
                 surprises.append((name, what, found))
     assert not surprises
 
@@ -181,21 +201,15 @@ def stubbed(value, stub):
 
 def test_stubs_earn_nothing(assignment, notebooks):
     folder, graders, _ = assignment
-    key, untouched = notebooks
+    key, tests = notebooks[0], graders / "tests"
     answers, earned = load("answers", folder), []
-    for question in load("course").questions_of(folder):
+    for question, asked in asked_of(folder, tests, notebooks):
         name = question["name"]
-        if question["manual"]:
-            continue
-        test = file_of(graders / "tests" / f"{name}.py")
-        wanted = {each for case in test.test_cases for each in case.body._get_func_params()}
-        # What an untouched notebook leaves open is what the question asks for.
-        asked = [each for each in wanted if each in key and is_open(untouched.get(each))]
         stubs = {what: {each: stubbed(key[each], stub) for each in asked} for what, stub in STUBS.items()}
         for what, source in getattr(answers, "STUBS", {}).get(name, {}).items():
-            exec(source, stubs.setdefault(what, copied(key)))
+            stubs[what] = answered(source, key, tests)
         for what, names in stubs.items():
-            if (found := score(graders / "tests", name, key | names))[0]:
+            if (found := score(tests, name, key | names))[0]:
                 earned.append((name, what, found))
     assert not earned
 
@@ -233,19 +247,13 @@ def in_form(value, form):
 
 def test_answers_in_another_form_keep_their_points(assignment, notebooks):
     folder, graders, _ = assignment
-    key, untouched = notebooks
-    lost = []
-    for question in load("course").questions_of(folder):
+    key, tests, lost = notebooks[0], graders / "tests", []
+    for question, asked in asked_of(folder, tests, notebooks):
         name = question["name"]
-        if question["manual"]:
-            continue
-        test = file_of(graders / "tests" / f"{name}.py")
-        wanted = {each for case in test.test_cases for each in case.body._get_func_params()}
-        asked = [each for each in wanted if each in key and is_open(untouched.get(each))]
         for what, form in FORMS.items():
             # What a configuration takes is RunConfig's to say, which refuses it in the notebook already.
             names = key | {each: in_form(key[each], form) for each in asked if each != "settings"}
-            if (found := score(graders / "tests", name, names))[0] != question["points"]:
+            if (found := score(tests, name, names))[0] != question["points"]:
                 lost.append((name, what, found))
     assert not lost
 
@@ -283,9 +291,10 @@ def test_students_get_no_solution_no_hidden_test_and_no_seed(assignment):
     assert not [line for line in solved if len(line) > 20 and line in given]
     assert not [name for name in names if re.search(rf"\b{name}\b", given)]
     assert "a seed for tests" not in given and "hidden=True" not in given and "# SOLUTION" not in given
-    public, private = load("course").data_of(folder, "a seed for tests")
-    assert not [name for name in private if name not in public and private[name] in carried.values()]
+    public, truth = load("course").drawn_of(folder, "a seed for tests")
+    assert truth == json.loads((graders / "tests" / "truth.json").read_text()) and "truth.json" not in carried
     assert all(carried[name] == public[name] for name in public)
+    assert "{{" not in "".join(cell.source for cell in [*notebook.cells, *key.cells])
     # Neither in what a page of the notebook does not show.
     assert set(notebook.metadata) == {"kernelspec", "otter", "posembed"}
     of_otter = notebook.metadata.otter

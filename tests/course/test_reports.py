@@ -15,7 +15,6 @@ ABOUT = {
         {"name": "q1", "points": 3, "manual": False, "number": 1},
         {"name": "q2", "points": 4, "manual": True, "number": 2, "rubric": "1 point for <each>"},
     ],
-    "given": [],
 }
 
 
@@ -54,13 +53,13 @@ def test_what_was_written_stands_beside_the_rubric_without_its_html(graders):
         (4, "markdown", "Mine: <script>alert(1)</script>", ""),
         (5, "code", "print(2)", "2"),
     ]
-    about = ABOUT | {"given": [graders["by_hand"].digest(cells[2][2])]}
+    about, told = ABOUT, [graders["by_hand"].digest(cells[2][2])]
     given = graded(graders)
-    given.written = graders["by_hand"].written(graders["submission"].Submission(cells), about)
+    given.written = graders["by_hand"].written(graders["submission"].Submission(cells), about, told)
     assert [source for _, source, _ in given.written["q2"]] == [cells[3][2], cells[4][2]]
     # Who took the question's cell away has answered all the same.
     gone = graders["submission"].Submission([cells[0], cells[3], cells[4]])
-    assert graders["by_hand"].written(gone, about)["q2"] == [cells[0][1:], cells[3][1:]]
+    assert graders["by_hand"].written(gone, about, told)["q2"] == [cells[0][1:], cells[3][1:]]
     page = graders["by_hand"].page([given], about)
     assert "&lt;script&gt;" in page and "<script>" not in page and "1 point for &lt;each&gt;" in page
 
