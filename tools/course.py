@@ -131,6 +131,8 @@ def make(folder, out, seed, people=()):
     files, truth = drawn_of(folder, seed)
     course = hashlib.sha256(zipped(tests | files) + json.dumps(truth).encode()).hexdigest()[:12]
     told = {"assignment": name, "course": course}
+    for file, content in files.items():
+        (grader / file).write_bytes(content)
     write_notebook(key, grader / f"{name}.ipynb", told, tests | files, truth)
     write_for_students(notebook, student, grader / "tests", told, (tests, files, truth))
     for code, who in people:

@@ -139,9 +139,13 @@ def function(source):
 
 
 def said_of(f, candidates, env, *more):
-    """What a function says of each candidate, by its name, asked in an order of chance."""
+    """What a function says of each candidate, by its name, asked twice in an order of chance."""
     import random
 
-    names = list(candidates)
-    random.Random(seed_of(env, len(names))).shuffle(names)
-    return {name: truth(f(function(candidates[name]), *more)) for name in names}
+    asked = [(name, f"{candidates[name]}{end}") for end in ("", "\n") for name in candidates]
+    random.Random(seed_of(env, len(asked))).shuffle(asked)
+    said = {}
+    for name, source in asked:
+        told = truth(f(function(source), *more))
+        assert said.setdefault(name, told) is told, "asked twice about one function, it says both True and False"
+    return said

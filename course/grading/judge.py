@@ -3,11 +3,12 @@
 import contextlib
 import hashlib
 import json
+import re
 import signal
 from dataclasses import dataclass, field
 
 import house
-from by_hand import written
+from by_hand import digest, written
 from otter.test_files.exception_test import ExceptionTestFile
 from roster import owner
 from submission import printable, read
@@ -75,7 +76,9 @@ def grade(student, path, file, course, wanted, imposed, kind, seconds):
         given.assignment = submission.assignment
         refuse_another(submission, wanted, about, imposed)
         data = numbers_of(submission, student, course / wanted, imposed)
-        given.written = written(submission, about, json.loads((data / "given.json").read_text()))
+        told = json.loads((data / "given.json").read_text())
+        given.written = written(submission, about, told)
+        given.reasons += forbidden_libraries(submission, about, told)
         judge(given, submission, course / wanted, data, kind, seconds)
     except house.GraderError:
         raise
@@ -111,6 +114,20 @@ def numbers_of(submission, student, folder, imposed):
     if own != submission.student and not imposed:
         raise ValueError("it holds the numbers of another student; ASSIGNMENT=... grades it by this student's own")
     return folder / "by-student" / own if own in codes.values() else folder / "tests"
+
+
+def forbidden_libraries(submission, about, given):
+    """Notes of cells of the student's own that name a library: what they computed with it, no watch sees later."""
+    found = []
+    for question in about["questions"]:
+        for library in (each for each in question.get("without", ()) if each.isidentifier()):
+            cells = [
+                str(number)
+                for number, source in submission.code
+                if re.search(rf"\b{library}\b", source) and digest(source) not in given
+            ]
+            found += [f"note: {question['name']} forbids `{library}`, see cell {', '.join(cells)}"] if cells else []
+    return found
 
 
 def judge(given, submission, folder, data, kind, seconds):

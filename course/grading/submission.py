@@ -69,8 +69,9 @@ def read(path):
         content = path.read_bytes()
         notebook = json.loads(content)
         cells = [
-            (n, str(cell["cell_type"]), "".join(cell["source"]), printed(cell))
+            (n, str(cell.get("cell_type")), "".join(cell.get("source") or ""), printed(cell))
             for n, cell in enumerate(notebook["cells"], 1)
+            if isinstance(cell, dict)
         ]
         told = notebook.get("metadata", {}).get("posembed", {})
         names = [str(told.get(name, "")) for name in ("assignment", "course", "student")]

@@ -19,6 +19,8 @@ from tool import TOOLS, load
 
 pytestmark = pytest.mark.slow
 wire = load("wire", TOOLS.parent / "course" / "grading")
+# Codes of students who have numbers of their own, and their folders.
+STUDENTS = [("1f2e", "ada"), ("9a8b", "bo")]
 FOLDERS = sorted(path.parent for path in (TOOLS.parent / "course").glob("*/master.md"))
 
 
@@ -26,7 +28,7 @@ FOLDERS = sorted(path.parent for path in (TOOLS.parent / "course").glob("*/maste
 def assignment(request, tmp_path_factory):
     """An assignment: its folder, and those of graders and of students as `make course` makes them."""
     out = tmp_path_factory.mktemp("course")
-    load("course").make(request.param, out, "a seed for tests")
+    load("course").make(request.param, out, "a seed for tests", STUDENTS)
     return request.param, *(out / who / request.param.name for who in ("graders", "students"))
 
 
@@ -53,12 +55,12 @@ def file_of(path):
     return ExceptionTestFile.from_file(str(path))
 
 
-def score(tests, question, names, drawn=""):
+def score(tests, question, names, drawn="", data=None):
     """The points, and what the checks that failed say, of answers that went through the wire."""
     test = file_of(tests / f"{question}.py")
     wanted = {name for case in test.test_cases for name in case.body._get_func_params()}
     plain = {name: sent(names[name]) for name in wanted & set(names)}
-    test.run(plain | {"__folder__": str(tests), "__drawn__": drawn})
+    test.run(plain | {"__folder__": str(data or tests), "__drawn__": drawn})
     assert sum(case.points for case in test.test_cases) == pytest.approx(test.possible), question
     return round(test.score, 6), [result.message for result in test.test_case_results if not result.passed]
 
@@ -133,6 +135,25 @@ def test_inputs_of_any_submission_find_the_key_right(assignment, notebooks):
         found = {q["name"]: score(graders / "tests", q["name"], key, drawn) for q in questions}
         lost += [(q["name"], drawn, found[q["name"]]) for q in questions if found[q["name"]][0] != q["points"]]
     assert not lost
+
+
+def test_each_student_is_asked_for_numbers_of_their_own(assignment, notebooks):
+    folder, graders, _ = assignment
+    key, tests = notebooks[0], graders / "tests"
+    questions = {q["name"]: q["points"] for q in load("course").questions_of(folder) if not q["manual"]}
+    # Those whose answers depend on what was drawn; each has right answers that are computed from it.
+    drawn = [name for name in questions if re.search(r"(?<!def )drawn\(env\)", (tests / f"{name}.py").read_text())]
+    right = answers_of(folder)[0]
+    for code, _ in STUDENTS:
+        data = graders / "by-student" / code
+        others = [name for name in drawn if score(tests, name, key, data=data)[0] < questions[name]]
+        assert others, f"{code} has the numbers of all"
+        if folder.name == "honest-probe":
+            continue
+        names = dict(key)
+        for name in drawn:
+            found = [score(tests, name, answered(answer, names, data), data=data)[0] for answer in right[name]]
+            assert max(found) == questions[name], (code, name)
 
 
 # What stands in place of every number, verdict and tensor of a right answer.

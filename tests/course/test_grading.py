@@ -65,7 +65,7 @@ raise OSError(refused)
     ),
     "kills its parents": ("import os\nfor pid in (os.getppid(), 1): os.kill(pid, 9)", None, ""),
     "waits where nothing can stop it": (
-        "import signal\nfor each in (signal.SIGALRM, signal.SIGPROF): signal.signal(each, signal.SIG_IGN)\nwhile True: pass",
+        "import signal as s\nfor each in (s.SIGALRM, s.SIGPROF): s.signal(each, s.SIG_IGN)\nwhile True: pass",
         MOST,
         "cell 2 took more than 40 s, and was left out",
     ),
