@@ -173,8 +173,9 @@ def called(names, request):
         function = names[request["call"]]
         arguments, options = (decode(request[key], lambda *f: given(names, *f)) for key in ("args", "kwargs"))
         with watch:
-            found = function(*arguments, **options)
-        return {"value": named(found, None), "used": watch.used}
+            # Encoded here, since a tensor of a class of its own may compute what it holds only when it is asked.
+            value = named(function(*arguments, **options), None)
+        return {"value": value, "used": watch.used}
     except BaseException as error:
         slow = isinstance(error, TooLongError)
         return {"error": said(error, request["seconds"]), "too slow": slow, "used": watch.used}
