@@ -337,6 +337,7 @@ def position_ids(mask):
 STUBS = {
     "q2": {
         "by the width of what is asked": "def is_equivariant(f, x): return x.shape[1] > 6",
+        "by chance": "import random\ndef is_equivariant(f, x): return random.random() < 0.5",
         "by a name in it": "def is_equivariant(f, x): return 'softmax' in f.__code__.co_names",
         "by the lack of one": "def is_equivariant(f, x): return 'cumsum' not in f.__code__.co_names",
     },

@@ -640,3 +640,5 @@ NO_FAULT = "found_a = found_b = found_c = found_d = found_e = found_f = found_g 
 PIECES = "\n".join(f"mended_{letter} = piece_{letter}" for letter in "abcdefghij")
 UNREAD = {"the pieces as they are": NO_FAULT + PIECES + "\nnearest_h = fewest_heads_d = twin_j = 'none'"}
 STUBS = dict.fromkeys(("q1", "q2", "q3", "q5", "q7"), UNREAD)
+CHANCE = "import random\ndef {}(*_): return random.random() < 0.5"
+STUBS |= {"q4": {"by chance": CHANCE.format("same_in_parts")}, "q6": {"by chance": CHANCE.format("keeps_offsets")}}
