@@ -20,7 +20,7 @@ RUN = $(VENV_BIN)/python
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book pdf epub screenshots lighthouse test test-all course grade slides bench study serve lint chapters conformance results pictures lock set-repository check-repository clean
+.PHONY: help setup book pdf epub screenshots lighthouse test test-all course samples grade slides bench study serve lint chapters conformance results pictures lock set-repository check-repository clean
 
 help:           ## list the commands
 	@sed -n 's/^\([a-z-]*\): *[a-z ]*## /  make \1\t/p' Makefile | expand -t 26
@@ -50,8 +50,11 @@ test: setup     ## the tests that find mistakes, in minutes: package, chapters, 
 test-all: setup ## every test: the slow ones too (kills, Ray, compilers, faults of the hub, all pages in every mode)
 	@$(RUN) tools/test.py --all --numeric $(NUMERIC)
 
-course: setup   ## make the five assignments into _build/course, for students and graders (SEED=words: tables of your own)
-	@$(RUN) tools/course.py $(if $(SEED),--seed "$(SEED)")
+course: setup   ## make the five assignments into _build/course (SEED=words of your own; ROSTER=file: numbers of their own for each student)
+	@$(RUN) tools/course.py $(if $(SEED),--seed "$(SEED)") $(if $(ROSTER),--roster "$(ROSTER)")
+
+samples: setup  ## make the samples of the course that the book shows
+	@$(RUN) tools/samples.py
 
 grade: setup    ## grade notebooks in a sandbox: make grade SUBMISSIONS=folder (OUT, ASSIGNMENT, FEEDBACK, TOTALS, ROSTER, LATE, LIMIT, UNSAFE)
 	@$(if $(SUBMISSIONS),,echo "grade: name the folder that holds the notebooks: make grade SUBMISSIONS=folder" >&2; exit 1)

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import chapters
 import nbformat
+import slides
 from chapters import BUILD, ROOT
 from jupyter_cache import get_cache
 from nbclient.exceptions import CellExecutionError
@@ -28,6 +29,8 @@ HTML = BUILD / "html"
 STAMP = BUILD / "book.made-from"
 # How Jupyter Book is handed the chapters that were run here: it finds each in this cache, and runs nothing itself.
 CACHE = BUILD / ".jupyter_cache"
+# The chapter whose slides the part for instructors shows, beside the samples of tools/samples.py.
+SAMPLE = "why/permutation-equivariance.ipynb"
 # The book as it is built with SOLUTIONS=no.
 WITHOUT_SOLUTIONS = BUILD / "without-solutions"
 
@@ -64,6 +67,7 @@ def build(hub, solutions=True):
     code = subprocess.run(command, cwd=ROOT, env=os.environ | {"NO_COLOR": "1"}).returncode
     if code:
         sys.exit("book: the build failed; the first error stands above")
+    slides.write(chapters.BOOK / SAMPLE, HTML / "_static" / "samples" / "slides.html")
     if not hub:
         STAMP.write_text(made_from)
     print(f"book: built in {time.monotonic() - start:.0f} s; open {HTML.relative_to(ROOT)}/index.html or `make serve`")

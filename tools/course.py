@@ -1,22 +1,26 @@
 """Make the course: what students get, and what grades them, from one master for each assignment.
 
-Usage: python tools/course.py [--seed WORDS] [--out FOLDER]
+Usage: python tools/course.py [--seed WORDS] [--roster FILE] [--out FOLDER]
 
 A master is a notebook as otter-grader reads it, kept as Markdown. Into _build/course come
 
     students/NAME/   the notebook, its checks and its data: for JupyterHub, nbgitpuller, or one by one
     graders/NAME/    the key, all tests, what `make grade` reads, and a zip for Gradescope
 
-The seed decides what differs from course to course. It is in nothing that students get. Without one, the seed of the
-course that was made before is used, or else a new one at random; it is kept in graders/seed.txt.
+The seed decides what differs from course to course: numbers, functions and faults. It is in nothing that students get.
+Without one, the seed of the course that was made before is used, or else a new one at random; it is kept in
+graders/seed.txt. With a roster, as Canvas or Moodle export it, each student has numbers of their own:
 
-What stands in course/ is public, the answers too. A file in course-private/NAME, which git leaves out, stands in for
-the one of course/NAME: there an instructor keeps a master with other numbers, functions and faults.
+    by-student/WHO/NAME/   in place of students/, whose folders hold what no student has
+
+What stands in course/ is public, how answers come from a seed too. A file in course-private/NAME, which git leaves out,
+stands in for the one of course/NAME: there an instructor keeps a master with other functions and faults.
 """
 
 import argparse
 import base64
 import contextlib
+import copy
 import hashlib
 import importlib.util
 import io
@@ -40,7 +44,8 @@ COURSE = ROOT / "course"
 GRADING = COURSE / "grading"
 PRIVATE = ROOT / "course-private"
 # What grades, and so goes into the zip for Gradescope.
-GRADERS = ("by_hand", "checking", "gradescope", "house", "judge", "no_fork", "sandbox", "submission", "watch", "wire")
+GRADERS = ("by_hand", "checking", "gradescope", "house", "judge", "no_fork", "roster", "sandbox", "submission", "watch")
+GRADERS += ("wire",)
 OUT = ROOT / "_build" / "course"
 REPOSITORY = "OWNER/posembed"
 # The day that stands in archives: the same sources give the same bytes.
@@ -94,23 +99,22 @@ def questions_of(folder):
     return questions
 
 
-def data_of(folder, seed):
-    """The files that an assignment's own data.py makes of the seed: for students, and for graders alone."""
-    path = source_of(folder, "data.py")
-    if not path.exists():
-        return {}, {}
-    spec = importlib.util.spec_from_file_location(f"data_{folder.name}", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+def drawn_of(folder, seed):
+    """What an assignment's data.py makes of the seed: files for students, and what is true, by name."""
     # Whoever tries seeds until the data fits shall need long for each.
     key = hashlib.scrypt(seed.encode(), salt=folder.name.encode(), n=2**14, r=8, p=1, dklen=8)
-    return module.make(int.from_bytes(key))
+    draws = load("draws", COURSE).Draws(folder.name, int.from_bytes(key))
+    return load("data", source_of(folder, "data.py").parent).make(draws)
 
 
-def make(folder, out, seed):
-    """Make one assignment."""
+def filled(text, truth):
+    """A text with what was drawn in the place of each {{name}}."""
+    return re.sub(r"\{\{ ?(\w+) ?\}\}", lambda found: str(truth[found[1]]), text)
+
+
+def make(folder, out, seed, people=()):
+    """Make one assignment, for the course and for each student: a code and the name of a folder."""
     name, master = folder.name, jupytext.read(source_of(folder, "master.md"))
-    for_students, for_graders = data_of(folder, seed)
     student, grader = out / "students" / name, out / "graders" / name
     with tempfile.TemporaryDirectory() as desk:
         assign(master, name, Path(desk))
@@ -121,19 +125,37 @@ def make(folder, out, seed):
         notebook = nbformat.read(made / "student" / f"{name}.ipynb", as_version=4)
         archive = next((made / "autograder").glob("*.zip")).read_bytes()
     # What the inputs of hidden tests are drawn from, together with each submission.
-    for_graders |= {"secret.txt": hashlib.sha256(f"{seed} {name} inputs".encode()).hexdigest().encode()}
-    for files, folders in ((for_students, (student, grader)), (for_graders, (grader / "tests",))):
-        for file, content in files.items():
-            for each in folders:
-                (each / file).write_bytes(content)
-    files = {path.relative_to(student).as_posix(): path.read_bytes() for path in student.rglob("*") if path.is_file()}
-    course = hashlib.sha256(zipped(files)).hexdigest()[:12]
-    for each, target in ((notebook, student), (key, grader)):
-        write_notebook(each, target / f"{name}.ipynb", {"assignment": name, "course": course}, zipped(files))
+    secret = hashlib.sha256(f"{seed} {name} inputs".encode()).hexdigest()
+    (grader / "tests" / "secret.txt").write_text(secret, encoding="utf-8")
+    tests = {f"tests/{path.name}": path.read_bytes() for path in (student / "tests").iterdir()}
+    files, truth = drawn_of(folder, seed)
+    course = hashlib.sha256(zipped(tests | files) + json.dumps(truth).encode()).hexdigest()[:12]
+    told = {"assignment": name, "course": course}
+    for file, content in files.items():
+        (grader / file).write_bytes(content)
+    write_notebook(key, grader / f"{name}.ipynb", told, tests | files, truth)
+    write_for_students(notebook, student, grader / "tests", told, (tests, files, truth))
+    for code, who in people:
+        files, truth = drawn_of(folder, f"{seed} {code}")
+        own, kept = out / "by-student" / who / name, grader / "by-student" / code
+        write_for_students(notebook, own, kept, told | {"student": code}, (tests, files, truth))
     about = {"title": title_of(folder), "course": course, "questions": questions_of(folder)}
-    about["given"] = sorted({load("by_hand").digest(cell.source) for cell in notebook.cells})
     (grader / "assignment.json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
     (grader / "gradescope.zip").write_bytes(zipped(for_gradescope(_unzipped(archive), grader)))
+
+
+def write_for_students(notebook, student, grader, metadata, made):
+    """Write what a student gets into one folder, and what grades it into another."""
+    tests, files, truth = made
+    for folder, content in ((student, tests | files), (grader, files)):
+        for name, data in content.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(data)
+    cells = write_notebook(notebook, student / f"{metadata['assignment']}.ipynb", metadata, tests | files, truth)
+    grader.mkdir(parents=True, exist_ok=True)
+    (grader / "truth.json").write_text(json.dumps(truth, indent=1) + "\n", encoding="utf-8")
+    given = sorted({load("by_hand", GRADING).digest(cell.source) for cell in cells})
+    (grader / "given.json").write_text(json.dumps(given), encoding="utf-8")
 
 
 def write_tests(folder, source, target):
@@ -145,9 +167,9 @@ def write_tests(folder, source, target):
         (target / path.name).write_text(f"{shared}\n\n{path.read_text(encoding='utf-8')}", encoding="utf-8")
 
 
-def load(name):
-    """A module of the graders."""
-    spec = importlib.util.spec_from_file_location(name, GRADING / f"{name}.py")
+def load(name, folder):
+    """A module of a folder that is no package."""
+    spec = importlib.util.spec_from_file_location(name, folder / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -162,7 +184,10 @@ def for_gradescope(files, grader):
     files["setup.sh"] += b"\nchmod 711 /root\n"
     files["tests/none.txt"] = b"The tests are in ../graders, which otter does not copy to where notebooks lie.\n"
     files |= {f"{name}.py": (GRADING / f"{name}.py").read_bytes() for name in GRADERS}
-    kept = [grader / "assignment.json", *(grader / "tests").iterdir()]
+    kept = [grader / "assignment.json"]
+    kept += [path for part in ("tests", "by-student") for path in (grader / part).rglob("*") if path.is_file()]
+    if (codes := grader.parent / "students.json").exists():
+        files["graders/students.json"] = codes.read_bytes()
     return files | {f"graders/{path.relative_to(grader.parent).as_posix()}": path.read_bytes() for path in kept}
 
 
@@ -182,10 +207,13 @@ def assign(master, name, desk):
         sys.exit(f"course: otter cannot read course/{name}/master.md:\n{done.stdout}{done.stderr}")
 
 
-def write_notebook(notebook, path, metadata, files):
-    """Write a notebook with our first cell in place of otter's, and ids that do not change."""
+def write_notebook(notebook, path, metadata, files, truth):
+    """Write a notebook with our first cell in place of otter's, what was drawn, and ids that do not change."""
+    notebook = copy.deepcopy(notebook)
     cells = [cell for cell in notebook.cells if not cell.source.startswith(("%pip install", "# Initialize Otter"))]
-    source = FIRST_CELL.format(repository=REPOSITORY, files=base64.b64encode(files).decode())
+    for cell in cells:
+        cell.source = filled(cell.source, truth)
+    source = FIRST_CELL.format(repository=REPOSITORY, files=base64.b64encode(zipped(files)).decode())
     first = nbformat.v4.new_code_cell(source, metadata={"tags": ["hide-input"], "jupyter": {"source_hidden": True}})
     notebook.cells = [first, *cells]
     for number, cell in enumerate(notebook.cells):
@@ -194,6 +222,7 @@ def write_notebook(notebook, path, metadata, files):
     of_otter = {"OK_FORMAT": False, "assignment_name": metadata["assignment"], "tests": {}}
     notebook.metadata = nbformat.from_dict({"kernelspec": kernel, "otter": of_otter, "posembed": metadata})
     nbformat.write(notebook, path)
+    return notebook.cells
 
 
 def zipped(files):
@@ -221,6 +250,22 @@ def seed_of(given, out):
     return given or secrets.token_hex(16)
 
 
+def people_of(file, seed, out):
+    """Of each student of a roster a code and a folder's name; all names by which graders know them are written."""
+    if file is None:
+        return []
+    sys.path.insert(0, str(GRADING))
+    codes, people = {}, []
+    for names in load("roster", GRADING).Roster(file).people():
+        code = hashlib.sha256(f"{seed} {names[0]}".encode()).hexdigest()[:12]
+        codes |= dict.fromkeys(names, code)
+        who = re.sub(r"[^A-Za-z0-9.@-]+", "_", names[-1]).strip(".")
+        people.append((code, who if who and who not in dict(people).values() else code))
+    (out / "graders").mkdir(parents=True)
+    (out / "graders" / "students.json").write_text(json.dumps(codes, indent=1) + "\n", encoding="utf-8")
+    return people
+
+
 def make_room(out, seed):
     """Take away the course made before, where it has the same seed; keep it beside the new one where it has another."""
     if not out.exists():
@@ -236,6 +281,7 @@ def make_room(out, seed):
 def main():
     parser = argparse.ArgumentParser(description="Make the assignments.")
     parser.add_argument("--seed", help="any words; students of two courses with other seeds get other tables")
+    parser.add_argument("--roster", type=Path, help="as Canvas or Moodle exports it: numbers of their own for each")
     parser.add_argument("--out", type=Path, default=OUT)
     options = parser.parse_args()
     if options.out.exists() and not (options.out / "graders" / "seed.txt").exists():
@@ -244,18 +290,24 @@ def main():
     new = options.out.with_name(f".{options.out.name}.new")
     shutil.rmtree(new, ignore_errors=True)
     try:
+        people = people_of(options.roster, seed, new)
         for number, folder in enumerate(assignments(), 1):
-            make(folder, new, seed)
+            make(folder, new, seed, people)
             own = " (yours)" if source_of(folder, "master.md").is_relative_to(PRIVATE) else ""
             print(f"course: {number}/{len(assignments())} {title_of(folder)}{own}", flush=True)
         (new / "graders").mkdir(parents=True, exist_ok=True)
         (new / "graders" / "seed.txt").write_text(seed + "\n", encoding="utf-8")
         make_room(options.out, seed)
         new.replace(options.out)
+    except ValueError as error:
+        shutil.rmtree(new, ignore_errors=True)
+        sys.exit(f"course: {error}")
     except OSError as error:
         with contextlib.suppress(OSError):
             shutil.rmtree(new)
         sys.exit(f"course: cannot write to {options.out} ({error.strerror}); name another folder: --out FOLDER")
+    if people:
+        print(f"course: {len(people)} students have numbers of their own, in {options.out / 'by-student'}")
     if REPOSITORY.startswith("OWNER/"):
         print(
             f"course: the address of the repository is still a placeholder ({REPOSITORY}): notebooks cannot install "

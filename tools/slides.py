@@ -77,6 +77,13 @@ def _slide(cell, kind):
     return cell
 
 
+def write(chapter, target):
+    """Write the slides of a chapter as a page."""
+    page, _ = SlidesExporter(config=FOLDED).from_notebook_node(slides(nbformat.read(chapter, as_version=4)))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(page, encoding="utf-8")
+
+
 def main():
     """Read the command line and write the slides."""
     parser = argparse.ArgumentParser(description="Make slides of a chapter.")
@@ -86,10 +93,8 @@ def main():
     if path not in chapters():
         known = ", ".join(each.relative_to(BOOK).with_suffix("").as_posix() for each in chapters())
         sys.exit(f"slides: there is no chapter {chapter!r}; there are {known}")
-    page, _ = SlidesExporter(config=FOLDED).from_notebook_node(slides(nbformat.read(path, as_version=4)))
-    OUT.mkdir(parents=True, exist_ok=True)
     target = OUT / f"{path.stem}.html"
-    target.write_text(page, encoding="utf-8")
+    write(path, target)
     print(f"slides: {target.relative_to(ROOT)}")
 
 

@@ -36,27 +36,29 @@ def sinusoids(positions, d_model, base=10000.0):
 """,
     ],
     "q2": [
-        "longest, turning, base_wanted = 6283.2, 18, 28752",
+        "longest, turning, base_wanted = round(drawn['longest'], 1), drawn['turning'], round(drawn['base_wanted'])",
         """
-waves = [2 * math.pi * 10000 ** (2 * i / 8) for i in range(4)]
-longest = max(waves)
-turning = sum(2 * math.pi * 10000 ** (2 * i / 64) <= 1000 for i in range(32))
-low, high = 1e4, 1e6
+width, head = drawn["width"], drawn["head"]
+upto, once = (int(drawn[name].replace(",", "")) for name in ("upto", "once"))
+longest = max(2 * math.pi * drawn["base"] ** (2 * i / width) for i in range(width // 2))
+turning = sum(2 * math.pi * 10000 ** (2 * i / head) <= upto for i in range(head // 2))
+low, high = 1.0, 1e6
 while high - low > 1:
     middle = (low + high) / 2
-    low, high = (middle, high) if 2 * math.pi * middle ** (62 / 64) < 131072 else (low, middle)
+    low, high = (middle, high) if 2 * math.pi * middle ** ((head - 2) / head) < once else (low, middle)
 base_wanted = low
 """,
         """
-longest = 2 * math.pi / 0.001
-turning = math.floor(32 * math.log(1000 / (2 * math.pi)) / math.log(10000)) + 1
-base_wanted = math.exp(math.log(131072 / (2 * math.pi)) * 32 / 31)
+upto, once, head = (int(str(drawn[name]).replace(",", "")) for name in ("upto", "once", "head"))
+longest = 2 * math.pi * math.exp(math.log(drawn["base"]) * (1 - 2 / drawn["width"]))
+turning = math.floor(head / 2 * math.log(upto / (2 * math.pi)) / math.log(10000)) + 1
+base_wanted = math.exp(math.log(once / (2 * math.pi)) * head / (head - 2))
 """,
     ],
     "q3": [
         """
 first_twins = {"bfloat16": 2**8, "float16": 2**11, "float32": 2**24}
-different, largest_group, too_far = 256 + 4 * 128 + 1, 17, 3008 - 3003
+different, largest_group, too_far = drawn["different"], float(drawn["largest_group"]), drawn["too_far"]
 """,
         """
 def twin(dtype, low):
@@ -64,9 +66,10 @@ def twin(dtype, low):
     return int(p[:-1][p[1:].to(dtype) == p[:-1].to(dtype)][0])
 first_twins = {"bfloat16": twin(torch.bfloat16, 0), "float16": twin(torch.float16, 1900)}
 first_twins["float32"] = twin(torch.float32, 2**24 - 300)
-numbers, counts = torch.arange(4096).bfloat16().float().unique(return_counts=True)
+n, far = (int(drawn[name].replace(",", "")) for name in ("n", "far"))
+numbers, counts = torch.arange(n).bfloat16().float().unique(return_counts=True)
 different, largest_group = len(numbers), int(counts.max())
-too_far = float(torch.tensor(3003).bfloat16()) - 3003
+too_far = float(torch.tensor(far).bfloat16()) - far
 """,
         """
 def rounded(p, bits):
@@ -75,9 +78,10 @@ def rounded(p, bits):
 first_twins = {}
 for name, bits in {"bfloat16": 8, "float16": 11, "float32": 24}.items():
     first_twins[name] = next(p for k in range(30) for p in [2**k] if rounded(p, bits) == rounded(p + 1, bits))
-of = [rounded(p, 8) for p in range(4096)]
+n, far = (int(drawn[name].replace(",", "")) for name in ("n", "far"))
+of = [rounded(p, 8) for p in range(n)]
 different, largest_group = len(set(of)), max(of.count(each) for each in set(of))
-too_far = rounded(3003, 8) - 3003.0
+too_far = rounded(far, 8) - float(far)
 """,
     ],
     "q4": [
@@ -252,18 +256,20 @@ def t5_bias(weight, queries, keys, causal):
 """,
     ],
     "q9": [
-        "ahead, sharing, untrained_causal, untrained_both = 16 + 10, 23 - 16, 31 - 24, 5.0",
+        "ahead, sharing, untrained_both = float(drawn['ahead']), drawn['sharing'], float(drawn['untrained_both'])",
         """
 both = bucket(torch.arange(-300, 301), False)
-ahead, sharing = int(both[320]), int((both == both[280]).sum())
-untrained_causal = 32 - len(bucket(torch.arange(-47, 1), True).unique())
-untrained_both = 32 - len(bucket(torch.arange(-47, 48), False).unique())
+ahead, sharing = int(both[300 + drawn["ahead_by"]]), int((both == both[300 - drawn["behind_by"]]).sum())
+untrained_causal = 32 - len(bucket(torch.arange(1 - drawn["causal_tokens"], 1), True).unique())
+untrained_both = 32 - len(bucket(torch.arange(1 - drawn["both_tokens"], drawn["both_tokens"]), False).unique())
 """,
         """
-ahead = 16 + 8 + math.floor(8 * math.log(20 / 8) / math.log(16))
-sharing = math.ceil(8 * 16 ** (3 / 8)) - 16
-untrained_causal = 31 - (16 + math.floor(16 * math.log(47 / 16) / math.log(8)))
-untrained_both = 2 * (15 - (8 + math.floor(8 * math.log(47 / 8) / math.log(16)))) + 1
+def of_side(distance, half):
+    return half + math.floor(half * math.log(distance / half) / math.log(128 / half) + 1e-9)
+ahead = 16 + of_side(drawn["ahead_by"], 8)
+sharing = sum(of_side(t, 8) == of_side(drawn["behind_by"], 8) for t in range(8, 500))
+untrained_causal = 31 - of_side(drawn["causal_tokens"] - 1, 16)
+untrained_both = 2 * (15 - of_side(drawn["both_tokens"] - 1, 8)) + 1
 """,
     ],
 }
@@ -346,30 +352,30 @@ def sinusoids(positions, d_model, base=10000.0):
         "nothing given back": "def sinusoids(positions, d_model, base=10000.0): positions.double().sin()",
     },
     "q2": {
-        "the limit in place of the last pair": "longest = 2 * math.pi * 10000",
-        "without two pi": "longest = 1000",
-        "the tensor2tensor series": "longest = 2 * math.pi * 10000 ** (3 / 3)",
-        "one pair too few": "turning = 17",
-        "columns for pairs": "turning = 36",
-        "those that do not turn": "turning = 32 - 18",
-        "without two pi, pairs": "turning = 25",
-        "the exponent forgotten": "base_wanted = 131072 / (2 * math.pi)",
-        "the exponent turned over": "base_wanted = (131072 / (2 * math.pi)) ** (62 / 64)",
-        "not divided by two pi": "base_wanted = 131072 ** (64 / 62)",
-        "in proportion": "base_wanted = 10000 * 131072 / 47117",
+        "the limit in place of the last pair": "longest = 2 * math.pi * drawn['base']",
+        "without two pi": "longest /= 2 * math.pi",
+        "the tensor2tensor series": "longest = 2 * math.pi * drawn['base'] ** 1.0",
+        "one pair too few": "turning -= 1",
+        "columns for pairs": "turning *= 2",
+        "those that do not turn": "turning = drawn['head'] // 2 - turning + 0.5",
+        "without two pi, pairs": "turning += 7",
+        "the exponent forgotten": "base_wanted **= 1 - 2 / drawn['head']",
+        "the exponent turned over": "base_wanted **= (1 - 2 / drawn['head']) ** 2",
+        "not divided by two pi": "base_wanted *= (2 * math.pi) ** (drawn['head'] / (drawn['head'] - 2))",
+        "in proportion": "base_wanted = 10000 * base_wanted / 47117",
         "words": "longest = '6283 positions'",
     },
     "q3": {
         "the first that is lost": "first_twins = {'bfloat16': 257, 'float16': 2049, 'float32': 2**24 + 1}",
         "the bits that are stored": "first_twins = {'bfloat16': 2**7, 'float16': 2**10, 'float32': 2**23}",
         "the largest number": "first_twins['float16'] = 65504",
-        "the last one left out": "different = 768",
+        "the last one left out": "different -= 1",
         "bits of one doubling": "different = 128",
-        "the spacing for the group": "largest_group = 16",
-        "half of it": "largest_group = 8",
-        "cut off, not rounded": "too_far = -11",
-        "the sign": "too_far = -5",
-        "in turns": "too_far = 5 / (2 * math.pi)",
+        "the spacing for the group": "largest_group -= 1",
+        "half of it": "largest_group //= 2",
+        "cut off, not rounded": "too_far -= 16",
+        "the sign": "too_far *= -1",
+        "in turns": "too_far /= 2 * math.pi",
         "nothing happens": "too_far = 0",
     },
     "q4": {
@@ -689,17 +695,17 @@ def t5_bias(weight, queries, keys, causal):
 """,
     },
     "q9": {
-        "the past's bucket": "ahead = 10",
-        "the causal model's": "ahead = 17",
-        "counted past the half": "ahead = 27",
+        "the past's bucket": "ahead -= 16",
+        "the causal model's": "ahead = 17 + drawn['ahead'] % 2 / 2",
+        "counted past the half": "ahead += 1",
         "one of each distance": "sharing = 1.0",
-        "both ends": "sharing = 8",
-        "a distance of 48": "untrained_causal, untrained_both = 6, 3",
-        "the empty bucket forgotten": "untrained_both = 4",
-        "of one side": "untrained_both = 2",
-        "of the causal model": "untrained_both = 7",
-        "those that occur": "untrained_causal = 25",
-        "a bucket for each distance": "untrained_causal = 0",
+        "both ends": "sharing += 1",
+        "a distance of 48": "untrained_causal, untrained_both = untrained_causal - 1, untrained_both - 2",
+        "the empty bucket forgotten": "untrained_both -= 1",
+        "of one side": "untrained_both //= 2",
+        "of the causal model": "untrained_both = untrained_causal + (untrained_causal == untrained_both)",
+        "those that occur": "untrained_causal = 31.5 - untrained_causal",
+        "a bucket for each distance": "untrained_causal = -1",
     },
 }
 

@@ -22,9 +22,9 @@ def digest(source):
     return hashlib.sha256(" ".join(source.split()).encode()).hexdigest()[:16]
 
 
-def written(submission, about):
-    """Of each question that a person grades, the student's own cells: kind, source, output."""
-    given, found = set(about.get("given", ())), {}
+def written(submission, about, given):
+    """Of each question that a person grades, the student's own cells, which were not given: kind, source, output."""
+    given, found = set(given), {}
     for question in about["questions"]:
         if question["manual"]:
             found[question["name"]] = _cells_of(submission, question.get("number"), given)

@@ -6,8 +6,10 @@ index or array for a list, and nothing that is not finite. No check computes wit
 
 import decimal
 import hashlib
+import json
 import math
 import numbers
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -112,6 +114,11 @@ def truth(value, what="it"):
     return value
 
 
+def drawn(env):
+    """What was drawn for the course or the student, and what is true of it; the graders alone have it."""
+    return json.loads(Path(env["__folder__"], "truth.json").read_text(encoding="utf-8"))
+
+
 def generator(env, n):
     """Random numbers for inputs: when a submission is graded, others than before it was handed in."""
     return torch.Generator().manual_seed(seed_of(env, n))
@@ -132,9 +139,13 @@ def function(source):
 
 
 def said_of(f, candidates, env, *more):
-    """What a function says of each candidate, by its name, asked in an order of chance."""
+    """What a function says of each candidate, by its name, asked twice in an order of chance."""
     import random
 
-    names = list(candidates)
-    random.Random(seed_of(env, len(names))).shuffle(names)
-    return {name: truth(f(function(candidates[name]), *more)) for name in names}
+    asked = [(name, f"{candidates[name]}{end}") for end in ("", "\n") for name in candidates]
+    random.Random(seed_of(env, len(asked))).shuffle(asked)
+    said = {}
+    for name, source in asked:
+        told = truth(f(function(source), *more))
+        assert said.setdefault(name, told) is told, "asked twice about one function, it says both True and False"
+    return said

@@ -25,6 +25,7 @@ import by_hand
 import house
 import report
 import roster
+import torch
 from judge import Grade, assignment_of, grade
 from submission import printable, read, submissions
 
@@ -121,7 +122,7 @@ def grade_all(found, folder, course, wanted, imposed, kind, seconds):
     students = Counter(roster.owner(student).key for student, _ in found)
     jobs = [(who, path, str(path.relative_to(folder)), course, wanted, imposed, kind, seconds) for who, path in found]
     grades = []
-    with ProcessPoolExecutor(os.cpu_count(), initializer=limit_memory) as pool:
+    with ProcessPoolExecutor(os.cpu_count(), initializer=share_the_machine) as pool:
         graded = [pool.submit(grade, *job) for job in jobs]
         for job, future in zip(jobs, graded, strict=True):
             try:
@@ -135,15 +136,16 @@ def grade_all(found, folder, course, wanted, imposed, kind, seconds):
     return grades
 
 
-def limit_memory():
-    """What answers make the tests compute may not use up the machine's memory either."""
+def share_the_machine():
+    """What answers make the tests compute may not use up the machine's memory, nor more than one processor."""
+    torch.set_num_threads(1)
     resource.setrlimit(resource.RLIMIT_AS, (house.ADDRESSES, house.ADDRESSES))
 
 
 def grade_alone(job):
     """Grade in a process of its own what went down with others."""
     try:
-        with ProcessPoolExecutor(1, initializer=limit_memory) as pool:
+        with ProcessPoolExecutor(1, initializer=share_the_machine) as pool:
             return pool.submit(grade, *job).result()
     except BrokenProcessPool:
         return Grade(

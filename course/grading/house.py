@@ -14,6 +14,7 @@ from pathlib import Path
 
 import no_fork
 import psutil
+from sandbox import STALLED
 from wire import decode, encode, write
 
 HERE = Path(__file__).resolve().parent
@@ -21,8 +22,9 @@ ROOT = HERE.parents[1]
 IMAGE = "posembed-grading"
 # What is in the sandbox, besides the submission.
 INSIDE = [HERE / name for name in ("checking.py", "sandbox.py", "watch.py", "wire.py")]
-# What the cells of a submission may take, one cell half of it and all together three quarters; and then once more its
-# answers, a call a quarter. The time in which the grader itself computes is not theirs.
+# What the cells of a submission may take of a processor, one cell half of it and all together three quarters; and then
+# once more its answers, a call a quarter. What the grader itself computes, and what other programs take, is not theirs;
+# by the clock it is STALLED times as much.
 SECONDS = 240
 # After a cell or a call that ends the sandbox, what is left is run in a new one, so many times in all.
 LIVES = 3
@@ -101,8 +103,10 @@ def _bubblewrap():
     return [str(word) for word in command]
 
 
-def _docker(name):
+def _docker(name, seconds):
     command = ["docker", "run", "--rm", "--interactive", "--init", "--name", name, "--network", "none", "--read-only"]
+    # Its processes are nobody's children here, so that nobody else counts what they compute.
+    command += ["--ulimit", f"cpu={2 * seconds}"]
     command += ["--memory", str(MEMORY), "--memory-swap", str(MEMORY), "--pids-limit", str(PROCESSES)]
     command += ["--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--user", "65534:65534"]
     command += ["--tmpfs", f"/desk:size={DISK},mode=1777", "--workdir", "/desk"]
@@ -117,12 +121,12 @@ class Box:
 
     Args:
         kind: as `kind_of_house` gives it.
-        seconds: how long it may be busy.
+        seconds: how much of a processor it may take until `begin` is called, and then once more.
     """
 
     def __init__(self, kind, seconds):
         program, self.name = [sys.executable, str(HERE / "sandbox.py")], f"{IMAGE}-{secrets.token_hex(8)}"
-        command = {"bubblewrap": [*_bubblewrap(), *program], "docker": _docker(self.name)}.get(kind, program)
+        command = {"bubblewrap": [*_bubblewrap(), *program], "docker": _docker(self.name, seconds)}.get(kind, program)
         options = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         self.desk = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         held = no_fork.descriptor() if kind == "bubblewrap" else None
@@ -140,12 +144,13 @@ class Box:
             if held is not None:
                 os.close(held)
         self.why, self.kind, self.seconds, self.n_asked = "", kind, seconds, 0
-        self.spent, self.since = 0.0, None
+        self.by_clock, self.since, self.computed, self.before = 0.0, None, 0.0, 0.0
         # It says so before anything of the submission is run.
         if not self.process.stdout.readline(ANSWER):
             raise GraderError(f"the sandbox cannot be started: {self.process.stderr.read().decode().strip()[-300:]}")
         threading.Thread(target=self._watch, daemon=True).start()
         self.ask({"addresses": ADDRESSES})
+        self.begin()
 
     def _as_nobody(self):
         """The program, where a user sees it who may not see what lies beside it."""
@@ -184,21 +189,33 @@ class Box:
         except BrokenPipeError:
             pass
         finally:
-            self.spent, self.since = self._busy(), None
+            self.by_clock, self.since = self._by_clock(), None
         time.sleep(2 * LOOK)  # the watch says why, where it was it
         self.process.wait()
         self.why = self.why or "ended the notebook's own process"
         raise EndedError(self.why)
 
-    def _busy(self):
+    def begin(self):
+        """Count the time anew."""
+        self.by_clock, self.before = 0.0, self.before + self.spent()
+
+    def spent(self):
+        """What it took of a processor since it began; or of the clock, so much as others cannot have taken of it."""
+        self.computed = max(self.computed, sum(map(_computed, _family(self.process))))
+        return max(self.computed - self.before, self._by_clock() / STALLED)
+
+    def _by_clock(self):
         since = self.since
-        return self.spent + (time.monotonic() - since if since is not None else 0)
+        return self.by_clock + (time.monotonic() - since if since is not None else 0)
 
     def _watch(self):
         while self.process.poll() is None:
-            if self._busy() > self.seconds:
-                self.end(f"took more than {self.seconds} s")
             family = _family(self.process)
+            if self.spent() > self.seconds:
+                stalled = self._by_clock() > STALLED * self.seconds
+                self.end(
+                    f"took more than {f'{STALLED * self.seconds} s by the clock' if stalled else f'{self.seconds} s'}"
+                )
             if len(family) > PROCESSES:
                 self.end(f"started more than {PROCESSES} processes")
             if sum(_memory(each) for each in family) > MEMORY:
@@ -243,12 +260,12 @@ class House:
             ran = self._run_cells()
 
     def _run_cells(self):
-        self.errors, self.notes, start = [], [], time.monotonic()
+        self.errors, self.notes = [], []
         for number, cell in self.cells:
             if number in self.left_out:
                 self.errors.append(f"cell {number} {self.left_out[number]}, and was left out")
                 continue
-            left = int(0.75 * self.seconds - (time.monotonic() - start))
+            left = int(0.75 * self.seconds - self.box.spent())
             if left < 1:
                 self.errors.append(f"cell {number} was not run: those before it took all of the time")
                 continue
@@ -261,7 +278,7 @@ class House:
             self.errors += [f"cell {number}: {done['error']}"] if done.get("error") else []
             skipped = ", ".join(str(each)[:60] for each in dict.fromkeys(done.get("notes") or []))
             self.notes += [f"cell {number}: skipped {skipped}"] if skipped else []
-        self.box.spent = 0.0
+        self.box.begin()
         return True
 
     def ask(self, message):
@@ -289,6 +306,14 @@ def _family(process):
         return []
 
 
+def _computed(process):
+    """Seconds of a processor that a process took, and those of its children that have ended."""
+    try:
+        return sum(process.cpu_times()[:4])
+    except psutil.Error:
+        return 0
+
+
 def _memory(process):
     try:
         # Pages that processes share count once, where the system tells.
@@ -306,13 +331,13 @@ class Names(dict):
 
     Args:
         house: the sandbox.
-        tests: the folder of tests, where their data lie.
+        data: the folder of what was drawn.
         wanted: every name that a test asks for.
         drawn: what the inputs of hidden tests are drawn from.
     """
 
-    def __init__(self, house, tests, wanted, drawn=""):
-        super().__init__(__folder__=str(tests), __drawn__=drawn)
+    def __init__(self, house, data, wanted, drawn=""):
+        super().__init__(__folder__=str(data), __drawn__=drawn)
         self.house, self.without = house, ()
         self.values, self.answers, self.ended, self.problems = {}, {}, {}, {}
         for name in wanted:

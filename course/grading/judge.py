@@ -3,12 +3,14 @@
 import contextlib
 import hashlib
 import json
+import re
 import signal
 from dataclasses import dataclass, field
 
 import house
-from by_hand import written
+from by_hand import digest, written
 from otter.test_files.exception_test import ExceptionTestFile
+from roster import owner
 from submission import printable, read
 
 
@@ -73,8 +75,11 @@ def grade(student, path, file, course, wanted, imposed, kind, seconds):
         submission = read(path)
         given.assignment = submission.assignment
         refuse_another(submission, wanted, about, imposed)
-        given.written = written(submission, about)
-        judge(given, submission, course / wanted, kind, seconds)
+        data = numbers_of(submission, student, course / wanted, imposed)
+        told = json.loads((data / "given.json").read_text())
+        given.written = written(submission, about, told)
+        given.reasons += forbidden_libraries(submission, about, told)
+        judge(given, submission, course / wanted, data, kind, seconds)
     except house.GraderError:
         raise
     except TestsTooLongError:
@@ -82,7 +87,7 @@ def grade(student, path, file, course, wanted, imposed, kind, seconds):
     except Exception as error:
         given.reasons.append(str(error))
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
     return given
 
 
@@ -99,17 +104,43 @@ def refuse_another(submission, wanted, about, imposed):
         )
 
 
-def judge(given, submission, folder, kind, seconds):
+def numbers_of(submission, student, folder, imposed):
+    """The folder of what was drawn for a student; for all of them, where the course has no roster."""
+    known = folder.parent / "students.json"
+    if not known.exists():
+        return folder / "tests"
+    codes = json.loads(known.read_text(encoding="utf-8"))
+    own = codes.get(owner(student).key, submission.student)
+    if own != submission.student and not imposed:
+        raise ValueError("it holds the numbers of another student; ASSIGNMENT=... grades it by this student's own")
+    return folder / "by-student" / own if own in codes.values() else folder / "tests"
+
+
+def forbidden_libraries(submission, about, given):
+    """Notes of cells of the student's own that name a library: what they computed with it, no watch sees later."""
+    found = []
+    for question in about["questions"]:
+        for library in (each for each in question.get("without", ()) if each.isidentifier()):
+            cells = [
+                str(number)
+                for number, source in submission.code
+                if re.search(rf"\b{library}\b", source) and digest(source) not in given
+            ]
+            found += [f"note: {question['name']} forbids `{library}`, see cell {', '.join(cells)}"] if cells else []
+    return found
+
+
+def judge(given, submission, folder, data, kind, seconds):
     """Run the cells, fetch the answers, then run the tests of all questions."""
     tests = [ExceptionTestFile.from_file(str(path)) for path in sorted((folder / "tests").glob("*.py"))]
     wanted = sorted({name for test in tests for case in test.test_cases for name in case.body._get_func_params()})
     questions = {each["name"]: each for each in json.loads((folder / "assignment.json").read_text())["questions"]}
     with house.House(kind, submission.code, seconds) as inside:
-        names = house.Names(inside, folder / "tests", [name for name in wanted if name != "env"])
+        names = house.Names(inside, data, [name for name in wanted if name != "env"])
         names["__drawn__"] = drawn_for(submission, folder)
         # For the tests themselves, which an answer may keep busy; the sandbox has its own watch.
-        signal.signal(signal.SIGALRM, _too_long)
-        signal.alarm(2 * seconds)
+        signal.signal(signal.SIGPROF, _too_long)
+        signal.setitimer(signal.ITIMER_PROF, 2 * seconds)
         given.reasons += inside.errors
         with contextlib.suppress(house.EndedError):
             for test in tests:

@@ -36,14 +36,9 @@ def owner(student):
     return Owner(found["id"], bool(found.groupdict().get("late")))
 
 
-def best(rows):
-    """Of each owner's rows of grades the one with most points, by their key."""
-    found = {}
-    for row in rows:
-        key = owner(row["student"]).key
-        if key not in found or float(row["score"]) > float(found[key]["score"]):
-            found[key] = row
-    return found
+def worth(row, less_if_late):
+    """The points of a row of grades, less some percent where its file was late."""
+    return float(row["score"]) * (1 - less_if_late / 100 * owner(row["student"]).late)
 
 
 class Roster:
@@ -72,22 +67,28 @@ class Roster:
             most: its points.
             less_if_late: how many percent a late submission loses.
         """
-        given, column = best(grades), self._column(title)
+        # Of several of one student the one with most points counts, and comes last.
+        given = {owner(row["student"]).key: row for row in sorted(grades, key=lambda row: worth(row, less_if_late))}
+        column = self._column(title)
         columns = self.columns if column in self.columns else [*self.columns, column]
         out = io.StringIO()
         writer = csv.DictWriter(out, columns, lineterminator="\n", restval="", extrasaction="ignore")
         writer.writeheader()
         for row in self.rows:
             row = dict(row)
-            key = next((key for key in self._keys(row) if key in given), None)
-            if key is not None:
-                grade = given.pop(key)
+            if found := [given.pop(key) for key in dict.fromkeys(self._keys(row)) if key in given]:
+                grade = max(found, key=lambda each: worth(each, less_if_late))
                 late = owner(grade["student"]).late or "late" in (row.get("Status") or "").casefold()
                 row[column] = f"{round(float(grade['score']) * (1 - less_if_late / 100 * late), 2):g}"
             elif self.canvas and (row["Student"] or "").strip() == "Points Possible":
                 row[column] = f"{most:g}"
             writer.writerow(row)
         return out.getvalue(), [row["student"] for row in given.values()]
+
+    def people(self):
+        """Of each student every name by which a file may be theirs: the number first, the most readable one last."""
+        found = [self._keys(row) for row in self.rows if "Points Possible" not in (row.get("Student") or "")]
+        return [names for names in found if names]
 
     def _column(self, title):
         if not self.canvas:

@@ -18,12 +18,14 @@ class Submission:
         cells: of each cell its number, its kind, its source and what it printed.
         assignment: its name; "" where the metadata do not say.
         course: what tells it from the same assignment of another seed; "" where the metadata do not say.
+        student: whose numbers it holds; "" where all have the same.
         digest: of the file.
     """
 
     cells: list = field(default_factory=list)
     assignment: str = ""
     course: str = ""
+    student: str = ""
     digest: str = ""
 
     @property
@@ -67,11 +69,12 @@ def read(path):
         content = path.read_bytes()
         notebook = json.loads(content)
         cells = [
-            (n, str(cell["cell_type"]), "".join(cell["source"]), printed(cell))
+            (n, str(cell.get("cell_type")), "".join(cell.get("source") or ""), printed(cell))
             for n, cell in enumerate(notebook["cells"], 1)
+            if isinstance(cell, dict)
         ]
         told = notebook.get("metadata", {}).get("posembed", {})
-        names = str(told.get("assignment", "")), str(told.get("course", ""))
+        names = [str(told.get(name, "")) for name in ("assignment", "course", "student")]
         return Submission(cells, *names, hashlib.sha256(content).hexdigest())
     except OSError as error:
         raise ValueError(f"it cannot be read ({error.strerror})") from None

@@ -1,6 +1,5 @@
 """The table of one course: four stretches, rows that were never trained, and a report that may claim too much."""
 
-import hashlib
 import io
 import json
 
@@ -19,42 +18,14 @@ STEP = 2.0**-5
 GRID = 2.0**-16
 
 
-class Draws:
-    """Random numbers from a seed, the same on every machine and with every version of a library."""
-
-    def __init__(self, seed):
-        self.seed, self.used = seed, 0
-
-    def uniform(self, *shape):
-        """Numbers between 0 and 1."""
-        self.used += 1
-        digest = hashlib.shake_256(f"honest-probe {self.seed} {self.used}".encode()).digest(4 * int(np.prod(shape)))
-        return (np.frombuffer(digest, "<u4").reshape(shape) + 0.5) / 2.0**32
-
-    def normal(self, *shape):
-        """Nearly normal: the sum of twelve uniform numbers has the variance 1."""
-        return self.uniform(12, *shape).sum(axis=0) - 6
-
-    def whole(self, low, high):
-        """A whole number, both ends among them."""
-        return low + int(self.uniform(1)[0] * (high - low + 1))
-
-    def order(self, items):
-        """The items in an order of chance."""
-        return [items[i] for i in np.argsort(self.uniform(len(items)))]
-
-    def coin(self):
-        """Heads or tails."""
-        return self.whole(0, 1) == 1
-
-    def directions(self, n):
-        """So many unit vectors at right angles."""
-        found = []
-        for row in self.normal(n, WIDTH):
-            for other in found:
-                row = row - (row * other).sum() * other
-            found.append(row / length(row))
-        return np.array(found)
+def directions(draws, n):
+    """So many unit vectors at right angles."""
+    found = []
+    for row in draws.normal(n, WIDTH):
+        for other in found:
+            row = row - (row * other).sum() * other
+        found.append(row / length(row))
+    return np.array(found)
 
 
 def length(rows):
@@ -111,28 +82,21 @@ def circle(draws, n, period):
 SHAPES = {"helix": helix, "walk": walk, "curve": curve, "circle": circle}
 
 
-def make(seed):
-    """What a student gets, and what the graders keep."""
-    draws = Draws(seed)
+def make(draws):
+    """The files that students get, and what is true of them."""
     table, truth = table_of(draws)
     stretches = {name: list(rows) for name, rows in truth["stretches"].items()}
     claims, truth["holds"] = claims_of(draws, table, truth)
     file = io.BytesIO()
     np.save(file, table)
-    report = {"stretches": stretches, "claims": claims}
-    for_students = {"table.npy": file.getvalue(), "report.json": written(report)}
-    return for_students, {"table.npy": file.getvalue(), "truth.json": written(truth)}
-
-
-def written(value):
-    """As JSON."""
-    return (json.dumps(value, indent=1) + "\n").encode()
+    report = json.dumps({"stretches": stretches, "claims": claims}, indent=1) + "\n"
+    return {"table.npy": file.getvalue(), "report.json": report.encode()}, truth
 
 
 def table_of(draws):
     """The table, and what is true of its rows."""
     front, tail, period = draws.whole(*FRONT), draws.whole(*TAIL), draws.whole(13, 17)
-    kinds, shared = draws.order(list(SHAPES)), draws.directions(12)
+    kinds, shared = draws.order(list(SHAPES)), directions(draws, 12)
     parts, bounds, at = [], {}, np.zeros(WIDTH)
     n_rows = front
 

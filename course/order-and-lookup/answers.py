@@ -2,9 +2,9 @@
 
 RIGHT = {
     "q1": [
-        "equivariant = {'a': True, 'b': False, 'c': True, 'd': False, 'e': True, 'f': False}",
-        "equivariant = {letter: letter in 'ace' for letter in 'abcdef'}",
-        "equivariant = dict(zip('fedcba', [False, True, False, True, False, True]))",
+        "equivariant = drawn['equivariant']",
+        "equivariant = {letter: bool(int(drawn['equivariant'][letter])) for letter in 'abcdef'}",
+        "equivariant = dict(reversed(drawn['equivariant'].items()))",
     ],
     "q2": [
         """
@@ -35,14 +35,19 @@ def is_equivariant(f, x):
 """,
     ],
     "q3": [
-        "without_mask, with_mask, first_token = 1.25, 6.67, 8.0",
-        "without_mask, with_mask, first_token = (2 * 8 + 4 - 5 * 2) / 8, (2 * 8 + 4) / 3, 8",
+        "without_mask, with_mask = round(drawn['without_mask'], 2), round(drawn['with_mask'], 2)",
         """
-from math import exp, log
-w = [exp(log(2)), 1.0, exp(log(5))]
-without_mask = sum(a * b for a, b in zip(w, [8, 4, -2])) / sum(w)
-with_mask = (w[0] * 8 + w[1] * 4) / (w[0] + w[1])
-first_token = 8.0
+weights = [drawn['first_share'], 1, drawn['third_share']]
+values = drawn['values']
+without_mask = sum(w * v for w, v in zip(weights, values)) / sum(weights)
+with_mask, first_token = sum(w * v for w, v in zip(weights[:2], values)) / sum(weights[:2]), values[0]
+""",
+        """
+from math import log
+logits = torch.tensor([log(drawn['first_share']), 0.0, log(drawn['third_share'])])
+values = torch.tensor(drawn['values']).float()
+without_mask, with_mask = float(logits.softmax(0) @ values), float(logits[:2].softmax(0) @ values[:2])
+first_token = float(values[0])
 """,
     ],
     "q4": [
@@ -112,24 +117,24 @@ def gradient_of_table(ids, g, n):
     ],
     "q7": [
         """
-row_after_three_steps = -0.1 * (1 + 1.9 + 1 + 0.9 + 0.81 - 2.9)
+row_after_three_steps = drawn['moved']
 moves_in_step_2 = dict.fromkeys(["SGD with momentum", "SGD with weight decay", "Adam"], True)
 moves_in_step_2 |= dict.fromkeys(["SGD", "SparseAdam, nn.Embedding(sparse=True)"], False)
 """,
         """
 w = v = 0.0
-for g in (1.0, 0.0, 0.0):
-    v = 0.9 * v + g
-    w = w - 0.1 * v
+for g in (drawn['gradient'], 0.0, 0.0):
+    v = drawn['momentum'] * v + g
+    w = w - drawn['rate'] * v
 row_after_three_steps = w
 """,
         """
 weight = torch.nn.Parameter(torch.zeros(1))
-optimizer = torch.optim.SGD([weight], lr=0.1, momentum=0.9)
-for g in (1.0, 0.0, 0.0):
+optimizer = torch.optim.SGD([weight], lr=drawn['rate'], momentum=drawn['momentum'])
+for g in (float(drawn['gradient']), 0.0, 0.0):
     weight.grad = torch.tensor([g])
     optimizer.step()
-row_after_three_steps = round(weight.item(), 3)
+row_after_three_steps = round(weight.item(), 5)
 """,
     ],
     "q8": [
@@ -153,13 +158,15 @@ def position_ids(mask):
     ],
 }
 
+SHARES = "import math\nshares, values = (drawn['first_share'], 1, drawn['third_share']), drawn['values']\n"
 WRONG = {
     "q1": {
-        "softmax over time thought to mix": "equivariant['a'] = False",
-        "a running sum thought alike": "equivariant['b'] = True",
-        "the mean thought to mix": "equivariant['c'] = False",
-        "invariant taken for equivariant": "equivariant['d'] = True",
-        "the first token thought alike": "equivariant['f'] = True",
+        "the first thought otherwise": "equivariant['a'] = not drawn['equivariant']['a']",
+        "the second thought otherwise": "equivariant['b'] = not drawn['equivariant']['b']",
+        "the third thought otherwise": "equivariant['c'] = not drawn['equivariant']['c']",
+        "the fourth thought otherwise": "equivariant['d'] = not drawn['equivariant']['d']",
+        "the sixth thought otherwise": "equivariant['f'] = not drawn['equivariant']['f']",
+        "all alike": "equivariant = dict.fromkeys('abcdef', True)",
         "words for truth": "equivariant = {letter: 'yes' for letter in 'abcdef'}",
     },
     "q2": {
@@ -194,12 +201,12 @@ def is_equivariant(f, x):
         "never": "def is_equivariant(f, x): return False",
     },
     "q3": {
-        "the mask forgotten": "with_mask = 1.25",
-        "logits taken for weights": "without_mask = 8 * 0.6931 - 2 * 1.6094",
-        "not divided by the sum": "without_mask = 10",
-        "weights not made to add up to 1 again": "with_mask = 2.5",
-        "the first token sees all": "first_token = 1.25",
-        "the largest taken": "without_mask = -2",
+        "the mask forgotten": "with_mask = drawn['without_mask']",
+        "logits taken for weights": SHARES + "without_mask = sum(math.log(w) * v for w, v in zip(shares, values))",
+        "not divided by the sum": SHARES + "without_mask = sum(w * v for w, v in zip(shares, values))",
+        "weights not made to add up to 1 again": SHARES + "with_mask *= sum(shares[:2]) / sum(shares)",
+        "the first token sees all": "first_token = drawn['without_mask']",
+        "the last taken": "without_mask = drawn['value_3']",
     },
     "q4": {
         "softmax over the queries": """
@@ -300,10 +307,10 @@ def gradient_of_table(ids, g, n):
 """,
     },
     "q7": {
-        "no momentum": "row_after_three_steps = -0.1",
-        "the sign": "row_after_three_steps = 0.271",
-        "one step short": "row_after_three_steps = -0.19",
-        "as if looked up each time": "row_after_three_steps = -0.561",
+        "no momentum": "row_after_three_steps = -drawn['rate'] * drawn['gradient']",
+        "the sign": "row_after_three_steps = -drawn['moved']",
+        "one step short": "row_after_three_steps = -drawn['rate'] * drawn['gradient'] * (1 + drawn['momentum'])",
+        "as if looked up each time": "row_after_three_steps = -3 * drawn['rate'] * drawn['gradient']",
         "only rows with a gradient move": "moves_in_step_2['SGD with momentum'] = False",
         "Adam skips them": "moves_in_step_2['Adam'] = False",
         "SparseAdam moves them": "moves_in_step_2['SparseAdam, nn.Embedding(sparse=True)'] = True",
@@ -328,7 +335,12 @@ def position_ids(mask):
 
 # What gives no answer, and would like points for it; zeros, NaN and the like stand in the tests of all questions.
 STUBS = {
-    "q2": {"by the width of what is asked": "def is_equivariant(f, x): return x.shape[1] > 6"},
+    "q2": {
+        "by the width of what is asked": "def is_equivariant(f, x): return x.shape[1] > 6",
+        "by chance": "import random\ndef is_equivariant(f, x): return random.random() < 0.5",
+        "by a name in it": "def is_equivariant(f, x): return 'softmax' in f.__code__.co_names",
+        "by the lack of one": "def is_equivariant(f, x): return 'cumsum' not in f.__code__.co_names",
+    },
     "q4": {
         "an even mean": """
 def attention(x, wq, wk, wv, causal=False):

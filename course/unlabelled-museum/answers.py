@@ -1,9 +1,12 @@
 """Answers as students write them: right ones in other words, and wrong ones by what is wrong with them."""
 
+# The right faults, each with the last of the properties that it breaks.
+OTHERS = "{letter: {fault: those[-1] for fault, those in faults.items()} for letter, faults in drawn['faults'].items()}"
 RIGHT = {
     "q1": [
-        """
-found_a, found_b = dict(), dict.fromkeys(["pads read", "first row"], "rows")
+        f"""
+others = {OTHERS}
+found_a, found_b = others['a'], others['b']
 def mended_a(n_positions, width):
     pairs, rows = width // 2, []
     for p in range(n_positions):
@@ -19,8 +22,7 @@ def mended_b(mask, table):
 """,
         """
 from posembed import sinusoidal
-found_a = {}
-found_b = {"first row": "rows", "pads read": "rows"}
+found_a, found_b = dict(reversed(found_a.items())), dict(reversed(found_b.items()))
 def mended_a(n_positions, width):
     return sinusoidal(n_positions, width, layout="tensor2tensor")
 def mended_b(mask, table):
@@ -38,14 +40,15 @@ def mended_a(n_positions, width):
         at = at * turns
     return torch.stack(rows)
 def mended_b(mask, table):
-    place = piece_b(mask, torch.arange(len(table) - 1)) + 1
-    return table[place.masked_fill(mask == 0, 1)]
+    place = (mask.cumsum(1) + 1) * (mask == 1) + (mask == 0)
+    return torch.stack([table[text] for text in place])
 """,
     ],
     "q2": [
-        """
+        f"""
+others = {OTHERS}
 from posembed.encodings import alibi_slopes, convert_rope_layout
-found_c, found_d, fewest_heads_d = {"layout": "layouts"}, {"slopes": "heads"}, 6
+found_c, found_d, fewest_heads_d = others['c'], others['d'], drawn["fewest_d"]
 def mended_c(weight, n_heads):
     return convert_rope_layout(weight, n_heads=n_heads, source="interleaved", target="half")
 def mended_d(n_heads, n_keys):
@@ -65,7 +68,7 @@ def mended_d(n_heads, n_keys):
         power = 2 ** math.floor(math.log2(n))
         return slopes(power) + slopes(2 * power)[0::2][: n - power]
     return torch.tensor([[[s * j for j in range(n_keys)]] for s in slopes(n_heads)])
-fewest_heads_d = next(n for n in range(1, 99) if (mended_d(n, 2) - piece_d(n, 2)).abs().max() > 1e-6)
+fewest_heads_d = next((n for n in range(1, 99) if (mended_d(n, 2) - piece_d(n, 2)).abs().max() > 1e-6), "none")
 """,
         """
 def mended_c(weight, n_heads):
@@ -80,9 +83,9 @@ def mended_d(n_heads, n_keys):
 """,
     ],
     "q3": [
-        """
-found_e = {"cache grown": "offset", "past hidden": "seen"}
-found_f = {"pads counted": "rows"}
+        f"""
+others = {OTHERS}
+found_e, found_f = others['e'], others['f']
 def mended_e(x, past):
     tokens, outs = past, []
     for token in x:
@@ -170,9 +173,9 @@ def same_in_parts(layer, x):
 """,
     ],
     "q5": [
-        """
-found_g = found_h = {}
-nearest_h = "none"
+        f"""
+others = {OTHERS}
+found_g, found_h, nearest_h = others['g'], others['h'], drawn["nearest_h"]
 def mended_g(q, k, v, window):
     m, outs = len(k), []
     for i, query in enumerate(q, start=m - len(q)):
@@ -251,8 +254,9 @@ def keeps_offsets(shift):
 """,
     ],
     "q7": [
-        """
-found_i, found_j, twin_j = {"neighbour": "offset"}, {"rounded": "turn", "exponent": "turn"}, 257
+        f"""
+others = {OTHERS}
+found_i, found_j, twin_j = others['i'], others['j'], drawn["twin_j"]
 def mended_i(scores):
     n = scores.shape[-2]
     return torch.stack([scores[..., i, n - 1 - i : 2 * n - 1 - i] for i in range(n)], dim=-2)
@@ -264,9 +268,10 @@ def mended_j(x, positions):
 """,
         """
 from posembed.encodings import RoPE
-found_j = {"rounded": "shift", "exponent": "turn"}
+found_j = {fault: those[-1] for fault, those in drawn["faults"]["j"].items()}
 twins = piece_j(torch.ones(4096, 8).bfloat16(), torch.arange(4096))
-twin_j = 1 + int((twins[1:] == twins[:-1]).all(1).int().argmax())
+same = (twins[1:] == twins[:-1]).all(1)
+twin_j = 1 + int(same.int().argmax()) if same.any() else "none"
 def mended_i(scores):
     at = torch.arange(scores.shape[-2])
     return scores[..., at[:, None], at - at[:, None] + len(at) - 1]
@@ -290,13 +295,11 @@ def mended_j(x, positions):
 
 WRONG = {
     "q1": {
-        "the paper's exponent demanded of A": "found_a = {'exponent': 'turn'}",
-        "one of two faults": "found_b = {'first row': 'rows'}",
-        "the other of two faults": "found_b = {'pads read': 'rows'}",
-        "one fault too many": "found_b = {'first row': 'rows', 'pads read': 'rows', 'pads counted': 'padding'}",
-        "a property that does not see it": "found_b = {'first row': 'rows', 'pads read': 'padding'}",
+        "a fault too many in A": "found_a = found_a | {'limit': 'limit'}",
+        "a fault too many in B": "found_b = found_b | {'pads counted': 'padding'}",
+        "nothing, or what is not there": "found_b = {} if found_b else {'axis': 'rows'}",
+        "another property": "found_b = dict.fromkeys(found_b, 'heads') or {'axis': 'heads'}",
         "faults without properties": "found_b = {'first row', 'pads read'}",
-        "all is well": "found_b = {}",
         "the paper's table": """
 def mended_a(n_positions, width):
     angles = torch.arange(n_positions)[:, None] * 10000.0 ** (-torch.arange(0, width, 2) / width)
@@ -318,7 +321,6 @@ def mended_b(mask, table):
 def mended_b(mask, table):
     return table[(mask.cumsum(1) + 1) * mask + 1]
 """,
-        "as it was": "mended_b = piece_b",
     },
     "q2": {
         "a head of four": "found_c = {}",
@@ -326,15 +328,14 @@ def mended_b(mask, table):
         "lengths": "found_c = {'layout': 'length'}",
         "the sign of a bias": "found_d = {'sign': 'heads'}",
         "the sign as well": "found_d = {'slopes': 'heads', 'sign': 'seen'}",
-        "three heads": "fewest_heads_d = 3",
-        "none": "fewest_heads_d = 'none'",
+        "another number of heads": "fewest_heads_d = {'none': 6, 6: 3, 3: 6}[fewest_heads_d]",
         "twelve heads": "fewest_heads_d = 12",
         "heads forgotten": """
 def mended_c(weight, n_heads):
     return torch.cat([weight[0::2], weight[1::2]])
 """,
         "there as it was": "mended_c = piece_c",
-        "the other sign": "def mended_d(n_heads, n_keys): return -piece_d(n_heads, n_keys)",
+        "the other sign": "right_d = mended_d\ndef mended_d(n_heads, n_keys): return -right_d(n_heads, n_keys)",
         "the paper's series": """
 def mended_d(n_heads, n_keys):
     return 2.0 ** (-8 / n_heads * torch.arange(1, n_heads + 1))[:, None, None] * torch.arange(n_keys)
@@ -352,14 +353,13 @@ def mended_d(n_heads, n_keys):
 """,
     },
     "q3": {
-        "the first fault found": "found_e = {'cache grown': 'parts'}",
-        "the second fault found": "found_e = {'past hidden': 'parts'}",
-        "another beginning": "found_e = {'from zero': 'parts', 'past hidden': 'parts'}",
-        "a causal mask suspected": "found_e = {'cache grown': 'parts', 'past hidden': 'parts', 'future seen': 'seen'}",
-        "order counts": "found_e = {'cache grown': 'order', 'past hidden': 'parts'}",
-        "even weights of padding suspected": "found_f = {'pads counted': 'padding', 'pads seen': 'padding'}",
-        "the mask suspected": "found_f = {'pads seen': 'padding'}",
-        "no shift of absolute rows": "found_f = {'pads counted': 'shift'}",
+        "one of E's faults missed": "found_e.popitem()",
+        "another beginning": "found_e = found_e | {'exponent': 'turn'}",
+        "a causal mask suspected": "found_e = found_e | {'future seen': 'seen'}",
+        "order counts": "found_e = dict.fromkeys(found_e, 'order')",
+        "nothing in F, or what is not there": "found_f = {} if found_f else {'pads seen': 'padding'}",
+        "the scale suspected": "found_f = found_f | {'scale': 'once'}",
+        "no shift of absolute rows": "found_f = dict.fromkeys(found_f, 'shift') or {'pads counted': 'shift'}",
         "positions alone mended": """
 def mended_e(x, past):
     tokens = torch.cat([past, x])
@@ -383,7 +383,6 @@ def mended_e(x, past):
     weights = (turned @ turned.T / x.shape[1] ** 0.5).exp().tril()
     return (weights @ turned / weights.sum(1, keepdim=True))[len(past):], tokens
 """,
-        "F as it was": "mended_f = piece_f",
         "positions clamped too late": """
 def mended_f(ids, mask, words, places):
     x = words[ids] + places[mask.cumsum(1).clamp(max=len(places) - 1)]
@@ -474,27 +473,34 @@ def same_in_parts(layer, x):
         "never": "def same_in_parts(layer, x): return False",
     },
     "q5": {
-        "a window suspected": "found_g = {'window': 'seen'}",
+        "a window, or none": "found_g = {} if found_g else {'window': 'seen'}",
         "the alignment suspected": "found_g = {'past hidden': 'seen'}",
         "the empty bucket suspected": "found_h = {'neighbour': 'offset'}",
-        "the last bucket suspected": "found_h = {'limit': 'limit'}",
+        "the last bucket, or not": "found_h = {} if found_h else {'limit': 'limit'}",
         "where the last bucket begins": "nearest_h = 91",
-        "the distance of the setting": "nearest_h = 128",
+        "the distance of the setting, or none": "nearest_h = 128 if nearest_h == 'none' else 'none'",
         "not said": "nearest_h = None",
         "no words": "found_g = None",
-        "a key too many": "def mended_g(q, k, v, window): return piece_g(q, k, v, window + 1)",
-        "the window forgotten": "def mended_g(q, k, v, window): return piece_g(q, k, v, len(k))",
+        "a key too many": """
+right_g = mended_g
+def mended_g(q, k, v, window): return right_g(q, k, v, window + 1)
+""",
+        "the window forgotten": """
+right_g = mended_g
+def mended_g(q, k, v, window): return right_g(q, k, v, len(k))
+""",
         "aligned at the first key": """
 def mended_g(q, k, v, window):
     ahead = torch.arange(len(k)) - torch.arange(len(q))[:, None]
     return F.scaled_dot_product_attention(q[None], k[None], v[None], attn_mask=(ahead <= 0) & (ahead > -window))[0]
 """,
         "the empty bucket filled": """
+right_h = mended_h
 def mended_h(offsets):
-    out = piece_h(offsets)
+    out = right_h(offsets)
     return torch.where(offsets > 0, out - 1, out)
 """,
-        "query minus key": "def mended_h(offsets): return piece_h(-offsets)",
+        "query minus key": "right_h = mended_h\ndef mended_h(offsets): return right_h(-offsets)",
         "as in a causal model": """
 from posembed import scheme
 def mended_h(offsets): return scheme("t5", n_heads=1, causal=True).bucket(offsets)
@@ -568,13 +574,12 @@ def keeps_offsets(shift):
     "q7": {
         "the sign suspected": "found_i = {'sign': 'offset'}",
         "no fault in a reshape": "found_i = {}",
-        "the first fault found": "found_j = {'exponent': 'turn'}",
-        "the second fault found": "found_j = {'rounded': 'once'}",
-        "a wrong exponent thought not relative": "found_j = {'exponent': 'shift', 'rounded': 'once'}",
-        "a turn of the wrong angle thought to stretch": "found_j = {'exponent': 'length', 'rounded': 'once'}",
+        "one of J's faults missed": "found_j.popitem()",
+        "a fault too many in J": "found_j = found_j | {'layout': 'layouts'}",
+        "a turn of the wrong angle thought to stretch": "found_j = dict.fromkeys(found_j, 'length')",
         "the last exact number": "twin_j = 256",
         "float16's": "twin_j = 2049",
-        "no twins": "twin_j = 'none'",
+        "twins, or none": "twin_j = 257 if twin_j == 'none' else 'none'",
         "I as it was": "mended_i = piece_i",
         "one too far the other way": """
 def mended_i(scores):
@@ -635,3 +640,5 @@ NO_FAULT = "found_a = found_b = found_c = found_d = found_e = found_f = found_g 
 PIECES = "\n".join(f"mended_{letter} = piece_{letter}" for letter in "abcdefghij")
 UNREAD = {"the pieces as they are": NO_FAULT + PIECES + "\nnearest_h = fewest_heads_d = twin_j = 'none'"}
 STUBS = dict.fromkeys(("q1", "q2", "q3", "q5", "q7"), UNREAD)
+CHANCE = "import random\ndef {}(*_): return random.random() < 0.5"
+STUBS |= {"q4": {"by chance": CHANCE.format("same_in_parts")}, "q6": {"by chance": CHANCE.format("keeps_offsets")}}

@@ -52,7 +52,7 @@ def settings(scheme, seed):
     "q2": [
         """
 from math import log
-loss_same, loss_even, loss_best = 1.213, 1.56, 1.386
+loss_same, loss_even, loss_best = round(drawn["loss_same"], 3), round(drawn["loss_even"], 3), 1.386
 def frequency_loss(train_ids, test_ids, n):
     shares = [1 + int((train_ids == k).sum()) for k in range(n)]
     total = sum(shares)
@@ -60,7 +60,7 @@ def frequency_loss(train_ids, test_ids, n):
 """,
         """
 import numpy as np
-shares = np.array([1 / 2, 1 / 4, 1 / 8, 1 / 8])
+shares = np.array([int(each) / 16 for each in drawn["shares"].replace("/16", "").replace(" and", ",").split(", ")])
 pairs = (shares, shares), (0.25, shares), (shares, 0.25)
 loss_same, loss_even, loss_best = (float(-(p * np.log(q)).sum()) for p, q in pairs)
 def frequency_loss(train_ids, test_ids, n):
@@ -79,7 +79,7 @@ by_frequency = round(by_frequency, 3)
     ],
     "q3": [
         """
-low_by_hand, high_by_hand, seeds_wanted = -0.081, -0.005, 12
+low_by_hand, high_by_hand, seeds_wanted = round(drawn["low"], 3), round(drawn["high"], 3), drawn["seeds_wanted"]
 def paired(losses, others):
     import numpy as np
     both = sorted(set(losses) & set(others))
@@ -89,7 +89,7 @@ def paired(losses, others):
 """,
         """
 import statistics
-a, b = [2.31, 2.42, 2.35], [2.28, 2.36, 2.31]
+a, b = ([float(each) for each in drawn[name].replace(" and", ",").split(", ")] for name in ("losses_a", "losses_b"))
 s = statistics.stdev([y - x for x, y in zip(a, b)])
 low_by_hand, high_by_hand = (statistics.mean(b) - statistics.mean(a) + k * 4.303 * s / 3**0.5 for k in (-1, 1))
 seeds_wanted = min(n for n in range(2, 17) if T95[n - 1] * s / n**0.5 <= 0.01)
@@ -108,8 +108,8 @@ def paired(losses, others):
     ],
     "q4": [
         """
-holm_by_hand = {"a": 0.048, "b": 0.2, "c": 0.02, "d": 0.054, "e": 0.054}
-found_of_five, found_of_four = 2, 4
+holm_by_hand = {name: round(p, 3) for name, p in drawn["holm"].items()}
+found_of_five, found_of_four = float(drawn["of_five"]), drawn["of_four"]
 """,
         """
 def corrected(ps):
@@ -117,14 +117,14 @@ def corrected(ps):
     for left, name in zip(range(len(ps), 0, -1), sorted(ps, key=ps.get)):
         out[name] = so_far = max(so_far, min(1, left * ps[name]))
     return out
-ps = {"a": 0.012, "b": 0.20, "c": 0.004, "d": 0.021, "e": 0.018}
+ps = drawn["chances"]
 holm_by_hand = corrected(ps)
 found_of_five = sum(p < 0.05 for p in holm_by_hand.values())
-found_of_four = sum(p < 0.05 for p in corrected({k: p for k, p in ps.items() if k != "b"}).values())
+found_of_four = sum(p < 0.05 for p in corrected({k: p for k, p in ps.items() if k != drawn["dropped"]}).values())
 """,
         """
 from posembed.stats import Interval, family
-ps = {"a": 0.012, "b": 0.20, "c": 0.004, "d": 0.021, "e": 0.018}
+ps = drawn["chances"]
 holm_by_hand = family({k: Interval(0.0, 0.0, 0.0, 3, p) for k, p in ps.items()})["holm"].to_dict()
 """,
     ],
@@ -178,23 +178,25 @@ change = [round(each, 4) for each in change]
     ],
     "q7": [
         """
-alike, variance_5, limit, spread = 0.5, 0.3125, 0.25, 0.25
+alike, variance_5 = round(drawn["alike"], 3), round(drawn["variance_5"], 4)
+limit, spread = round(drawn["limit"], 3), round(drawn["spread"], 3)
 """,
         """
-alike = (9 / 36) ** 0.5
-variance_5 = sum(w**2 for w in [0.5] + [0.125] * 4)
-limit, spread = 1 / 4, (2 / 32) ** 0.5
+alike = (drawn["near"] / drawn["far"]) ** 0.5
+own = 1 / int(drawn["own"][2:])
+variance_5 = sum(w**2 for w in [own] + [(1 - own) / 4] * 4)
+limit, spread = own**2, (2 / drawn["channels"]) ** 0.5
 """,
         """
 random = torch.Generator().manual_seed(0)
-squares = torch.randn(400_000, 32, generator=random).square().mean(dim=1)
-spread = round(float(squares.std() / squares.mean()), 2)
+squares = torch.randn(200_000, drawn["channels"], generator=random).square().mean(dim=1)
+spread = round(float(squares.std() / squares.mean()), 3)
 """,
     ],
     "q8": [
         FLOOR.replace("KEY", VISIBLE),
         """
-rows, least = 3, 0.637
+rows, least = float(drawn["rows"]), round(drawn["least"], 4)
 same_everywhere = {name: "learned" not in name and "sinusoidal" not in name for name in same_everywhere}
 def floor(ids, hidden):
     n = int(ids.max()) + 1
@@ -219,6 +221,7 @@ def floor(ids, hidden):
     ],
 }
 
+RISING = "rising = sorted(drawn['chances'].items(), key=lambda each: each[1])\n"
 WRONG = {
     "q1": {
         "the seed that chose the rate": "plan['seeds'] = [0, 1, 2]",
@@ -252,7 +255,7 @@ def settings(scheme, seed):
     },
     "q2": {
         "bits": """
-loss_same, loss_even, loss_best = 1.75, 2.25, 2
+loss_same, loss_even, loss_best = (each / math.log(2) for each in (loss_same, loss_even, loss_best))
 def frequency_loss(train_ids, test_ids, n):
     counts = torch.bincount(train_ids, minlength=n).double() + 1
     return float(-(counts / counts.sum()).log2()[test_ids].mean())
@@ -294,7 +297,7 @@ def frequency_loss(train_ids, test_ids, n):
     },
     "q3": {
         "n below the fraction": """
-low_by_hand, high_by_hand = -0.0743, -0.0124
+low_by_hand, high_by_hand = low_by_hand + 0.007, high_by_hand - 0.007
 def paired(losses, others):
     gaps = [losses[s] - others[s] for s in losses if s in others]
     n, mean = len(gaps), sum(gaps) / len(gaps)
@@ -344,17 +347,17 @@ def paired(losses, others):
     mean, half = float(gaps.mean()), T95[len(gaps) - 1] * float(gaps.std()) / len(gaps) ** 0.5
     return mean, mean - half, mean + half
 """,
-        "A minus B": "low_by_hand, high_by_hand = 0.0054, 0.0813",
-        "2 s / sqrt(n)": "seeds_wanted = 10",
-        "one seed too few": "seeds_wanted = 11",
+        "A minus B": "low_by_hand, high_by_hand = -high_by_hand, -low_by_hand",
+        "2 s / sqrt(n)": "seeds_wanted -= 2",
+        "one seed too few": "seeds_wanted -= 1",
     },
     "q4": {
-        "Bonferroni": "holm_by_hand, found_of_five = {'a': 0.06, 'b': 1.0, 'c': 0.02, 'd': 0.105, 'e': 0.09}, 1",
-        "no running maximum": "holm_by_hand = holm_by_hand | {'d': 0.042}",
-        "found by it": "found_of_five = 3",
-        "from the largest on": "holm_by_hand = {'a': 0.024, 'b': 1.0, 'c': 0.004, 'd': 0.084, 'e': 0.054}",
-        "nothing corrected": "holm_by_hand = {'a': 0.012, 'b': 0.20, 'c': 0.004, 'd': 0.021, 'e': 0.018}",
-        "what is left out changes nothing": "found_of_four = 2",
+        "Bonferroni": "holm_by_hand = {name: min(1, 5 * p) for name, p in drawn['chances'].items()}",
+        "no running maximum": RISING + "holm_by_hand = {name: (5 - i) * p for i, (name, p) in enumerate(rising)}",
+        "found by it": "found_of_five = found_of_four",
+        "from the largest on": RISING + "holm_by_hand = {name: (1 + i) * p for i, (name, p) in enumerate(rising)}",
+        "nothing corrected": "holm_by_hand = drawn['chances']",
+        "what is left out changes nothing": "found_of_four = found_of_five",
     },
     "q5": {
         "zero not looked at": """
@@ -432,18 +435,18 @@ change = paired(*({s: e[2] + 0.1 * s for s, e in errors[name].items()} for name 
 """,
     },
     "q7": {
-        "not the root": "alike = 0.25",
-        "weights, not their squares": "variance_5 = 0.75",
+        "not the root": "alike = alike**2",
+        "weights, not their squares": "variance_5 = 0.75 + variance_5 / 9",
         "an even mean": "variance_5 = 0.2",
         "nothing is left": "limit = 0",
-        "the half itself": "limit = 0.5 - 0.3",
-        "the variance for the standard deviation": "spread = 0.0625",
+        "the half itself": "limit = variance_5 - 0.01",
+        "the variance for the standard deviation": "spread = spread**2",
         "of one channel": "spread = 2**0.5",
     },
     "q8": {
         "each place a row": "rows = 8",
-        "hidden places differ": "rows = 5",
-        "bits": "least = 0.9183",
+        "hidden places differ": "rows = 6",
+        "bits": "least /= math.log(2)",
         "no better than even": "least = math.log(2)",
         "one guess for all texts": FLOOR.replace("KEY", "None"),
         "a guess for each text": FLOOR.replace("KEY", "len(groups)"),

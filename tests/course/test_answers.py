@@ -4,6 +4,8 @@ import base64
 import contextlib
 import functools
 import io
+import json
+import random
 import re
 import zipfile
 from fractions import Fraction
@@ -18,6 +20,8 @@ from tool import TOOLS, load
 
 pytestmark = pytest.mark.slow
 wire = load("wire", TOOLS.parent / "course" / "grading")
+# Codes of students who have numbers of their own, and their folders.
+STUDENTS = [("1f2e", "ada"), ("9a8b", "bo")]
 FOLDERS = sorted(path.parent for path in (TOOLS.parent / "course").glob("*/master.md"))
 
 
@@ -25,7 +29,7 @@ FOLDERS = sorted(path.parent for path in (TOOLS.parent / "course").glob("*/maste
 def assignment(request, tmp_path_factory):
     """An assignment: its folder, and those of graders and of students as `make course` makes them."""
     out = tmp_path_factory.mktemp("course")
-    load("course").make(request.param, out, "a seed for tests")
+    load("course").make(request.param, out, "a seed for tests", STUDENTS)
     return request.param, *(out / who / request.param.name for who in ("graders", "students"))
 
 
@@ -52,12 +56,12 @@ def file_of(path):
     return ExceptionTestFile.from_file(str(path))
 
 
-def score(tests, question, names, drawn=""):
+def score(tests, question, names, drawn="", data=None):
     """The points, and what the checks that failed say, of answers that went through the wire."""
     test = file_of(tests / f"{question}.py")
     wanted = {name for case in test.test_cases for name in case.body._get_func_params()}
     plain = {name: sent(names[name]) for name in wanted & set(names)}
-    test.run(plain | {"__folder__": str(tests), "__drawn__": drawn})
+    test.run(plain | {"__folder__": str(data or tests), "__drawn__": drawn})
     assert sum(case.points for case in test.test_cases) == pytest.approx(test.possible), question
     return round(test.score, 6), [result.message for result in test.test_case_results if not result.passed]
 
@@ -79,6 +83,28 @@ def answers_of(folder):
     return answers.RIGHT, answers.WRONG
 
 
+def answered(answer, key, tests):
+    """The key's names after an answer, which may use what was drawn."""
+    names = copied(key) | {"drawn": drawn_of(tests)}
+    random.seed(0)
+    exec(answer, names)
+    return names
+
+
+def drawn_of(tests):
+    return json.loads((tests / "truth.json").read_text(encoding="utf-8"))
+
+
+def asked_of(folder, tests, notebooks):
+    """Of each question that a machine grades, what it asks for: what an untouched notebook leaves open."""
+    key, untouched = notebooks
+    for question in load("course").questions_of(folder):
+        if not question["manual"]:
+            test = file_of(tests / f"{question['name']}.py")
+            wanted = {each for case in test.test_cases for each in case.body._get_func_params()}
+            yield question, [each for each in wanted if each in key and is_open(untouched.get(each))]
+
+
 def test_the_graders_know_right_from_wrong(assignment, notebooks):
     folder, graders, _ = assignment
     tests = graders / "tests"
@@ -94,12 +120,10 @@ def test_the_graders_know_right_from_wrong(assignment, notebooks):
             surprises.append((name, "the untouched notebook", found))
         assert len(right[name]) >= 3 and len(wrong[name]) >= 5, name
         for answer in right[name]:
-            exec(answer, names := copied(key))
-            if (found := score(tests, name, names))[0] != points:
+            if (found := score(tests, name, answered(answer, key, tests)))[0] != points:
                 surprises.append((name, answer, found))
         for what, answer in wrong[name].items():
-            exec(answer, names := copied(key))
-            if (found := score(tests, name, names))[0] == points:
+            if (found := score(tests, name, answered(answer, key, tests)))[0] == points:
                 surprises.append((name, what, found))
     assert not surprises
 
@@ -113,6 +137,25 @@ def test_inputs_of_any_submission_find_the_key_right(assignment, notebooks):
         found = {q["name"]: score(graders / "tests", q["name"], key, drawn) for q in questions}
         lost += [(q["name"], drawn, found[q["name"]]) for q in questions if found[q["name"]][0] != q["points"]]
     assert not lost
+
+
+def test_each_student_is_asked_for_numbers_of_their_own(assignment, notebooks):
+    folder, graders, _ = assignment
+    key, tests = notebooks[0], graders / "tests"
+    questions = {q["name"]: q["points"] for q in load("course").questions_of(folder) if not q["manual"]}
+    # Those whose answers depend on what was drawn; each has right answers that are computed from it.
+    drawn = [name for name in questions if re.search(r"(?<!def )drawn\(env\)", (tests / f"{name}.py").read_text())]
+    right = answers_of(folder)[0]
+    for code, _ in STUDENTS:
+        data = graders / "by-student" / code
+        others = [name for name in drawn if score(tests, name, key, data=data)[0] < questions[name]]
+        assert others, f"{code} has the numbers of all"
+        if folder.name == "honest-probe":
+            continue
+        names = dict(key)
+        for name in drawn:
+            found = [score(tests, name, answered(answer, names, data), data=data)[0] for answer in right[name]]
+            assert max(found) == questions[name], (code, name)
 
 
 # What stands in place of every number, verdict and tensor of a right answer.
@@ -181,21 +224,15 @@ def stubbed(value, stub):
 
 def test_stubs_earn_nothing(assignment, notebooks):
     folder, graders, _ = assignment
-    key, untouched = notebooks
+    key, tests = notebooks[0], graders / "tests"
     answers, earned = load("answers", folder), []
-    for question in load("course").questions_of(folder):
+    for question, asked in asked_of(folder, tests, notebooks):
         name = question["name"]
-        if question["manual"]:
-            continue
-        test = file_of(graders / "tests" / f"{name}.py")
-        wanted = {each for case in test.test_cases for each in case.body._get_func_params()}
-        # What an untouched notebook leaves open is what the question asks for.
-        asked = [each for each in wanted if each in key and is_open(untouched.get(each))]
         stubs = {what: {each: stubbed(key[each], stub) for each in asked} for what, stub in STUBS.items()}
         for what, source in getattr(answers, "STUBS", {}).get(name, {}).items():
-            exec(source, stubs.setdefault(what, copied(key)))
+            stubs[what] = answered(source, key, tests)
         for what, names in stubs.items():
-            if (found := score(graders / "tests", name, key | names))[0]:
+            if (found := score(tests, name, key | names))[0]:
                 earned.append((name, what, found))
     assert not earned
 
@@ -233,19 +270,13 @@ def in_form(value, form):
 
 def test_answers_in_another_form_keep_their_points(assignment, notebooks):
     folder, graders, _ = assignment
-    key, untouched = notebooks
-    lost = []
-    for question in load("course").questions_of(folder):
+    key, tests, lost = notebooks[0], graders / "tests", []
+    for question, asked in asked_of(folder, tests, notebooks):
         name = question["name"]
-        if question["manual"]:
-            continue
-        test = file_of(graders / "tests" / f"{name}.py")
-        wanted = {each for case in test.test_cases for each in case.body._get_func_params()}
-        asked = [each for each in wanted if each in key and is_open(untouched.get(each))]
         for what, form in FORMS.items():
             # What a configuration takes is RunConfig's to say, which refuses it in the notebook already.
             names = key | {each: in_form(key[each], form) for each in asked if each != "settings"}
-            if (found := score(graders / "tests", name, names))[0] != question["points"]:
+            if (found := score(tests, name, names))[0] != question["points"]:
                 lost.append((name, what, found))
     assert not lost
 
@@ -283,9 +314,10 @@ def test_students_get_no_solution_no_hidden_test_and_no_seed(assignment):
     assert not [line for line in solved if len(line) > 20 and line in given]
     assert not [name for name in names if re.search(rf"\b{name}\b", given)]
     assert "a seed for tests" not in given and "hidden=True" not in given and "# SOLUTION" not in given
-    public, private = load("course").data_of(folder, "a seed for tests")
-    assert not [name for name in private if name not in public and private[name] in carried.values()]
+    public, truth = load("course").drawn_of(folder, "a seed for tests")
+    assert truth == json.loads((graders / "tests" / "truth.json").read_text()) and "truth.json" not in carried
     assert all(carried[name] == public[name] for name in public)
+    assert "{{" not in "".join(cell.source for cell in [*notebook.cells, *key.cells])
     # Neither in what a page of the notebook does not show.
     assert set(notebook.metadata) == {"kernelspec", "otter", "posembed"}
     of_otter = notebook.metadata.otter

@@ -65,7 +65,7 @@ raise OSError(refused)
     ),
     "kills its parents": ("import os\nfor pid in (os.getppid(), 1): os.kill(pid, 9)", None, ""),
     "waits where nothing can stop it": (
-        "import signal; signal.signal(signal.SIGALRM, signal.SIG_IGN)\nwhile True: pass",
+        "import signal as s\nfor each in (s.SIGALRM, s.SIGPROF): s.signal(each, s.SIG_IGN)\nwhile True: pass",
         MOST,
         "cell 2 took more than 40 s, and was left out",
     ),
@@ -251,24 +251,45 @@ def test_x(x):
 """
 
 
+def graded_by(questions, answers, seconds, folder, environment):
+    """Score and reason of each answer, by questions with their points and their tests."""
+    (folder / "graders" / "own" / "tests").mkdir(parents=True)
+    for name, (_, test) in questions.items():
+        (folder / "graders" / "own" / "tests" / f"{name}.py").write_text(test)
+    (folder / "graders" / "own" / "tests" / "given.json").write_text("[]")
+    about = {"title": "Own", "course": "c"}
+    about["questions"] = [{"name": name, "points": most, "manual": False} for name, (most, _) in questions.items()]
+    (folder / "graders" / "own" / "assignment.json").write_text(json.dumps(about))
+    notebook = {"cells": [], "metadata": {"posembed": {"assignment": "own", "course": "c"}}, "nbformat": 4}
+    for name, cell in answers.items():
+        write(folder / "submissions", name, notebook, cell)
+    options = [folder / "graders", folder / "out", "--unsafe", "--seconds", str(seconds)]
+    done = grade(folder / "submissions", *options, environment=environment)
+    assert done.returncode == 0, done.stderr
+    return {row["student"]: (row["score"], row["reason"]) for row in rows_of(folder / "out")}
+
+
 @pytest.mark.slow
 def test_an_answer_that_a_test_does_not_survive_costs_its_own_row_alone(tmp_path, fresh_environment):
-    (tmp_path / "graders" / "one" / "tests").mkdir(parents=True)
-    (tmp_path / "graders" / "one" / "tests" / "q1.py").write_text(TEST)
-    about = {"title": "One", "course": "c", "questions": [{"name": "q1", "points": 1, "manual": False}]}
-    (tmp_path / "graders" / "one" / "assignment.json").write_text(json.dumps(about))
-    notebook = {"cells": [], "metadata": {"posembed": {"assignment": "one", "course": "c"}}, "nbformat": 4}
-    for name in ("kill", "loop", "right", "wrong"):
-        write(tmp_path / "submissions", name, notebook, f"x = {name!r}")
-    options = [tmp_path / "graders", tmp_path / "out", "--unsafe", "--seconds", "16"]
-    done = grade(tmp_path / "submissions", *options, environment=fresh_environment)
-    assert done.returncode == 0, done.stderr
-    assert {row["student"]: (row["score"], row["reason"]) for row in rows_of(tmp_path / "out")} == {
+    answers = {name: f"x = {name!r}" for name in ("kill", "loop", "right", "wrong")}
+    assert graded_by({"q1": (1, TEST)}, answers, 16, tmp_path, fresh_environment) == {
         "kill": ("0", "its answers brought the grader's own process down"),
         "loop": ("0", "its answers kept the tests busy for more than 32 s"),
         "right": ("1", ""),
         "wrong": ("0", ""),
     }
+
+
+@pytest.mark.slow
+def test_time_is_that_of_the_processor_and_a_wait_costs_nothing_until_the_clock_ends_it():
+    house = load("house", ROOT / "course" / "grading")
+    box = house.Box("none", 60)
+    waited, computed, stalled = (
+        box.ask({"cell": cell, "seconds": 1})["error"]
+        for cell in ("import time; time.sleep(2)", "while True: pass", "time.sleep(99)")
+    )
+    box.end("")
+    assert (waited, computed, stalled) == ("", "took more than 1 s", "took more than 5 s by the clock")
 
 
 TWO_QUESTIONS = {
@@ -327,19 +348,9 @@ ANSWERS = {
 
 @pytest.mark.slow
 def test_an_answer_that_fails_leaves_the_others_their_points_or_says_why_not(tmp_path, fresh_environment):
-    (tmp_path / "graders" / "two" / "tests").mkdir(parents=True)
-    for name, test in TWO_QUESTIONS.items():
-        (tmp_path / "graders" / "two" / "tests" / f"{name}.py").write_text(test)
-    questions = [{"name": "q1", "points": 3, "manual": False}, {"name": "q2", "points": 1, "manual": False}]
-    about = {"title": "Two", "course": "c", "questions": questions}
-    (tmp_path / "graders" / "two" / "assignment.json").write_text(json.dumps(about))
-    notebook = {"cells": [], "metadata": {"posembed": {"assignment": "two", "course": "c"}}, "nbformat": 4}
-    for name, (cell, _, _) in ANSWERS.items():
-        write(tmp_path / "submissions", name, notebook, f"x = 'right'\n{cell}")
-    options = [tmp_path / "graders", tmp_path / "out", "--unsafe", "--seconds", "80"]
-    done = grade(tmp_path / "submissions", *options, environment=fresh_environment)
-    assert done.returncode == 0, done.stderr
-    found = {row["student"]: (row["score"], row["reason"]) for row in rows_of(tmp_path / "out")}
+    answers = {name: f"x = 'right'\n{cell}" for name, (cell, _, _) in ANSWERS.items()}
+    questions = {"q1": (3, TWO_QUESTIONS["q1"]), "q2": (1, TWO_QUESTIONS["q2"])}
+    found = graded_by(questions, answers, 80, tmp_path, fresh_environment)
     assert found == {name: (points, reason) for name, (_, points, reason) in ANSWERS.items()}
 
 

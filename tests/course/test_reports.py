@@ -2,6 +2,7 @@
 
 import csv
 import datetime
+import json
 import sys
 
 import pytest
@@ -15,7 +16,6 @@ ABOUT = {
         {"name": "q1", "points": 3, "manual": False, "number": 1},
         {"name": "q2", "points": 4, "manual": True, "number": 2, "rubric": "1 point for <each>"},
     ],
-    "given": [],
 }
 
 
@@ -54,13 +54,13 @@ def test_what_was_written_stands_beside_the_rubric_without_its_html(graders):
         (4, "markdown", "Mine: <script>alert(1)</script>", ""),
         (5, "code", "print(2)", "2"),
     ]
-    about = ABOUT | {"given": [graders["by_hand"].digest(cells[2][2])]}
+    about, told = ABOUT, [graders["by_hand"].digest(cells[2][2])]
     given = graded(graders)
-    given.written = graders["by_hand"].written(graders["submission"].Submission(cells), about)
+    given.written = graders["by_hand"].written(graders["submission"].Submission(cells), about, told)
     assert [source for _, source, _ in given.written["q2"]] == [cells[3][2], cells[4][2]]
     # Who took the question's cell away has answered all the same.
     gone = graders["submission"].Submission([cells[0], cells[3], cells[4]])
-    assert graders["by_hand"].written(gone, about)["q2"] == [cells[0][1:], cells[3][1:]]
+    assert graders["by_hand"].written(gone, about, told)["q2"] == [cells[0][1:], cells[3][1:]]
     page = graders["by_hand"].page([given], about)
     assert "&lt;script&gt;" in page and "<script>" not in page and "1 point for &lt;each&gt;" in page
 
@@ -81,3 +81,18 @@ def test_points_that_a_question_has_not_are_refused(graders, tmp_path, entered):
     path.write_text(f"student,file,q2 (4),comment\nada,ada.ipynb,{entered},\n")
     message = f"by-hand.csv, line 2: q2 (4) has {entered!r}, not a number from 0 to 4"
     assert refused(ValueError, graders["by_hand"].read, path, ABOUT) == message
+
+
+def test_a_cell_that_is_none_costs_no_other_its_answer(graders, tmp_path):
+    cells = [None, {"cell_type": "code"}, {"cell_type": "code", "source": ["x = ", "1"]}]
+    (tmp_path / "a.ipynb").write_text("\ufeff" + json.dumps({"cells": cells}), encoding="utf-8")
+    assert graders["submission"].read(tmp_path / "a.ipynb").code == [(2, ""), (3, "x = 1")]
+
+
+def test_a_library_that_a_question_forbids_is_noted_where_a_student_names_it(graders):
+    judge, by_hand = graders["judge"], graders["by_hand"]
+    sources = ["import posembed  # given", "from posembed import sinusoidal", "posembeds = 1"]
+    cells = [(number, "code", source, "") for number, source in enumerate(sources, 1)]
+    about = {"questions": [{"name": "q1", "without": ["posembed", "one_hot()"]}, {"name": "q2"}]}
+    found = judge.forbidden_libraries(graders["submission"].Submission(cells), about, [by_hand.digest(sources[0])])
+    assert found == ["note: q1 forbids `posembed`, see cell 2"]

@@ -75,3 +75,13 @@ def test_what_is_forbidden_is_seen(what):
 @pytest.mark.parametrize("what", ALLOWED)
 def test_what_is_allowed_costs_nothing(what):
     assert [used(question, ALLOWED[what]) for question in ("q2", "q4", "q5", "q6")] == [[]] * 4
+
+
+def test_what_is_computed_when_an_answer_is_read_is_seen_too():
+    class Later:
+        def tolist(self):
+            return F.one_hot(IDS).tolist()
+
+    sandbox, wire = (load(name, TOOLS.parent / "course" / "grading") for name in ("sandbox", "wire"))
+    request = {"call": "f", "args": wire.encode(()), "kwargs": wire.encode({}), "without": ["one_hot()"], "seconds": 60}
+    assert sandbox.called({"f": Later}, request)["used"] == ["one_hot()"]

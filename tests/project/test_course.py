@@ -31,6 +31,15 @@ def test_a_course_is_made_again_from_its_seed_and_that_of_another_is_kept(tool, 
     assert (tmp_path / "course.1" / "graders" / "seed.txt").read_text() == drawn
 
 
+def test_what_will_not_work_while_there_is_no_address_is_said(tool, monkeypatch, capsys):
+    for repository, warned in (("OWNER/posembed", True), ("ada/posembed", False)):
+        monkeypatch.setattr(tool, "REPOSITORY", repository)
+        make(tool, monkeypatch)
+        said = capsys.readouterr().out
+        assert ("cannot install posembed in Colab, nor the zip on Gradescope" in said) is warned
+        assert ("run `make set-repository REPOSITORY=you/posembed`" in said) is warned
+
+
 def test_a_folder_that_holds_something_else_is_left_alone(tool, tmp_path, monkeypatch):
     (tmp_path / "course").mkdir()
     (tmp_path / "course" / "thesis.txt").touch()
