@@ -364,7 +364,7 @@ assert rises[0] == 44 and 6 < turn < 6.2
 for k in range(1, 60):
     slow = omega * k < torch.pi
     assert ((omega * k).cos() < (omega * (k - 1)).cos())[slow].all()
-# By definition: "The curve rises where the fast pairs go up"
+# By definition: "The curve rises where fast pairs go up"
 # By definition: "call a pair slow if it has not yet made half a turn"
 # Holds: "Offset 44 is such a place"
 assert abs(44 / (2 * torch.pi) - 7) < 0.003
