@@ -44,6 +44,8 @@ ENVIRONMENT = {
 }
 ENVIRONMENT |= {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "PYTHONHASHSEED": "0"}
 ENVIRONMENT |= {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "ignore"}
+# It would warn that nothing can be shared here, and a notebook may have made errors of warnings.
+ENVIRONMENT |= {"JOBLIB_MULTIPROCESSING": "0"}
 ADVICE = "install bubblewrap (apt install bubblewrap) or Docker, or trust all submissions: make grade UNSAFE=yes"
 
 
