@@ -195,8 +195,10 @@ def first_below(name, level):
 
 
 # Holds: "NoPos reaches 2 about 250 steps after the table"
-# Holds in What to remember: "NoPos begins late: at 25 million parameters some 250 steps after"
+# Holds in What to remember: "NoPos begins late: at 25 million parameters some 200 steps after"
 assert (abs(first_below("nopos", 2) - first_below("learned", 2) - 250) <= 50).all()
+late = [(first_below("nopos", level) - first_below("learned", level)).mean() for level in (2.4, 2.2, 1.8)]
+assert all(140 <= each <= 250 for each in late)
 trials = [run for run in large.trials if run.config.scheme == "nopos"]
 tried = [run.metrics["validation_loss"] for run in trials]
 # Holds: "They were chosen by runs of 300 steps, in which NoPos had hardly begun"

@@ -122,7 +122,7 @@ assert (along.diff() > 0).all()
 # Holds: "Held at its mean, the coordinate no longer helps the third layer"
 assert abs(usual - 0.71) < 0.02 and abs(without - 0.29) < 0.03
 # Holds: "When each state gets the coordinate that its position has on average"
-# Holds in What to remember: "Our model with a table uses positions in the first layer, to find"
+# Holds in What to remember: "Our model with a table uses positions in the first layer, and hardly"
 assert abs(only_position - 0.8) < 0.03
 # Holds: "But random directions hold little, so that control is too small."
 # Holds: "In the study's masked model the directions after the first layer cost"

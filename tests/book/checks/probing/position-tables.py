@@ -139,8 +139,8 @@ for scale in (8, 32):
     alike = [np.corrcoef(x[i], x[i + scale])[0, 1] for i in range(512 - scale)]
     assert abs(np.mean(alike) - np.exp(-1 / 2)) < 0.05
 # Holds: "But the smooth tables are read better than the encoder's, and from"
-# Holds in What has a position table learned?: "But random rows that are merely *smooth* are read better still."
-# Holds: "**A small error on even-odd needs nothing but smoothness**"
+# Holds in What has a position table learned?: "But random rows that are *smooth enough* are read better still."
+# Holds: "**Smooth random rows are enough for a small error on even-odd**"
 # Holds in What to remember: "A score stands beside a constant guess, permuted labels"
 by_scale = {scale: errors[f"smooth, scale {scale}"] for scale in (2, 8, 32, 128)}
 assert all(each[0] < 0.8 * errors["the encoder"][0] for each in by_scale.values())
