@@ -94,13 +94,16 @@ def difference(values: Any, others: Any, *, level: Share = 0.95) -> Interval:
         level: as for `interval`.
 
     Raises:
-        RunError: another number of values than of others, or what `interval` refuses.
+        RunError: another number of values than of others, pandas Series with other rows, or what `interval` refuses.
 
     Example:
         >>> from posembed.stats import difference
         >>> print(difference([1.0, 2.0, 3.0], [0.9, 1.8, 2.7]))
         0.200 (-0.048 to 0.448, 3 seeds)
     """
+    rows, other_rows = (getattr(each, "index", None) for each in (values, others))
+    if hasattr(rows, "equals") and hasattr(other_rows, "equals") and not rows.equals(other_rows):
+        raise RunError("the rows of the two are not the same, in one order; align them by seed first")
     one, other = _numbers(values), _numbers(others)
     if one.ndim != 1 or one.shape != other.shape:
         raise RunError(

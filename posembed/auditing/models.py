@@ -92,6 +92,7 @@ def _subject(model: Any, config: Any, names: Mapping[str, str], part: str, seed:
         f'{name}.from_pretrained("{origin}").double().eval()' if origin else f"...  # the {name}, in float64 and eval"
     )
     into = ("model = model.get_encoder()",) if part == "encoder" else ()
+    imported = (f"from transformers import {name}",) if type(model).__module__.startswith("transformers.") else ()
     subject = _with_rows(
         Subject(
             whole=model,
@@ -99,7 +100,7 @@ def _subject(model: Any, config: Any, names: Mapping[str, str], part: str, seed:
             # An encoder may share its code, and so the name of a cache, with a decoder.
             names={key: each for key, each in names.items() if each in taken and (part, key) != ("encoder", "cache")},
             vocabulary=torch.tensor([each for each in range(_vocabulary(model, config)) if each not in special]),
-            code=(f"from transformers import {name}", f"model = {made}", *into),
+            code=(*imported, f"model = {made}", *into),
             seed=seed,
             find=find,
             part=part,

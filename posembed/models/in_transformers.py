@@ -42,6 +42,8 @@ def use_scheme(
         scheme: a `PositionScheme`; or a name for `posembed.scheme`, which makes it for the sizes of the model. "rope"
             in a model that rotates is the model's own rotation, layer by layer, as `RoPE.from_config` reads it, and a
             warning says so where that is more than base 10000; another is given as an object, ``RoPE(d_head)``.
+            One whose angles depend on the length of the text, "dynamic" or "longrope", is refused by name:
+            ``RoPE.from_config(model.config, length=...)`` is that of one length.
         options: for a name, as for `posembed.scheme`; of the model's own rotation they replace what they name.
 
     Returns:
@@ -104,6 +106,13 @@ def _means_its_rotation(config: Any, scheme: Any) -> bool:
 def _own_rotation(config: Any, n_layers: int, options: Mapping[str, Any]) -> PositionScheme:
     """The rotation of each layer of the model, but for what the options say; one for all where these are the same."""
     of_layers = [rotation_of(config, layer, None) for layer in range(n_layers)]
+    said = getattr(config, "text_config", config).rope_parameters
+    kinds = {each.get("rope_type") for each in (said, *said.values()) if isinstance(each, Mapping)}
+    if "scaling" not in options and (by_length := kinds & {"dynamic", "longrope"}):
+        raise ModelInputError(
+            f"its angles depend on how long a text is ({', '.join(by_length)}); give those of one length, "
+            "as an object: RoPE.from_config(model.config, length=...)"
+        )
     turning = [None if its is None else _changed(its, options) for its in of_layers]
     if turning[0] is not None and all(each == turning[0] for each in turning):
         return RoPE(**turning[0])

@@ -167,12 +167,18 @@ class Transformer(nn.Module):
         Positions that are added again are in what enters a layer, and not in the output of the layer before.
         """
         self._check(ids, token_types)
+        if caches is not None and len({*map(id, caches)}) != len(self.layers):
+            raise ModelInputError(f"give {len(self.layers)} caches, one of its own for each layer")
+        if caches and len(caches[0]) and not self.config.causal:
+            raise ModelInputError(
+                "a bidirectional model reads a text whole: earlier tokens would have seen the new ones"
+            )
         if positions is None:
             start = 0 if caches is None else len(caches[0])
             positions = torch.arange(start, start + ids.shape[1], device=ids.device)
         x = self.embed(ids, positions, token_types)
         states = [x]
-        its_caches: Sequence[KeyValueCache | None] = caches or [None] * len(self.layers)
+        its_caches: Sequence[KeyValueCache | None] = [None] * len(self.layers) if caches is None else caches
         for index, (layer, cache) in enumerate(zip(self.layers, its_caches, strict=True)):
             x = layer(self.entering(index, x, positions), positions, attention_mask=attention_mask, cache=cache)
             states.append(x)

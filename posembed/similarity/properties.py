@@ -197,7 +197,8 @@ def properties_of_matrix(
     A map is causal where everything above the diagonal is zero, or everything is minus infinity: what a mask hides is
     no number. It is measured on the past side, and its symmetry is NaN. An even spread over the past is not Toeplitz,
     but its rows fall from one to the next, which the offset explains in part: 0.16 of 64 tokens. The large negative
-    number that some masks hold in place of minus infinity is a number like any other: fill it with that first.
+    number that some masks hold in place of minus infinity is a number like any other: fill it with that first. So are
+    the rows and columns of padding, in front or behind: leave them out, as in ``a[3:, 3:]``.
 
     Args:
         matrix: row i holds what query i gives each key, on any device and in any floating-point format. With an axis

@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import asdict
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,7 +75,7 @@ def summary(
         "minus_high" and "pairs" too.
 
     Raises:
-        RunError: what `load_results` refuses; a metric or an arm that is not there.
+        RunError: what `load_results` refuses; a metric or an arm that is not there; an arm with a seed twice.
 
     Example:
         >>> from posembed.stored import summary
@@ -85,10 +86,13 @@ def summary(
     import pandas
 
     table = load_results(source) if isinstance(source, Path | str) else source
-    if (column := f"metrics.{metric}") not in table:
-        metrics = ", ".join(name.removeprefix("metrics.") for name in table if name.startswith("metrics."))
-        raise RunError(f"there is no metric {shown(metric)}; choose among {metrics}")
+    numbers = [name for name in table if name.startswith("metrics.") and _of_numbers(table[name])]
+    if (column := f"metrics.{metric}") not in numbers:
+        metrics = ", ".join(name.removeprefix("metrics.") for name in numbers)
+        raise RunError(f"there is no metric {shown(metric)} that is a number; choose among {metrics}")
     known = table.dropna(subset=[column]).groupby("arm", sort=False)
+    if twice := [arm for arm, rows in known if rows["seed"].duplicated().any()]:
+        raise RunError(f"the arm {shown(twice[0])} has a seed twice, which would make its interval too narrow")
     by_arm = {arm: rows.set_index("seed")[column] for arm, rows in known}
     if against is not None and against not in by_arm:
         raise RunError(f"there is no arm {shown(against)}; choose among {', '.join(by_arm)}")
@@ -98,6 +102,10 @@ def summary(
         pairs = [_mean((values - by_arm[against]).dropna()) for values in by_arm.values()]
         rows = [row | {names[name]: each[name] for name in names} for row, each in zip(rows, pairs, strict=True)]
     return pandas.DataFrame(rows, index=[*by_arm])
+
+
+def _of_numbers(values: pandas.Series) -> bool:
+    return all(isinstance(value, Real) for value in values.dropna())
 
 
 def _mean(values: pandas.Series) -> dict[str, float]:

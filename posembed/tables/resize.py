@@ -29,7 +29,7 @@ def resize_table(
     Args:
         table: its row p is for position p.
         n_positions: how many rows the new one has, the prefix among them.
-        how: "repeat" stretches the table, so that neighbours get the same row (the nearest one); "tile" begins it anew
+        how: "repeat" stretches the table, so that neighbours get one row (torch's "nearest"); "tile" begins it anew
             where it ends, as Longformer's was made from RoBERTa's; "linear" (bilinear on a grid) and "bicubic" (on a
             grid only) stretch it smoothly, as `torch.nn.functional.interpolate` does with ``align_corners=False``: so
             ViT and DINOv2 take images of other sizes. Without ``antialias``: a smaller grid takes single points.

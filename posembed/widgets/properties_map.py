@@ -107,6 +107,8 @@ def _packed(name: Any, given: Any, max_offset: int | None) -> dict[str, Any]:
 
 def _measured(name: str, given: Any, max_offset: int | None) -> Properties:
     """Measure a matrix; what is wrong with it is said with its name."""
+    if given.ndim > 2:
+        raise FigureInputError(f"{name}: matrix is a {type(given).__name__} {tuple(given.shape)}; give 'seq seq'")
     try:
         found = properties_of_matrix(given, max_offset=max_offset)
     except PosembedError as error:

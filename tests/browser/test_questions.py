@@ -8,7 +8,7 @@ from .built import BOOK, HTML, chapters, soup
 from .chromium import Record, into_view, outside, printed, styles, wait_until_still
 from .colours import LIGHT_AND_DARK, VISIBLE, contrast, ink_and_paper
 
-CHAPTER = "encodings/sinusoidal-and-learned"
+CHAPTER = "nopos/after-nopos"
 QUESTIONED = [name for name in chapters() if "quick-question" in (BOOK / f"{name}.ipynb").read_text(encoding="utf-8")]
 ADDED = ".verdict, .question-score, .chapter-score"
 # A browser that refuses the page's memory. The theme's own script is not made for that.
@@ -169,7 +169,7 @@ def test_a_question_that_has_changed_is_forgotten(chapter):
         question = Question(chapter, number)
         question.choose(question.right)
     text = (HTML / f"{CHAPTER}.html").read_text(encoding="utf-8")
-    changed = text.replace("Does the table confuse the two positions?", "Are both rows one?")
+    changed = text.replace("Why would a recurrent layer make positions superfluous?", "Why can a recurrent layer do without?")
     assert changed != text
     chapter.route(f"**/{CHAPTER}.html", lambda route: route.fulfill(body=changed, content_type="text/html"))
     chapter.reload()

@@ -457,8 +457,6 @@ ROTATIONS = [(kind, {}) for kind, family in FAMILIES.items() if family.own == "r
     ("llama", {"rope_parameters": {"rope_type": "default", "rope_theta": 500.0}}),
     ("llama", {"rope_parameters": YARN | {"mscale": 1.0, "mscale_all_dim": 0.5}}),
     ("gpt_neox", {"rotary_pct": 0.5}),
-    ("phi3", {"rope_parameters": {"rope_type": "longrope", "rope_theta": 1e4, "factor": 2.0, **LISTS}}),
-    ("qwen3", {"rope_parameters": {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0}}),
     ("smollm3", {"no_rope_layers": [0, 1]}),
 ]
 
@@ -474,6 +472,19 @@ def test_rope_by_its_name_is_the_models_own_rotation(kind, change):
         assert difference(model(ids).logits, own) > 100 * CLOSE
     with use_scheme(model, RoPE(D_HEAD, base=3.0)):
         assert difference(model(ids).logits, own) > 100 * CLOSE
+
+
+@pytest.mark.parametrize("kind", ["phi3", "qwen3"])
+def test_a_rotation_that_hangs_on_the_length_is_given_for_one(kind):
+    """By its name it would have the angles of short texts: off by the half of the logits, and nothing said so."""
+    said = {"phi3": {"rope_type": "longrope", "factor": 2.0, **LISTS}, "qwen3": {"rope_type": "dynamic", "factor": 2.0}}
+    model = build(kind, rope_parameters={"rope_theta": 1e4} | said[kind])
+    assert "depend on how long a text is" in refused(ModelInputError, use_scheme, model, "rope+alibi")
+    length = model.config.max_position_embeddings + 10
+    ids = tokens(length=length)
+    own = model(ids).logits
+    with use_scheme(model, RoPE.from_config(model.config, length=length)):
+        assert difference(model(ids).logits, own) < CLOSE
 
 
 def test_a_rope_by_its_name_says_that_it_is_the_models_own():

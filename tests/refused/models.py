@@ -7,6 +7,7 @@ from posembed.encodings import T5, ALiBi, PerLayer
 from posembed.errors import EncodingInputError, ModelInputError
 from posembed.models import (
     AttentionMask,
+    KeyValueCache,
     MultiHeadAttention,
     SequenceClassifier,
     attend,
@@ -18,6 +19,12 @@ from posembed.models import (
 SIZES = {"vocab_size": 9, "n_layers": 2, "d_model": 8, "n_heads": 2}
 ENCODER = TransformerConfig(**SIZES, causal=False)
 IDS, Q, AT = torch.arange(10).view(2, 5) % 9, torch.zeros(2, 4, 5, 8), torch.arange(5)
+
+
+def _in_pieces(model):
+    caches = [KeyValueCache() for _ in range(2)]
+    for piece in IDS.split(2, dim=1):
+        model(piece, caches=caches)
 
 
 class Given(PositionScheme):
@@ -72,6 +79,11 @@ INPUT = {
     "a bias of too few offsets": (attended(scheme=Given((4, 3), by_offset=True)), "bias of shape (4, 3), but"),
     "keys behind the queries of a causal mask": (lambda: AttentionMask(3, 2, causal=True), "3 queries and 2 keys"),
     "a text that stands apart": (lambda: pack(torch.tensor([[0, 1, 0]])), "the tokens of a text stand apart"),
+    "one cache for all layers": (
+        lambda: Transformer(TransformerConfig(**SIZES))(IDS, caches=[KeyValueCache()] * 2),
+        "give 2 caches, one of its own for each layer",
+    ),
+    "a text in pieces read both ways": (lambda: _in_pieces(Transformer(ENCODER)), "a bidirectional model reads a text"),
     "a mask that counts": (lambda: positions_from_mask(torch.tensor([[2, 2]])), "1 for tokens and 0 for padding"),
     # Layers and models.
     "heads that share nothing": (layer(32, 4, n_kv_heads=3), "4 query heads cannot share 3 key heads"),

@@ -1,6 +1,7 @@
 """Refused where an interval would say something wrong."""
 
 import numpy as np
+import pandas
 
 from posembed.errors import ProbeInputError, RunError
 from posembed.stats import Interval, difference, family, interval, mean_interval
@@ -14,6 +15,11 @@ CASES = {
         "level is 95; it must be a number from 0 to 1",
     ),
     "seeds without partners": (RunError, lambda: difference([1.0, 2.0, 3.0], [1.0, 2.0]), "cannot be paired; give two"),
+    "seeds in another order": (
+        RunError,
+        lambda: difference(pandas.Series([1.0, 2.0], [1, 2]), pandas.Series([1.9, 0.9], [2, 1])),
+        "align them by seed first",
+    ),
     "one number for all seeds": (RunError, lambda: difference([1.0, 2.0], 1.5), "cannot be paired; give two lists"),
     "masked numbers, which would count": (
         RunError,

@@ -64,7 +64,13 @@ def test_a_summary_has_an_interval_for_each_arm_and_pairs_its_seeds():
     own = interval(study.runs.set_index("arm").loc["causal, learned", "loss"].tolist())
     assert table.loc["causal, learned", ["mean", "low", "high"]].tolist() == [own.mean, own.low, own.high]
     assert "there is no arm 'rope'; choose among causal, nopos" in refused(RunError, summary, "nopos", against="rope")
-    assert refused(RunError, summary, "nopos", metric="los").startswith("there is no metric 'los'; choose among loss,")
+    assert refused(RunError, summary, "nopos", metric="los").startswith(
+        "there is no metric 'los' that is a number; choose among loss,"
+    )
+    assert "choose among loss," in refused(RunError, summary, "nopos", metric="scheme")
+    runs = load_results("encodings")
+    twice = pandas.concat([runs, runs[runs["arm"] == "rope"]])
+    assert "'rope' has a seed twice" in refused(RunError, summary, twice)
 
 
 def test_what_is_read_is_shown_in_short():

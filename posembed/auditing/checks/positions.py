@@ -12,6 +12,8 @@ from ..script import script
 from ..subject import DoesNotApplyError, Run, Subject, UndecidedError
 
 SHIFT = 17
+# So far positions are given that should be the default ones.
+LONG = 48
 # How far past the last position.
 PAST = 5
 NOT_RELATIVE = "angles are rounded, or do not fit the columns that they turn: bfloat16, or two layouts of RoPE"
@@ -20,7 +22,8 @@ NOT_RELATIVE = "angles are rounded, or do not fit the columns that they turn: bf
 def explicit_positions(subject: Subject) -> CheckResult:
     """Positions from 0 on, given, are those that the model takes by itself."""
     subject.needs_positions()
-    ids, at = subject.text(), torch.arange(subject.length)[None]
+    n = min(subject.n_positions or LONG, LONG)
+    ids, at = subject.text(n), torch.arange(n)[None]
     explain = [(f"the first position is {first}", Run(ids, at + first)) for first in (-1, 1, 2)]
     result = compare(subject, Run(ids, at), Run(ids), "other positions than 0, 1, 2", explain)
     return replace(result, reason=f"given for the first: {subject.first}") if subject.first else result
