@@ -169,7 +169,7 @@ def test_a_question_that_has_changed_is_forgotten(chapter):
         question = Question(chapter, number)
         question.choose(question.right)
     text = (HTML / f"{CHAPTER}.html").read_text(encoding="utf-8")
-    changed = text.replace("Why would a recurrent layer make positions superfluous?", "Why can a recurrent layer do without?")
+    changed = text.replace("What is new to it at position 200, where it fails?", "What is new at position 200?")
     assert changed != text
     chapter.route(f"**/{CHAPTER}.html", lambda route: route.fulfill(body=changed, content_type="text/html"))
     chapter.reload()
