@@ -101,8 +101,9 @@ def difference(values: Any, others: Any, *, level: Share = 0.95) -> Interval:
         >>> print(difference([1.0, 2.0, 3.0], [0.9, 1.8, 2.7]))
         0.200 (-0.048 to 0.448, 3 seeds)
     """
-    rows, other_rows = (getattr(each, "index", None) for each in (values, others))
-    if hasattr(rows, "equals") and hasattr(other_rows, "equals") and not rows.equals(other_rows):
+    # Of pandas; the index of a list is a method.
+    rows: list[Any] = [each.index for each in (values, others) if hasattr(getattr(each, "index", None), "equals")]
+    if len(rows) == 2 and not rows[0].equals(rows[1]):
         raise RunError("the rows of the two are not the same, in one order; align them by seed first")
     one, other = _numbers(values), _numbers(others)
     if one.ndim != 1 or one.shape != other.shape:

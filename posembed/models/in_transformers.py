@@ -107,7 +107,7 @@ def _own_rotation(config: Any, n_layers: int, options: Mapping[str, Any]) -> Pos
     """The rotation of each layer of the model, but for what the options say; one for all where these are the same."""
     of_layers = [rotation_of(config, layer, None) for layer in range(n_layers)]
     said = getattr(config, "text_config", config).rope_parameters
-    kinds = {each.get("rope_type") for each in (said, *said.values()) if isinstance(each, Mapping)}
+    kinds = {str(each.get("rope_type")) for each in (said, *said.values()) if isinstance(each, Mapping)}
     if "scaling" not in options and (by_length := kinds & {"dynamic", "longrope"}):
         raise ModelInputError(
             f"its angles depend on how long a text is ({', '.join(by_length)}); give those of one length, "
