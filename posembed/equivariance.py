@@ -66,7 +66,7 @@ class EquivarianceReport:
         token_by_token: whether it is equivariant because no output of a token depends on any other token. That is so of
             a linear layer, and of a model whose tokens lie along another axis than `seq_dim`.
         remark: how an error between rounding and tolerance was decided, or that it was not; that the model's position
-            table takes no part. Mostly empty.
+            table takes no part; how many places moved, where some hold padding. Mostly empty.
 
     Example:
         >>> import torch
@@ -171,6 +171,9 @@ def check_equivariance(
     if report.verdict != "neither" and _table_unread(fn, x, along, output):
         unread = "its position table takes no part when vectors are given; give ids"
         report = replace(report, remark="; ".join(filter(None, (report.remark, unread))))
+    if len(places) < (n_tokens := x.shape[seq_dim]):
+        moved = f"{len(places)} of {n_tokens} places moved, the others are padding in some text"
+        report = replace(report, remark="; ".join(filter(None, (report.remark, moved))))
     return report
 
 
@@ -433,6 +436,10 @@ def _places(x: Tensor, along: Mapping[str, Tensor], seq_dim: int) -> Int[Tensor,
                 f"along has {name} of shape {tuple(each.shape)}, without the {len(stays)} tokens on axis {seq_dim}"
             )
         if name == "attention_mask" or name.endswith("key_padding_mask"):
+            if name == "attention_mask" and not bool(((each == 0) | (each == 1)).all()):
+                raise EquivarianceInputError(
+                    f"{name} holds other numbers than 0 and 1, so what is padding is not known"
+                )
             hidden = (each == 0) if name == "attention_mask" else (each != 0)
             stays |= hidden.movedim(seq_dim, 0).flatten(1).any(1).cpu()
     places = (~stays).nonzero().flatten()

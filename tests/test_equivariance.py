@@ -519,6 +519,7 @@ def test_what_belongs_to_the_tokens_moves_with_them_and_padding_stays():
     for hidden in (mask == 0, torch.zeros(2, 6).masked_fill(mask == 0, -torch.inf)):
         report = check_equivariance(encoder, x, along={"src_key_padding_mask": hidden})
         assert report.verdict == "equivariant"
+        assert report.remark.endswith("4 of 6 places moved, the others are padding in some text")
     moved = []
     check_equivariance(
         lambda y, attention_mask: moved.append(y) or y * attention_mask[..., None], x, along={"attention_mask": mask}

@@ -42,6 +42,10 @@ INPUT = {
         checked(lambda x: x[:, :4]),
         "the output has shape (2, 4, 8); if it belongs to none of them, as latents do, make it one vector",
     ),
+    "a mask that is added to logits": (
+        checked(torch.relu, along={"attention_mask": torch.zeros(2, 5).masked_fill(torch.eye(5)[:2] == 1, -1e9)}),
+        "attention_mask holds other numbers than 0 and 1",
+    ),
     "a mask of other tokens": (
         checked(torch.relu, along={"attention_mask": torch.ones(2, 4)}),
         "along has attention_mask of shape (2, 4), without the 5 tokens on axis 1",
