@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from posembed.data import frequency_loss
 from posembed.stored import MODELS
+from posembed.stored.models import TRAINED_AGAIN
 from posembed.training import RunResult
 
 from .nopos_contrasts import lowest_error, reported
@@ -37,6 +38,11 @@ def model_card(name: str, runs: Sequence[RunResult]) -> str:
         "run": f"`{config.key}` of the study `nopos`",
         "licence": "that of posembed; the text is in the public domain",
     }
+    if name in TRAINED_AGAIN:
+        rows["weights"] = (
+            "in half precision, trained again from the same seed, for those of the run were not kept: "
+            "another machine adds in another order, and the loss is off by up to 0.0002"
+        )
     table = "\n".join(f"| {what} | {value} |" for what, value in rows.items())
     return f"""# {name}
 

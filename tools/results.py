@@ -7,12 +7,16 @@ taken from the folder of a grid that kept them.
 Usage: python tools/results.py [FOLDER WITH THE WEIGHTS OF THE NOPOS STUDY]
 """
 
+import json
 import sys
 from pathlib import Path
 
+import torch
+from safetensors.torch import load, save
+
 from posembed.errors import RunError
 from posembed.stored import MODELS, read_studies, write_study
-from posembed.stored.models import MODEL_FOLDER
+from posembed.stored.models import MODEL_FOLDER, TRAINED_AGAIN
 from posembed.stored.studies import BUNDLE
 from posembed.stored.trained_tables import bundle_tables
 from posembed.training import read_model, read_results, read_tables
@@ -60,12 +64,22 @@ def store_models(folder=None, results=RESULTS, stored=STORED):
             read_model(config, source)
         except RunError as error:
             raise RunError(f"the model {name} in {source.name}: {error}") from None
-    paths = [file_of(config, source, "safetensors") for config in configs.values()]
-    written = {write_whole(target / path.name, path.read_bytes()) for path in paths}
+    contents = {name: file_of(config, source, "safetensors").read_bytes() for name, config in configs.items()}
+    contents |= {name: halved(contents[name]) for name in TRAINED_AGAIN}
+    written = {write_whole(file_of(configs[name], target, "safetensors"), each) for name, each in contents.items()}
     for path in set(target.glob("*.safetensors")) - written:
         path.unlink()
     cards = "\n".join(model_card(name, runs) for name in MODELS)
     write_whole(target / "README.md", cards.encode())
+
+
+def halved(content):
+    """A file of weights in half precision; one that is stays as it is, for the order of its header is drawn anew."""
+    weights = load(content)
+    if {weight.dtype for weight in weights.values()} == {torch.float16}:
+        return content
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    return save({name: weight.half() for name, weight in weights.items()}, metadata=header["__metadata__"])
 
 
 def main(weights=None):

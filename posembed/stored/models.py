@@ -15,9 +15,13 @@ from .studies import load_study
 MODELS = {
     "causal-nopos": "causal, nopos",
     "causal-learned": "causal, learned",
+    "causal-alibi": "causal, alibi",
+    "causal-rope": "causal, rope",
     "masked-nopos": "masked, nopos",
     "masked-learned": "masked, learned",
 }
+# The weights of these two runs were not kept: they were trained again from the same seed, and go in half precision.
+TRAINED_AGAIN = ("causal-alibi", "causal-rope")
 MODEL_FOLDER = "models"
 
 
@@ -25,7 +29,7 @@ def load_model(name: str) -> LanguageModel:
     """Load a trained model from the package: 4 layers, width 64, trained on pieces of 64 characters of "sotu".
 
     Args:
-        name: "causal-nopos", "causal-learned", "masked-nopos" or "masked-learned".
+        name: "causal-nopos", "causal-learned", "causal-alibi", "causal-rope", "masked-nopos" or "masked-learned".
 
     Returns:
         The model on the CPU, in evaluation mode.

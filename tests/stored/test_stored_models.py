@@ -8,6 +8,7 @@ from refusals import refused
 from posembed.data import load_corpus
 from posembed.errors import RunError
 from posembed.stored import MODELS, load_model, load_runs, run_of_model
+from posembed.stored.models import TRAINED_AGAIN
 from posembed.training.measure import loss_of
 from posembed.training.objectives import OBJECTIVES
 from studies.model_cards import model_card
@@ -25,9 +26,10 @@ def test_a_model_is_what_its_name_says_and_has_the_loss_of_its_run(name):
     run, model = run_of_model(name), load_model(name)
     assert (f"{run.config.objective}-{run.config.scheme}", run.config.seed) == (name, 1)
     assert model.transformer.config.causal == (run.config.objective == "causal")
-    # Another processor adds in another order.
+    # Another processor adds in another order; a training of 1500 steps adds more of that up than a measurement.
+    off = 2e-4 if name in TRAINED_AGAIN else 1e-4
     found = loss_of(model, load_corpus().test, OBJECTIVES[run.config.objective](run.config), run.config.length)
-    assert found == pytest.approx(run.metrics["loss"], abs=1e-4)
+    assert found == pytest.approx(run.metrics["loss"], abs=off)
 
 
 def test_the_cards_are_those_of_the_stored_runs():
@@ -49,10 +51,10 @@ def test_the_cards_are_those_of_the_stored_runs():
 def test_only_their_weights_ship_and_they_are_small():
     weights = sorted(STORED.glob("*.safetensors"))
     assert {path.stem for path in weights} == {run_of_model(name).config.key for name in MODELS}
-    assert sum(path.stat().st_size for path in weights) < 4e6
+    assert sum(path.stat().st_size for path in weights) < 4.3e6
 
 
 @pytest.mark.bad_input
 def test_another_name_is_an_error_that_lists_them():
-    message = refused(RunError, load_model, "causal-rope")
-    assert message == f"there is no model 'causal-rope'; choose among {', '.join(MODELS)}"
+    message = refused(RunError, load_model, "causal-sinusoidal")
+    assert message == f"there is no model 'causal-sinusoidal'; choose among {', '.join(MODELS)}"
