@@ -4,15 +4,18 @@ from pathlib import Path
 
 import figure_scripts
 import formulas
+import live_models
 import page_repairs
 import styles
 
-# The style sheets come last: what they keep depends on pages and scripts.
+# The style sheets come behind what they depend on, pages and scripts; models
+# are no scripts that name anything.
 STEPS = (
     formulas.finish,
     page_repairs.repair,
     figure_scripts.move,
     styles.unite,
+    live_models.write,
 )
 
 

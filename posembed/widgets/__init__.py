@@ -7,6 +7,7 @@ from .counting import CountingFigure
 from .doses import DoseFigure
 from .layers import DepthFigure, LayerErrorFigure
 from .lookup import LookupFigure
+from .models import ModelsFigure
 from .probe import ProbeFigure
 from .properties_map import PropertiesFigure
 from .repairs import Repair, RepairFigure
@@ -23,6 +24,7 @@ __all__ = [
     "InteractiveFigure",
     "LayerErrorFigure",
     "LookupFigure",
+    "ModelsFigure",
     "ProbeFigure",
     "PropertiesFigure",
     "Repair",

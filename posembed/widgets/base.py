@@ -77,6 +77,8 @@ class InteractiveFigure(anywidget.AnyWidget):
     """
 
     module: ClassVar[str]
+    # Other modules that stand in front of it.
+    parts: ClassVar[tuple[str, ...]] = ()
     # How many pixels high it is on a phone of 390 and on a wide page, about.
     height: tuple[int, int]
     # What to do where its numbers are too many for a page.
@@ -106,8 +108,8 @@ class InteractiveFigure(anywidget.AnyWidget):
     @classmethod
     def source(cls) -> str:
         """The ES module: shared kit and looks in front of the figure's own part, so that no import needs an address."""
-        kit, own = ((STATIC / name).read_text(encoding="utf-8") for name in ("kit.js", cls.module))
-        return "\n".join((kit, looks.constants(), own))
+        kit, *own = ((STATIC / name).read_text(encoding="utf-8") for name in ("kit.js", *cls.parts, cls.module))
+        return "\n".join((kit, looks.constants(), *own))
 
     @classmethod
     def stylesheet(cls) -> str:

@@ -21,6 +21,8 @@ SENTENCE = "I do like coding"
 # By the code that makes them, which another interpreter can run too.
 FIGURES = {
     "lookup": "LookupFigure()",
+    "models": "ModelsFigure({f'{kind}-nopos': posembed.stored.load_model(f'{kind}-nopos') for kind in "
+    "('causal', 'masked')}, posembed.data.load_corpus().vocabulary, 'the union')",
     "sinusoids": "SinusoidFigure()",
     "offset": "RotationFigure()",
     "rope": "RotationFigure(view='rope')",
@@ -225,6 +227,7 @@ def test_every_fallback_has_a_caption_and_headers(figure):
     [
         (widgets.CountingFigure, "pe-count"),
         (widgets.DoseFigure, "pe-chart"),
+        (widgets.ModelsFigure, "pe-models"),
         (widgets.RepairFigure, "pe-repair"),
     ],
 )
