@@ -9,11 +9,12 @@ import itertools
 import json
 import re
 from pathlib import Path
+from typing import ClassVar
 
 import plots
 import yaml
 from docutils import nodes
-from docutils.parsers.rst import Directive
+from docutils.parsers.rst import Directive, directives
 
 PICTURES = "_static/cards"
 DIFFICULTY = {"1": "easy", "2": "medium", "3": "hard"}
@@ -113,15 +114,18 @@ def data_alone(drawing):
 
 
 class FigureOf(Directive):
-    """The first interactive figure of a chapter."""
+    """The first interactive figure of a chapter; `moves` lets it move once."""
 
     required_arguments = 1
+    option_spec: ClassVar = {"moves": directives.flag}
 
     def run(self):
         """Take it as it is stored with the chapter."""
         app = self.state.document.settings.env.app
         found = outputs(notebook_of(app, self.arguments[0]), "text/html")
         figure = next(each for each in found if "posembed-root" in each)
+        if "moves" in self.options:
+            figure = f"<div data-moves>{figure}</div>"
         return [nodes.raw("", figure, format="html")]
 
 

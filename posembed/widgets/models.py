@@ -30,7 +30,7 @@ class ModelsFigure(InteractiveFigure):
 
     The models run where the figure is shown, with weights of eight bits, a scale for each row: in a notebook they come
     from the kernel, in the built book from a script for each model, which is fetched when the figure is touched. Until
-    then it shows what they say of the first text, computed here.
+    then it shows what they say of the first text, computed here; where a page asks for it, its positions stretch once.
 
     Args:
         models: causal ones by name, without positions or with a learned table, ALiBi or RoPE, and masked ones. In the
@@ -49,13 +49,13 @@ class ModelsFigure(InteractiveFigure):
         >>> from posembed.widgets import ModelsFigure
         >>> models = {name: load_model(name) for name in ("causal-nopos", "causal-rope")}
         >>> figure = ModelsFigure(models, load_corpus().vocabulary, "the state of the unio")
-        >>> figure.first["causal-rope"]["next"][0][0]
+        >>> figure.first["trained"]["causal-rope"]["next"][0][0]
         'n'
     """
 
     module = "models.js"
     parts = ("transformer.js",)
-    height = (1180, 800)
+    height = (1334, 946)
 
     @public(FigureInputError)
     def __init__(
@@ -91,8 +91,12 @@ class ModelsFigure(InteractiveFigure):
             layer=layer,
             head=head,
             at=len(text),
-            first={name: self._said(models[name], layer - 1, head - 1) for name in pair},
+            first={},
         )
+        self.first = {
+            change: {name: self._said(models[name], stretch) for name in pair}
+            for change, stretch in (("trained", 1), ("stretched", 2))
+        }
         self.on_msg(self._hand_over)
 
     def _hand_over(self, _: Any, content: Any, __: Any) -> None:
@@ -101,17 +105,19 @@ class ModelsFigure(InteractiveFigure):
         if name in self._models:
             self.send({"model": name, "file": packed(self._models[name])})
 
-    def _said(self, model: LanguageModel, layer: int, head: int) -> dict[str, Any]:
-        """What a model says of the first text, with weights of eight bits as in a page."""
+    def _said(self, model: LanguageModel, stretch: int) -> dict[str, Any]:
+        """What a model says of the first text at these positions, with weights of eight bits as in a page."""
         # In double precision each machine rounds to the same text.
         model = in_eight_bits(model).double()
         causal, n = model.transformer.config.causal, self._ids.shape[1]
         # A masked model guesses what stands hidden behind the text.
         ids = self._ids if causal else F.pad(self._ids, (0, 1), value=Characters.mask_id)
-        top = _chances(model, ids)[-1].topk(SHOWN)
-        shares = (attention(model, ids, layer)[head] * 255).round().to(torch.uint8)
+        positions = stretch * torch.arange(ids.shape[1])
+        with torch.no_grad():
+            top = model(ids, positions)[0, -1].softmax(-1).topk(SHOWN)
+        shares = (attention(model, ids, self.layer - 1, positions)[self.head - 1] * 255).round().to(torch.uint8)
         return {
-            "losses": [None] * causal + rounded(self._losses(model), DECIMALS),
+            "losses": [None] * causal + rounded(self._losses(model, stretch), DECIMALS),
             "next": [
                 [self._vocabulary.decode([index]), round(chance, DECIMALS)]
                 for index, chance in zip(top.indices.tolist(), top.values.tolist(), strict=True)
@@ -120,36 +126,31 @@ class ModelsFigure(InteractiveFigure):
             "row": n - causal,
         }
 
-    def _losses(self, model: LanguageModel) -> list[float]:
+    def _losses(self, model: LanguageModel, stretch: int = 1) -> list[float]:
         """The loss of each character: of a causal model all but the first, of a masked one each hidden in turn."""
         ids = self._ids[0]
-        if model.transformer.config.causal:
-            return F.nll_loss(_chances(model, ids[None])[:-1].log(), ids[1:], reduction="none").tolist()
-        hidden = ids.repeat(len(ids), 1).fill_diagonal_(Characters.mask_id)
+        causal, positions = model.transformer.config.causal, stretch * torch.arange(len(ids))
+        given = ids[None] if causal else ids.repeat(len(ids), 1).fill_diagonal_(Characters.mask_id)
         with torch.no_grad():
-            chances = model(hidden).log_softmax(-1).diagonal().T
-        return F.nll_loss(chances, ids, reduction="none").tolist()
+            logits = model(given, positions)
+        guesses, true = (logits[0, :-1], ids[1:]) if causal else (logits.diagonal().T, ids)
+        return F.cross_entropy(guesses, true, reduction="none").tolist()
 
     def fallback_html(self) -> str:
-        """Draw the loss by place of the first two models, and list what they say with positions and without."""
-        rows = []
-        for name, said in self.first.items():
+        """Draw the loss by place of the first two models, and list what they say with other positions and without."""
+        first, rows = self.first["trained"], []
+        for name, said in first.items():
             without = in_eight_bits(self._models[name]).double()
             drop_positions(without.transformer)
-            losses = [_known(said), self._losses(without)]
+            losses = [_known(said), _known(self.first["stretched"][name]), self._losses(without)]
             likely = ", ".join(f"“{character}” {chance:.2f}" for character, chance in said["next"][:3])
             rows.append([name, likely, *(f"{sum(each) / len(each):.2f}" for each in losses)])
         table = html_table(
             f"two trained models read “{self.text}”. Their likeliest next characters, and their loss in nats:",
-            ["model", "next", "loss", "loss, positions taken away"],
+            ["model", "next", "loss", "loss, positions stretched", "loss, positions taken away"],
             rows,
         )
-        return _picture([_known(said) for said in self.first.values()], [*self.first]) + table
-
-
-def _chances(model: LanguageModel, ids: Tensor) -> Tensor:
-    with torch.no_grad():
-        return model(ids)[0].softmax(-1)
+        return _picture([_known(said) for said in first.values()], [*first]) + table
 
 
 def _known(said: dict[str, Any]) -> list[float]:

@@ -443,6 +443,59 @@ class ComparisonOfSizes(Comparison):
     )
 
 
+class Models(Figure):
+    """Its models come when it is touched, and take a while for what they say."""
+
+    chapter = "nopos/no-positions.html"
+    label = "Two models read what you type"
+    lines = ".pe-models-loss, .pe-word"
+    switched = True
+    begins = (do("pick", left="No positions", right="Learned table"), do("go", "Reset"))
+    changed_by = (
+        do("pick", positions="0, 2, 4, …: stretched"),
+        do("type", "the people"),
+        do("pick", right="No positions, masked"),
+        do("go", "Shuffle letters"),
+    )
+    shown_by = (
+        [],
+        [do("type", "We are a nation of makers, and it is in our hands to go on here")],
+        [do("pick", left="ALiBi", right="RoPE", positions="a gap in the middle")],
+        [do("pick", right="No positions, masked"), do("slide", guess_at_place=3, layer=3)],
+    )
+
+    def slide(self, **places):
+        super().slide(**places)
+        self.wait()
+
+    def pick(self, left=None, right=None, positions=None):
+        """Choose by what stands in the selects."""
+        for name, label in {"left model": left, "right model": right, "positions": positions}.items():
+            if label:
+                self.choice(name).select_option(label=label)
+        self.wait()
+
+    def go(self, name):
+        self.press(name)
+        self.wait()
+
+    def type(self, text):
+        self.root.get_by_role("textbox").fill(text)
+        self.wait()
+
+    def wait(self):
+        """Until the models have read it."""
+        self.page.locator(f"{self.selector}[aria-busy=false]").wait_for()
+
+    def losses(self):
+        return [numbers(each)[0] for each in self.root.locator(".pe-models-loss").all_inner_texts()]
+
+    def guesses(self, side):
+        """The likeliest characters and their chances."""
+        rows = self.root.locator(f".pe-models-{side} .pe-models-next li").all()
+        return [(row.locator("b").inner_text(), numbers(row.inner_text())[-1]) for row in rows]
+
+
 class Repairs(Figure):
     chapter = "encodings/museum-of-bugs.html"
     label = "Broken and mended"
@@ -464,5 +517,5 @@ class Repairs(Figure):
 
 KINDS = [
     *(Shuffle, Lookup, Sinusoids, Rotation, Biases, Probe, Properties, LayerErrors, Counting, Depth, Doses),
-    *(Comparison, ComparisonOfSizes, Repairs),
+    *(Comparison, ComparisonOfSizes, Models, Repairs),
 ]

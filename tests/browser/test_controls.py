@@ -152,10 +152,11 @@ def test_each_chapter_has_a_card_with_its_picture(open_address, site):
 
 def test_the_first_page_has_a_figure_to_move_and_ticks_for_what_was_read(open_address, site):
     page = open_address(f"{site}/intro.html")
-    figure = page.get_by_role("group", name="Shuffle the words of a sentence")
+    figure = page.get_by_role("group", name="Two models read what you type")
     before = figure.get_by_role("status").inner_text()
-    figure.locator(".pe-word:text-is('do')").press("ArrowLeft")
-    assert figure.locator(".pe-word").all_inner_texts() == ["do", "I", "like", "coding"]
+    figure.locator(".pe-word:text-is('people')").press("ArrowLeft")
+    assert figure.locator(".pe-word").all_inner_texts()[:3] == ["people", "the", "of"]
+    expect(figure.get_by_role("status")).to_contain_text("guesses")
     assert figure.get_by_role("status").inner_text() != before
     assert page.locator(".card-of.read").count() == 0
     page.evaluate("() => localStorage.setItem('posembed:read:why/embedding-lookup', 'yes')")

@@ -10,20 +10,23 @@ from operator import methodcaller as do
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from playwright.sync_api import expect
 from widgets.widget_checks import trained, unpacked
 
 from posembed import sinusoidal
+from posembed.data import load_corpus
 from posembed.encodings import T5, RoPE, schemes
 from posembed.mechanisms import CountingTransformer
 from posembed.stats import interval
-from posembed.stored import load_study
+from posembed.stored import load_model, load_study
 from posembed.widgets import LookupFigure, RotationFigure
 from posembed.widgets.counting import VOCABULARY
+from posembed.widgets.eight_bit import rounded
 from posembed.widgets.probe import CONTROLS, SPLITS
 from posembed.widgets.properties_map import PROPERTIES
 
-from .chromium import into_view, middle
+from .chromium import into_view, middle, visit
 from .figures import attributes, numbers, shows
 from .kinds import (
     MEASURES,
@@ -35,6 +38,7 @@ from .kinds import (
     Doses,
     LayerErrors,
     Lookup,
+    Models,
     Probe,
     Properties,
     Repairs,
@@ -289,6 +293,51 @@ def test_a_chart_has_its_numbers_beside_it(opened, kind, steps, said):
     for step in steps:
         step(figure)
     expect(figure.root).to_contain_text(said)
+
+
+def test_models(opened):
+    """Typed, stretched, dragged: what the page says is what torch says with the same eight bits."""
+    figure, characters = opened(Models), load_corpus().vocabulary
+    text = figure.given("first", "characters")["text"]
+    pair = [rounded(load_model(name)) for name in ("causal-nopos", "causal-learned")]
+    figure.pick(positions="0, 2, 4, …: stretched")
+    for its, stretch in ((text, 2), ("We hold these", 1)):
+        if stretch == 1:
+            figure.go("Reset")
+            figure.type(its)
+        ids = characters.encode(its)
+        for side, model, shown in zip(("left", "right"), pair, figure.losses(), strict=True):
+            with torch.no_grad():
+                logits = model(ids[None], stretch * torch.arange(len(ids)))[0]
+            assert shown == pytest.approx(F.cross_entropy(logits[:-1], ids[1:]).item(), abs=0.006)
+            wanted = logits[-1].softmax(-1).topk(5)
+            names = [each.replace(" ", "␣") for each in characters.decode(wanted.indices)]
+            assert figure.guesses(side) == [
+                (name, pytest.approx(chance, abs=0.006))
+                for name, chance in zip(names, wanted.values.tolist(), strict=True)
+            ]
+    (x, y), (to_x, to_y) = (middle(figure.root.locator(f".pe-word:text-is('{word}')")) for word in ("We", "these"))
+    figure.page.mouse.move(x, y)
+    figure.page.mouse.down()
+    figure.page.mouse.move(to_x, to_y, steps=12)
+    figure.page.mouse.up()
+    expect(figure.root.get_by_role("textbox")).to_have_value("hold these We")
+
+
+def test_models_come_when_they_are_touched_and_from_a_file_too(browser, site, built):
+    for address in (site, built.as_uri()):
+        page = browser.new_page(viewport={"width": 390, "height": 900})
+        asked = []
+        page.on("request", lambda request, asked=asked: asked.append(request.url))
+        visit(page, f"{address}/{Models.chapter}")
+        figure = Models(page)
+        assert not [each for each in asked if "/models/" in each]
+        figure.type("a nation")
+        assert {each.rpartition("/")[2] for each in asked if "/models/" in each} == {
+            "causal-nopos.js",
+            "causal-learned.js",
+        }
+        page.close()
 
 
 def test_repairs(opened):

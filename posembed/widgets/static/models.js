@@ -109,8 +109,9 @@ function drawLosses(width, high, both, names, at, n) {
     const points = losses.flatMap((loss, place) => (loss === null ? [] : [[chart.x(place), chart.y(loss)]]));
     return points.length ? svg("path", { class: `pe-curve ${k ? "pe-second" : ""}`, d: lineThrough(points) }) : "";
   });
-  const titles = names.map((name, k) => svg("text", { class: `pe-tick pe-models-name-${k}`, x: width - 12 - (1 - k) * 106, y: 13, "text-anchor": "end" }, name));
-  return [...chart.parts, ...titles, svg("line", { class: "pe-cursor", x1: chart.x(at), x2: chart.x(at), y1: 26, y2: high - 40 }), ...lines];
+  const titles = svg("text", { class: "pe-tick", x: width - 12, y: 13, "text-anchor": "end" },
+    ...names.map((name, k) => svg("tspan", { class: `pe-models-name-${k}`, dx: k ? 14 : 0 }, name)));
+  return [...chart.parts, titles, svg("line", { class: "pe-cursor", x1: chart.x(at), x2: chart.x(at), y1: 26, y2: high - 40 }), ...lines];
 }
 
 function pane(model, side, characters) {
@@ -119,7 +120,7 @@ function pane(model, side, characters) {
   picked.firstChild.replaceWith(h("span", { class: "pe-hidden" }, `${side} model`));
   const [loss, likely] = [h("p", { class: "pe-models-loss" }), h("ul", { class: "pe-models-next", role: "list" })];
   const text = h("p", { class: "pe-models-text", "aria-hidden": "true" });
-  text.addEventListener("pointerdown", ({ target }) => target.dataset.place && assign(model, "at", Number(target.dataset.place)));
+  text.addEventListener("pointerdown", ({ target }) => target.dataset.letter && assign(model, "at", Number(target.dataset.letter)));
   let square = null;
   const map = drawing(168, (width) => (square ? drawMap(width, 168, square) : []));
   const node = h("section", { class: `pe-models-pane pe-models-${side}`, "aria-label": `${side} model` }, picked, loss, text,
@@ -129,7 +130,7 @@ function pane(model, side, characters) {
     const mean = meanOf(losses);
     loss.replaceChildren("loss ", h("strong", {}, mean === null ? "…" : short(mean)), " nats");
     text.replaceChildren(...[...ids, null].map((id, k) => {
-      const letter = h("span", { "data-place": k, class: k === at ? "pe-models-at" : "" }, id === null ? " " : characters[id]);
+      const letter = h("span", { "data-letter": k, class: k === at ? "pe-models-at" : "" }, id === null ? " " : characters[id]);
       if (losses[k] != null) letter.style.background = `color-mix(in oklab, var(--pe-models-hue) ${Math.round(clamp(0, 9 * losses[k], 55))}%, transparent)`;
       return letter;
     }));
@@ -207,7 +208,8 @@ function render({ model, el }) {
   const [start, layers, heads] = ["text", "layers", "heads"].map((name) => model.get(name));
   const about = (side) => models.find(({ name }) => name === model.get(side));
   const read = {};
-  let results = Object.fromEntries(SIDES.map((side) => [side, stored(first[model.get(side)])]));
+  const known = (change) => Object.fromEntries(SIDES.map((side) => [side, stored(first[change][model.get(side)])]));
+  let results = known("trained");
 
   const typed = h("input", { type: "text", maxlength: MOST, spellcheck: "false", autocomplete: "off", autocapitalize: "off", value: start });
   typed.addEventListener("input", () => assign(model, "text", typed.value));
@@ -276,7 +278,13 @@ function render({ model, el }) {
   // Each change counts the ones before it out of date.
   let now = 0;
   async function update() {
+    if (moving) {
+      results = known(model.get("change"));
+      draw();
+      return;
+    }
     const mine = ++now;
+    figure.setAttribute("aria-busy", "true");
     const names = SIDES.map((side) => model.get(side));
     if (names.some((name) => !read[name])) {
       say("The models are on their way, 0.24 MB each …");
@@ -284,6 +292,7 @@ function render({ model, el }) {
         for (const name of names) read[name] ??= await fetched(model, name);
       } catch {
         say("The models could not be fetched: what is shown was computed beforehand. In a notebook, run the cell again.");
+        figure.setAttribute("aria-busy", "false");
         return;
       }
       if (mine !== now) return;
@@ -301,6 +310,7 @@ function render({ model, el }) {
       }
     }
     tell();
+    figure.setAttribute("aria-busy", "false");
   }
 
   model.on("change:text", () => {
@@ -316,8 +326,22 @@ function render({ model, el }) {
   // Whoever touches it gets the models, before anything is changed.
   const wake = () => {
     for (const kind of ["pointerdown", "keydown", "focusin"]) figure.removeEventListener(kind, wake);
-    update();
+    moves.forEach(clearTimeout);
+    near.disconnect();
+    moving = false;
+    if (model.get("change") === "trained") update();
+    else assign(model, "change", "trained");
   };
+  // Where a page asks for it, the positions stretch once and go back, by what came with the page.
+  let [moves, moving] = [[], false];
+  const near = new IntersectionObserver(([{ isIntersecting }]) => {
+    if (!isIntersecting) return;
+    near.disconnect();
+    moving = true;
+    moves = ["stretched", "trained"].map((change, k) => setTimeout(() => assign(model, "change", change), 1200 + 3200 * k));
+    moves.push(setTimeout(() => (moving = false), 4500));
+  }, { threshold: 0.5 });
+  if (el.closest("[data-moves]") && !stillness()) near.observe(panes.left.node);
   for (const kind of ["pointerdown", "keydown", "focusin"]) figure.addEventListener(kind, wake);
   wordsOf(model, list);
   draw();
