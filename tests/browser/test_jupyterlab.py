@@ -30,8 +30,12 @@ SETTINGS = {
 LIVE = """
 import ipywidgets
 from posembed import load_encoder
-from posembed.widgets import LookupFigure, ShuffleFigure
+from posembed.data import load_corpus
+from posembed.stored import load_model
+from posembed.widgets import LookupFigure, ModelsFigure, ShuffleFigure
 
+models = {name: load_model(name) for name in ("causal-nopos", "causal-rope")}
+typed = ModelsFigure(models, load_corpus().vocabulary, "the union")
 shuffle, lookup, kernel = ShuffleFigure(load_encoder(), "I do like coding"), LookupFigure(), ipywidgets.Label("waiting")
 
 def report(change):
@@ -186,7 +190,11 @@ def drive(page):
     """Go to the first figure of a chapter and use it with the keyboard; it says something else then."""
     page.locator(".posembed-root[data-started]").first.scroll_into_view_if_needed()
     page.locator(".pe-figure").first.wait_for()
-    if page.locator(".pe-word").count():
+    if page.locator(".pe-models").count():
+        # Its models come from the kernel or from the built book, and neither is here; it says so.
+        page.locator(".pe-models").get_by_role("textbox").fill("We hold")
+        expect(page.locator(".pe-models").get_by_role("status")).to_contain_text("could not be fetched")
+    elif page.locator(".pe-word").count():
         assert first_move(page) == ["do", "I", "like", "coding"]
     elif page.locator(".pe-pick").count():
         assert pick_next(page) == ["3 dog"]
@@ -213,7 +221,7 @@ def test_untrusted_chapter_shows_something_readable(lab, open_notebook, name):
 
 
 def test_live_figures_reach_the_kernel(lab, open_notebook):
-    cells = [nbformat.v4.new_code_cell(source) for source in (LIVE, "shuffle", "lookup", "kernel")]
+    cells = [nbformat.v4.new_code_cell(source) for source in (LIVE, "shuffle", "lookup", "typed", "kernel")]
     metadata = nbformat.read(BOOK / f"{figures()[0]}.ipynb", as_version=4).metadata
     nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=metadata), lab.folder / "live.ipynb")
     page = open_notebook("live.ipynb")
@@ -223,3 +231,7 @@ def test_live_figures_reach_the_kernel(lab, open_notebook):
     expect(page.get_by_text("the kernel has [1, 0, 2, 3] and 2")).to_be_visible()
     assert pick_next(page) == ["3 dog"]
     expect(page.get_by_text("the kernel has [1, 0, 2, 3] and 3")).to_be_visible()
+    # Models come from the kernel, and read what is typed.
+    models = page.locator(".pe-models")
+    models.get_by_role("textbox").fill("We hold these truths to b")
+    expect(models.get_by_role("status")).to_contain_text("guesses “e”")

@@ -66,7 +66,12 @@ const stored = ({ attention, ...said }) => ({ ...said, shares: [...atob(attentio
 /** The weights of a model, once for a page: from the kernel where there is one, else from a script of the book. */
 function fetched(model, name) {
   const known = (globalThis.posembedUnpacked ??= {});
-  return (known[name] ??= (model.send ? asked(model, name) : loaded(name)).then(unpacked));
+  // One that did not come is asked for again.
+  const lost = (error) => {
+    delete known[name];
+    throw error;
+  };
+  return (known[name] ??= (model.send ? asked(model, name) : loaded(name)).then(unpacked).catch(lost));
 }
 
 const asked = (model, name) => new Promise((done) => {
