@@ -160,7 +160,7 @@ assert round(math.log(2), 2) == 0.69
 # Holds: "For 8 heads the slopes are $\tfrac12, \tfrac14, \dots, \tfrac1{256}$"
 eight = [2.0**-h for h in range(1, 9)]
 assert scheme("alibi", n_heads=8).slopes.tolist() == eight
-# Holds: "For 12, no power of two, they are those eight and then every other one"
+# Holds: "For 12 heads: those eight, then the 1st, 3rd, 5th and 7th of the sixteen"
 more = scheme("alibi", n_heads=16).slopes[0::2][:4]
 assert torch.allclose(scheme("alibi", n_heads=12).slopes, torch.cat([torch.tensor(eight), more]))
 assert [round(slope, 2) for slope in more.tolist()] == [0.71, 0.35, 0.18, 0.09]
@@ -204,7 +204,7 @@ slower = RoPE(16, base=500_000.0).frequencies / RoPE(16).frequencies
 assert slower[0] == 1 and (slower[1:] < 1).all()
 
 # %% Five biases side by side
-# Holds: "lets a small network learn the curve from the logarithm of the distance, divided by that"
+# Holds: "lets a small network learn the curve from the logarithm of the distance, divided by the"
 fire, q = scheme("fire", n_heads=4, causal=True), torch.zeros(1, 4, 2, 16)
 starts = torch.tensor([0, 300])
 late = fire.layer(0).bias(q, q, torch.tensor([600, 900]), starts)

@@ -38,8 +38,7 @@ assert random_guess_error(T) > 18 > middle_guess_error(T)
 assert random_guess_error(T) > 17 > middle_guess_error(T) == 16
 
 # Holds: "Layer 0 shows how."
-# Holds: "An unsure probe names one position nearly by chance."
-# Holds: "So the last column has its probabilities' *median*, which is the middle"
+# Holds: "an unsure probe names it nearly by chance"
 assert before.mae > 18 and abs(before.median_mae - 16) < 0.3
 # Holds: "Two layers later the positions are read to within a few characters."
 assert after.mae < 5
@@ -49,7 +48,6 @@ with torch.no_grad():
     assert (alike - alike[0]).abs().max() < 1e-3 < (other - other[0]).abs().max()
 # By definition: "The probe names the most probable position; its error is the mean distance to the true one"
 # By definition: "The last line has two baselines: a guess at random"
-# By definition: "We say *by the median* where that is meant"
 
 # %% Before any training
 assert laws["GPT-2's start"].low < -0.95 and laws["GPT-2's start"].high > -1.05
@@ -391,7 +389,7 @@ with torch.no_grad():
     whole, cut = model(test)[:, -1], model(test[:, -8:])[:, -1]
     assert (whole - cut).abs().max() > 1
 
-# Holds in Before any training: "With our start this is not all. Attention is less even there"
+# Holds in Before any training: "That explains GPT-2's start, and not all of ours: there attention is less even"
 # Holds: "The last one: without size and mean the model with GPT-2's start"
 assert ours_again["less the mean, scaled"].mae < ours_again["as it is"].mae + 3
 assert ours_again["less the mean, scaled"].mae < 14

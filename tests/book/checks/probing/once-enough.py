@@ -11,7 +11,7 @@ assert [of(name)[0] for name in (AGAIN, ANEW)] == [0.007, 0.002]
 # Holds: "RoPE gives attention the distance instead, and its loss is 0.097 lower"
 assert of("4 layers: rope minus input")[0] == -0.097
 # Holds: "**How sure:** five seeds, one text, width 56."
-# Holds: "Shuffling positions after the first layer costs no seed over 0.02"
+# Holds: "When positions are shuffled after the first layer, no seed loses over 0.02"
 shuffled = {
     n: [run.metrics["depth"]["trained"]["shuffle"] for run in study.by_arm[f"{n} layers, input"]] for n in (4, 12)
 }
@@ -127,6 +127,7 @@ assert abs(only_position - 0.8) < 0.03
 # Holds: "But random directions hold little, so that control is too small."
 # Holds: "In the study's masked model the directions after the first layer cost"
 # Holds: "Shuffled, position costs no more there than its control does."
+# Holds: "So these directions hold other things than position, and the model misses those."
 # Holds in What to remember: "A control must be as large as what it controls"
 of_masked = [r.metrics["depth"]["trained"] for r in study.by_arm["masked, 4 layers, input"]]
 out, random, shuffled, as_large = (

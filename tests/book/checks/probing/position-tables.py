@@ -40,7 +40,7 @@ angle = 4 * np.pi * np.arange(512) / 512
 twice = np.column_stack([np.cos(angle), np.sin(angle)])
 assert probed_as(twice).test_mae > 127
 # By definition: "Yes: rows that follow each other lie side by side."
-# By definition: "the principal components of such a matrix are close to sines"
+# By definition: "its principal components are close to sines"
 # By definition: "A table that compares positions by their distance comes out as waves"
 lag = np.exp(-np.abs(np.subtract.outer(np.arange(256), np.arange(256))) / 20)
 first = np.linalg.eigh(lag)[1][:, -3]

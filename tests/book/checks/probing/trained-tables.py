@@ -1,6 +1,6 @@
 # %% What shapes a position table?
 found = study.contrasts
-# Holds: "Where most training texts were short, the rows behind them are read"
+# Holds: "Where most training texts were short, the rows behind them"
 assert [round(found.loc[f"{kind}, tail: short minus long", "mean"]) for kind in ("causal", "masked")] == [20, 6]
 # Holds: "Rows of models that read from left to right were easier to read by 21"
 assert round(found.loc["masked minus causal", "mean"]) == 21
@@ -119,7 +119,7 @@ assert masked["high"] < 0 < causal["low"]
 for weight in trained["masked, short"]:
     untrained = load_table(weight).untrained_rows
     assert min(untrained) >= 32 and len(untrained) > (127 - 32) / 2
-# Holds: "and their losses before the long texts came were close"
+# Holds: "and their losses in training, on 32 characters before the long texts came, were close"
 loss = {
     kind: sum(run.metrics["curve"][35] for run in study.by_arm[f"{kind}, short"]) / 5 for kind in ("masked", "causal")
 }

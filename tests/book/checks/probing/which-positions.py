@@ -186,7 +186,6 @@ assert [round(float(mean), 2) for mean in found["mean"]] == [0.21, 0.01, -0.51, 
 assert (found["holm"] < 0.05).tolist() == [True, False, True, True, False, True]
 
 # %% What becomes of the published signs
-# By definition: "Some summaries of the paper say that breaking"
 # Holds: "None of them holds on all our tasks."
 after = longer.rename(index=plainly)
 worse = after.query("holm < 0.05 and mean < 0").index
@@ -210,7 +209,7 @@ assert [round(float(f(on_sst2)), 2) for f in (min, max)] == [0.58, 0.62] and len
 assert round(baseline["sst2, learned, absolute"], 2) == 0.5
 # Holds: "And the three schemes that only add their positions had guessed"
 assert min(by_form["absolute"]) > 2.8 > 2.2 > max(by_form["relative"] + by_form["both"])
-# Holds: "On real questions to say "nowhere" each time is better than what"
+# Holds: "On real questions a model that always answers "not in the text" beats"
 moved = study.runs.groupby("arm")[["f1", "baseline"]].mean().filter(like="xquad-moved", axis=0)
 assert len(moved) == 2 and (moved["f1"] < moved["baseline"]).all()
 
