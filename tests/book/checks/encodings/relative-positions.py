@@ -204,7 +204,7 @@ slower = RoPE(16, base=500_000.0).frequencies / RoPE(16).frequencies
 assert slower[0] == 1 and (slower[1:] < 1).all()
 
 # %% Five biases side by side
-# Holds: "lets a small network learn the curve from the logarithm of the distance, divided by the"
+# Holds: "lets a small network learn the curve from the logarithm of the distance, over that of"
 fire, q = scheme("fire", n_heads=4, causal=True), torch.zeros(1, 4, 2, 16)
 starts = torch.tensor([0, 300])
 late = fire.layer(0).bias(q, q, torch.tensor([600, 900]), starts)

@@ -89,7 +89,7 @@ assert (curve[20] / 384 - 0.6).abs() < 0.02 and (narrow[20] - 0.6).abs() < 0.02
 speeds = 10000.0 ** (-torch.arange(0, 768, 2).double() / 768)
 given = (speeds * 50).cos()
 assert given[speeds * 50 < 0.1].min() > 0.99 and given[speeds * 50 > 10].mean().abs() < 0.1
-# Holds: "The 0.577, Euler's constant, stands for the pairs in between."
+# Holds: "The 0.577, Euler's constant, comes from the pairs in between"
 assert round(float(-torch.special.digamma(torch.tensor(1.0).double())), 3) == 0.577
 # Holds: "At width 768 it is at 44, where the fastest hand has just come full circle"
 assert 0 < 44 - 7 * 2 * torch.pi < 1
@@ -192,7 +192,7 @@ assert (b_run.weight_std, b_run.scale_embeddings) == (0.125, False)
 assert b_run.scheme_options == {"learned": {"std": 0.125}}
 # Holds: "The model is causal, has four layers of width 64, and reads pieces of 64 characters."
 assert (a_run.n_layers, a_run.d_model, a_run.length) == (4, 64, 64)
-# Holds: "from one run each of four: 0.03, ahead of 0.01 by 0.004"
+# Holds: "picked among four with one run each: 0.03, ahead of 0.01 by 0.004"
 ahead = of_rate[0.01, 0]["validation_loss"] - of_rate[0.03, 0]["validation_loss"]
 assert round(ahead, 3) == 0.004 and a_run.learning_rate == 0.03
 # Holds: "Over five seeds 0.01 does better and ties the sines."

@@ -202,7 +202,7 @@ assert abs(halved_at[0] - 256) < 20 and halved_at[-1] < 100
 wide = np.random.default_rng(3).normal(size=(512, 512))
 assert np.abs(fitted(wide, positions)(wide) - positions).max() < 1e-6
 assert probe_table(wide, split="half").test_mae > 200
-# Holds: "So the split asks one thing: **does the position go on in the directions"
+# Holds: "So the split asks one thing: **do rows go on growing evenly along the direction"
 # Holds: "One in which the position goes on in the directions that the first half"
 for name in ("a straight line", "a helix of eight turns"):
     assert probe_table(shapes[name], split="half").test_mae < 0.01
