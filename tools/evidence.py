@@ -55,6 +55,7 @@ is p after Holm's correction for all contrasts of its family: those below 0.05 a
 studies holds none whose true mean is zero.
 
 {{doc}}`A census of transformers <census>` is no study of training: it audits how the library's models handle positions.
+{{doc}}`Sixty bugs <bugs>` asks what the audit finds of what people report.
 """
 PAGE = """\
 % Made by `make results`.
@@ -173,7 +174,7 @@ def main():
     pages = made()
     for path, text in pages.items():
         path.write_text(text, encoding="utf-8")
-    for path in {*PAGES.glob("*.md")} - {*pages, PAGES / "census.md"}:
+    for path in {*PAGES.glob("*.md")} - {*pages, PAGES / "census.md", PAGES / "bugs.md"}:
         path.unlink()
     print(f"evidence: {len(pages)} pages in {PAGES.relative_to(ROOT)}")
 

@@ -213,7 +213,9 @@ class PackingGoesOn(Table):
         return positions[:, :1] + torch.arange(positions.shape[1])
 
 
-@bug("PrimeIntellect-ai/prime-rl#2392", "tokens that stand in another order in memory get positions by their place there")
+@bug(
+    "PrimeIntellect-ai/prime-rl#2392", "tokens that stand in another order in memory get positions by their place there"
+)
 class PlaceInMemory(Reference):
     def given(self, positions: Tensor, past: int) -> Tensor:
         return positions.sort(1).values
