@@ -66,12 +66,16 @@ def test_relative_schemes():
 def test_without_positions():
     contrasts = load_study("nopos").contrasts["mean"]
     percent = round(100 * (math.exp(-contrasts["causal: learned minus nopos"]) - 1))
-    says(f"but for a table at one length: by {percent} % of perplexity a character beside a learned table")
+    says(f"but for tables in two set-ups: by {percent} % of perplexity a character beside a learned table")
     causal = [f"causal: {name} minus nopos" for name in ("learned", "sinusoidal", "alibi", "rope")]
     assert (contrasts[causal] < 0).all()
     assert all(
         (losses(name).drop(columns="nopos").lt(losses(name)["nopos"], axis=0)).all().all() for name in ("one-start",)
     )
+    depth, at_256 = (load_study(name).runs.groupby("arm")["loss"].mean() for name in ("depth", "nopos"))
+    behind = [name for name in depth.index if name.startswith("12 layers") and depth[name] > depth["12 layers, none"]]
+    assert {*behind} == {"12 layers, every layer", "12 layers, layers anew"}
+    assert at_256["larger, nopos, length 256"] < at_256["larger, learned, length 256"]
     says("the loss of ours rises by a nat up to four times the length, and by more up to eight.")
     assert round(contrasts["past the trained length: nopos"], 1) == 1.0
     assert load_study("one-start").contrasts.loc["nopos, past the trained length", "mean"] > 1.3

@@ -160,9 +160,11 @@ assert planned_b.loc[f"{GAP}, start B minus A", "holm"] < 0.05
 assert all(len(each) == 5 for each in losses.values())
 assert loss["sinusoidal"].mean() < loss["learned"].mean() and loss_b["learned"].mean() < loss_b["sinusoidal"].mean()
 # By definition: "The grey band is 0.02, the margin of the plan of start B"
-# Holds: "and what the start changes, 0.073, is more than either"
+# Holds: "and the change, 0.073, is more than either"
 change = planned_b.loc[f"{GAP}, start B minus A"]
 assert abs(change["mean"] + 0.073) < 0.0005
+# Holds: "Of it the table's rate in start A, of which below, makes 0.044."
+assert round(planned.loc[GAP, "mean"] - gap.mean, 3) == 0.044
 assert planned.loc[GAP, "low"] > 0 > planned_b.loc[GAP, "high"]
 # Holds: "NoPos, which has no positions, gains most"
 # Holds: "Every scheme is better from start B."

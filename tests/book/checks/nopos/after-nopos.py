@@ -60,7 +60,7 @@ assert small.length < 200 and rise["shaw"].high < 0.03 < rise["nopos"].low
 # Holds in After NoPos: "ALiBi alone stays level."
 assert rise["alibi"].high < 0.03
 assert min(rise[name].low for name in SHOWN if name != "alibi") > 0.9
-# Holds in After NoPos: "NoPos rises slowly, but by a nat on average, so it depends on"
+# Holds in After NoPos: "NoPos rises slowly, but by a nat on average: having no positions"
 assert round(rise["nopos"].mean) == 1 and rise["nopos"].low > 0.9
 assert (np.diff(nopos.mean()[3:10]) < 0.3).all()
 # Holds: "At 136 (128 to 143) five schemes lie below NoPos with their whole"
@@ -125,7 +125,7 @@ assert mean_at["sinusoidal"][4] < 3 < mean_at["sinusoidal"][5] < 3.4 and round(m
 # Holds: "T5's last five buckets are for offsets that no text of 64 has."
 buckets = T5(4, causal=True)
 assert buckets.max_distance == 128 and buckets.n_buckets - 1 - int(buckets.bucket(torch.tensor(-63))) == 5
-# Holds: "three more seeds, with buckets that end at an offset of 32 instead of 128"
+# Holds: "three new runs, with buckets that end at an offset of 32 instead of 128"
 assert len(with_32) == 3 and with_32[0].config.scheme_options == {"t5": {"max_distance": 32}}
 # A table is trained in its rows 0 to 62.
 start, end = (

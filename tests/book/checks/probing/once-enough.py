@@ -181,14 +181,14 @@ for n in (4, 12):
     of_layers = make_model(study.by_arm[f"{n} layers, none"][0].config, corpus)
     sizes.append(sum(p.numel() for p in of_layers.transformer.layers.parameters()))
 assert abs(sizes[1] / sizes[0] - 1) < 0.02 and deep[0].config.d_model == 32
-# Holds: "A table once then has a loss of 1.380, worse than the 1.360"
+# Holds: "A table once then has a loss of 1.380; the four layers have 1.360"
 assert [round(loss[f"{n} layers, input"], 3) for n in (12, 4)] == [1.38, 1.36]
 # Holds: "The table is worth 0.013 nats there, which cannot be told from nothing."
 of_deep = study.contrasts.loc["12 layers: input minus none"]
 assert round(of_deep["mean"], 3) == -0.013 and of_deep["holm"] > 0.05
 # Holds: "With a table depth was no help yet, so these models cannot say"
 assert loss["12 layers, rope"] > loss["4 layers, rope"]
-# Holds: "Choose *table again*: the position is read better from layer to layer"
+# Holds: "Choose *table again*: from state 1 on the position is read better and better"
 readable = by_layer(4, "every layer", "read position")
 assert (np.diff(readable[1:4]) > 0).all()
 costs_again = by_layer(4, "every layer", "shuffle")

@@ -50,11 +50,13 @@ alike = [each.to_dict() for configs in settings.values() for each in configs]
 assert len({str({**a, **dict.fromkeys(DIFFER)}) for a in alike}) == 1
 
 for name, configs in settings.items():
-    # Holds: "So we trained models that differ in one thing at a time"
+    # Holds: "So we trained models that differ as follows: two layers, width 64"
     # By definition: "To have five seeds of five models."
     assert len({c.seed for c in configs}) == 5 == len(configs) == len(settings)
     for c in configs:
         assert (c.n_layers, c.d_model, c.steps) == (2, 64, 5000)
+        # Holds in What this does not show: "each step has 32 texts, so with short ones a model"
+        assert c.batch_size == 32 and round((0.9 * 32 + 0.1 * 128) / 128, 1) == 0.3
         # Holds: "*Long* models see pieces of 128 characters; *short* ones see"
         assert (c.length, c.scheme) == (128, "learned")
         short = (32, 0.9) if "short" in name else (None, None)
