@@ -102,7 +102,7 @@ def summary(
         raise RunError(f"the arm {shown(twice[0])} has a seed twice, which would make its interval too narrow")
     by_arm = {arm: rows.set_index("seed")[column] for arm, rows in groups}
     if against is not None and against not in by_arm:
-        raise RunError(f"there is no arm {shown(against)}; choose among {', '.join(by_arm)}")
+        raise RunError(f"there is no arm {shown(against)}; choose among {', '.join(map(repr, by_arm))}")
     rows = [_mean(values) for values in by_arm.values()]
     if against is not None:
         names = {"mean": "minus", "low": "minus_low", "high": "minus_high", "n": "pairs"}
