@@ -367,14 +367,18 @@ for name in ("ntk", "yarn", "llama3"):
 # And of single recipes.
 # Holds in Exercises: "That is why YaRN and Llama 3's recipe treat the pairs apart"
 slow = waves["none"] > 64
+# Holds: "Past 64 the slow hands come to angles that training never showed."
+assert slow.sum() >= 4 and not slow[0]
+# Holds: "and a text of 512 keeps to known angles"
+assert torch.allclose(512 * 2 * math.pi / waves["linear"], 64 * 2 * math.pi / waves["none"])
 for name in ("yarn", "llama3"):
     assert torch.allclose(waves[name][slow], waves["linear"][slow])
 assert ((waves["ntk"] / waves["none"]).diff() > 0).all()
 
-# Holds: "Logits are also sharpened, by the square of $0.1 \ln f + 1$"
+# Holds: "It also multiplies logits by $(0.1 \ln f + 1)^2$, which sharpens attention."
 sharper = scalings["yarn"].attention_factor
 assert abs(sharper - (0.1 * math.log(factor) + 1)) < 1e-6
-# Holds: "**Llama 3.1**: the same idea with a ramp over the turns, from one to four"
+# Holds: "**Llama 3.1**: the same with a ramp from one turn to four, and no sharpening."
 sharper = [scalings[name].attention_factor for name in ("yarn", "llama3")]
 assert sharper[0] > 1 == sharper[1]
 stretch = [waves[name] / waves["none"] for name in ("yarn", "llama3")]
