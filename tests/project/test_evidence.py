@@ -31,6 +31,17 @@ def test_a_page_has_every_contrast_and_every_arm(name):
     )
 
 
+def test_the_order_of_untrained_errors_is_what_the_runs_show():
+    study, said = load_study("starts"), " ".join(TOOL.FAILED["starts"].split())
+    arms = [study.by_arm[f"{start}, nopos"] for start in ("large", "large, scaled", "small", "small, scaled")]
+    errors = [round(fmean(min(run.metrics["untrained"]["mae"]) for run in its), 1) for its in arms]
+    losses = [round(fmean(run.metrics["loss"] for run in its), 3) for its in arms]
+    assert errors == sorted(errors) and losses == sorted(losses)
+    for numbers in (errors, losses):
+        *first, last = numbers
+        assert f"{', '.join(map(str, first))} and {last}" in said
+
+
 def test_what_failed_is_what_the_runs_show():
     """The numbers of the nine schemes: losses, scores, and the planned correlations."""
     study = load_study("tasks")
