@@ -63,9 +63,10 @@ assert found["padding in front"] == found["shifted positions"] == "does not appl
 # Holds: "Of {doc}`sixty reported bugs <../evidence/bugs>` the audit finds 37, those that contradict"
 # Holds: "A constant that is wrong everywhere alike it cannot see"
 import json
-from pathlib import Path
 
-asked = json.loads((Path(posembed.__file__).parents[1] / "results" / "bugs.json").read_text(encoding="utf-8"))["bugs"]
+from studies.bugs.__main__ import PATH
+
+asked = json.loads(PATH.read_text(encoding="utf-8"))["bugs"]
 assert (len(asked), sum(bool(bug["broken"]) for bug in asked)) == (60, 37)
 assert not next(bug for bug in asked if bug["report"] == "google/gemma.cpp#986")["broken"]
 
