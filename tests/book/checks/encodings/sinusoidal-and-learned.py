@@ -163,7 +163,7 @@ assert loss["sinusoidal"].mean() < loss["learned"].mean() and loss_b["learned"].
 # Holds: "and the change, 0.073, is more than either"
 change = planned_b.loc[f"{GAP}, start B minus A"]
 assert abs(change["mean"] + 0.073) < 0.0005
-# Holds: "Of it the table's rate in start A, of which below, makes 0.044."
+# Holds: "The table's rate in start A (see below) makes 0.044 of it."
 assert round(planned.loc[GAP, "mean"] - gap.mean, 3) == 0.044
 assert planned.loc[GAP, "low"] > 0 > planned_b.loc[GAP, "high"]
 # Holds: "NoPos, which has no positions, gains most"

@@ -135,8 +135,8 @@ start, end = (
 moved = (end - start).norm(dim=1)
 assert moved[:63].min() > 0.5 and moved[63:].max() < 1e-3
 
-# Holds: "Just before the trained length ends RoPE has 1.20 nats, from some sixty characters."
-# Holds: "None of the twelve schemes has less at 64 to 255, where it reads all that stands before"
+# Holds: "Just before the trained length ends, RoPE has 1.20 nats, from some sixty characters."
+# Holds: "At 64 to 255, reading all that stands before, none of the twelve schemes has less"
 # Holds in What this does not show: "the 1.20 nats are from earlier places of the same texts"
 at_the_end = by_place.loc["causal, rope"][3].mean()
 assert round(at_the_end, 2) == 1.20 and len(SCHEMES) == 12
@@ -195,7 +195,7 @@ def turning(code, model, called):
     return np.diff([0, *called])
 
 
-# Holds: "The configurations in the `transformers` library say which layers"
+# Holds: "The configurations in the `transformers` library, or for two of these four models its code"
 tiny = {"vocab_size": 20, "hidden_size": 16, "intermediate_size": 16}
 tiny |= {"num_attention_heads": 2, "num_key_value_heads": 2}
 tiny |= {"num_hidden_layers": 8, "pad_token_id": 0}

@@ -99,7 +99,7 @@ assert again["scaled to one size"].mae < again["as it is"].mae + 0.5
 # Holds: "so the direction turns towards the mean"
 turned = (F.normalize(out, dim=-1) @ F.normalize(mean, dim=0)).mean(0)
 assert turned[63] > turned[15] > turned[3] > turned[0] and turned[63] > 0.85
-# Holds: "Take both away and little is left: by the median the probe is off"
+# Holds: "Take size and mean away and little is left: by the median the probe is off"
 assert 14 < again["less the mean, scaled"].median_mae < 15.9
 assert again["less the mean, scaled"].mae > 17
 

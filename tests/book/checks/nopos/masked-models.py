@@ -122,7 +122,7 @@ for name in SCHEMES[1:]:
     assert end[-4:].mean() < end[-8:-4].mean() - 0.02
 # Holds: "That they are worse than learned tables."
 assert difference(losses["sinusoidal"], losses["learned"]).low > 0
-# Holds: "Our masked models cannot."
+# Holds: "Our masked models need more."
 # Holds: "Alike in size, texts and start, they lose 1.33 nats without a table, and the causal ones 0.085."
 causal = {n: study.by_arm[f"causal, {n}"] for n in SCHEMES}
 one, other = by_scheme["nopos"][0].config, causal["nopos"][0].config

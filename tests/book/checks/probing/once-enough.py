@@ -121,7 +121,7 @@ assert profiles["nopos"][2].ablations[0].n_directions == 1
 assert (along.diff() > 0).all()
 # Holds: "Held at its mean, the coordinate no longer helps the third layer"
 assert abs(usual - 0.71) < 0.02 and abs(without - 0.29) < 0.03
-# Holds: "When each state gets the coordinate that its position has on average"
+# Holds: "When each state's coordinate is replaced by the average for its position"
 # Holds in What to remember: "Our model with a table uses positions in the first layer, and hardly"
 assert abs(only_position - 0.8) < 0.03
 # Holds: "But random directions hold little, so that control is too small."
@@ -143,7 +143,7 @@ third = profiles["learned"][3]
 assert 9 < third.position.accuracy / third.position.chance < 11.5
 # By definition: "Then a shuffle would hurt more than any change of this size."
 assert abs(by_table[3].cost - 0.03) < 0.01 and abs(by_table[3].control - 0.03) < 0.01
-# Holds: "Right. And little of it comes from the input's rows: they account for 2 of the 20"
+# Holds: "Right. And little of it comes from the input's rows; the layers have written the rest."
 rows_square = third.left.coefficient**2 * square[0]
 assert abs(rows_square - 2) < 0.5 and abs(square[3] - 20) < 1.5
 

@@ -116,7 +116,7 @@ assert (of_gpt2.n_positions, of_gpt2.d_model) == (1024, 768)
 # Holds: "Least squares fitted to all of them leaves an error of 1.4 positions."
 # Holds: "Yes: a constant guess has 256."
 # Holds: "That is about 118 positions"
-# Holds: "fitting 769 numbers more than halves the error on 1,024 random rows"
+# Holds: "769 fitted numbers cut the error on 1,024 random rows by more than half"
 score = of_gpt2.score("ols", "all")
 assert (round(score.test_mae, 1), score.constant, round(score.random_table)) == (1.4, 256, 118)
 

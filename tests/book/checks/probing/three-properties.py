@@ -143,7 +143,7 @@ assert properties_of_matrix(A, max_offset=3).monotonicity == 1
 assert abs(properties_of_matrix(A).monotonicity - 0.45) < 0.05
 # Holds: "A mistake: the numbers contradict each other."
 assert 64 * 2 * 3 / sum(i * (i - 1) for i in range(64)) < 0.01
-# Holds: "Neighbours are told from all rows further away."
+# Holds: "Neighbours stand out from all rows further away."
 assert A[(distance_64 > 0) & (distance_64 < 4)].max() < A[distance_64 > 3].min()
 
 # The same of the first rise.
@@ -264,7 +264,7 @@ past = {name: properties_of_matrix(A.masked_fill(ahead, -torch.inf)) for name, A
 # Holds: "ALiBi's and KERPLE's fall with distance and T5's does not"
 assert past["ALiBi"].monotonicity == past["KERPLE"].monotonicity == 1
 assert past["T5"].monotonicity < 0.6
-# Holds in What to remember: "ALiBi, T5 and KERPLE are by construction; Shaw is for one query, RoPE"
+# Holds in What to remember: "By construction ALiBi, T5 and KERPLE are invariant, Shaw for a fixed query"
 toeplitz = {n for n, p in past.items() if p.translation_invariance > 1 - 1e-9}
 assert toeplitz == {"ALiBi", "KERPLE", "T5", "Shaw, one query"}
 # And no more of RoPE: with a vector of its own at each position it is not.
