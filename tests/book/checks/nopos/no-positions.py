@@ -225,7 +225,7 @@ for name in SCHEMES:
     assert {each.steps for each in its} == {500} and len({each.seed for each in its}) == 1
 edge = {name for name in SCHEMES if study.by_arm[f"causal, {name}"][0].config.learning_rate == 0.03}
 assert edge == {"learned", "sinusoidal"}
-# Holds in What this does not show: "The study of starts chose by three seeds, never an end of the list, and found the same gaps"
+# Holds in What this does not show: "The study of starts chose by three seeds, never an end of the list, and found"
 assert (gap_from["B"] - (losses["nopos"] - losses["learned"])).abs().max() < 1e-6
 
 # %% Exercises
