@@ -89,6 +89,7 @@ results: setup  ## write the stored runs of results/ into the package and the pa
 	@$(RUN) tools/results.py
 	@$(RUN) tools/evidence.py
 	@$(RUN) tools/census_page.py
+	@$(RUN) tools/bugs_page.py
 
 pictures: setup ## draw the pictures of the landing page and the README anew
 	@$(RUN) tools/pictures.py

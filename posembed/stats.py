@@ -181,12 +181,13 @@ class BootstrapInterval:
 
 
 def _block_length(n: int) -> int:
-    """How many neighbours are drawn at once of n: the square root, rounded up.
+    """How many neighbours are drawn at once of n: the square root, rounded up, and at most a half.
 
-    Longer than the n^(1/3) that is best for weakly dependent values, because errors of a probe stay alike over tens of
-    rows and a block that is too short makes the interval too narrow.
+    Of blocks as long as the whole all resamples would be alike, an interval without width. Longer than the n^(1/3)
+    that is best for weakly dependent values, because errors of a probe stay alike over tens of rows and a block that
+    is too short makes the interval too narrow.
     """
-    return math.ceil(math.sqrt(n))
+    return min(math.ceil(math.sqrt(n)), n // 2)
 
 
 @public(ProbeInputError)
@@ -209,7 +210,7 @@ def mean_interval(values: Any, *, level: Share = 0.95, seed: Seed = 0) -> Bootst
         in it.
 
     Raises:
-        ProbeInputError: no values, or a level that is no share.
+        ProbeInputError: fewer than two values, or a level that is no share.
 
     Example:
         >>> import numpy as np
@@ -219,8 +220,8 @@ def mean_interval(values: Any, *, level: Share = 0.95, seed: Seed = 0) -> Bootst
         True
     """
     found = _numbers(values)
-    if found.ndim != 1 or not len(found):
-        raise ProbeInputError(f"there is no mean of {shown(values)}; give the numbers of at least one position")
+    if found.ndim != 1 or len(found) < 2:
+        raise ProbeInputError(f"there is no interval of {shown(values)}; give the numbers of at least two positions")
     means = _resampled_means(found, seed)
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     return BootstrapInterval(float(low), float(high), level, _block_length(len(found)))

@@ -27,6 +27,8 @@ def load_model(source: str) -> PreTrainedModel:
     import transformers
 
     kept = Path(os.environ.get("POSEMBED_CHECKPOINTS") or ".", source)
+    if Path(source).is_file():
+        raise CheckpointError(f"{source} is a file; give the folder that it lies in, with its config.json")
     where = str(kept) if (kept / "config.json").is_file() else source
     try:
         config: Any = transformers.AutoConfig.from_pretrained(where)

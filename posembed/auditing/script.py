@@ -19,11 +19,11 @@ def _calls(subject: Subject, run: Run, name: str) -> list[str]:
     fixed = [f"{key}={_written(value)}" for key, value in subject.fixed.items()]
     steps = [", ".join([f"{k}={_written(v)}" for k, v in step.items()] + fixed) for step in subject.steps(run)]
     read = "[0]" if subject.of_transformers or "cache" in subject.names else ""
-    keep = "[:1]" if len(run.ids) > 1 else ""
+    text, keep = "-1:" if len(run.ids) > 1 else ":", ""
     if isinstance(run.keep, range):
-        keep = f"[:, {run.keep.start}:{run.keep.stop}]"
-    elif run.keep is not None:
-        keep = f"[:, {run.keep}]"
+        keep = f"[{text}, {run.keep.start}:{run.keep.stop}]"
+    elif run.keep is not None or text != ":":
+        keep = f"[{text}, {':' if run.keep is None else run.keep}]"
     if not run.pieces:
         return [f"{name} = model({steps[0]}){read}{keep}"]
     cache, kept = subject.names["cache"], ".past_key_values" if subject.of_transformers else "[1]"

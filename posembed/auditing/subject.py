@@ -31,7 +31,7 @@ class Run:
     """One way to give a text to a model.
 
     Attributes:
-        ids: "batch seq"; the logits of the first text are compared.
+        ids: "batch seq"; the logits of the last text are compared.
         positions: "batch seq", from 0; None leaves them to the model.
         mask: True where a key may be seen, "batch key" or "batch query key"; None leaves it to the model.
         pieces: where the text is given in pieces with a cache, their lengths.
@@ -134,7 +134,7 @@ class Subject:
         return (seen if self.window is None else seen & (back < self.window))[None]
 
     def logits(self, run: Run) -> Float[Tensor, "one kept n"]:
-        """Run the model and return the logits of the first text's tokens that are kept, in float64."""
+        """Run the model and return the logits of the last text's tokens that are kept, in float64."""
         outputs, cache = [], None
         for given in self.steps(run):
             given |= {name: each.expand(len(run.ids), *each.shape[1:]) for name, each in self.fixed.items()}
@@ -144,7 +144,7 @@ class Subject:
             outputs.append(logits.double())
             if run.pieces and cache is None:
                 raise DoesNotApplyError("it returns no cache")
-        whole = torch.cat(outputs, 1)[:1]
+        whole = torch.cat(outputs, 1)[-1:]
         return whole if run.keep is None else whole[:, list(run.keep)]
 
     def moved(self, one: Run, other: Run) -> Float[Tensor, " kept"]:

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
 
 from ..errors import EncodingInputError, shown
 from .rope_scaling import Scaling, as_scaling, kind_of
 
-# Models that pair neighbouring columns; all others of transformers pair column i with the one half the width on.
-INTERLEAVED = ("cohere", "cohere2", "ernie4_5", "glm", "glm4", "glm4v_text", "helium", "llama4_text")
+# Models whose code turns complex numbers, each of two neighbouring columns.
+COMPLEX = ("deepseek_v2", "llama4_text")
+# What models call the function that turns queries and keys; the first that is there counts.
+TURNS = ("apply_rotary_pos_emb", "apply_multimodal_rotary_pos_emb", "apply_rotary_pos_emb_interleave")
+# Of the head and the angle with which it is asked.
+WIDTH, ANGLE = 8, 0.5
+# Beside the rotation in some rope_parameters, and no part of it: a scale of queries by position, the longest text.
+NOT_OF_ROTATION = ("llama_4_scaling_beta", "max_position_embeddings")
 # Models whose layers of full attention do not turn where the others have a window; their code says so, no field does.
 WINDOWS_ONLY = ("cohere2", "exaone4")
 # How models that turn by time, height and width share the pairs among them; their code says so, no field does.
@@ -79,6 +91,8 @@ def rotation_of(config: Any, layer: int | None, length: int | None) -> dict[str,
     parameters = _of_layer(config.rope_parameters, types, layer) if _turns(config, types, layer) else None
     if parameters is None:
         return None
+    if not hasattr(config, "hidden_size"):
+        raise EncodingInputError(f"the config of {config.model_type} has no hidden_size; give that of one of its parts")
     # In Gemma 4 heads of some layers are wider.
     mixed = layer is not None and getattr(config, "is_heterogeneous", False)
     sizes = config.per_layer_config[layer] if mixed else config
@@ -87,13 +101,56 @@ def rotation_of(config: Any, layer: int | None, length: int | None) -> dict[str,
     if config.model_type in MROPE and "mrope_section" in scaling:
         scaling.pop("mrope_interleaved", None)
         several = {"axes": [2 * n for n in scaling.pop("mrope_section")], "mrope": MROPE[config.model_type]}
-    neighbours = config.model_type in INTERLEAVED or getattr(config, "rope_interleave", False)
     return {
         "d_head": getattr(sizes, "head_dim", None) or sizes.hidden_size // sizes.num_attention_heads,
-        "layout": "interleaved" if neighbours else "half",
+        "layout": _layout(config),
         "scaling": scaling,
         **several,
     }
+
+
+def _layout(config: Any) -> str:
+    """Which columns of a head turn together: no field of a config says it, so its model's own code is asked.
+
+    Raises:
+        EncodingInputError: that code turns in a way that `RoPE` does not.
+    """
+    if config.model_type in COMPLEX or getattr(config, "rope_interleave", False):
+        return "interleaved"
+    turned, still = (_turned(config, angle) for angle in (ANGLE, 0.0))
+    # What the first column becomes, among the columns as the model's code leaves them when nothing turns.
+    first = (turned @ still.T)[0]
+    for layout, partner in (("interleaved", 1), ("half", WIDTH // 2)):
+        expected = math.cos(ANGLE) * torch.eye(WIDTH)[0] + math.sin(ANGLE) * torch.eye(WIDTH)[partner]
+        if torch.allclose(first, expected, atol=1e-5):
+            return layout
+    raise EncodingInputError(
+        f"how {config.model_type} turns its heads is not known here; RoPE(d_head, scaling=config.rope_parameters) has "
+        'its speeds, layout="interleaved" or "half" its pairs'
+    )
+
+
+def _turned(config: Any, angle: float) -> Tensor:
+    """Each column of a head, all pairs turned by one angle, by the function of the model's code; zeros if it has none.
+
+    Some take queries alone, some the cosine of each pair once.
+    """
+    from transformers.models.auto.modeling_auto import MODEL_MAPPING
+
+    try:
+        code = import_module(type(config).__module__.replace("configuration_", "modeling_"))
+    except ModuleNotFoundError:  # its model is that of another config
+        code = import_module(MODEL_MAPPING[type(config)].__module__)
+    turn = next((getattr(code, name) for name in TURNS if hasattr(code, name)), None)
+    x = torch.eye(WIDTH)[None, None]
+    for width, both in itertools.product((WIDTH, WIDTH // 2), (True, False)):
+        cosine, sine = (torch.full((1, WIDTH, width), each) for each in (math.cos(angle), math.sin(angle)))
+        try:
+            found = turn(x, x, cosine, sine)[0] if both else turn(x, cosine, sine)  # type: ignore[misc]
+            return found[0, 0]
+        except Exception:  # it takes another form
+            continue
+    return torch.zeros(WIDTH, WIDTH)
 
 
 def _with_one_form(config: Any) -> Any:
@@ -140,7 +197,7 @@ def _of_layer(parameters: Mapping[str, Any], types: Any, layer: int | None) -> M
     if not nested:
         return parameters
     if layer is not None:
-        return nested[types[layer]]
+        return nested.get(types[layer])
     first, *others = nested.values()
     if any(each != first for each in others):
         raise EncodingInputError(f"the layers of this config turn differently ({', '.join(nested)}); give layer=")
@@ -149,7 +206,8 @@ def _of_layer(parameters: Mapping[str, Any], types: Any, layer: int | None) -> M
 
 def _for_length(parameters: Mapping[str, Any], config: Any, length: int | None) -> dict[str, Any]:
     """The parameters with what depends on the text, and on the longest one that the config allows."""
-    given, kind, longest = dict(parameters), kind_of(parameters), config.max_position_embeddings
+    given = {name: value for name, value in parameters.items() if name not in NOT_OF_ROTATION}
+    kind, longest = kind_of(parameters), getattr(config, "max_position_embeddings", 0)
     if kind == "dynamic":
         # Up to the longest text nothing changes; from there the base grows with the text.
         times = max(length or 0, longest) / longest

@@ -331,6 +331,9 @@ def _probed(
     likeliest = torch.full_like(real[1], -1, dtype=torch.long).masked_scatter(real[1], held_out.likeliest)
     distances = (held_out.likeliest - positions).abs().double()
     placed = torch.zeros(real[1].shape, dtype=torch.double).masked_scatter(real[1], distances)
+    mae, lengths = float(distances.mean()), real[1].sum(dim=1).double()
+    # Texts of unlike lengths: what each adds to a mean over tokens, which is a ratio, to first order.
+    by_text = mae + (placed.sum(dim=1) - mae * lengths) / lengths.mean()
     permuted = None
     if control:
         random = torch_generator(seed, "permuted labels")
@@ -343,8 +346,8 @@ def _probed(
         )
     error = LayerError(
         layer=layer,
-        mae=float(distances.mean()),
-        interval=mean_interval((placed.sum(dim=1) / real[1].sum(dim=1)).numpy(), seed=seed),
+        mae=mae,
+        interval=mean_interval(by_text.numpy(), seed=seed),
         train_mae=mean_distance(seen.likeliest, labels),
         median_mae=mean_distance(held_out.median, positions),
         accuracy=float((distances == 0).double().mean()),

@@ -77,6 +77,9 @@ def summary(
     Raises:
         RunError: what `load_results` refuses; a metric or an arm that is not there; an arm with a seed twice.
 
+    Warns:
+        UserWarning: runs of an arm are left out, for they have no such number, as one that diverged.
+
     Example:
         >>> from posembed.stored import summary
         >>> table = summary("encodings", against="nopos")
@@ -90,12 +93,16 @@ def summary(
     if (column := f"metrics.{metric}") not in numbers:
         metrics = ", ".join(name.removeprefix("metrics.") for name in numbers)
         raise RunError(f"there is no metric {shown(metric)} that is a number; choose among {metrics}")
-    known = table.dropna(subset=[column]).groupby("arm", sort=False)
-    if twice := [arm for arm, rows in known if rows["seed"].duplicated().any()]:
+    known = table[column].notna().groupby(table["arm"], sort=False).mean()
+    # An arm without any has no row, which can be seen.
+    if lost := ", ".join(f"{arm} ({1 - share:.0%})" for arm, share in known.items() if 0 < share < 1):
+        warnings.warn(f"runs are left out, for their {metric} is no number: {lost}", stacklevel=2)
+    groups = table.dropna(subset=[column]).groupby("arm", sort=False)
+    if twice := [arm for arm, rows in groups if rows["seed"].duplicated().any()]:
         raise RunError(f"the arm {shown(twice[0])} has a seed twice, which would make its interval too narrow")
-    by_arm = {arm: rows.set_index("seed")[column] for arm, rows in known}
+    by_arm = {arm: rows.set_index("seed")[column] for arm, rows in groups}
     if against is not None and against not in by_arm:
-        raise RunError(f"there is no arm {shown(against)}; choose among {', '.join(by_arm)}")
+        raise RunError(f"there is no arm {shown(against)}; choose among {', '.join(map(repr, by_arm))}")
     rows = [_mean(values) for values in by_arm.values()]
     if against is not None:
         names = {"mean": "minus", "low": "minus_low", "high": "minus_high", "n": "pairs"}

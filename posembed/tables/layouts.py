@@ -41,8 +41,10 @@ def rows_before(weights: Weights, entry: Entry) -> int:
     """
     if entry.before is not None:
         return entry.before()
-    stored = entry.name.endswith(".weight") and _last(entry.name) in rules.AMBIGUOUS
-    if not stored or any(other in entry.name for other in rules.OTHERS_WITHOUT):
+    if any(other in entry.name for other in rules.OTHERS_WITHOUT):
+        return 0
+    if not (entry.name.endswith(".weight") and _last(entry.name) in rules.AMBIGUOUS):
+        _check_not_shifted(weights, entry)
         return 0
     for settings in settings_for(entry.name, weights.config):
         kind = model_type(settings)
@@ -280,6 +282,20 @@ def _check_not_transposed(weights: Weights, entry: Entry) -> None:
         f"are {n_rows} wide; read it with load_table({it}{turned}), or to exchange it store it with a row for each "
         "position"
     )
+
+
+def _check_not_shifted(weights: Weights, entry: Entry) -> None:
+    """Refuse to take row 0 for position 0 where the model counts from a later one, under a name that is not its own."""
+    settings = settings_for(entry.name, weights.config)
+    kind = next(filter(None, map(model_type, settings)), None)
+    if kind not in {*rules.TWO_ROWS, *rules.AFTER_PADDING} or _has_patches(weights, entry):
+        return
+    if part_in(weights, entry.name) not in ("vision", "audio"):
+        raise PositionTableError(
+            f"{_shown(entry)} in {weights.source} is not where the model_type {kind!r} keeps its table, and in that "
+            "one rows stand before position 0; say how many do here (2 in RoBERTa's kind, 0 if none): "
+            f"{weights.call.format(entry.name).replace('offset=0', 'offset=2')}"
+        )
 
 
 def _left_out_by(entry: Entry, config: Mapping[str, Any]) -> str | None:

@@ -48,11 +48,11 @@ def train(
             is interrupted alone, to KEY.checkpoint in the current folder, and removed when the run is done.
 
     Returns:
-        The result with the trained model. Its metrics are ``loss`` (test text, pieces of the trained length),
-        ``validation_loss``, ``curve`` (training loss over the run), ``parameters`` and ``scheme_parameters`` (how
-        many), ``scheme`` (the scheme's own numbers where they are few), ``tokens`` (read in training); of a causal
-        model ``perplexity_per_token`` and ``perplexity_per_word`` (of the test text); with a test length
-        ``loss_by_position``. Its speed is in ``speed``.
+        The result with the trained model. Its metrics are ``loss`` (of 131,072 tokens in pieces of the trained length,
+        spread evenly over the test text, or of all where they are fewer), ``validation_loss`` (alike), ``curve``
+        (training loss over the run), ``parameters`` and ``scheme_parameters`` (how many), ``scheme`` (the scheme's own
+        numbers where they are few), ``tokens`` (read in training); of a causal model ``perplexity_per_token`` and
+        ``perplexity_per_word`` (of the test text); with a test length ``loss_by_position``. Its speed is in ``speed``.
 
     Raises:
         RunError: no RunConfig, or one with settings of a study; a device that is not there.

@@ -3,10 +3,12 @@
 import functools
 import math
 import re
+from copy import deepcopy
 
 import pytest
 import torch
 from prose import BOOK
+from small_models import IDS, build
 
 from posembed import load_study, sinusoidal
 from posembed.data import frequency_loss
@@ -64,12 +66,16 @@ def test_relative_schemes():
 def test_without_positions():
     contrasts = load_study("nopos").contrasts["mean"]
     percent = round(100 * (math.exp(-contrasts["causal: learned minus nopos"]) - 1))
-    says(f"but for a table at one length: by {percent} % of perplexity a character beside a learned table")
+    says(f"but for tables in two set-ups: by {percent} % of perplexity a character beside a learned table")
     causal = [f"causal: {name} minus nopos" for name in ("learned", "sinusoidal", "alibi", "rope")]
     assert (contrasts[causal] < 0).all()
     assert all(
         (losses(name).drop(columns="nopos").lt(losses(name)["nopos"], axis=0)).all().all() for name in ("one-start",)
     )
+    depth, at_256 = (load_study(name).runs.groupby("arm")["loss"].mean() for name in ("depth", "nopos"))
+    behind = [name for name in depth.index if name.startswith("12 layers") and depth[name] > depth["12 layers, none"]]
+    assert {*behind} == {"12 layers, every layer", "12 layers, layers anew"}
+    assert at_256["larger, nopos, length 256"] < at_256["larger, learned, length 256"]
     says("the loss of ours rises by a nat up to four times the length, and by more up to eight.")
     assert round(contrasts["past the trained length: nopos"], 1) == 1.0
     assert load_study("one-start").contrasts.loc["nopos, past the trained length", "mean"] > 1.3
@@ -96,6 +102,48 @@ def test_once_is_enough_and_images():
     assert early.pop("learned") > 0 and max(early.values()) < 0
     corrected = load_study("depth").contrasts["holm"]
     assert corrected["images, sinusoidal, 2-D: early, place minus contents"] > 0.05
+
+
+def test_adding_rows_against_putting_them_beside():
+    says("$W_x x + W_p p = W_x (x + p')$ with $p' = W_x^{-1} W_p p$, where $W_x$ can be inverted")
+    x, p, w_x, w_p = torch.randn(4, 8, 8, dtype=torch.float64, generator=torch.manual_seed(0))
+    beside = torch.cat([x, p], dim=1) @ torch.cat([w_x, w_p], dim=1).T
+    added = x + p @ w_p.T @ torch.linalg.inv(w_x).T
+    assert torch.allclose(beside, added @ w_x.T)
+
+
+def test_a_text_longer_than_the_table_and_dropout_on_the_sum():
+    says("It has more tokens than the position table has rows.")
+    with pytest.raises(IndexError, match="index out of range"):
+        torch.nn.Embedding(8, 2)(torch.arange(9))
+    says("in BERT and GPT-2 it falls on the sum of word and position")
+    for model in (build("bert", hidden_dropout_prob=0.5), build("gpt2", embd_pdrop=0.5)):
+        kept, dropped = (
+            each(IDS, output_hidden_states=True).hidden_states[0] for each in (model, deepcopy(model).train())
+        )
+        stays = dropped != 0
+        assert 0.2 < stays.float().mean() < 0.8
+        # One mask for the sum: what stays of it stays whole, and is scaled.
+        assert torch.allclose(dropped[stays], 2 * kept[stays], atol=1e-5)
+
+
+@pytest.mark.parametrize("n_layers", [1, 3])
+def test_a_convolution_sees_its_border(n_layers):
+    says("near the border, half a kernel further with each layer")
+    x, shift = torch.randn(1, 1, 20, generator=torch.manual_seed(0)), 5
+    kernel = torch.rand(1, 1, 3, generator=torch.manual_seed(1))
+
+    def convolve(x, mode):
+        for _ in range(n_layers):
+            x = torch.nn.functional.conv1d(torch.nn.functional.pad(x, (1, 1), mode=mode), kernel).tanh()
+        return x[0, 0]
+
+    ring = convolve(x.roll(shift, -1), "circular").roll(-shift) - convolve(x, "circular")
+    assert ring.abs().max() < 1e-6
+    # The same everywhere inside, and other numbers within so many places of each border.
+    even = convolve(torch.ones(1, 1, 20), "constant")
+    differ = ((even - even[10]).abs() > 1e-6).nonzero().flatten().tolist()
+    assert differ == [*range(n_layers), *range(20 - n_layers, 20)]
 
 
 def test_each_question_leads_to_a_chapter_that_is_there():

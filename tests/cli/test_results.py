@@ -38,7 +38,9 @@ def test_results_of_a_study_have_a_line_an_arm_with_its_interval(call):
     assert lines[:2] == ["40 runs in encodings", "arm runs loss minus nopos"]
     assert "rope 5 1.3147 ±0.0060 -0.4717 ±0.0825" in lines
     code, printed, complained = call("results", "encodings", "--against", "roape")
-    assert (code, printed) == (1, "") and complained.startswith("posembed: there is no arm 'roape'; choose among nopos")
+    assert (code, printed) == (1, "") and complained.startswith(
+        "posembed: there is no arm 'roape'; choose among 'nopos'"
+    )
 
 
 def test_a_hash_in_the_name_of_an_arm_is_short(call, tmp_path):

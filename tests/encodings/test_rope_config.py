@@ -4,10 +4,13 @@ import importlib
 
 import pytest
 import torch
+import transformers
+from refusals import refused
 from transformers import AutoConfig
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 from posembed.encodings import NTKScaling, RoPE
+from posembed.errors import EncodingInputError
 
 WIDTH, LONGEST = 32, 4096
 SIZES = {
@@ -99,11 +102,16 @@ FAMILIES = {
     "cohere": "Cohere",
     "cohere2": "Cohere2",
     "ernie4_5": "Ernie4_5",
+    "ernie4_5_moe": "Ernie4_5_Moe",
     "glm": "Glm",
     "glm4": "Glm4",
     "gpt_neox": "GPTNeoX",
+    "gpt_oss": "GptOss",
     "helium": "Helium",
     "llama": "Llama",
+    "ministral3": "Ministral3",
+    "moonshine": "Moonshine",
+    "openai_privacy_filter": "OpenAIPrivacyFilter",
     "phi3": "Phi3",
     "qwen3": "Qwen3",
 }
@@ -120,6 +128,29 @@ def test_it_turns_as_the_models_own_code_does(kind):
     ours = RoPE.from_config(config, 0).rotate(x, positions)
     # Their angles are float32, off by 1e-7 of 56.
     torch.testing.assert_close(ours, theirs, rtol=0, atol=5e-5)
+
+
+@pytest.mark.parametrize("kind", ["DeepseekV3", "GlmMoeDsa", "LongcatFlash"])
+def test_products_are_those_of_code_that_puts_the_columns_in_another_order(kind):
+    config = getattr(transformers, f"{kind}Config")()
+    module = importlib.import_module(type(config).__module__.replace("configuration_", "modeling_"))
+    ours = RoPE.from_config(config)
+    q, k = torch.randn(2, 1, 2, 9, ours.d_head, generator=torch.Generator().manual_seed(0))
+    at = torch.arange(9) * 7
+    cos, sin = getattr(module, f"{kind}RotaryEmbedding")(config)(q, at[None])
+    theirs = module.apply_rotary_pos_emb_interleave(q, k, cos, sin)
+    products = ours.rotate(q, at) @ ours.rotate(k, at).mT
+    torch.testing.assert_close(products, theirs[0] @ theirs[1].mT, rtol=0, atol=5e-3)
+    assert ours.layout == "interleaved"
+
+
+@pytest.mark.bad_input
+def test_what_turns_in_a_way_of_its_own_is_refused():
+    """NanoChat turns backwards; a part that has no heads is no config of a rotation."""
+    assert "how nanochat turns its heads is not known" in refused(
+        EncodingInputError, RoPE.from_config, transformers.NanoChatConfig()
+    )
+    assert "has no hidden_size" in refused(EncodingInputError, RoPE.from_config, transformers.BltConfig())
 
 
 def test_proportional_pairs_keep_the_heads_frequencies_and_the_others_stand_still():

@@ -55,7 +55,7 @@ CASES = {
     "a loss of all texts at once": (
         P,
         lambda: ablate(model(), IDS, IDS, loss=lambda m: m(IDS).mean()),
-        "there is no mean",
+        "there is no interval",
     ),
     "yes in words": (P, lambda: depth_profile(model(), IDS, ablations="no"), "ablations is 'no'; give True or False"),
     "states as an array": (

@@ -29,12 +29,16 @@ CASES = {
     "complex numbers, of which a part would be lost": (
         ProbeInputError,
         lambda: mean_interval(np.array([1 + 1j, 2.0])),
-        "there is no mean of",
+        "there is no interval of",
     ),
     "a contrast without its p": (
         RunError,
         lambda: family({"one": interval([1.0, 2.0]), "other": Interval(0.0, -1.0, 1.0, 5)}),
         "the contrast 'other' has no p from 0 to 1",
     ),
-    "a mean of nothing": (ProbeInputError, lambda: mean_interval([]), "give the numbers of at least one position"),
+    "an interval of one value": (
+        ProbeInputError,
+        lambda: mean_interval([1.0]),
+        "give the numbers of at least two positions",
+    ),
 }

@@ -160,6 +160,20 @@ def test_nothing_is_guessed_where_some_models_have_an_offset_and_some_have_none(
     assert "load_table(..., name='embeddings.position_embeddings.weight', offset=0)" in message
 
 
+SHIFTED = ("embeddings.position_embeddings", "wpe.weight", "emb.when")
+
+
+@pytest.mark.parametrize("kind", ["roberta", "opt"])
+@pytest.mark.parametrize("name", SHIFTED)
+def test_row_0_is_not_taken_for_position_0_under_a_name_that_a_shifted_model_does_not_use(kind, name):
+    shapes = {name: (514, 8)}
+    message = no_offset(shapes, {"model_type": kind}, name=name)
+    assert f"load_table(..., name={name!r}, offset=2)" in message
+    assert offset(shapes, {"model_type": "bert"}, name=name) == 0
+    image = {"model_type": kind, "vision_config": {"model_type": "vit"}}
+    assert offset({f"vision_model.{name}": (514, 8)}, image, name=f"vision_model.{name}") == 0
+
+
 @pytest.mark.parametrize("padding", [-1, 1.0, True, [1]], ids=str)
 def test_a_padding_id_that_is_no_row_is_refused(padding):
     assert "has the pad_token_id" in no_offset(PADDED, {"model_type": "roberta", "pad_token_id": padding})

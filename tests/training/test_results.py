@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from refusals import refused
@@ -195,6 +196,14 @@ def test_the_arms_of_a_folder_are_the_settings_that_differ(tmp_path):
     }
     one = table[(table["arm"] == "learning rate 0.01") & (table["seed"] == 1)]
     assert summary(one).loc["learning rate 0.01"].isna().tolist() == [False, True, True, False]
+
+
+@pytest.mark.bad_input
+def test_a_run_that_diverged_is_not_left_out_in_silence():
+    losses = {"steady": (1.0, 2.0, 3.0), "wild": (1.0, float("nan"), 3.0), "lost": (float("nan"),) * 3}
+    rows = [{"arm": arm, "seed": seed, "metrics.loss": loss} for arm in losses for seed, loss in enumerate(losses[arm])]
+    with pytest.warns(UserWarning, match=r"^runs are left out, for their loss is no number: wild \(33%\)$"):
+        assert summary(pd.DataFrame(rows))["n"].to_dict() == {"steady": 3, "wild": 2}
 
 
 @pytest.mark.bad_input

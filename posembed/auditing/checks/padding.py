@@ -13,6 +13,7 @@ from ..subject import DoesNotApplyError, Run, Subject
 PADS = 3
 COUNTED = "positions count padding"
 SEEN = "padding is seen"
+SHARED = "all texts of a batch get the positions of one"
 LEAK = "texts of a batch see each other: are batch and sequence, or batch and heads, exchanged?"
 
 
@@ -24,9 +25,14 @@ def right_padding(subject: Subject) -> CheckResult:
 
 
 def batch_mates(subject: Subject) -> CheckResult:
-    """Other texts in the batch."""
-    ids = subject.text()
-    return compare(subject, Run(ids), Run(torch.cat([ids, subject.text(name="mates")])), LEAK)
+    """Another text before it in the batch, also one without padding before one with."""
+    ids, (_, padded) = subject.text(), _in_front(subject)
+    result = compare(subject, Run(ids), Run(torch.cat([subject.text(name="mates"), ids])), LEAK)
+    if result.verdict == "broken" or "mask" not in subject.names:
+        return result
+    mate, mask = subject.text(padded.ids.shape[1], "mates"), torch.arange(padded.ids.shape[1])[None] >= PADS
+    both = Run(torch.cat([mate, padded.ids]), mask=torch.cat([mask | True, mask]), keep=padded.keep)
+    return compare(subject, padded, both, SHARED)
 
 
 def left_padding_with_positions(subject: Subject) -> CheckResult:

@@ -32,8 +32,9 @@ def explicit_positions(subject: Subject) -> CheckResult:
 def shifted_positions(subject: Subject) -> CheckResult:
     """All positions moved by the same amount change nothing, in a relative scheme."""
     subject.needs_positions()
-    ids, at = subject.text(), torch.arange(subject.length)[None]
-    room = SHIFT if subject.n_positions is None else min(SHIFT, subject.n_positions - subject.length)
+    n = LONG if subject.n_positions is None else subject.length
+    ids, at = subject.text(n), torch.arange(n)[None]
+    room = SHIFT if subject.n_positions is None else min(SHIFT, subject.n_positions - n)
     if not subject.relative and not subject.agree(Run(ids, at), Run(ids, at + room)):
         raise DoesNotApplyError("absolute: a shift changes the logits")
     return compare(subject, Run(ids, at), Run(ids, at + room), NOT_RELATIVE)

@@ -86,7 +86,7 @@ assert last == [22, 44]
 from transformers.models.m2m_100.modeling_m2m_100 import M2M100SinusoidalPositionalEmbedding
 from transformers.models.whisper.modeling_whisper import sinusoids as whisper_sinusoids
 
-# Holds: "In M2M100 and Whisper they go to 1 itself, which is right for their weights."
+# Holds: "M2M100's and Whisper's exponents go to 1 itself, which is right for their weights."
 m2m100 = M2M100SinusoidalPositionalEmbedding.get_embedding(100, 64)
 for theirs in (m2m100, whisper_sinusoids(100, 64)):
     sines, cosines = theirs.double().split(32, dim=1)
@@ -370,7 +370,7 @@ def moved_by(x, start):
     return (shifted - x).norm(dim=1) / x.norm(dim=1)
 
 
-# Holds: "yours should move a vector of 16 random numbers by a third of its"
+# Holds: "yours should move the first vector below by 0.43 of its length"
 some = torch.randn(10_000, 16, generator=torch.manual_seed(1))
 assert abs(moved_by(some, 0).mean() - 1 / 3) < 0.01
 first = torch.randn(32, 16, generator=torch.manual_seed(0))[:1]

@@ -160,7 +160,7 @@ assert round(math.log(2), 2) == 0.69
 # Holds: "For 8 heads the slopes are $\tfrac12, \tfrac14, \dots, \tfrac1{256}$"
 eight = [2.0**-h for h in range(1, 9)]
 assert scheme("alibi", n_heads=8).slopes.tolist() == eight
-# Holds: "For 12, no power of two, they are those eight and then every other one"
+# Holds: "For 12 heads: those eight, then the 1st, 3rd, 5th and 7th of the sixteen"
 more = scheme("alibi", n_heads=16).slopes[0::2][:4]
 assert torch.allclose(scheme("alibi", n_heads=12).slopes, torch.cat([torch.tensor(eight), more]))
 assert [round(slope, 2) for slope in more.tolist()] == [0.71, 0.35, 0.18, 0.09]
@@ -204,7 +204,7 @@ slower = RoPE(16, base=500_000.0).frequencies / RoPE(16).frequencies
 assert slower[0] == 1 and (slower[1:] < 1).all()
 
 # %% Five biases side by side
-# Holds: "lets a small network learn the curve from the logarithm of the distance, divided by that"
+# Holds: "lets a small network learn the curve from the logarithm of the distance, over that of"
 fire, q = scheme("fire", n_heads=4, causal=True), torch.zeros(1, 4, 2, 16)
 starts = torch.tensor([0, 300])
 late = fire.layer(0).bias(q, q, torch.tensor([600, 900]), starts)
@@ -367,14 +367,18 @@ for name in ("ntk", "yarn", "llama3"):
 # And of single recipes.
 # Holds in Exercises: "That is why YaRN and Llama 3's recipe treat the pairs apart"
 slow = waves["none"] > 64
+# Holds: "Past 64 the slow hands come to angles that training never showed."
+assert slow.sum() >= 4 and not slow[0]
+# Holds: "and a text of 512 keeps to known angles"
+assert torch.allclose(512 * 2 * math.pi / waves["linear"], 64 * 2 * math.pi / waves["none"])
 for name in ("yarn", "llama3"):
     assert torch.allclose(waves[name][slow], waves["linear"][slow])
 assert ((waves["ntk"] / waves["none"]).diff() > 0).all()
 
-# Holds: "Logits are also sharpened, by the square of $0.1 \ln f + 1$"
+# Holds: "It also multiplies logits by $(0.1 \ln f + 1)^2$, which sharpens attention."
 sharper = scalings["yarn"].attention_factor
 assert abs(sharper - (0.1 * math.log(factor) + 1)) < 1e-6
-# Holds: "**Llama 3.1**: the same idea with a ramp over the turns, from one to four"
+# Holds: "**Llama 3.1**: the same with a ramp from one turn to four, and no sharpening."
 sharper = [scalings[name].attention_factor for name in ("yarn", "llama3")]
 assert sharper[0] > 1 == sharper[1]
 stretch = [waves[name] / waves["none"] for name in ("yarn", "llama3")]

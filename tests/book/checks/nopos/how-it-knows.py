@@ -67,8 +67,7 @@ assert random_guess_error(T) > 18 > middle_guess_error(T)
 assert random_guess_error(T) > 17 > middle_guess_error(T) == 16
 
 # Holds: "Layer 0 shows how."
-# Holds: "An unsure probe names one position nearly by chance."
-# Holds: "So the last column has its probabilities' *median*, which is the middle"
+# Holds: "an unsure probe names it nearly by chance"
 assert before.mae > 18 and abs(before.median_mae - 16) < 0.3
 # Holds: "Two layers later the positions are read to within a few characters."
 assert after.mae < 5
@@ -78,7 +77,6 @@ with torch.no_grad():
     assert (alike - alike[0]).abs().max() < 1e-3 < (other - other[0]).abs().max()
 # By definition: "The probe names the most probable position; its error is the mean distance to the true one"
 # By definition: "The last line has two baselines: a guess at random"
-# By definition: "We say *by the median* where that is meant"
 
 # %% Before any training
 assert laws["GPT-2's start"].low < -0.95 and laws["GPT-2's start"].high > -1.05
@@ -130,7 +128,7 @@ assert again["scaled to one size"].mae < again["as it is"].mae + 0.5
 # Holds: "so the direction turns towards the mean"
 turned = (F.normalize(out, dim=-1) @ F.normalize(mean, dim=0)).mean(0)
 assert turned[63] > turned[15] > turned[3] > turned[0] and turned[63] > 0.85
-# Holds: "Take both away and little is left: by the median the probe is off"
+# Holds: "Take size and mean away and little is left: by the median the probe is off"
 assert 14 < again["less the mean, scaled"].median_mae < 15.9
 assert again["less the mean, scaled"].mae > 17
 
@@ -178,6 +176,16 @@ assert abs(mean["learned"][4] - 0.7) < 0.05
 assert abs(mean["alibi"][1:] - 1.1).max() < 0.05
 assert round(mean["alibi"][0], 1) == 1.3
 
+settings = {
+    "small, length 64": "causal, {}",
+    "larger, length 32": "larger, {}, length 32",
+    "larger, length 128": "larger, {}",
+    "larger, length 256": "larger, {}, length 256",
+}
+lowest_of = {
+    setting: difference(*(lowest(arm.format(name)) for name in ("nopos", "learned")))
+    for setting, arm in settings.items()
+}
 by_layer = {
     setting: [
         np.array([run.metrics["layers"]["mae"] for run in study.by_arm[arm.format(name)]])
@@ -186,10 +194,10 @@ by_layer = {
     for setting, arm in settings.items()
 }
 
-# Holds: "In the small models NoPos is ahead; after"
+# Holds: "In the small models NoPos is ahead, though not significantly after"
 nopos, learned = (of.mean(axis=0) for of in by_layer["small, length 64"])
 assert (nopos[2:] < learned[2:]).all()
-# Holds: "At length 32 the table wins, in every layer and in every seed"
+# Holds: "At length 32 of the larger ones the table wins, in every layer and in every seed, as in the paper."
 nopos, learned = by_layer["larger, length 32"]
 assert (learned < nopos).all() and lowest_of["larger, length 32"].low > 0
 # Holds: "At 128 and 256 three seeds leave the sign open."
@@ -420,7 +428,7 @@ with torch.no_grad():
     whole, cut = model(test)[:, -1], model(test[:, -8:])[:, -1]
     assert (whole - cut).abs().max() > 1
 
-# Holds in Before any training: "With our start this is not all. Attention is less even there"
+# Holds in Before any training: "That explains GPT-2's start, and not all of ours: there attention is less even"
 # Holds: "The last one: without size and mean the model with GPT-2's start"
 assert ours_again["less the mean, scaled"].mae < ours_again["as it is"].mae + 3
 assert ours_again["less the mean, scaled"].mae < 14

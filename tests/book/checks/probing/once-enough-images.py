@@ -95,7 +95,7 @@ lost = {
 # Holds: "shuffled after the first, they cost half of all answers, and the"
 assert [round(lost["learned rows", key][1], 2) for key in ("cost", "control")] == [0.53, 0.11]
 # Holds: "RoPE's states have hardly any place in them, and yet it matters there"
-# Holds: "RoPE's states use place too, though little of what differs in them is"
+# Holds: "RoPE loses more than NoPos, which has no places to lose"
 assert [round(lost["RoPE, two axes", key][1], 2) for key in ("cost", "control")] == [0.37, 0.01]
 # Holds: "But look at NoPos, which has no positions and loses 0.21."
 # Holds in What to remember: "A shuffle needs an arm that has no positions beside it"

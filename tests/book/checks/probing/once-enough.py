@@ -11,7 +11,7 @@ assert [of(name)[0] for name in (AGAIN, ANEW)] == [0.007, 0.002]
 # Holds: "RoPE gives attention the distance instead, and its loss is 0.097 lower"
 assert of("4 layers: rope minus input")[0] == -0.097
 # Holds: "**How sure:** five seeds, one text, width 56."
-# Holds: "Shuffling positions after the first layer costs no seed over 0.02"
+# Holds: "When positions are shuffled after the first layer, no seed loses over 0.02"
 shuffled = {
     n: [run.metrics["depth"]["trained"]["shuffle"] for run in study.by_arm[f"{n} layers, input"]] for n in (4, 12)
 }
@@ -121,12 +121,13 @@ assert profiles["nopos"][2].ablations[0].n_directions == 1
 assert (along.diff() > 0).all()
 # Holds: "Held at its mean, the coordinate no longer helps the third layer"
 assert abs(usual - 0.71) < 0.02 and abs(without - 0.29) < 0.03
-# Holds: "When each state gets the coordinate that its position has on average"
+# Holds: "When each state's coordinate is replaced by the average for its position"
 # Holds in What to remember: "Our model with a table uses positions in the first layer, and hardly"
 assert abs(only_position - 0.8) < 0.03
 # Holds: "But random directions hold little, so that control is too small."
 # Holds: "In the study's masked model the directions after the first layer cost"
 # Holds: "Shuffled, position costs no more there than its control does."
+# Holds: "So these directions hold other things than position, and the model misses those."
 # Holds in What to remember: "A control must be as large as what it controls"
 of_masked = [r.metrics["depth"]["trained"] for r in study.by_arm["masked, 4 layers, input"]]
 out, random, shuffled, as_large = (
@@ -142,7 +143,7 @@ third = profiles["learned"][3]
 assert 9 < third.position.accuracy / third.position.chance < 11.5
 # By definition: "Then a shuffle would hurt more than any change of this size."
 assert abs(by_table[3].cost - 0.03) < 0.01 and abs(by_table[3].control - 0.03) < 0.01
-# Holds: "Right. And little of it comes from the input's rows: they account for 2 of the 20"
+# Holds: "Right. And little of it comes from the input's rows; the layers have written the rest."
 rows_square = third.left.coefficient**2 * square[0]
 assert abs(rows_square - 2) < 0.5 and abs(square[3] - 20) < 1.5
 
@@ -180,14 +181,14 @@ for n in (4, 12):
     of_layers = make_model(study.by_arm[f"{n} layers, none"][0].config, corpus)
     sizes.append(sum(p.numel() for p in of_layers.transformer.layers.parameters()))
 assert abs(sizes[1] / sizes[0] - 1) < 0.02 and deep[0].config.d_model == 32
-# Holds: "A table once then has a loss of 1.380, worse than the 1.360"
+# Holds: "A table once then has a loss of 1.380; the four layers have 1.360"
 assert [round(loss[f"{n} layers, input"], 3) for n in (12, 4)] == [1.38, 1.36]
 # Holds: "The table is worth 0.013 nats there, which cannot be told from nothing."
 of_deep = study.contrasts.loc["12 layers: input minus none"]
 assert round(of_deep["mean"], 3) == -0.013 and of_deep["holm"] > 0.05
 # Holds: "With a table depth was no help yet, so these models cannot say"
 assert loss["12 layers, rope"] > loss["4 layers, rope"]
-# Holds: "Choose *table again*: the position is read better from layer to layer"
+# Holds: "Choose *table again*: from state 1 on the position is read better and better"
 readable = by_layer(4, "every layer", "read position")
 assert (np.diff(readable[1:4]) > 0).all()
 costs_again = by_layer(4, "every layer", "shuffle")

@@ -40,7 +40,7 @@ angle = 4 * np.pi * np.arange(512) / 512
 twice = np.column_stack([np.cos(angle), np.sin(angle)])
 assert probed_as(twice).test_mae > 127
 # By definition: "Yes: rows that follow each other lie side by side."
-# By definition: "the principal components of such a matrix are close to sines"
+# By definition: "its principal components are close to sines"
 # By definition: "A table that compares positions by their distance comes out as waves"
 lag = np.exp(-np.abs(np.subtract.outer(np.arange(256), np.arange(256))) / 20)
 first = np.linalg.eigh(lag)[1][:, -3]
@@ -116,7 +116,7 @@ assert (of_gpt2.n_positions, of_gpt2.d_model) == (1024, 768)
 # Holds: "Least squares fitted to all of them leaves an error of 1.4 positions."
 # Holds: "Yes: a constant guess has 256."
 # Holds: "That is about 118 positions"
-# Holds: "fitting 769 numbers more than halves the error on 1,024 random rows"
+# Holds: "769 fitted numbers cut the error on 1,024 random rows by more than half"
 score = of_gpt2.score("ols", "all")
 assert (round(score.test_mae, 1), score.constant, round(score.random_table)) == (1.4, 256, 118)
 
@@ -202,7 +202,7 @@ assert abs(halved_at[0] - 256) < 20 and halved_at[-1] < 100
 wide = np.random.default_rng(3).normal(size=(512, 512))
 assert np.abs(fitted(wide, positions)(wide) - positions).max() < 1e-6
 assert probe_table(wide, split="half").test_mae > 200
-# Holds: "So the split asks one thing: **does the position go on in the directions"
+# Holds: "So the split asks one thing: **do rows go on growing evenly along the direction"
 # Holds: "One in which the position goes on in the directions that the first half"
 for name in ("a straight line", "a helix of eight turns"):
     assert probe_table(shapes[name], split="half").test_mae < 0.01

@@ -1,6 +1,6 @@
 # %% What shapes a position table?
 found = study.contrasts
-# Holds: "Where most training texts were short, the rows behind them are read"
+# Holds: "Where most training texts were short, the rows beyond their end"
 assert [round(found.loc[f"{kind}, tail: short minus long", "mean"]) for kind in ("causal", "masked")] == [20, 6]
 # Holds: "Rows of models that read from left to right were easier to read by 21"
 assert round(found.loc["masked minus causal", "mean"]) == 21
@@ -50,11 +50,13 @@ alike = [each.to_dict() for configs in settings.values() for each in configs]
 assert len({str({**a, **dict.fromkeys(DIFFER)}) for a in alike}) == 1
 
 for name, configs in settings.items():
-    # Holds: "So we trained models that differ in one thing at a time"
+    # Holds: "So we trained models that differ as follows: two layers, width 64"
     # By definition: "To have five seeds of five models."
     assert len({c.seed for c in configs}) == 5 == len(configs) == len(settings)
     for c in configs:
         assert (c.n_layers, c.d_model, c.steps) == (2, 64, 5000)
+        # Holds in What this does not show: "each step has 32 texts, so with short ones a model"
+        assert c.batch_size == 32 and round((0.9 * 32 + 0.1 * 128) / 128, 1) == 0.3
         # Holds: "*Long* models see pieces of 128 characters; *short* ones see"
         assert (c.length, c.scheme) == (128, "learned")
         short = (32, 0.9) if "short" in name else (None, None)
@@ -82,7 +84,7 @@ assert found["holm"].max() < 0.05
 assert 127 / (0.15 * 128) > 6
 
 # The same of the caption.
-# Holds: "Behind the first few, and up to row 125, causal rows with long texts"
+# Holds: "From a few rows in, up to row 125, causal rows with long texts"
 for name in ("causal, long", "causal, long, few guesses"):
     assert mean[name][1:].max() < 1
 for name in ("masked, short", "causal, short"):
@@ -119,7 +121,7 @@ assert masked["high"] < 0 < causal["low"]
 for weight in trained["masked, short"]:
     untrained = load_table(weight).untrained_rows
     assert min(untrained) >= 32 and len(untrained) > (127 - 32) / 2
-# Holds: "and their losses before the long texts came were close"
+# Holds: "and just before the long texts came their losses in training, on 32 characters, were close"
 loss = {
     kind: sum(run.metrics["curve"][35] for run in study.by_arm[f"{kind}, short"]) / 5 for kind in ("masked", "causal")
 }

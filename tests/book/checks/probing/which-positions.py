@@ -15,7 +15,7 @@ assert told(f"order, {RISE}") == [-0.52, -0.61, -0.43]
 assert told(f"distance, {RISE}", 3) == [0, -0.003, 0.002]
 # Holds: "Unbent it was best, or within 0.015 of the best, on all four tasks."
 assert longer["mean"].max() < 0.0155
-# Holds: "Letting it drift cost half of the answers about distance, and little"
+# Holds: "Stretching it along the text cost half of the answers about distance, and little"
 assert told(f"distance, {DRIFT}") == [-0.53, -0.73, -0.33]
 assert told(f"order, {DRIFT}")[0] == -0.06
 # Holds: "**How sure:** five seeds after 1200 steps, in an encoder of two"
@@ -94,6 +94,7 @@ assert (side[16, 17:].diff() < side[16, :16].flip(0).diff().max()).all()
 # %% Four tasks, each with a need of its own
 ceilings = {name: mirror_ceiling(name, difficulty=difficulty) for name, difficulty in TASKS.items()}
 # Holds: "A reader who cannot tell a text from its mirror image is right in at"
+# By definition: "The best share that is left to such a reader is the *mirror ceiling*."
 assert ceilings["majority"] == ceilings["distance"] == 1
 assert ceilings["order"] == 0.5 and 0.5 < ceilings["lookup"] < 0.75
 # Holds: "32 tokens, the first of which says that it is the first"
@@ -167,8 +168,8 @@ assert (config.steps, three_times) == (400, 1200)
 # Holds: "The one side helps order: after 400 steps it has 0.21 more right"
 assert told(f"order, {SIDE}", of=shorter) == [0.21, 0.16, 0.26]
 # Holds: "After 1200 steps hardly anything of that is left"
-# Holds: "What the one side gives on order goes with more steps; what the far"
-# Holds in What to remember: "A cost that goes with more steps was time"
+# Holds: "The one side's gain on order vanishes with more steps; the far rise's cost"
+# Holds in What to remember: "What vanishes with more steps was speed"
 # Holds: "No, it is a gain of speed."
 # Holds: "They answer another question: what can be learned in 1200 steps."
 assert told(f"order, {SIDE}")[2] == 0.03
@@ -186,7 +187,6 @@ assert [round(float(mean), 2) for mean in found["mean"]] == [0.21, 0.01, -0.51, 
 assert (found["holm"] < 0.05).tolist() == [True, False, True, True, False, True]
 
 # %% What becomes of the published signs
-# By definition: "Some summaries of the paper say that breaking"
 # Holds: "None of them holds on all our tasks."
 after = longer.rename(index=plainly)
 worse = after.query("holm < 0.05 and mean < 0").index
@@ -210,7 +210,7 @@ assert [round(float(f(on_sst2)), 2) for f in (min, max)] == [0.58, 0.62] and len
 assert round(baseline["sst2, learned, absolute"], 2) == 0.5
 # Holds: "And the three schemes that only add their positions had guessed"
 assert min(by_form["absolute"]) > 2.8 > 2.2 > max(by_form["relative"] + by_form["both"])
-# Holds: "On real questions to say "nowhere" each time is better than what"
+# Holds: "On real questions a model that always answers "not in the text" beats"
 moved = study.runs.groupby("arm")[["f1", "baseline"]].mean().filter(like="xquad-moved", axis=0)
 assert len(moved) == 2 and (moved["f1"] < moved["baseline"]).all()
 

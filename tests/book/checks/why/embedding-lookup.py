@@ -291,9 +291,9 @@ row_zero = parts.position_embeddings.weight.grad[0]
 assert row_zero.norm() > 0
 assert torch.allclose(cls_row, row_zero, rtol=1e-4, atol=1e-4)
 
-# Holds: "drawn as BERT draws them two rows of this width differ by 0.55"
+# Holds: "drawn as BERT draws them, its length would stay about 0.55"
 assert abs((2 * 384) ** 0.5 * 0.02 - 0.55) < 0.005
-# Holds: "Here they differ by 2.28."
+# Holds: "Here it is 2.28."
 assert abs((position[0] - word[0, 0]).norm() - 2.28) < 0.005
 # Holds: "its row is several times longer than the next ones"
 lengths = position.norm(dim=1)
