@@ -164,6 +164,23 @@ def test_the_first_page_has_a_figure_to_move_and_ticks_for_what_was_read(open_ad
     assert page.locator(".card-of.read").get_attribute("data-page") == "why/embedding-lookup"
 
 
+@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+def test_the_first_page_moves_once_by_itself_and_fetches_nothing_for_it(open_address, site, motion):
+    page = open_address(f"{site}/intro.html", reduced_motion=motion)
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    loss = page.locator(".pe-models-right .pe-models-loss")
+    into_view(page.locator(".posembed-root"))
+    first = loss.inner_text()
+    into_view(page.locator(".pe-models-left"))
+    if motion == "reduce":
+        page.wait_for_timeout(2000)
+    else:
+        expect(loss).not_to_have_text(first)
+    expect(loss).to_have_text(first)
+    assert [each for each in asked if "/models/" in each] == []
+
+
 def test_the_way_back_to_the_top_is_a_small_arrow_in_the_corner(open_address, site):
     """There is none on a desktop that is wide enough for the contents beside the text."""
     page = open_address(f"{site}/{CHAPTER}", width=390)

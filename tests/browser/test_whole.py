@@ -80,7 +80,9 @@ def test_epub(book):
         for address in (node.get(attribute) for node, attribute in nodes):
             file, _, place = address.partition("#")
             target = normpath(join(dirname(name), file)) if file else name
-            if not re.match(r"https?:|mailto:", address) and (target not in book or place not in ["", *names.get(target, [])]):
+            if not re.match(r"https?:|mailto:", address) and (
+                target not in book or place not in ["", *names.get(target, [])]
+            ):
                 dead.append((name, address))
     assert dead == []
     tags = {node.tag for page in found.values() for node in page.iter()}
