@@ -117,12 +117,17 @@ def _layout(config: Any) -> str:
     """
     if config.model_type in COMPLEX or getattr(config, "rope_interleave", False):
         return "interleaved"
+    # from_pretrained builds models on the meta device, which has no numbers.
+    with torch.device("cpu"):
+        return _paired(config)
+
+
+def _paired(config: Any) -> str:
     turned, still = (_turned(config, angle) for angle in (ANGLE, 0.0))
     # What the first column becomes, among the columns as the model's code leaves them when nothing turns.
-    first = (turned @ still.T)[0]
+    first, columns = (turned @ still.T)[0], torch.eye(WIDTH, dtype=torch.float64)
     for layout, partner in (("interleaved", 1), ("half", WIDTH // 2)):
-        expected = math.cos(ANGLE) * torch.eye(WIDTH)[0] + math.sin(ANGLE) * torch.eye(WIDTH)[partner]
-        if torch.allclose(first, expected, atol=1e-5):
+        if torch.allclose(first, math.cos(ANGLE) * columns[0] + math.sin(ANGLE) * columns[partner], atol=1e-5):
             return layout
     raise EncodingInputError(
         f"how {config.model_type} turns its heads is not known here; RoPE(d_head, scaling=config.rope_parameters) has "
@@ -142,15 +147,15 @@ def _turned(config: Any, angle: float) -> Tensor:
     except ModuleNotFoundError:  # its model is that of another config
         code = import_module(MODEL_MAPPING[type(config)].__module__)
     turn = next((getattr(code, name) for name in TURNS if hasattr(code, name)), None)
-    x = torch.eye(WIDTH)[None, None]
+    x = torch.eye(WIDTH, dtype=torch.float64)[None, None]
     for width, both in itertools.product((WIDTH, WIDTH // 2), (True, False)):
-        cosine, sine = (torch.full((1, WIDTH, width), each) for each in (math.cos(angle), math.sin(angle)))
+        cosine, sine = (x.new_full((1, WIDTH, width), each) for each in (math.cos(angle), math.sin(angle)))
         try:
             found = turn(x, x, cosine, sine)[0] if both else turn(x, cosine, sine)  # type: ignore[misc]
-            return found[0, 0]
+            return found[0, 0].double()
         except Exception:  # it takes another form
             continue
-    return torch.zeros(WIDTH, WIDTH)
+    return torch.zeros_like(x[0, 0])
 
 
 def _with_one_form(config: Any) -> Any:

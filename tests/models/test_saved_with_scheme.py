@@ -44,7 +44,7 @@ ENCODERS = [name for name in schemes() if name not in ("xpos", "fire", "cope")]
     [
         *(("gpt2", each) for each in [*schemes(), "learned+t5"]),
         *(("bert", each) for each in ENCODERS),
-        ("llama", "fire"),
+        *(("llama", each) for each in ["fire", "rope", "rope+alibi"]),
     ],
 )
 def test_the_scheme_comes_back_with_its_weights(tmp_path, kind, scheme):
