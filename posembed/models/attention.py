@@ -50,6 +50,7 @@ def attend(
     scheme: PositionScheme | None = None,
     positions: Int[Tensor, "..."] | None = None,
     key_positions: Int[Tensor, "..."] | None = None,
+    gates: Float[Tensor, "batch heads key"] | None = None,
     attention_mask: Any = None,
     scale: float | None = None,
     dropout: float = 0.0,
@@ -73,6 +74,7 @@ def attend(
         scheme: whose bias is added; None for none.
         positions: of the queries, "query" or "batch query".
         key_positions: of the keys, "key" or "batch key".
+        gates: what the scheme has read of the tokens of all keys, ``scheme.gates(x)``, where it reads any.
         attention_mask: True, or 1, where attention is allowed: "batch key", "batch query key" or
             "batch heads query key".
         scale: what products of queries and keys are multiplied by; by default 1 / sqrt(d_head).
@@ -116,6 +118,8 @@ def attend(
     if positions is None or key_positions is None:
         raise EncodingInputError(f"{type(scheme).__name__} has a bias; pass positions and key_positions")
     check_pair(q, k, positions, key_positions, n_axes=scheme.n_axes)
+    if gates is not None and gates.shape[-1] != mask.n_keys:
+        raise ModelInputError(f"there are gates of {gates.shape[-1]} tokens and {mask.n_keys} keys; give those of all")
     if mask.n_queries == 0:
         return q.new_zeros(*q.shape[:3], v.shape[3])
     hook = scheme.score_mod() if q.is_cuda and not dropout and not torch.compiler.is_compiling() else None
@@ -123,7 +127,7 @@ def attend(
         return flex_attend(q, k, v, hook, positions, key_positions, mask, scale)
     bias = bias_of_offsets(scheme, q, positions, key_positions, mask)
     if bias is None:
-        bias = SchemeBias(scheme, q, k, positions, key_positions, mask)
+        bias = SchemeBias(scheme, q, k, positions, key_positions, mask, gates)
     return attend_in_blocks(q, k, v, bias, mask, scale, dropout)
 
 

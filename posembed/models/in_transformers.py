@@ -71,6 +71,11 @@ def use_scheme(
         raise ModelInputError(
             "the scheme's positions have several coordinates, but the model counts its tokens; use another"
         )
+    if any(each.gated for each in layers_of(made, len(parts.attentions))):
+        raise ModelInputError(
+            "the scheme reads the tokens that enter attention, and models of transformers hand it queries and keys "
+            "alone; use one that does not, or posembed's own Transformer"
+        )
     if parts.narrow and made.adds:
         raise ModelInputError(
             f"{type(model).__name__} widens its embeddings after positions were added, and this scheme adds to them; "

@@ -95,10 +95,11 @@ class MultiHeadAttention(nn.Module):
         positions = self._positions(x, positions, cache)
         q, k, v = (self._heads(x, each) for each in (self.query, self.key, self.value))
         q, k = rotated(self.position_scheme, q, k, positions, positions)
-        key_positions = positions
+        key_positions, gates = positions, self.position_scheme.gates(x)
         if cache is not None:
             axis = -1 if self.position_scheme.n_axes is None else -2
             k, v, key_positions = cache.append(k, v, positions, position_axis=axis)
+            gates = None if gates is None else cache.append_gates(gates)
         mixed = attend(
             q,
             k,
@@ -106,6 +107,7 @@ class MultiHeadAttention(nn.Module):
             scheme=self.position_scheme,
             positions=positions,
             key_positions=key_positions,
+            gates=gates,
             causal=self.causal,
             attention_mask=attention_mask,
             scale=self.logit_scale,

@@ -11,6 +11,7 @@ from small_schemes import (
     D_HEAD,
     KINDS,
     ROTATING,
+    SCALING,
     acts,
     assert_same,
     bias,
@@ -29,7 +30,7 @@ ORDER = {"atol": 1e-5}
 
 def test_every_name_is_among_the_kinds():
     assert {name for name, _, _ in KINDS.values()} == set(schemes())
-    assert set(ADDING) | set(ROTATING) | set(BIASING) == set(KINDS) - {"nopos"}
+    assert set(ADDING) | set(ROTATING) | set(BIASING) | set(SCALING) == set(KINDS) - {"nopos"}
 
 
 # Copies.
@@ -112,7 +113,7 @@ def test_far_neighbours_are_turned_differently_in_bfloat16(kind, in_bfloat16):
 
 
 # Where the bias depends on the offset alone.
-BY_OFFSET = [kind for kind in BIASING if not kind.startswith(("fire", "cope"))]
+BY_OFFSET = [kind for kind in BIASING if not kind.startswith(("fire", "cope", "forgetting"))]
 
 
 @pytest.mark.parametrize("kind", BY_OFFSET)
@@ -234,7 +235,8 @@ def test_batches_of_positions_are_their_rows_also_with_more_axes_or_none(kind, a
         torch.testing.assert_close(together[row], act(x[row], positions[row]), rtol=0, atol=1e-6)  # in other steps
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "cope"])  # which goes by the order of the keys
+# But for those that go by the order of the keys.
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("cope", "forgetting")])
 def test_tokens_that_take_their_positions_along_may_stand_in_any_order(kind):
     made, (x, q, k), positions = build(kind), tokens(), torch.tensor([0, 1, 2, 30, 31, 7, 50])
     order = torch.tensor([4, 0, 6, 2, 1, 5, 3])

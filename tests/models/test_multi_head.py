@@ -93,8 +93,9 @@ def test_packed_texts_are_separate_ones(name, causal):
     torch.testing.assert_close(packed[1:], layer(embedded(layer, x[1:], at), at), **EXACT)
 
 
-# Absolute are what is added to the embeddings, FIRE's normaliser, and what CoPE reads of a query that was turned.
-ABSOLUTE = {"learned", "fire", "cope+rope"}
+# Absolute are what is added to the embeddings, FIRE's normaliser, the number of keys that logits are scaled with, and
+# what CoPE reads of a query that was turned.
+ABSOLUTE = {"learned", "fire", "scaled_logits", "cope+rope"}
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not ABSOLUTE & {name, *name.split("+")}])
