@@ -140,7 +140,9 @@ def test_the_hook_is_the_bias_entry_by_entry(make):
     torch.testing.assert_close(one, expected[2, 4, 9], rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("kind", ["nopos", "learned", "sinusoidal", "rope", "xpos", "shaw", "fire", "cope", "forgetting"])
+@pytest.mark.parametrize(
+    "kind", ["nopos", "learned", "sinusoidal", "rope", "xpos", "shaw", "fire", "cope", "forgetting"]
+)
 def test_no_hook_where_there_is_no_bias_or_more_than_an_offset_matters(kind):
     assert build(kind).score_mod() is None
     assert (build(kind) + build("alibi")).score_mod() is None or not build(kind).biased

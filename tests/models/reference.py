@@ -76,7 +76,9 @@ def gates(one, batch, n_keys, dtype=torch.float64):
     """What a scheme reads of the tokens, or None; drawn, where no model makes it."""
     if not one.gated:
         return None
-    return -torch.rand(batch, N_HEADS, n_keys, generator=torch.Generator().manual_seed(6), dtype=torch.float64).to(dtype)
+    return -torch.rand(batch, N_HEADS, n_keys, generator=torch.Generator().manual_seed(6), dtype=torch.float64).to(
+        dtype
+    )
 
 
 def attention(q, k, v, one, positions, key_positions, causal, given=None, scale=None):
