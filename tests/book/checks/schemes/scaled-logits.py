@@ -26,7 +26,7 @@ assert first < 0.002 and sharp > 0.999
 start = scheme("scaled_logits", n_heads=1).scale.item()
 assert round(start, 2) == 0.43 and abs(start * math.log(10) - 1) < 0.02
 # Holds: "The query of ten keys stays as it is when $s = 1 / \ln 10$;"
-# Holds in Tests that hold it: "`tests/encodings/test_scaled_logits.py::test_the_largest_weight_does_not_fade`: among 10, 100"
+# Holds in Tests that hold it: "`tests/encodings/test_scaled_logits.py::test_the_largest_weight_does_not_fade`"
 assert plain < 0.03 and sharper > 0.8
 # Holds in When to use it: "keys are counted from position 0."
 # Holds in When to use it: "In a text that begins elsewhere, and in a sliding window, the count is larger"
