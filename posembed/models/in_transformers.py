@@ -50,8 +50,8 @@ def use_scheme(
         A handle that takes the scheme out again, a context manager with a method ``remove``.
 
     Raises:
-        ModelInputError: a model that is not supported or has a scheme already; a scheme of several coordinates, or one
-            that adds to embeddings narrower than the model.
+        ModelInputError: a model that is not supported or has a scheme already; a scheme of several coordinates, one
+            that reads gates of the tokens, or one that adds to embeddings narrower than the model.
         EncodingInputError: a scheme that is not defined for the model's objective, or that cannot be made.
         EncodingInputError: a name that no scheme has.
 

@@ -743,6 +743,16 @@ def test_families_of_ones_own_that_cannot_be_are_told_so(monkeypatch):
         assert "hand nothing on to attention" in refused(ModelInputError, model, tokens())
 
 
+def test_a_scheme_that_reads_the_tokens_is_refused():
+    said = "the scheme reads the tokens that enter attention"
+    for one in (
+        "forgetting",
+        "rope+forgetting",
+        OnLayers(scheme("forgetting", d_model=32, n_heads=4), [0], n_layers=2),
+    ):
+        assert said in refused(ModelInputError, use_scheme, build("gpt2"), one)
+
+
 @pytest.mark.parametrize("name", WITHOUT_GATES)
 def test_a_name_does_for_heads_that_are_no_part_of_the_width(name):
     model = build("qwen3", head_dim=16)

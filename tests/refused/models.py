@@ -56,6 +56,10 @@ def model(ids=IDS, **options):
 
 INPUT = {
     # Attention.
+    "gates of some of the keys": (
+        attended(gates=torch.zeros(2, 4, 4)),
+        "there are gates of 4 tokens and 5 keys",
+    ),
     "key heads that query heads cannot share": (
         attended(k=Q[:, :3], v=Q[:, :3]),
         "query heads that share those",
