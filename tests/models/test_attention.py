@@ -141,6 +141,24 @@ def test_bfloat16_does_not_round_the_bias(name):
     torch.testing.assert_close(ours.double(), exact, rtol=0, atol=3e-2)
 
 
+@pytest.mark.parametrize("name", [name for name, causal in CASES if causal])
+def test_a_rank_attends_with_its_queries_to_the_keys_of_all(name):
+    """Context parallelism: queries that are not the last of the keys, and keys in another order."""
+    one, (q, k, v), at = made(name, True), inputs(8), torch.arange(8)
+    read = gates(one, 2, 8)
+    expected = attention(q, k, v, one, at, at, True)
+    mine, order = torch.tensor([0, 1, 6, 7]), torch.tensor([0, 1, 6, 7, 2, 3, 4, 5])
+    given = {"positions": mine, "key_positions": order, "gates": None if read is None else read[..., order]}
+    ours = attend(q[:, :, mine], k[:, :, order], v[:, :, order], causal="positions", scheme=one, **given)
+    torch.testing.assert_close(ours, expected[:, :, mine], **EXACT)
+    # Without a scheme, and behind a mask of keys.
+    seen = torch.tensor([[1, 1, 0, 1, 1, 1, 1, 1], [0, 1, 1, 1, 1, 1, 0, 1]], dtype=torch.bool)
+    plain = attend(q, k, v, causal=True, attention_mask=seen)
+    how = {"positions": mine, "key_positions": order, "attention_mask": seen[:, order]}
+    mixed = attend(q[:, :, mine], k[:, :, order], v[:, :, order], causal="positions", **how)
+    torch.testing.assert_close(mixed, plain[:, :, mine], **EXACT)
+
+
 def test_a_bias_by_offset_is_never_a_whole_matrix():
     """4,000 queries by 4,000 keys and four heads would be 256 MB; no tensor that is made comes near."""
     one, positions = made("alibi", True, dtype=torch.float32), torch.arange(4000)
