@@ -170,13 +170,15 @@ class Everything(nn.Module):
 
 # Without the hook of jaxtyping, whose wrappers compilers cannot look into.
 as_a_user = pytest.mark.bad_input
-NEAR, ELSEWHERE = torch.arange(7), torch.tensor([0, 5, 60, 2, 2, 33, 1])
+NEAR, ELSEWHERE = torch.arange(8), torch.tensor([0, 5, 60, 2, 2, 33, 1, 7])
 
 
-# One graph: nothing is asked of a tensor's values.
+# One graph for any length: nothing is asked of a tensor's values.
+SEQ = torch.export.Dim("seq", min=2, max=64)
+OF_ANY_LENGTH = ({1: SEQ}, {2: SEQ}, {2: SEQ}, {0: SEQ})
 COMPILERS = {
-    "compile": lambda module, given: torch.compile(module, backend="aot_eager", fullgraph=True),
-    "export": lambda module, given: torch.export.export(module, given).module(),
+    "compile": lambda module, given: torch.compile(module, backend="aot_eager", fullgraph=True, dynamic=True),
+    "export": lambda module, given: torch.export.export(module, given, dynamic_shapes=OF_ANY_LENGTH).module(),
 }
 
 
@@ -186,11 +188,12 @@ COMPILERS = {
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_compiled_a_scheme_does_the_same(kind, compiler):
     torch._dynamo.reset()
-    module, vectors_given = Everything(build(kind)), tokens()
+    module, vectors_given = Everything(build(kind)), tokens(8)
     compiled = COMPILERS[compiler](module, (*vectors_given, NEAR))
-    # Other positions must not meet those that were compiled.
-    for positions in (NEAR, ELSEWHERE):
-        assert_same(compiled(*vectors_given, positions), module(*vectors_given, positions), **ORDER)
+    # Other positions must not meet those that were compiled, nor the tokens of a longer text their number.
+    longer = (*tokens(20), torch.arange(20) + 3)
+    for given in ((*vectors_given, NEAR), (*vectors_given, ELSEWHERE), longer):
+        assert_same(compiled(*given), module(*given), **ORDER)
 
 
 # Shapes.
