@@ -12,6 +12,8 @@ from .rope_scaling import Scaling, as_scaling, kind_of
 INTERLEAVED = ("cohere", "cohere2", "ernie4_5", "glm", "glm4", "glm4v_text", "helium", "llama4_text")
 # Models whose layers of full attention do not turn where the others have a window; their code says so, no field does.
 WINDOWS_ONLY = ("cohere2", "exaone4")
+# Kinds of layers that have no queries and keys to turn.
+WITHOUT_ATTENTION = ("linear_attention", "conv")
 # How models that turn by time, height and width share the pairs among them; their code says so, no field does.
 MROPE = {
     "glm4v_text": "sliced",
@@ -126,6 +128,8 @@ def _turns(config: Any, types: Any, layer: int | None) -> bool:
     turns = getattr(config, "no_rope_layers", None)  # 1 where it turns, whatever its name says
     if turns is None and config.model_type in WINDOWS_ONLY and getattr(config, "sliding_window", None):
         turns = [kind == "sliding_attention" for kind in types]
+    if turns is None and set(types or ()).intersection(WITHOUT_ATTENTION):
+        turns = [kind not in WITHOUT_ATTENTION for kind in types]
     if not turns:
         return True
     if layer is None and not all(turns):
@@ -150,6 +154,12 @@ def _of_layer(parameters: Mapping[str, Any], types: Any, layer: int | None) -> M
 def _for_length(parameters: Mapping[str, Any], config: Any, length: int | None) -> dict[str, Any]:
     """The parameters with what depends on the text, and on the longest one that the config allows."""
     given, kind, longest = dict(parameters), kind_of(parameters), config.max_position_embeddings
+    given.pop("max_position_embeddings", None)  # said once more, in Ministral 3
+    if given.get("llama_4_scaling_beta"):
+        raise EncodingInputError(
+            "this config also multiplies queries by a number of their position, llama_4_scaling_beta, which no turn "
+            "does; leave it out of rope_parameters to have the rotation alone"
+        )
     if kind == "dynamic":
         # Up to the longest text nothing changes; from there the base grows with the text.
         times = max(length or 0, longest) / longest
