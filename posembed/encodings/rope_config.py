@@ -154,12 +154,6 @@ def _of_layer(parameters: Mapping[str, Any], types: Any, layer: int | None) -> M
 def _for_length(parameters: Mapping[str, Any], config: Any, length: int | None) -> dict[str, Any]:
     """The parameters with what depends on the text, and on the longest one that the config allows."""
     given, kind, longest = dict(parameters), kind_of(parameters), config.max_position_embeddings
-    given.pop("max_position_embeddings", None)  # said once more, in Ministral 3
-    if given.get("llama_4_scaling_beta"):
-        raise EncodingInputError(
-            "this config also multiplies queries by a number of their position, llama_4_scaling_beta, which no turn "
-            "does; leave it out of rope_parameters to have the rotation alone"
-        )
     if kind == "dynamic":
         # Up to the longest text nothing changes; from there the base grows with the text.
         times = max(length or 0, longest) / longest

@@ -4,12 +4,10 @@ import importlib
 
 import pytest
 import torch
-from refusals import refused
 from transformers import AutoConfig
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 from posembed.encodings import NTKScaling, RoPE
-from posembed.errors import EncodingInputError
 
 WIDTH, LONGEST = 32, 4096
 SIZES = {
@@ -100,20 +98,6 @@ def test_layers_of_linear_attention_do_not_turn():
     config = AutoConfig.for_model("qwen3_5_text")
     kinds = {kind: layer for layer, kind in enumerate(config.layer_types)}
     assert RoPE.from_config(config, kinds["full_attention"]).width == 64
-    said = refused(EncodingInputError, RoPE.from_config, config, kinds["linear_attention"])
-    assert "does not turn" in said
-    assert "some layers of this config do not turn" in refused(EncodingInputError, RoPE.from_config, config)
-
-
-def test_yarn_beside_a_scale_of_queries_in_ministral_3():
-    """The rotation alone is what transformers makes; with the scale it is refused, for it is more than a rotation."""
-    config = AutoConfig.for_model("ministral3")
-    assert "llama_4_scaling_beta" in refused(EncodingInputError, RoPE.from_config, config)
-    theirs, factor = ROPE_INIT_FUNCTIONS["yarn"](config, "cpu")
-    config.rope_parameters.pop("llama_4_scaling_beta")
-    ours = RoPE.from_config(config)
-    torch.testing.assert_close(ours.frequencies.float(), theirs, rtol=1e-6, atol=0)
-    assert ours.scaling.attention_factor == factor
 
 
 # The class that makes cos and sin, the module that it is from; both families of pairs.

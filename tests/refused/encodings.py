@@ -128,9 +128,13 @@ INPUT = {
         ),
         "the config says rope_theta 10000.0 and, inside, 500000.0; remove the wrong one",
     ),
-    "a config that scales its queries by their position": (
-        lambda: RoPE.from_config({"model_type": "ministral3"}),
-        "llama_4_scaling_beta, which no turn does; leave it out",
+    "a layer of linear attention": (
+        lambda: RoPE.from_config({"model_type": "qwen3_5_text"}, 0),
+        "layer 0 of this config does not turn",
+    ),
+    "a config with layers of linear attention, as a whole": (
+        lambda: RoPE.from_config({"model_type": "qwen3_5_text"}),
+        "some layers of this config do not turn (0, 1, 2, 4",
     ),
     "a config of nobody": (lambda: RoPE.from_config({"rope_theta": 1e4}), "the config has no model_type"),
     "a config without a rotation": (lambda: RoPE.from_config({"model_type": "gpt2"}), "its model does not rotate"),
