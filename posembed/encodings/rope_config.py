@@ -12,7 +12,7 @@ from .rope_scaling import Scaling, as_scaling, kind_of
 INTERLEAVED = ("cohere", "cohere2", "ernie4_5", "glm", "glm4", "glm4v_text", "helium", "llama4_text")
 # Models whose layers of full attention do not turn where the others have a window; their code says so, no field does.
 WINDOWS_ONLY = ("cohere2", "exaone4")
-# Kinds of layers that have no queries and keys to turn.
+# Kinds of layers whose code turns nothing.
 WITHOUT_ATTENTION = ("linear_attention", "conv")
 # How models that turn by time, height and width share the pairs among them; their code says so, no field does.
 MROPE = {
