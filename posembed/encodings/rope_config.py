@@ -24,6 +24,8 @@ WIDTH, ANGLE = 8, 0.5
 NOT_OF_ROTATION = ("llama_4_scaling_beta", "max_position_embeddings")
 # Models whose layers of full attention do not turn where the others have a window; their code says so, no field does.
 WINDOWS_ONLY = ("cohere2", "exaone4")
+# Kinds of layers whose code turns nothing.
+WITHOUT_ATTENTION = ("linear_attention", "conv")
 # How models that turn by time, height and width share the pairs among them; their code says so, no field does.
 MROPE = {
     "glm4v_text": "sliced",
@@ -188,6 +190,8 @@ def _turns(config: Any, types: Any, layer: int | None) -> bool:
     turns = getattr(config, "no_rope_layers", None)  # 1 where it turns, whatever its name says
     if turns is None and config.model_type in WINDOWS_ONLY and getattr(config, "sliding_window", None):
         turns = [kind == "sliding_attention" for kind in types]
+    if turns is None and set(types or ()).intersection(WITHOUT_ATTENTION):
+        turns = [kind not in WITHOUT_ATTENTION for kind in types]
     if not turns:
         return True
     if layer is None and not all(turns):

@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 from widgets.widget_checks import trained, unpacked
 
 from posembed import sinusoidal
-from posembed.encodings import T5, RoPE, schemes
+from posembed.encodings import T5, RoPE
 from posembed.mechanisms import CountingTransformer
 from posembed.stats import interval
 from posembed.stored import load_study
@@ -22,6 +22,7 @@ from posembed.widgets import LookupFigure, RotationFigure
 from posembed.widgets.counting import VOCABULARY
 from posembed.widgets.probe import CONTROLS, SPLITS
 from posembed.widgets.properties_map import PROPERTIES
+from studies.nopos import ALL_SCHEMES
 
 from .chromium import into_view, middle
 from .figures import attributes, numbers, shows
@@ -248,10 +249,10 @@ def test_counting(opened):
 
 def test_comparison(opened):
     figure, by_arm = opened(Comparison), load_study("nopos").by_arm
-    losses = [np.array([run.metrics["loss_by_position"] for run in by_arm[f"causal, {name}"]]) for name in schemes()]
-    zero = losses[schemes().index("nopos")]
+    losses = [np.array([run.metrics["loss_by_position"] for run in by_arm[f"causal, {name}"]]) for name in ALL_SCHEMES]
+    zero = losses[ALL_SCHEMES.index("nopos")]
     # As the page opens; before each test all are switched on.
-    assert len(figure.given("views", "off")["off"]) == len(schemes()) - 6
+    assert len(figure.given("views", "off")["off"]) == len(ALL_SCHEMES) - 6
     for less, place in (("NoPos", 8), ("nothing", 15)):
         figure.pick(less, place)
         for its, shown in zip(losses, figure.numbers(), strict=True):

@@ -134,6 +134,7 @@ def test_an_attention_function_of_ones_own_is_not_replaced():
 # posembed's own models.
 
 SCHEMES = ["nopos", "sinusoidal", "learned", "rope", "alibi", "t5", "shaw", "kerple", "fire", "cope", "xpos"]
+SCHEMES += ["forgetting", "scaled_logits"]
 
 
 def own_model(scheme, causal=True, n_layers=2, norm="pre", kind=Transformer):
@@ -157,8 +158,9 @@ def by_hand(model, layer, length=6):
         q, k = (each(x).view(1, length, 2, 8).transpose(1, 2) for each in (part.query, part.key))
         q, k = part.position_scheme.rotate(q, at), part.position_scheme.rotate_keys(k, at)
         seen = torch.ones(length, length, dtype=torch.bool).tril() if part.causal else torch.ones(length, length).bool()
-        visible = {"visible": seen} if part.position_scheme.reads_mask else {}
-        bias = part.position_scheme.bias(q, k, at, at, **visible)
+        extra = {"visible": seen} if part.position_scheme.reads_mask else {}
+        extra |= {"gates": part.position_scheme.gates(x)} if part.position_scheme.gated else {}
+        bias = part.position_scheme.bias(q, k, at, at, **extra)
         scale = 8**-0.5 if part.logit_scale is None else part.logit_scale
         logits = (q @ k.mT * scale + (0 if bias is None else bias)).masked_fill(~seen, -torch.inf)
         total = total + logits.softmax(-1)[0].detach() / len(WORDS)
