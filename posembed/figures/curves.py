@@ -62,7 +62,7 @@ def curves(
         The figure.
 
     Raises:
-        FigureInputError: a curve with another number of points than there are places, or an unknown band.
+        FigureInputError: an unknown band.
 
     Example:
         >>> from posembed.figures import curves
@@ -77,8 +77,6 @@ def curves(
     for number, ((label, values), look) in enumerate(zip(series.items(), looks_of(series, schemes), strict=True)):
         runs = np.atleast_2d(as_numbers(values))
         places = np.arange(runs.shape[1]) if at_places is None else at_places
-        if runs.shape[1] != len(places):
-            raise FigureInputError(f"{label!r} has {runs.shape[1]} points for {len(places)} places")
         if len(places) > FEW or not (named(label) or label in (schemes or {})):
             look["marker"] = None
         # The first above the others: where curves coincide, the dashes of each show what is below.

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import numpy as np
 from matplotlib.colors import ListedColormap
 
-from ..errors import FigureInputError
 from ..probing import Spectrum
 from .looks import SEQUENTIAL, looks_of
 from .style import DescribedFigure, logarithmic, new_figure, styled
@@ -66,9 +65,6 @@ def helix_portrait(
     Returns:
         The figure, with a point for each position, dark for the first, light for the last.
 
-    Raises:
-        FigureInputError: there is one component alone.
-
     Example:
         >>> from posembed import sinusoidal
         >>> from posembed.figures import helix_portrait
@@ -78,8 +74,6 @@ def helix_portrait(
         (64, 2)
     """
     scores = np.asarray(found.components, dtype=float)
-    if scores.shape[1] < 2:
-        raise FigureInputError("a table with one principal component has no two to draw against each other")
     first, second = (0, 1) if found.helix is None else found.helix.components
     figure, axes = new_figure(alt, size=size)
     axes.plot(scores[:, first], scores[:, second], color="#8c959f", linewidth=0.8)
