@@ -8,8 +8,6 @@ from importlib.resources import files
 from jaxtyping import Float
 from torch import Tensor
 
-from ..errors import RunError
-
 BUNDLE = ".safetensors"
 
 
@@ -36,8 +34,5 @@ def load_tables(study: str) -> dict[str, Float[Tensor, "n_positions d_model"]]:
     """
     from safetensors.torch import load
 
-    stored = {each.name: each for each in files("posembed.stored").iterdir()}
-    named = {name.removesuffix(BUNDLE): each for name, each in stored.items() if name.endswith(BUNDLE)}
-    if study not in named:
-        raise RunError(f"there are no tables of {study!r}; choose among {', '.join(sorted(named))}")
-    return {key: weight.float() for key, weight in load(named[study].read_bytes()).items()}
+    stored = files("posembed.stored") / f"{study}{BUNDLE}"
+    return {key: weight.float() for key, weight in load(stored.read_bytes()).items()}

@@ -147,10 +147,6 @@ def test_a_file_that_is_not_there():
     )
 
 
-def test_an_empty_vocabulary():
-    assert "needs at least one character" in refused(CorpusError, Characters, "")
-
-
 def test_random_windows_are_pieces_from_everywhere():
     windows = random_windows(torch.arange(10), 4, 500, generator())
     assert (windows.diff(dim=1) == 1).all()
