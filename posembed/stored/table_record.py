@@ -204,7 +204,9 @@ def read_studies(folder: Path | str, *, stored: bool = False) -> dict[str, Table
         >>> read_studies(mkdtemp())
         {}
     """
-    studies = [_read(path, stored) for path in sorted(checked_folder(folder).glob("*.json"))]
+    read = partial(TableStudy.from_dict, stored=stored)
+    paths = sorted(checked_folder(folder).glob("*.json"))
+    studies = [read_json(path, read, "measure the table again") for path in paths]
     return {study.source: study for study in studies}
 
 
@@ -236,10 +238,6 @@ def write_study(study: TableStudy, folder: Path | str) -> Path:
 
 def _file_name(source: str) -> str:
     return re.sub(r"[^\w.-]+", "--", source) + ".json"
-
-
-def _read(path: Path, stored: bool) -> TableStudy:
-    return read_json(path, partial(TableStudy.from_dict, stored=stored), "measure the table again")
 
 
 def _read_values(kept: dict[str, Any]) -> dict[str, Any]:

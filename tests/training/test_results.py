@@ -11,8 +11,8 @@ from refusals import refused
 
 from posembed import RunConfig, RunResult, load_results, train
 from posembed.errors import RunError
-from posembed.stored import load_runs, load_tables, study_names, summary, trained_tables
-from posembed.stored.trained_tables import bundle_tables
+from posembed.stored import load_runs, load_tables, study_names, summary, trained
+from posembed.stored.trained import bundle_tables
 from posembed.training import (
     make_model,
     missing,
@@ -229,7 +229,7 @@ def test_tables_come_back_in_half_precision_by_the_keys_of_their_configs(tmp_pat
 
 
 def test_a_bundle_of_tables_comes_back_and_does_not_depend_on_the_order(tmp_path, monkeypatch):
-    monkeypatch.setattr(trained_tables, "files", lambda _: tmp_path)
+    monkeypatch.setattr(trained, "files", lambda _: tmp_path)
     content = bundle_tables({"b": TABLE, "a": 2 * TABLE})
     assert content == bundle_tables({"a": 2 * TABLE, "b": TABLE})
     (tmp_path / "mine.safetensors").write_bytes(content)
