@@ -110,8 +110,8 @@ def _trained(runs: Mapping[str, Sequence[RunResult]]) -> tuple[dict[str, Any], R
     with torch.random.fork_rng(devices=[]):
         forms = {name: scheme(name.lower(), **sizes) for name in NAMES}
     for name, form in forms.items():
-        learned = found[name].metrics["scheme"]
         for key, parameter in form.named_parameters():
+            learned = found[name].metrics["scheme"]
             # Of the first layer where each has its own.
             numbers = learned[key if key in learned else f"layers.0.{key}"]
             parameter.data = torch.tensor(numbers, dtype=torch.float64).view_as(parameter)
