@@ -37,6 +37,7 @@ def table_maps(
     xlabel: str = "column",
     ylabel: str = "row",
     size: tuple[float, float] | None = None,
+    first_row: int = 0,
 ) -> DescribedFigure:
     """Draw matrices with one colour scale, grey where there is no number (NaN): up to three in a row, then in pairs.
 
@@ -48,6 +49,7 @@ def table_maps(
         xlabel: what the columns are.
         ylabel: what the rows are.
         size: width and height in inches, by default 6.6 by 3 for one row, 6.6 by 5.4 for two.
+        first_row: the number of the first row, as the axis counts.
 
     Returns:
         The figure.
@@ -73,7 +75,7 @@ def table_maps(
     # Numbers below a narrow panel must not run into each other.
     n_ticks = "auto" if n_columns < 3 else 4
     for panel, (title, matrix) in zip(panels, matrices.items(), strict=False):
-        ends = (-0.5, matrix.shape[1] - 0.5, len(matrix) - 0.5, -0.5)
+        ends = (-0.5, matrix.shape[1] - 0.5, first_row + len(matrix) - 0.5, first_row - 0.5)
         image = _paint(panel, matrix, scale, n_ticks, nothing=NOTHING, aspect="auto", extent=ends)
         panel.set_title(title)
         if matrix.shape[0] == matrix.shape[1]:
