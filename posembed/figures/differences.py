@@ -52,7 +52,7 @@ def token_differences(
         axes.plot(range(len(tokens)), shown, markersize=8, label=label, **look | {"linestyle": "none"})
     logarithmic(axes.yaxis)
     axes.set_xticks(range(len(tokens)), tokens)
-    axes.set_ylabel("difference, in units\nof the largest output")
+    axes.set_ylabel("difference, in units of\nthe largest output")
     figure.legend(loc="outside upper center", ncols=len(differences))
     return figure
 
