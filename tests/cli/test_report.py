@@ -68,6 +68,7 @@ def test_the_page_says_what_the_package_computes(page, checkpoint_folder):
     measured, spread = properties(table, max_offset=50, rows=48), spectrum(table, rows=48)
     assert {f"{measured.monotonicity:.3f}", f"{measured.translation_invariance:.3f}"} <= set(cells)
     assert {f"{spread.effective_rank:.1f}", f"{spread.helix.period:.1f}", "[40]", "[3]"} <= set(cells)
+    assert "0 to 47; the pictures above, all" in cells
 
 
 def test_what_cannot_be_computed_is_one_line_on_the_page(page):
