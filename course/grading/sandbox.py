@@ -74,6 +74,7 @@ def new_shell(notes):
     shell.showtraceback = lambda *_, **__: None
     skip_what_is_of_a_screen(shell, notes)
     load_in_this_process(torch.utils.data.DataLoader)
+    run_as_written(torch)
     # Grading again shall give the same.
     random.seed(0), np.random.seed(0), torch.manual_seed(0)
     return shell
@@ -114,6 +115,15 @@ def load_in_this_process(loader):
         make(self, *args, **kwargs | {"persistent_workers": False})
 
     loader.__init__ = in_this_process
+
+
+def run_as_written(torch):
+    """No compiler can be started here, no watch sees into what was compiled, and it gives the same as it is written."""
+
+    def same(function=None, *_, **__):
+        return same if function is None else function
+
+    torch.compile = torch.jit.script = torch.jit.trace = same
 
 
 def answer(shell, request, notes):
