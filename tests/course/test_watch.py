@@ -28,6 +28,13 @@ def gradient():
     return torch.autograd.grad((table[IDS] ** 2).sum(), table)
 
 
+def by_engine():
+    table = torch.zeros(5, 8, requires_grad=True)
+    out = table[IDS]
+    engine = torch.autograd.graph._engine_run_backward
+    return engine((out,), (torch.ones_like(out),), False, False, (table,), False, accumulate_grad=False)
+
+
 def goes_round():
     before = sys.getprofile()
     sys.setprofile(None)
@@ -47,11 +54,22 @@ FORBIDDEN = {
         lambda: torch.ops.aten.scaled_dot_product_attention(X, X, X),
         "scaled_dot_product_attention()",
     ),
+    "sdpa by its kernel": (
+        "q4",
+        lambda: torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(*[X[:, None]] * 3),
+        "_scaled_dot_product_flash_attention_for_cpu()",
+    ),
     "a layer": ("q4", lambda: nn.MultiheadAttention(8, 1)(X, X, X), "multi_head_attention_forward()"),
     "one_hot by another name": ("q5", functools.partial(F.one_hot, IDS), "one_hot()"),
     "without the watch": ("q5", goes_round, "setprofile()"),
     "autograd": ("q6", gradient, "grad()"),
     "the gradient of a function": ("q6", lambda: torch.func.grad(lambda x: x.sum())(X), "grad()"),
+    "autograd by its engine": ("q6", by_engine, "_engine_run_backward()"),
+    "an operator's gradient": (
+        "q6",
+        lambda: torch.ops.aten.embedding_backward(X[0], IDS.new_zeros(5), 5, -1, False, False),
+        "embedding_backward()",
+    ),
     "an embedding": ("q6", lambda: nn.Embedding(5, 8)(IDS), "torch.nn.modules.sparse"),
 }
 ALLOWED = {
