@@ -2,6 +2,7 @@
 
 import functools
 import sys
+import types
 
 import pytest
 import torch
@@ -93,6 +94,14 @@ def test_what_is_forbidden_is_seen(what):
 @pytest.mark.parametrize("what", ALLOWED)
 def test_what_is_allowed_costs_nothing(what):
     assert [used(question, ALLOWED[what]) for question in ("q2", "q4", "q5", "q6")] == [[]] * 4
+
+
+def test_what_is_compiled_runs_as_it_is_written():
+    sandbox = load("sandbox", TOOLS.parent / "course" / "grading")
+    library = types.SimpleNamespace(jit=types.SimpleNamespace())
+    sandbox.run_as_written(library)
+    assert library.jit.trace(goes_round, (X,)) is library.jit.script(goes_round) is goes_round
+    assert library.compile(goes_round) is library.compile(mode="default")(goes_round) is goes_round
 
 
 def test_what_is_computed_when_an_answer_is_read_is_seen_too():
