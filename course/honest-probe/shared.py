@@ -8,7 +8,7 @@ def easy_tables(env):
     tables = {}
     for kind in ("line", "random"):
         for i in range(3):
-            n, width = int(random.integers(50, 80)), int(random.integers(3, 30))
+            n, width = int(random.integers(90, 150)), int(random.integers(3, 30))
             rows = random.normal(size=(n, width))
             if kind == "line":
                 rows = rows / 10**4 + np.arange(n)[:, None] / n * random.normal(size=width)
