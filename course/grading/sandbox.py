@@ -134,6 +134,9 @@ def answer(shell, request, notes):
         return {}
     if "cell" in request:
         return {"error": run(shell, request["cell"], request["seconds"]), "notes": list(notes)}
+    if "loaded" in request:
+        there = {name.partition(".")[0] for name in sys.modules}
+        return {"loaded": [name for name in request["loaded"] if name in there]}
     if "get" in request:
         return {"values": {name: value_of(shell.user_ns, name, request["seconds"]) for name in request["get"]}}
     return called(shell.user_ns, request)
