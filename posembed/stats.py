@@ -221,7 +221,9 @@ def mean_interval(values: Any, *, level: Share = 0.95, seed: Seed = 0) -> Bootst
     """
     found = _numbers(values)
     if found.ndim != 1 or len(found) < 2:
-        raise ProbeInputError(f"there is no interval of {shown(values)}; give the numbers of at least two positions")
+        raise ProbeInputError(
+            f"there is no interval of {shown(values)}; give at least two numbers, one for each position or text"
+        )
     means = _resampled_means(found, seed)
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     return BootstrapInterval(float(low), float(high), level, _block_length(len(found)))

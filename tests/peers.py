@@ -314,3 +314,16 @@ def cope_x_transformers(q: Tensor, logits: Tensor, weight: Tensor) -> Tensor:
     with torch.no_grad():
         module.pos_emb.copy_(weight)
         return module(q, logits)
+
+
+# The Forgetting Transformer (Lin et al. 2025).
+
+
+def forgetting_x_transformers(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """x-transformers DataDependentAlibi: the bias "batch heads query key" of tokens; weight "heads d_model"."""
+    module = x_transformers.DataDependentAlibi(dim=x.shape[-1], heads=len(weight))
+    linear = module.to_forget_gates[0]
+    with torch.no_grad():
+        linear.weight.copy_(weight)
+        linear.bias.copy_(bias)
+        return module(x)

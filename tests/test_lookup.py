@@ -1,11 +1,9 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from refusals import refused
 from torch import nn
 
 from posembed import one_hot_lookup
-from posembed.errors import LookupInputError
 from posembed.lookup import LookupCost, gradient_bytes, lookup_costs, rows_with_gradient
 
 FLOATS = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
@@ -128,14 +126,6 @@ class TestGradientOfAnEmbedding:
         embedding(torch.tensor([4, 1, 4, 2])).sum().backward()
         # Sparse: an eight-byte index and a row for each of the four ids, repeats included.
         assert gradient_bytes(embedding) == (4 * (8 + 3 * dtype.itemsize) if sparse else 6 * 3 * dtype.itemsize)
-
-    @pytest.mark.parametrize("ask", [rows_with_gradient, gradient_bytes])
-    def test_before_a_backward_pass(self, ask, sparse):
-        embedding = nn.Embedding(6, 3, sparse=sparse)
-        assert "no gradient; call backward()" in refused(LookupInputError, ask, embedding)
-        self_cleared = self.after_backward([1], sparse)
-        self_cleared.zero_grad()
-        assert "no gradient; call backward()" in refused(LookupInputError, ask, self_cleared)
 
 
 @pytest.mark.parametrize(("n_rows", "d_model", "n_ids"), [(100, 8, 10), (1, 1, 1), (7, 3, 50)])

@@ -24,10 +24,10 @@ each put into one small model that is right without it; each changes the logits.
 {n}.** Of the {n_first} that were written with its checks in view it finds {first_audit}; **of the {n_later} that were
 written after the checks were frozen, {later_audit}.**
 
-The difference is one of kind. A check of the audit compares two ways to give one text, so it finds what does not agree
-with itself. A base of 10,000 where the config says 500,000 agrees with itself everywhere, and such wrong numbers fill
-the later list. For them one needs the formula or the original model: {n_formula} more bugs are found by comparing a
-scheme with its formula, {n_identity} more by an identity that the scheme alone must keep. So after the audit compare
+The difference is one of kind. Most checks of the audit compare two ways to give one text, so they find what does not
+agree with itself. A base of 10,000 where the config says 500,000 agrees with itself everywhere, and such wrong numbers
+fill the later list. For them one needs the formula or the original model: {n_formula} more bugs are found by comparing
+a scheme with its formula, {n_identity} more by an identity that the scheme alone must keep. So after the audit compare
 with the original once, on one long text.
 
 Nothing here finds these {n_none}. Where positions can be given the audit leaves it to the caller to give them with

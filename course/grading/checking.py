@@ -78,7 +78,8 @@ def verdicts(name, value, keys):
 def tensor(out, shape, what=""):
     """A tensor of this very shape, with finite numbers, as float64."""
     what = what and f"{what}: "
-    assert isinstance(out, torch.Tensor), f"{what}it gives no tensor: does it return its result?"
+    assert out is not None, f"{what}it gives no tensor: does it return its result?"
+    assert isinstance(out, torch.Tensor), f"{what}it gives a {type(out).__name__}, and should give a tensor"
     assert tuple(out.shape) == tuple(shape), f"{what}the shape is {tuple(out.shape)}, and should be {tuple(shape)}"
     out = out.detach().cpu().double()
     assert out.isfinite().all(), f"{what}some numbers are NaN or infinite"

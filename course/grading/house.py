@@ -256,7 +256,7 @@ class House:
             if self.box is not None:
                 self.box.end("")
             if not self.lives:
-                raise EndedError(f"it ended {LIVES} sandboxes: {'; '.join(self.errors)}")
+                raise EndedError(": ".join([f"it ended {LIVES} sandboxes", *filter(None, ["; ".join(self.errors)])]))
             self.lives -= 1
             self.box = Box(self.kind, self.seconds)
             ran = self._run_cells()

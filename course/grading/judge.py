@@ -13,6 +13,9 @@ from otter.test_files.exception_test import ExceptionTestFile
 from roster import owner
 from submission import printable, read
 
+# Libraries that have whole answers in them.
+READY = ("posembed", "transformers")
+
 
 @dataclass
 class Check:
@@ -76,6 +79,8 @@ def grade(student, path, file, course, wanted, imposed, kind, seconds):
         given.assignment = submission.assignment
         refuse_another(submission, wanted, about, imposed)
         data = numbers_of(submission, student, course / wanted, imposed)
+        if data.name == "tests" and (course / "students.json").exists():
+            given.reasons.append("note: no student's name and no numbers of their own: graded by the numbers of all")
         told = json.loads((data / "given.json").read_text())
         given.written = written(submission, about, told)
         given.reasons += forbidden_libraries(submission, about, told)
@@ -131,6 +136,15 @@ def forbidden_libraries(submission, about, given):
     return found
 
 
+def libraries_unseen(submission, questions):
+    """What has answers ready, is forbidden, and is imported by no cell in words: it should not be there at all."""
+    forbidden = {each for question in questions for each in question.get("without", ()) if each in READY}
+    imports = r"(?m)^\s*(?:import|from)\s.*\b{}\b"
+    return sorted(
+        name for name in forbidden if not any(re.search(imports.format(name), source) for _, source in submission.code)
+    )
+
+
 def judge(given, submission, folder, data, kind, seconds):
     """Run the cells, fetch the answers, then run the tests of all questions."""
     tests = [ExceptionTestFile.from_file(str(path)) for path in sorted((folder / "tests").glob("*.py"))]
@@ -143,6 +157,9 @@ def judge(given, submission, folder, data, kind, seconds):
         signal.signal(signal.SIGPROF, _too_long)
         signal.setitimer(signal.ITIMER_PROF, 2 * seconds)
         given.reasons += inside.errors
+        with contextlib.suppress(house.EndedError):
+            loaded = inside.ask({"loaded": libraries_unseen(submission, questions.values())}).get("loaded")
+            given.reasons += [f"note: `{str(each)[:60]}` was loaded, by no cell that says so" for each in loaded or []]
         with contextlib.suppress(house.EndedError):
             for test in tests:
                 names.without = questions.get(test.name, {}).get("without", ())

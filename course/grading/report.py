@@ -85,7 +85,9 @@ def page(given, about, answers):
 
 def _row(check):
     said = html.escape(check.said) if check.said else "passed"
-    return f"<tr><td>{'✓' if check.passed else '✗'}</td><td>{check.points:g}</td><td>{said}</td></tr>"
+    # Of answers on paper the notebook's checks see the form alone, and give no points.
+    points = f"{check.points * check.passed:g} of {check.points:g}" if check.points else ""
+    return f"<tr><td>{'✓' if check.passed else '✗'}</td><td>{points}</td><td>{said}</td></tr>"
 
 
 def _together(hidden):
@@ -93,4 +95,4 @@ def _together(hidden):
     if not most:
         return ""
     given = sum(check.points for check in hidden if check.passed)
-    return f"<tr><td></td><td>{given:g}</td><td>of {most:g} points, with checks that the notebook has not</td></tr>"
+    return f"<tr><td></td><td>{given:g} of {most:g}</td><td>with checks that the notebook has not</td></tr>"

@@ -55,8 +55,9 @@ class Roster:
             raise ValueError(f"{path} cannot be read: {error}") from None
         self.columns, self.rows = list(rows.fieldnames or ()), list(rows)
         self.canvas = {"Student", "ID"} <= set(self.columns)
-        if not self.canvas and not {"Identifier", "Grade"} <= set(self.columns):
-            raise ValueError(f"{path.name} is no gradebook of Canvas, and no grading worksheet of Moodle")
+        # Moodle imports a worksheet by these three, in the language of whoever uploads it.
+        if not self.canvas and not {"Identifier", "Grade", "Last modified (grade)"} <= set(self.columns):
+            raise ValueError(f"{path.name} is no gradebook of Canvas, and no grading worksheet of Moodle in English")
 
     def filled(self, grades, title, most, less_if_late):
         """The table with the points of an assignment in it, and the grades that are nobody's in it.

@@ -74,6 +74,7 @@ def new_shell(notes):
     shell.showtraceback = lambda *_, **__: None
     skip_what_is_of_a_screen(shell, notes)
     load_in_this_process(torch.utils.data.DataLoader)
+    run_as_written(torch)
     # Grading again shall give the same.
     random.seed(0), np.random.seed(0), torch.manual_seed(0)
     return shell
@@ -116,6 +117,15 @@ def load_in_this_process(loader):
     loader.__init__ = in_this_process
 
 
+def run_as_written(torch):
+    """No compiler can be started here, no watch sees into what was compiled, and it gives the same as it is written."""
+
+    def same(function=None, *_, **__):
+        return same if function is None else function
+
+    torch.compile = torch.jit.script = torch.jit.trace = same
+
+
 def answer(shell, request, notes):
     """What was asked for: to run a cell, the values of names, or what a function gives."""
     if "addresses" in request:
@@ -124,6 +134,9 @@ def answer(shell, request, notes):
         return {}
     if "cell" in request:
         return {"error": run(shell, request["cell"], request["seconds"]), "notes": list(notes)}
+    if "loaded" in request:
+        there = {name.partition(".")[0] for name in sys.modules}
+        return {"loaded": [name for name in request["loaded"] if name in there]}
     if "get" in request:
         return {"values": {name: value_of(shell.user_ns, name, request["seconds"]) for name in request["get"]}}
     return called(shell.user_ns, request)

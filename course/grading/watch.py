@@ -1,6 +1,7 @@
 """Notes what a function uses that its question forbids, while it computes an answer."""
 
 import sys
+from fnmatch import fnmatchcase
 
 from torch.overrides import TorchFunctionMode
 
@@ -13,7 +14,8 @@ class Watch:
 
     Args:
         forbidden: modules, such as "torch.nn.modules.sparse", with all that is below them; and functions of any module
-            by their last name, such as "one_hot()".
+            by their last name, such as "one_hot()", in which * stands for any letters: PyTorch has several names for
+            one thing.
 
     Attributes:
         used: the forbidden ones that were called, once each.
@@ -52,9 +54,12 @@ class Watch:
 
     def _note(self, module, function):
         for each in self.watched:
-            found = function == each[:-2] if each.endswith("()") else f"{module}.".startswith(f"{each}.")
-            if found and each not in self.used:
-                self.used.append(each)
+            if each.endswith("()"):
+                found, called = bool(function) and fnmatchcase(function, each[:-2]), f"{function}()"
+            else:
+                found, called = f"{module}.".startswith(f"{each}."), each
+            if found and called not in self.used:
+                self.used.append(called)
 
 
 class _Operators(TorchFunctionMode):

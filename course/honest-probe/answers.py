@@ -499,5 +499,10 @@ holds["3"] = not (row == position + offset)
 # What gives no answer, and would like points for it; zeros, NaN and the like stand in the tests of all questions.
 STUBS = {
     "q3": {"a row that is always one": "untrained = [0]", "all rows": "untrained = range(len(table))"},
-    "q5": {"by the width": "def is_read(x): return x.shape[1] < 4"},
+    "q5": {
+        "by the width": "def is_read(x): return x.shape[1] < 4",
+        "by the length": "def is_read(x): return len(x) % 2 == 0",
+        "a coin": "import random\ndef is_read(x): return random.random() < 0.5",
+        "a coin that remembers": "def is_read(x): return hash(np.abs(x).sum().round(6)) % 2 == 0",
+    },
 }

@@ -170,6 +170,12 @@ WRONG = {
         "words for truth": "equivariant = {letter: 'yes' for letter in 'abcdef'}",
     },
     "q2": {
+        "one order at random": """
+torch.manual_seed(0)
+def is_equivariant(f, x):
+    order = torch.randperm(x.shape[1])
+    return torch.allclose(f(x[:, order]), f(x)[:, order], atol=1e-5)
+""",
         "invariance": """
 def is_equivariant(f, x):
     order = torch.randperm(x.shape[1])

@@ -36,11 +36,16 @@ def subjects_of(model: Any, settings: Mapping[str, Any], seed: int) -> list[Subj
     if not is_of_transformers(model):
         return [_own(model, dict(settings), seed)]
     config = model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
-    if not getattr(model.config, "is_encoder_decoder", False):
+    # An encoder or a decoder taken out of such a model is called as any other.
+    if not getattr(model.config, "is_encoder_decoder", False) or DECODER["ids"] not in _taken(model):
         return [_subject(model, config, NAMES, "", seed)]
     encoder, decoder = (_subject(model, config, *each, seed) for each in ((NAMES, "encoder"), (DECODER, "decoder")))
     decoder.fixed = {"input_ids": encoder.text(9, "source")}
     return [encoder, decoder]
+
+
+def _taken(model: Any) -> Mapping[str, Any]:
+    return inspect.signature(model.forward).parameters
 
 
 def _own(model: Any, settings: dict[str, Any], seed: int) -> Subject:
@@ -82,7 +87,7 @@ class CalledByName(nn.Module):
 
 def _subject(model: Any, config: Any, names: Mapping[str, str], part: str, seed: int) -> Subject:
     find = type(model).get_encoder if part == "encoder" else lambda whole: whole
-    taken = inspect.signature(find(model).forward).parameters
+    taken = _taken(find(model))
     name, special = type(model).__name__, {*_special_ids(model.config.to_dict())}
     if names["ids"] not in taken:
         raise AuditError(f"{name} takes no ids of words")

@@ -74,9 +74,4 @@ def run(arguments: list[str] | None = None) -> None:
     except ImportError as error:
         advice = '`posembed doctor` says what is broken; pip install "posembed[cli]" installs what is missing'
         complain(f"a library cannot be imported: {error}; {advice}")
-    except (MemoryError, RuntimeError) as error:
-        # PyTorch has no error of its own for the memory of a CPU.
-        if not isinstance(error, MemoryError) and "memory" not in str(error):
-            raise
-        complain("this needs more memory than there is; ask for less, such as a smaller --batch-size or --d-model")
     raise SystemExit(1)

@@ -81,11 +81,7 @@ def beside(output: Path) -> Path:
     """Name the notebook's file, unless it holds what somebody has written into it since it was made."""
     if output.suffix.lower() not in (".html", ".htm"):
         raise ReportError(f"{output} is to be the page; name it FILE.html, the notebook is written beside it")
-    if not output.parent.is_dir():
-        raise ReportError(f"there is no folder {output.parent}; make it, or name another FILE.html")
     notebook = output.with_suffix(".ipynb")
-    if output.exists() and not output.is_file():
-        raise ReportError(f"{output} is no ordinary file; name another FILE.html")
     page = b""
     if output.exists():
         with output.open("rb") as file:  # of weights, which it may be by mistake, no more than a page's head

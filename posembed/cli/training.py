@@ -208,11 +208,10 @@ def grid(
         from ..training.grid import Settings
         from ..training.plans import standing
 
-        plan = load_plan(study, preset)
+        choices: dict[str, Any] = {"preset": preset, "engine": engine}  # load_plan and Settings say which there are
+        plan = load_plan(study, choices["preset"])
         plan = plan.with_changes(data=data) if data else plan
-        chosen: Any = engine  # Settings says which there are
-        settings = Settings(folder, engine=chosen, n_workers=n_workers, gpus=gpus, save_models=save_models)
-        settings.check(())  # what is no folder, also where nothing is to be run
+        settings = Settings(folder, engine=choices["engine"], n_workers=n_workers, gpus=gpus, save_models=save_models)
         if any(config.study for arm in plan.arms for config in (*arm.runs, *arm.trials)):
             raise RunError(f"{study} is trained or measured in ways of its own; make study NAME={study} runs it")
         stand = standing(plan, folder)

@@ -2,8 +2,7 @@
 
 from .._deprecation import renamed
 from .characters import Characters, Tokens
-from .corpus import Corpus, frequency_loss, load_corpus
-from .perplexity import Perplexities, perplexities
+from .corpus import Corpus, Perplexities, frequency_loss, load_corpus, perplexities
 from .synthetic_tasks import mirror_ceiling, synthetic_task
 from .task import Labelled, Task
 from .windows import masked, random_windows, windows_in_order

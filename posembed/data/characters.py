@@ -43,8 +43,6 @@ class Characters:
 
     def __init__(self, characters: Iterable[str]):
         known = sorted({*characters} - {UNKNOWN, MASK})
-        if not known:
-            raise CorpusError("a vocabulary needs at least one character; the text is empty")
         self.characters = (UNKNOWN, MASK, *known)
         # One entry for each code point: a whole corpus is encoded by one look-up.
         self._ids = np.zeros(0x110000, dtype=np.int32)

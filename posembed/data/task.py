@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -65,32 +65,3 @@ class Task:
     def baseline(self) -> float:
         """What a constant guess gets, the share of the test's texts that have the most common label or answer."""
         return float(self.test.labels.unique(dim=0, return_counts=True)[1].max() / len(self.test.labels))
-
-
-def fixed_task(
-    name: str,
-    sizes: tuple[int, int | None, int],
-    parts: tuple[Labelled, Labelled, Labelled],
-    counted: Mapping[str, int],
-) -> Task:
-    """Make a task whose training texts are drawn from so many that there are.
-
-    Args:
-        name: of the task.
-        sizes: the number of tokens, that of classes, and the token for padding.
-        parts: for training, validation and test.
-        counted: what was counted in reading; the size of each part is added.
-    """
-    train, validation, test = parts
-    vocab_size, n_classes, padding = sizes
-
-    def draw(n: int, generator: torch.Generator) -> Labelled:
-        return train.at(torch.randint(len(train.ids), (n,), generator=generator))
-
-    there = {part: len(each.ids) for part, each in zip(PARTS, parts, strict=True)}
-    return Task(name, vocab_size, n_classes, draw, validation, test, padding, {**counted, **there})
-
-
-def padded(texts: Sequence[Sequence[int]], padding: int, length: int) -> Int[Tensor, "texts length"]:
-    """Texts as rows of one length, filled up with padding."""
-    return torch.tensor([[*ids, *[padding] * (length - len(ids))] for ids in texts])

@@ -4,6 +4,7 @@ from .alibi import ALiBi, alibi_slopes
 from .composed import Composed, OnLayers, PerLayer
 from .cope import CoPE
 from .fire import FIRE
+from .forgetting import Forgetting
 from .frozen import FrozenBias
 from .interface import PositionScheme
 from .kerple import KERPLE
@@ -13,6 +14,7 @@ from .nopos import NoPos
 from .registry import scheme, schemes
 from .rope import RoPE, convert_rope_layout
 from .rope_scaling import LinearScaling, Llama3Scaling, LongRoPEScaling, NTKScaling, YaRNScaling
+from .scaled_logits import ScaledLogits
 from .shaw import Shaw
 from .sinusoids import Sinusoidal, convert_layout, sinusoidal
 from .sizes import Sizes
@@ -26,6 +28,7 @@ __all__ = [
     "ALiBi",
     "CoPE",
     "Composed",
+    "Forgetting",
     "FrozenBias",
     "LearnableSinusoidal",
     "Learned",
@@ -38,6 +41,7 @@ __all__ = [
     "PerLayer",
     "PositionScheme",
     "RoPE",
+    "ScaledLogits",
     "Shaw",
     "Sinusoidal",
     "Sizes",

@@ -23,7 +23,8 @@ class Composed(PositionScheme):
         parts: the schemes; what is composed itself is taken apart.
 
     Raises:
-        EncodingInputError: no objective is left, or positions of one part have other axes than those of another.
+        EncodingInputError: no objective is left; positions of one part have other axes than those of another; two
+            parts that read gates.
 
     Example:
         >>> from posembed import scheme
@@ -43,6 +44,8 @@ class Composed(PositionScheme):
         if not self.objectives:
             names = " and ".join(type(part).__name__ for part in self)
             raise EncodingInputError(f"{names} have no objective in common; choose schemes that do")
+        if sum(part.gated for part in self) > 1:
+            raise EncodingInputError("two of the schemes read gates of the tokens, and attention keeps those of one")
         # A scheme that does nothing with positions does not mind how many axes they have.
         axes = {part.n_axes for part in self if not isinstance(part, NoPos)} or {None}
         if len(axes) > 1:
@@ -61,10 +64,16 @@ class Composed(PositionScheme):
     def rotate_keys(self, x: Tensor, positions: Tensor) -> Tensor:
         return reduce(lambda x, part: part.rotate_keys(x, positions), self, x)
 
-    def bias(self, q: Tensor, k: Tensor, positions: Tensor, key_positions: Tensor, visible=None) -> Tensor | None:
+    def gates(self, x: Tensor) -> Tensor | None:
+        return next((part.gates(x) for part in self if part.gated), None)
+
+    def bias(
+        self, q: Tensor, k: Tensor, positions: Tensor, key_positions: Tensor, visible=None, gates=None
+    ) -> Tensor | None:
         total = None
         for part in self:
             extra = {"visible": visible} if part.reads_mask else {}
+            extra |= {"gates": gates} if part.gated else {}
             one = part.bias(q, k, positions, key_positions, **extra)
             total = one if total is None else total if one is None else total + one
         return total
@@ -95,6 +104,10 @@ class Composed(PositionScheme):
     @property
     def biased(self) -> bool:
         return any(part.biased for part in self)
+
+    @property
+    def gated(self) -> bool:
+        return any(part.gated for part in self)
 
 
 class _ByLayer(PositionScheme):

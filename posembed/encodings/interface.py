@@ -105,14 +105,21 @@ class PositionScheme(nn.Module):
         is read off `bias_by_offset`, which wants neither q nor k: here they say the shapes.
 
         It is asked for a block of queries at a time, with all keys that these may see, those of a cache among them;
-        both are rotated where the scheme rotates. The tokens themselves are not handed in: what a scheme wants to know
-        of one it reads from its key, and what cannot be read there belongs into a subclass of `MultiHeadAttention`.
+        both are rotated where the scheme rotates. What a scheme wants to know of the tokens themselves is what `gates`
+        has read.
         """
         if type(self).bias_by_offset is PositionScheme.bias_by_offset:
             return None
         offsets = offsets_between(q, k, positions, key_positions)
         by_offset = self.bias_by_offset(offsets.flatten())
         return None if by_offset is None else by_offset.unflatten(-1, offsets.shape).movedim(0, -3)
+
+    def gates(self, x: Float[Tensor, "batch seq d_model"]) -> Float[Tensor, "batch heads seq"] | None:
+        """Read off the tokens, as they enter a layer's attention, the numbers that `bias` needs of each; else None.
+
+        Attention keeps them beside the keys, in a cache too, and hands those of all keys to `bias` as ``gates=``.
+        """
+        return None
 
     def bias_by_offset(self, offsets: Integer[Tensor, " offsets"]) -> Float[Tensor, "heads offsets"] | None:
         """Return the bias for each offset, key position minus query position, where nothing else matters; else None.
@@ -143,6 +150,11 @@ class PositionScheme(nn.Module):
         """Whether the scheme acts on the attention logits."""
         own = type(self)
         return own.bias is not PositionScheme.bias or own.bias_by_offset is not PositionScheme.bias_by_offset
+
+    @property
+    def gated(self) -> bool:
+        """Whether the scheme reads the tokens that enter attention."""
+        return type(self).gates is not PositionScheme.gates
 
     @property
     def constant_bias(self) -> bool:

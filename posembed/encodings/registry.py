@@ -13,6 +13,7 @@ from .alibi import ALiBi
 from .composed import Composed, PerLayer
 from .cope import CoPE
 from .fire import FIRE
+from .forgetting import Forgetting
 from .import_path import own_scheme
 from .interface import PositionScheme
 from .kerple import KERPLE
@@ -20,6 +21,7 @@ from .learnable_sinusoids import LearnableSinusoidal
 from .learned import Learned
 from .nopos import NoPos
 from .rope import RoPE
+from .scaled_logits import ScaledLogits
 from .shaw import Shaw
 from .sinusoids import Sinusoidal
 from .sizes import Sizes
@@ -39,6 +41,8 @@ SCHEMES: dict[str, type[PositionScheme]] = {
     "kerple": KERPLE,
     "fire": FIRE,
     "cope": CoPE,
+    "forgetting": Forgetting,
+    "scaled_logits": ScaledLogits,
 }
 
 

@@ -138,7 +138,9 @@ class RoPE(PositionScheme):
     ) -> Tensor:
         """Turn the pairs of x by the angles of its positions, on the axis `seq_dim`.
 
-        The arithmetic is float32 at least, rounded once.
+        The arithmetic is float32 at least, rounded once. Turns add up, so keys of a cache, which are turned already,
+        move on by d with ``rotate(keys, d)``, d below 0 where the first tokens were dropped; divide by
+        ``scaling.attention_factor`` where a scaling has one, for the keys have it once.
         """
         return self._turned(x.transpose(seq_dim, -2), positions).transpose(seq_dim, -2)
 

@@ -24,6 +24,8 @@ WIDTH, ANGLE = 8, 0.5
 NOT_OF_ROTATION = ("llama_4_scaling_beta", "max_position_embeddings")
 # Models whose layers of full attention do not turn where the others have a window; their code says so, no field does.
 WINDOWS_ONLY = ("cohere2", "exaone4")
+# Kinds of layers whose code turns nothing.
+WITHOUT_ATTENTION = ("linear_attention", "conv")
 # How models that turn by time, height and width share the pairs among them; their code says so, no field does.
 MROPE = {
     "glm4v_text": "sliced",
@@ -117,12 +119,17 @@ def _layout(config: Any) -> str:
     """
     if config.model_type in COMPLEX or getattr(config, "rope_interleave", False):
         return "interleaved"
+    # from_pretrained builds models on the meta device, which has no numbers.
+    with torch.device("cpu"):
+        return _paired(config)
+
+
+def _paired(config: Any) -> str:
     turned, still = (_turned(config, angle) for angle in (ANGLE, 0.0))
     # What the first column becomes, among the columns as the model's code leaves them when nothing turns.
-    first = (turned @ still.T)[0]
+    first, columns = (turned @ still.T)[0], torch.eye(WIDTH, dtype=torch.float64)
     for layout, partner in (("interleaved", 1), ("half", WIDTH // 2)):
-        expected = math.cos(ANGLE) * torch.eye(WIDTH)[0] + math.sin(ANGLE) * torch.eye(WIDTH)[partner]
-        if torch.allclose(first, expected, atol=1e-5):
+        if torch.allclose(first, math.cos(ANGLE) * columns[0] + math.sin(ANGLE) * columns[partner], atol=1e-5):
             return layout
     raise EncodingInputError(
         f"how {config.model_type} turns its heads is not known here; RoPE(d_head, scaling=config.rope_parameters) has "
@@ -142,15 +149,15 @@ def _turned(config: Any, angle: float) -> Tensor:
     except ModuleNotFoundError:  # its model is that of another config
         code = import_module(MODEL_MAPPING[type(config)].__module__)
     turn = next((getattr(code, name) for name in TURNS if hasattr(code, name)), None)
-    x = torch.eye(WIDTH)[None, None]
+    x = torch.eye(WIDTH, dtype=torch.float64)[None, None]
     for width, both in itertools.product((WIDTH, WIDTH // 2), (True, False)):
-        cosine, sine = (torch.full((1, WIDTH, width), each) for each in (math.cos(angle), math.sin(angle)))
+        cosine, sine = (x.new_full((1, WIDTH, width), each) for each in (math.cos(angle), math.sin(angle)))
         try:
             found = turn(x, x, cosine, sine)[0] if both else turn(x, cosine, sine)  # type: ignore[misc]
-            return found[0, 0]
+            return found[0, 0].double()
         except Exception:  # it takes another form
             continue
-    return torch.zeros(WIDTH, WIDTH)
+    return torch.zeros_like(x[0, 0])
 
 
 def _with_one_form(config: Any) -> Any:
@@ -183,6 +190,8 @@ def _turns(config: Any, types: Any, layer: int | None) -> bool:
     turns = getattr(config, "no_rope_layers", None)  # 1 where it turns, whatever its name says
     if turns is None and config.model_type in WINDOWS_ONLY and getattr(config, "sliding_window", None):
         turns = [kind == "sliding_attention" for kind in types]
+    if turns is None and set(types or ()).intersection(WITHOUT_ATTENTION):
+        turns = [kind not in WITHOUT_ATTENTION for kind in types]
     if not turns:
         return True
     if layer is None and not all(turns):

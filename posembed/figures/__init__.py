@@ -1,17 +1,13 @@
 """Static figures in one style. Each is a matplotlib figure that carries its description for those who cannot see it."""
 
-from .costs import lookup_cost_curves
-from .curves import curves
+from .curves import curves, lookup_cost_curves
 from .differences import token_differences
-from .forest import forest_plot
 from .looks import COLOURS, DIVERGING, LOOKS, SEQUENTIAL, Look, look_of
 from .maps import similarity_maps, table_heat, table_maps
-from .probes import probe_scatter
-from .rows import row_health
 from .schemes import added_maps, bias_curves, counted_map, damping_curves, frequency_curves, logit_maps, weight_maps
-from .scores import seed_scores
-from .spectrum import explained_variance, helix_portrait
+from .scores import forest_plot, seed_scores
 from .style import DescribedFigure, new_figure, styled
+from .tables import explained_variance, helix_portrait, probe_scatter, row_health
 
 __all__ = [
     "COLOURS",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -21,7 +20,6 @@ def token_differences(
     differences: Mapping[str, Real[Tensor | np.ndarray, " tokens"]],
     *,
     alt: str | None = None,
-    ylabel: str = "difference, in units of the largest output",
 ) -> DescribedFigure:
     """Draw one difference for each token and condition, on a logarithmic axis.
 
@@ -30,7 +28,6 @@ def token_differences(
         differences: for each condition, "tokens" numbers of zero or more. What is below the resolution of their
             dtype, zero included, is rounding and is drawn at that resolution.
         alt: the description; by default one of what is drawn, in words and numbers.
-        ylabel: what the numbers are.
 
     Returns:
         The figure.
@@ -55,7 +52,7 @@ def token_differences(
         axes.plot(range(len(tokens)), shown, markersize=8, label=label, **look | {"linestyle": "none"})
     logarithmic(axes.yaxis)
     axes.set_xticks(range(len(tokens)), tokens)
-    axes.set_ylabel(textwrap.fill(ylabel, 24))
+    axes.set_ylabel("difference, in units of\nthe largest output")
     figure.legend(loc="outside upper center", ncols=len(differences))
     return figure
 

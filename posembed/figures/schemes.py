@@ -148,6 +148,7 @@ def logit_maps(
     n_positions: Count,
     q: Float[Tensor, "... d_head"] | None = None,
     k: Float[Tensor, "... d_head"] | None = None,
+    gates: Float[Tensor, " positions"] | None = None,
     alt: str | None = None,
     size: tuple[float, float] = (5.8, 3.0),
 ) -> DescribedFigure:
@@ -160,6 +161,7 @@ def logit_maps(
         n_positions: how many positions, from 0 on.
         q: one query that stands at every position, or one for each; None for zeros: then the logit is the bias.
         k: the same of keys.
+        gates: what a scheme that reads the tokens has read of each, as `PositionScheme.gates` gives it.
         alt: the description; by default one of what is drawn, in words and numbers.
         size: width and height in inches.
 
@@ -182,7 +184,7 @@ def logit_maps(
     """
     d_head = next((each.shape[-1] for each in (q, k) if each is not None), 2)
     queries, keys = (_at_all_positions(each, n_positions, d_head) for each in (q, k))
-    logits = {title: _logits(each, queries, keys) for title, each in schemes.items()}
+    logits = {title: _logits(each, queries, keys, gates) for title, each in schemes.items()}
     return _with_few_ticks(table_maps(logits, alt=alt, xlabel=KEY, ylabel=QUERY, size=size))
 
 
@@ -299,7 +301,7 @@ def counted_map(
         The figure; the position of each key, as seen from each query, stands in its cell.
 
     Raises:
-        FigureInputError: another kind of scheme, not one truth value for each token.
+        FigureInputError: another kind of scheme.
 
     Example:
         >>> from posembed import scheme
@@ -309,8 +311,6 @@ def counted_map(
         >>> [text.get_text() for text in figure.axes[0].texts]
         ['0', '1', '1', '1', '1', '0']
     """
-    if len(tokens) != len(counting):
-        raise FigureInputError(f"{len(tokens)} tokens have {len(counting)} gates; give one for each")
     q = torch.ones(1, 1, len(tokens), scheme.d_head)
     k = q * (2.0 * torch.tensor(counting) - 1)[:, None] * OPEN / math.sqrt(scheme.d_head)
     visible = torch.ones(len(tokens), len(tokens)).tril().bool()
@@ -335,11 +335,13 @@ def _at_all_positions(x: Tensor | None, n_positions: int, d_head: int) -> Float[
     return x.expand(n_positions, -1)[None, None]
 
 
-def _logits(scheme: PositionScheme, q: Tensor, k: Tensor) -> Float[Tensor, "query key"]:
+def _logits(scheme: PositionScheme, q: Tensor, k: Tensor, gates: Tensor | None) -> Float[Tensor, "query key"]:
     at = torch.arange(q.shape[-2])
     turned = scheme.rotate(q, at)[0, 0] @ scheme.rotate_keys(k, at)[0, 0].T / math.sqrt(q.shape[-1])
-    visible = {"visible": torch.ones(len(at), len(at)).tril().bool()} if scheme.reads_mask else {}
-    bias = scheme.bias(q, k, at, at, **visible) if scheme.biased else None
+    extra = {"visible": torch.ones(len(at), len(at)).tril().bool()} if scheme.reads_mask else {}
+    if scheme.gated and gates is not None:
+        extra["gates"] = gates[None, None]
+    bias = scheme.bias(q, k, at, at, **extra) if scheme.biased else None
     if bias is not None:
         if bias.shape[-3] > 1:
             raise FigureInputError(f"{type(scheme).__name__} has {bias.shape[-3]} heads; draw one made for n_heads=1")

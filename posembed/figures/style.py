@@ -57,9 +57,6 @@ class DescribedFigure(Figure):
             which knows what is drawn and not what to see in it.
         **options: as for ``matplotlib.figure.Figure``.
 
-    Raises:
-        FigureInputError: the alt text is given and empty.
-
     Example:
         >>> from posembed.figures import DescribedFigure
         >>> figure = DescribedFigure("A line that rises from 0 to 1.", figsize=(4, 2))
@@ -69,8 +66,6 @@ class DescribedFigure(Figure):
     """
 
     def __init__(self, alt: str | None = None, **options: Any) -> None:
-        if alt is not None and (not isinstance(alt, str) or not alt.strip()):
-            raise FigureInputError("the alt text is empty: say in one sentence what the figure shows, or leave it out")
         super().__init__(**options)
         self._said = alt
 

@@ -99,7 +99,6 @@ def depth_profile(
     ids: Tensor,
     *,
     test_ids: Tensor | None = None,
-    vectors: Float[Tensor, "length d_model"] | None = None,
     skip: Whole = 0,
     ablations: bool = True,
     n_tested: Count = 64,
@@ -116,8 +115,6 @@ def depth_profile(
         ids: texts of one length, without padding, in the order of the corpus; or images, or the embeddings of texts,
             whose tokens then have no names.
         test_ids: those to be held out; by default the last quarter of ``ids``.
-        vectors: what is added to the embeddings at each position; by default what the model's scheme adds, or the rows
-            of its position table, where it has either. Those of tokens that are left out belong to them.
         skip: so many tokens at the beginning are left out, such as [CLS]; all that stand in front of patches.
         ablations: whether the model is run with its layers changed, which takes longest.
         n_tested: on how many held-out texts, at most, it is run so.
@@ -125,7 +122,7 @@ def depth_profile(
         seed: of controls, draws and intervals.
 
     Raises:
-        ProbeInputError: texts, images or vectors that are not so, or a model that cannot be read.
+        ProbeInputError: texts or images that are not so, or a model that cannot be read.
 
     Example:
         >>> import torch
@@ -144,7 +141,7 @@ def depth_profile(
         check_skip(model, skip, states[0].shape[1])
         states = [each[:, skip:] for each in states]
         labels = None if ids.is_floating_point() else torch.cat([train, test])[:, skip:].cpu()
-        rows = _input_vectors(model, train[:2], skip, *states[0].shape[1:]) if vectors is None else vectors[skip:]
+        rows = _input_vectors(model, train[:2], skip, *states[0].shape[1:])
         tested = [each[len(train) :] for each in states]
         shares = position_shares(tested, None if labels is None else labels[len(train) :], seed=seed)
         lost = {}

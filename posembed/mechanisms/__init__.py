@@ -1,10 +1,9 @@
 """How a causal model without positions comes by them: the mechanisms, each as code that can be run and checked."""
 
 from .counting import CountingSteps, CountingTransformer
-from .neighbours import running_mean_similarity, state_similarity
 from .repeated_word import repeated_word_attention
+from .running_mean import VarianceLaw, attention_variance, running_mean_similarity, state_similarity
 from .shuffled_prefix import ShuffledPrefix, shuffled_prefix
-from .variance import VarianceLaw, attention_variance
 
 __all__ = [
     "CountingSteps",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -14,7 +14,7 @@ from ..encodings.positions import check_pair
 from ..errors import EncodingInputError, ModelInputError, shown
 from .blockwise_attention import Bias, SchemeBias, attend_in_blocks, sdpa
 from .flex import flex_attend
-from .masks import AttentionMask
+from .masks import AttentionMask, in_order
 from .offset_bias import bias_of_offsets
 
 
@@ -46,10 +46,11 @@ def attend(
     k: Float[Tensor, "batch heads_kv key d_head"],
     v: Float[Tensor, "batch heads_kv key d_value"],
     *,
-    causal: bool,
+    causal: bool | Literal["positions"],
     scheme: PositionScheme | None = None,
     positions: Int[Tensor, "..."] | None = None,
     key_positions: Int[Tensor, "..."] | None = None,
+    gates: Float[Tensor, "batch heads key"] | None = None,
     attention_mask: Any = None,
     scale: float | None = None,
     dropout: float = 0.0,
@@ -69,10 +70,13 @@ def attend(
         q: queries.
         k: keys; with fewer heads than q, each serves several query heads.
         v: values.
-        causal: whether a query sees only the keys up to its own.
+        causal: whether a query sees only the keys up to its own; "positions" where tokens do not stand in the order of
+            their positions, as in context parallelism: it then sees the keys at positions up to its own, wherever they
+            stand, and the queries need not be the last of the keys. That takes a whole mask.
         scheme: whose bias is added; None for none.
         positions: of the queries, "query" or "batch query".
         key_positions: of the keys, "key" or "batch key".
+        gates: what the scheme has read of the tokens of all keys, ``scheme.gates(x)``, where it reads any.
         attention_mask: True, or 1, where attention is allowed: "batch key", "batch query key" or
             "batch heads query key".
         scale: what products of queries and keys are multiplied by; by default 1 / sqrt(d_head).
@@ -101,6 +105,13 @@ def attend(
             "and dynamic_shapes=, inside torch.no_grad()"
         )
     _check_shapes(q, k, v)
+    if causal == "positions":
+        if positions is None or key_positions is None:
+            raise EncodingInputError("causality follows positions; pass positions and key_positions")
+        check_pair(q, k, positions, key_positions)
+        mask = AttentionMask(q.shape[2], k.shape[2], causal=False, given=attention_mask, device=q.device)
+        k, v, key_positions, gates, attention_mask = in_order(k, v, positions, key_positions, gates, mask.given)
+        causal = False
     if scale is not None and not (scale and math.isfinite(scale)):
         raise ModelInputError(f"scale is {shown(scale)}; give a finite number that is not 0, or None")
     mask = AttentionMask(q.shape[2], k.shape[2], causal=causal, given=attention_mask, device=q.device)
@@ -116,6 +127,8 @@ def attend(
     if positions is None or key_positions is None:
         raise EncodingInputError(f"{type(scheme).__name__} has a bias; pass positions and key_positions")
     check_pair(q, k, positions, key_positions, n_axes=scheme.n_axes)
+    if gates is not None and gates.shape[-1] != mask.n_keys:
+        raise ModelInputError(f"there are gates of {gates.shape[-1]} tokens and {mask.n_keys} keys; give those of all")
     if mask.n_queries == 0:
         return q.new_zeros(*q.shape[:3], v.shape[3])
     hook = scheme.score_mod() if q.is_cuda and not dropout and not torch.compiler.is_compiling() else None
@@ -123,7 +136,7 @@ def attend(
         return flex_attend(q, k, v, hook, positions, key_positions, mask, scale)
     bias = bias_of_offsets(scheme, q, positions, key_positions, mask)
     if bias is None:
-        bias = SchemeBias(scheme, q, k, positions, key_positions, mask)
+        bias = SchemeBias(scheme, q, k, positions, key_positions, mask, gates)
     return attend_in_blocks(q, k, v, bias, mask, scale, dropout)
 
 

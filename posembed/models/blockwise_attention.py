@@ -45,8 +45,9 @@ class SchemeBias(Bias):
         positions: Tensor,
         key_positions: Tensor,
         mask: AttentionMask,
+        gates: Tensor | None = None,
     ):
-        self.scheme, self.q, self.k, self.mask = scheme, q, k, mask
+        self.scheme, self.q, self.k, self.mask, self.gates = scheme, q, k, mask, gates
         self.positions, self.key_positions = positions, key_positions
         self.made_again = torch.is_grad_enabled()
 
@@ -54,7 +55,7 @@ class SchemeBias(Bias):
         """Ask the scheme for this part of its bias."""
         n_keys = self.mask.n_visible_keys(stop)
         axis = -1 if self.scheme.n_axes is None else -2
-        extra = {}
+        extra = {} if self.gates is None else {"gates": self.gates.narrow(-1, 0, n_keys)}
         if self.scheme.reads_mask:
             visible = self.mask.block(start, stop)
             extra["visible"] = self.q.new_ones(1, n_keys, dtype=torch.bool) if visible is None else visible

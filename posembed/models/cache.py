@@ -22,6 +22,7 @@ class KeyValueCache:
 
     def __init__(self):
         self._parts: tuple[Tensor, Tensor, Tensor] | None = None
+        self._gates: Tensor | None = None
 
     def __len__(self) -> int:
         return 0 if self._parts is None else self._parts[0].shape[-2]
@@ -48,3 +49,8 @@ class KeyValueCache:
             positions = torch.cat([old_positions, positions], position_axis)
         self._parts = k, v, positions
         return self._parts
+
+    def append_gates(self, gates: Float[Tensor, "batch heads seq"]) -> Float[Tensor, "batch heads key"]:
+        """Add what a scheme reads of the new tokens (`PositionScheme.gates`), and return it of all so far."""
+        self._gates = gates if self._gates is None else torch.cat([self._gates, gates], -1)
+        return self._gates

@@ -50,8 +50,8 @@ def use_scheme(
         A handle that takes the scheme out again, a context manager with a method ``remove``.
 
     Raises:
-        ModelInputError: a model that is not supported or has a scheme already; a scheme of several coordinates, or one
-            that adds to embeddings narrower than the model.
+        ModelInputError: a model that is not supported or has a scheme already; a scheme of several coordinates, one
+            that reads gates of the tokens, or one that adds to embeddings narrower than the model.
         EncodingInputError: a scheme that is not defined for the model's objective, or that cannot be made.
         EncodingInputError: a name that no scheme has.
 
@@ -70,6 +70,11 @@ def use_scheme(
     if made.n_axes is not None:
         raise ModelInputError(
             "the scheme's positions have several coordinates, but the model counts its tokens; use another"
+        )
+    if any(each.gated for each in layers_of(made, len(parts.attentions))):
+        raise ModelInputError(
+            "the scheme reads the tokens that enter attention, and models of transformers hand it queries and keys "
+            "alone; use one that does not, or posembed's own Transformer"
         )
     if parts.narrow and made.adds:
         raise ModelInputError(

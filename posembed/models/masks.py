@@ -96,6 +96,22 @@ class AttentionMask:
         return given.bool()
 
 
+def in_order(
+    k: Tensor, v: Tensor, positions: Tensor, key_positions: Tensor, gates: Tensor | None, given: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None, Tensor]:
+    """Put keys, and what goes with them, in the order of their positions, with a mask that is causal by positions."""
+    key_positions = key_positions.long()
+    order = key_positions.argsort(dim=-1, stable=True)
+    key_positions, each = key_positions.take_along_dim(order, -1), order if order.ndim == 2 else order[None]
+    seen = key_positions[..., None, :] <= positions.long()[..., None]
+    seen = (seen if seen.ndim == 3 else seen[None])[:, None]
+    if given is not None:
+        seen = seen & given.take_along_dim(each[:, None, None], 3)
+    gates = None if gates is None else gates.take_along_dim(each[:, None], 2)
+    k, v = (one.take_along_dim(each[:, None, :, None], 2) for one in (k, v))
+    return k, v, key_positions, gates, seen
+
+
 def positions_from_mask(
     attention_mask: Int[Tensor, "batch seq"] | Bool[Tensor, "batch seq"],
 ) -> Int[Tensor, "batch seq"]:

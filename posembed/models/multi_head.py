@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -26,7 +26,8 @@ class MultiHeadAttention(nn.Module):
         d_model: the width.
         n_heads: the number of query heads.
         position_scheme: a `PositionScheme`, for a layer of many ``scheme.layer(i)``; or a name for `scheme`.
-        causal: whether a token sees only itself and those before it.
+        causal: whether a token sees only itself and those before it; "positions" where tokens do not stand in the order
+            of their positions, as `attend` explains.
         n_kv_heads: the number of heads of keys and values; fewer than n_heads is grouped-query attention (Ainslie et
             al. 2023), one is multi-query attention.
         bias: whether the four projections have one.
@@ -57,7 +58,7 @@ class MultiHeadAttention(nn.Module):
         n_heads: Count,
         position_scheme: PositionScheme | str = "nopos",
         *,
-        causal: bool,
+        causal: bool | Literal["positions"],
         n_kv_heads: Count | None = None,
         bias: bool = True,
         dropout: Share = 0.0,
@@ -67,7 +68,7 @@ class MultiHeadAttention(nn.Module):
         n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
         if n_heads % n_kv_heads:
             raise ModelInputError(f"{n_heads} query heads cannot share {n_kv_heads} key heads; choose a divisor")
-        self.position_scheme = scheme(position_scheme, d_model=d_model, n_heads=n_heads, causal=causal)
+        self.position_scheme = scheme(position_scheme, d_model=d_model, n_heads=n_heads, causal=bool(causal))
         self.n_heads, self.n_kv_heads, self.d_head = n_heads, n_kv_heads, d_model // n_heads
         self.causal, self.dropout, self.logit_scale = causal, dropout, logit_scale
         self.query = nn.Linear(d_model, d_model, bias=bias)
@@ -95,10 +96,11 @@ class MultiHeadAttention(nn.Module):
         positions = self._positions(x, positions, cache)
         q, k, v = (self._heads(x, each) for each in (self.query, self.key, self.value))
         q, k = rotated(self.position_scheme, q, k, positions, positions)
-        key_positions = positions
+        key_positions, gates = positions, self.position_scheme.gates(x)
         if cache is not None:
             axis = -1 if self.position_scheme.n_axes is None else -2
             k, v, key_positions = cache.append(k, v, positions, position_axis=axis)
+            gates = None if gates is None else cache.append_gates(gates)
         mixed = attend(
             q,
             k,
@@ -106,6 +108,7 @@ class MultiHeadAttention(nn.Module):
             scheme=self.position_scheme,
             positions=positions,
             key_positions=key_positions,
+            gates=gates,
             causal=self.causal,
             attention_mask=attention_mask,
             scale=self.logit_scale,

@@ -42,7 +42,7 @@ class TransformerConfig:
         scheme: a name for `posembed.scheme`, or a `PositionScheme`.
         scheme_options: more arguments for the schemes, by their names.
         n_positions: the longest text, for schemes with a table.
-        causal: whether a token sees only itself and those before it.
+        causal: whether a token sees only itself and those before it; "positions" as for `MultiHeadAttention`.
         norm: "pre": each part reads normalised inputs, and the sum is normalised at the end (GPT-2). "post": each sum
             is normalised, the embeddings first (BERT).
         activation: "gelu", "gelu_tanh" (GPT-2's) or "relu" (2017).
@@ -74,7 +74,7 @@ class TransformerConfig:
     scheme: str | PositionScheme = "nopos"
     scheme_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     n_positions: Count | None = None
-    causal: bool = True
+    causal: bool | Literal["positions"] = True
     norm: Literal["pre", "post"] = "pre"
     activation: Literal["gelu", "gelu_tanh", "relu"] = "gelu"
     dropout: Share = 0.0
@@ -125,7 +125,7 @@ class Transformer(nn.Module):
             n_heads=config.n_heads,
             n_layers=config.n_layers,
             n_positions=config.n_positions,
-            causal=config.causal,
+            causal=bool(config.causal),
             options=config.scheme_options,
         )
         self.added_anew = nn.ModuleList(self._schemes_anew())

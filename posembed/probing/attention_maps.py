@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 import torch
@@ -63,16 +62,13 @@ def _of_own(model: Transformer, ids: Int[Tensor, "batch seq"], layer: int) -> Fl
     attention, scheme = layers[layer].attention, layers[layer].attention.position_scheme
     x = layers[layer].attention_norm(x) if layers[layer].pre_norm else x
     q, k = (each(x).unflatten(-1, (-1, attention.d_head)).transpose(1, 2) for each in (attention.query, attention.key))
-    q, k = scheme.rotate(q, positions), scheme.rotate_keys(k, positions)
+    q, k, gates = scheme.rotate(q, positions), scheme.rotate_keys(k, positions), scheme.gates(x)
     # In slices as wide as a head, which every way to attend can take.
     width, length = attention.d_head, len(positions)
     identity = torch.eye(length, -(-length // width) * width, dtype=x.dtype, device=x.device)
-    with_values = partial(
-        attend, q, k, scheme=scheme, causal=attention.causal, scale=attention.logit_scale, positions=positions
-    )
-    slices = [
-        with_values(part.expand(*k.shape[:2], -1, -1), key_positions=positions) for part in identity.split(width, dim=1)
-    ]
+    values = (part.expand(*k.shape[:2], -1, -1) for part in identity.split(width, dim=1))
+    how: dict[str, Any] = {"causal": attention.causal, "scale": attention.logit_scale, "gates": gates}
+    slices = [attend(q, k, v, scheme=scheme, positions=positions, key_positions=positions, **how) for v in values]
     return torch.cat(slices, dim=-1)[..., :length]
 
 

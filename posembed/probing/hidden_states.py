@@ -58,12 +58,10 @@ def vocabulary_of(model: Any) -> tuple[int, set[int], int | None]:
     return model.get_input_embeddings().weight.shape[0], special, settings.get("pad_token_id")
 
 
-def checked_texts(
-    model: nn.Module, ids: Int[Tensor, "texts length"], *, at_least: int, tokens: int = 2
-) -> Int[Tensor, "texts length"]:
+def checked_texts(model: nn.Module, ids: Int[Tensor, "texts length"], *, at_least: int) -> Int[Tensor, "texts length"]:
     """Refuse too few texts, and padding, whose places are none."""
     padding = vocabulary_of(model)[2]
-    check_enough(ids, texts=at_least, tokens=tokens)
+    check_enough(ids, texts=at_least, tokens=2)
     if padding is not None and bool((ids == padding).any()):
         raise ProbeInputError(
             f"a text holds id {padding}, which pads; give texts of one length, without padding, or, where it is taken, "

@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import cached_property
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import RunError, shown
+from ..public import public
 from ..serialization import Record
 from ..stats import Interval, family
 from ..training.config import RunConfig
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     import pandas
 
 BUNDLE, FORMAT = ".json.gz", 2
-PRESETS = ("smoke", "cpu")
 
 
 @dataclass(frozen=True, repr=False)
@@ -101,7 +101,8 @@ def load_study(name: str) -> Study:
     return Study(name, stored["about"], by_arm, [*trials.values()], planned)
 
 
-def load_plan(name: str, preset: str = "cpu") -> Plan:
+@public(RunError)
+def load_plan(name: str, preset: Literal["smoke", "cpu"] = "cpu") -> Plan:
     """Load what a study runs, as `posembed grid` does.
 
     Args:
@@ -116,8 +117,6 @@ def load_plan(name: str, preset: str = "cpu") -> Plan:
         >>> load_plan("encodings").n_runs
         72
     """
-    if preset not in PRESETS:
-        raise RunError(f"the study {shown(name)} has no preset {shown(preset)}; choose among {', '.join(PRESETS)}")
     stored = _read(name)
     try:
         told = {key: run["config"] for key, run in stored["runs"].items()} | stored["untrained"]

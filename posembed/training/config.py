@@ -140,15 +140,8 @@ class RunConfig:
                 f"scheme is an object, {kind.__name__}, which cannot be stored; give a name of posembed.schemes(), or "
                 f"write the class into a file and give its import path, scheme='{module}:{kind.__qualname__}'"
             )
-        for name, value in vars(self).items():
-            try:
-                stored = json.loads(json.dumps(value))
-            except (TypeError, ValueError) as error:
-                raise RunError(
-                    f"{name} cannot be stored ({error}); give numbers, texts, lists and mappings of them"
-                ) from None
-            if isinstance(value, dict):
-                object.__setattr__(self, name, stored)
+        for name in ("scheme_options", "study"):
+            object.__setattr__(self, name, json.loads(json.dumps(getattr(self, name))))
 
     def __hash__(self) -> int:
         return hash(self.key)

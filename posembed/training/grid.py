@@ -21,7 +21,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from tempfile import TemporaryDirectory, TemporaryFile, mkdtemp
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any, Literal, TypeAlias
 
 from ..errors import PosembedError, RunError
@@ -72,8 +72,6 @@ class Settings:
 
     def check(self, configs: Iterable[RunConfig]) -> None:
         """Refuse runs of which something is to be kept that is not there, and what is no folder."""
-        if self.out.is_file():
-            raise RunError(f"{self.out.name} is a file; give the folder for the results")
         for config in configs:
             if self.save_tables and config.scheme != "learned":
                 raise RunError(f"save_tables is for the scheme 'learned'; {config.scheme!r} has no table")
@@ -225,46 +223,23 @@ def run_and_store(
     path, checkpoint = file_of(config, out, "json"), file_of(config, out, "checkpoint")
     if path.exists():
         return read_result(path)
-    result = None
     try:
         out.mkdir(parents=True, exist_ok=True)
         # A folder that nothing can be written to is known before the training.
         with TemporaryFile(dir=out):
             pass
         result = train(config, checkpoint=checkpoint, progress=progress)
-        _write_weights(result, out, save_model=save_model, save_table=save_table)
+        model: Any = result.model
+        if save_model:
+            write_model(model, config, out)
+        if save_table:
+            write_table(model.transformer.position_scheme.weight, config, out)
         # Last: it says that all is there.
         write_result(result, out)
         checkpoint.unlink(missing_ok=True)
     except OSError as error:
-        kept = "" if result is None else _kept(result, save_model=save_model, save_table=save_table)
-        raise RunError(
-            f"cannot write to the folder {str(out)!r} ({error.strerror}); make room, or change it{kept}"
-        ) from None
+        raise RunError(f"cannot write to the folder {str(out)!r} ({error.strerror}); make room, or change it") from None
     return result
-
-
-def _write_weights(result: RunResult, folder: Path, *, save_model: bool, save_table: bool) -> None:
-    """Write what is to be kept of a run beside its result."""
-    model: Any = result.model
-    if save_model:
-        write_model(model, result.config, folder)
-    if save_table:
-        write_table(model.transformer.position_scheme.weight, result.config, folder)
-
-
-def _kept(result: RunResult, *, save_model: bool, save_table: bool) -> str:
-    """Where a run is that cannot be written to its folder: in a temporary one, or its loss in these words alone."""
-    try:
-        write_result(result, folder := Path(mkdtemp(prefix="posembed-")))
-    except OSError:
-        return f"; the run itself is done, with a loss of {result.metrics['loss']:.4f}"
-    done = f"; the run itself is done: move what is in {folder} there"
-    try:
-        _write_weights(result, folder, save_model=save_model, save_table=save_table)
-    except OSError:
-        return f"{done}; for its weights there was no room, so that it has to be trained again for them"
-    return done
 
 
 def _attempt(config: RunConfig, settings: Settings) -> Outcome:
@@ -433,10 +408,8 @@ def _ray(configs: Sequence[RunConfig], settings: Settings) -> Iterator[Outcome]:
 
 
 def _start_ray(configs: Sequence[RunConfig], settings: Settings) -> tuple[Any, bool]:
-    try:
-        import ray
-    except ImportError:
-        raise RunError('the engine "ray" needs Ray; pip install "posembed[ray]"') from None
+    import ray
+
     if ray.is_initialized():
         return ray, False
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")

@@ -128,11 +128,9 @@ def load_text(config: RunConfig) -> Corpus:
 
 def check_text(config: RunConfig) -> None:
     """Refuse a text that is not the one that the config was made for."""
-    if config.text_hash not in (None, found := text_hash(config.data)):
+    if config.text_hash not in (None, text_hash(config.data)):
         name = Path(config.data).name
-        if found is None:
-            raise RunError(f"{name} is not there any more; put it back: what each number stands for is made from it")
-        raise RunError(f"{name} is not the text that the config was made for; make the config anew")
+        raise RunError(f"{name} is not the text that the config was made for; put it back, or make the config anew")
 
 
 @public(RunError)

@@ -16,12 +16,9 @@ import anywidget
 import numpy as np
 import traitlets
 
-from ..errors import FigureInputError
 from . import looks
 
 STATIC = Path(__file__).parent / "static"
-# In characters: a page of the book has to carry it.
-MOST_OF_A_STATE = 300_000
 
 # A model with the part of anywidget's interface that the figures use, started when its place comes near or the page is
 # printed; until then the place is as high as it will be. `started` marks the element, because JupyterLab may show one
@@ -81,8 +78,6 @@ class InteractiveFigure(anywidget.AnyWidget):
     parts: ClassVar[tuple[str, ...]] = ()
     # How many pixels high it is on a phone of 390 and on a wide page, about.
     height: tuple[int, int]
-    # What to do where its numbers are too many for a page.
-    remedy: ClassVar[str] = "show less"
     # ipywidgets 7, which Colab has, would display a widget by itself, without the page form.
     _ipython_display_ = None
     _numbers: ClassVar[defaultdict[str, Iterator[int]]] = defaultdict(itertools.count)
@@ -98,12 +93,6 @@ class InteractiveFigure(anywidget.AnyWidget):
             **{name: traitlets.Any(copy.deepcopy(value)).tag(sync=True, figure=True) for name, value in state.items()}
         )
         super().__init__()
-        n_characters = len(json.dumps(self.state()))
-        if n_characters >= MOST_OF_A_STATE:
-            raise FigureInputError(
-                f"the numbers of this figure take {n_characters} characters, and a page has room for "
-                f"{MOST_OF_A_STATE}; {self.remedy}"
-            )
 
     @classmethod
     def source(cls) -> str:

@@ -11,7 +11,6 @@ from torch import Tensor
 from ..encodings import FIRE, KERPLE, T5, ALiBi, PositionScheme, Shaw, scheme
 from ..encodings.fire import EPSILON
 from ..encodings.interface import BIDIRECTIONAL, CAUSAL
-from ..errors import FigureInputError
 from ..figures.looks import signed
 from .base import InteractiveFigure, html_table, rounded
 
@@ -45,9 +44,6 @@ class BiasFigure(InteractiveFigure):
     Args:
         runs: of causal models with "shaw", "t5", "alibi", "kerple" and "fire", by these names; what the first of each
             has learned is shown first, and the schemes as they are drawn on demand. None: untrained schemes alone.
-
-    Raises:
-        FigureInputError: runs among which those with one of these are not there, or that keep no learned numbers.
 
     Example:
         >>> from posembed.widgets import BiasFigure
@@ -107,21 +103,17 @@ class BiasFigure(InteractiveFigure):
 
 def _trained(runs: Mapping[str, Sequence[RunResult]]) -> tuple[dict[str, Any], RunConfig]:
     """What the first model of each scheme has learned, and how it was trained."""
-    found = {name: runs[name.lower()][0] for name in NAMES if isinstance(runs, Mapping) and runs.get(name.lower())}
-    if len(found) < len(NAMES):
-        raise FigureInputError(f"there are no runs of all of {', '.join(NAMES).lower()}; give them by these names")
+    found = {name: runs[name.lower()][0] for name in NAMES}
     config = found["T5"].config
     sizes: Any = {"d_model": config.d_model, "n_heads": config.n_heads, "causal": True}
     # A scheme draws the numbers that it starts with.
     with torch.random.fork_rng(devices=[]):
         forms = {name: scheme(name.lower(), **sizes) for name in NAMES}
     for name, form in forms.items():
-        learned = found[name].metrics.get("scheme", {})
         for key, parameter in form.named_parameters():
+            learned = found[name].metrics["scheme"]
             # Of the first layer where each has its own.
-            numbers = learned.get(key, learned.get(f"layers.0.{key}"))
-            if numbers is None:
-                raise FigureInputError(f"the run with {name.lower()} keeps no {key}; give runs whose metrics have it")
+            numbers = learned[key if key in learned else f"layers.0.{key}"]
             parameter.data = torch.tensor(numbers, dtype=torch.float64).view_as(parameter)
     return forms, config
 

@@ -47,7 +47,6 @@ class ChartFigure(InteractiveFigure):
     """
 
     module = "chart.js"
-    remedy = "show fewer series, or at fewer places"
 
     def __init__(
         self,

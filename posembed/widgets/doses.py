@@ -26,7 +26,7 @@ class DoseFigure(ChartFigure):
         dose: the dose that is chosen first; by default the last but one.
 
     Raises:
-        FigureInputError: tasks with other properties, or numbers that do not fit the doses.
+        FigureInputError: results of other properties, or numbers that do not fit the doses.
 
     Example:
         >>> from posembed.widgets import DoseFigure
@@ -50,8 +50,6 @@ class DoseFigure(ChartFigure):
     ) -> None:
         properties, doses = list(next(iter(results.values()))), [round(each) for each in degrees]
         violated, dose = violated or properties[0], doses[-2] if dose is None else dose
-        if violated not in properties or dose not in doses:
-            raise FigureInputError(f"{violated} by {dose} is not among {', '.join(properties)} and the doses {doses}")
         for task, of in results.items():
             if list(of) != properties or any(np.shape(of[each])[1:] != (len(doses),) for each in of):
                 raise FigureInputError(f"the results of {task!r} are not of {properties} with {len(doses)} doses each")

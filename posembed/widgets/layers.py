@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import FigureInputError
 from ..figures.looks import written
 from .chart import ChartFigure, by_seed, chart_series
 
@@ -36,9 +35,6 @@ class LayerErrorFigure(ChartFigure):
         source: of the published errors.
         shown: the arms that are switched on at first; all by default.
 
-    Raises:
-        FigureInputError: what are no groups of arms.
-
     Example:
         >>> from posembed import RunConfig, RunResult
         >>> from posembed.widgets import LayerErrorFigure
@@ -58,7 +54,6 @@ class LayerErrorFigure(ChartFigure):
         source: str = "",
         shown: Sequence[str] | None = None,
     ) -> None:
-        _check(groups)
         arms = [arm for of in groups.values() for arm in of]
         seeds = sorted({run.config.seed for of in groups.values() for runs in of.values() for run in runs})
         views = [view for name, of in groups.items() for view in _errors(name, of, seeds, paper or {})]
@@ -130,9 +125,6 @@ class DepthFigure(ChartFigure):
         models: for each model, the runs of each arm, by their names; inspected for "depth" or "patches".
         first: the model and the arm that are shown first; by default the first.
 
-    Raises:
-        FigureInputError: what are no models with arms.
-
     Example:
         >>> from posembed import RunConfig, RunResult
         >>> from posembed.widgets import DepthFigure
@@ -147,7 +139,6 @@ class DepthFigure(ChartFigure):
     height = (797, 498)
 
     def __init__(self, models: Arms, *, first: tuple[str, str] | None = None) -> None:
-        _check(models)
         views = [view for model, arms in models.items() for arm in arms for view in _inspected(model, arm, arms[arm])]
         super().__init__(
             "Position and content by layer",
@@ -211,12 +202,3 @@ def _images(its: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         },
         COST: {"cost": (cost["cost"], cost["control"])},
     }
-
-
-def _check(groups: Any) -> None:
-    if (
-        not isinstance(groups, Mapping)
-        or not groups
-        or not all(isinstance(each, Mapping) and each for each in groups.values())
-    ):
-        raise FigureInputError("these are no arms; give their runs by name, such as {'small': {'nopos': [run, ...]}}")

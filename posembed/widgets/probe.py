@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -60,8 +59,7 @@ class ProbeFigure(InteractiveFigure):
         table: the name of the one that is shown first; None: the first.
 
     Raises:
-        FigureInputError: no studies, a table that is not among them, numbers that are not finite, points of other rows
-            than the study's, or more than fits on a page.
+        FigureInputError: no studies, or what is none.
 
     Example:
         >>> from posembed import sinusoidal
@@ -75,7 +73,6 @@ class ProbeFigure(InteractiveFigure):
 
     module = "probe.js"
     height = (1064, 609)
-    remedy = "show fewer tables"
 
     @public(FigureInputError)
     def __init__(self, studies: Mapping[str, TableStudy], *, table: str | None = None) -> None:
@@ -84,21 +81,18 @@ class ProbeFigure(InteractiveFigure):
                 "there is no table to show; give some by name, such as {'gpt2': study_table('gpt2')}"
             )
         table = next(iter(studies)) if table is None else table
-        if table not in studies:
-            raise FigureInputError(f"table is {table!r}; choose among {', '.join(studies)}")
         short = _short(studies)
         tables = [_panel(name, study) | {"short": short[name]} for name, study in studies.items()]
-        first = next(each for each in tables if each["name"] == table)
         super().__init__(
             tables=tables,
             splits=_choices(SPLITS),
             controls=_choices(CONTROLS),
             probe="least squares",
-            table=first["name"],
+            table=table,
             split="even-odd",
             control="table",
             # Away from the middle, where the exact line and the constant guess cross.
-            position=3 * first["n_positions"] // 8,
+            position=3 * studies[table].n_positions // 8,
         )
 
     def fallback_html(self) -> str:
@@ -121,7 +115,7 @@ def _panel(name: str, study: TableStudy) -> dict[str, Any]:
         "name": name,
         "about": _about(study),
         "n_positions": study.n_positions,
-        "scores": {split: _score(name, study, scores[split]) for split in SPLITS},
+        "scores": {split: _score(study, scores[split]) for split in SPLITS},
     }
 
 
@@ -144,7 +138,7 @@ def _about(study: TableStudy) -> str:
     return f"{study.source}, {origin}: {study.n_positions} rows of {study.d_model} numbers{which} ({when})."
 
 
-def _score(name: str, study: TableStudy, score: SplitScore) -> dict[str, Any]:
+def _score(study: TableStudy, score: SplitScore) -> dict[str, Any]:
     """The errors of a split, and the points of each control over the same positions."""
     errors = {
         "error": score.test_mae,
@@ -155,17 +149,8 @@ def _score(name: str, study: TableStudy, score: SplitScore) -> dict[str, Any]:
         "permuted labels": score.permuted_labels,
         "random table": score.random_table,
     }
-    places = {control: [position for position, _ in points] for control, points in score.points.items()}
+    positions = [position for position, _ in score.points["table"]]
     predicted = {control: [value for _, value in points] for control, points in score.points.items()}
-    # Where a stored number was not finite, there is None.
-    numbers = [*errors.values(), *(value for values in predicted.values() for value in values)]
-    positions = places.get("table")
-    finite = all(each is not None and math.isfinite(each) for each in numbers)
-    if not finite or not positions or places != dict.fromkeys(CONTROLS, positions):
-        raise FigureInputError(
-            f"the probe {score.probe} of {name} with the split {score.split} has numbers that are not finite, or "
-            "points of other rows for a control than for the table; study it again with study_table, or leave it out"
-        )
     its = {"held_out": score.held_out, "positions": positions, "predicted": predicted}
     return {key: rounded(value, DECIMALS) for key, value in errors.items()} | its | _rows(study, score.split)
 

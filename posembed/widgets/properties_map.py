@@ -11,7 +11,7 @@ import numpy as np
 from torch import Tensor
 
 from ..dense_tensors import float64_array
-from ..errors import FigureInputError, PosembedError
+from ..errors import FigureInputError
 from ..public import public
 from ..similarity import Properties, properties_of_matrix
 from ..similarity.properties import zeros_hide_the_future
@@ -47,8 +47,8 @@ class PropertiesFigure(InteractiveFigure):
         note: what the reader must know of the matrices, such as which checkpoint they are from.
 
     Raises:
-        FigureInputError: no matrices, one that is not square, is too large, or is not finite (but for minus infinity
-            above the diagonal), more of them than a page has room for, a max_offset below 1.
+        FigureInputError: matrices without names, one of a single row or of too many, a stack of them; what
+            `posembed.properties_of_matrix` refuses has its errors.
 
     Example:
         >>> import torch
@@ -61,12 +61,9 @@ class PropertiesFigure(InteractiveFigure):
 
     module = "properties.js"
     height = (1310, 814)
-    remedy = "show fewer matrices, or fewer rows of each"
 
     @public(FigureInputError)
     def __init__(self, matrices: Mapping[str, Given], *, max_offset: int | None = None, note: str = "") -> None:
-        if not matrices:
-            raise FigureInputError("give matrices by name, such as {'my table': rows @ rows.T}")
         packed = [_packed(name, given, max_offset) for name, given in matrices.items()]
         name, n = packed[0]["name"], packed[0]["n"]
         cell = [max(1, n // 3), n // 6]
@@ -85,7 +82,7 @@ class PropertiesFigure(InteractiveFigure):
 def _packed(name: Any, given: Any, max_offset: int | None) -> dict[str, Any]:
     """Pack a matrix: three letters a cell for its value, one for its place in its row's order, which rounding loses."""
     found = _measured(name, given, max_offset).to_dict()
-    values = _array(given)
+    values = float64_array(given) if isinstance(given, Tensor) else given.astype(np.float64)
     if zeros_hide_the_future(values):
         values = np.where(np.tri(len(values), dtype=bool), values, -np.inf)
     seen = np.isfinite(values)
@@ -106,23 +103,15 @@ def _packed(name: Any, given: Any, max_offset: int | None) -> dict[str, Any]:
 
 
 def _measured(name: str, given: Any, max_offset: int | None) -> Properties:
-    """Measure a matrix; what is wrong with it is said with its name."""
     if given.ndim > 2:
         raise FigureInputError(f"{name}: matrix is a {type(given).__name__} {tuple(given.shape)}; give 'seq seq'")
-    try:
-        found = properties_of_matrix(given, max_offset=max_offset)
-    except PosembedError as error:
-        raise FigureInputError(f"{name}: {error}") from error
+    found = properties_of_matrix(given, max_offset=max_offset)
     if not 1 < (n := len(given)) <= MOST_ROWS:
         step = -(-n // MOST_ROWS)
         raise FigureInputError(
             f"{name} has {n} rows; give 2 to {MOST_ROWS}, of many one of {step}: [::{step}, ::{step}]"
         )
     return found
-
-
-def _array(given: Given) -> np.ndarray:
-    return float64_array(given) if isinstance(given, Tensor) else given.astype(np.float64)
 
 
 def _full_colour(units: np.ndarray, future: str) -> float:

@@ -50,7 +50,7 @@ class RepairFigure(InteractiveFigure):
         repairs: for each piece of code, by its name, what it does before and after.
 
     Raises:
-        FigureInputError: no repair; maps that are not of one shape "rows columns", or without a number.
+        FigureInputError: maps that are not "rows columns", that hold infinity or no number.
 
     Example:
         >>> from posembed.widgets import Repair, RepairFigure
@@ -62,12 +62,9 @@ class RepairFigure(InteractiveFigure):
 
     module = "repairs.js"
     height = (651, 364)
-    remedy = "show fewer repairs, or smaller maps"
 
     @public(FigureInputError)
     def __init__(self, repairs: Mapping[str, Repair]) -> None:
-        if not repairs:
-            raise FigureInputError("there is no repair to show; give at least one, such as {'name': Repair(...)}")
         super().__init__(
             repairs=[_stored(name, each) for name, each in repairs.items()], repair=0, view="broken", row=0, column=0
         )
@@ -83,8 +80,6 @@ class RepairFigure(InteractiveFigure):
 
 def _stored(name: str, repair: Repair) -> dict[str, Any]:
     broken, mended = (_map(name, each) for each in (repair.broken, repair.mended))
-    if broken.shape != mended.shape:
-        raise FigureInputError(f"the maps of {name!r} are of shapes {broken.shape} and {mended.shape}; give one shape")
     most = float(np.nanmax(np.abs([broken, mended])))
     return {
         "name": name,
@@ -100,10 +95,7 @@ def _stored(name: str, repair: Repair) -> dict[str, Any]:
 
 
 def _map(name: str, numbers: Any) -> np.ndarray:
-    try:
-        array = np.asarray(numbers, dtype=float)
-    except (TypeError, ValueError):
-        array = np.empty(0)
+    array = np.asarray(numbers, dtype=float)
     if array.ndim != 2 or not np.isfinite(array).any() or np.isinf(array).any():
         raise FigureInputError(f"a map of {name!r} is no matrix of numbers; give rows and columns, NaN for nothing")
     return array

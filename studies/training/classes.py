@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import torch
 
-from posembed.data.task import PARTS, Labelled, Task, fixed_task, padded
+from posembed.data.task import PARTS, Labelled, Task
 from posembed.errors import TaskError
 
+from .fixed_task import fixed_task, padded
 from .subwords import Subwords
 
 

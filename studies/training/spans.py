@@ -12,10 +12,11 @@ from typing import Any
 
 import torch
 
-from posembed.data.task import Labelled, Task, fixed_task, padded
+from posembed.data.task import Labelled, Task
 from posembed.errors import TaskError, shown
 from posembed.seeds import generator
 
+from .fixed_task import fixed_task, padded
 from .subwords import Subwords
 
 # Of ten texts one is for choosing and two for measuring.

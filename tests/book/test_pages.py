@@ -21,8 +21,8 @@ LONGEST_CHAPTER = 350
 OF_A_SESSION = "application/vnd.jupyter.widget-view+json"
 
 
-# A page of the reference part has another form, which test_scheme_pages.py holds.
-CHAPTERS = [name for name in NOTEBOOKS if not name.startswith("schemes/")]
+# Pages of the reference part have another form; that of schemes test_scheme_pages.py holds.
+CHAPTERS = [name for name in NOTEBOOKS if not name.startswith(("schemes/", "reading-a-config"))]
 QUESTION = re.MULTILINE | re.DOTALL
 # Chapters with a quick question after each section.
 QUESTIONED = [name for name in CHAPTERS if name.startswith(("encodings/", "probing/", "nopos/"))]

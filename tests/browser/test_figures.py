@@ -16,7 +16,7 @@ from widgets.widget_checks import trained, unpacked
 
 from posembed import sinusoidal
 from posembed.data import load_corpus
-from posembed.encodings import T5, RoPE, schemes
+from posembed.encodings import T5, RoPE
 from posembed.mechanisms import CountingTransformer
 from posembed.stats import interval
 from posembed.stored import load_model, load_study
@@ -25,6 +25,7 @@ from posembed.widgets.counting import VOCABULARY
 from posembed.widgets.eight_bit import rounded
 from posembed.widgets.probe import CONTROLS, SPLITS
 from posembed.widgets.properties_map import PROPERTIES
+from studies.nopos import ALL_SCHEMES
 
 from .chromium import into_view, middle, visit
 from .figures import attributes, numbers, shows
@@ -252,10 +253,10 @@ def test_counting(opened):
 
 def test_comparison(opened):
     figure, by_arm = opened(Comparison), load_study("nopos").by_arm
-    losses = [np.array([run.metrics["loss_by_position"] for run in by_arm[f"causal, {name}"]]) for name in schemes()]
-    zero = losses[schemes().index("nopos")]
+    losses = [np.array([run.metrics["loss_by_position"] for run in by_arm[f"causal, {name}"]]) for name in ALL_SCHEMES]
+    zero = losses[ALL_SCHEMES.index("nopos")]
     # As the page opens; before each test all are switched on.
-    assert len(figure.given("views", "off")["off"]) == len(schemes()) - 6
+    assert len(figure.given("views", "off")["off"]) == len(ALL_SCHEMES) - 6
     for less, place in (("NoPos", 8), ("nothing", 15)):
         figure.pick(less, place)
         for its, shown in zip(losses, figure.numbers(), strict=True):

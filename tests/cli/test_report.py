@@ -68,6 +68,7 @@ def test_the_page_says_what_the_package_computes(page, checkpoint_folder):
     measured, spread = properties(table, max_offset=50, rows=48), spectrum(table, rows=48)
     assert {f"{measured.monotonicity:.3f}", f"{measured.translation_invariance:.3f}"} <= set(cells)
     assert {f"{spread.effective_rank:.1f}", f"{spread.helix.period:.1f}", "[40]", "[3]"} <= set(cells)
+    assert "0 to 47; the pictures above, all" in cells
 
 
 def test_what_cannot_be_computed_is_one_line_on_the_page(page):
@@ -209,7 +210,7 @@ def test_no_report_leaves_an_older_one_as_it_was(kernel, call, tmp_path, monkeyp
 
 def test_a_page_that_cannot_be_written_is_refused_before_the_work(kernel, call, tmp_path):
     kernel.raises = AssertionError("the work began")
-    refused(call, tmp_path, tmp_path / "missing" / "page.html", f"there is no folder {tmp_path / 'missing'}; make it")
+    refused(call, tmp_path, tmp_path / "missing" / "page.html", "page.html cannot be made: [Errno 2] No such file")
     refused(call, tmp_path, tmp_path / "page.ipynb", "name it FILE.html")
     assert call("report", "waves", "-o", tmp_path)[0] == 2
 
@@ -235,6 +236,3 @@ def test_a_file_that_is_no_page_is_not_replaced(kernel, call, tmp_path):
         (weights := tmp_path / name).write_bytes(b"weights")
         refused(call, tmp_path, weights, message)
         assert weights.read_bytes() == b"weights"
-    os.mkfifo(tmp_path / "pipe.html")
-    with pytest.raises(ReportError, match="is no ordinary file"):
-        report.beside(tmp_path / "pipe.html")

@@ -135,7 +135,7 @@ def refused(call, words, part):
         (["--scheme-options", "{bad"], """'{bad' is no JSON, as '{"rope": {"base": 500.0}}' is; mend it"""),
         (["--scheme-options", "[1]"], "give a Mapping"),
         (["--save-model"], "--save-model needs --out"),
-        (["--out", "a-file"], "a-file is a file; give the folder for the results"),
+        (["--out", "a-file"], "cannot write to the folder 'a-file' (File exists); make room, or"),
     ],
 )
 def test_a_run_that_cannot_be_is_one_line(call, words, part):
@@ -168,12 +168,6 @@ def test_grid_says_beforehand_what_there_is_to_do(call, data):
     assert f"encodings, preset smoke: {n_runs} runs, 0 have a result in results/encodings, {n_runs} are left" in printed
     assert "(hours:minutes:seconds), 3 at a time; an estimate, from timed steps" in printed
     assert not list(Path().iterdir())
-
-
-def test_grid_says_beforehand_that_a_file_is_no_folder(call):
-    Path("a-file").write_text("")
-    code, printed, complained = call("grid", "nopos", "--preset", "smoke", "--dry-run", "--out", "a-file")
-    assert (code, printed) == (1, "") and "a-file is a file; give the folder for the results" in complained
 
 
 SMALL = {"n_layers": 1, "d_model": 8, "n_heads": 2, "steps": 2, "batch_size": 2, "length": 16, "test_length": 32}
@@ -215,7 +209,7 @@ def test_grid_runs_what_is_left(call, data, study):
             "there is no study 'glue'; choose among depth, encodings, nopos, nopos-large, one-start, starts, "
             "tasks, trained-tables",
         ),
-        (["nopos", "--preset", "tpu"], "the study 'nopos' has no preset 'tpu'; choose among smoke, cpu"),
+        (["nopos", "--preset", "tpu"], "preset is 'tpu'; choose among smoke, cpu"),
         (["nopos", "--engine", "spark"], "engine is 'spark'; choose among serial, joblib, ray"),
         (["nopos"], "nopos is trained or measured in ways of its own; make study NAME=nopos runs it"),
         (["nopos", "--n-workers", "0"], "n_workers is 0; it must be a whole number from 1 on"),

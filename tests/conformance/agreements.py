@@ -143,6 +143,14 @@ def cope_bias() -> tuple[Tensor, Tensor]:
     return ours.tril(), peers.cope_x_transformers(q, logits, one.weight.data).tril()
 
 
+def forgetting_bias() -> tuple[Tensor, Tensor]:
+    one, x, visible = encodings.Forgetting(WIDTH, 2), drawn(2, 64, WIDTH), torch.ones(64, 64, dtype=torch.bool).tril()
+    one.gate.weight.data, one.gate.bias.data = drawn(2, WIDTH) / 8, drawn(2)
+    q = torch.empty(2, 2, 64, 1)
+    ours = one.bias(q, q, POSITIONS[:64], POSITIONS[:64], visible=visible, gates=one.gates(x))
+    return ours.tril(), peers.forgetting_x_transformers(x, one.gate.weight.data, one.gate.bias.data).tril()
+
+
 def torch_attention() -> tuple[Tensor, Tensor]:
     torch.manual_seed(0)
     ours, x = MultiHeadAttention(WIDTH, 4, causal=False), drawn(2, 64, WIDTH)
@@ -299,6 +307,14 @@ AGREEMENTS = [
         FLOAT32_ANGLES,
     ),
     Agreement("cope", "x-transformers CoPE", "bias", cope_bias, 64 * SUMS, "sums of up to 64 gates in another order"),
+    Agreement(
+        "forgetting",
+        "x-transformers DataDependentAlibi",
+        "bias",
+        forgetting_bias,
+        64 * 64 * UNIT,
+        "theirs is a difference of two sums from the first token on",
+    ),
 ]
 # No library here has these.
-WITHOUT_PEER = ("kerple", "fire")
+WITHOUT_PEER = ("kerple", "fire", "scaled_logits")

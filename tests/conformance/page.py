@@ -53,8 +53,8 @@ has others installed makes this page anew with `make conformance`.
 WITHOUT = """\
 ## Without a peer
 
-None of these libraries has {names}. The tests hold them against the papers' formulas, written a second time in
-plain code.
+None of these libraries has {names}. The tests hold them against the papers' formulas, written a
+second time in plain code.
 """
 
 
@@ -68,7 +68,7 @@ def render() -> str:
         if rows:
             head = "| library: what is compared | difference | allowed: why |\n| --- | --- | --- |\n"
             parts.append(f"## {scheme}\n\n{WIDE}{head}" + "".join(rows) + ":::\n")
-    parts.append(WITHOUT.format(names=" or ".join(WITHOUT_PEER)))
+    parts.append(WITHOUT.format(names=f"{', '.join(WITHOUT_PEER[:-1])} or {WITHOUT_PEER[-1]}"))
     parts.append(FAULTS_OPENING + "".join(fault_row(fault) for fault in FAULTS) + ":::\n")
     return "\n".join(parts)
 

@@ -315,7 +315,10 @@ def test_students_get_no_solution_no_hidden_test_and_no_seed(assignment):
     assert not [name for name in names if re.search(rf"\b{name}\b", given)]
     assert "a seed for tests" not in given and "hidden=True" not in given and "# SOLUTION" not in given
     public, truth = load("course").drawn_of(folder, "a seed for tests")
-    assert truth == json.loads((graders / "tests" / "truth.json").read_text()) and "truth.json" not in carried
+    assert (
+        json.loads(json.dumps(truth)) == json.loads((graders / "tests" / "truth.json").read_text())
+        and "truth.json" not in carried
+    )
     assert all(carried[name] == public[name] for name in public)
     assert "{{" not in "".join(cell.source for cell in [*notebook.cells, *key.cells])
     # Neither in what a page of the notebook does not show.

@@ -40,7 +40,12 @@ def graded(graders):
 def test_answers_are_shown_from_their_day_on_and_symptoms_always(graders):
     report, given = graders["report"], graded(graders)
     before, after = (report.page(given, ABOUT, answers) for answers in (False, True))
-    assert "42" not in before and "0</td><td>of 2 points" in before and "the answer is 42" in after
+    assert (
+        "42" not in before
+        and "0 of 2</td><td>with checks" in before
+        and "<td>1 of 1</td>" in before
+        and "the answer is 42" in after
+    )
     day = datetime.date(2026, 12, 24)
     assert report.answers_are_shown("2026-12-24", day) and not report.answers_are_shown("2026-12-25", day)
     assert report.answers_are_shown("answers") and not report.answers_are_shown("symptoms")

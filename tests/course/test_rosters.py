@@ -16,10 +16,10 @@ Student,ID,SIS User ID,SIS Login ID,Section,1. Order and lookup (991)
 "O'Neil, Ada",103,s3,ada,A,
 """
 MOODLE = """\
-Identifier,Full name,Email address,Status,Grade,Maximum grade
-Participant 7,Jane Doe,jane@x.org,Submitted for grading - 2 hours late,,40.00
-Participant 8,Kim van Ng,kim@x.org,Submitted for grading,,40.00
-Participant 9,Ada O'Neil,ada@x.org,No submission,,40.00
+Identifier,Full name,Email address,Status,Grade,Maximum grade,Last modified (grade)
+Participant 7,Jane Doe,jane@x.org,Submitted for grading - 2 hours late,,40.00,-
+Participant 8,Kim van Ng,kim@x.org,Submitted for grading,,40.00,-
+Participant 9,Ada O'Neil,ada@x.org,No submission,,40.00,-
 """
 
 

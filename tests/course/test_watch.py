@@ -2,6 +2,7 @@
 
 import functools
 import sys
+import types
 
 import pytest
 import torch
@@ -28,6 +29,13 @@ def gradient():
     return torch.autograd.grad((table[IDS] ** 2).sum(), table)
 
 
+def by_engine():
+    table = torch.zeros(5, 8, requires_grad=True)
+    out = table[IDS]
+    engine = torch.autograd.graph._engine_run_backward
+    return engine((out,), (torch.ones_like(out),), False, False, (table,), False, accumulate_grad=False)
+
+
 def goes_round():
     before = sys.getprofile()
     sys.setprofile(None)
@@ -47,11 +55,22 @@ FORBIDDEN = {
         lambda: torch.ops.aten.scaled_dot_product_attention(X, X, X),
         "scaled_dot_product_attention()",
     ),
+    "sdpa by its kernel": (
+        "q4",
+        lambda: torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(*[X[:, None]] * 3),
+        "_scaled_dot_product_flash_attention_for_cpu()",
+    ),
     "a layer": ("q4", lambda: nn.MultiheadAttention(8, 1)(X, X, X), "multi_head_attention_forward()"),
     "one_hot by another name": ("q5", functools.partial(F.one_hot, IDS), "one_hot()"),
     "without the watch": ("q5", goes_round, "setprofile()"),
     "autograd": ("q6", gradient, "grad()"),
     "the gradient of a function": ("q6", lambda: torch.func.grad(lambda x: x.sum())(X), "grad()"),
+    "autograd by its engine": ("q6", by_engine, "_engine_run_backward()"),
+    "an operator's gradient": (
+        "q6",
+        lambda: torch.ops.aten.embedding_backward(X[0], IDS.new_zeros(5), 5, -1, False, False),
+        "embedding_backward()",
+    ),
     "an embedding": ("q6", lambda: nn.Embedding(5, 8)(IDS), "torch.nn.modules.sparse"),
 }
 ALLOWED = {
@@ -75,6 +94,25 @@ def test_what_is_forbidden_is_seen(what):
 @pytest.mark.parametrize("what", ALLOWED)
 def test_what_is_allowed_costs_nothing(what):
     assert [used(question, ALLOWED[what]) for question in ("q2", "q4", "q5", "q6")] == [[]] * 4
+
+
+def test_a_library_that_is_loaded_behind_the_notebooks_back_is_told(monkeypatch):
+    grading = TOOLS.parent / "course" / "grading"
+    monkeypatch.syspath_prepend(str(grading))
+    judge, sandbox, submission = (load(name, grading) for name in ("judge", "sandbox", "submission"))
+    questions = [{"without": ["posembed", "torch", "one_hot()"]}, {}]
+    for source, unseen in (("name = 'pos' + 'embed'", ["posembed"]), ("import os\nfrom posembed import train", [])):
+        notebook = submission.Submission([(1, "code", source, "")])
+        assert judge.libraries_unseen(notebook, questions) == unseen
+    assert sandbox.answer(None, {"loaded": ["torch", "no_such_library"]}, []) == {"loaded": ["torch"]}
+
+
+def test_what_is_compiled_runs_as_it_is_written():
+    sandbox = load("sandbox", TOOLS.parent / "course" / "grading")
+    library = types.SimpleNamespace(jit=types.SimpleNamespace())
+    sandbox.run_as_written(library)
+    assert library.jit.trace(goes_round, (X,)) is library.jit.script(goes_round) is goes_round
+    assert library.compile(goes_round) is library.compile(mode="default")(goes_round) is goes_round
 
 
 def test_what_is_computed_when_an_answer_is_read_is_seen_too():

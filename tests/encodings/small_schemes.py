@@ -36,10 +36,13 @@ KINDS = {
     "kerple, power": ("kerple", {"kernel": "power"}, False),
     "fire": ("fire", {"threshold": 4.0}, True),
     "cope": ("cope", {"n_positions": 4}, True),
+    "forgetting": ("forgetting", {}, True),
+    "scaled_logits": ("scaled_logits", {}, True),
 }
 ADDING = [kind for kind in KINDS if kind.startswith(("sinusoidal", "learn"))]
 ROTATING = [kind for kind in KINDS if kind.startswith(("rope", "xpos"))]
-BIASING = [kind for kind in KINDS if kind.startswith(("shaw", "t5", "alibi", "kerple", "fire", "cope"))]
+BIASING = [kind for kind in KINDS if kind.startswith(("shaw", "t5", "alibi", "kerple", "fire", "cope", "forgetting"))]
+SCALING = ["scaled_logits"]
 
 
 def build(
@@ -51,6 +54,9 @@ def build(
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         made = scheme(name, d_model=d_model, n_heads=n_heads, n_positions=N_POSITIONS, causal=causal, options=options)
+        if name == "forgetting":  # its gates begin all alike
+            nn.init.normal_(made.gate.weight)
+            nn.init.normal_(made.gate.bias)
         if name == "cope":  # it starts at zero, where every mistake gives the same zeros
             nn.init.normal_(made.weight)
         if kind == "t5":  # one number for each bucket, exact in every format
@@ -72,13 +78,21 @@ def tokens(
     return vectors(batch, seq, d_model, dtype=dtype), vectors(*heads, seed=1, dtype=dtype), vectors(*heads, dtype=dtype)
 
 
-def bias(made: PositionScheme, q: Tensor, k: Tensor, positions: Tensor, key_positions: Tensor) -> Tensor | None:
-    """The scheme's bias; where the scheme wants a mask, each query sees the keys up to its own place from the end."""
-    if not made.reads_mask:
-        return made.bias(q, k, positions, key_positions)
-    n_queries, n_keys = q.shape[-2], k.shape[-2]
-    visible = torch.ones(n_queries, n_keys, dtype=torch.bool, device=q.device).tril(n_keys - n_queries)
-    return made.bias(q, k, positions, key_positions, visible=visible)
+def bias(
+    made: PositionScheme, q: Tensor, k: Tensor, positions: Tensor, key_positions: Tensor, x: Tensor | None = None
+) -> Tensor | None:
+    """The scheme's bias; where the scheme wants a mask, each query sees the keys up to its own place from the end.
+
+    Gates are read off the tokens of all keys, x, which are drawn where none are given.
+    """
+    n_queries, n_keys, extra = q.shape[-2], k.shape[-2], {}
+    if made.reads_mask:
+        seen = torch.ones(n_queries, n_keys, dtype=torch.bool, device=q.device).tril(n_keys - n_queries)
+        extra["visible"] = seen
+    if made.gated:
+        x = vectors(k.shape[0], n_keys, D_MODEL, seed=2, dtype=k.dtype) if x is None else x
+        extra["gates"] = made.gates(x)
+    return made.bias(q, k, positions, key_positions, **extra)
 
 
 def acts(made: PositionScheme, x: Tensor, q: Tensor, k: Tensor, positions: Tensor) -> dict[str, Tensor]:
@@ -87,7 +101,7 @@ def acts(made: PositionScheme, x: Tensor, q: Tensor, k: Tensor, positions: Tenso
         "add": made.add(x, positions),
         "rotate": made.rotate(q, positions),
         "rotate_keys": made.rotate_keys(k, positions),
-        "bias": bias(made, q, k, positions, positions),
+        "bias": bias(made, q, k, positions, positions, x),
     }
     return {place: result for place, result in done.items() if result is not None}
 
@@ -97,6 +111,8 @@ def readers(kind: str, x: Tensor, q: Tensor, k: Tensor, bad: Tensor) -> list[tup
     made, good = build(kind), torch.arange(7)
     if kind in ADDING:
         return [("positions", lambda: made.add(x, bad))]
+    if kind in SCALING:
+        return [("positions", lambda: made.rotate(q, bad))]
     if kind in ROTATING:
         return [("positions", lambda: made.rotate(q, bad)), ("positions", lambda: made.rotate_keys(k, bad))]
     queries, keys = (lambda: bias(made, q, k, bad, good)), (lambda: bias(made, q, k, good, bad))

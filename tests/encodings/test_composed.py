@@ -35,7 +35,7 @@ def test_additions_and_rotations_come_one_after_the_other():
 def test_biases_are_summed():
     _, q, k = tokens()
     positions, key_positions = torch.arange(7) + 3, torch.arange(7)
-    parts = [build(kind) for kind in ("t5", "alibi", "shaw", "rope", "cope", "kerple", "fire")]
+    parts = [build(kind) for kind in ("t5", "alibi", "shaw", "rope", "cope", "kerple", "fire", "forgetting")]
     expected = sum(bias(part, q, k, positions, key_positions) for part in parts if not isinstance(part, RoPE))
     # The same numbers, summed in the same order; only (batch, ...) and (heads, ...) meet in another place.
     made = Composed(*parts)
@@ -48,7 +48,7 @@ def test_biases_of_offsets_are_summed_where_all_parts_have_one():
     t5, alibi = build("t5"), build("alibi")
     expected = t5.bias_by_offset(offsets) + alibi.bias_by_offset(offsets)
     assert torch.equal((t5 + build("rope") + alibi).bias_by_offset(offsets), expected)
-    for other in ("shaw", "fire", "cope"):
+    for other in ("shaw", "fire", "cope", "forgetting"):
         assert (alibi + build(other)).bias_by_offset(offsets) is None
     assert (build("rope") + build("learned")).bias_by_offset(offsets) is None
 
@@ -66,6 +66,13 @@ def test_objectives_are_those_of_all_parts():
     assert (RoPE(8) + T5(2, causal=False)).objectives == both
     for part in (XPos(8), FIRE(2), CoPE(8), T5(2, causal=True)):
         assert (RoPE(8) + part).objectives == causal
+
+
+def test_gates_are_read_by_the_part_that_has_some():
+    x, forgetting = vectors(2, 7, 16), build("forgetting")
+    made = build("rope") + forgetting + build("alibi")
+    assert made.gated and torch.equal(made.gates(x), forgetting.gates(x))
+    assert not (build("rope") + build("cope")).gated and (build("rope") + build("cope")).gates(x) is None
 
 
 # Layers.
@@ -133,7 +140,9 @@ def test_the_hook_is_the_bias_entry_by_entry(make):
     torch.testing.assert_close(one, expected[2, 4, 9], rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("kind", ["nopos", "learned", "sinusoidal", "rope", "xpos", "shaw", "fire", "cope"])
+@pytest.mark.parametrize(
+    "kind", ["nopos", "learned", "sinusoidal", "rope", "xpos", "shaw", "fire", "cope", "forgetting"]
+)
 def test_no_hook_where_there_is_no_bias_or_more_than_an_offset_matters(kind):
     assert build(kind).score_mod() is None
     assert (build(kind) + build("alibi")).score_mod() is None or not build(kind).biased

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_schemes import vectors
 
-from posembed.encodings import LinearScaling, Llama3Scaling, NTKScaling, RoPE, YaRNScaling
+from posembed.encodings import LinearScaling, Llama3Scaling, LongRoPEScaling, NTKScaling, RoPE, YaRNScaling
 from posembed.encodings.rope_scaling import as_scaling
 
 KINDS = {
@@ -135,3 +135,32 @@ def test_scalings_in_the_form_of_transformers():
     assert torch.equal(
         RoPE(8, scaling=yarn).rotate(x, positions), RoPE(8, scaling=as_scaling(yarn)).rotate(x, positions)
     )
+
+
+LISTS = [1.0 + pair for pair in range(4)]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"axes": 2},
+        {"scaling": {"rope_type": "proportional", "partial_rotary_factor": 0.5}},
+        {"scaling": LinearScaling(4.0)},
+        {"scaling": NTKScaling(4.0)},
+        {"scaling": YaRNScaling(factor=4.0, original_max_position_embeddings=64)},
+        {"scaling": Llama3Scaling(factor=4.0, original_max_position_embeddings=64)},
+        {"scaling": LongRoPEScaling(4.0, 64, short_factor=LISTS, long_factor=LISTS, length=256)},
+    ],
+    ids=str,
+)
+def test_keys_of_a_cache_move_on_by_being_turned_once_more(options):
+    """As where the first 40 tokens were dropped; the factor of yarn and longrope is in the keys already."""
+    rope = RoPE(8, **options)
+    x = torch.randn(2, 6, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    at = torch.arange(50, 56)
+    at, by = (at, torch.full((6,), -40)) if rope.n_axes is None else (at[:, None].repeat(1, 2), torch.full((6, 2), -40))
+    moved = rope.rotate(rope.rotate(x, at), by)
+    factor = 1.0 if rope.scaling is None else rope.scaling.attention_factor
+    assert (factor != 1) == isinstance(rope.scaling, YaRNScaling | LongRoPEScaling)
+    torch.testing.assert_close(moved / factor, rope.rotate(x, at - 40), rtol=0, atol=1e-12)

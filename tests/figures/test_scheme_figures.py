@@ -174,7 +174,6 @@ def test_numbers_are_readable_on_their_cells():
         (lambda: bias_curves(made("rope"), offsets=PAST, alt="x"), "RoPE is no function of the offset; use logit_maps"),
         (lambda: bias_curves(made("t5"), offsets=PAST, heads=[3], alt="x"), "there is no head 3; T5 has 1 to 2"),
         (lambda: bias_curves(made("t5"), offsets=PAST, heads=[0], alt="x"), "there is no head 0; T5 has 1 to 2"),
-        (lambda: counted_map(made("cope"), ["a", "b"], [True], alt="x"), "2 tokens have 1 gates; give one for each"),
         (lambda: logit_maps({"x": made("alibi")}, n_positions=3, alt="x"), "ALiBi has 2 heads; draw one made for n_he"),
         # The error of the scheme itself.
         (lambda: logit_maps({"x": made("rope")}, n_positions=3, q=torch.ones(6), alt="x"), "the vectors are 6 wide"),

@@ -5,7 +5,7 @@ import torch
 import transformers
 from refusals import refused
 
-from posembed import Transformer, TransformerConfig, probe_layers
+from posembed import probe_layers
 from posembed.errors import ProbeInputError
 from posembed.layers import depth_profile
 from posembed.models import use_scheme
@@ -71,8 +71,3 @@ def test_a_scheme_that_was_put_in_says_what_it_adds(name):
     use_scheme(model, name, options={"learned": {"std": 1.0}} if name == "learned" else None)
     found = left(model, texts())
     assert found is None if name == "rope" else abs(found.coefficient - 1) < 0.1
-
-
-def test_the_vectors_of_skipped_tokens_belong_to_the_others():
-    model = Transformer(TransformerConfig(30, n_layers=1, d_model=16, n_heads=2))
-    assert left(model, texts(), vectors=torch.randn(8, 16), skip=1) is not None

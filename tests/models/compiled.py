@@ -5,7 +5,7 @@ from models.reference import CASES, D_MODEL, N_HEADS, made
 
 from posembed.models import MultiHeadAttention
 
-LENGTH, LONGER = 12, 17
+LENGTH, LONGER = 8, 20
 
 
 def differences(name, causal):

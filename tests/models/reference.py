@@ -23,13 +23,19 @@ NAMES = [
     "kerple",
     "fire",
     "cope",
+    "forgetting",
+    "scaled_logits",
     "rope+alibi",
     "learned+t5",
     "shaw+alibi",
     "cope+rope",
+    "forgetting+rope",
+    "scaled_logits+rope",
     "user",
 ]
-BIDIRECTIONAL = [name for name in NAMES if not {"xpos", "fire", "cope"} & set(name.split("+"))]
+# Defined for causal models alone.
+ONE_WAY = {"xpos", "fire", "cope", "forgetting", "scaled_logits"}
+BIDIRECTIONAL = [name for name in NAMES if not ONE_WAY & set(name.split("+"))]
 CASES = [(name, True) for name in NAMES] + [(name, False) for name in BIDIRECTIONAL]
 
 
@@ -66,10 +72,21 @@ def visible(n_queries, n_keys, causal, given=None):
     return seen & {2: lambda m: m[:, None, None], 3: lambda m: m[:, None], 4: lambda m: m}[given.ndim](given)
 
 
+def gates(one, batch, n_keys, dtype=torch.float64):
+    """What a scheme reads of the tokens, or None; drawn, where no model makes it."""
+    if not one.gated:
+        return None
+    return -torch.rand(batch, N_HEADS, n_keys, generator=torch.Generator().manual_seed(6), dtype=torch.float64).to(
+        dtype
+    )
+
+
 def attention(q, k, v, one, positions, key_positions, causal, given=None, scale=None):
     """softmax(q k / sqrt(d) + bias) v; a query that sees nothing gets zeros."""
     seen = visible(q.shape[2], k.shape[2], causal, given)
     extra = {"visible": seen} if one.reads_mask else {}
+    if one.gated:
+        extra["gates"] = gates(one, k.shape[0], k.shape[2], k.dtype)
     bias = one.bias(q, k, positions, key_positions, **extra)
     k, v = (each.repeat_interleave(q.shape[1] // k.shape[1], 1) for each in (k, v))
     logits = q @ k.mT * (1 / math.sqrt(q.shape[-1]) if scale is None else scale)

@@ -4,7 +4,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from models.reference import CASES, D_HEAD, N_HEADS, attention, made
+from models.reference import CASES, D_HEAD, N_HEADS, ONE_WAY, attention, gates, made
 from refused.models import Given
 
 from posembed import PositionScheme
@@ -34,6 +34,7 @@ def ours_and_the_formulas(one, parts, causal, key_positions=None, attention_mask
     q, k, v = parts
     key_positions = torch.arange(k.shape[2]) if key_positions is None else key_positions
     positions, given = key_positions[..., k.shape[2] - q.shape[2] :], {"attention_mask": attention_mask, "scale": scale}
+    given["gates"] = gates(one, k.shape[0], k.shape[2], k.dtype)
     ours = attend(q, k, v, scheme=one, positions=positions, key_positions=key_positions, causal=causal, **given)
     return ours, attention(q, k, v, one, positions, key_positions, causal, attention_mask, scale)
 
@@ -74,12 +75,12 @@ def test_it_is_the_formula(name, causal, asked):
     torch.testing.assert_close(ours, expected, **EXACT)
 
 
-@pytest.mark.parametrize("name", ["nopos", "t5", "alibi", "shaw", "cope", "fire"])
+@pytest.mark.parametrize("name", ["nopos", "t5", "alibi", "shaw", "cope", "fire", "forgetting"])
 @settings(max_examples=15)
 @given(data=st.data())
 def test_it_is_the_formula_for_any_length_block_and_position(name, data):
     """Long enough for several blocks of queries, with positions that jump or begin anywhere."""
-    causal = name in ("cope", "fire") or data.draw(st.booleans())
+    causal = name in ONE_WAY or data.draw(st.booleans())
     n_keys = data.draw(st.integers(1, 700))
     parts = inputs(data.draw(st.integers(1, n_keys)), n_keys, batch=1)
     steps = data.draw(st.sampled_from([torch.ones(n_keys, dtype=torch.long), torch.arange(n_keys) % 3]))
@@ -123,9 +124,8 @@ def test_float32_is_as_exact_as_float32_can_be(name, causal):
     one, positions = made(name, causal), torch.arange(300)
     exact = attention(*inputs(300), one, positions, positions, causal)
     single = one.to(torch.float32)
-    ours = attend(
-        *inputs(300, dtype=torch.float32), scheme=single, positions=positions, key_positions=positions, causal=causal
-    )
+    at = {"positions": positions, "key_positions": positions, "gates": gates(one, 2, 300, torch.float32)}
+    ours = attend(*inputs(300, dtype=torch.float32), scheme=single, causal=causal, **at)
     torch.testing.assert_close(ours.double(), exact, **FLOAT32)
 
 
@@ -139,6 +139,24 @@ def test_bfloat16_does_not_round_the_bias(name):
     assert ours.dtype == torch.bfloat16
     # Three digits of weights and values, and of the queries' products inside Shaw's bias.
     torch.testing.assert_close(ours.double(), exact, rtol=0, atol=3e-2)
+
+
+@pytest.mark.parametrize("name", [name for name, causal in CASES if causal])
+def test_a_rank_attends_with_its_queries_to_the_keys_of_all(name):
+    """Context parallelism: queries that are not the last of the keys, and keys in another order."""
+    one, (q, k, v), at = made(name, True), inputs(8), torch.arange(8)
+    read = gates(one, 2, 8)
+    expected = attention(q, k, v, one, at, at, True)
+    mine, order = torch.tensor([0, 1, 6, 7]), torch.tensor([0, 1, 6, 7, 2, 3, 4, 5])
+    given = {"positions": mine, "key_positions": order, "gates": None if read is None else read[..., order]}
+    ours = attend(q[:, :, mine], k[:, :, order], v[:, :, order], causal="positions", scheme=one, **given)
+    torch.testing.assert_close(ours, expected[:, :, mine], **EXACT)
+    # Without a scheme, and behind a mask of keys.
+    seen = torch.tensor([[1, 1, 0, 1, 1, 1, 1, 1], [0, 1, 1, 1, 1, 1, 0, 1]], dtype=torch.bool)
+    plain = attend(q, k, v, causal=True, attention_mask=seen)
+    how = {"positions": mine, "key_positions": order, "attention_mask": seen[:, order]}
+    mixed = attend(q[:, :, mine], k[:, :, order], v[:, :, order], causal="positions", **how)
+    torch.testing.assert_close(mixed, plain[:, :, mine], **EXACT)
 
 
 def test_a_bias_by_offset_is_never_a_whole_matrix():

@@ -23,7 +23,7 @@ from models.in_transformers_models import (
     own_positions,
     tokens,
 )
-from models.reference import Nearness
+from models.reference import ONE_WAY, Nearness
 from refusals import refused
 from small_models import build as small_model
 from torch import nn
@@ -42,8 +42,10 @@ BART_SIZES = {"layers": 1, "attention_heads": N_HEADS, "ffn_dim": 32}
 # T5 and ViT, whose calls differ, have a file of their own.
 KINDS = [kind for kind in FAMILIES if kind not in ("t5", "vit")]
 DECODERS = [kind for kind in KINDS if kind not in ENCODERS]
-NAMES = [*schemes(), "learned+t5", "rope+alibi", "user"]
-BIDIRECTIONAL = [name for name in NAMES if name not in ("xpos", "fire", "cope")]
+# Forgetting reads the tokens that enter attention, which models of transformers do not hand on.
+WITHOUT_GATES = [name for name in schemes() if name != "forgetting"]
+NAMES = [*WITHOUT_GATES, "learned+t5", "rope+alibi", "scaled_logits+t5", "user"]
+BIDIRECTIONAL = [name for name in NAMES if not ONE_WAY & set(name.split("+"))]
 
 
 @pytest.fixture(autouse=True)
@@ -741,7 +743,17 @@ def test_families_of_ones_own_that_cannot_be_are_told_so(monkeypatch):
         assert "hand nothing on to attention" in refused(ModelInputError, model, tokens())
 
 
-@pytest.mark.parametrize("name", schemes())
+def test_a_scheme_that_reads_the_tokens_is_refused():
+    said = "the scheme reads the tokens that enter attention"
+    for one in (
+        "forgetting",
+        "rope+forgetting",
+        OnLayers(scheme("forgetting", d_model=32, n_heads=4), [0], n_layers=2),
+    ):
+        assert said in refused(ModelInputError, use_scheme, build("gpt2"), one)
+
+
+@pytest.mark.parametrize("name", WITHOUT_GATES)
 def test_a_name_does_for_heads_that_are_no_part_of_the_width(name):
     model = build("qwen3", head_dim=16)
     ids = torch.randint(3, model.config.vocab_size, (2, LENGTH), generator=torch.Generator().manual_seed(0))

@@ -93,8 +93,37 @@ def test_packed_texts_are_separate_ones(name, causal):
     torch.testing.assert_close(packed[1:], layer(embedded(layer, x[1:], at), at), **EXACT)
 
 
-# Absolute are what is added to the embeddings, FIRE's normaliser, and what CoPE reads of a query that was turned.
-ABSOLUTE = {"learned", "fire", "cope+rope"}
+# Two ranks that share a text, each with an early and a late part of it.
+ZIG_ZAG = torch.tensor([0, 1, 2, 9, 10, 11, 3, 4, 5, 6, 7, 8])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_where_causality_follows_positions_tokens_may_stand_in_any_order(name):
+    """Also in rows of their own orders, behind padding, in pieces with a cache, and two texts in one row."""
+    layer, positions = attention(name, True), torch.arange(LENGTH)
+    x = embedded(layer, drawn(2, LENGTH, D_MODEL), positions)
+    expected, order = layer(x, positions), ZIG_ZAG
+    layer.causal = "positions"
+    torch.testing.assert_close(layer(x, positions), expected, **EXACT)
+    torch.testing.assert_close(layer(x[:, order], order), expected[:, order], **EXACT)
+    each = torch.stack([order, torch.randperm(LENGTH, generator=torch.Generator().manual_seed(0))])
+    rows = torch.arange(2)[:, None]
+    torch.testing.assert_close(layer(x[rows, each], each), expected[rows, each], **EXACT)
+    cache, pieces = KeyValueCache(), ZIG_ZAG.sort().values.split([3, 4, 5])
+    mixed = [piece.flip(0) for piece in pieces]  # what comes later is later in the text
+    steps = torch.cat([layer(x[:, piece], piece, cache=cache) for piece in mixed], 1)
+    torch.testing.assert_close(steps, expected[:, torch.cat(mixed)], **EXACT)
+    segments = torch.tensor([0] * 5 + [1] * 7)
+    at, mask = pack(segments[None])
+    layer.causal = True
+    packed, layer.causal = layer(x[:1], at, attention_mask=mask), "positions"
+    mixed = layer(x[:1, order], at[:, order], attention_mask=mask[:, order][..., order])
+    torch.testing.assert_close(mixed, packed[:, order], **EXACT)
+
+
+# Absolute are what is added to the embeddings, FIRE's normaliser, the number of keys that logits are scaled with, and
+# what CoPE reads of a query that was turned.
+ABSOLUTE = {"learned", "fire", "scaled_logits", "cope+rope"}
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not ABSOLUTE & {name, *name.split("+")}])

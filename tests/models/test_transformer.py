@@ -33,6 +33,17 @@ def test_every_scheme_runs_where_there_is_no_memory(name):
         assert model(torch.zeros(2, 9, dtype=torch.long)).shape == (2, 9, WIDTH)
 
 
+@pytest.mark.parametrize("name", ["learned", "rope", "t5", "forgetting"])
+def test_a_model_whose_causality_follows_positions_reads_a_shuffled_text(name):
+    torch.manual_seed(0)
+    sizes = {"vocab_size": 20, "d_model": 16, "n_heads": 2, "n_positions": 12, "scheme": name}
+    straight = Transformer(TransformerConfig(**sizes)).double().eval()
+    mixed = Transformer(TransformerConfig(**sizes, causal="positions")).double().eval()
+    mixed.load_state_dict(straight.state_dict())
+    ids, order = torch.arange(12)[None] % 7, torch.tensor([0, 1, 2, 9, 10, 11, 3, 4, 5, 6, 7, 8])
+    torch.testing.assert_close(mixed(ids[:, order], order), straight(ids)[:, order], rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize("name", schemes())
 def test_every_scheme_has_gradients_of_each_text(name):
     """By torch.func, in which no number can be looked at; beside one text after the other."""

@@ -8,6 +8,7 @@ from posembed.encodings import (
     T5,
     ALiBi,
     CoPE,
+    Forgetting,
     FrozenBias,
     Learned,
     LinearScaling,
@@ -17,6 +18,7 @@ from posembed.encodings import (
     OnLayers,
     PerLayer,
     RoPE,
+    ScaledLogits,
     Shaw,
     Sinusoidal,
     XPos,
@@ -126,6 +128,14 @@ INPUT = {
         ),
         "the config says rope_theta 10000.0 and, inside, 500000.0; remove the wrong one",
     ),
+    "a layer of linear attention": (
+        lambda: RoPE.from_config({"model_type": "qwen3_5_text"}, 0),
+        "layer 0 of this config does not turn",
+    ),
+    "a config with layers of linear attention, as a whole": (
+        lambda: RoPE.from_config({"model_type": "qwen3_5_text"}),
+        "some layers of this config do not turn (0, 1, 2, 4",
+    ),
     "a config of nobody": (lambda: RoPE.from_config({"rope_theta": 1e4}), "the config has no model_type"),
     "a config without a rotation": (lambda: RoPE.from_config({"model_type": "gpt2"}), "its model does not rotate"),
     "a config whose layers differ": (
@@ -208,6 +218,16 @@ INPUT = {
     "no mask for CoPE": (
         lambda: CoPE(8).bias(Q, Q, AT, AT),
         "cope counts the keys that a query may see",
+    ),
+    "no gates for forgetting": (lambda: Forgetting(8, 2).bias(Q, Q, AT, AT), "gates=scheme.gates(x), of all keys"),
+    "two schemes with gates": (lambda: Forgetting(8, 2) + Forgetting(8, 2), "two of the schemes read gates"),
+    "negative positions for scaled logits": (
+        lambda: ScaledLogits(2).rotate(torch.zeros(1, 2, 3, 8), AT - 1),
+        "a position is negative",
+    ),
+    "queries of other heads for scaled logits": (
+        lambda: ScaledLogits(3).rotate(torch.zeros(1, 2, 3, 8), AT),
+        "they must be (..., 3 heads, seq, d)",
     ),
     # Rounded to whole numbers sines would be zeros.
     "whole numbers for vectors": (

@@ -56,6 +56,11 @@ def model(ids=IDS, **options):
 
 INPUT = {
     # Attention.
+    "causality by something else": (attended(causal="order"), "causal is 'order'; give True or False"),
+    "gates of some of the keys": (
+        attended(gates=torch.zeros(2, 4, 4)),
+        "there are gates of 4 tokens and 5 keys",
+    ),
     "key heads that query heads cannot share": (
         attended(k=Q[:, :3], v=Q[:, :3]),
         "query heads that share those",
@@ -125,6 +130,10 @@ INPUT = {
     ),
 }
 POSITIONS = {
+    "causality by positions without any": (
+        attended(causal="positions", positions=None),
+        "causality follows positions; pass positions and key_positions",
+    ),
     "a bias without positions": (attended(positions=None), "ALiBi has a bias; pass positions and key_positions"),
     "positions of other queries": (attended(positions=AT[:4]), "positions have shape (4,)"),
     "positions of other keys": (attended(key_positions=torch.arange(7)), "key_positions have shape (7,)"),

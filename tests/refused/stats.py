@@ -39,6 +39,6 @@ CASES = {
     "an interval of one value": (
         ProbeInputError,
         lambda: mean_interval([1.0]),
-        "give the numbers of at least two positions",
+        "give at least two numbers, one for each position or text",
     ),
 }

@@ -4,11 +4,9 @@ import itertools
 
 import pytest
 import torch
-from refusals import refused
 
 from posembed import TransformerConfig
 from posembed.encodings import FrozenBias
-from posembed.errors import EncodingInputError, PositionOutOfRangeError
 from posembed.models import Transformer
 from posembed.similarity import perturbed_bias, properties_of_matrix
 
@@ -85,15 +83,6 @@ def test_a_frozen_bias_is_no_parameter_and_takes_positions_of_each_text():
     shifted = torch.stack([torch.arange(3), torch.arange(3) + 5])
     assert torch.equal(scheme.bias(q, q, shifted, shifted)[1], scheme.bias(q, q, shifted[1], shifted[1]))
     assert scheme.bias(q, q, shifted[0], shifted[0])[2, 0].tolist() == [-0.0, -0.25, -0.5]
-
-
-@pytest.mark.bad_input
-def test_what_a_frozen_bias_cannot_be_or_do():
-    message = refused(EncodingInputError, FrozenBias, torch.zeros(3, 4), torch.ones(2))
-    assert message.startswith("the matrix has shape (3, 4) and the slopes (2,); give a square matrix and one slope")
-    q, at = torch.zeros(1, 4, 33, 8), torch.arange(33)
-    message = refused(PositionOutOfRangeError, frozen().bias, q, q, at, at)
-    assert message == "this bias has positions 0 to 31; shorten the texts"
 
 
 @pytest.mark.parametrize("violated", PROPERTIES)

@@ -338,14 +338,6 @@ def test_rows_of_a_table_that_are_not_finite_are_named(value, bad, said):
         assert "row 3 of the table" in refused(PositionTableError, properties, table, rows=(2, 20))
 
 
-@pytest.mark.parametrize("value", [NAN, INF, -INF])
-@pytest.mark.parametrize("place", [(4, 1), (4, 4), (4, 6)], ids=["past", "itself", "future"])
-def test_rows_of_a_matrix_that_are_not_finite_are_named(value, place):
-    matrix = random(9, 9)
-    matrix[place] = value
-    assert "row 4 of the matrix holds NaN or infinity" in refused(PositionTableError, properties_of_matrix, matrix)
-
-
 @pytest.mark.parametrize("place", [(0, 1), (0, slice(1, None)), (4, 8), (7, 8)], ids=["entry", "row", "end", "last"])
 def test_zeros_among_minus_infinities_are_a_bias_and_no_mask(place):
     """As in a prefix that every query sees, or in blocks: the future is open there, and its zeros count."""

@@ -85,7 +85,7 @@ def test_models_are_stored_with_their_cards_or_not_at_all(tmp_path):
     assert {path.name: path.read_bytes() for path in (stored / "models").iterdir()} == wanted, "run tools/results.py"
     path = sorted(kept.glob("*.safetensors"))[0]
     path.write_bytes(b"{")
-    assert f"in kept: {path.name} is damaged, or of another run or version; move it" in refused(
+    assert f"in kept: {path.name} is not there, is damaged, or of another run or version" in refused(
         RunError, tool.store_models, kept, tool.RESULTS, tmp_path / "other"
     )
     assert not (tmp_path / "other").exists()

@@ -1,7 +1,6 @@
 """Runs that are stopped and go on: the same numbers, and no checkpoint that is not the run's own."""
 
 import os
-import re
 import signal
 from dataclasses import replace
 
@@ -10,7 +9,6 @@ import torch
 from refusals import refused
 
 from posembed import RunConfig, train
-from posembed.data import Characters, Corpus
 from posembed.errors import CheckpointError
 from posembed.training import checkpoints
 from posembed.training.checkpoints import ASKING
@@ -172,19 +170,11 @@ def test_a_checkpoint_that_cannot_be_used_is_an_error_and_stays(tmp_path, writte
 
 
 @pytest.mark.bad_input
-def test_a_checkpoint_of_another_run_or_another_model_is_an_error_and_stays(tmp_path, written, monkeypatch):
+def test_a_checkpoint_of_another_run_is_an_error_and_stays(tmp_path, written):
     path = tmp_path / "run.checkpoint"
     path.write_bytes(written)
     other = replace(CONFIG, seed=5)
     assert f"or of another run than {other.key}" in refused(CheckpointError, train, other, checkpoint=path)
-    # As when a later version of the package builds a model of other parts.
-    text = torch.randint(2, 20, (1000,))
-    monkeypatch.setattr(
-        "posembed.training.runs.load_corpus",
-        lambda *_, **__: Corpus("other", Characters("abcdefghijklmnopqr"), text, text, text),
-    )
-    message = refused(CheckpointError, train, CONFIG, checkpoint=path)
-    assert re.fullmatch(r"run.checkpoint does not fit this version's model \(.+\); move it away", message)
     assert path.read_bytes() == written
 
 

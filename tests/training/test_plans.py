@@ -158,10 +158,3 @@ def test_timed_steps_leave_random_numbers_and_threads_alone():
     state, threads = torch.get_rng_state(), torch.get_num_threads()
     assert time_a_run(RunConfig(scheme="learned", **TINY))[0] > 0
     assert torch.equal(torch.get_rng_state(), state) and torch.get_num_threads() == threads
-
-
-@pytest.mark.bad_input
-def test_a_device_that_is_not_there_has_no_estimate(monkeypatch):
-    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    message = refused(RunError, estimate.estimate, [RunConfig(device="cuda")])
-    assert message.startswith("device is 'cuda', which PyTorch has not here; choose among cpu")

@@ -50,11 +50,8 @@ def test_what_it_refuses():
     def made(broken, mended):
         return lambda: RepairFigure({"the clock": Repair(broken, mended, "", "", "", "")})
 
-    assert_refused(lambda: RepairFigure({}), "no repair to show")
     assert_refused(lambda: RepairFigure([CLOCK]), "give a Mapping")
     assert_refused(lambda: RepairFigure({"the clock": [[0.0]]}), "repairs is {'the clock': [[0.0]]}")
-    assert_refused(made([[1.0]], [[1.0, 2.0]]), "'the clock'", "(1, 1) and (1, 2)")
     assert_refused(made([1.0], [1.0]), "'the clock'", "no matrix of numbers")
     assert_refused(made([[NAN]], [[1.0]]), "no matrix of numbers")
-    assert_refused(made([["a"]], [[1.0]]), "no matrix of numbers")
-    assert_refused(made(np.ones((400, 400)), np.ones((400, 400))), "show fewer repairs")
+    assert_refused(made([[np.inf]], [[1.0]]), "no matrix of numbers")

@@ -80,7 +80,7 @@ from posembed.training import make_model
 from posembed.stored import load_model
 
 # Holds: "Three schemes are hardly disturbed, by two hundredths of a nat: ALiBi and KERPLE"
-# Holds: "Full marks can be told from zero after the correction for all 42 contrasts"
+# Holds: "Full marks differ from zero over seeds, not over texts, after the correction"
 assert len(study.contrasts) == 42 and len(planned) == 12
 # Holds: "Three schemes stay within a few hundredths of a nat; NoPos is in the middle."
 # Holds: "Shaw, KERPLE and ALiBi are within 0.03 of zero, FIRE at 0.2"
@@ -99,10 +99,11 @@ assert FIRE(4).start == 512
 for run in by_scheme["fire"]:
     for layer in range(4):
         assert abs(512 * run.metrics["scheme"][f"layers.{layer}.multiplier"][0] - 60) < 6
-# Holds: "T5's buckets lose more than NoPos, and that needs an explanation"
-curves_of = ([run.metrics["loss_by_position"] for run in by_scheme[name][:3]] for name in ("t5", "nopos"))
+# Holds: "T5's buckets rise more than NoPos, to about the same loss, and that needs an explanation"
+curves_of = [[run.metrics["loss_by_position"] for run in by_scheme[name][:3]] for name in ("t5", "nopos")]
 more = difference(*([np.mean(each[4:]) - each[3] for each in of] for of in curves_of))
 assert [round(each, 2) for each in (more.mean, more.low, more.high)] == [0.19, 0.09, 0.30]
+assert abs(difference(*([np.mean(each[4:]) for each in of] for of in curves_of)).mean) < 0.05
 # Holds in What to remember: "Past the trained length the loss of ours rises by a nat"
 # Holds in After NoPos: "up to four times that length the loss of ours rises by a nat in the mean"
 assert round(rise["nopos"].mean, 1) == 1.0
@@ -135,12 +136,11 @@ start, end = (
 moved = (end - start).norm(dim=1)
 assert moved[:63].min() > 0.5 and moved[63:].max() < 1e-3
 
-# Holds: "Just before the trained length ends, RoPE has 1.20 nats, from some sixty characters."
-# Holds: "At 64 to 255, reading all that stands before, none of the twelve schemes has less"
-# Holds in What this does not show: "the 1.20 nats are from earlier places of the same texts"
-at_the_end = by_place.loc["causal, rope"][3].mean()
-assert round(at_the_end, 2) == 1.20 and len(SCHEMES) == 12
-assert at_the_end < min(past[f"causal, {name}"].mean() for name in SCHEMES)
+# Holds: "In the longer pieces of [chapter 4](chapter-relative) ALiBi and Shaw lose nothing."
+# By definition: "these losses cannot tell, for they are of other characters than those before 64"
+in_512 = load_study("one-start").contrasts
+for name in ("alibi", "shaw"):
+    assert abs(in_512.loc[f"{name}, past the trained length", "mean"]) < 0.005
 
 # %% Taking positions away
 # Holds: "In the mean over the seeds none of them is better than guessing"

@@ -1,5 +1,5 @@
 # %% How does it know?
-# By definition: "One layer gives them away before any training: each token averages over more tokens"
+# Holds: "From our start one layer gives them away before any training: each token averages over more tokens"
 import numpy as np
 
 by_state = {
@@ -112,7 +112,7 @@ assert abs(fall["both ways"] - 1).max() < 0.05 and laws["both ways"].variance[0]
 # Holds: "But a state has 64 channels, each with a draw of its own"
 assert out.shape[-1] == 64
 # By definition: "Here is the size of what attention gives in the model"
-# By definition: "Here is the last token's output of attention in the first layer"
+# By definition: "Here is the last one's output of attention in the first layer"
 # Holds: "At first the size halves each time the number of tokens doubles"
 of_all_texts = size.mean(0)
 halves = [float(of_all_texts[2 * k - 1] / of_all_texts[k - 1]) for k in (1, 2, 4, 32)]
@@ -144,7 +144,7 @@ at_first, at_last = (
     np.mean([run.metrics[when]["mae"] for run in of_nopos], axis=0) for when in ("untrained", "layers")
 )
 assert np.allclose(at_first[1:], 9, atol=0.5)
-# Holds: "With only 83 different words"
+# Holds: "The third line takes into account that the mean of 83 words is not zero."
 assert n_words == 83
 
 # %% Layer by layer, and the paper's curve
@@ -253,7 +253,7 @@ assert abs(watched["nopos", "layers"].min(axis=1).mean() - 3) < 0.3
 # The same of the figure, by the most probable position.
 drawn = np.array([r.metrics["untrained"]["mae"] for r in study.by_arm["causal, nopos, watched"]])
 assert abs(drawn[:, 0] - 20).max() < 3 and abs(drawn[:, 1] - 9).max() < 0.3
-# Holds: "it starts with the leak of any causal model, and trains most of it away"
+# Holds: "it starts with a causal model's leak, and trains most of it away"
 assert abs(watched["alibi", "untrained"][:, 1:] - 8.5).max() < 0.5
 assert abs(watched["alibi", "layers"][:, 1:] - 13.9).max() < 0.4
 
@@ -342,7 +342,7 @@ assert interval(off[:, -4:].mean(axis=1) - off[:, 48:56].mean(axis=1)).high < 0
 assert wrong[0][:8].max() == 0 and wrong[0].mean() < 5
 assert abs(np.diff(predicted[0])).mean() > 5
 
-# Holds: "from the third layer of the model's first seed"
+# Holds: "from the third layer of the first seed"
 # Holds: "In this text the first eight are right to the character."
 assert predicted[3][:8] == list(range(8)) and predicted[3][8] != 8
 # Holds: "Over all test texts the second is off by 0.1 and the eighth by 1.1, and the predictions get vaguer"
@@ -410,6 +410,14 @@ assert np.mean([run.metrics["prefix"]["shuffled"] for run in by_scheme["nopos"]]
 # Holds: "With the last eight characters in place hardly anything is lost."
 assert max(lost("causal, nopos", "shuffled but for the last 8")) < 0.06
 
+# %% What this does not show
+# Holds: "from start A of [chapter 11](section-starts) no untrained layer reads better than the constant guess"
+from posembed import load_study
+
+from_a = load_study("starts").by_arm["small, scaled, nopos"]
+assert min(min(run.metrics["untrained"]["median_mae"]) for run in from_a) > found.middle_guess - 0.1
+assert max(min(run.metrics["layers"]["median_mae"]) for run in from_a) < found.middle_guess / 2
+
 # %% Exercises
 assert most[torch.bfloat16] < most[torch.float16] < most[torch.float32]
 
@@ -457,7 +465,7 @@ for k in (1, 2):
 
 # Holds: "Before any training they leak already, by way of the causal mask"
 assert interval(fresh).high < found.middle_guess and laws["our start"].high < -0.5
-# Holds: "Training sharpens them, from the second layer on."
+# Holds: "Training sharpens them, from our start from the second layer on."
 assert (first_error := errors["nopos"][:, 1].mean()) > 2 * errors["nopos"][:, 2].mean()
 assert abs(first_error - np.mean(at_start)) < 1
 # Holds: "The curve over the layers is a U, in the paper's largest model"

@@ -60,7 +60,7 @@ assert found["padding in front, positions given"] == found["in pieces with a cac
 # Holds: "GPT-2 counts padding unless it is told the positions, and it can be"
 assert found["padding in front"] == found["shifted positions"] == "does not apply"
 
-# Holds: "Of {doc}`sixty reported bugs <../evidence/bugs>` the audit finds 37, those that contradict"
+# Holds: "Of {doc}`sixty reported bugs <../evidence/bugs>` the audit finds 37, most of them by what"
 # Holds: "A constant that is wrong everywhere alike it cannot see"
 import json
 

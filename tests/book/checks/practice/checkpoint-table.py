@@ -83,3 +83,44 @@ roberta(text).last_hidden_state.pow(3).sum().backward()
 gradient = roberta.embeddings.position_embeddings.weight.grad
 used = gradient.ne(0).any(dim=1).nonzero().flatten().tolist()
 assert used == [2, 3, 4, 5, 6]
+
+# %% A table for longer texts
+# Holds: "A table ends with the last position that it was trained for."
+# Holds: "The encoder has 512 rows; we keep the first 256, make 512 of them,"
+assert len(truth) == 512 and {len(rows) for rows in made.values()} == {512}
+# Holds: "`tile` begins the table anew where it ends, `repeat` lets each row serve"
+assert torch.equal(made["tile"], truth[:256].repeat(2, 1))
+assert torch.equal(made["repeat"], truth[:256].repeat_interleave(2, 0))
+steps = made["linear"].diff(dim=0).norm(dim=1)
+assert steps.max() < truth[:256].diff(dim=0).norm(dim=1).max()
+# Holds: "Tile is at 1 up to 255, then swings between minus 0.5 and 0.4."
+# Holds: "No way finds the rows that were cut off, and stretched, the table has lost"
+tiled = found["tile"]
+assert (tiled[:256] - 1).abs().max() < 1e-4 and tiled[256:].min() > -0.5 and tiled[256:].max() < 0.4
+assert all(each[256:].mean().abs() < 0.1 and each[256:].max() < 0.8 for each in found.values())
+# Holds: "Repeat and linear lie on each other: at 1 at position 0, between minus 0.8"
+for how in ("repeat", "linear"):
+    assert found[how][0] > 0.99 and found[how][10:].abs().max() < 0.8 and found[how][10:256].mean() < 0.3
+assert (found["repeat"] - found["linear"])[10:].abs().mean() < 0.05
+# Holds: "Four texts of 512 tokens are read with each table, and each token's output"
+assert batch["input_ids"].shape == (4, 512) and batch["attention_mask"].all()
+means = {how: (float(each[:, :256].mean()), float(each[:, 256:].mean())) for how, each in kept.items()}
+# Holds: "In the first half tile lies above them, at about 0.92 against 0.89."
+# Holds: "Tiled, the first half is nearer the truth, and what follows is further from"
+# Holds: "From 256 on it is the lowest, at about 0.8 against 0.83, and near the end they"
+assert means["tile"][0] > max(means["repeat"][0], means["linear"][0]) + 0.02
+assert means["tile"][1] < min(means["repeat"][1], means["linear"][1]) - 0.01
+for how, (first, second) in {"tile": (0.92, 0.8), "repeat": (0.89, 0.83), "linear": (0.89, 0.83)}.items():
+    assert abs(means[how][0] - first) < 0.015 and abs(means[how][1] - second) < 0.015
+# Holds: "Over a whole text the three are equally far from the truth, so choose"
+whole = [float(each.mean()) for each in kept.values()]
+assert max(whole) - min(whole) < 0.01
+# Holds: "none of them."
+# Holds: "it leaves the rows that there were, and a text of up to 256 tokens has the"
+short = outputs(truth, 256)
+assert torch.allclose(outputs(made["tile"], 256), short, atol=1e-5)
+for how in ("repeat", "linear"):
+    assert torch.cosine_similarity(outputs(made[how], 256), short, dim=-1).mean() < 0.95
+# Holds: "Behind them each way puts rows that are not those of their positions."
+nearest = torch.nn.functional.normalize(made["tile"][256:], dim=1) @ torch.nn.functional.normalize(truth, dim=1).T
+assert (nearest.argmax(dim=1) < 256).all()

@@ -32,8 +32,8 @@ for name in schemes():
             kinds.setdefault(method, set()).add(name)
 assert kinds == {
     "add": {"sinusoidal", "learned", "learnable_sinusoidal"},
-    "rotate": {"rope", "xpos"},
-    "bias": {"shaw", "fire", "cope"},
+    "rotate": {"rope", "xpos", "scaled_logits"},
+    "bias": {"shaw", "fire", "cope", "forgetting"},
     "bias_by_offset": {"t5", "alibi", "kerple"},
 }
 
@@ -73,7 +73,7 @@ for name in schemes():
 
 # By definition in What to remember: "Shift, permutation, cache and padding are four checks"
 # Holds: "The first is not for every one: sinusoidal and learned rows mark"
-assert shifted == {"sinusoidal", "learned", "learnable_sinusoidal", "fire"}
+assert shifted == {"sinusoidal", "learned", "learnable_sinusoidal", "fire", "scaled_logits"}
 
 one_way = set()
 for name in schemes():
@@ -84,7 +84,7 @@ for name in schemes():
     else:
         whole = run(x, positions)
         assert same(run(x[:, order], positions[order]), whole[:, order]), name
-assert one_way == {"xpos", "fire", "cope"}
+assert one_way == {"xpos", "fire", "cope", "forgetting", "scaled_logits"}
 
 # %% A plane, and a gate
 # All four checks, and the sum itself.
@@ -96,25 +96,41 @@ turned = torch.randperm(12, generator=torch.Generator().manual_seed(0))
 same_image = plane(image[:, turned], patches[turned])
 assert torch.allclose(same_image, plane(image, patches)[:, turned], atol=1e-6)
 assert torch.allclose(gated(x, positions + 1000), gated(x), atol=1e-6)
-# Holds: "the bias is minus the sum of what all tokens from behind the key"
-forgetting, key = Forgetting(8), torch.randn(1, 4, 6, 8)
-bias = forgetting.bias(key, key, positions, positions)
-said = -nn.functional.logsigmoid(forgetting.gate(key))[..., 0]
-assert torch.allclose(bias[..., 5, 2], -said[..., 3:6].sum(-1), atol=1e-5)
+# Holds: "The bias is the sum of the logarithms of the gates from behind the key up"
+# Holds: "A gate is read off the token itself: `gates(x)` gets what enters the layer's"
+forgetting, key = Forgetting(32, 4), torch.randn(1, 4, 6, 8)
+read = forgetting.gates(x)
+bias = forgetting.bias(key, key, positions, positions, gates=read)
+assert torch.allclose(bias[..., 5, 2], read[..., 3:6].sum(-1), atol=1e-5)
+assert torch.allclose(read, torch.sigmoid(forgetting.gate(x)).log().mT, atol=1e-5)
 assert not bias.diagonal(dim1=-2, dim2=-1).any()
+# Holds: "Here it is in the fewest lines; the package's own,"
+theirs = scheme("forgetting", d_model=32, n_heads=4)
+theirs.gate.load_state_dict(forgetting.gate.state_dict())
+layer = MultiHeadAttention(32, 4, theirs, causal=True).eval()
+layer.load_state_dict({**gated.state_dict(), **{f"position_scheme.{k}": v for k, v in theirs.state_dict().items()}})
+own = MultiHeadAttention(32, 4, forgetting, causal=True).eval()
+own.load_state_dict({**gated.state_dict(), **{f"position_scheme.{k}": v for k, v in forgetting.state_dict().items()}})
+assert torch.allclose(layer(x), own(x), atol=1e-6)
+holes = torch.tensor([[1, 0, 1, 1, 0, 1]])
+kept = holes[0].bool()
+assert torch.allclose(layer(x, attention_mask=holes)[:, kept], layer(x[:, kept]), atol=1e-6)
+assert not torch.allclose(own(x, attention_mask=holes)[:, kept], own(x[:, kept]), atol=1e-3)
 
 
 # What `bias` is given, in a text longer than a block of queries.
 class Seen(Forgetting):
     given = ()
 
-    def bias(self, q, k, positions, key_positions):
+    def bias(self, q, k, positions, key_positions, gates):
         self.given = (*self.given, (q.shape[2], k.shape[2]))
-        return super().bias(q, k, positions, key_positions)
+        assert gates.shape[-1] == k.shape[2]
+        assert torch.equal(positions, key_positions[-q.shape[2] :])
+        return super().bias(q, k, positions, key_positions, gates)
 
 
 # Holds: "What `bias` is given decides how it is written: a *block* of the"
-seen = Seen(8)
+seen = Seen(32, 4)
 long = torch.randn(1, 600, 32)
 whole = MultiHeadAttention(32, 4, seen, causal=True).eval()
 cache = KeyValueCache()
@@ -122,7 +138,8 @@ whole(long, cache=cache)
 assert seen.given == ((256, 256), (256, 512), (88, 600))
 whole(long[:, :1], cache=cache)
 assert seen.given[-1] == (1, 601)
-# By definition: "Here each head reads the gate from its keys;"
+# Holds: "Attention keeps these beside the keys, in a cache too."
+# Holds: "The queries are the last of these keys."
 # By definition: "Two schemes that need more than offsets in a line."
 
 # %% What else a scheme may say
