@@ -80,7 +80,12 @@ def described(model: LanguageModel) -> dict[str, Any]:
     """
     config, scheme = model.transformer.config, model.transformer.position_scheme
     usual = (config.norm, config.activation, config.norm_epsilon) == ("pre", "gelu", 1e-5)
-    plain = not config.scale_embeddings and not config.n_token_types and config.positions_added == "input"
+    plain = (
+        isinstance(config.causal, bool)
+        and not config.scale_embeddings
+        and not config.n_token_types
+        and config.positions_added == "input"
+    )
     rotates = isinstance(scheme, RoPE)
     turned = not rotates or (scheme.base, scheme.layout, scheme.width) == (10000, "half", scheme.d_head)
     if type(scheme).__name__ not in SCHEMES or not (usual and plain and turned):

@@ -109,7 +109,7 @@ class ModelsFigure(InteractiveFigure):
         """What a model says of the first text at these positions, with weights of eight bits as in a page."""
         # In double precision each machine rounds to the same text.
         model = in_eight_bits(model).double()
-        causal, n = model.transformer.config.causal, self._ids.shape[1]
+        causal, n = model.transformer.config.causal is True, self._ids.shape[1]
         # A masked model guesses what stands hidden behind the text.
         ids = self._ids if causal else F.pad(self._ids, (0, 1), value=Characters.mask_id)
         positions = stretch * torch.arange(ids.shape[1])
