@@ -288,7 +288,8 @@ def _check_not_shifted(weights: Weights, entry: Entry) -> None:
     """Refuse to take row 0 for position 0 where the model counts from a later one, under a name that is not its own."""
     settings = settings_for(entry.name, weights.config)
     kind = next(filter(None, map(model_type, settings)), None)
-    if kind not in {*rules.TWO_ROWS, *rules.AFTER_PADDING} or _has_patches(weights, entry):
+    of_scheme = entry.name in weights.schemes or "position_scheme" in entry.name.split(".")
+    if kind not in {*rules.TWO_ROWS, *rules.AFTER_PADDING} or of_scheme or _has_patches(weights, entry):
         return
     if part_in(weights, entry.name) not in ("vision", "audio"):
         raise PositionTableError(

@@ -63,7 +63,7 @@ def test_a_summary_has_an_interval_for_each_arm_and_pairs_its_seeds():
     assert found.tolist() == pytest.approx(planned[["mean", "low", "high", "n"]].tolist(), abs=1e-6)
     own = interval(study.runs.set_index("arm").loc["causal, learned", "loss"].tolist())
     assert table.loc["causal, learned", ["mean", "low", "high"]].tolist() == [own.mean, own.low, own.high]
-    assert "there is no arm 'rope'; choose among causal, nopos" in refused(RunError, summary, "nopos", against="rope")
+    assert "there is no arm 'rope'; choose among 'causal, nopos'" in refused(RunError, summary, "nopos", against="rope")
     assert refused(RunError, summary, "nopos", metric="los").startswith(
         "there is no metric 'los' that is a number; choose among loss,"
     )
