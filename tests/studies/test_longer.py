@@ -1,0 +1,145 @@
+"""Ways to read a longer text, and what attention would do in one, where both are known; and the study in miniature."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from posembed import RunResult
+from posembed.training import RunConfig
+from studies import length, length_law
+from studies.training import longer, reach
+from studies.training.longer import WAYS, inspect_longer
+from studies.training.reach import attention_of, inspect_reach, novelty, queries_and_keys, untouched_rows
+from studies.training.runs import make_model
+
+TINY = {"n_layers": 2, "d_model": 16, "n_heads": 2, "length": 64, "steps": 3, "batch_size": 4, "warmup": 1}
+
+
+@pytest.fixture(autouse=True)
+def few_texts(monkeypatch):
+    for module in (longer, reach):
+        monkeypatch.setattr(module, "TEXTS", 4)
+
+
+def model_of(corpus, scheme, **options):
+    config = RunConfig(scheme=scheme, scheme_options={scheme: options} if options else {}, test_length=512, **TINY)
+    return make_model(config, corpus).eval(), config
+
+
+@pytest.fixture
+def texts(corpus):
+    return corpus.test[: 4 * 512].view(4, 512).long()
+
+
+@pytest.mark.parametrize("scheme", ["learned", "rope", "fire", "nopos"])
+def test_at_the_trained_length_all_ways_are_one(corpus, texts, scheme):
+    model, _ = model_of(corpus, scheme)
+
+    def last(way):
+        ids, positions, mask = way(texts, 64, 64)
+        return model(ids[:, :-1], positions[:-1], attention_mask=mask)[:, -16:]
+
+    plain = model(texts[:, -64:-1])[:, -16:]
+    for name, way in WAYS.items():
+        assert torch.allclose(last(way), plain, atol=1e-4), name
+
+
+def test_what_changes_nothing_costs_nothing(corpus):
+    """Without positions no gap is one, and moving all costs a relative scheme nothing; the rest of the ways differ."""
+    none, alibi = (inspect_longer(*model_of(corpus, scheme), corpus) for scheme in ("nopos", "alibi"))
+    for n in longer.APART:
+        last = none["plain"]["64"]
+        assert (
+            none["gap"][str(n)] == none["moved"][str(n)] == none["repeat, few"][str(n)] == pytest.approx(last, abs=1e-5)
+        )
+        assert none["repeat"][str(n)] == pytest.approx(none["plain"][str(n)], abs=1e-5)
+        assert alibi["moved"][str(n)] == pytest.approx(alibi["plain"]["64"], abs=1e-4)
+        assert len({alibi[way][str(n)] for way in ("plain", "gap", "stack", "repeat", "repeat, few")}) == 5
+
+
+def test_in_a_stack_no_position_is_new_and_the_last_block_sees_all(texts):
+    ids, positions, mask = WAYS["stack"](texts, 64, 256)
+    assert positions.max() == 63 and ids.shape == (4, 256)
+    seen = mask[0] & torch.ones(255, 255).tril().bool()
+    assert seen[-1].all() and seen.sum(1)[:224].tolist() == [*range(1, 33)] * 7
+    offsets = (positions[:-1, None] - positions[:-1])[seen]
+    assert offsets.min() == 0 and offsets.max() == 62
+
+
+@pytest.mark.parametrize("scheme", ["alibi", "shaw", "xpos", "cope"])
+def test_what_is_made_up_at_the_trained_length_is_what_the_model_attends_to(corpus, texts, scheme, monkeypatch):
+    model, _ = model_of(corpus, scheme)
+    ids, found = texts[:, :63], []
+    layers = queries_and_keys(model, ids)
+    monkeypatch.setattr("posembed.models.multi_head.attend", lambda q, k, v, **rest: _noted(found, q, k, v, **rest))
+    model(ids)
+    for whole, part in zip(found, layers, strict=True):
+        assert torch.allclose(attention_of(*part, torch.arange(63)), whole[:, :, -1], atol=1e-5)
+
+
+def _noted(found, q, k, v, **rest):
+    every = torch.eye(k.shape[2]).expand(*k.shape[:2], -1, -1)
+    found.append(reach.attend(q, k, every, **rest))
+    return found[-1] @ v
+
+
+TOUCHED = [
+    ("nopos", {}, 0.0),
+    ("shaw", {}, 0.0),
+    ("t5", {"max_distance": 32}, 0.0),
+    ("t5", {}, 1.0),
+    ("alibi", {}, 1.0),
+    ("rope", {"pairs": "proportional", "fraction": 0.25}, 0.0),
+]
+
+
+@pytest.mark.parametrize(("scheme", "options", "last"), TOUCHED)
+def test_what_is_untouched(corpus, texts, scheme, options, last):
+    """Nothing of what training had; of what is furthest back in a text of 512 all or nothing."""
+    model, _ = model_of(corpus, scheme, **options)
+    part, q, k = queries_and_keys(model, texts[:, :63])[0]
+    new = novelty(part, q, k, torch.arange(511)).expand(4, 2, -1)
+    assert not new[..., -63:].any() and (new[..., :300] == last).all()
+
+
+def test_rows_are_untouched_from_the_first_that_no_text_had(corpus):
+    model, _ = model_of(corpus, "learned")
+    share = untouched_rows(model.transformer.position_scheme, 63)
+    assert (share(62), share(63)) == (0.0, 1.0)
+    sinusoids = untouched_rows(model_of(corpus, "sinusoidal")[0].transformer.position_scheme, 63)
+    assert 0 < sinusoids(63) < 1 and sinusoids(62) == 0
+
+
+def test_the_study_in_miniature(corpus, monkeypatch):
+    """What an untrained model gives, moved a little for each arm and seed, through the fit and all contrasts."""
+    model, config = model_of(corpus, "rope")
+    reached, asked = inspect_reach(model, config, corpus), inspect_longer(model, config, corpus)
+
+    def run_of(arm, number, seed):
+        lost = {
+            way: {n: loss + number * seed * int(n) / 1e4 for n, loss in of.items()}
+            for way, of in asked.items()
+            if way != "half"
+        }
+        worth = [[each + 1 for each in row] for row in reached["worth"]]
+        return RunResult(
+            replace(arm.run, seed=seed), {"reach": reached | {"worth": worth}, "longer": lost}, {}, "", 1.0
+        )
+
+    by_arm = {
+        arm.name: [run_of(arm, number, seed) for seed in arm.seeds] for number, arm in enumerate(length.arms(), start=1)
+    }
+    found = length_law.fit([by_arm[name][0] for name in length_law.FITTED])
+    assert {name: len(each) for name, each in found.items()} == dict.fromkeys(found, 1) | {"law": 2, "draft": 2}
+    monkeypatch.setattr(length_law, "COEFFICIENTS", found)
+    verdicts = length_law.verdicts(by_arm, length_law.ASKED_AFTER)
+    assert verdicts.keys() == {*length_law.TERMS, "name"} and all(r2 < 1 for r2 in verdicts.values())
+    contrasts = length.contrasts([run for runs in by_arm.values() for run in runs])
+    assert len(contrasts) == 15 * 5 - 2 * 2 and all(each.n == 5 for each in contrasts.values())
+
+
+def test_r2_is_one_for_what_was_said_right_and_none_for_the_mean():
+    assert length_law.explained([[0.0, 1.0]], [[0.0, 1.0]]) == 1
+    assert length_law.explained([[0.5, 0.5]], [[0.0, 1.0]]) == 0
+    assert length_law.onset([0.0, 0.2] + [1.0] * 7) == 96 and length_law.onset([0.0] * 9) is None
