@@ -41,6 +41,9 @@ c. stack: more keys alone.
 d. plain minus the sum of gap and stack: is the whole its two parts?
 e. repeat minus its control.
 
+f. A family of its own: R2 of the law by seed, over the six asked arms and over the new ones, and the law's minus that
+   of each rival.
+
 What counts as nothing: the 90 % interval lies within 0.02 of zero.
 
 What we expect: a stack costs a model without positions all that a longer text costs it, and every other scheme less
@@ -60,12 +63,12 @@ from typing import Any
 from posembed import RunConfig, RunResult
 from posembed.data import load_corpus
 from posembed.inference import torch_threads
-from posembed.stats import Interval, difference
+from posembed.stats import Interval, difference, interval
 from posembed.training import read_model, run_grid, write_result
 from posembed.training.results import file_of, read_result
 from posembed.training.weights import has_weights
 
-from .length_law import ASKED_AFTER, COEFFICIENTS, FITTED
+from .length_law import ASKED_AFTER, COEFFICIENTS, FITTED, verdicts
 from .nopos import SMALL, run_of
 from .search import Search
 from .training.longer import inspect_longer
@@ -152,3 +155,17 @@ def contrasts(runs: Sequence[RunResult]) -> dict[str, Interval]:
         if each.name not in BLIND:
             found[f"{each.name}: repeat minus its control"] = difference(at("repeat"), at("repeat, few"))
     return found
+
+
+def law_contrasts(runs: Sequence[RunResult]) -> dict[str, Interval]:
+    """How well the law says what arms lose that it was not fitted to, as R2, by seed."""
+    reported, found = {each.name: each.reported(runs) for each in arms()}, {}
+    for kind, names in (("asked", ASKED_AFTER), ("new", tuple(NEW))):
+        by_seed = [
+            verdicts({name: [its[place]] for name, its in reported.items()}, names) for place in range(len(SEEDS))
+        ]
+        law = [each["law"] for each in by_seed]
+        found[f"{kind}: law"] = interval(law)
+        for rival in by_seed[0].keys() - {"law"}:
+            found[f"{kind}: law minus {rival}"] = difference(law, [each[rival] for each in by_seed])
+    return dict(sorted(found.items()))

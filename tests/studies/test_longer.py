@@ -135,7 +135,10 @@ def test_the_study_in_miniature(corpus, monkeypatch):
     monkeypatch.setattr(length_law, "COEFFICIENTS", found)
     verdicts = length_law.verdicts(by_arm, length_law.ASKED_AFTER)
     assert verdicts.keys() == {*length_law.TERMS, "name"} and all(r2 < 1 for r2 in verdicts.values())
-    contrasts = length.contrasts([run for runs in by_arm.values() for run in runs])
+    runs = [run for its in by_arm.values() for run in its]
+    law = length.law_contrasts(runs)
+    assert len(law) == 2 * 6 and law["asked: law"].n == 5
+    contrasts = length.contrasts(runs)
     assert len(contrasts) == 15 * 5 - 2 * 2 and all(each.n == 5 for each in contrasts.values())
 
 
