@@ -19,15 +19,17 @@ Arms, in this order, all of one seed before the next:
   round within the trained length), where the fastest half do, and RoPE with a base of 100. The forgetting Transformer
   and PoPE are to follow where the package has them.
 
-Written before any of its models was asked past the trained length, but for one: while the code was written a stored
-model without positions of the study `nopos` was read in all ways below. Known from earlier studies were the losses of
-plainly longer texts: to 512 of the fitted arms and of both sinusoidal ones, to 255 of xPos, KERPLE, FIRE and CoPE. So
-what is predicted of these was known to who wrote the formula; what nobody knew are the causes apart and the new arms.
+Written before any of its models was asked past the trained length, but for none: a stored model of `nopos` was read in
+all ways below while the code was written, and its seed 1 here had been asked when *again* and f were added. Known from
+earlier studies were the losses of plainly longer texts: to 512 of the fitted arms and of both sinusoidal ones, to 255
+of xPos, KERPLE, FIRE and CoPE. So what is predicted of these was known to who wrote the formula; what nobody knew are
+the causes apart and the new arms.
 
 Measured (`studies.training.longer`): the loss of the last 16 characters of 256 texts, the same in all ways to read.
 The last 64 alone; the last n as they stand, to 512; a *gap*, the first half of 64 as far back as it would stand at n;
 *moved*, all 64 further on; a *stack*, where n characters share the positions of 64 but none loses its order; *repeat*,
-n / 64 characters to a position, with its control; and the last 32 alone. And `studies.training.reach`, what the formula
+n / 64 characters to a position, with its control; the last n, of which the first 32 are the last 32 *again*, for a flat
+loss does not say that a model reads far back; and the last 32 alone. And `studies.training.reach`, what the formula
 reads. Weights stay beside the results, ignored by git: where they are wanted again, ``python -m studies length``
 trains what has not been asked.
 
@@ -49,12 +51,13 @@ What counts as nothing: the 90 % interval lies within 0.02 of zero.
 What we expect: a stack costs a model without positions all that a longer text costs it, and every other scheme less
 than 0.1; a gap costs none nothing, learned, both sinusoidal ones, T5, RoPE and xPos more than half of what the longer
 text costs them, Shaw, ALiBi and KERPLE less than 0.05. d is within 0.2 of zero for all but those that lose more than
-2 nats. No scheme gains more than 0.02 from more than 64. Of p-RoPE a quarter loses less than a tenth of what RoPE does.
+2 nats. No scheme gains more than 0.02 from more than 64. A copy within 64 gives each scheme with positions more than
+0.1, one 224 back none more than 0.1. Of p-RoPE a quarter loses less than a tenth of what RoPE does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -63,6 +66,7 @@ from typing import Any
 from posembed import RunConfig, RunResult
 from posembed.data import load_corpus
 from posembed.inference import torch_threads
+from posembed.models import LanguageModel
 from posembed.stats import Interval, difference, interval
 from posembed.training import read_model, run_grid, write_result
 from posembed.training.results import file_of, read_result
@@ -103,34 +107,37 @@ def arms(_: Sequence[RunResult] = ()) -> list[Search]:
 
 
 def run_study(out: Path, **how: Any) -> None:
-    """Train what has not been asked, seed by seed, so that what there is compares all arms; then ask it."""
-    for seed in SEEDS:
-        of_seed = {each.name: replace(each.runs([])[0], seed=seed) for each in arms()}
-        left = {name: run for name, run in of_seed.items() if "longer" not in _metrics(run, out)}
-        for run in left.values():
-            if not has_weights(run, out):
-                file_of(run, out, "json").unlink(missing_ok=True)
-        run_grid([*left.values()], out=out, save_models=True, train=partial(train, folder=out), **how)
-        for name, run in left.items():
-            look(run, out, longer=name in FITTED or bool(COEFFICIENTS))
+    """Train what has not been asked, all arms of a seed before the next, and ask what may be asked."""
+    runs = [replace(each.run, seed=seed) for seed in SEEDS for each in arms()]
+    left = [run for run in runs if "longer" not in _metrics(run, out)]
+    for run in left:
+        if has_weights(run, out):
+            look(run, out)
+        else:
+            file_of(run, out, "json").unlink(missing_ok=True)
+    run_grid(left, out=out, save_models=True, train=partial(trained, folder=out), **how)
 
 
-def look(run: RunConfig, out: Path, *, longer: bool = True) -> None:
-    """Add to a stored result what the formula reads, and what the model loses in longer texts, where it is not there.
+def trained(run: RunConfig, **how: Any) -> RunResult:
+    """Train a run and look at it."""
+    result = train(run, **how)
+    return replace(result, metrics=result.metrics | found_in(result.model, run, result.metrics))
 
-    Args:
-        run: a run whose result and weights are there.
-        out: the folder of the results.
-        longer: whether the model is asked past its trained length; if not, only what the formula reads is added.
-    """
+
+def look(run: RunConfig, out: Path) -> None:
+    """Add what is not there yet to a stored result whose weights are kept."""
     result = read_result(file_of(run, out, "json"))
-    wanted = {"reach": inspect_reach} | ({"longer": inspect_longer} if longer else {})
-    left = {name: inspect for name, inspect in wanted.items() if name not in result.metrics}
-    if left:
-        with torch_threads(run.threads):
-            model, corpus = read_model(run, out), load_corpus(run.data)
-            found = {name: inspect(model, run, corpus) for name, inspect in left.items()}
+    with torch_threads(run.threads):
+        found = found_in(read_model(run, out), run, result.metrics)
+    if found:
         write_result(replace(result, metrics=result.metrics | found), out)
+
+
+def found_in(model: LanguageModel, run: RunConfig, known: Mapping[str, Any]) -> dict[str, Any]:
+    """What the formula reads, and, of a fitted arm or once the formula has its coefficients, what longer texts cost."""
+    fitted = run.scheme in FITTED and run.scheme_options.get("rope") is None
+    wanted = {"reach": inspect_reach} | ({"longer": inspect_longer} if fitted or COEFFICIENTS else {})
+    return {name: inspect(model, run, load_corpus(run.data)) for name, inspect in wanted.items() if name not in known}
 
 
 def _metrics(run: RunConfig, out: Path) -> dict[str, Any]:
@@ -150,6 +157,8 @@ def contrasts(runs: Sequence[RunResult]) -> dict[str, Interval]:
         last = at("plain", "64")
         for way in ("plain", "stack") if each.name in BLIND else ("plain", "gap", "stack"):
             found[f"{each.name}: {way} minus the last 64"] = difference(at(way), last)
+        for length in ("64", COMPARED):
+            found[f"{each.name}: again minus plain, {length}"] = difference(at("again", length), at("plain", length))
         parts = [gap + stack - it for gap, stack, it in zip(at("gap"), at("stack"), last, strict=True)]
         found[f"{each.name}: plain minus gap and stack"] = difference(at("plain"), parts)
         if each.name not in BLIND:

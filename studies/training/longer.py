@@ -41,6 +41,9 @@ def inspect_longer(model: LanguageModel, config: RunConfig, corpus: Corpus) -> d
         ``repeat``: the last n, n / 64 characters to a position: more keys, no new position, but an order that is partly
         lost. ``repeat, few`` is its control, the last 64 of these at the same positions.
 
+        ``again``: the last n, of which the first 32 are the last 32 once more: what a model could copy from there. By
+        length, from that of the training on.
+
         ``half``: the last 32 alone, where they stand in 64.
 
     Returns:
@@ -61,7 +64,8 @@ def inspect_longer(model: LanguageModel, config: RunConfig, corpus: Corpus) -> d
     found: dict[str, Any] = {"half": loss(lambda ids: half(ids, trained))}
     found["plain"] = {str(n): loss(lambda ids, n=n: plain(ids, n)) for n in (trained, *LENGTHS)}
     for name, way in WAYS.items():
-        found[name] = {str(n): loss(lambda ids, n=n, way=way: way(ids, trained, n)) for n in APART}
+        lengths = (trained, *APART) if way is again else APART
+        found[name] = {str(n): loss(lambda ids, n=n, way=way: way(ids, trained, n)) for n in lengths}
     return found
 
 
@@ -104,10 +108,17 @@ def repeat_few(ids: Int[Tensor, "texts longest"], trained: int, n: int) -> Read:
     return ids[:, -trained:], (torch.arange(n) * trained // n)[-trained:], None
 
 
+def again(ids: Int[Tensor, "texts longest"], trained: int, n: int) -> Read:
+    """The end of the text stands at its beginning too."""
+    size = trained // 2
+    return torch.cat([ids[:, -size:], ids[:, ids.shape[1] - n + size :]], 1), torch.arange(n), None
+
+
 WAYS: dict[str, Callable[[Tensor, int, int], Read]] = {
     "gap": gap,
     "moved": moved,
     "stack": stack,
     "repeat": repeat,
     "repeat, few": repeat_few,
+    "again": again,
 }

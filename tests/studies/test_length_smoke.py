@@ -1,27 +1,31 @@
 """A small run of the study of length, trained, read and asked again: it gives what is stored."""
 
-from functools import partial
-
 import pytest
 from smoke import RESULTS, TINY, TOLERANCE
 
-from posembed.training import read_results, run_grid
+from posembed.training import read_results
 from posembed.training.machine import machine_of, versions
 from studies import length
+from studies.search import Search
 from studies.training import longer, reach
-from studies.training.runs import train
 from studies.training.settings import changed
 
-RUN = changed(length.arm("t5").runs([])[0], **TINY)
+RUN = changed(length.arm("kerple").runs([])[0], **TINY)
 
 
 def once_more(folder):
-    run_grid([RUN], out=folder, engine="serial", save_models=True, train=partial(train, folder=folder))
-    length.look(RUN, folder, longer=False)
-    (read,) = read_results(folder)
-    length.look(RUN, folder)
-    (asked,) = read_results(folder)
-    return read, asked
+    """Of an arm that is not fitted, so that it is asked in a second run, when the formula has its coefficients."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (longer, reach):
+            patch.setattr(module, "TEXTS", 16)
+        patch.setattr(length, "SEEDS", (1,))
+        patch.setattr(length, "arms", lambda: [Search("tiny", RUN, (1,))])
+        found = []
+        for coefficients in ({}, {"law": (1.0, 1.0)}):
+            patch.setattr(length, "COEFFICIENTS", coefficients)
+            length.run_study(folder, engine="serial")
+            found += read_results(folder)
+    return found
 
 
 @pytest.fixture
@@ -29,9 +33,7 @@ def few_tokens():
     """The stored run was measured on all texts of the losses, and on 16 of what is asked."""
 
 
-def test_a_small_run_gives_the_stored_numbers_again(tmp_path, monkeypatch):
-    for module in (longer, reach):
-        monkeypatch.setattr(module, "TEXTS", 16)
+def test_a_small_run_gives_the_stored_numbers_again(tmp_path):
     (stored,) = read_results(RESULTS / "length-smoke")
     read, asked = once_more(tmp_path)
     assert stored.config == RUN and "longer" not in read.metrics and read.metrics["reach"] == asked.metrics["reach"]
