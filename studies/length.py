@@ -20,10 +20,10 @@ Arms, in this order, all of one seed before the next:
   and PoPE are to follow where the package has them.
 
 Written before any of its models was asked past the trained length, but for none: a stored model of `nopos` was read in
-all ways below while the code was written, and its seed 1 here had been asked when *again* and f were added. Known from
-earlier studies were the losses of plainly longer texts: to 512 of the fitted arms and of both sinusoidal ones, to 255
-of xPos, KERPLE, FIRE and CoPE. So what is predicted of these was known to who wrote the formula; what nobody knew are
-the causes apart and the new arms.
+all ways below while the code was written, and its seed 1 here had been asked when *again* and f to g were added. Known
+from earlier studies were the losses of plainly longer texts: to 512 of the fitted arms and of both sinusoidal ones, to
+255 of xPos, KERPLE, FIRE and CoPE. So what is predicted of these was known to who wrote the formula; what nobody knew
+are the causes apart and the new arms.
 
 Measured (`studies.training.longer`): the loss of the last 16 characters of 256 texts, the same in all ways to read.
 The last 64 alone; the last n as they stand, to 512; a *gap*, the first half of 64 as far back as it would stand at n;
@@ -32,6 +32,9 @@ n / 64 characters to a position, with its control; the last n, of which the firs
 loss does not say that a model reads far back; and the last 32 alone. And `studies.training.reach`, what the formula
 reads. Weights stay beside the results, ignored by git: where they are wanted again, ``python -m studies length``
 trains what has not been asked.
+
+And *remedies*, without further training (`studies.training.remedies`): sharper logits, RoPE interpolated and with NTK,
+T5 with a shared last bucket. YaRN is left out: it begins where pairs turn 32 times, and these turn 10 times at most.
 
 Planned contrasts, in nats, differences between runs with one seed, Student's 95 % interval, one family after Holm, for
 each arm at 256 = 4 times 64, minus the last 64 alone unless it is said otherwise; b and e not for none and CoPE, which
@@ -53,6 +56,9 @@ than 0.1; a gap costs none nothing, learned, both sinusoidal ones, T5, RoPE and 
 text costs them, Shaw, ALiBi and KERPLE less than 0.05. d is within 0.2 of zero for all but those that lose more than
 2 nats. No scheme gains more than 0.02 from more than 64. A copy within 64 gives each scheme with positions more than
 0.1, one 224 back none more than 0.1. Of p-RoPE a quarter loses less than a tenth of what RoPE does.
+Sharper logits take a tenth at least of what none loses, and help no scheme with positions by more than 0.1; a shared
+bucket takes nearly all of what T5 loses; RoPE interpolated, whose angles are all inside the arc, still loses more than
+0.1, for its steps are new: then "inside the arc" is not enough of a definition.
 """
 
 from __future__ import annotations
@@ -77,6 +83,7 @@ from .nopos import SMALL, run_of
 from .search import Search
 from .training.longer import inspect_longer
 from .training.reach import inspect_reach
+from .training.remedies import inspect_remedies
 from .training.runs import train
 
 NAME = "length"
@@ -109,7 +116,7 @@ def arms(_: Sequence[RunResult] = ()) -> list[Search]:
 def run_study(out: Path, **how: Any) -> None:
     """Train what has not been asked, all arms of a seed before the next, and ask what may be asked."""
     runs = [replace(each.run, seed=seed) for seed in SEEDS for each in arms()]
-    left = [run for run in runs if "longer" not in _metrics(run, out)]
+    left = [run for run in runs if "remedies" not in _metrics(run, out)]
     for run in left:
         if has_weights(run, out):
             look(run, out)
@@ -136,7 +143,9 @@ def look(run: RunConfig, out: Path) -> None:
 def found_in(model: LanguageModel, run: RunConfig, known: Mapping[str, Any]) -> dict[str, Any]:
     """What the formula reads, and, of a fitted arm or once the formula has its coefficients, what longer texts cost."""
     fitted = run.scheme in FITTED and run.scheme_options.get("rope") is None
-    wanted = {"reach": inspect_reach} | ({"longer": inspect_longer} if fitted or COEFFICIENTS else {})
+    wanted: dict[str, Any] = {"reach": inspect_reach}
+    if fitted or COEFFICIENTS:
+        wanted |= {"longer": inspect_longer, "remedies": inspect_remedies}
     return {name: inspect(model, run, load_corpus(run.data)) for name, inspect in wanted.items() if name not in known}
 
 
@@ -149,7 +158,8 @@ def contrasts(runs: Sequence[RunResult]) -> dict[str, Interval]:
     """All that was planned, in nats a character."""
     found = {}
     for each in arms():
-        asked = [run.metrics["longer"] for run in each.reported(runs)]
+        runs_of = each.reported(runs)
+        asked = [run.metrics["longer"] for run in runs_of]
 
         def at(way: str, length: str = COMPARED, asked: Sequence[Any] = asked) -> list[float]:
             return [its[way][length] for its in asked]
@@ -159,6 +169,9 @@ def contrasts(runs: Sequence[RunResult]) -> dict[str, Interval]:
             found[f"{each.name}: {way} minus the last 64"] = difference(at(way), last)
         for length in ("64", COMPARED):
             found[f"{each.name}: again minus plain, {length}"] = difference(at("again", length), at("plain", length))
+        for remedy in runs_of[0].metrics["remedies"]:
+            helped = [run.metrics["remedies"][remedy][COMPARED] for run in runs_of]
+            found[f"{each.name}: {remedy} minus plain"] = difference(helped, at("plain"))
         parts = [gap + stack - it for gap, stack, it in zip(at("gap"), at("stack"), last, strict=True)]
         found[f"{each.name}: plain minus gap and stack"] = difference(at("plain"), parts)
         if each.name not in BLIND:

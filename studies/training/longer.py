@@ -52,21 +52,22 @@ def inspect_longer(model: LanguageModel, config: RunConfig, corpus: Corpus) -> d
     model.eval()
     texts = windows_in_order(corpus.test, max(LENGTHS), TEXTS).long()
 
-    def loss(read: Callable[[Tensor], Read]) -> float:
-        ids, positions, mask = read(texts)
-        parts = []
-        for some in ids.split(max(1, BATCH_TOKENS // ids.shape[1])):
-            logits = model(some[:, :-1], positions[:-1], attention_mask=mask)[:, -GUESSED:]
-            parts.append(F.cross_entropy(logits.mT, some[:, -GUESSED:], reduction="none").double().mean(1))
-        return round(float(torch.cat(parts).mean()), 5)
-
     trained = config.length
-    found: dict[str, Any] = {"half": loss(lambda ids: half(ids, trained))}
-    found["plain"] = {str(n): loss(lambda ids, n=n: plain(ids, n)) for n in (trained, *LENGTHS)}
+    found: dict[str, Any] = {"half": last_loss(model, half(texts, trained))}
+    found["plain"] = {str(n): last_loss(model, plain(texts, n)) for n in (trained, *LENGTHS)}
     for name, way in WAYS.items():
         lengths = (trained, *APART) if way is again else APART
-        found[name] = {str(n): loss(lambda ids, n=n, way=way: way(ids, trained, n)) for n in lengths}
+        found[name] = {str(n): last_loss(model, way(texts, trained, n)) for n in lengths}
     return found
+
+
+def last_loss(model: LanguageModel, read: Read) -> float:
+    """The mean loss of the last characters of what is read."""
+    (ids, positions, mask), parts = read, list[Tensor]()
+    for some in ids.split(max(1, BATCH_TOKENS // ids.shape[1])):
+        logits = model(some[:, :-1], positions[:-1], attention_mask=mask)[:, -GUESSED:]
+        parts.append(F.cross_entropy(logits.mT, some[:, -GUESSED:], reduction="none").double().mean(1))
+    return round(float(torch.cat(parts).mean()), 5)
 
 
 def plain(ids: Int[Tensor, "texts longest"], n: int) -> Read:

@@ -8,9 +8,10 @@ import torch
 from posembed import RunResult
 from posembed.training import RunConfig
 from studies import length, length_law
-from studies.training import longer, reach
+from studies.training import longer, reach, remedies
 from studies.training.longer import WAYS, inspect_longer
 from studies.training.reach import attention_of, inspect_reach, novelty, queries_and_keys, untouched_rows
+from studies.training.remedies import inspect_remedies, interpolated, shared
 from studies.training.runs import make_model
 
 TINY = {"n_layers": 2, "d_model": 16, "n_heads": 2, "length": 64, "steps": 3, "batch_size": 4, "warmup": 1}
@@ -18,7 +19,7 @@ TINY = {"n_layers": 2, "d_model": 16, "n_heads": 2, "length": 64, "steps": 3, "b
 
 @pytest.fixture(autouse=True)
 def few_texts(monkeypatch):
-    for module in (longer, reach):
+    for module in (longer, reach, remedies):
         monkeypatch.setattr(module, "TEXTS", 4)
 
 
@@ -118,6 +119,40 @@ def test_rows_are_untouched_from_the_first_that_no_text_had(corpus):
     assert 0 < sinusoids(63) < 1 and sinusoids(62) == 0
 
 
+REMEDIES = [
+    ("nopos", {}, {"sharper"}),
+    ("t5", {}, {"sharper", "shared"}),
+    ("rope", {"pairs": "proportional", "fraction": 0.5}, {"sharper", "interpolated", "ntk"}),
+]
+
+
+@pytest.mark.parametrize(("scheme", "options", "names"), REMEDIES)
+def test_a_scheme_has_the_remedies_that_fit_it_and_is_left_as_it_was(corpus, scheme, options, names):
+    model, config = model_of(corpus, scheme, **options)
+    before = inspect_longer(model, config, corpus)
+    found = inspect_remedies(model, config, corpus)
+    assert found.keys() == names and all({*each} == {"96", "128", "256", "512"} for each in found.values())
+    assert inspect_longer(model, config, corpus) == before
+    assert all(each[n] != before["plain"][n] for each in found.values() for n in each)
+
+
+def test_angles_that_are_interpolated_are_those_of_the_training(corpus):
+    model, config = model_of(corpus, "rope")
+    trained, helped = (
+        each.transformer.layers[0].attention.position_scheme
+        for each in (model, interpolated(model_of(corpus, "rope")[0], config, 256))
+    )
+    assert torch.allclose(helped.frequencies * 4, trained.frequencies)
+
+
+def test_shared_buckets_hold_the_number_of_the_furthest_offset_of_the_training(corpus):
+    model, config = model_of(corpus, "t5")
+    with torch.no_grad():
+        helped = shared(model, config, 256)
+    bias = helped.transformer.position_scheme.bias_by_offset(-torch.arange(512))
+    assert torch.equal(bias[:, 62:], bias[:, [62]].expand(-1, 450)) and bias[:, :63].unique(dim=1).shape[1] > 20
+
+
 def test_the_study_in_miniature(corpus, monkeypatch):
     """What an untrained model gives, moved a little for each arm and seed, through the fit and all contrasts."""
     model, config = model_of(corpus, "rope")
@@ -130,9 +165,8 @@ def test_the_study_in_miniature(corpus, monkeypatch):
             if way != "half"
         }
         worth = [[each + 1 for each in row] for row in reached["worth"]]
-        return RunResult(
-            replace(arm.run, seed=seed), {"reach": reached | {"worth": worth}, "longer": lost}, {}, "", 1.0
-        )
+        found = {"reach": reached | {"worth": worth}, "longer": lost, "remedies": {"sharper": {"256": 1.0 + seed}}}
+        return RunResult(replace(arm.run, seed=seed), found, {}, "", 1.0)
 
     by_arm = {
         arm.name: [run_of(arm, number, seed) for seed in arm.seeds] for number, arm in enumerate(length.arms(), start=1)
@@ -146,7 +180,7 @@ def test_the_study_in_miniature(corpus, monkeypatch):
     law = length.law_contrasts(runs)
     assert len(law) == 2 * 6 and law["asked: law"].n == 5
     contrasts = length.contrasts(runs)
-    assert len(contrasts) == 15 * 7 - 2 * 2 and all(each.n == 5 for each in contrasts.values())
+    assert len(contrasts) == 15 * 8 - 2 * 2 and all(each.n == 5 for each in contrasts.values())
 
 
 def test_r2_is_one_for_what_was_said_right_and_none_for_the_mean():
