@@ -7,7 +7,8 @@ import torch
 
 from posembed import RunResult
 from posembed.training import RunConfig
-from studies import length, length_law
+from studies import length, length_law, length_said
+from studies.search import results_in
 from studies.training import longer, reach, remedies
 from studies.training.longer import WAYS, inspect_longer
 from studies.training.reach import attention_of, inspect_reach, novelty, queries_and_keys, untouched_rows
@@ -187,3 +188,27 @@ def test_r2_is_one_for_what_was_said_right_and_none_for_the_mean():
     assert length_law.explained([[0.0, 1.0]], [[0.0, 1.0]]) == 1
     assert length_law.explained([[0.5, 0.5]], [[0.0, 1.0]]) == 0
     assert length_law.onset([0.0, 0.2] + [1.0] * 7) == 96 and length_law.onset([0.0] * 9) is None
+
+
+def test_no_arm_that_is_not_fitted_was_asked_before_the_formula_had_its_coefficients():
+    """What is stored keeps the promise of the plan, and the coefficients are those of the fitted runs."""
+    runs = results_in(length_said.OUT)
+    fitted = length_said.fitted(runs)
+    if length_law.COEFFICIENTS:
+        for name, found in length_law.fit(fitted).items():
+            assert found == pytest.approx(length_law.COEFFICIENTS[name], abs=2e-4)
+    else:
+        assert {length_said.arm_of(run) for run in runs if "longer" in run.metrics} <= {*length_law.FITTED}
+
+
+def test_what_is_said_stands_beside_what_came(monkeypatch):
+    runs = results_in(length_said.OUT)[:1]
+    monkeypatch.setattr(
+        length_law, "COEFFICIENTS", dict.fromkeys(length_law.TERMS, (1.0,)) | {"law": (1, 1), "draft": (1, 1)}
+    )
+    head, *rows = length_said.said(runs)
+    assert len(rows) == 9 and rows[0][:3] == [runs[0].config.scheme, "1", "80"]
+    worth = torch.tensor(runs[0].metrics["reach"]["worth"])
+    far = torch.tensor(runs[0].metrics["reach"]["80"]["far"])
+    if runs[0].config.scheme == "nopos":
+        assert float(rows[0][head.index("law")]) == pytest.approx(float((worth * far).sum()), abs=1e-3)
