@@ -98,7 +98,8 @@ def queries_and_keys(
         q, k = (module._heads(given[0], each) for each in (module.query, module.key))
         found.append((module.position_scheme, q[:, :, -1:], k))
 
-    with hooked((layer.attention, catch) for layer in model.transformer.layers):
+    layers: Any = model.transformer.layers
+    with hooked((layer.attention, catch) for layer in layers):
         model(ids)
     return found
 

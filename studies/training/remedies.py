@@ -35,7 +35,7 @@ def inspect_remedies(model: LanguageModel, config: RunConfig, corpus: Corpus) ->
     return found
 
 
-def sharper(model: LanguageModel, config: RunConfig, n: int) -> Any:
+def sharper(model: Any, config: RunConfig, n: int) -> Any:
     """All logits of queries and keys times log n / log of the trained length."""
     for layer in model.transformer.layers:
         for each in layer.attention.query.parameters():
