@@ -45,20 +45,22 @@ b. gap: new offsets alone.
 c. stack: more keys alone.
 d. plain minus the sum of gap and stack: is the whole its two parts?
 e. repeat minus its control.
+f. again minus plain, and the same at 64: what a copy so far back gives, and one within the trained length.
+g. Each remedy minus plain.
 
-f. A family of its own: R2 of the law by seed, over the six asked arms and over the new ones, and the law's minus that
+h. A family of its own: R2 of the law by seed, over the six asked arms and over the new ones, and the law's minus that
    of each rival.
 
 What counts as nothing: the 90 % interval lies within 0.02 of zero.
 
 What we expect: a stack costs a model without positions all that a longer text costs it, and every other scheme less
 than 0.1; a gap costs none nothing, learned, both sinusoidal ones, T5, RoPE and xPos more than half of what the longer
-text costs them, Shaw, ALiBi and KERPLE less than 0.05. d is within 0.2 of zero for all but those that lose more than
-2 nats. No scheme gains more than 0.02 from more than 64. A copy within 64 gives each scheme with positions more than
-0.1, one 224 back none more than 0.1. Of p-RoPE a quarter loses less than a tenth of what RoPE does.
-Sharper logits take a tenth at least of what none loses, and help no scheme with positions by more than 0.1; a shared
-bucket takes nearly all of what T5 loses; RoPE interpolated, whose angles are all inside the arc, still loses more than
-0.1, for its steps are new: then "inside the arc" is not enough of a definition.
+text costs them, Shaw, ALiBi and KERPLE less than 0.05. d is within 0.2 of zero for all but those that lose more than 2
+nats. No scheme gains more than 0.02 from more than 64. A copy within 64 gives each scheme with positions more than 0.1,
+one 224 back none more than 0.1. Of p-RoPE a quarter loses less than a tenth of what RoPE does. Sharper logits take a
+tenth at least of what none loses, and help no scheme with positions by more than 0.1; a shared bucket takes nearly all
+of what T5 loses; RoPE interpolated, whose angles are all inside the arc, still loses more than 0.1, for its steps are
+new: then "inside the arc" is not enough of a definition.
 """
 
 from __future__ import annotations
