@@ -179,7 +179,7 @@ def test_the_study_in_miniature(corpus, monkeypatch):
     assert verdicts.keys() == {*length_law.TERMS, "name"} and all(r2 < 1 for r2 in verdicts.values())
     runs = [run for its in by_arm.values() for run in its]
     law = length.law_contrasts(runs)
-    assert len(law) == 2 * 6 and law["asked: law"].n == 5
+    assert len(law) == 2 * 7 and law["asked: law"].n == 5
     contrasts = length.contrasts(runs)
     assert len(contrasts) == 15 * 8 - 2 * 2 and all(each.n == 5 for each in contrasts.values())
 
