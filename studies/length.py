@@ -120,10 +120,10 @@ def run_study(out: Path, **how: Any) -> None:
     runs = [replace(each.run, seed=seed) for seed in SEEDS for each in arms()]
     left = [run for run in runs if "remedies" not in _metrics(run, out)]
     for run in left:
-        if has_weights(run, out):
-            look(run, out)
-        else:
+        if not has_weights(run, out):
             file_of(run, out, "json").unlink(missing_ok=True)
+        elif file_of(run, out, "json").exists():
+            look(run, out)
     run_grid(left, out=out, save_models=True, train=partial(trained, folder=out), **how)
 
 
