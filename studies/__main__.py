@@ -13,7 +13,7 @@ from posembed.errors import RunError
 from posembed.training.grid import Settings
 from posembed.training.plans import run_plan, standing
 
-from . import beginning, causes, ladder, ladder_large, once_or_again, one_start, past_length
+from . import beginning, causes, ladder, ladder_large, length, once_or_again, one_start, past_length
 from .bundles import SHIPPED
 from .search import results_in, run_searches
 from .training.runs import train
@@ -45,6 +45,7 @@ KEPT = {once_or_again.NAME}
 STUDIES: dict[str, Callable[..., None]] = {
     **{name: _shipped(name) for name in SHIPPED},
     **{name: partial(run_searches, each.arms, save_models=name in KEPT) for name, each in SEARCHED.items()},
+    length.NAME: length.run_study,
 }
 
 
