@@ -63,7 +63,7 @@ def curves(
         The figure.
 
     Raises:
-        FigureInputError: an unknown band.
+        FigureInputError: an unknown band; a number that a logarithmic axis has no place for.
 
     Example:
         >>> from posembed.figures import curves
@@ -78,6 +78,10 @@ def curves(
     for number, ((label, values), look) in enumerate(zip(series.items(), looks_of(series, schemes), strict=True)):
         runs = np.atleast_2d(as_numbers(values))
         places = np.arange(runs.shape[1]) if at_places is None else at_places
+        if (log_x and places.min() <= 0) or (log_y and runs.min() <= 0):
+            raise FigureInputError(
+                f"a logarithmic axis ends above 0, and {label} has a point at 0 or below; leave it out"
+            )
         if len(places) > FEW or not (named(label) or label in (schemes or {})):
             look["marker"] = None
         # The first above the others: where curves coincide, the dashes of each show what is below.

@@ -97,7 +97,8 @@ def retained_input(
         )
     if all_alike(vectors):
         raise ProbeInputError("the vectors are all alike, so no position has one of its own; leave them out")
-    tested, wanted = test_states.double(), vectors.detach().cpu().double()
+    states = states.detach().cpu()
+    tested, wanted = (each.detach().cpu().double() for each in (test_states, vectors))
     wanted = wanted - wanted.mean(dim=0)
     size = float(wanted.square().sum())
     r2 = (1 - (_told(states, wanted, tested) - wanted).square().sum(dim=(1, 2)) / size).numpy()

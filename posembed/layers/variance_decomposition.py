@@ -108,7 +108,7 @@ def position_shares(
         >>> round(found.raw_position, 4), round(found.raw_token, 4)
         (0.7826, 0.2174)
     """
-    layers = list(states)
+    layers = [each.detach() for each in states]
     if (
         not layers
         or len(shapes := {each.shape[:2] for each in layers}) > 1

@@ -90,3 +90,9 @@ def test_whole_places_have_whole_ticks():
     ticks = lambda **places: curves({"x": [1, 2, 3]}, alt="It rises.", **places).axes[0].get_xticks()
     assert all(float(each).is_integer() for each in ticks()) and len(ticks()) < 6
     assert not all(float(each).is_integer() for each in ticks(x=[0, 0.5, 1]))
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("how", [{"log_x": True}, {"log_y": True, "x": [1, 2, 3]}])
+def test_a_point_that_a_logarithmic_axis_would_drop_is_refused(how):
+    assert "has a point at 0 or below" in refused(FigureInputError, curves, {"loss": [3, 0, 1]}, alt="A.", **how)

@@ -50,6 +50,9 @@ def test_the_coefficient_is_how_often_the_vectors_are_there(times):
     found = retained_input(fitted, tested, vectors)
     assert found.coefficient == pytest.approx(times, abs=0.1)
     assert found.coefficient_interval.low < times < found.coefficient_interval.high
+    # As a model's states are, outside of no_grad.
+    again = retained_input(fitted.requires_grad_(), tested.requires_grad_(), vectors.requires_grad_())
+    assert again == found
 
 
 def test_vectors_that_were_turned_are_told_though_no_multiple_of_them_is_left():

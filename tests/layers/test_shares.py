@@ -30,7 +30,7 @@ def mean_square(rows):
 @pytest.mark.parametrize("size", [0.1, 1.0, 10.0])
 def test_shares_are_the_mean_squares_of_what_was_added(size):
     words, rows, ids = normal(WORDS, WIDTH), size * normal(LENGTH, WIDTH, seed=1), every_word_everywhere()
-    (found,) = position_shares([words[ids] + rows + 5.0], ids)
+    (found,) = position_shares([(words[ids] + rows + 5.0).requires_grad_()], ids)
     whole = mean_square(words) + mean_square(rows)
     of_texts = float(centred(words[ids].mean(dim=1)).square().sum(dim=1).mean())
     assert found.total == pytest.approx(whole + of_texts / (WORDS - 1), rel=1e-5)
