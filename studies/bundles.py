@@ -15,7 +15,19 @@ from posembed.stored.studies import bundle
 from posembed.training import RunResult, read_results, read_tables
 from posembed.training.plans import Plan
 
-from . import depth, doses, encodings, images, nopos, nopos_contrasts, nopos_large, one_start, starts, trained_tables
+from . import (
+    causes,
+    depth,
+    doses,
+    encodings,
+    images,
+    nopos,
+    nopos_contrasts,
+    nopos_large,
+    one_start,
+    starts,
+    trained_tables,
+)
 from . import which_positions as positions
 
 Families: TypeAlias = Mapping[str, Mapping[str, Interval]]
@@ -59,6 +71,7 @@ def _searched(study: ModuleType, contrasts: Callable[[Runs, Path], Mapping[str, 
 
 
 SHIPPED = {
+    causes.NAME: _searched(causes),
     depth.NAME: Shipped((depth, images), lambda _: depth.plan(), lambda runs, _: {"planned": depth.contrasts(runs)}),
     encodings.NAME: Shipped(
         (encodings,), lambda _: encodings.plan(), lambda runs, _: {"planned": encodings.contrasts(runs)}

@@ -31,6 +31,20 @@ def test_a_page_has_every_contrast_and_every_arm(name):
     )
 
 
+def test_what_came_of_the_forms_is_what_the_contrasts_show():
+    said, found = " ".join(TOOL.FAILED["causes"].split()), load_study("causes").contrasts
+    costs = found[(found["holm"] < 0.05) & found.index.str.endswith(" minus undosed")]
+    assert {*costs.index} == {
+        f"{each} minus undosed" for each in ("distance: wave", "lookup: near peak", "majority: near peak")
+    }
+    assert (
+        "Three costs stand by themselves: the wave's on distance, and the near peak's on lookup and on majority."
+        in said
+    )
+    order = load_study("causes").runs.query("arm == 'order, undosed'")["accuracy"].mean()
+    assert round(order, 2) == 0.99 and "order stands at 0.99" in said
+
+
 def test_the_order_of_untrained_errors_is_what_the_runs_show():
     study, said = load_study("starts"), " ".join(TOOL.FAILED["starts"].split())
     arms = [study.by_arm[f"{start}, nopos"] for start in ("large", "large, scaled", "small", "small, scaled")]

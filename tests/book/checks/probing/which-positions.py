@@ -19,7 +19,6 @@ assert longer["mean"].max() < 0.0155
 assert told(f"distance, {DRIFT}") == [-0.53, -0.73, -0.33]
 assert told(f"order, {DRIFT}")[0] == -0.06
 # Holds: "**How sure:** five seeds after 1200 steps, in an encoder of two"
-# Holds: "Each property was bent in one way alone."
 long = study.by_arm[f"order, {RISE} by 48, long"]
 assert len(long) == 5 and (long[0].config.steps, long[0].config.n_layers) == (1200, 2)
 # Holds: "Full marks are significant after Holm's correction for all twelve."
@@ -185,6 +184,44 @@ assert min(after_1200("distance")) > 0.99
 found = pd.DataFrame(rows).T
 assert [round(float(mean), 2) for mean in found["mean"]] == [0.21, 0.01, -0.51, -0.52, -0.52, -0.53]
 assert (found["holm"] < 0.05).tolist() == [True, False, True, True, False, True]
+
+# %% Another form of the same property
+from studies import causes, forms
+
+found = load_study("causes").contrasts
+# Holds: "So a second study bends each property in another way too, by 30 degrees."
+assert causes.DEGREES == 30
+assert min(sum(each[0] == kind for each in forms.FORMS.values()) for kind in FORMS) == 2
+peak, ripple, wave = (forms.bias_of(name, 30.0, 0.0, 32)[-1][::-1] for name in ("near peak", "near ripple", "wave"))
+# Holds: "A *near peak* rises up to a distance of 6 and falls beyond it; a *near ripple*"
+assert (np.diff(peak[:7]) > 0).all() and (np.diff(peak[7:]) < 0).all()
+turns = np.diff(np.sign(np.diff(ripple))) != 0
+assert turns[:7].all() and not turns[8:].any()
+# Holds: "A *wave* has short steps in the middle of the text."
+steps = np.abs(np.diff(forms.bias_of("wave", 30.0, 0.0, 32)[0]))
+assert steps[14:17].max() < steps[:4].min() and steps[14:17].max() < steps[-4:].min()
+# By definition: "A *curve* has another shape behind than ahead."
+# Holds: "For a finding about a property two of its forms had to agree, both significantly"
+assert "two of its forms have corrected p below 0.05 and one sign" in " ".join(load_study("causes").about.split())
+# Holds: "**No property passed.**"
+# Holds: "of no property do two forms agree"
+# Holds in Which positions for which task?: "These are costs of forms: bent in another way, the same property cost"
+# Holds in What this does not show: "and two forms of a property did not agree"
+passed = found[(found["holm"] < 0.05) & found.index.str.endswith(" minus undosed")]
+assert {*passed.index} == {
+    f"{each} minus undosed" for each in ("distance: wave", "lookup: near peak", "majority: near peak")
+}
+# Holds: "The wave costs distance 0.36 of the right answers, where the drift's cost is open."
+# Holds: "The near peak costs lookup 0.40, where the far rise's cost is open."
+cost = found["mean"].round(2)
+assert (cost["distance: wave minus undosed"], cost["lookup: near peak minus undosed"]) == (-0.36, -0.4)
+assert found.loc["distance: drift minus undosed", "holm"] > 0.05 < found.loc["lookup: far rise minus undosed", "holm"]
+# Holds: "And it costs distance nothing, though that task asks for distances up to 8."
+nothing = found.loc["distance: near peak minus undosed"]
+assert nothing["low"] > -0.02 and nothing["high"] < 0.02 and causes.TASKS["distance"] == 8
+# Holds: "What each of seven forms costs on three tasks, in shares of right answers"
+# Holds: "Twenty-one differences with their intervals: seven forms on order, distance and lookup."
+assert len(found) == 52 and len(forms.FORMS) == 7 and causes.STEPS == 1200 and (found["n"] == 5).all()
 
 # %% What becomes of the published signs
 # Holds: "None of them holds on all our tasks."
