@@ -320,7 +320,7 @@ def test_models(opened):
     (x, y), (to_x, to_y) = (middle(figure.root.locator(f".pe-word:text-is('{word}')")) for word in ("We", "these"))
     figure.page.mouse.move(x, y)
     figure.page.mouse.down()
-    figure.page.mouse.move(to_x, to_y, steps=12)
+    figure.page.mouse.move(to_x + 6, to_y, steps=12)
     figure.page.mouse.up()
     expect(figure.root.get_by_role("textbox")).to_have_value("hold these We")
 

@@ -181,7 +181,11 @@ function wordsOf(model, list) {
         const box = each.getBoundingClientRect();
         return event.clientX >= box.left && event.clientX < box.right && event.clientY >= box.top && event.clientY < box.bottom;
       });
-      if (over >= 0) put(chips.indexOf(item), over);
+      if (over < 0) return;
+      // Past the middle of the other word, or the two would change places at every move.
+      const from = chips.indexOf(item);
+      const { left, width } = chips[over].getBoundingClientRect();
+      if ((event.clientX - left - width / 2) * (over - from) > 0) put(from, over);
     });
     for (const end of ["pointerup", "pointercancel", "lostpointercapture"]) button.addEventListener(end, () => item.classList.remove("pe-lifted"));
     return item;
