@@ -45,7 +45,7 @@ class CheckResult(Record):
 
 @dataclass(frozen=True, repr=False)
 class AuditReport(Record):
-    """What `audit` found. Printed, it is a table with the scripts of what is broken below.
+    """What `audit` found. Printed, it is a table, and below the scripts of what two runs show to be broken.
 
     Attributes:
         model: the model's class.

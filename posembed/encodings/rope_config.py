@@ -23,7 +23,7 @@ WIDTH, ANGLE = 8, 0.5
 # Beside the rotation in some rope_parameters, and no part of it: a scale of queries by position, the longest text.
 NOT_OF_ROTATION = ("llama_4_scaling_beta", "max_position_embeddings")
 # Models whose layers of full attention do not turn where the others have a window; their code says so, no field does.
-WINDOWS_ONLY = ("cohere2", "exaone4")
+WINDOWS_ONLY = ("afmoe", "cohere2", "cohere2_moe", "exaone4", "exaone_moe", "kolibri1")
 # Kinds of layers whose code turns nothing.
 WITHOUT_ATTENTION = ("linear_attention", "conv")
 # How models that turn by time, height and width share the pairs among them; their code says so, no field does.
@@ -103,12 +103,20 @@ def rotation_of(config: Any, layer: int | None, length: int | None) -> dict[str,
     if config.model_type in MROPE and "mrope_section" in scaling:
         scaling.pop("mrope_interleaved", None)
         several = {"axes": [2 * n for n in scaling.pop("mrope_section")], "mrope": MROPE[config.model_type]}
+    whole = getattr(sizes, "head_dim", None) or sizes.hidden_size // sizes.num_attention_heads
+    if part := _turning_part(sizes):  # and the share that turns says the same again
+        scaling.pop("partial_rotary_factor", None)
     return {
-        "d_head": getattr(sizes, "head_dim", None) or sizes.hidden_size // sizes.num_attention_heads,
+        "d_head": part or whole,
         "layout": _layout(config),
         "scaling": scaling,
         **several,
     }
+
+
+def _turning_part(config: Any) -> int | None:
+    """How wide the part of a head is that turns and stands apart from the rest, as in DeepSeek's attention."""
+    return getattr(config, "qk_rope_head_dim", None) or None
 
 
 def _layout(config: Any) -> str:
@@ -148,7 +156,9 @@ def _turned(config: Any, angle: float) -> Tensor:
         code = import_module(type(config).__module__.replace("configuration_", "modeling_"))
     except ModuleNotFoundError:  # its model is that of another config
         code = import_module(MODEL_MAPPING[type(config)].__module__)
-    turn = next((getattr(code, name) for name in TURNS if hasattr(code, name)), None)
+    # Where a part of each head turns by itself (MLA), the other function is that of a side path, or of other weights.
+    names = TURNS[::-1] if _turning_part(config) and getattr(config, "rope_interleave", True) is not False else TURNS
+    turn = next((getattr(code, name) for name in names if hasattr(code, name)), None)
     x = torch.eye(WIDTH, dtype=torch.float64)[None, None]
     for width, both in itertools.product((WIDTH, WIDTH // 2), (True, False)):
         cosine, sine = (x.new_full((1, WIDTH, width), each) for each in (math.cos(angle), math.sin(angle)))
@@ -188,6 +198,8 @@ def _check_twice(config: Mapping[str, Any]) -> None:
 def _turns(config: Any, types: Any, layer: int | None) -> bool:
     """Whether a layer turns at all; in today's models some have no positions."""
     turns = getattr(config, "no_rope_layers", None)  # 1 where it turns, whatever its name says
+    if bases := getattr(config, "layer_rope_theta", None):
+        turns = [bool(base) for base in bases]
     if turns is None and config.model_type in WINDOWS_ONLY and getattr(config, "sliding_window", None):
         turns = [kind == "sliding_attention" for kind in types]
     if turns is None and set(types or ()).intersection(WITHOUT_ATTENTION):

@@ -136,7 +136,19 @@ def test_it_turns_as_the_models_own_code_does(kind):
     torch.testing.assert_close(ours, theirs, rtol=0, atol=5e-5)
 
 
-@pytest.mark.parametrize("kind", ["DeepseekV3", "GlmMoeDsa", "LongcatFlash"])
+# Layers that have no positions, which no field of the config says, or the bases of the layers, 0 for none.
+STILL = {"afmoe": 3, "cohere2_moe": 3, "exaone_moe": 3, "kolibri1": 4, "muse_glimmer_text": 3, "muse_spark_text": 1}
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("kind", STILL)
+def test_a_layer_that_does_not_turn_is_refused(kind):
+    config = AutoConfig.for_model(kind)
+    assert "does not turn" in refused(EncodingInputError, RoPE.from_config, config, STILL[kind])
+    assert "do not turn" in refused(EncodingInputError, RoPE.from_config, config)
+
+
+@pytest.mark.parametrize("kind", ["DeepseekV3", "DeepseekV32", "GlmMoeDsa", "LongcatFlash", "Mistral4"])
 def test_products_are_those_of_code_that_puts_the_columns_in_another_order(kind):
     config = getattr(transformers, f"{kind}Config")()
     module = importlib.import_module(type(config).__module__.replace("configuration_", "modeling_"))
