@@ -23,7 +23,7 @@ assert port.training
 # Holds: "Two identities are broken, and the audit says which fault each looks"
 assert [each.check for each in report.broken] == ["padding in front", "in pieces with a cache"]
 assert all(each.kind for each in report.broken)
-# Holds: "What is certain is the identity, and a broken one comes with a"
+# Holds: "What is certain is the identity, and where two runs differ a script shows it"
 assert all(each.script and "posembed" not in each.script for each in report.broken)
 
 # %% Mend it, a fault at a time
