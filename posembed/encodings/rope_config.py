@@ -158,12 +158,12 @@ def _turned(config: Any, angle: float) -> Tensor:
         code = import_module(MODEL_MAPPING[type(config)].__module__)
     # Where a part of each head turns by itself (MLA), the other function is that of a side path, or of other weights.
     names = TURNS[::-1] if _turning_part(config) and getattr(config, "rope_interleave", True) is not False else TURNS
-    turn = next((getattr(code, name) for name in names if hasattr(code, name)), None)
+    turn: Any = next((getattr(code, name) for name in names if hasattr(code, name)), None)
     x = torch.eye(WIDTH, dtype=torch.float64)[None, None]
     for width, both in itertools.product((WIDTH, WIDTH // 2), (True, False)):
         cosine, sine = (x.new_full((1, WIDTH, width), each) for each in (math.cos(angle), math.sin(angle)))
         try:
-            found = turn(x, x, cosine, sine)[0] if both else turn(x, cosine, sine)  # type: ignore[misc]
+            found = turn(x, x, cosine, sine)[0] if both else turn(x, cosine, sine)
             return found[0, 0].double()
         except Exception:  # it takes another form
             continue

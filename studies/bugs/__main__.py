@@ -32,7 +32,7 @@ def differs(bug: Bug) -> bool:
 def asked(bug: Bug, part: str) -> dict[str, Any]:
     """What finds one bug."""
     model = bug.model()
-    broken = audit(model, **settings(model)).broken  # type: ignore[arg-type]
+    broken = audit(model, **settings(model)).broken
     return {
         "report": bug.report,
         "wrong": bug.wrong,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -159,7 +160,7 @@ class Reference(nn.Module):
         return seen[:, None]
 
 
-def settings(model: Reference) -> dict[str, object]:
+def settings(model: Reference) -> dict[str, Any]:
     """What `posembed.audit` is told of such a model."""
     relative = model.scheme in ("rope", "alibi", "t5")
     return {
