@@ -14,7 +14,7 @@ gains = -study.contrasts.loc[[f"{name} minus nopos" for name in ABSOLUTE], "mean
 assert (round(gains.min(), 2), round(gains.max(), 2)) == (0.06, 0.1)
 # Holds: "But knowing distances is not enough to read past the trained length"
 # Holds: "Shaw and ALiBi stay flat to the end."
-# Holds: "Beyond it being relative is not enough"
+# Holds: "Beyond it, relative is not enough"
 # Holds: "Shaw and ALiBi keep their loss to the end, that of T5 and RoPE more than doubles."
 for name in ("shaw", "alibi"):
     assert (by_place[name][:, 4:] - by_place[name][:, 3:4]).abs().max() < 0.06
@@ -187,7 +187,7 @@ for layout, partner in (("interleaved", 1), ("half", 8)):
     assert moved.nonzero().flatten().tolist() == [0, partner]
 # Holds: "a dot product does not mind the order of its terms"
 assert torch.allclose(q[:, order] @ k[:, order].T, q @ k.T, atol=1e-5)
-# Holds: "For a query and a key that are equal in every pair the logit does fall"
+# Holds: "For a key equal to its query, with pairs of one length, the logit does fall"
 ones, places = torch.ones(1, 64), torch.arange(120)
 falls = turn(ones.expand(120, 64), places) @ turn(ones, torch.tensor([0]))[0]
 assert torch.allclose(falls / 2, sinusoidal(120, 64) @ sinusoidal(120, 64)[0], atol=1e-3)
@@ -204,7 +204,7 @@ slower = RoPE(16, base=500_000.0).frequencies / RoPE(16).frequencies
 assert slower[0] == 1 and (slower[1:] < 1).all()
 
 # %% Five biases side by side
-# Holds: "lets a small network learn the curve from the logarithm of the distance, over that of"
+# Holds: "lets a small network learn the curve from the logarithm of the distance, divided by that of"
 fire, q = scheme("fire", n_heads=4, causal=True), torch.zeros(1, 4, 2, 16)
 starts = torch.tensor([0, 300])
 late = fire.layer(0).bias(q, q, torch.tensor([600, 900]), starts)

@@ -187,7 +187,7 @@ for name in ABSOLUTE:
         differ = {each for each in ours if ours[each] != theirs[each]} - {"preset", "learning_rate"}
         assert differ <= {"weight_std", "scale_embeddings", "scheme_options", "study"}
 # Holds: "draws weights with a standard deviation of 0.02, as GPT-2 does"
-# Holds: "which is 0.125 here, and multiplies nothing"
+# Holds: "which is 0.125 here, without the factor"
 a_run, b_run = start_a.by_arm["learned"][0].config, start_b.by_arm["learned"][0].config
 assert (a_run.weight_std, a_run.scale_embeddings) == (0.02, True)
 assert (b_run.weight_std, b_run.scale_embeddings) == (0.125, False)

@@ -195,7 +195,7 @@ def turning(code, model, called):
     return np.diff([0, *called])
 
 
-# Holds: "The configurations in the `transformers` library, or for two of these four models its code"
+# Holds: "The configurations in the `transformers` library, or for two of the four below its code"
 tiny = {"vocab_size": 20, "hidden_size": 16, "intermediate_size": 16}
 tiny |= {"num_attention_heads": 2, "num_key_value_heads": 2}
 tiny |= {"num_hidden_layers": 8, "pad_token_id": 0}

@@ -186,7 +186,7 @@ assert [round(loss[f"{n} layers, input"], 3) for n in (12, 4)] == [1.38, 1.36]
 # Holds: "The table is worth 0.013 nats there, which cannot be told from nothing."
 of_deep = study.contrasts.loc["12 layers: input minus none"]
 assert round(of_deep["mean"], 3) == -0.013 and of_deep["holm"] > 0.05
-# Holds: "With a table depth was no help yet, so these models cannot say"
+# Holds: "With a table, depth was no help yet: these models cannot say"
 assert loss["12 layers, rope"] > loss["4 layers, rope"]
 # Holds: "Choose *table again*: from state 1 to 3 the position is read better and better"
 readable = by_layer(4, "every layer", "read position")

@@ -107,7 +107,7 @@ assert max(each.translation_invariance for each in short) < 0.2
 found = torch.tensor([each.translation_invariance for each in short[5:]])
 assert round(float(found.mean()), 2) == 0.15
 # By definition: "Translation invariance is taken on rows 1 to 48, as in the map"
-# Holds: "Below are checkpoints, those that are not at hand"
+# Holds: "Below are checkpoints; those not at hand"
 assert gpt2.rows == (0, 1024) and set(gpt2.monotonicity) == {"50", "all"}
 # Holds: "The same of the tables that were trained for"
 assert {E.shape for own in trained.values() for E in own} == {(128, 64)}

@@ -32,7 +32,7 @@ assert [round(float(each), 1) for each in found] == [0.9, 0.3, 0.6, 0.7, 0.5]
 
 from posembed.pretrained import installed_folder
 
-# Holds: "The model card says that in the last training texts were cut"
+# Holds: "By the model card, the last training cut its texts at 128 tokens."
 if folder := installed_folder():  # the card comes with the encoder
     assert "limited to 128 tokens" in (folder / "README.md").read_text()
 # Holds: "A text that was cut ends with `[SEP]` at position 127"
@@ -121,7 +121,7 @@ assert masked["high"] < 0 < causal["low"]
 for weight in trained["masked, short"]:
     untrained = load_table(weight).untrained_rows
     assert min(untrained) >= 32 and len(untrained) > (127 - 32) / 2
-# Holds: "and just before the long texts came their losses in training, on 32 characters, were close"
+# Holds: "and just before the long texts began, their training losses, on 32 characters, were close"
 loss = {
     kind: sum(run.metrics["curve"][35] for run in study.by_arm[f"{kind}, short"]) / 5 for kind in ("masked", "causal")
 }

@@ -205,13 +205,13 @@ assert steps[14:17].max() < steps[:4].min() and steps[14:17].max() < steps[-4:].
 assert "two of its forms have corrected p below 0.05 and one sign" in " ".join(load_study("causes").about.split())
 # Holds: "**No property passed.**"
 # Holds: "of no property do two forms agree"
-# Holds in Which positions for which task?: "These are costs of forms: bent in another way, the same property cost"
+# Holds in Which positions for which task?: "These are costs of forms: other bends of the same property cost"
 # Holds in What this does not show: "and two forms of a property did not agree"
 passed = found[(found["holm"] < 0.05) & found.index.str.endswith(" minus undosed")]
 assert {*passed.index} == {
     f"{each} minus undosed" for each in ("distance: wave", "lookup: near peak", "majority: near peak")
 }
-# Holds: "The wave costs distance 0.36 of the right answers, where the drift's cost is open."
+# Holds: "The wave costs distance 0.36 of the right answers; that of the drift, of 30 degrees here, is open."
 # Holds: "The near peak costs lookup 0.40, where the far rise's cost is open."
 cost = found["mean"].round(2)
 assert (cost["distance: wave minus undosed"], cost["lookup: near peak minus undosed"]) == (-0.36, -0.4)
