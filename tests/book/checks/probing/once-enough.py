@@ -40,6 +40,13 @@ square = [each.shares.position_square for each in table]
 # By definition: "State 0 is what enters the first layer, state 4 leaves the last"
 # Holds: "In the model with a table the share of position falls from 0.32"
 assert abs(share[0] - 0.315) < 0.01 and abs(share[1] - 0.015) < 0.006
+# Holds: "Of the row that was added 0.42 is left after the first layer, mean of the study's five seeds, and it explains"
+# Holds: "The layer has taken away more than half of it, and written its own."
+# Holds in What to remember: "Of the row that was added less than half is left."
+kept = [run.metrics["depth"]["trained"] for run in load_study("depth").by_arm["4 layers, input"]]
+left = [its["left, coefficient"][1] for its in kept]
+assert len(left) == 5 and round(sum(left) / 5, 2) == 0.42 and max(left) < 0.5
+assert max(its["left, r2"][1] for its in kept) < 0.2
 # Holds: "Position has about as much variance after the layer as before"
 # Holds in What to remember: "A share falls when the rest grows: in our causal model position has"
 assert all(abs(each - 12) < 1 for each in square[:2])

@@ -9,11 +9,12 @@ def told(name, digits=2, of=longer):
 
 
 RISE, DRIFT, SIDE = FORMS
+# Holds: "We took minus the distance as a bias and bent it by 48 degrees."
 # Holds: "Letting far words count again cost half of the answers where order is"
 # Holds: "The far rise takes half of the answers on order and none on distance;"
 assert told(f"order, {RISE}") == [-0.52, -0.61, -0.43]
 assert told(f"distance, {RISE}", 3) == [0, -0.003, 0.002]
-# Holds: "Unbent it was best, or within 0.015 of the best, on all four tasks."
+# Holds: "No bend was ahead of the straight bias by more than 0.015 on any task."
 assert longer["mean"].max() < 0.0155
 # Holds: "Stretching it along the text cost half of the answers about distance, and little"
 assert told(f"distance, {DRIFT}") == [-0.53, -0.73, -0.33]
@@ -68,7 +69,6 @@ assert round(taken[RISE], 2) == 0.25 and min(taken[DRIFT], taken[SIDE]) > 0.5
 # Holds: "The far rise turns at distance 24, and at 16 for the largest dose."
 assert turns == [24, 20, 18, 16]
 # Holds: "The published sign is of *local* monotonicity, and none of our doses"
-# Holds in What this does not show: "What *local* monotonicity is good for"
 for degrees in DEGREES:
     assert (perturbed_bias(RISE, degrees)[0, :17].diff() < 0).all()
 # Holds: "With 500 it would be the same"
@@ -112,6 +112,7 @@ assert synthetic_task("order", difficulty=4).n_classes == 24
 config = study.by_arm["order, undosed"][0].config
 # Holds: "The model is an encoder of two layers, width 32, with four heads"
 assert (config.n_layers, config.d_model, config.n_heads) == (2, 32, 4)
+# Holds: "Each bias on each task has a learning rate of its own, the best of three by seeds that no reported run has"
 assert not {*study.runs["seed"]} & {run.config.seed for run in study.trials}
 
 
@@ -143,8 +144,19 @@ assert told(f"lookup, {DRIFT}")[0] == -0.3
 risen = after_1200("lookup", f"{RISE} by 48")
 assert min(risen) > 0.62 and max(risen) < 0.64
 assert abs(np.mean(risen) - ceilings["lookup"]) < 0.01
-# Holds: "**Majority** needs nothing, and gains a little from the far rise and"
+# Holds: "The far rise and the drift are ahead there, by 0.015 and 0.009, but the straight bias had the highest of"
 assert [told(f"majority, {each}", 3)[0] for each in (RISE, DRIFT)] == [0.015, 0.009]
+from posembed.stored import load_plan
+
+trials = next(arm.trials for arm in load_plan("tasks").arms if arm.name == "majority, undosed, long")
+rates = {run.learning_rate for run in trials}
+assert study.by_arm["majority, undosed, long"][0].config.learning_rate == max(rates) and len(rates) == 3
+# Holds: "At a higher one, in the second study below, it is right in 0.993, and the two lead by 0.007 at most."
+straight = load_study("causes").by_arm["majority, undosed"]
+assert straight[0].config.learning_rate > max(rates)
+right_at_higher = np.mean([run.metrics["accuracy"] for run in straight])
+assert round(right_at_higher, 3) == 0.993
+assert max(np.mean(after_1200("majority", f"{each} by 48")) - right_at_higher for each in (RISE, DRIFT)) < 0.0075
 
 # The same of the interactive figure, and of the question.
 halved = by_seed("order", RISE).mean(0)
@@ -205,8 +217,7 @@ assert steps[14:17].max() < steps[:4].min() and steps[14:17].max() < steps[-4:].
 assert "two of its forms have corrected p below 0.05 and one sign" in " ".join(load_study("causes").about.split())
 # Holds: "**No property passed.**"
 # Holds: "of no property do two forms agree"
-# Holds in Which positions for which task?: "These are costs of forms: other bends of the same property cost"
-# Holds in What this does not show: "and two forms of a property did not agree"
+# Holds in What this does not show: "and of no property were two forms significant alike"
 passed = found[(found["holm"] < 0.05) & found.index.str.endswith(" minus undosed")]
 assert {*passed.index} == {
     f"{each} minus undosed" for each in ("distance: wave", "lookup: near peak", "majority: near peak")
@@ -219,6 +230,33 @@ assert found.loc["distance: drift minus undosed", "holm"] > 0.05 < found.loc["lo
 # Holds: "And it costs distance nothing, though that task asks for distances up to 8."
 nothing = found.loc["distance: near peak minus undosed"]
 assert nothing["low"] > -0.02 and nothing["high"] < 0.02 and causes.TASKS["distance"] == 8
+# Holds: "On order and distance the straight bias is right in 0.99 and more, and no gain could be seen."
+of_causes = load_study("causes").runs.pivot(index="seed", columns="arm", values="accuracy")
+assert (of_causes[["order, undosed", "distance, undosed"]].mean().round(2) >= 0.99).all()
+# Holds: "This decides less than it seems."
+# Holds: "On lookup, where it is right in 0.69 to 0.98, both forms without symmetry are right in 0.99 and more, in"
+# Holds in What becomes of the published signs: "at 30 degrees both forms led on lookup, in every seed."
+straight = of_causes["lookup, undosed"]
+assert [round(each, 2) for each in (straight.min(), straight.max())] == [0.69, 0.98]
+for name in ("lookup, one side", "lookup, curve"):
+    assert (of_causes[name] > straight).all() and of_causes[name].min() > 0.99
+    assert found.loc[f"{name.replace(', ', ': ')} minus undosed", "holm"] > 0.05
+# Holds: "And of the first study, the far rise on order and the drift on distance cost half at 48 degrees, and nothing"
+# Holds in Which positions for which task?: "These are costs of three forms at one strength: bent by 30 degrees the"
+# Holds in What to remember: "Bent by 30, neither could be shown."
+# Holds: "So those halves are of forms and strengths, not of properties."
+at_30 = found.loc[["order: far rise minus undosed", "distance: drift minus undosed"]]
+assert (at_30["holm"] > 0.05).all() and (at_30["high"] > 0).all()
+# Holds in What becomes of the published signs: "*Local* monotonicity, which the claim is about, two forms break:"
+# Holds in What this does not show: "What *local* monotonicity is good for: of two forms that break it one cost two"
+near_by = {
+    form: properties_of_matrix(torch.from_numpy(forms.bias_of(form, 30.0, 0.0, 32)), max_offset=8).monotonicity
+    for form in ("near peak", "near ripple")
+}
+assert max(near_by.values()) < 0.7
+costs = found[(found["holm"] < 0.05) & (found["mean"] < 0)].index
+assert {each.split(":")[0] for each in costs if "near peak minus undosed" in each} == {"lookup", "majority"}
+assert not any("near ripple minus undosed" in each for each in costs)
 # Holds: "What each of seven forms costs on three tasks, in shares of right answers"
 # Holds: "Twenty-one differences with their intervals: seven forms on order, distance and lookup."
 assert len(found) == 52 and len(forms.FORMS) == 7 and causes.STEPS == 1200 and (found["n"] == 5).all()
@@ -230,10 +268,8 @@ worse = after.query("holm < 0.05 and mean < 0").index
 # Holds: "*Less monotone is worse*: on order with the far rise."
 # Holds: "*Less invariant is worse*: on distance and on lookup with the drift."
 # Holds: "*Less symmetric is better*: on order with the one side, as long as"
-# Holds: "After 1200 steps on no task."
+# Holds: "After 1200 steps on no task at 48 degrees"
 assert [*worse] == ["order: far rise", "distance: drift", "lookup: drift"]
-# Holds: "On majority the far rise is a little better."
-# Holds: "On majority the drift is a little better."
 better = after.query("holm < 0.05 and mean > 0").index
 assert [*better] == ["majority: far rise", "majority: drift"]
 
@@ -265,7 +301,7 @@ assert round(least_r(), 2) == 0.67
 # By definition: "The two schemes differ in more than this number."
 # By definition: "Right. One would need the same scheme"
 # By definition in What to remember: "Change one property by a dose and leave the rest"
-# Holds in What to remember: "A bias that rises again far off costs order half of its answers"
+# Holds in What to remember: "Bent by 48 degrees, a bias that rises again far off costs order half of its answers"
 assert told(f"order, {RISE}")[2] < -0.4 and told(f"distance, {DRIFT}")[2] < -0.3
 # By definition in What to remember: "A reader without directions has a ceiling that can be computed"
 # Holds in What to remember: "Before a ranking means anything, the models must have learned"
