@@ -109,3 +109,50 @@ document.addEventListener("DOMContentLoaded", () => {
   addEventListener("scroll", () => requestAnimationFrame(mark), { passive: true });
   requestAnimationFrame(mark);
 });
+// What the glossary says of a term, beside its link: under a mouse, at the focus, at the first tap of a finger. Escape puts
+// it away. The page has the entries it needs: book/_ext/previews.py.
+{
+  const entries = document.getElementById("terms")?.content;
+  const link = (node) => node?.closest?.("article a[href*='#term-']");
+  const box = Object.assign(document.createElement("div"), { id: "term-preview", className: "term-preview", role: "tooltip" });
+  box.hidden = true;
+  let shown = null;
+  let touched = false;
+  const hide = () => {
+    shown?.removeAttribute("aria-describedby");
+    box.hidden = true;
+    shown = null;
+  };
+  const show = (term) => {
+    const entry = term && entries?.getElementById(term.hash.slice(1));
+    if (!entry || term === shown) return;
+    hide();
+    shown = term;
+    box.replaceChildren(...entry.cloneNode(true).childNodes);
+    if (!box.isConnected) document.body.append(box);
+    box.hidden = false;
+    term.setAttribute("aria-describedby", box.id);
+    // Below the first line of the link, or above it where there is no room.
+    const [place, width] = [term.getClientRects()[0], document.documentElement.clientWidth];
+    const below = place.bottom + box.offsetHeight + 8 < innerHeight;
+    box.style.left = `${scrollX + Math.max(8, Math.min(place.left, width - box.offsetWidth - 8))}px`;
+    box.style.top = `${scrollY + (below ? place.bottom + 2 : place.top - box.offsetHeight - 2)}px`;
+  };
+  if (entries) {
+    addEventListener("pointerdown", ({ pointerType }) => (touched = pointerType === "touch"), true);
+    document.addEventListener("pointerover", ({ target, pointerType }) => {
+      if (pointerType === "touch" || box.contains(target)) return;
+      if (link(target)) show(link(target));
+      else if (shown !== document.activeElement) hide();
+    });
+    document.addEventListener("focusin", ({ target }) => touched || (link(target) ? show(link(target)) : hide()));
+    addEventListener("keydown", ({ key }) => key === "Escape" && hide());
+    document.addEventListener("click", (event) => {
+      const term = link(event.target);
+      const first = touched && term && term !== shown && entries.getElementById(term.hash.slice(1));
+      if (first) event.preventDefault();
+      if (first) show(term);
+      else if (!box.contains(event.target)) hide();
+    });
+  }
+}

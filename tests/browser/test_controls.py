@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from .axe import violations
 from .built import HTML, chapters, repository, sources
 from .chromium import into_view, styles
 from .colours import LIGHT_AND_DARK, VISIBLE, contrast, ink_and_paper
@@ -292,3 +293,32 @@ def test_a_page_has_its_colours_before_the_scripts_are_there(browser, site, colo
         page.reload()
         assert page.evaluate("document.documentElement.dataset.theme") == (colours if chosen == "auto" else chosen)
     context.close()
+
+
+def test_terms_show_what_the_glossary_says_by_mouse_key_and_finger(open_address, site):
+    page = open_address(f"{site}/{CHAPTER}", width=390, has_touch=True)
+    term, box = page.locator("article a[href$='#term-causal-mask']").first, page.get_by_role("tooltip")
+    into_view(term)
+    term.tap()
+    expect(box).to_contain_text("A mask that lets the token")
+    edges = box.bounding_box()
+    assert edges["x"] >= 0 and edges["x"] + edges["width"] <= 390
+    assert violations(page, "#term-preview") == []
+    assert "glossary" not in page.url
+    page.keyboard.press("Escape")
+    expect(box).to_be_hidden()
+    page.mouse.move(1, 1)
+    page.mouse.down()
+    page.mouse.up()
+    term.focus()
+    expect(box).to_be_visible()
+    assert term.get_attribute("aria-describedby") == box.get_attribute("id")
+    term.blur()
+    page.keyboard.press("Escape")
+    term.hover()
+    expect(box).to_be_visible()
+    page.mouse.move(1, 1)
+    expect(box).to_be_hidden()
+    term.tap()
+    term.tap()
+    page.wait_for_url("**/glossary.html#term-causal-mask")
