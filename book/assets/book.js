@@ -105,6 +105,12 @@ document.addEventListener("DOMContentLoaded", () => {
     const parts = new Set();
     for (let part = now; part; part = part.parentElement.closest("section")) parts.add(part);
     links.forEach((link, k) => link.classList.toggle("active", parts.has(headings[k])));
+    // Where the contents are longer than the window, they show the entry that is marked.
+    const [entry, frame] = [links[headings.indexOf(now)], document.querySelector(".bd-sidebar-secondary")];
+    if (!entry || innerWidth < 1200) return;
+    const [here, box] = [entry.getBoundingClientRect(), frame.getBoundingClientRect()];
+    if (here.top < box.top || here.bottom > Math.min(box.bottom, innerHeight))
+      frame.scrollTop += here.top - box.top - innerHeight / 4;
   };
   addEventListener("scroll", () => requestAnimationFrame(mark), { passive: true });
   requestAnimationFrame(mark);

@@ -90,6 +90,14 @@ def test_drawers_open_where_the_reader_is_and_close_behind_a_link_and_by_a_key(o
         expect(page.locator(button)).to_be_focused()
 
 
+def test_the_contents_beside_a_page_show_where_the_reader_is(open_address, site):
+    page = open_address(f"{site}/intro.html")
+    # Where they stood on the page before the reader's entry is below them.
+    page.locator(".card-of a[href='nopos/how-it-knows.html']").click()
+    page.wait_for_url("**/how-it-knows.html")
+    page.wait_for_function(IN_SIGHT)
+
+
 def test_maps_have_the_colours_of_the_mode_and_on_paper_those_of_light(open_address, site):
     page = open_address(f"{site}/probing/three-properties.html")
     for screen in LIGHT_AND_DARK:
