@@ -1,5 +1,7 @@
 """The first page: a figure of a chapter, and a card for each chapter.
 
+A chapter ends with the card of the next one.
+
 Titles, findings and reading times are those of the chapters themselves; the
 picture is the first, or the named one, that a chapter draws.
 """
@@ -17,6 +19,8 @@ from docutils import nodes
 from docutils.parsers.rst import Directive, directives
 
 PICTURES = "_static/cards"
+# By the name of a chapter: what the page before it shows of it.
+CARDS = {}
 DIFFICULTY = {"1": "easy", "2": "medium", "3": "hard"}
 # A chapter's title, and the minutes that it takes.
 FACTS = (
@@ -76,13 +80,15 @@ def card(app, name, number, difficulty, picture, finding):
     notebook = notebook_of(app, name)
     first = "".join(notebook["cells"][0]["source"])
     title, minutes = (each.search(first)[1] for each in FACTS)
-    finding = found(first, finding)
+    finding = plain(found(first, finding))
+    picture = image(app, notebook, name, int(picture))
+    CARDS[name] = {"finding": finding, "image": picture}
     return (
         f'<li class="card-of" data-page="{name}">'
         f'<a href="{name}.html">'
-        f"{image(app, notebook, name, int(picture))}"
+        f"{picture}"
         f'<span class="card-title">{number}. {plain(title)}</span></a>'
-        f"<p>{plain(finding)}</p>"
+        f"<p>{finding}</p>"
         f'<p class="card-facts">{minutes} min · {DIFFICULTY[difficulty]}</p>'
         "</li>\n"
     )
@@ -163,7 +169,17 @@ def outputs(notebook, kind):
                 yield "".join(output["data"][kind])
 
 
+def show_next(app, pagename, templatename, context, doctree):
+    """Hand a page the card of the chapter that comes next."""
+    _, _, following = app.builder.relations.get(pagename, (None, None, None))
+    if following in CARDS:
+        place = context["pathto"](PICTURES, 1)
+        image = CARDS[following]["image"].replace(PICTURES, place)
+        context["next_card"] = CARDS[following] | {"image": image}
+
+
 def setup(app):
     """Add the directives; Sphinx calls this."""
+    app.connect("html-page-context", show_next)
     app.add_directive("chapter-cards", Cards)
     app.add_directive("figure-of", FigureOf)

@@ -153,6 +153,13 @@ def test_each_chapter_has_a_card_with_its_picture(open_address, site):
             box = card.bounding_box()
             assert box["x"] >= 0 and box["x"] + box["width"] <= width
             assert card.evaluate("(node) => node.scrollWidth - node.clientWidth") <= 0
+    # A chapter ends with the card of the next one.
+    finding = cards.nth(1).locator("p").first.text_content()
+    page.goto(f"{site}/{CHAPTER}")
+    following = page.locator(".next-card")
+    assert following.locator(".next-finding").text_content() == finding
+    assert styles(following.locator("img"), "display") == ["block", "none"]
+    assert all(following.locator("img").evaluate_all(SIZES))
     # What the axes hold, marks too, and no words.
     page.set_content((HTML / addresses[0].removeprefix(f"{site}/")).read_text(encoding="utf-8"))
     assert page.locator("g[clip-path] > use").first.bounding_box()["width"] > 0
