@@ -162,3 +162,41 @@ document.addEventListener("DOMContentLoaded", () => {
     });
   }
 }
+// One switch folds or opens all code of a page but that of solutions, which are folded as a whole; the browser remembers it.
+document.addEventListener("DOMContentLoaded", () => {
+  const inputs = [...document.querySelectorAll(".bd-article .cell_input")].filter((each) => !each.closest(".solution"));
+  if (!inputs.length) return;
+  const button = Object.assign(document.createElement("button"), { type: "button", className: "btn btn-sm code-switch" });
+  const memory = (act, ...rest) => {
+    try {
+      return localStorage[act]("posembed:code", ...rest);
+    } catch {
+      return null;
+    }
+  };
+  let open = true;
+  const label = () => (button.textContent = open ? "Fold code" : "Open code");
+  const fold = (input) => {
+    const [summary, name] = ["summary", "p"].map((tag) => document.createElement(tag));
+    const details = Object.assign(document.createElement("details"), { className: "hide above-input" });
+    Object.assign(name, { className: "admonition-title", textContent: "The code" });
+    summary.append(name);
+    details.append(summary);
+    input.replaceWith(details);
+    details.append(input);
+    return details;
+  };
+  const set = (now) => {
+    open = now;
+    for (const each of inputs) (each.closest("details.hide") ?? fold(each)).open = open;
+    label();
+  };
+  button.addEventListener("click", () => {
+    set(!open);
+    memory("setItem", open ? "open" : "folded");
+  });
+  document.querySelector(".article-header-buttons")?.prepend(button);
+  const kept = memory("getItem");
+  if (kept) set(kept === "open");
+  else label();
+});

@@ -337,3 +337,23 @@ def test_terms_show_what_the_glossary_says_by_mouse_key_and_finger(open_address,
     term.tap()
     term.tap()
     page.wait_for_url("**/glossary.html#term-causal-mask")
+
+
+def test_one_switch_folds_and_opens_all_code_and_is_remembered(open_address, site):
+    page = open_address(f"{site}/{CHAPTER}", width=360)
+    code, switch = page.locator(".cell_input"), page.locator(".code-switch")
+    shown = code.locator("visible=true").count()
+    switch.click()
+    assert code.locator("visible=true").count() == 0 < shown
+    page.reload()
+    assert code.locator("visible=true").count() == 0
+    page.locator("details.hide > summary").first.click()
+    assert code.locator("visible=true").count() > 0
+    switch.press("Enter")
+    # That of solutions stays with them.
+    assert (
+        code.locator("visible=true").count() == page.locator(".bd-article .cell_input:not(.solution *)").count() > shown
+    )
+    assert switch.inner_text() == "Fold code"
+    assert violations(page, ".bd-header-article") == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
