@@ -60,7 +60,9 @@ def test_previews_and_the_sitemap_have_an_address_once_it_is_set(links, owner):
 def test_the_book_is_cited_as_citation_cff_says(links):
     config = SimpleNamespace(copyright="2026")
     document = SimpleNamespace(settings=SimpleNamespace(env=SimpleNamespace(config=config)))
-    directive = links.Cite("cite-this", [], {}, [], 1, 0, "", SimpleNamespace(document=document), None)
+    directive = links.Cite(
+        "cite-this", [], {}, [], 1, 0, "", SimpleNamespace(document=document), SimpleNamespace(reporter=None)
+    )
     (entry,) = (node.astext() for node in directive.run())
     said = yaml.safe_load((links.ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     for field in (said["title"], said["authors"][0]["name"], said["repository-code"], "year = {2026}"):
