@@ -16,15 +16,24 @@ from typing import Any
 
 import torch
 
-from . import ROOT
+from . import ROOT, picture
 
 RESULTS, PAGE = ROOT / "results" / "benchmarks.json", ROOT / "book" / "benchmarks.md"
+PICTURE = ROOT / "book" / "assets" / "benchmarks.svg"
 ON_A_GPU = ROOT / "results" / "benchmarks-gpu.json"
 PACKAGES = ("posembed", "torch", "transformers", "x-transformers", "rotary-embedding-torch", "numpy")
 OPENING = """\
 % Made by `python -m benchmarks --page` from results/benchmarks.json.
 
 # Benchmarks
+
+{summary}
+
+```{{image}} assets/benchmarks.svg
+:alt: {alt}
+```
+
+*The time of each peer divided by posembed's, on a logarithmic axis: at 10 it took ten times as long.*
 
 Time and memory beside other libraries, measured in one run on {date}: {where}, {versions}.
 Candidates take turns within a round. A ratio is a candidate's time divided by posembed's in the same round, the median
@@ -56,6 +65,12 @@ NOTES = {
     "BloomAttention's mask and numbers, and FlexAttention's mask of blocks. One text of 2,048 tokens, eight heads of "
     "64 columns; Shaw's offsets end at 16.\n",
 }
+ALT = (
+    "Dots on a logarithmic axis, a row for each case: the time of each peer divided by posembed's. Nearly all dots are "
+    "at 1 or to the right of it, those of biases beyond 1,000."
+)
+# Closer times are level.
+NOISE = 0.05
 # A wide table: phones scroll it, and book/assets/theme.js lets a keyboard reach it.
 COLUMNS = ("who", "time", "ratio", "memory", "error")
 
@@ -87,11 +102,49 @@ def write(path: Path, rows: Sequence[Any], settings: Mapping[str, Any], packages
 
 def render(document: Mapping[str, Any]) -> str:
     """The page, from the run as it is stored."""
-    parts = [OPENING.format(**circumstances(document))]
+    parts = [OPENING.format(**circumstances(document), summary=summary(document), alt=ALT)]
     for work, rows in groupby(document["rows"], key=lambda row: row["work"]):
         parts += [f"## {TITLES[work]}\n", *([NOTES[work]] if work in NOTES else [])]
-        parts += [case(name, list(group)) for name, group in groupby(rows, key=lambda row: row["case"])]
+        tables = [case(name, list(group)) for name, group in groupby(rows, key=lambda row: row["case"])]
+        inside = re.sub(r"^### (.*)$", r"**\1**", "\n".join(tables), flags=re.MULTILINE)
+        parts.append(f"::::{{admonition}} The tables\n:class: dropdown\n\n{inside}::::\n")
     return "\n".join(parts)
+
+
+def peers(document: Mapping[str, Any]) -> dict[str, list[tuple[str, float]]]:
+    """By case: the peers that were timed, and by how much longer than posembed each took."""
+    found: dict[str, list[tuple[str, float]]] = {}
+    for row in document["rows"]:
+        timed = found.setdefault(row["case"].replace(" x ", " × "), [])
+        if not row["candidate"].startswith("posembed") and row["ratio"] is not None:
+            timed.append((row["candidate"], row["ratio"]))
+    return found
+
+
+def draw(document: Mapping[str, Any]) -> str:
+    """The picture of the page, from the run as it is stored."""
+    rows = [
+        (
+            name.replace(", forward+backward", " + gradients").replace(", forward", ""),
+            [(picture.library_of(who), ratio) for who, ratio in timed],
+        )
+        for name, timed in peers(document).items()
+    ]
+    return picture.ratios([("time divided by posembed's", rows)], "benchmarks", 0.44)
+
+
+def summary(document: Mapping[str, Any]) -> str:
+    """Where a peer was faster by more than noise, and which goals were met."""
+    cases = peers(document)
+    ahead = [(ratio, who, name) for name, timed in cases.items() for who, ratio in timed if ratio < 1 / (1 + NOISE)]
+    goals = [goal["met"] for row in document["rows"] for goal in row["goals"]]
+    where = "; ".join(f"{who} in *{name}* ({ratio:.2f} of the time)" for ratio, who, name in sorted(ahead))
+    slower = sum(min(ratio for _, ratio in timed) > 1 + NOISE for timed in cases.values())
+    return (
+        f"**In {slower} of {len(cases)} cases posembed was faster than every peer by more than {NOISE:.0%}.** "
+        f"A peer was faster by as much {len(ahead)} times{': ' if ahead else ''}{where}. "
+        f"Of {len(goals)} goals {sum(goals)} were met."
+    )
 
 
 def circumstances(document: Mapping[str, Any]) -> dict[str, str]:

@@ -94,10 +94,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if not asked.page:
         run(asked.only, quick=asked.quick, out=page.RESULTS if whole else PARTS)
     if asked.page or whole:
-        page.PAGE.write_text(
-            page.render(json.loads(page.RESULTS.read_text(encoding="utf-8"))),
-            encoding="utf-8",
-        )
+        document = json.loads(page.RESULTS.read_text(encoding="utf-8"))
+        page.PAGE.write_text(page.render(document), encoding="utf-8")
+        page.PICTURE.write_text(page.draw(document), encoding="utf-8")
 
 
 def run(names, *, quick, out):

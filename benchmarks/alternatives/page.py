@@ -9,7 +9,7 @@ from itertools import groupby
 from types import ModuleType
 from typing import Any
 
-from .. import ROOT
+from .. import ROOT, picture
 from ..page import cells, circumstances, in_unit
 from . import LIBRARIES, TASKS, sources
 
@@ -17,6 +17,7 @@ RESULTS, PAGE = (
     ROOT / "results" / "alternatives.json",
     ROOT / "book" / "alternatives.md",
 )
+PICTURE = ROOT / "book" / "assets" / "alternatives.svg"
 PACKAGES = (
     "posembed",
     "torch",
@@ -32,6 +33,14 @@ OPENING = """\
 
 # Beside the alternatives
 
+{verdict}
+
+```{{image}} assets/alternatives.svg
+:alt: Dots on two logarithmic axes, a row for each of ten tasks: lines and time of each library, divided by posembed's.
+```
+
+*What each library takes beside posembed, which stands at 1, on logarithmic axes: lines of code, and time.*
+
 **When not to use this package.** To train models that are to be good, take
 [transformers](https://huggingface.co/docs/transformers) or
 [x-transformers](https://github.com/lucidrains/x-transformers): what trains here are small models for questions (task
@@ -40,8 +49,6 @@ OPENING = """\
 changes the positions of a model and the states between its layers, and reads these and its attention to one repeated
 word (tasks 7 and 9). To rotate queries and keys, or to add one known bias, take what the library of your model has
 (tasks 5 and 6). For a probe of your own, take scikit-learn (task 3).
-
-{verdict}
 
 Below are ten tasks as a user of each library would do them. *Lines* are logical lines of Python, imports included, as
 ruff formats them at 80 columns, counted by a program. *Time* is that of one call after a warm-up, on one thread: the
@@ -52,8 +59,6 @@ of all-MiniLM-L6-v2, or random: GPT-2 is a small one that has learned nothing.
 All was measured in one run on {date}: {where}, {versions}. {absent}When it began, the load of the machine was {load} on
 {cores} cores; on a busy machine times are noisy, and differences below a factor of two mean nothing.
 `python -m benchmarks.alternatives` repeats the run on yours.
-
-Lines, and the time of one call; a dash where nothing was run, and the tables below say why:
 """
 
 
@@ -130,7 +135,37 @@ def summary(tasks: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
                 ]
             )
         )
-    return f":::{{table}}\n:class: wide\n\n{''.join(lines)}:::\n"
+    said = "Lines, and the time of one call; a dash where nothing was run, and the tables below say why."
+    return _folded(
+        "All in one table",
+        f"{said}\n\n:::{{table}}\n:class: wide\n\n{''.join(lines)}:::\n",
+    )
+
+
+def _folded(title: str, text: str) -> str:
+    return f"::::{{admonition}} {title}\n:class: dropdown\n\n{text}::::\n"
+
+
+def draw(document: Mapping[str, Any]) -> str:
+    """The picture of the page, from the run as it is stored."""
+    panels = []
+    for title, key in (("lines of code", "lines"), ("time", "median")):
+        rows = []
+        for number, (name, group) in enumerate(
+            groupby(document["rows"], key=lambda row: row["task"]), 1
+        ):
+            ours, *others = [row for row in group if row["failed"] is None]
+            short = re.split("[.:,]", inspect.getdoc(TASKS[name]))[0]
+            peers = [
+                (
+                    picture.library_of(LIBRARIES[each["library"]][0]),
+                    each[key] / ours[key],
+                )
+                for each in others
+            ]
+            rows.append((f"{number}. {short}", peers))
+        panels.append((title, rows))
+    return picture.ratios(panels, "alternatives", 0.36)
 
 
 def _short(row: Mapping[str, Any] | None) -> str:
@@ -168,7 +203,9 @@ def table(rows: Sequence[Mapping[str, Any]], task: ModuleType) -> str:
             lines.append(
                 cells([package, "–", "", task.ABSENT.get(library, nothing), ""])
             )
-    return f":::{{table}}\n:class: wide\n\n{''.join(lines)}:::\n"
+    return _folded(
+        "The table", f":::{{table}}\n:class: wide\n\n{''.join(lines)}:::\n"
+    )
 
 
 def listings(task: ModuleType) -> str:

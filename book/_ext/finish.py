@@ -6,6 +6,7 @@ import figure_scripts
 import formulas
 import live_models
 import page_repairs
+import previews
 import styles
 
 # The style sheets come behind what they depend on, pages and scripts; models
@@ -13,6 +14,7 @@ import styles
 STEPS = (
     formulas.finish,
     page_repairs.repair,
+    previews.add,
     figure_scripts.move,
     styles.unite,
     live_models.write,

@@ -1,6 +1,8 @@
 """The first page: a figure of a chapter, and a card for each chapter.
 
-Titles, questions and reading times are those of the chapters themselves; the
+A chapter ends with the card of the next one.
+
+Titles, findings and reading times are those of the chapters themselves; the
 picture is the first, or the named one, that a chapter draws.
 """
 
@@ -17,13 +19,16 @@ from docutils import nodes
 from docutils.parsers.rst import Directive, directives
 
 PICTURES = "_static/cards"
+# By the name of a chapter: what the page before it shows of it.
+CARDS = {}
 DIFFICULTY = {"1": "easy", "2": "medium", "3": "hard"}
-# A chapter's title, its question, and the minutes that it takes.
+# A chapter's title, and the minutes that it takes.
 FACTS = (
     re.compile(r"^# (.+)$", re.MULTILINE),
-    re.compile(r"\*\*The question:\*\* (.+)"),
     re.compile(r"(\d+) minutes to read"),
 )
+# Its answer, which the checks of the chapter hold.
+ANSWER = re.compile(r":::\{admonition\} Answer\n(.*?)^:::$", re.M | re.S)
 # Of a drawing: its axes, as boxes that cut off what they hold, and its size.
 BOX = re.compile(
     r'<clipPath id="\w+"><rect x="([\d.]+)" y="([\d.]+)" '
@@ -40,7 +45,10 @@ DATA_ALONE = (
 
 
 class Cards(Directive):
-    """A card for each chapter: `path difficulty number-of-the-picture`."""
+    """A card for each chapter: `path difficulty picture: finding`.
+
+    A picture is told by its number; a finding stands in the chapter's answer.
+    """
 
     has_content = True
 
@@ -48,7 +56,12 @@ class Cards(Directive):
         """Make one list for each part of the book that is numbered."""
         app = self.state.document.settings.env.app
         toc = Path(app.srcdir, "_toc.yml").read_text(encoding="utf-8")
-        wanted = {line.split()[0]: line.split()[1:] for line in self.content}
+        lines = (line.partition(": ") for line in self.content)
+        wanted = {
+            name: (*rest, finding)
+            for facts, _, finding in lines
+            for name, *rest in [facts.split()]
+        }
         numbers, made = itertools.count(1), ""
         for part in yaml.safe_load(toc)["parts"]:
             if part.get("numbered"):
@@ -62,19 +75,32 @@ class Cards(Directive):
         return [nodes.raw("", made, format="html")]
 
 
-def card(app, name, number, difficulty, picture):
+def card(app, name, number, difficulty, picture, finding):
     """One chapter."""
     notebook = notebook_of(app, name)
     first = "".join(notebook["cells"][0]["source"])
-    title, question, minutes = (each.search(first)[1] for each in FACTS)
+    title, minutes = (each.search(first)[1] for each in FACTS)
+    finding = plain(found(first, finding))
+    picture = image(app, notebook, name, int(picture))
+    CARDS[name] = {"finding": finding, "image": picture}
     return (
         f'<li class="card-of" data-page="{name}">'
         f'<a href="{name}.html">'
-        f"{image(app, notebook, name, int(picture))}"
+        f"{picture}"
         f'<span class="card-title">{number}. {plain(title)}</span></a>'
-        f"<p>{plain(question[0].upper() + question[1:])}</p>"
+        f"<p>{finding}</p>"
         f'<p class="card-facts">{minutes} min · {DIFFICULTY[difficulty]}</p>'
         "</li>\n"
+    )
+
+
+def found(chapter, finding):
+    """A finding as a sentence; what its chapter does not say is an error."""
+    answer = ANSWER.search(chapter)[1].replace("*", "")
+    if finding not in answer:
+        raise ValueError(f"the chapter's answer does not say: {finding}")
+    return (
+        f"{finding[0].upper()}{finding[1:]}{'' if finding[-1] == '.' else '.'}"
     )
 
 
@@ -143,7 +169,17 @@ def outputs(notebook, kind):
                 yield "".join(output["data"][kind])
 
 
+def show_next(app, pagename, templatename, context, doctree):
+    """Hand a page the card of the chapter that comes next."""
+    _, _, following = app.builder.relations.get(pagename, (None, None, None))
+    if following in CARDS:
+        place = context["pathto"](PICTURES, 1)
+        image = CARDS[following]["image"].replace(PICTURES, place)
+        context["next_card"] = CARDS[following] | {"image": image}
+
+
 def setup(app):
     """Add the directives; Sphinx calls this."""
+    app.connect("html-page-context", show_next)
     app.add_directive("chapter-cards", Cards)
     app.add_directive("figure-of", FigureOf)

@@ -7,8 +7,11 @@ last line leads to the checks that hold its sentences.
 import ast
 import html
 from pathlib import Path
+from urllib.parse import quote
 
+import yaml
 from docutils import nodes
+from docutils.parsers.rst import Directive
 
 ROOT = Path(__file__).resolve().parents[2]
 CHECKS = "tests/book/checks"
@@ -22,11 +25,15 @@ UNDER_TITLE = (
 
 
 def leave_out_or_show(app, pagename, templatename, context, doctree):
-    """Take out buttons without an address; show Colab where there is one."""
+    """Take out what has no address; show Colab where there is one."""
     buttons = list(with_address(context.get("header_buttons", [])))
     context["header_buttons"] = buttons
     inner = [one for each in buttons for one in each.get("buttons", [])]
     urls = [each.get("url", "") for each in inner]
+    address = app.config.html_theme_options.get("repository_url", "")
+    if PLACEHOLDER not in address:
+        title = quote(f"About the page {pagename}")
+        context["feedback"] = f"{address}/issues/new?title={title}"
     colab = [url for url in urls if url.startswith(COLAB)]
     if colab and "body" in context:
         line = UNDER_TITLE.format(html.escape(colab[0]))
@@ -42,6 +49,27 @@ def with_address(buttons):
                 yield button | {"buttons": kept}
         elif PLACEHOLDER not in button.get("url", ""):
             yield button
+
+
+class Cite(Directive):
+    """How to cite this, as CITATION.cff says it, in BibTeX."""
+
+    def run(self):
+        """Make one entry."""
+        text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+        said = yaml.safe_load(text)
+        authors = " and ".join(
+            f"{{{each['name']}}}" for each in said["authors"]
+        )
+        fields = {
+            "author": authors,
+            "title": f"{{{said['title']}}}",
+            "year": self.state.document.settings.env.config.copyright,
+            "url": said["repository-code"],
+        }
+        lines = (f"  {key} = {{{text}}}," for key, text in fields.items())
+        entry = "\n".join(("@software{posembed,", *lines, "}"))
+        return [nodes.literal_block(entry, entry, language="bibtex")]
 
 
 def say_whether_published(app, config):
@@ -76,6 +104,7 @@ def say_what_holds(app, doctree):
 
 def setup(app):
     """Buttons come after the theme has made them; Sphinx calls this."""
+    app.add_directive("cite-this", Cite)
     app.connect("config-inited", say_whether_published)
     app.connect("doctree-read", say_what_holds)
     app.connect("html-page-context", leave_out_or_show, priority=950)

@@ -105,7 +105,98 @@ document.addEventListener("DOMContentLoaded", () => {
     const parts = new Set();
     for (let part = now; part; part = part.parentElement.closest("section")) parts.add(part);
     links.forEach((link, k) => link.classList.toggle("active", parts.has(headings[k])));
+    // Where the contents are longer than the window, they show the entry that is marked.
+    const [entry, frame] = [links[headings.indexOf(now)], document.querySelector(".bd-sidebar-secondary")];
+    if (!entry || innerWidth < 1200) return;
+    const [here, box] = [entry.getBoundingClientRect(), frame.getBoundingClientRect()];
+    if (here.top < box.top || here.bottom > Math.min(box.bottom, innerHeight))
+      frame.scrollTop += here.top - box.top - innerHeight / 4;
   };
   addEventListener("scroll", () => requestAnimationFrame(mark), { passive: true });
   requestAnimationFrame(mark);
+});
+// What the glossary says of a term, beside its link: under a mouse, at the focus, at the first tap of a finger. Escape puts
+// it away. The page has the entries it needs: book/_ext/previews.py.
+{
+  const entries = document.getElementById("terms")?.content;
+  const link = (node) => node?.closest?.("article a[href*='#term-']");
+  const box = Object.assign(document.createElement("div"), { id: "term-preview", className: "term-preview", role: "tooltip" });
+  box.hidden = true;
+  let shown = null;
+  let touched = false;
+  const hide = () => {
+    shown?.removeAttribute("aria-describedby");
+    box.hidden = true;
+    shown = null;
+  };
+  const show = (term) => {
+    const entry = term && entries?.getElementById(term.hash.slice(1));
+    if (!entry || term === shown) return;
+    hide();
+    shown = term;
+    box.replaceChildren(...entry.cloneNode(true).childNodes);
+    if (!box.isConnected) document.body.append(box);
+    box.hidden = false;
+    term.setAttribute("aria-describedby", box.id);
+    // Below the first line of the link, or above it where there is no room.
+    const [place, width] = [term.getClientRects()[0], document.documentElement.clientWidth];
+    const below = place.bottom + box.offsetHeight + 8 < innerHeight;
+    box.style.left = `${scrollX + Math.max(8, Math.min(place.left, width - box.offsetWidth - 8))}px`;
+    box.style.top = `${scrollY + (below ? place.bottom + 2 : place.top - box.offsetHeight - 2)}px`;
+  };
+  if (entries) {
+    addEventListener("pointerdown", ({ pointerType }) => (touched = pointerType === "touch"), true);
+    document.addEventListener("pointerover", ({ target, pointerType }) => {
+      if (pointerType === "touch" || box.contains(target)) return;
+      if (link(target)) show(link(target));
+      else if (shown !== document.activeElement) hide();
+    });
+    document.addEventListener("focusin", ({ target }) => touched || (link(target) ? show(link(target)) : hide()));
+    addEventListener("keydown", ({ key }) => key === "Escape" && hide());
+    document.addEventListener("click", (event) => {
+      const term = link(event.target);
+      const first = touched && term && term !== shown && entries.getElementById(term.hash.slice(1));
+      if (first) event.preventDefault();
+      if (first) show(term);
+      else if (!box.contains(event.target)) hide();
+    });
+  }
+}
+// One switch folds or opens all code of a page but that of solutions, which are folded as a whole; the browser remembers it.
+document.addEventListener("DOMContentLoaded", () => {
+  const inputs = [...document.querySelectorAll(".bd-article .cell_input")].filter((each) => !each.closest(".solution"));
+  if (!inputs.length) return;
+  const button = Object.assign(document.createElement("button"), { type: "button", className: "btn btn-sm code-switch" });
+  const memory = (act, ...rest) => {
+    try {
+      return localStorage[act]("posembed:code", ...rest);
+    } catch {
+      return null;
+    }
+  };
+  let open = true;
+  const label = () => (button.textContent = open ? "Fold code" : "Open code");
+  const fold = (input) => {
+    const [summary, name] = ["summary", "p"].map((tag) => document.createElement(tag));
+    const details = Object.assign(document.createElement("details"), { className: "hide above-input" });
+    Object.assign(name, { className: "admonition-title", textContent: "The code" });
+    summary.append(name);
+    details.append(summary);
+    input.replaceWith(details);
+    details.append(input);
+    return details;
+  };
+  const set = (now) => {
+    open = now;
+    for (const each of inputs) (each.closest("details.hide") ?? fold(each)).open = open;
+    label();
+  };
+  button.addEventListener("click", () => {
+    set(!open);
+    memory("setItem", open ? "open" : "folded");
+  });
+  document.querySelector(".article-header-buttons")?.prepend(button);
+  const kept = memory("getItem");
+  if (kept) set(kept === "open");
+  else label();
 });

@@ -59,13 +59,15 @@
     box.addEventListener("change", () => box.checked || button.focus());
   }
 
-  // Beside a page the contents of the book stand where they stood on the page before, or show where the reader is.
+  // Beside a page the contents of the book stand where they stood on the page before, but always show where the reader is.
   const contents = document.querySelector(".sidebar-primary-item:has(> .bd-links)");
   if (contents && matchMedia("(min-width: 992px)").matches) {
     const place = sessionStorage.getItem("sidebar-scroll-top");
-    const here = all(".bd-docs-nav .active").at(-1)?.getBoundingClientRect().top ?? 0;
+    const entry = all(".bd-docs-nav .active").at(-1);
     if (place !== null) contents.scrollTop = place;
-    else if (here > innerHeight / 2) contents.scrollTop = here - contents.getBoundingClientRect().top - innerHeight / 4;
+    const [here, frame] = [entry?.getBoundingClientRect(), contents.getBoundingClientRect()];
+    if (here && (here.top < frame.top || here.bottom > Math.min(frame.bottom, innerHeight)))
+      contents.scrollTop += here.top - frame.top - innerHeight / 4;
     addEventListener("pagehide", () => sessionStorage.setItem("sidebar-scroll-top", contents.scrollTop));
   }
 

@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from .axe import violations
 from .built import HTML, chapters, repository, sources
 from .chromium import into_view, styles
 from .colours import LIGHT_AND_DARK, VISIBLE, contrast, ink_and_paper
@@ -89,6 +90,14 @@ def test_drawers_open_where_the_reader_is_and_close_behind_a_link_and_by_a_key(o
         expect(page.locator(button)).to_be_focused()
 
 
+def test_the_contents_beside_a_page_show_where_the_reader_is(open_address, site):
+    page = open_address(f"{site}/intro.html")
+    # Where they stood on the page before the reader's entry is below them.
+    page.locator(".card-of a[href='nopos/how-it-knows.html']").click()
+    page.wait_for_url("**/how-it-knows.html")
+    page.wait_for_function(IN_SIGHT)
+
+
 def test_maps_have_the_colours_of_the_mode_and_on_paper_those_of_light(open_address, site):
     page = open_address(f"{site}/probing/three-properties.html")
     for screen in LIGHT_AND_DARK:
@@ -144,6 +153,13 @@ def test_each_chapter_has_a_card_with_its_picture(open_address, site):
             box = card.bounding_box()
             assert box["x"] >= 0 and box["x"] + box["width"] <= width
             assert card.evaluate("(node) => node.scrollWidth - node.clientWidth") <= 0
+    # A chapter ends with the card of the next one.
+    finding = cards.nth(1).locator("p").first.text_content()
+    page.goto(f"{site}/{CHAPTER}")
+    following = page.locator(".next-card")
+    assert following.locator(".next-finding").text_content() == finding
+    assert styles(following.locator("img"), "display") == ["block", "none"]
+    assert all(following.locator("img").evaluate_all(SIZES))
     # What the axes hold, marks too, and no words.
     page.set_content((HTML / addresses[0].removeprefix(f"{site}/")).read_text(encoding="utf-8"))
     assert page.locator("g[clip-path] > use").first.bounding_box()["width"] > 0
@@ -292,3 +308,52 @@ def test_a_page_has_its_colours_before_the_scripts_are_there(browser, site, colo
         page.reload()
         assert page.evaluate("document.documentElement.dataset.theme") == (colours if chosen == "auto" else chosen)
     context.close()
+
+
+def test_terms_show_what_the_glossary_says_by_mouse_key_and_finger(open_address, site):
+    page = open_address(f"{site}/{CHAPTER}", width=390, has_touch=True)
+    term, box = page.locator("article a[href$='#term-causal-mask']").first, page.get_by_role("tooltip")
+    into_view(term)
+    term.tap()
+    expect(box).to_contain_text("A mask that lets the token")
+    edges = box.bounding_box()
+    assert edges["x"] >= 0 and edges["x"] + edges["width"] <= 390
+    assert violations(page, "#term-preview") == []
+    assert "glossary" not in page.url
+    page.keyboard.press("Escape")
+    expect(box).to_be_hidden()
+    page.mouse.move(1, 1)
+    page.mouse.down()
+    page.mouse.up()
+    term.focus()
+    expect(box).to_be_visible()
+    assert term.get_attribute("aria-describedby") == box.get_attribute("id")
+    term.blur()
+    page.keyboard.press("Escape")
+    term.hover()
+    expect(box).to_be_visible()
+    page.mouse.move(1, 1)
+    expect(box).to_be_hidden()
+    term.tap()
+    term.tap()
+    page.wait_for_url("**/glossary.html#term-causal-mask")
+
+
+def test_one_switch_folds_and_opens_all_code_and_is_remembered(open_address, site):
+    page = open_address(f"{site}/{CHAPTER}", width=360)
+    code, switch = page.locator(".cell_input"), page.locator(".code-switch")
+    shown = code.locator("visible=true").count()
+    switch.click()
+    assert code.locator("visible=true").count() == 0 < shown
+    page.reload()
+    assert code.locator("visible=true").count() == 0
+    page.locator("details.hide > summary").first.click()
+    assert code.locator("visible=true").count() > 0
+    switch.press("Enter")
+    # That of solutions stays with them.
+    assert (
+        code.locator("visible=true").count() == page.locator(".bd-article .cell_input:not(.solution *)").count() > shown
+    )
+    assert switch.inner_text() == "Fold code"
+    assert violations(page, ".bd-header-article") == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360

@@ -1,4 +1,4 @@
-"""The theme's search finds the chapters by their words."""
+"""The theme's search finds the chapters, and sections of them, by their words."""
 
 import pytest
 
@@ -8,6 +8,24 @@ ORDER = {
     "nopos": ("schemes/nopos.html", "nopos/no-positions.html", "errata.html"),
     "equivariance": ("why/permutation-equivariance.html",),
 }
+# What stands first, beside an entry of the glossary.
+SECTIONS = {
+    "left padding": "encodings/museum-of-bugs#exhibit-10-a-text-and-its-twin-in-a-batch",
+    "bert table": "probing/position-tables",
+    "train short test long": "encodings/relative-positions#train-short-test-long",
+    "t5 buckets": "encodings/relative-positions#t5-a-number-for-each-bucket",
+    "attention sink": "nopos/after-nopos#the-first-token-as-a-sink",
+}
+FIRST = """(query) => {
+  const found = Search._performSearch(...Search._parseQuery(query)).reverse();
+  return found.map(([page, , anchor]) => page + anchor).find((each) => !each.startsWith("glossary#"));
+}"""
+
+
+def test_search_leads_to_the_section_that_answers(open_address, site):
+    page = open_address(f"{site}/search.html")
+    page.wait_for_function("Search.sections && Search.hasIndex()")
+    assert {query: page.evaluate(FIRST, query) for query in SECTIONS} == SECTIONS
 
 
 @pytest.mark.slow

@@ -55,6 +55,9 @@ def test_lines_are_those_of_the_code_that_is_shown():
 def test_the_page_of_the_book_shows_the_stored_run():
     document, text = stored(), page.PAGE.read_text(encoding="utf-8")
     assert text == page.render(document), "run python -m benchmarks.alternatives --page"
+    assert page.PICTURE.read_text(encoding="utf-8") == page.draw(document), (
+        "run python -m benchmarks.alternatives --page"
+    )
     assert not document["settings"]["quick"] and "/home" not in text and "/tmp" not in text
     wanted = [(name, library) for name, task in TASKS.items() for library in LIBRARIES if hasattr(task, library)]
     assert [(row["task"], row["library"]) for row in document["rows"]] == wanted

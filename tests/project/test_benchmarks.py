@@ -85,5 +85,23 @@ def test_a_goal_compares_with_the_fastest_peer(goal, peer, figure, met):
 def test_the_page_of_the_book_shows_the_stored_run():
     document = json.loads(page.RESULTS.read_text(encoding="utf-8"))
     assert page.PAGE.read_text(encoding="utf-8") == page.render(document), "run python -m benchmarks --page"
+    assert page.PICTURE.read_text(encoding="utf-8") == page.draw(document), "run python -m benchmarks --page"
     assert {row["work"] for row in document["rows"]} == set(page.TITLES) == set(command.WORKS)
     assert not document["settings"]["quick"] and "/home" not in page.RESULTS.read_text()
+
+
+def test_the_page_says_where_peers_are_ahead_and_its_picture_is_as_it_is_described():
+    document = json.loads(page.RESULTS.read_text(encoding="utf-8"))
+    by_case = {row["case"]: row["work"] for row in document["rows"]}
+    timed = [
+        (by_case[name.replace(" × ", " x ")], ratio) for name, rows in page.peers(document).items() for _, ratio in rows
+    ]
+    assert sum(ratio > 1 - page.NOISE for _, ratio in timed) / len(timed) > 0.95
+    assert min(ratio for work, ratio in timed if work == "bias") > 1000
+    rows = [
+        {"case": name, "candidate": who, "ratio": ratio, "goals": [{"met": ratio == 1}]}
+        for name, who, ratio in [("a", "posembed", 1), ("a", "peer", 2), ("b", "posembed", 1), ("b", "peer", 0.5)]
+    ]
+    said = page.summary({"rows": rows})
+    assert "In 1 of 2 cases" in said and "1 times: peer in *b* (0.50 of the time)" in said
+    assert "Of 4 goals 2 were met" in said
