@@ -498,21 +498,19 @@ class Models(Figure):
 
 class Repairs(Figure):
     chapter = "encodings/museum-of-bugs.html"
-    label = "Broken and mended"
-    lines = ".pe-choice"
-    overlap = 3
-    begins = (do("pick", 0, "broken"), do("slide", row=0, column=0))
-    changed_by = (do("slide", row=1), do("pick", 1, "mended"), do("pick", 1, "where they differ"))
-    shown_by = tuple(
-        [do("pick", index, code)] for index in range(10) for code in ("broken", "mended", "where they differ")
-    )
+    label = "The clock that stands still, broken and mended"
+    lines = ".pe-repair-line"
+    begins = (do("forget"), do("key", "wipe", "Home"))
+    changed_by = (do("key", "wipe", "ArrowRight"), do("line", 0), do("key", "wipe", "End"))
+    shown_by = ([do("key", "wipe", "End")], [do("line", 3)], [do("line", 2), do("key", "wipe", "ArrowLeft")])
 
-    def pick(self, index, code):
-        self.choice("exhibit").select_option(index=index)
-        self.choice("code").select_option(label=code)
+    def line(self, number):
+        """Press a line of the broken code."""
+        self.root.locator(".pe-repair-line").nth(number).click()
 
-    def verdict(self):
-        return self.root.locator(".pe-repair-verdict").inner_text()
+    def forget(self):
+        for pressed in self.root.locator("[aria-pressed=true]").all():
+            pressed.click()
 
 
 KINDS = [
