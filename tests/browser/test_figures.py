@@ -277,6 +277,20 @@ def test_comparison(opened):
     expect(figure.root.locator(".pe-seed")).to_have_count(4 * 5 + 7 * 3)
 
 
+def test_a_curve_is_drawn_before_it_is_shown(opened):
+    """With a pointer or a key; until then no number and no line says where it goes."""
+    figure = opened(Comparison)
+    figure.press("Draw it again")
+    arm = figure.root.locator("[data-arm='RoPE']")
+    expect(arm).to_have_count(0)
+    expect(figure.root.locator("tr", has_text="RoPE")).to_contain_text("?")
+    figure.key("your guess", "ArrowRight")
+    expect(figure.root.locator(".pe-chart-dot")).to_have_count(1)
+    figure.press("Show the curve")
+    expect(arm).to_have_count(1)
+    expect(figure.status).to_contain_text("Your guess is off by ")
+
+
 @pytest.mark.parametrize(
     ("kind", "steps", "said"),
     [
@@ -284,8 +298,8 @@ def test_comparison(opened):
         (Doses, [do("choose", violated="symmetry"), do("slide", dose=4)], "change from 0 0.21 ("),
         (
             Depth,
-            [do("choose", positions="table once", measure=MEASURES[2]), do("slide", state=0)],
-            "cost2.21(",
+            [do("choose", measure=MEASURES[2]), do("slide", state=0)],
+            "table once2.21",
         ),
     ],
 )
