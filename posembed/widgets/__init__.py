@@ -10,7 +10,7 @@ from .lookup import LookupFigure
 from .models import ModelsFigure
 from .probe import ProbeFigure
 from .properties_map import PropertiesFigure
-from .repairs import Repair, RepairFigure
+from .repairs import RepairFigure
 from .rotation import RotationFigure
 from .shuffle import ShuffleFigure
 from .sinusoids import SinusoidFigure
@@ -27,7 +27,6 @@ __all__ = [
     "ModelsFigure",
     "ProbeFigure",
     "PropertiesFigure",
-    "Repair",
     "RepairFigure",
     "RotationFigure",
     "ShuffleFigure",

@@ -70,6 +70,9 @@ class ChartFigure(InteractiveFigure):
             "seedNames": [],
             "besides": "",
             "small": False,
+            "guess": "",
+            "hidden": "",
+            "drawn": [],
             "query": 0,
         }
         super().__init__(
@@ -93,7 +96,7 @@ class ChartFigure(InteractiveFigure):
             f"{self.title}. {now['ylabel']}, mean over seeds with 95 % interval, by {now['xlabel']}. {now['about']}",
             [*(each["name"] for each in self.selectors), "", *(f"{now['x'][k]}" if alike else "" for k in _some(now))],
             [
-                [*view["labels"], series["name"]]
+                [*view["labels"], ": ".join((*filter(None, [series.get("panel")]), series["name"]))]
                 + [("" if alike else f"{view['x'][k]}: ") + _words(series, k, view["digits"]) for k in _some(view)]
                 for view in views
                 for series in view["series"]

@@ -30,6 +30,7 @@ class ComparisonFigure(ChartFigure):
         at: the place that is read off at first; the one in the middle by default.
         shown: the arms that are switched on at first; all by default.
         marks: places of vertical lines, by their text.
+        guess: the arm that a reader may draw before it is shown; by default all are shown at once.
 
     Raises:
         FigureInputError: places that do not rise, two arms that are written alike, numbers that do not fit the places
@@ -59,6 +60,7 @@ class ComparisonFigure(ChartFigure):
         at: float | int | str | None = None,
         shown: Sequence[str] | None = None,
         marks: Mapping[str, float | int] | None = None,
+        guess: str | None = None,
     ) -> None:
         places = _places(x)
         names = {name: written(name) for name in results}
@@ -67,7 +69,8 @@ class ComparisonFigure(ChartFigure):
         at = places[len(places) // 2] if at is None else at
         n_rows = (len(names), -(-len(names) // 2))
         phone, wide = (h + n * row for h, n, row in zip(self.height, n_rows, self.of_an_arm, strict=True))
-        self.height = (phone, wide)
+        # What is drawn first has a row of controls.
+        self.height = (phone + 80 * bool(guess), wide + 80 * bool(guess))
         series = [
             chart_series(names[arm], _numbers(arm, numbers, len(places)), scheme=named(arm) or "")
             for arm, numbers in results.items()
@@ -86,6 +89,8 @@ class ComparisonFigure(ChartFigure):
             at=places.index(at),
             minus=names[less] if less else "",
             minusOf=list(names.values()),
+            guess=names[guess] if guess else "",
+            hidden=names[guess] if guess else "",
             off=[name for arm, name in names.items() if shown is not None and arm not in shown],
             note="Means over seeds with their 95\u00a0% intervals; differences are taken seed by seed.",
         )

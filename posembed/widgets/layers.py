@@ -116,14 +116,13 @@ def _probes(run: RunResult) -> dict[int, list[float]]:
 
 
 class DepthFigure(ChartFigure):
-    """Choose a model, its positions and a layer: how much of its states is position and how much content.
+    """Move through the layers of a model: how much of its states is position and how much content, a panel an arm.
 
     Beside a trained model stands the one that its training began with, and one measure is what it costs to shuffle
     the position in the states of one layer, beside a change of the same size (`posembed.layers.ablate`).
 
     Args:
         models: for each model, the runs of each arm, by their names; inspected for "depth" or "patches".
-        first: the model and the arm that are shown first; by default the first.
 
     Example:
         >>> from posembed import RunConfig, RunResult
@@ -136,32 +135,36 @@ class DepthFigure(ChartFigure):
         ['share of the variance', 'read from one state', 'cost of shuffling position']
     """
 
-    height = (797, 498)
+    height = (933, 731)
 
-    def __init__(self, models: Arms, *, first: tuple[str, str] | None = None) -> None:
-        views = [view for model, arms in models.items() for arm in arms for view in _inspected(model, arm, arms[arm])]
+    def __init__(self, models: Arms) -> None:
         super().__init__(
             "Position and content by layer",
-            views,
-            selectors=["model", "positions", "measure"],
-            labels=[*(first or views[0]["labels"][:2]), views[0]["labels"][2]],
+            [view for model, arms in models.items() for view in _inspected(model, arms)],
+            selectors=["model", "measure"],
             at=1,
+            small=True,
             besides="dashed lines",
             note="Line and band: mean and 95\u00a0% interval over seeds. Dashed: the untrained models, or the control "
             "of the change.",
         )
 
 
-def _inspected(model: str, arm: str, runs: Sequence[RunResult]) -> list[dict[str, Any]]:
-    """The views of an arm, one for each measure."""
-    found = [
-        _images(run.metrics["patches"]) if "patches" in run.metrics else _texts(run.metrics["depth"]) for run in runs
-    ]
-    unit = "of the answers" if "patches" in runs[0].metrics else "nats"
+def _inspected(model: str, arms: Mapping[str, Sequence[RunResult]]) -> list[dict[str, Any]]:
+    """The views of a model, one for each measure, with a panel for each arm."""
+    found = {
+        arm: [
+            _images(run.metrics["patches"]) if "patches" in run.metrics else _texts(run.metrics["depth"])
+            for run in runs
+        ]
+        for arm, runs in arms.items()
+    }
+    first = next(iter(arms.values()))[0]
+    unit = "of the answers" if "patches" in first.metrics else "nats"
     return [
         {
-            "labels": [model, arm, measure],
-            "x": list(range(runs[0].config.n_layers + 1)),
+            "labels": [model, measure],
+            "x": list(range(first.config.n_layers + 1)),
             "xlabel": "state (0 enters the first layer)",
             "ylabel": f"cost, {unit}" if measure == COST else measure,
             "reach": None if measure == COST else [0, 1],
@@ -169,14 +172,16 @@ def _inspected(model: str, arm: str, runs: Sequence[RunResult]) -> list[dict[str
             "series": [
                 chart_series(
                     name,
-                    [each[measure][name][0] for each in found],
-                    beside=np.mean([each[measure][name][1] for each in found], axis=0),
+                    [each[measure][name][0] for each in its],
+                    beside=np.mean([each[measure][name][1] for each in its], axis=0),
                     chance=next(iter(chance), None),
                 )
-                for name, (_, _, *chance) in of.items()
+                | {"panel": arm}
+                for arm, its in found.items()
+                for name, (_, _, *chance) in its[0][measure].items()
             ],
         }
-        for measure, of in found[0].items()
+        for measure in next(iter(found.values()))[0]
     ]
 
 

@@ -1,107 +1,121 @@
-"""Figure 13: what broken code does, what mended code does, where they differ, and what a property finds."""
+"""Figure 13: a picture of what broken code makes, wiped over to what mended code makes, and the line to blame."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
-from dataclasses import dataclass
+import io
+from html import escape
 from typing import Any
 
 import numpy as np
+from PIL import Image
 
 from ..errors import FigureInputError
+from ..figures.looks import ABOVE_ON_BOTH, BELOW_ON_BOTH
+from ..figures.looks import NOTHING as GREY
 from ..public import public
 from .base import InteractiveFigure, html_table
 
 # A number is one byte: 254 steps from the least to the largest, and this where there is none.
 STEPS, NOTHING = 254, 255
-
-
-@dataclass(frozen=True)
-class Repair:
-    """A piece of code before and after it is mended.
-
-    Attributes:
-        broken: what it does, "rows columns"; NaN where nothing came back.
-        mended: what it does mended, of the same shape.
-        finds: what the property finds in the broken code.
-        holds: the property, which the mended code has.
-        rows: what the rows are.
-        columns: what the columns are.
-
-    Example:
-        >>> from posembed.widgets import Repair
-        >>> Repair([[0, 0]], [[0, 1]], "both tokens are alike", "tokens differ by place", "text", "token").finds
-        'both tokens are alike'
-    """
-
-    broken: Any
-    mended: Any
-    finds: str
-    holds: str
-    rows: str
-    columns: str
+# On a phone and on a wide page: letters of a line of code, pixels of the rest of the figure, and of all at least.
+LETTERS, REST, LEAST = (42, 46), (455, 113), (0, 413)
 
 
 class RepairFigure(InteractiveFigure):
-    """Switch between broken and mended code: what each does, where they differ, and what a property says of it.
+    r"""Wipe from what broken code makes to what mended code makes, in one place; and find the line that is to blame.
 
     Args:
-        repairs: for each piece of code, by its name, what it does before and after.
+        title: of the code, which must differ from those of others on its page.
+        broken: what it makes, "rows columns"; NaN where nothing came back.
+        mended: what it makes mended, of the same shape.
+        code: the broken and the mended code. Lines of the first that the other lacks are to blame.
+        alt: what there is to see, for readers who cannot see it.
+        rows: what the rows are.
+        columns: what the columns are.
+        first_row: the number of the first row.
 
     Raises:
-        FigureInputError: maps that are not "rows columns", that hold infinity or no number.
+        FigureInputError: maps that are no matrices of one shape, or that hold infinity or no number.
 
     Example:
-        >>> from posembed.widgets import Repair, RepairFigure
-        >>> clock = Repair([[0, 0]], [[0, 1]], "both tokens are alike", "tokens differ by place", "text", "token")
-        >>> figure = RepairFigure({"the clock that stands still": clock})
-        >>> figure.repairs[0]["most"]
-        1.0
+        >>> from posembed.widgets import RepairFigure
+        >>> code = "def f(x):\n    return x[0]", "def g(x):\n    return x[1]"
+        >>> RepairFigure("the clock that stands still", [[0, 0]], [[0, 1]], code).lines
+        [['def f(x):', False], ['    return x[0]', True]]
     """
 
     module = "repairs.js"
-    height = (651, 364)
 
     @public(FigureInputError)
-    def __init__(self, repairs: Mapping[str, Repair]) -> None:
+    def __init__(
+        self,
+        title: str,
+        broken: Any,
+        mended: Any,
+        code: tuple[str, str],
+        *,
+        alt: str = "",
+        rows: str = "row",
+        columns: str = "column",
+        first_row: int = 0,
+    ) -> None:
+        maps = [np.asarray(each, dtype=float) for each in (broken, mended)]
+        if maps[0].ndim != 2 or maps[0].shape != maps[1].shape or np.isinf(maps).any() or np.isnan(maps).all():
+            raise FigureInputError(
+                f"{title!r} are no two matrices of one shape; give rows and columns, NaN for nothing"
+            )
+        most = float(f"{np.nanmax(np.abs(maps)):.4g}") or 1.0
+        lines, kept = ([line for line in each.splitlines() if line.strip()] for each in code)
+        # The name of the function is no mistake.
+        blamed = [[line, k > 0 and line not in kept] for k, line in enumerate(lines)]
+        self.height = tuple(map(_height, [lines, lines], LETTERS, REST, LEAST))
         super().__init__(
-            repairs=[_stored(name, each) for name, each in repairs.items()], repair=0, view="broken", row=0, column=0
+            title=title,
+            alt=alt,
+            shape=list(maps[0].shape),
+            most=most,
+            maps=[_bytes(each, most) for each in maps],
+            lines=blamed,
+            rows=rows,
+            columns=columns,
+            first_row=first_row,
+            wipe=0.5,
+            line=-1,
         )
 
     def fallback_html(self) -> str:
-        """Show what each property finds."""
-        return html_table(
-            "what a property finds in each piece of broken code, and what mended code has.",
-            ["code", "broken", "mended"],
-            [[each["name"], each["finds"], each["holds"]] for each in self.repairs],
+        """Show both maps beside each other."""
+        caption = f"{self.title}. Down: {self.rows}; across: {self.columns}. Orange above zero, blue below."
+        alts = (escape(self.alt), "the same, mended")
+        cells = "".join(
+            f'<td><img alt="{alt}" style="width: 14rem; height: 14rem; image-rendering: pixelated" '
+            f'src="data:image/png;base64,{_picture(packed, self.shape, self.most)}"/></td>'
+            for alt, packed in zip(alts, self.maps, strict=True)
         )
+        return html_table(caption, ["broken", "mended"], []).replace("<tbody>", f"<tbody><tr>{cells}</tr>")
 
 
-def _stored(name: str, repair: Repair) -> dict[str, Any]:
-    broken, mended = (_map(name, each) for each in (repair.broken, repair.mended))
-    most = float(np.nanmax(np.abs([broken, mended])))
-    return {
-        "name": name,
-        "finds": repair.finds,
-        "holds": repair.holds,
-        "rows": repair.rows,
-        "columns": repair.columns,
-        "shape": list(broken.shape),
-        "most": float(f"{most:.4g}"),
-        "broken": _bytes(broken, most),
-        "mended": _bytes(mended, most),
-    }
-
-
-def _map(name: str, numbers: Any) -> np.ndarray:
-    array = np.asarray(numbers, dtype=float)
-    if array.ndim != 2 or not np.isfinite(array).any() or np.isinf(array).any():
-        raise FigureInputError(f"a map of {name!r} is no matrix of numbers; give rows and columns, NaN for nothing")
-    return array
+def _height(lines: list[str], letters: int, rest: int, least: int) -> int:
+    """Pixels of the whole figure: a line of code has 18 for each row of letters, and 24 at least, to be pressed."""
+    return max(least, rest + sum(max(24, 18 * -(-len(line) // letters)) for line in lines))
 
 
 def _bytes(array: np.ndarray, most: float) -> str:
     """Of each number the nearest step between minus and plus the largest."""
-    steps = np.round((np.nan_to_num(array) / (most or 1.0) + 1) / 2 * STEPS)
+    steps = np.round((np.nan_to_num(array) / most + 1) / 2 * STEPS)
     return base64.b64encode(np.where(np.isnan(array), NOTHING, steps).astype(np.uint8).tobytes()).decode()
+
+
+def _picture(packed: str, shape: list[int], most: float) -> str:
+    """A picture with a point for each number, as the module draws it: a PNG."""
+    steps = np.frombuffer(base64.b64decode(packed), np.uint8).reshape(shape)
+    signed = (steps / STEPS * 2 - 1)[..., None]
+    blue, orange, grey = (
+        np.frombuffer(bytes.fromhex(each[1:]), np.uint8) for each in (BELOW_ON_BOTH, ABOVE_ON_BOTH, GREY)
+    )
+    colours = np.concatenate([np.where(signed < 0, blue, orange), 255 * np.abs(signed).clip(0, 1)], -1)
+    colours[steps == NOTHING] = [*grey, 230]
+    file = io.BytesIO()
+    Image.fromarray(colours.astype(np.uint8)).save(file, "png", optimize=True)
+    return base64.b64encode(file.getvalue()).decode()

@@ -53,12 +53,16 @@ class Figure:
         expect(self.root).to_have_count(1)
 
     def given(self, *names):
-        """What the page gives to this figure: the state that has these names."""
+        """What the page gives to this figure: the one state that has these names."""
+        (state,) = self.given_all(*names)
+        return state
+
+    def given_all(self, *names):
+        """What the page gives to its figures of this kind: the states that have these names."""
         addresses = attributes(self.page.locator("[data-script]"), "data-script")
         scripts = [(HTML / "_static" / name.partition("_static/")[2]).read_text(encoding="utf-8") for name in addresses]
         found = re.findall(r"^const state = (.*);$", "\n".join(scripts), re.MULTILINE)
-        (state,) = [state for state in map(json.loads, found) if state.keys() >= set(names)]
-        return state
+        return [state for state in map(json.loads, found) if state.keys() >= set(names)]
 
     def button(self, name):
         return self.root.get_by_role("button", name=name, exact=True)

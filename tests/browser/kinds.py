@@ -393,20 +393,20 @@ class Depth(Chart):
     chapter = "probing/once-enough.html"
     label = "Position and content by layer"
     begins = (
-        do("choose", model="4 layers, width 56", positions="table once", measure=MEASURES[0]),
+        do("choose", model="4 layers, width 56", measure=MEASURES[0]),
         do("slide", state=1),
     )
     changed_by = (
         do("slide", state=2),
-        do("choose", model="12 layers, width 32", positions="NoPos", measure=MEASURES[1]),
+        do("choose", model="12 layers, width 32", measure=MEASURES[1]),
         do("choose", measure=MEASURES[2]),
     )
     shown_by = tuple(
-        [do("choose", model=model, positions=arm, measure=measure), do("slide", state=state)]
-        for model, arm, state in (
-            ("4 layers, width 56", "NoPos", 4),
-            ("12 layers, width 32", "table again", 12),
-            ("hidden characters, 4 layers", "table once", 0),
+        [do("choose", model=model, measure=measure), do("slide", state=state)]
+        for model, state in (
+            ("4 layers, width 56", 4),
+            ("12 layers, width 32", 12),
+            ("hidden characters, 4 layers", 0),
         )
         for measure in MEASURES
     )
@@ -416,13 +416,18 @@ class Comparison(Chart):
     chapter = "nopos/after-nopos.html"
     label = "Loss past the trained length"
     axis = "position"
-    begins = (do("switch", "single seeds"), do("pick", "NoPos", 8))
+    begins = (do("reveal"), do("switch", "single seeds"), do("pick", "NoPos", 8))
     changed_by = (do("key", "position", "ArrowRight"), do("pick", "nothing", 8), do("switch", "RoPE"))
     shown_by = (
         *([do("pick", less, place)] for less, place in (("nothing", 0), ("learnable sinusoidal", 15), ("ALiBi", 8))),
         [do("switch", "single seeds")],
         [do("switch", "RoPE")],
     )
+
+    def reveal(self):
+        """Show what may be drawn first."""
+        for button in self.root.get_by_role("button", name="Show the curve").all():
+            button.click()
 
     def pick(self, less, place):
         self.choose(minus=less)
@@ -435,7 +440,7 @@ class ComparisonOfSizes(Comparison):
     chapter = "nopos/no-positions.html"
     label = "What no positions cost, by size and training"
     axis = "models"
-    begins = (do("switch", "single seeds"), do("pick", "learned", 2))
+    begins = (do("reveal"), do("switch", "single seeds"), do("pick", "learned", 2))
     changed_by = (do("key", "models", "ArrowRight"), do("pick", "nothing", 2), do("switch", "NoPos"))
     shown_by = (
         *([do("pick", less, place)] for less in ("nothing", "NoPos") for place in (0, 5)),
@@ -498,21 +503,19 @@ class Models(Figure):
 
 class Repairs(Figure):
     chapter = "encodings/museum-of-bugs.html"
-    label = "Broken and mended"
-    lines = ".pe-choice"
-    overlap = 3
-    begins = (do("pick", 0, "broken"), do("slide", row=0, column=0))
-    changed_by = (do("slide", row=1), do("pick", 1, "mended"), do("pick", 1, "where they differ"))
-    shown_by = tuple(
-        [do("pick", index, code)] for index in range(10) for code in ("broken", "mended", "where they differ")
-    )
+    label = "The clock that stands still, broken and mended"
+    lines = ".pe-repair-line"
+    begins = (do("forget"), do("key", "wipe", "Home"))
+    changed_by = (do("key", "wipe", "ArrowRight"), do("line", 0), do("key", "wipe", "End"))
+    shown_by = ([do("key", "wipe", "End")], [do("line", 3)], [do("line", 2), do("key", "wipe", "ArrowLeft")])
 
-    def pick(self, index, code):
-        self.choice("exhibit").select_option(index=index)
-        self.choice("code").select_option(label=code)
+    def line(self, number):
+        """Press a line of the broken code."""
+        self.root.locator(".pe-repair-line").nth(number).click()
 
-    def verdict(self):
-        return self.root.locator(".pe-repair-verdict").inner_text()
+    def forget(self):
+        for pressed in self.root.locator("[aria-pressed=true]").all():
+            pressed.click()
 
 
 KINDS = [

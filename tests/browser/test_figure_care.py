@@ -17,7 +17,6 @@ from .kinds import (
     LayerErrors,
     Probe,
     Properties,
-    Repairs,
     Rotation,
     Shuffle,
     Sinusoids,
@@ -168,7 +167,6 @@ def test_drawings_follow_the_width_of_the_window(opened, kind):
         (Depth, "state"),
         (Doses, "dose"),
         (Comparison, "position"),
-        (Repairs, "row"),
     ],
 )
 def test_a_finger_moves_a_slider(opened, kind, name):

@@ -277,6 +277,20 @@ def test_comparison(opened):
     expect(figure.root.locator(".pe-seed")).to_have_count(4 * 5 + 7 * 3)
 
 
+def test_a_curve_is_drawn_before_it_is_shown(opened):
+    """With a pointer or a key; until then no number and no line says where it goes."""
+    figure = opened(Comparison)
+    figure.press("Draw it again")
+    arm = figure.root.locator("[data-arm='RoPE']")
+    expect(arm).to_have_count(0)
+    expect(figure.root.locator("tr", has_text="RoPE")).to_contain_text("?")
+    figure.key("your guess", "ArrowRight")
+    expect(figure.root.locator(".pe-chart-dot")).to_have_count(1)
+    figure.press("Show the curve")
+    expect(arm).to_have_count(1)
+    expect(figure.status).to_contain_text("Your guess is off by ")
+
+
 @pytest.mark.parametrize(
     ("kind", "steps", "said"),
     [
@@ -284,8 +298,8 @@ def test_comparison(opened):
         (Doses, [do("choose", violated="symmetry"), do("slide", dose=4)], "change from 0 0.21 ("),
         (
             Depth,
-            [do("choose", positions="table once", measure=MEASURES[2]), do("slide", state=0)],
-            "cost2.21(",
+            [do("choose", measure=MEASURES[2]), do("slide", state=0)],
+            "table once2.21",
         ),
     ],
 )
@@ -342,13 +356,20 @@ def test_models_come_when_they_are_touched_and_from_a_file_too(browser, site, bu
 
 
 def test_repairs(opened):
+    """The picture is wiped from the mended code's to the broken code's, and the right line frames what it changes."""
     figure = opened(Repairs)
-    for index, repair in enumerate(figure.given("repairs", "repair")["repairs"][:2]):
-        figure.pick(index, "broken")
-        assert figure.verdict() == f"The property is violated: {repair['finds']}"
-        figure.pick(index, "mended")
-        assert figure.verdict() == f"The property holds: {repair['holds']}"
-        packed = [np.frombuffer(base64.b64decode(repair[name]), np.uint8).astype(int) for name in ("broken", "mended")]
-        figure.pick(index, "where they differ")
-        differ = int((packed[0] != packed[1]).sum())
-        assert numbers(figure.verdict())[:2] == [differ, repair["shape"][0] * repair["shape"][1]]
+    wipe, framed = figure.slider("wipe"), figure.root.locator(".pe-repair-framed")
+    given = next(state for state in figure.given_all("wipe", "maps") if state["title"] in figure.label)
+    packed = [np.frombuffer(base64.b64decode(each), np.uint8).astype(int) for each in given["maps"]]
+    expect(figure.status).to_contain_text("All is mended.")
+    box = wipe.bounding_box()
+    figure.page.mouse.move(box["x"] + box["width"] / 4, box["y"] + 20)
+    figure.page.mouse.down()
+    figure.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 40)
+    figure.page.mouse.up()
+    expect(wipe).to_have_attribute("aria-valuenow", str(given["shape"][1] // 2))
+    for number, (_, blamed) in enumerate(given["lines"]):
+        figure.line(number)
+        expect(framed).to_have_count(int(blamed))
+        if blamed:
+            assert int(numbers(figure.status.inner_text().replace(",", ""))[1]) == (packed[0] != packed[1]).sum()

@@ -6,7 +6,7 @@ import { pathToFileURL } from "node:url";
 
 const folder = process.env.POSEMBED_FIXTURES;
 const { state, buckets, clips, shares, cases, rounding } = JSON.parse(readFileSync(join(folder, "fixtures.json"), "utf-8"));
-const { bucket, clip, share, sharing, biases, softmax, halfWithin, ticks, shown, percent, span, account, range, default: figure } =
+const { bucket, clip, share, sharing, biases, softmax, halfWithin, vertical, ticks, shown, percent, span, account, range, default: figure } =
   await import(pathToFileURL(join(folder, "figure.mjs")));
 
 const furthest = (a, b) => Math.max(...a.map((value, k) => Math.abs(value - b[k])));
@@ -91,6 +91,14 @@ for (const { name, objective, position, from, to, biases: wanted, weights } of c
     }
   });
 }
+
+test("weights stand on a logarithmic axis, biases on one with zero", () => {
+  const { from, to, log, ticks: marks } = vertical([60, 40], true);
+  assert.ok(log);
+  assert.deepEqual([from, to, marks.map(({ words }) => words).join(" ")], [0.01, 100, "0.01 0.1 1 10 100"]);
+  assert.deepEqual([vertical([-3, -1], false).from, vertical([-3, -1], false).to], [-3, 0]);
+  assert.equal(vertical([0, 0], false).to, 1);
+});
 
 test("softmax of large logits is finite", () => {
   assert.deepEqual(softmax([1e4, 1e4]), [0.5, 0.5]);

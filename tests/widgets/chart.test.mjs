@@ -7,7 +7,7 @@ import { pathToFileURL } from "node:url";
 const folder = process.env.POSEMBED_FIXTURES;
 const { comparison, layers, doses, depth, intervals, differences, lost, biases } = JSON.parse(readFileSync(join(folder, "fixtures.json"), "utf-8"));
 const {
-  interval, chosen, viewLike, reach, unbroken, nearest, sentence, whose, apart, axisOf, unpack, ticks, flip, lookOf, LOOKS, range, short, default: figure,
+  interval, chosen, spread, missed, viewLike, reach, unbroken, nearest, sentence, whose, apart, axisOf, unpack, ticks, flip, lookOf, LOOKS, range, short, default: figure,
 } = await import(pathToFileURL(join(folder, "figure.mjs")));
 
 // Student's quantiles have five decimals.
@@ -76,9 +76,7 @@ test("the view is that with the chosen label, and as much of the others as there
   assert.equal(steps("small", "untrained")[1], "untrained");
   // A step that the others were not probed at gives way to their last.
   assert.equal(steps("small", "47 of 2000")[1], "2000 of 2000");
-  const arm = (...wanted) => depth.views[viewLike(depth.views, wanted, 0)].labels;
-  assert.deepEqual(arm("images", "none", "read from one state"), ["images", "none", "read from one state"]);
-  assert.deepEqual(arm("images", "input", "read from one state"), ["images", "learned", "read from one state"]);
+  assert.deepEqual(depth.views[viewLike(depth.views, ["images", "read from one state"], 0)].labels, ["images", "read from one state"]);
 });
 
 test("all that stands at a place, in a sentence", () => {
@@ -89,8 +87,8 @@ test("all that stands at a place, in a sentence", () => {
   assert.doesNotMatch(sentence(of(layers, { beside: false })), /paper/);
   assert.match(sentence(of(doses)), /^dose, degrees: 48\. order .* \(.*\), change from 0 .* \(.*\), constant guess 0\.04; lookup /);
   assert.doesNotMatch(sentence(of(doses, { at: 0 })), /change/);
-  assert.match(sentence(of(depth, { view: labelled(depth, "images", "none", "read from one state"), at: 1 })),
-    /^state \(0 enters the first layer\): 1\. place 0\.15 \(.*\), untrained 0\.15, constant guess 0\.03; /);
+  assert.match(sentence(of(depth, { view: labelled(depth, "images", "read from one state"), at: 1 })),
+    /^state \(0 enters the first layer\): 1\. none, place 0\.15 \(.*\), untrained 0\.15, constant guess 0\.03; .*; learned, place /);
 });
 
 test("whose mean it is, where not all seeds are on", () => {
@@ -103,6 +101,26 @@ test("a series that is alone stands on its place, others around it", () => {
   assert.equal(apart([one, other], 0)(one), 0);
   const both = [one, other].map(apart([one, other], 1));
   assert.ok(both[0] < 0 && both[0] === -both[1]);
+});
+
+test("names of lines keep apart, in their order and within their bounds", () => {
+  assert.deepEqual(spread([50, 10, 90], 10, 0, 100), [50, 10, 90]);
+  assert.deepEqual(spread([50, 51, 49], 10, 0, 100), [59, 69, 49]);
+  assert.deepEqual(spread([99, 98], 10, 0, 100), [100, 90]);
+  assert.deepEqual(spread([1, 0], 10, 0, 100), [10, 0]);
+});
+
+test("a series looks the same in every panel", () => {
+  const { rows } = of(depth, { view: labelled(depth, "images", "share of the variance") });
+  assert.deepEqual(rows.map(({ panel, look }) => [panel, look]), ["none", "learned"].flatMap((panel) => [0, 1, 2].map((look) => [panel, look])));
+});
+
+test("what is to be drawn first has no numbers, and a guess is off by what is between", () => {
+  const now = of(comparison, { hidden: "NoPos", at: 0, minus: "" });
+  assert.deepEqual(now.rows.map(({ hidden }) => hidden), now.rows.map(({ name }) => name === "NoPos"));
+  assert.doesNotMatch(sentence(now), /NoPos/);
+  assert.equal(missed([null, 2], [[1], [1.5]]), 0.5);
+  assert.equal(missed([], [[1], null]), null);
 });
 
 test("lines end where nothing was run", () => {

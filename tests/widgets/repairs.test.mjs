@@ -6,8 +6,9 @@ import { pathToFileURL } from "node:url";
 
 const folder = process.env.POSEMBED_FIXTURES;
 const { state } = JSON.parse(readFileSync(join(folder, "fixtures.json"), "utf-8"));
-const { unpacked, seen, about, default: figure } = await import(pathToFileURL(join(folder, "figure.mjs")));
-const [clock, padding] = state.repairs;
+const { unpacked, changed, outline, kept, said, default: figure } = await import(pathToFileURL(join(folder, "figure.mjs")));
+const maps = state.maps.map((packed) => unpacked(packed, state.most));
+const cells = changed(...maps, state.most);
 
 test("the module needs no page until it is rendered", () => {
   assert.equal(typeof globalThis.document, "undefined");
@@ -15,27 +16,27 @@ test("the module needs no page until it is rendered", () => {
 });
 
 test("the numbers of a map", () => {
-  const values = unpacked(clock.mended, clock.most);
-  assert.equal(values[0], 0);
-  assert.equal(values[3], null);
-  assert.ok(Math.abs(values[1] - 1) < clock.most / 254);
+  assert.equal(maps[1][0], 0);
+  assert.equal(maps[1][3], null);
+  assert.ok(Math.abs(maps[1][1] - 1) < state.most / 254);
 });
 
-test("broken, mended, and where they differ", () => {
-  assert.equal(seen(clock, "broken").verdict, "The property is violated: both tokens are alike");
-  assert.equal(seen(clock, "mended").verdict, "The property holds: by place");
-  const { values, verdict, most } = seen(clock, "difference");
-  assert.equal(verdict, "2 of 4 cells differ, by about 1/127 of the largest number or more.");
-  assert.equal(values[0], 0);
-  // Where one has nothing, all of the other is the difference.
-  assert.equal(values[3], 2);
-  assert.equal(most, 2);
-  assert.match(seen(padding, "difference").verdict, /^15 of 15 cells differ, /);
+test("what is changed, with what came back in one alone", () => {
+  assert.deepEqual(cells, [false, true, false, true]);
+  assert.deepEqual(changed([1, 1], [1.005, 1.02], 1), [false, true]);
 });
 
-test("a number is said with as many places as it has steps", () => {
-  assert.equal(about(null, 1), "nothing");
-  assert.equal(about(-0.531, 1), "about −0.53");
-  assert.equal(about(12.4, 100), "about 12");
-  assert.equal(about(0.00531, 0.01), "about 0.0053");
+test("a frame has the edges between what is changed and what is not, and no others", () => {
+  assert.deepEqual(outline(cells, [2, 2]).match(/M[^M]+/g).sort(), ["M1 0h1", "M1 0v1", "M1 1v1", "M1 2h1", "M2 0v1", "M2 1v1"]);
+  assert.equal(outline([false], [1, 1]), "");
+  assert.equal(kept(cells, 2), "M0 0h1v1h-1zM0 1h1v1h-1z");
+});
+
+test("what is said of the wipe and of a line", () => {
+  const say = (wipe, line) => said({ lines: state.lines, cells, columns: 2, wipe, line });
+  assert.equal(say(0.5, -1), "Broken on the left, mended from column 1 on. Which line is to blame? Press it.");
+  assert.match(say(0, -1), /^All is mended\./);
+  assert.match(say(1, -1), /^All is broken\./);
+  assert.match(say(1, 1), /Not that line: the mended code has it too\.$/);
+  assert.match(say(1, 2), /it changes 2 of 4 cells/);
 });

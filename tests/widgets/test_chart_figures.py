@@ -83,7 +83,7 @@ def depth():
         f"texts, {n} layers": {arm: [inspected(s, n) for s in (1, 2)] for arm in ("none", "input")} for n in (4, 12)
     }
     images = {arm: [of_images(seed) for seed in (1, 2)] for arm in ("none", "learned")}
-    return DepthFigure(texts | {"images": images}, first=("images", "learned"))
+    return DepthFigure(texts | {"images": images})
 
 
 def test_the_module(comparison, layer_errors, doses, depth, tmp_path):
@@ -145,15 +145,18 @@ def test_layer_errors_are_of_each_step_at_which_all_runs_were_probed(layer_error
 
 
 def test_depth_has_three_measures_of_each_arm_with_what_stands_beside_them(depth):
-    assert depth.views[depth.view]["labels"] == ["images", "learned", "share of the variance"]
+    assert depth.views[depth.view]["labels"] == ["texts, 4 layers", "share of the variance"]
     shares, read, cost = depth.views[:3]
-    assert [each["name"] for each in read["series"]] == ["position", "token", "token before"]
+    names = ["position", "token", "token before"]
+    assert [(each["panel"], each["name"]) for each in read["series"]] == [
+        (arm, name) for arm in ("none", "input") for name in names
+    ]
     position = shares["series"][0]
     assert position["seeds"][1] == [0.2, 0.45, 0.7, 0.95, 1.2] and position["beside"] == [0.15, 0.4, 0.65, 0.9, 1.15]
-    assert [each.get("chance") for each in shares["series"]] == [None, None]
-    assert read["series"][0]["chance"] == 0.125 and len(cost["series"]) == 1
+    assert [each.get("chance") for each in shares["series"]] == [None] * 4
+    assert read["series"][0]["chance"] == 0.125 and len(cost["series"]) == 2
     *_, shares, read, cost = depth.views
-    assert [each["name"] for each in shares["series"]] == ["place", "contents", "class"]
+    assert [each["name"] for each in shares["series"]] == ["place", "contents", "class"] * 2
     assert read["series"][0]["chance"] == 0.028 and cost["ylabel"].endswith("of the answers")
     assert cost["series"][0]["beside"] == [0.15] * 7
 
@@ -183,7 +186,7 @@ def test_without_javascript(comparison, layer_errors, doses, depth):
     # One row for each property and task; for each arm and share, where places differ each with its own.
     assert len(rows_of(doses)) == 1 + 3 * 2
     _, *rows = rows_of(depth)
-    assert len(rows) == 2 * 2 * 2 + 2 * 3 and rows[0][4] == "0: 0.15 (−0.49 to 0.79)"
+    assert len(rows) == 2 * 2 * 2 + 2 * 3 and rows[0][2:4] == ["none: position", "0: 0.15 (−0.49 to 0.79)"]
 
 
 @pytest.mark.bad_input

@@ -1,57 +1,64 @@
-"""Figure 13: its maps are those that were given, and its JavaScript says where two of them differ."""
+"""Figure 13: its maps are those that were given, and its JavaScript knows what a line changes."""
 
 import base64
+import io
 
 import numpy as np
 import pytest
-from widget_checks import assert_refused, rows_of, run_tests
+from PIL import Image
+from widget_checks import assert_refused, run_tests
 
-from posembed.widgets import Repair, RepairFigure
+from posembed.widgets import RepairFigure
 from posembed.widgets.repairs import NOTHING, STEPS
 
 NAN = float("nan")
-CLOCK = Repair(
-    [[0.0, 0.0], [0.5, -2.0]], [[0.0, 1.0], [0.5, NAN]], "both tokens are alike", "by place", "text", "token"
-)
-ZERO = Repair(np.ones((3, 5)), np.zeros((3, 5)), "it moves", "it stays", "pads", "token")
+CLOCK = [[0.0, 0.0], [0.5, -2.0]], [[0.0, 1.0], [0.5, NAN]]
+CODE = "def broken(x):\n    y = x + 1\n\n    return y[0]\n", "def mended(x):\n    y = x + 1\n    return y[1]\n"
 
 
 @pytest.fixture(scope="module")
 def figure():
-    return RepairFigure({"the clock": CLOCK, "padding": ZERO})
+    return RepairFigure("the clock", *CLOCK, CODE, alt="stripes <and> waves", rows="token", first_row=7)
 
 
 def test_a_map_is_kept_to_one_step_of_254(figure):
-    for stored, given in zip(figure.repairs, (CLOCK, ZERO), strict=True):
-        for name in ("broken", "mended"):
-            numbers = np.array(getattr(given, name))
-            steps = np.frombuffer(base64.b64decode(stored[name]), dtype=np.uint8).astype(int).reshape(stored["shape"])
-            assert ((steps == NOTHING) == np.isnan(numbers)).all()
-            values = np.where(steps == NOTHING, np.nan, (2 * steps / STEPS - 1) * stored["most"])
-            assert values == pytest.approx(numbers, abs=stored["most"] / STEPS, nan_ok=True)
-            # A zero stays one.
-            assert (values[numbers == 0] == 0).all()
+    for stored, given in zip(figure.maps, CLOCK, strict=True):
+        numbers = np.array(given)
+        steps = np.frombuffer(base64.b64decode(stored), dtype=np.uint8).astype(int).reshape(figure.shape)
+        assert ((steps == NOTHING) == np.isnan(numbers)).all()
+        values = np.where(steps == NOTHING, np.nan, (2 * steps / STEPS - 1) * figure.most)
+        assert values == pytest.approx(numbers, abs=figure.most / STEPS, nan_ok=True)
+        # A zero stays one.
+        assert (values[numbers == 0] == 0).all()
+
+
+def test_the_lines_that_mended_code_lacks_are_to_blame_and_a_name_is_not(figure):
+    assert figure.lines == [["def broken(x):", False], ["    y = x + 1", False], ["    return y[0]", True]]
 
 
 def test_the_module(tmp_path, figure):
-    run_tests("repairs", tmp_path, figure.source(), {"state": figure.state()})
+    run_tests("repairs", tmp_path, figure.source(), {"state": figure.state()}, private="kept")
 
 
-def test_without_javascript(figure):
-    assert rows_of(figure) == [
-        ["code", "broken", "mended"],
-        ["the clock", "both tokens are alike", "by place"],
-        ["padding", "it moves", "it stays"],
-    ]
+def test_without_javascript_both_pictures_stand_beside_each_other(figure):
+    html = figure.fallback_html()
+    assert 'alt="stripes &lt;and&gt; waves"' in html and "Down: token" in html
+    before, after = (
+        np.array(Image.open(io.BytesIO(base64.b64decode(each.partition('"')[0])))) for each in html.split("base64,")[1:]
+    )
+    # Zero is clear, the largest full, what is below zero blue, and nothing grey.
+    assert before[..., 3].tolist() == [[0, 0], [64, 255]]
+    assert before[1, 1, 2] > before[1, 1, 0] and before[1, 0, 0] > before[1, 0, 2]
+    assert after[1, 1].tolist() == [201, 209, 217, 230]
 
 
 @pytest.mark.bad_input
 def test_what_it_refuses():
     def made(broken, mended):
-        return lambda: RepairFigure({"the clock": Repair(broken, mended, "", "", "", "")})
+        return lambda: RepairFigure("the clock", broken, mended, CODE)
 
-    assert_refused(lambda: RepairFigure([CLOCK]), "give a Mapping")
-    assert_refused(lambda: RepairFigure({"the clock": [[0.0]]}), "repairs is {'the clock': [[0.0]]}")
-    assert_refused(made([1.0], [1.0]), "'the clock'", "no matrix of numbers")
-    assert_refused(made([[NAN]], [[1.0]]), "no matrix of numbers")
-    assert_refused(made([[np.inf]], [[1.0]]), "no matrix of numbers")
+    assert_refused(lambda: RepairFigure("the clock", *CLOCK, "code"), "code is 'code'")
+    assert_refused(made([1.0], [1.0]), "'the clock'", "no two matrices of one shape")
+    assert_refused(made([[1.0]], [[1.0, 2.0]]), "one shape")
+    assert_refused(made([[NAN]], [[NAN]]), "one shape")
+    assert_refused(made([[np.inf]], [[1.0]]), "one shape")

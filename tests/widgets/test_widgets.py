@@ -35,7 +35,7 @@ FIGURES = {
     "depth": "DepthFigure({'a': {'nopos': [a_run()]}})",
     "doses": "DoseFigure({'a': {'symmetry': [[1, 0], [1, 1]]}}, degrees=[0, 12], guesses={'a': 0.5})",
     "comparison": "ComparisonFigure({'a': [[1, 2]] * 2, 'b': [[2, 2]] * 2}, title='t', x=[0, 1], xlabel='', ylabel='')",
-    "repairs": "RepairFigure({'a': Repair([[0, 1]], [[1, 1]], 'x', 'y', 'row', 'column')})",
+    "repairs": "RepairFigure('a', [[0, 1]], [[1, 1]], ('a\\nb', 'a\\nc'))",
 }
 # What that code knows.
 SHOWN = {"posembed": posembed, "a_run": a_run, "learned_runs": learned_runs, **vars(widgets)}
@@ -118,7 +118,9 @@ def test_a_page_fetches_nothing(figure):
     assert FETCHES.findall(source_in(html)) == []
     assert FETCHES.findall(re.sub(r"^const source = .*$", "", html, flags=re.MULTILINE)) == []
     assert not [
-        name for _, name, _ in Page(html).attributes if name in ("src", "href", "srcset", "data", "onload", "onerror")
+        name
+        for _, name, value in Page(html).attributes
+        if name in ("src", "href", "srcset", "data", "onload", "onerror") and not value.startswith("data:image/png;")
     ]
 
 
@@ -229,6 +231,9 @@ def test_every_fallback_has_a_caption_and_headers(figure):
         (widgets.DoseFigure, "pe-chart"),
         (widgets.ModelsFigure, "pe-models"),
         (widgets.RepairFigure, "pe-repair"),
+        (widgets.BiasFigure, "pe-bias"),
+        (widgets.ProbeFigure, "pe-probe"),
+        (widgets.PropertiesFigure, "pe-property"),
     ],
 )
 def test_its_own_rules_stand_behind_those_of_all_figures(kind, prefix):

@@ -87,6 +87,17 @@ function account(rule, { head, position, offset, from, to }) {
   }
 }
 
+// In percent: lighter keys lie on the ground of the chart.
+const LIGHTEST = 0.01;
+
+/** The vertical axis: for weights in percent a logarithmic one, on which a far key is seen beside a near one. */
+export function vertical(values, weights) {
+  if (weights) return { from: LIGHTEST, to: 100, log: true, ticks: [LIGHTEST, 0.1, 1, 10, 100].map((value) => ({ value, words: String(value) })) };
+  const [low, high] = [Math.min(0, ...values), Math.max(0, ...values)];
+  const to = high === low ? low + 1 : high;
+  return { from: low, to, ticks: ticks(low, to) };
+}
+
 const HEIGHT = 158;
 const MARGINS = { left: 42, right: 9, top: 9, bottom: 36 };
 
@@ -102,10 +113,9 @@ function plot(width, { series, from, to, offset, weights, band }) {
   ];
   if (!series.length) return [...below, text((left + right) / 2, (top + bottom) / 2, "middle", "not defined")];
 
-  const values = series.flatMap((each) => each.values);
-  const [low, high] = [Math.min(0, ...values), Math.max(0, ...values)];
-  const upTo = high === low ? low + 1 : high;
-  const y = scale({ from: low, to: upTo }, bottom, top);
+  const axis = vertical(series.flatMap((each) => each.values), weights);
+  const place = scale(axis, bottom, top);
+  const y = (value) => place(Math.max(axis.from, value));
   const path = ({ values, rule, colour, chosen, dash }) => svg("path", {
     class: `pe-bias-line ${colour}${chosen ? "" : " pe-bias-other"}`,
     "stroke-dasharray": dash,
@@ -116,8 +126,8 @@ function plot(width, { series, from, to, offset, weights, band }) {
   const chosen = series.filter((each) => each.chosen);
   return [
     ...(band && band[0] < band[1] ? [svg("rect", { class: "pe-bias-band", x: x(band[0] - 0.5), y: top, width: x(band[1] + 1) - x(band[0]), height: bottom - top })] : []),
-    ...ticks(low, upTo).flatMap(({ value, words }) => [
-      svg("line", { class: value ? "pe-grid" : "pe-axis", x1: left, x2: right, y1: y(value), y2: y(value) }),
+    ...axis.ticks.flatMap(({ value, words }) => [
+      svg("line", { class: value === (weights ? axis.from : 0) ? "pe-axis" : "pe-grid", x1: left, x2: right, y1: y(value), y2: y(value) }),
       text(left - 5, y(value) + 4, "end", weights ? `${words}%` : words),
     ]),
     ...below,
@@ -246,7 +256,7 @@ function render({ model, el }) {
     const now = view();
     const { head, position, offset, weights } = now;
     heading.textContent = weights
-      ? "Attention weight of each key if all contents are equal, by offset."
+      ? "Weight of each key if contents are equal; a line is ten times the next."
       : "Bias added to the logit of each key, by offset (key minus query).";
     offsets.show();
     // Of the trained models there is one kind: the switch keeps its place, and cannot be used.

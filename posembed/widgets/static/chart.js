@@ -16,7 +16,7 @@ export function interval(values, quantiles) {
 const less = (one, other) => (one == null || other == null ? null : one - other);
 
 /** What is drawn and said of a view: of each series what is on, its seeds, and mean and ends at each place. */
-export function chosen({ views, quantiles, view: number, minus, off, at, seeds, beside }) {
+export function chosen({ views, quantiles, view: number, minus, off, at, seeds, beside, hidden }) {
   const view = views[number];
   const zero = view.series.find(({ name }) => name === minus);
   const ends = (lines) => view.x.map((_, place) => interval(lines.map((line) => line[place]).filter((value) => value !== null), quantiles));
@@ -27,7 +27,14 @@ export function chosen({ views, quantiles, view: number, minus, off, at, seeds, 
       .map((line, k) => (zero && line ? line.map((value, place) => less(value, zero.seeds[k]?.[place])) : line))
       .filter((line, k) => line && seeds.includes(k));
     const since = view.since === null ? [] : ends(lines.map((line) => line.map((value) => less(value, line[view.since]))));
-    return { ...series, own, on: !own && !off.includes(series.name), lines, ends: own ? [] : ends(lines), since, beside: beside && series.beside ? series.beside : [] };
+    // Series look alike from panel to panel. What a reader has yet to draw has its place and no numbers.
+    const panel = series.panel ?? series.name;
+    return {
+      ...series, own, panel, said: series.panel ? `${panel}, ${series.name}` : series.name,
+      look: view.series.filter((each) => each.panel === series.panel).indexOf(series),
+      on: !own && !off.includes(series.name), hidden: series.name === hidden && !own,
+      lines, ends: own ? [] : ends(lines), since, beside: beside && series.beside ? series.beside : [],
+    };
   });
   return { ...view, rows, minus: zero && minus, at, place: view.x[at] };
 }
@@ -51,6 +58,24 @@ export function reach({ rows, reach: given, minus }) {
   return { from: Math.floor(low / step + 1e-9) * step, to: Math.ceil(high / step - 1e-9) * step };
 }
 
+/** The names of the panels of a view. */
+const panelsOf = ({ series }) => [...new Set(series.map(({ panel, name }) => panel ?? name))];
+
+/** Where texts stand that would like to stand at these heights: apart by a gap at least, and between two bounds. */
+export function spread(wanted, gap, low, high) {
+  const order = wanted.map((_, k) => k).sort((a, b) => wanted[a] - wanted[b]);
+  const placed = [];
+  order.reduce((last, k) => (placed[k] = Math.max(wanted[k], last + gap)), low - gap);
+  order.reduceRight((next, k) => (placed[k] = Math.min(placed[k], next - gap)), high + gap);
+  return placed;
+}
+
+/** How far a guess is off on average, at the places where it was drawn; nothing where it was not. */
+export function missed(drawn, ends) {
+  const off = ends.flatMap((each, k) => (each && drawn[k] != null ? [Math.abs(drawn[k] - each[0])] : []));
+  return off.length ? off.reduce((sum, each) => sum + each, 0) / off.length : null;
+}
+
 /** Runs of neighbours that are there. */
 export const unbroken = (points) =>
   points.reduce((runs, point) => (point ? [...runs.slice(0, -1), [...runs.at(-1), point]] : [...runs, []]), [[]]).filter((run) => run.length);
@@ -64,7 +89,7 @@ const words = (ends, digits) => ends && [short(ends[0], digits), ends.length > 1
 export function columns({ rows, x, at, since, besideName, digits }) {
   const one = (value) => (value == null ? ["", ""] : [short(value, digits), ""]);
   return [
-    { head: "mean", of: ({ ends, own }) => (own ? ["0", ""] : words(ends[at], digits) || ["", "not run"]) },
+    { head: "mean", of: ({ ends, own, hidden }) => (hidden ? ["?", ""] : own ? ["0", ""] : words(ends[at], digits) || ["", "not run"]) },
     ...(since === null ? [] : [{ head: `change from ${x[since]}`, of: (row) => (at === since || !row.since[at] ? ["", ""] : words(row.since[at], digits)) }]),
     ...(besideName ? [{ head: besideName, of: ({ beside }) => one(nearest(beside, at / (x.length - 1))) }] : []),
     ...(rows.some(({ chance }) => chance != null) ? [{ head: "constant guess", of: ({ chance }) => one(chance) }] : []),
@@ -73,9 +98,9 @@ export function columns({ rows, x, at, since, besideName, digits }) {
 
 /** All that stands at a place, in a sentence. */
 export function sentence(now) {
-  const found = now.rows.filter(({ on, ends }) => on && ends[now.at]).map((row) => {
+  const found = now.rows.filter(({ on, ends, hidden }) => on && ends[now.at] && !hidden).map((row) => {
     const [[, ...first], ...others] = columns(now).map(({ head, of }) => [head, ...of(row).filter(Boolean)]);
-    return [`${row.name} ${first.join(" ")}`, ...others.filter((each) => each.length > 1).map((each) => each.join(" "))].join(", ");
+    return [`${row.said} ${first.join(" ")}`, ...others.filter((each) => each.length > 1).map((each) => each.join(" "))].join(", ");
   });
   return `${now.xlabel}: ${now.place}${now.minus ? `, minus ${now.minus}` : ""}. ${found.join("; ") || "nothing is switched on"}.`;
 }
@@ -129,6 +154,9 @@ function marks({ x, y }, row, { mark }, rows, singles) {
   });
 }
 
+/** The name of an axis without what explains it. */
+const shortly = (name) => name.split(/[,;(]/)[0].trim();
+
 const named = (places) => typeof places[0] === "string";
 
 /** Where the places stand on the horizontal axis. */
@@ -138,19 +166,31 @@ export function axisOf(places, name) {
   return { from, to, ticks: places.length > 7 ? ticks(from, to).map(({ value }) => value) : places, name };
 }
 
-/** A chart of a view, or of one of its series alone. */
-function draw(width, height, now, singles, alone) {
+/** The names of lines: behind their ends, or inside, above their last marks. */
+function lineNames(on, minus, { y }, inside, right, [top, bottom]) {
+  const last = ({ ends }) => ends.findLast(Boolean)?.[0];
+  const ends = [...on.filter(([row]) => last(row) !== undefined).map(([row, look]) => [row.name, y(last(row)), look.colour]), ...(minus ? [[minus, y(0), ""]] : [])];
+  const placed = spread(ends.map(([, at]) => at - (inside ? 14 : 0)), 13, top, bottom);
+  return ends.map(([name, at, colour], k) => svg("g", { class: colour },
+    ...(inside ? [] : [svg("path", { class: "pe-chart-lead", d: `M${right + 1} ${at}L${right + 8} ${placed[k]}` })]),
+    svg("text", { class: "pe-tick pe-chart-word", x: right + (inside ? -2 : 11), y: placed[k] + 4, "text-anchor": inside ? "end" : "start" }, name)));
+}
+
+/** A chart of a view, or of one of its panels. */
+function draw(width, height, now, singles, panel) {
   const { rows, minus, at, x: places, xlabel, ylabel, levels, marks: lined } = now;
   const { from, to } = reach(now);
   const vertical = ticks(from, to);
-  const called = alone ? `${alone.name}: ${ylabel}` : minus ? `${ylabel}, minus ${minus}` : ylabel;
-  const frame = axes(width, height, axisOf(places, xlabel),
-    { from, to, ticks: vertical.map(({ value }) => value), words: (value) => vertical.find((each) => each.value === value).words, name: called }, 48);
+  const called = panel ? panel : minus ? `${ylabel}, minus ${minus}` : ylabel;
+  const there = rows.filter((row) => row.on && !row.hidden && (!panel || row.panel === panel));
+  const longest = panel || named(places) ? 0 : Math.max(0, ...[...there.map(({ name }) => name), minus ?? ""].map((name) => name.length));
+  const frame = axes(width, height, axisOf(places, panel ? shortly(xlabel) : xlabel),
+    { from, to, ticks: vertical.map(({ value }) => value), words: (value) => vertical.find((each) => each.value === value).words, name: called }, 48, longest ? 14 + 7 * longest : 12);
   const x = frame.x;
   const y = Object.assign((value) => frame.y(clamp(from, value, to)), { cut: (value) => value < from || value > to });
   const [left, right] = [axisOf(places).from, axisOf(places).to].map(x);
   const across = x(named(places) ? at : places[at]);
-  const on = rows.map((row, k) => [row, lookOf(row.scheme || row.name, k)]).filter(([row]) => row.on && (!alone || row === alone));
+  const on = there.map((row) => [row, lookOf(row.scheme || row.name, row.look)]);
   const text = (words, attributes) => svg("text", { class: "pe-tick pe-chart-word", ...attributes }, words);
   return [
     ...frame.parts,
@@ -162,6 +202,9 @@ function draw(width, height, now, singles, alone) {
     // The first is drawn last, on top.
     ...on.map(([row, look]) => svg("g", { class: look.colour, "data-arm": row.name },
       ...(named(places) ? marks({ x, y }, row, look, on.map(([each]) => each), singles) : curves({ x, y }, row, look, places, singles)))).reverse(),
+    ...(now.drawn?.some((each) => each != null) ? unbroken(now.drawn.map((value, k) => (value == null ? null : [x(named(places) ? k : places[k]), y(value)]))).flatMap((run) =>
+      [svg("path", { class: "pe-chart-drawn", d: lineThrough(run) }), ...run.map(([cx, cy]) => svg("circle", { class: "pe-chart-dot", cx, cy, r: 4 }))]) : []),
+    ...(panel ? [] : lineNames(on, minus, { y }, named(places), right, [26, height - 40])),
     // The lowest level is named below it, out of the way of the next.
     ...Object.entries(levels).map(([words, level], k) => text(words, { x: right - 2, y: y(level) + (k ? -5 : 14), "text-anchor": "end" })),
   ];
@@ -191,6 +234,26 @@ function listRow(model) {
       const [mean, ends] = row ? of(row) : ["\u00a0", "\u00a0"];
       return h("td", {}, h("span", { class: "pe-chart-mean" }, mean), h("span", { class: "pe-chart-ends" }, ends));
     }));
+  };
+  return { node, show };
+}
+
+/** The means at the place: a row for each panel, a column for each of its series, whose look its head has. */
+function grid(views) {
+  const most = Math.max(...views.map((view) => panelsOf(view).length));
+  const [caption, heads, body] = [h("caption"), h("tr"), h("tbody")];
+  const node = h("table", { class: "pe-table pe-chart-numbers" }, caption, h("thead", {}, heads), body);
+  const head = (row) => {
+    const { colour, dash, mark } = lookOf(row.name, row.look);
+    return h("th", { scope: "col", class: colour }, legendLine(svg("path", { class: "pe-mean", "stroke-dasharray": dash, d: "M-13 0H13" }), svg("path", { class: "pe-point", d: mark(4.5) })), " ", row.name);
+  };
+  const show = (now) => {
+    const panels = range(0, most - 1).map((k) => [...new Set(now.rows.map((row) => row.panel))][k]);
+    const its = (panel) => now.rows.filter((row) => row.panel === panel);
+    caption.textContent = `${now.ylabel}, state ${now.place}`;
+    heads.replaceChildren(h("td"), ...its(panels[0]).map(head));
+    body.replaceChildren(...panels.map((panel) => h("tr", { class: panel ? "" : "pe-away" }, h("th", { scope: "row" }, panel ?? "\u00a0"),
+      ...its(panel).map(({ ends }) => h("td", {}, ends[now.at] ? short(ends[now.at][0], now.digits) : "")))));
   };
   return { node, show };
 }
@@ -251,6 +314,41 @@ function selectors(model, views, names) {
   return { nodes, show };
 }
 
+/** A curve to draw before it is shown: with a pointer over the chart, with a slider at a place, or not at all. */
+function guessing(model, name, chart, height, now) {
+  const put = (place, value) => assign(model, "drawn", now().x.map((_, k) => (k === place ? value : model.get("drawn")[k] ?? null)));
+  const steps = () => {
+    const { from, to } = reach(now());
+    return range(0, 40).map((k) => from + (k / 40) * (to - from));
+  };
+  const nearestStep = () => steps().reduce((best, each) => (Math.abs(each - (model.get("drawn")[now().at] ?? 0)) < Math.abs(best - (model.get("drawn")[now().at] ?? 0)) ? each : best));
+  for (const kind of ["pointerdown", "pointermove"]) chart.addEventListener(kind, (event) => {
+    if (!model.get("hidden") || !event.buttons) return;
+    const { from, to } = reach(now());
+    // After the listener that has chosen the place.
+    put(now().at, clamp(from, from + ((chart.getBoundingClientRect().top + height - 40 - event.clientY) / (height - 66)) * (to - from), to));
+  });
+  const input = h("input", { type: "range", min: 0, max: 40, step: 1, oninput: () => put(now().at, steps()[input.value]) });
+  const label = h("label", { class: "pe-slider" }, h("span", {}, "your guess"), input);
+  const words = h("span", { class: "pe-chart-task" });
+  const button = h("button", { class: "pe-button", type: "button", onclick: () => {
+    const again = !model.get("hidden");
+    if (again) model.set("drawn", []);
+    assign(model, "hidden", again ? name : "");
+  } });
+  const show = () => {
+    const hidden = Boolean(model.get("hidden"));
+    const off = missed(model.get("drawn"), now().rows.find((row) => row.name === name).ends);
+    button.textContent = hidden ? "Show the curve" : "Draw it again";
+    label.classList.toggle("pe-away", !hidden);
+    input.value = steps().indexOf(nearestStep());
+    input.setAttribute("aria-valuetext", short(nearestStep(), 2));
+    words.textContent = hidden ? `Draw how ${name} goes, or show it.` : off === null ? `${name} is shown.` : `Your guess is off by ${short(off, 2)} on average.`;
+    return `${words.textContent} `;
+  };
+  return { node: h("div", { class: "pe-controls pe-chart-guess" }, words, label, button), show };
+}
+
 /** A matrix for each place, its numbers, and one of its rows. */
 function matrix(model) {
   const [SIDE, HIGH, LEFT, TOP] = [220, 150, 40, 22];
@@ -293,19 +391,23 @@ export function unpack({ values, n }) {
 }
 
 function render({ model, el }) {
-  const state = Object.fromEntries(["title", "views", "quantiles", "note", "minusOf", "besides", "selectors", "seedNames", "small"].map((name) => [name, model.get(name)]));
-  const read = () => chosen({ ...state, ...Object.fromEntries(["view", "minus", "off", "at", "seeds", "beside"].map((name) => [name, model.get(name)])) });
+  const state = Object.fromEntries(["title", "views", "quantiles", "note", "minusOf", "besides", "selectors", "seedNames", "small", "guess"].map((name) => [name, model.get(name)]));
+  const read = () => chosen({ ...state, ...Object.fromEntries(["view", "minus", "off", "at", "seeds", "beside", "hidden"].map((name) => [name, model.get(name)])) });
   let now = read();
   const height = state.small ? 160 : 300;
-  const charts = (state.small ? now.rows : [null]).map((_, k) =>
-    drawing(height, (width) => draw(width, height, now, model.get("singles"), state.small && now.rows[k])));
+  const panelled = state.views.some(({ series }) => series.some(({ panel }) => panel));
+  const most = Math.max(...state.views.map((view) => panelsOf(view).length));
+  const panel = (k) => panelsOf({ series: now.rows })[k];
+  const charts = (state.small ? range(0, most - 1) : [null]).map((_, k) => drawing(height, (width) =>
+    (state.small && !panel(k) ? [] : draw(width, height, { ...now, drawn: model.get("drawn") }, model.get("singles"), state.small && panel(k)))));
   charts.forEach(({ node }) => pointable(node, (share) => {
     const { from, to } = axisOf(now.x);
     const away = now.x.map((place, k) => Math.abs((named(now.x) ? k : place) - from - share * (to - from)));
     const place = away.indexOf(Math.min(...away));
     if (place !== now.at) assign(model, "at", place);
   }));
-  const numbers = list(model, state.views, state.minusOf);
+  const numbers = panelled ? grid(state.views) : list(model, state.views, state.minusOf);
+  const guess = state.guess ? guessing(model, state.guess, charts[0].node, height, () => now) : null;
   const [choices, seeds, places, about] = [selectors(model, state.views, state.selectors), seedSwitches(model, state.seedNames), h("div", { class: "pe-controls pe-chart-at" }), h("span")];
   const bias = now.matrices.length ? matrix(model) : null;
   const { figure, say } = frame(el, state.title,
@@ -316,9 +418,10 @@ function render({ model, el }) {
       ...(state.besides ? [toggle(model, "beside", state.besides)] : []),
       ...(state.seedNames.length ? [seeds.node] : []),
       ...choices.nodes.filter((_, k) => state.selectors[k].runs)),
-    h("div", { class: `pe-chart-parts ${state.minusOf.length ? "" : "pe-chart-sided"}` },
+    ...(guess ? [guess.node] : []),
+    h("div", { class: `pe-chart-parts ${state.minusOf.length ? "pe-chart-paired" : panelled ? "" : "pe-chart-sided"}` },
       ...(bias ? [bias.node] : []),
-      h("div", { class: state.small ? "pe-chart-small" : "" }, ...charts.map(({ node }) => node), places),
+      h("div", { class: `${state.small ? "pe-chart-small" : ""} ${panelled ? "pe-chart-panels" : ""}` }, ...charts.map(({ node }) => node), places),
       numbers.node),
     h("p", { class: "pe-note" }, about, state.note));
   figure.classList.add("pe-chart");
@@ -331,12 +434,15 @@ function render({ model, el }) {
     choices.show();
     seeds.show();
     // Views with other places have a slider of their own.
-    if (before !== (before = JSON.stringify(now.x))) places.replaceChildren(slider(model, "at", now.xlabel.split(/[,;(]/)[0].trim(), range(0, now.x.length - 1), (k) => String(now.x[k])));
+    if (before !== (before = JSON.stringify(now.x))) places.replaceChildren(slider(model, "at", shortly(now.xlabel), range(0, now.x.length - 1), (k) => String(now.x[k])));
     numbers.show(now, state.seedNames.length ? whose(model.get("seeds"), state.seedNames) : "");
     about.textContent = now.about;
     const labels = now.labels.join(", ");
-    charts.forEach((chart, k) => chart.redraw(`${[state.title, labels, ...(state.small ? [now.rows[k].name] : [])].filter(Boolean).join(". ")}. ${sentence(now)}`));
-    return `${labels && `${labels}. `}${sentence(now)}${bias ? bias.show(now) : ""}`;
+    charts.forEach((chart, k) => {
+      chart.node.classList.toggle("pe-away", state.small && !panel(k));
+      chart.redraw(`${[state.title, labels, ...(state.small ? [panel(k)] : [])].filter(Boolean).join(". ")}. ${sentence(now)}`);
+    });
+    return `${labels && `${labels}. `}${guess ? guess.show() : ""}${sentence(now)}${bias ? bias.show(now) : ""}`;
   }
   const tell = () => say(show());
   model.on("change:view", () => {
@@ -345,7 +451,9 @@ function render({ model, el }) {
     if (at !== now.at) assign(model, "at", at);
     tell();
   });
-  for (const name of ["minus", "off", "at", "seeds", "query"]) model.on(`change:${name}`, tell);
+  // A guess is of what was shown when it was drawn.
+  model.on("change:minus", () => model.set("drawn", []));
+  for (const name of ["minus", "off", "at", "seeds", "query", "hidden", "drawn"]) model.on(`change:${name}`, tell);
   model.on("change:singles", () => { show(); say(`Single seeds are ${model.get("singles") ? "shown" : "hidden"}.`); });
   model.on("change:beside", () => { show(); say(`${state.besides}: ${model.get("beside") ? "shown" : "hidden"}.`); });
   tell();

@@ -252,8 +252,8 @@ function drawing(height, draw) {
 /** The axes of a chart: x and y, which say where a value stands, and their lines, ticks and names as `parts`.
  *
  * An axis is { from, to, ticks, name, log, words }; the chart fills width by height up to its margins. */
-function axes(width, height, xAxis, yAxis, left = 44) {
-  const [right, top, bottom] = [width - 12, 26, height - 40];
+function axes(width, height, xAxis, yAxis, left = 44, gap = 12) {
+  const [right, top, bottom] = [width - gap, 26, height - 40];
   const [x, y] = [scale(xAxis, left, right), scale(yAxis, bottom, top)];
   const text = (attributes, words) => svg("text", { class: "pe-tick", ...attributes }, words);
   return {

@@ -1,100 +1,97 @@
-// Figure 13: what broken code does, what mended code does, where they differ, and what a property finds.
+// Figure 13: what broken code makes, wiped over to what mended code makes, and the line that is to blame.
 
 const [STEPS, NOTHING] = [254, 255];
-const VIEWS = [["broken", "broken"], ["mended", "mended"], ["difference", "where they differ"]];
-const [LEFT, TOP, BOTTOM, HIGH] = [46, 8, 40, 260];
+const [LEFT, TOP, BOTTOM, HIGH] = [46, 24, 40, 300];
 
 /** The numbers of a map, row after row; null where nothing came back. */
 export const unpacked = (packed, most) =>
   [...atob(packed)].map((each) => each.charCodeAt(0)).map((step) => (step === NOTHING ? null : ((2 * step) / STEPS - 1) * most));
 
-/** What is shown of a repair: a map, and what is said of it. */
-export function seen({ broken, mended, most, finds, holds }, view) {
-  const [before, after] = [broken, mended].map((packed) => unpacked(packed, most));
-  if (view !== "difference") {
-    return { values: view === "broken" ? before : after, most, verdict: view === "broken" ? `The property is violated: ${finds}` : `The property holds: ${holds}` };
-  }
-  // Where one of the two is nothing, all of the other is the difference.
-  const values = before.map((value, k) => (value === null && after[k] === null ? null : (after[k] ?? 0) - (value ?? 0)));
-  const changed = before.filter((value, k) => (value === null) !== (after[k] === null) || Math.abs((value ?? 0) - (after[k] ?? 0)) > (1.5 * most) / STEPS);
-  const largest = Math.max(...values.filter((value) => value !== null).map(Math.abs)) || 1;
-  return { values, most: largest, verdict: `${changed.length} of ${values.length} cells differ, by about 1/127 of the largest number or more.` };
+/** Of each cell whether mended code makes another number there; a step more or less is rounding. */
+export const changed = (before, after, most) =>
+  before.map((value, k) => (value === null) !== (after[k] === null) || Math.abs((value ?? 0) - (after[k] ?? 0)) > (1.5 * most) / STEPS);
+
+/** The edges between cells that are changed and those that are not, as the `d` of a path with cells of size 1. */
+export function outline(cells, [rows, columns]) {
+  const at = (row, column) => row >= 0 && row < rows && column >= 0 && column < columns && cells[row * columns + column];
+  return range(0, rows).flatMap((row) => range(0, columns).map((column) =>
+    (at(row, column) === at(row - 1, column) ? "" : `M${column} ${row}h1`) + (at(row, column) === at(row, column - 1) ? "" : `M${column} ${row}v1`))).join("");
 }
 
-/** A number of a map, which has 254 steps. */
-export const about = (value, most) => (value === null ? "nothing" : `about ${short(value, clamp(0, 2 - Math.floor(Math.log10(most)), 4))}`);
+/** The cells that are not changed, as the `d` of a path. */
+const kept = (cells, columns) => cells.map((each, k) => (each ? "" : `M${k % columns} ${Math.floor(k / columns)}h1v1h-1z`)).join("");
 
-function drawMap(width, repair, shown, at) {
-  const [rows, columns] = repair.shape;
-  const cell = Math.min((width - LEFT - 12) / columns, (HIGH - TOP - BOTTOM) / rows);
-  const [wide, high] = [cell * columns, cell * rows];
-  const text = (attributes, words) => svg("text", { class: "pe-tick", ...attributes }, words);
-  const frame = (look, row, column, n, m) => svg("rect", { class: look, x: LEFT + column * cell, y: TOP + row * cell, width: n * cell, height: m * cell });
-  return [
-    frame("pe-blank", 0, 0, columns, rows),
-    svg("image", { class: "pe-pixels", href: pixels(shown.values, repair.shape, shown.most), x: LEFT, y: TOP, width: wide, height: high, preserveAspectRatio: "none" }),
-    frame("pe-axis", 0, 0, columns, rows),
-    frame("pe-halo", at.row, at.column, 1, 1), frame("pe-outline", at.row, at.column, 1, 1),
-    ...[0, rows - 1].map((row) => text({ x: LEFT - 6, y: TOP + (row + 0.5) * cell + 4, "text-anchor": "end" }, row)),
-    ...[0, columns - 1].map((column) => text({ x: LEFT + (column + 0.5) * cell, y: TOP + high + 16, "text-anchor": "middle" }, column)),
-    text({ x: LEFT + wide / 2, y: TOP + high + 33, "text-anchor": "middle" }, repair.columns),
-    svg("text", { class: "pe-tick", "text-anchor": "middle", transform: `translate(12 ${TOP + high / 2}) rotate(-90)` }, repair.rows),
-  ];
+/** What is said: how far the picture is wiped, and what a line of the code has to do with it. */
+export function said({ lines, cells, columns, wipe, line }) {
+  const place = Math.round(wipe * columns);
+  const wiped = place === 0 ? "All is mended." : place === columns ? "All is broken." : `Broken on the left, mended from column ${place} on.`;
+  const n = cells.filter(Boolean).length;
+  if (line < 0) return `${wiped} Which line is to blame? Press it.`;
+  return `${wiped} ${lines[line][1] ? `This line is to blame: it changes ${grouped(n)} of ${grouped(cells.length)} cells, which are framed.` : "Not that line: the mended code has it too."}`;
 }
 
 function render({ model, el }) {
-  const repairs = model.get("repairs");
-  const read = () => {
-    const repair = repairs[model.get("repair")];
-    const [row, column] = ["row", "column"].map((name, k) => Math.min(model.get(name), repair.shape[k] - 1));
-    return { repair, view: model.get("view"), at: { row, column }, ...seen(repair, model.get("view")) };
-  };
-  let now = read();
-  const map = drawing(HIGH, (width) => drawMap(width, now.repair, now, now.at));
-  const point = (event) => {
-    const box = map.node.querySelector(".pe-blank")?.getBoundingClientRect();
-    if (!box || event.clientX < box.left || event.clientX >= box.right || event.clientY < box.top || event.clientY >= box.bottom) return;
-    const [rows, columns] = now.repair.shape;
-    const [row, column] = [Math.floor(((event.clientY - box.top) / box.height) * rows), Math.floor(((event.clientX - box.left) / box.width) * columns)];
-    if (row !== now.at.row) assign(model, "row", row);
-    if (column !== now.at.column) assign(model, "column", column);
-  };
-  for (const kind of ["pointerdown", "pointermove"]) map.node.addEventListener(kind, point);
-  const verdict = h("p", { class: "pe-repair-verdict" });
-  const value = h("p", { class: "pe-repair-value" });
-  const cells = h("div", { class: "pe-controls pe-repair-cells" });
-  const { figure, say } = frame(el, "Broken and mended",
-    h("div", { class: "pe-controls" },
-      choose(model, "repair", "exhibit", repairs.map(({ name }, k) => [k, name])),
-      choose(model, "view", "code", VIEWS)),
-    h("div", { class: "pe-repair-parts" }, h("div", {}, map.node), h("div", {}, verdict, value, cells)),
-    h("p", { class: "pe-note" }, "Orange above zero, blue below, by one scale for both; grey: nothing came back."));
+  const [title, shape, most, lines, first] = ["title", "shape", "most", "lines", "first_row"].map((name) => model.get(name));
+  const [rows, columns] = shape;
+  const maps = model.get("maps").map((packed) => unpacked(packed, most));
+  const cells = changed(...maps, most);
+  const hrefs = maps.map((values) => pixels(values, shape, most));
+  const [framed, faded] = [outline(cells, shape), kept(cells, columns)];
+  const found = () => lines[model.get("line")]?.[1];
+
+  const wipe = (share) => assign(model, "wipe", clamp(0, Math.round(share * columns) / columns, 1));
+  const held = grip("pe-repair-held", "wipe", ({ clientX }) => {
+    const { left, width } = held.node.getBoundingClientRect();
+    wipe((clientX - left) / width);
+  }, (by) => wipe(model.get("wipe") + by / columns));
+  const map = drawing(HIGH, (width) => {
+    const [wide, high, share] = [width - LEFT - 12, HIGH - TOP - BOTTOM, model.get("wipe")];
+    Object.assign(held.node.style, { left: `${LEFT}px`, top: `${TOP}px`, width: `${wide}px`, height: `${high}px` });
+    const text = (attributes, words) => svg("text", { class: "pe-tick", ...attributes }, words);
+    // A drawing of its own shows nothing beyond its sides.
+    const side = (k, from, to) => svg("svg", { x: LEFT + from * wide, y: TOP, width: (to - from) * wide, height: high },
+      svg("image", { class: "pe-pixels", href: hrefs[k], x: -from * wide, width: wide, height: high, preserveAspectRatio: "none" }));
+    const path = (look, d) => svg("path", { class: look, d, transform: `translate(${LEFT} ${TOP}) scale(${wide / columns} ${high / rows})` });
+    const at = LEFT + share * wide;
+    return [
+      svg("rect", { class: "pe-blank", x: LEFT, y: TOP, width: wide, height: high }),
+      side(0, 0, share), side(1, share, 1),
+      ...(found() ? [path("pe-repair-kept", faded), path("pe-repair-framed", framed)] : []),
+      svg("rect", { class: "pe-axis", x: LEFT, y: TOP, width: wide, height: high }),
+      svg("path", { class: "pe-repair-edge", d: `M${at} ${TOP}V${TOP + high}` }),
+      svg("path", { class: "pe-repair-knob", d: `M${at - 3} ${TOP + high / 2 - 6}l-8 6l8 6ZM${at + 3} ${TOP + high / 2 - 6}l8 6l-8 6Z` }),
+      text({ class: "pe-tick pe-repair-broken", x: LEFT, y: TOP - 8 }, "✗ broken"),
+      text({ class: "pe-tick pe-repair-mended", x: LEFT + wide, y: TOP - 8, "text-anchor": "end" }, "mended ✓"),
+      ...[0, rows - 1].map((row) => text({ x: LEFT - 6, y: TOP + ((row + 0.5) * high) / rows + 4, "text-anchor": "end" }, first + row)),
+      ...[0, columns - 1].map((column) => text({ x: LEFT + ((column + 0.5) * wide) / columns, y: TOP + high + 16, "text-anchor": "middle" }, column)),
+      text({ x: LEFT + wide / 2, y: TOP + high + 33, "text-anchor": "middle" }, model.get("columns")),
+      svg("text", { class: "pe-tick", "text-anchor": "middle", transform: `translate(12 ${TOP + high / 2}) rotate(-90)` }, model.get("rows")),
+    ];
+  });
+  const buttons = lines.map(([line], k) => h("button", {
+    type: "button", class: "pe-repair-line", "aria-pressed": "false",
+    onclick: () => assign(model, "line", model.get("line") === k ? -1 : k) }, line));
+  const { figure, say } = frame(el, `${title}, broken and mended`,
+    h("div", { class: "pe-repair-parts" },
+      h("div", { class: "pe-held" }, map.node, held.node),
+      h("div", { class: "pe-repair-code", role: "group", "aria-label": "lines of the broken code" }, ...buttons)),
+    h("p", { class: "pe-note" }, "Drag over the picture. Orange above zero, blue below; grey: nothing came back."));
   figure.classList.add("pe-repair");
-  // What it says stands beside the map.
-  figure.lastChild.classList.add("pe-hidden");
-  const steps = () => cells.replaceChildren(...now.repair.shape.map((n, k) => slider(model, ["row", "column"][k], ["row", "column"][k], range(0, n - 1))));
 
   function show() {
-    now = read();
-    const { repair, at, view, values, most } = now;
-    verdict.textContent = now.verdict;
-    verdict.dataset.view = view;
-    const words = `${repair.rows} ${at.row}, ${repair.columns} ${at.column}: ${about(values[at.row * repair.shape[1] + at.column], most)}`;
-    value.textContent = words;
-    const what = VIEWS.find(([name]) => name === view)[1];
-    map.redraw(`${repair.name}, ${what}: ${repair.shape.join(" by ")} cells. ${now.verdict}`);
-    return `${repair.name}, ${what}. ${now.verdict} ${words}.`;
+    const line = model.get("line");
+    buttons.forEach((button, k) => {
+      button.setAttribute("aria-pressed", String(k === line));
+      button.classList.toggle("pe-repair-blamed", k === line && lines[k][1]);
+    });
+    const words = said({ lines, cells, columns, wipe: model.get("wipe"), line });
+    held.show(Math.round(model.get("wipe") * columns), 0, columns, words);
+    map.redraw(`${title}. ${model.get("alt")}`);
+    say(words);
   }
-  const tell = () => say(show());
-  model.on("change:repair", () => {
-    now = read();
-    for (const name of ["row", "column"]) if (model.get(name) !== now.at[name]) assign(model, name, now.at[name]);
-    steps();
-    tell();
-  });
-  for (const name of ["view", "row", "column"]) model.on(`change:${name}`, tell);
-  steps();
-  tell();
+  model.on("change:wipe", show);
+  model.on("change:line", show);
+  show();
 }
 
 export default { render };

@@ -195,7 +195,7 @@ of_deep = study.contrasts.loc["12 layers: input minus none"]
 assert round(of_deep["mean"], 3) == -0.013 and of_deep["holm"] > 0.05
 # Holds: "With a table, depth was no help yet: these models cannot say"
 assert loss["12 layers, rope"] > loss["4 layers, rope"]
-# Holds: "Choose *table again*: from state 1 to 3 the position is read better and better"
+# Holds: "Look at *table again*: from state 1 to 3 the position is read better and better"
 readable = by_layer(4, "every layer", "read position")
 assert (np.diff(readable[1:4]) > 0).all()
 costs_again = by_layer(4, "every layer", "shuffle")
