@@ -2,7 +2,7 @@
 
 from .counting import CountingSteps, CountingTransformer
 from .repeated_word import repeated_word_attention
-from .running_mean import VarianceLaw, attention_variance, running_mean_similarity, state_similarity
+from .running_mean import VarianceLaw, attention_variance
 from .shuffled_prefix import ShuffledPrefix, shuffled_prefix
 
 __all__ = [
@@ -12,7 +12,5 @@ __all__ = [
     "VarianceLaw",
     "attention_variance",
     "repeated_word_attention",
-    "running_mean_similarity",
     "shuffled_prefix",
-    "state_similarity",
 ]

@@ -10,8 +10,9 @@ from transformers import BigBirdConfig, BigBirdForMaskedLM
 from posembed import probe_layers
 from posembed.errors import ProbeInputError
 from posembed.layers import depth_profile
-from posembed.mechanisms import shuffled_prefix, state_similarity
+from posembed.mechanisms import shuffled_prefix
 from posembed.probing import identical_word_attention
+from posembed.probing.hidden_states import hidden_states
 
 IDS = torch.randint(4, 48, (8, 128), generator=torch.Generator().manual_seed(0))
 
@@ -35,11 +36,10 @@ def states(model):
     [
         partial(probe_layers, steps=2, control=False),
         partial(depth_profile, ablations=False),
-        state_similarity,
         shuffled_prefix,
         lambda model, ids: identical_word_attention(model, length=64),
     ],
-    ids=["layers", "depth", "similarity", "prefix", "words"],
+    ids=["layers", "depth", "prefix", "words"],
 )
 def test_a_model_that_a_short_text_changes_is_left_as_it_was(sparse, ask):
     before = states(sparse)
@@ -51,8 +51,7 @@ def test_a_model_that_a_short_text_changes_is_left_as_it_was(sparse, ask):
 
 
 def test_a_model_that_a_short_text_changes_is_measured_as_it_is(sparse):
-    units = torch.nn.functional.normalize(states(sparse)[1].double(), dim=-1)
-    found = state_similarity(sparse, IDS)
-    assert torch.allclose(found, torch.einsum("tid,tjd->ij", units, units) / len(IDS))
+    found = hidden_states(sparse, IDS, [1])[1]
+    assert torch.allclose(found, states(sparse)[1])
     sparse.bert.set_attention_type("original_full")
-    assert not torch.allclose(found, state_similarity(sparse, IDS), atol=1e-4)
+    assert not torch.allclose(found, hidden_states(sparse, IDS, [1])[1], atol=1e-4)

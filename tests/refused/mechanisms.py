@@ -9,9 +9,7 @@ from posembed.mechanisms import (
     CountingTransformer,
     attention_variance,
     repeated_word_attention,
-    running_mean_similarity,
     shuffled_prefix,
-    state_similarity,
 )
 from posembed.models import LanguageModel
 
@@ -36,14 +34,7 @@ CASES = {
     "nothing to count": (M, lambda: CountingTransformer(1), "there is nothing to count up to 1"),
     "a text without its mark": (M, lambda: CountingTransformer(4)(torch.tensor([[1, 1]])), "must begin with word 0"),
     "a second mark": (M, lambda: CountingTransformer(4)(torch.tensor([[0, 1, 0]])), "nowhere else"),
-    "an unknown part": (P, lambda: state_similarity(own(), IDS, part="mlp"), "part is 'mlp'; choose among state"),
-    "attention before the first layer": (
-        P,
-        lambda: state_similarity(own(), IDS, layer=0, part="attention"),
-        "no attention",
-    ),
     "attention of another's model": (P, lambda: attention_variance(build("gpt2"), IDS), "is not posembed's own"),
-    "no length": (P, lambda: running_mean_similarity(0), "length is 0"),
     "one word twice": (P, lambda: repeated_word_attention(own(), bos=5, word=5), "bos and word are both 5"),
     "a word by its name": (
         P,
