@@ -16,11 +16,14 @@ from posembed.training import RunResult, read_results, read_tables
 from posembed.training.plans import Plan
 
 from . import (
+    beginning,
     causes,
     depth,
     doses,
     encodings,
     images,
+    length,
+    length_law,
     nopos,
     nopos_contrasts,
     nopos_large,
@@ -70,12 +73,18 @@ def _searched(study: ModuleType, contrasts: Callable[[Runs, Path], Mapping[str, 
     )
 
 
+def _of_length(runs: Runs, _: Path) -> Families:
+    return {"planned": length.contrasts(runs), "law": length.law_contrasts(runs)}
+
+
 SHIPPED = {
+    beginning.NAME: _searched(beginning),
     causes.NAME: _searched(causes),
     depth.NAME: Shipped((depth, images), lambda _: depth.plan(), lambda runs, _: {"planned": depth.contrasts(runs)}),
     encodings.NAME: Shipped(
         (encodings,), lambda _: encodings.plan(), lambda runs, _: {"planned": encodings.contrasts(runs)}
     ),
+    length.NAME: replace(_searched(length), told=(length, length_law), contrasts=_of_length),
     nopos.NAME: Shipped((nopos,), lambda _: nopos.plan(), lambda runs, _: {"planned": nopos_contrasts.contrasts(runs)}),
     nopos_large.NAME: Shipped(
         (nopos_large,), lambda _: nopos_large.plan(), lambda runs, _: {"planned": nopos_large.contrasts(runs)}

@@ -89,7 +89,8 @@ from .training.remedies import inspect_remedies
 from .training.runs import train
 
 NAME = "length"
-SEEDS = (1, 2, 3, 4, 5)
+# Five were planned; the other two follow.
+SEEDS = (1, 2, 3)
 NEW: dict[str, dict[str, Any]] = {
     "p-rope, a quarter": {"pairs": "proportional", "fraction": 0.25},
     "p-rope, half": {"pairs": "proportional", "fraction": 0.5},

@@ -8,6 +8,7 @@ and names the section whose sentences it holds; the block runs after the section
 """
 
 import ast
+import html
 import inspect
 import re
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ BEGIN = re.compile(r"^# %% (?P<section>.+?)(?: > (?P<name>\w+))?$")
 QUOTE = re.compile(r'# (?P<word>Holds|By definition)(?: in (?P<section>.+?))?: "(?P<text>(?:[^"\n]|\n\s*# +)+)"')
 # A comment in a block of code looks like a heading.
 FENCED = re.compile(r"(?ms)^```.*?^```")
+# A picture inside of a figure, in a sentence; "the same" is none.
+DESCRIBED = re.compile(r'<img alt="([^"]+\.)"')
 HEADING = re.compile(r"(?m)^#+ +(.+)$")
 MAGIC = re.compile(r"(?m)^(\s*)[%!].*$")
 NAMES_SOMETHING = re.compile(r"(?m)^ *# (?:Holds|By definition)\b")
@@ -103,8 +106,8 @@ def sections(notebook):
     found = []
     for number, cell in enumerate(notebook.cells):
         if cell.cell_type == "code" and found:
-            image = cell.metadata.get("mystnb", {}).get("image", {})
-            found[-1][2:] = [number, f"{found[-1][3]}\n\n{cell.metadata.get('caption', '')}\n\n{image.get('alt', '')}"]
+            shown = [cell.metadata.get("caption", ""), *descriptions(cell)]
+            found[-1][2:] = [number, "\n\n".join([found[-1][3], *shown])]
         if cell.cell_type != "markdown":
             continue
         source, begin = FENCED.sub(lambda match: match[0].replace("#", " "), cell.source), 0
@@ -116,6 +119,14 @@ def sections(notebook):
                 found.append([match[1], number, number, ""])
                 begin = match.end()
     return {title: (first, last, text) for title, first, last, text in found}
+
+
+def descriptions(cell):
+    """Of the pictures of a cell, also of those that an interactive figure shows without JavaScript."""
+    pages = ["".join(output.get("data", {}).get("text/html", "")) for output in cell.outputs]
+    inside = {html.unescape(alt) for page in pages for alt in DESCRIBED.findall(page)}
+    stored = cell.metadata.get("mystnb", {}).get("image", {}).get("alt")
+    return [*([stored] if stored else []), *sorted(inside)]
 
 
 def weave(notebook, path):

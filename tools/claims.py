@@ -71,8 +71,7 @@ def claims(notebook):
         if cell.cell_type == "markdown":
             found += _of_text(cell.source)
             continue
-        if alt := cell.metadata.get("mystnb", {}).get("image", {}).get("alt"):
-            found.append(Claim("picture", one_line(alt)))
+        found += [Claim("picture", one_line(alt)) for alt in checks.descriptions(cell)]
         found += [Claim("caption", text) for text in sentences(cell.metadata.get("caption", ""))[1:]]
     return found
 

@@ -29,7 +29,7 @@ BOUNDS = {
 NO_PROSE = re.compile(r"(?ms)^```.*?^```$|^\$\$.*?^\$\$|^\|.*?$|^:::+.*?$|^:\w+:.*?$|^\([\w-]+\)=$")
 # A link, a role and a formula stand in a sentence for one word.
 ONE_WORD = re.compile(r"\{[^}]*\}`[^`]*`|\$[^$]*\$|`[^`]*`|\]\([^)]*\)")
-NUMBERED = ("why", "encodings", "probing", "nopos")
+NUMBERED = ("why", "encodings", "probing", "nopos", "longer")
 
 
 def numbered_chapters():

@@ -55,7 +55,7 @@ class ModelsFigure(InteractiveFigure):
 
     module = "models.js"
     parts = ("transformer.js",)
-    height = (1334, 946)
+    height = (1370, 982)
 
     @public(FigureInputError)
     def __init__(

@@ -18,8 +18,8 @@ from .base import InteractiveFigure, html_table
 
 # A number is one byte: 254 steps from the least to the largest, and this where there is none.
 STEPS, NOTHING = 254, 255
-# On a phone and on a wide page: letters of a line of code, pixels of the rest of the figure, and of all at least.
-LETTERS, REST, LEAST = (42, 46), (455, 113), (0, 413)
+# Letters of a line of code, pixels of the rest of the figure, and of all at least.
+PHONE, WIDE = (42, 455, 0), (46, 113, 413)
 
 
 class RepairFigure(InteractiveFigure):
@@ -69,7 +69,7 @@ class RepairFigure(InteractiveFigure):
         lines, kept = ([line for line in each.splitlines() if line.strip()] for each in code)
         # The name of the function is no mistake.
         blamed = [[line, k > 0 and line not in kept] for k, line in enumerate(lines)]
-        self.height = tuple(map(_height, [lines, lines], LETTERS, REST, LEAST))
+        self.height = _height(lines, *PHONE), _height(lines, *WIDE)
         super().__init__(
             title=title,
             alt=alt,

@@ -18,7 +18,8 @@ LENGTHS = (80, 96, 112, 128, 160, 192, 256, 384, 512)
 # The lengths whose causes are told apart: 1.5, 2, 4 and 8 times that of the training.
 APART = (96, 128, 256, 512)
 TEXTS, GUESSED = 256, 16
-BATCH_TOKENS = 2**14
+# Small: what the schemes make of each query and key stays in the cache.
+BATCH_TOKENS = 2**10
 # What a model reads: the tokens, their positions, and which keys a query may see; None for all before it.
 Read = tuple[Tensor, Tensor, Tensor | None]
 

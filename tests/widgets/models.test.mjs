@@ -7,7 +7,7 @@ import { pathToFileURL } from "node:url";
 const folder = process.env.POSEMBED_FIXTURES;
 const { state, scripts, cases, ids, hidden } = JSON.parse(readFileSync(join(folder, "fixtures.json"), "utf-8"));
 const {
-  unpacked, run, chances, studied, positionsOf, encoded, meanOf, likeliest, shuffled, range, default: figure,
+  unpacked, run, chances, studied, positionsOf, encoded, meanOf, likeliest, shuffled, untrained, range, default: figure,
 } = await import(pathToFileURL(join(folder, "figure.mjs")));
 
 // The script of each model, as a page runs it.
@@ -80,6 +80,16 @@ test("positions", () => {
   assert.equal(positionsOf("zeroed", 2, 9), null);
   // No change asks a table for a row that does not come with it.
   for (const change of ["trained", "stretched", "gap", "shifted"]) assert.ok(Math.max(...positionsOf(change, 64, 64)) < 128);
+});
+
+test("what no training text had", () => {
+  const gap = positionsOf("gap", 4, 61);
+  assert.deepEqual(gap, [0, 1, 63, 64]);
+  assert.deepEqual(untrained("rope", gap), [0, 0, 1, 2]);
+  assert.deepEqual(untrained("alibi", positionsOf("shifted", 4, 64)), [0, 0, 0, 0]);
+  assert.deepEqual(untrained("learned", positionsOf("shifted", 3, 62)), [0, 2, 3]);
+  assert.deepEqual(untrained("nopos", gap), [0, 0, 0, 0]);
+  assert.deepEqual(untrained("rope", null), []);
 });
 
 test("characters", () => {

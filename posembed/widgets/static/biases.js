@@ -99,7 +99,7 @@ export function vertical(values, weights) {
 }
 
 const HEIGHT = 158;
-const MARGINS = { left: 42, right: 9, top: 9, bottom: 36 };
+const MARGINS = { left: 46, right: 9, top: 9, bottom: 36 };
 
 /** The parts of one chart: a line for each series, over the offsets that the query sees. */
 function plot(width, { series, from, to, offset, weights, band }) {

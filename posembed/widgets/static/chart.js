@@ -253,7 +253,8 @@ function grid(views) {
     caption.textContent = `${now.ylabel}, state ${now.place}`;
     heads.replaceChildren(h("td"), ...its(panels[0]).map(head));
     body.replaceChildren(...panels.map((panel) => h("tr", { class: panel ? "" : "pe-away" }, h("th", { scope: "row" }, panel ?? "\u00a0"),
-      ...its(panel).map(({ ends }) => h("td", {}, ends[now.at] ? short(ends[now.at][0], now.digits) : "")))));
+      // A row that is away is as high as the others.
+      ...its(panel ?? panels[0]).map(({ ends }) => h("td", {}, panel && ends[now.at] ? short(ends[now.at][0], now.digits) : "\u00a0")))));
   };
   return { node, show };
 }

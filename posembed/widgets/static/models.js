@@ -14,6 +14,14 @@ const labelOf = ({ scheme, causal }) => `${SCHEMES[scheme]}${causal ? "" : ", ma
 export const positionsOf = (change, n, by) =>
   change === "zeroed" ? null : range(0, n - 1).map((k) => ({ trained: k, stretched: 2 * k, gap: k < n / 2 ? k : k + by, shifted: k + by })[change]);
 
+/** By place how many of the keys, from the first on, stand where no text of the training had one: so far back, or with a
+ * table all of them, where the place has no trained row. The last of 64 characters was only ever guessed. */
+export function untrained(scheme, positions) {
+  const far = MOST - 1;
+  const keys = { nopos: () => 0, learned: (own, place) => (own < far ? 0 : place + 1) };
+  return (positions ?? []).map(keys[scheme] ?? ((own) => positions.filter((other) => own - other >= far).length));
+}
+
 /** The token of each character; 0 for one that the models do not know. */
 export const encoded = (characters, text) => [...text].map((each) => Math.max(0, characters.indexOf(each)));
 
@@ -93,7 +101,7 @@ const loaded = (name) => new Promise((done, fail) => {
 const rest = () => new Promise((done) => setTimeout(done));
 
 /** The attention of a head as a square: rows ask, columns are seen; the row that made the guess is framed. */
-function drawMap(width, high, { shares, n, row }) {
+function drawMap(width, high, { shares, n, row, fresh }) {
   const side = Math.min(width, high);
   const cell = side / n;
   const left = (width - side) / 2;
@@ -101,6 +109,7 @@ function drawMap(width, high, { shares, n, row }) {
     svg("rect", { class: "pe-blank", x: left, y: 0, width: side, height: side }),
     // The root: small shares are seen too.
     svg("image", { class: "pe-pixels", href: pixels([...shares].map(Math.sqrt), [n, n], 1), x: left, y: 0, width: side, height: side, preserveAspectRatio: "none" }),
+    svg("path", { class: "pe-models-fresh", d: fresh.map((keys, k) => (keys ? `M${left} ${k * cell}h${keys * cell}v${cell}h${-keys * cell}z` : "")).join("") }),
     ...(row < 0 ? [] : ["pe-halo", "pe-outline"].map((look) => svg("rect", { class: look, x: left, y: row * cell, width: side, height: cell }))),
   ];
 }
@@ -128,8 +137,9 @@ function pane(model, side, characters) {
   text.addEventListener("pointerdown", ({ target }) => target.dataset.letter && assign(model, "at", Number(target.dataset.letter)));
   let square = null;
   const map = drawing(168, (width) => (square ? drawMap(width, 168, square) : []));
+  const news = h("p", { class: "pe-models-news" });
   const node = h("section", { class: `pe-models-pane pe-models-${side}`, "aria-label": `${side} model` }, picked, loss, text,
-    h("div", { class: "pe-models-parts" }, h("div", {}, likely), h("div", { class: "pe-models-map" }, map.node)));
+    h("div", { class: "pe-models-parts" }, h("div", {}, likely), h("div", { class: "pe-models-map" }, map.node, news)));
 
   function show({ losses, next, shares, row }, { ids, at, layer, head }) {
     const mean = meanOf(losses);
@@ -145,8 +155,12 @@ function pane(model, side, characters) {
       bar.style.width = `${Math.round(100 * chance)}%`;
       return h("li", { class: isTrue ? "pe-models-true" : "" }, h("b", {}, shownAs(character)), h("span", { class: "pe-models-track" }, bar), h("span", {}, short(chance)));
     }));
-    square = { shares, n: Math.sqrt(shares.length), row };
-    map.redraw(`${labelOf(names.find(({ name }) => name === model.get(side)))}, layer ${layer}, head ${head}: attention of each place to each other`);
+    const [own, n] = [names.find(({ name }) => name === model.get(side)), Math.sqrt(shares.length)];
+    const fresh = own.causal && model.get("causal") ? untrained(own.scheme, positionsOf(model.get("change"), n, model.get("by"))) : [];
+    const share = row < 0 || !fresh[row] ? 0 : shares.slice(row * n, row * n + fresh[row]).reduce((sum, each) => sum + each, 0);
+    square = { shares, n, row, fresh };
+    news.textContent = fresh.some((keys) => keys) ? `${Math.round(100 * share)} % of the framed row is on what no training had` : "";
+    map.redraw(`${labelOf(own)}, layer ${layer}, head ${head}: attention of each place to each other`);
   }
   return { node, show };
 }
@@ -244,7 +258,7 @@ function render({ model, el }) {
     h("div", { class: "pe-controls pe-models-look" },
       h("label", { class: "pe-slider" }, h("span", {}, "guess at place"), place, placed),
       slider(model, "layer", "layer", range(1, layers)), slider(model, "head", "head", range(1, heads))),
-    h("p", { class: "pe-note" }, "Shades: each character’s loss. Squares: what each place (row) takes from each (column) in this head."),
+    h("p", { class: "pe-note" }, "Shades: each character’s loss. Squares: what each place (row) takes from each (column) in this head; tinted where no text of the training had one."),
     chart.node);
   const { say, figure } = tries(made,
     ["shuffle the letters", () => model.get("text") !== start && [...model.get("text")].sort().join() === [...start].sort().join()],

@@ -49,7 +49,7 @@ function render({ model, el }) {
     Object.assign(held.node.style, { left: `${LEFT}px`, top: `${TOP}px`, width: `${wide}px`, height: `${high}px` });
     const text = (attributes, words) => svg("text", { class: "pe-tick", ...attributes }, words);
     // A drawing of its own shows nothing beyond its sides.
-    const side = (k, from, to) => svg("svg", { x: LEFT + from * wide, y: TOP, width: (to - from) * wide, height: high },
+    const side = (k, from, to) => svg("svg", { "aria-hidden": "true", x: LEFT + from * wide, y: TOP, width: (to - from) * wide, height: high },
       svg("image", { class: "pe-pixels", href: hrefs[k], x: -from * wide, width: wide, height: high, preserveAspectRatio: "none" }));
     const path = (look, d) => svg("path", { class: look, d, transform: `translate(${LEFT} ${TOP}) scale(${wide / columns} ${high / rows})` });
     const at = LEFT + share * wide;

@@ -1,0 +1,255 @@
+# %% Longer than it was trained
+# By definition: "**The question:** what does the harm when a text is longer than those of the training"
+# The same of the figure.
+import torch
+
+from posembed.widgets.models import attention
+
+# Holds: "squares are tinted where no text of the training had such a row or offset."
+# Holds: "The table's loss rises by a nat, and ALiBi's does not, though this head of it looks there."
+ids = corpus.vocabulary.encode(text)[None]
+closed = torch.arange(len(text))
+apart = closed + 64 * (closed >= len(text) / 2)
+
+
+def read_at(name, positions):
+    logits = models[name](ids, positions)[0, :-1]
+    return float(torch.nn.functional.cross_entropy(logits, ids[0, 1:]))
+
+
+with torch.no_grad():
+    rises = [read_at(name, apart) - read_at(name, closed) for name in ("causal-learned", "causal-alibi")]
+    looks = attention(models["causal-alibi"], ids, 0, apart)[3][apart[:, None] - apart >= 63]
+assert 0.8 < rises[0] < 1.3 and rises[1] < 0.05 and looks.mean() > 0.005
+
+# %% Two causes, and how to tell them apart
+from posembed import load_study
+from studies.training import longer
+
+small = load_study("length").by_arm["nopos"][0]
+
+whole = windows_in_order(corpus.test, 512, 4)
+# Holds: "When a text grows from 64 characters to 256, two things happen at once."
+# Holds: "The offset from a query to a key can be 200, where the training had at most 62."
+# By definition: "The second would hurt a model even if all offsets looked familiar"
+# Holds: "And a query chooses among 255 keys, where it had at most 63."
+assert small.config.length == 64
+assert longer.plain(whole, 256)[0][:, :-1].shape[1] == 255
+# Holds: "A **gap**: the last 64 characters, one half of them at the first 32 of 256 positions and the other at the"
+ids, positions, _ = longer.gap(whole, 64, 256)
+assert torch.equal(ids, whole[:, -64:])
+assert torch.equal(positions, torch.cat([torch.arange(32), torch.arange(224, 256)]))
+# Holds: "A **stack**: the last 256 characters in blocks of 32."
+# Holds: "All blocks but the last are given the same positions, 0 to 31, and none of them sees another."
+# Holds: "The last block has the positions 32 to 63 and sees all."
+# Holds: "It chooses among up to 255 keys, and no offset is new."
+ids, positions, mask = longer.stack(whole, 64, 256)
+assert torch.equal(ids, whole[:, -256:])
+assert torch.equal(positions, torch.cat([torch.arange(32).repeat(7), torch.arange(32, 64)]))
+# Holds: "Nothing at all. Right. For it a gap is no change. Only more keys can hurt it."
+# Holds: "It rises: the two halves no longer fit together. It reads no positions, so it cannot notice."
+far = torch.arange(63)
+assert loss_of_last("causal-nopos", far + 192 * (far >= 32)) == loss_of_last("causal-nopos", far)
+# Holds: "The loss is that of the last 16 characters, the same ones in every row."
+by_gap = {
+    name: [loss_of_last(name, far + g * (far >= 32)) for g in (0, 32, 64, 128, 192)]
+    for name in ("causal-rope", "causal-alibi")
+}
+# Holds: "ALiBi does not mind where the first half stands: its slopes have long made it unimportant."
+assert max(by_gap["causal-alibi"]) - min(by_gap["causal-alibi"]) < 0.02
+# Holds: "With a gap of 64 it is lost, and with one of 192 nearly as good as without."
+rope_by = by_gap["causal-rope"]
+assert rope_by[2] > rope_by[0] + 1 and rope_by[3] > rope_by[2] and abs(rope_by[4] - rope_by[0]) < 0.05
+
+# %% What each of them costs
+from posembed import schemes
+
+mean = rise.groupby("arm", sort=False).mean()
+
+# Holds: "We trained 15 kinds of models on pieces of 64 characters: the twelve schemes of chapters 3, 4 and 11, and"
+kinds = {runs[0].config.scheme for runs in study.by_arm.values()}
+variants = [arm for arm, runs in study.by_arm.items() if "rope" in runs[0].config.scheme_options]
+assert len(kinds) == 12 and len(variants) == 3 and kinds <= {*schemes()}
+# Holds: "Each was then asked for the last 16 characters of the same 256 texts: as they stand in 64 and in 256"
+assert (longer.TEXTS, longer.GUESSED) == (256, 16)
+# Holds: "**More keys cost two of them.** The model without positions and CoPE lose in the stack nearly all that"
+blind = mean.loc[["nopos", "cope"]]
+assert (blind["stack.256"] > 0.9 * blind["plain.256"]).all() and (blind["plain.256"] > 0.4).all()
+# Holds: "All others lose less than 0.1 nats, however many keys there are."
+assert (mean.drop(["nopos", "cope"])[[f"stack.{n}" for n in (96, 128, 256)]] < 0.1).all().all()
+# Holds: "In the gap the table, both sinusoids, T5, FIRE and p-RoPE with two pairs lose 30 % or more of what the"
+few = ["learned", "sinusoidal", "learnable_sinusoidal", "t5", "fire", "p-rope, a quarter"]
+assert (mean.loc[few, "gap.256"] > 0.3 * mean.loc[few, "plain.256"]).all()
+# Holds: "RoPE and xPos lose nothing in *this* gap, of 192, and yet two nats in the long text."
+turned = mean.loc[["rope", "xpos"]]
+assert (turned["gap.256"].abs() < 0.02).all() and (turned["plain.256"] > 1.8).all()
+# Holds: "It has all offsets from 64 to 255, and with them those of the gap of 128, at which the loss rises: the"
+assert rope_by[3] > rope_by[0] + 1 and mean.loc["rope", "gap.128"] > 0.5
+# Holds: "**Three lose to neither:** Shaw's limit, ALiBi's slopes and KERPLE's curve."
+# Holds: "Three groups can be seen."
+kept = mean.loc[["shaw", "alibi", "kerple"], ["plain.256", "gap.256", "stack.256"]]
+assert (kept.abs() < 0.03).all().all()
+rest = mean.drop(["nopos", "cope", *few, "rope", "xpos", "shaw", "alibi", "kerple"])
+assert {*rest.index} == {"p-rope, half", "rope, base 100"}
+# Holds: "So the two causes do not add up to the whole. A gap has a few new offsets and a long text has many."
+whole_minus_parts = study.contrasts[study.contrasts.index.str.endswith("plain minus gap and stack")]
+assert (whole_minus_parts["mean"] > 0.2).sum() >= 4
+
+# The same of the picture.
+# By definition: "Small marks are seeds, bars 95 % intervals."
+# Holds: "Three panels of dots in fifteen rows. As it stands: Shaw, ALiBi and KERPLE at zero, FIRE and CoPE near a half"
+half_a_nat = mean.loc[["fire", "cope"], "plain.256"]
+assert half_a_nat.between(0.35, 0.7).all()
+dear_ones = mean.drop(["shaw", "alibi", "kerple", "fire", "cope"])["plain.256"]
+assert dear_ones.between(1.4, 4.1).all()
+assert (mean.loc[["nopos", "cope", "shaw", "alibi", "kerple", "rope", "xpos"], "gap.256"].abs() < 0.03).all()
+assert abs(mean.loc["nopos", "stack.256"] - 1.6) < 0.1 and abs(mean.loc["cope", "stack.256"] - 0.5) < 0.15
+costs = mean[["plain.256", "gap.256", "stack.256"]] > 0.1
+assert {*costs.index[costs["stack.256"]]} == {"nopos", "cope"}
+# Holds: "More keys cost two of them; a gap, or the whole, costs the others, or nothing does."
+# %% What is new, and how much attention falls on it
+# Holds: "Past the trained length its biases, too, are lower than any that it had in training."
+alibi = models["causal-alibi"].transformer.position_scheme
+assert (
+    alibi.bias_by_offset(torch.tensor([-200])) < alibi.bias_by_offset(-torch.arange(63)).amin(1, keepdim=True)
+).all()
+# Holds: "Its two flattest heads even give a third and more of their attention to such keys."
+at_256 = np.mean([its["256"]["new"] for its in reach["alibi"]], 0)
+assert (at_256[:, 2:] > 0.3).all() and (at_256[:, 0] < 0.01).all()
+# Holds: "But nothing depends on these two heads."
+# Holds: "The head that the model cannot do without has the steepest slope, and does not look that far."
+worths = np.mean([its["worth"] for its in reach["alibi"]], 0)
+assert (worths[:, 2:] < 0.03).all() and worths[0, 0] > 1.5 and worths[0, 0] == worths.max()
+# Holds: "For each head, of 4 layers with 4 heads each:"
+assert (small.config.n_layers, small.config.n_heads) == (4, 4)
+# Holds: "*far*: the share that falls further back than any key of the training."
+# Holds: "All three are read off texts of 64 characters, with keys taken to where they would stand in a longer text."
+# Holds: "So the formula speaks of lengths that the model was never asked about."
+from studies.training import reach as reach_of
+
+assert int(reach_of.longer(63, 255).max()) == 62
+from studies import length, length_law
+
+# Holds: "The numbers $a$ and $b$ were fitted to six of the schemes, one seed each, and came out near one"
+fitted = [run for arm in length_law.FITTED for run in study.by_arm[arm] if run.config.seed == 1]
+assert length_law.fit(fitted)["law"] == length_law.COEFFICIENTS["law"] == (A, B) and len(fitted) == 6
+assert abs(A - 1) < 0.15 and abs(B - 1) < 0.15
+assert np.isclose(said(fitted[0].metrics["reach"], 256), length_law.predicted(fitted[0], "law")[6])
+
+# %% Did it hold?
+# Holds: "From 0.7 on it holds, below 0.3 it does not, and it does not either where a simpler guess is better."
+words = " ".join(length_law.__doc__.split())
+assert 'held from 0.7 on, if no rival is better; not held below 0.3, or where "name" is better' in words
+# Holds: "In six schemes that it was not fitted to it explains about half of the differences."
+assert 0.4 < law.loc["asked: law", "mean"] < 0.6
+# Holds: "To say that each loses what the most similar of the fitted ones lost explains more in"
+assert law.loc["asked: law minus name", "mean"] < -0.05
+# Holds: "Of the three variants of RoPE it explains nothing: one number for all of them would have been better."
+assert law.loc["new: law", "mean"] < 0
+# Holds: "A head that is led astray costs more than one that is silent, and *worth* measures silence."
+large = seen.index[(told[512] > 1) & (seen["plain.512"] > 2)]
+assert (seen.loc[large, "plain.512"] > told.loc[large, 512]).mean() > 0.8
+# Holds: "Of p-RoPE with two turning pairs we wrote beforehand that it would lose next to nothing, for both pairs"
+from posembed.encodings import RoPE
+
+assert "Of p-RoPE a quarter loses less than a tenth of what RoPE does." in " ".join(length.__doc__.split())
+speeds = RoPE(16, pairs="proportional", fraction=0.25).frequencies
+turning = speeds[speeds > 0].double()
+assert len(turning) == 2 and (turning * 62 > 2 * torch.pi).all()
+# Holds: "It loses more than two nats, and from the first length on."
+quarter = seen.loc["p-rope, a quarter"]
+assert quarter["plain.256"] > 2 and quarter["plain.80"] > 0.1
+# Holds: "At an offset of 80 both pairs stand within 0.3 radians of where they stand at 61, which the training had."
+apart_by = ((80 - 61) * turning + torch.pi).remainder(2 * torch.pi) - torch.pi
+assert (apart_by.abs() < 0.3).all()
+# Holds: "Values that training had, at places where it never had them. Right. FIRE divides by a function of the query's"
+fire = mean.loc["fire"]
+assert abs(fire["moved.256"] - fire["plain.256"]) < 0.05 < fire["plain.256"] and (told.loc["fire"] < 0.05).all()
+# Holds: "The number of keys. That is its second sum, and in the stack FIRE loses nothing."
+assert abs(fire["stack.256"]) < 0.02
+
+# The same of the picture.
+# Holds in What is new, and how much attention falls on it: "Where it says little, little is lost, but for FIRE"
+# Holds in What is new, and how much attention falls on it: "Rise seen against rise said, a line of nine points"
+# By definition in What is new, and how much attention falls on it: "On the dotted line the two are equal."
+said_least = {arm: seen.loc[arm][told.loc[arm].to_numpy() < 0.01] for arm in seen.index}
+assert {arm for arm, lost in said_least.items() if len(lost) and lost.max() > 0.1} == {"fire"}
+for arm in ("alibi", "kerple", "shaw"):
+    assert told.loc[arm].max() < 0.25 and seen.loc[arm].max() < 0.03
+for arm in ("nopos", "cope", "learned"):
+    assert abs(seen.loc[arm, "plain.512"] - told.loc[arm, 512]) < 0.6
+others = seen.drop(["alibi", "kerple", "shaw", "fire", "nopos", "cope", "learned"])
+assert (others["plain.512"] > 1.8).all() and (told.loc[others.index, 512] < 1.6).all()
+
+# %% Four things that are said to help
+helped = {
+    what: of[of.index.str.endswith(f": {what} minus plain")]["mean"].rename(lambda name: name.split(":")[0])
+    for what in ("sharper", "interpolated", "ntk", "shared")
+}
+# Holds: "A shared bucket takes nearly all of T5's loss, which shows that its empty buckets were the cause."
+assert -helped["shared"]["t5"] > 0.9 * mean.loc["t5", "plain.256"]
+# Holds: "A larger base takes all of RoPE's loss at twice the trained length and a part of it at four times."
+ntk = [run.metrics["remedies"]["ntk"]["128"] - run.metrics["longer"]["plain"]["64"] for run in study.by_arm["rope"]]
+assert max(ntk) < 0.1 and -2 < helped["ntk"]["rope"] < -0.3
+# Holds: "Interpolation, whose angles are all inside the arc, helps hardly at all: the steps between them are new."
+assert (helped["interpolated"].abs() < 0.5).all() and mean.loc["rope", "plain.256"] > 2
+# Holds: "Sharper logits help CoPE, and nobody else: they make what goes astray go astray more surely."
+assert helped["sharper"]["cope"] < -0.2 and (helped["sharper"].drop("cope") > -0.1).all()
+
+# %% Does a longer text help anyone?
+# Holds: "The first is the loss of the last 64 characters alone, where nothing is new"
+# Holds: "The second is *again*: the first 32 of 256 characters are replaced by the last 32, so that the text to be"
+ids, positions, _ = longer.again(whole, 64, 256)
+assert torch.equal(ids[:, :32], whole[:, -32:]) and torch.equal(ids[:, 32:], whole[:, -224:])
+# Holds: "None does. Neither of the two gives any scheme a gain that its seeds can show, ALiBi included."
+assert gains.empty
+# Holds: "But a copy within the trained length gives none of these models more than 0.02 nats either"
+near_copies = of[of.index.str.endswith("again minus plain, 64")]
+assert len(near_copies) == 15 and (near_copies["mean"] > -0.02).all()
+
+# %% What this does not show
+# Holds: "At 0.2 million parameters models copy little even from nearby, so the last section says that these do not use"
+assert (near_copies["mean"] > -0.02).all()
+# Holds: "That the stack adds nothing but keys: its blocks have also read less before them than those of a text have."
+mask = longer.stack(whole, 64, 256)[2][0]
+assert not mask[64:96, :64].any()
+# Holds: "What YaRN does: it treats pairs apart that turn 32 times within the trained length, and the fastest pair"
+assert 9 < 62 / (2 * torch.pi) < 11
+
+# %% Exercises
+# Holds: "The slowest pair has the angle $b^{-7/8}$ a position, so it goes round once in 62 positions where"
+assert round(base, 1) == 13.7 and np.isclose(62 / (2 * np.pi) * base ** (-7 / 8), 1)
+# Holds: "It is 63: the nearest key beyond such a gap is 64 back, and no offset between the two halves was in the"
+assert lost == 63 and int((near + lost * (near >= 32)).diff().max()) == 64
+# Holds: "Those from 67 to 112 fall into the buckets 27 to 30 and all beyond into 31: five numbers that no gradient has"
+# Holds: "Bucket 26 ends at offset 66. Those from 67 to 112 fall into the buckets 27 to 30 and all beyond into 31"
+assert {*buckets[:67]} == {*range(27)} and {*buckets[67:113]} == {27, 28, 29, 30} and {*buckets[113:]} == {31}
+
+# %% What to remember
+# Holds in Longer than it was trained: "At four times the trained length more keys alone cost 13 of 15 kinds of"
+dear = mean.index[mean["stack.256"] > 0.1]
+assert len(mean) == 15 and {*dear} == {"nopos", "cope"} and (mean["stack.256"] > -0.01).all()
+# Holds in Longer than it was trained: "A formula of what training never touched, and of how much attention falls"
+onsets = [[length_law.onset(its.loc[arm].tolist()) for its in (told, seen)] for arm in mean.index]
+steps = [*lengths, None]
+near = [abs(steps.index(a) - steps.index(b)) <= 1 for a, b in onsets]
+# Holds in Did it hold?: "In 12 of the 15 the first of nine lengths at which the loss has risen by 0.1 nats"
+assert sum(near) == 12 and len(lengths) == 9
+# Holds in Longer than it was trained: "How large it becomes it does not say: by the rule that was written down"
+assert law.loc["asked: law minus name", "mean"] < 0
+# Holds in Longer than it was trained: "**How sure:** three seeds at 0.2 million parameters, on one text."
+assert {len(runs) for runs in study.by_arm.values()} == {len(length.SEEDS)}
+assert round(small.metrics["parameters"] / 1e6, 1) == 0.2 and small.config.data == "sotu"
+# Holds in Longer than it was trained: "No scheme here gained anything from reading more than the last 64 characters."
+assert (mean["plain.256"] > -0.02).all() and gains.empty
+# Holds: "A longer text brings new offsets and more keys. Positions given from outside tell the two apart"
+assert abs(by_gap["causal-rope"][3] - by_gap["causal-rope"][0]) > 1
+# Holds: "In our models new offsets or positions do nearly all of the harm, and more keys harm only"
+assert {*dear} == {"nopos", "cope"}
+# Holds: "What is new does harm where attention falls on it: ALiBi and KERPLE meet new values, and hardly look."
+weighed = {arm: max(said(its, 256) for its in reach[arm]) for arm in ("alibi", "kerple")}
+assert max(weighed.values()) < 0.05
+# Holds: "A formula of worth and attention said where the loss begins to rise. It did not say how far"
+assert sum(near) == 12 and law.loc["asked: law minus name", "mean"] < 0
+# Holds: "A flat loss says that a model survives a longer text. It does not say that it reads it."
+assert gains.empty
