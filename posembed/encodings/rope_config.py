@@ -23,7 +23,9 @@ WIDTH, ANGLE = 8, 0.5
 # Beside the rotation in some rope_parameters, and no part of it: a scale of queries by position, the longest text.
 NOT_OF_ROTATION = ("llama_4_scaling_beta", "max_position_embeddings")
 # Models whose layers of full attention do not turn where the others have a window; their code says so, no field does.
-WINDOWS_ONLY = ("afmoe", "cohere2", "cohere2_moe", "exaone4", "exaone_moe", "kolibri1")
+WINDOWS_ONLY = ("afmoe", "cohere2", "cohere2_moe", "exaone4", "exaone_moe", "flint", "kolibri1")
+# Fields by which a model that can rotate does not, with the values by which it does.
+ROTATES_WHERE = {"alibi": (False,), "use_mem_rope": (True,), "position_embedding_type": ("rope", "rotary")}
 # Kinds of layers whose code turns nothing.
 WITHOUT_ATTENTION = ("linear_attention", "conv")
 # How models that turn by time, height and width share the pairs among them; their code says so, no field does.
@@ -100,7 +102,12 @@ def rotation_of(config: Any, layer: int | None, length: int | None) -> dict[str,
     sizes = config.per_layer_config[layer] if mixed else config
     scaling = _for_length(parameters, config, length)
     several: dict[str, Any] = {}
-    if config.model_type in MROPE and "mrope_section" in scaling:
+    if "mrope_section" in scaling:
+        if config.model_type not in MROPE:
+            raise EncodingInputError(
+                f"how {config.model_type} shares its pairs among time, height and width is not known here; for texts "
+                "alone leave mrope_section out"
+            )
         scaling.pop("mrope_interleaved", None)
         several = {"axes": [2 * n for n in scaling.pop("mrope_section")], "mrope": MROPE[config.model_type]}
     whole = getattr(sizes, "head_dim", None) or sizes.hidden_size // sizes.num_attention_heads
@@ -181,7 +188,14 @@ def _with_one_form(config: Any) -> Any:
         config = AutoConfig.for_model(**config)
     config = getattr(config, "text_config", config)
     if not getattr(config, "rope_parameters", None):
-        raise EncodingInputError(f"the config of {config.model_type} has no rope_parameters: its model does not rotate")
+        raise EncodingInputError(
+            f"the config of {config.model_type} has no rope_parameters: its model does not rotate, or its code says how"
+        )
+    for name, values in ROTATES_WHERE.items():
+        if (said := getattr(config, name, values[0])) not in values:
+            raise EncodingInputError(
+                f"the config of {config.model_type} says {name} {shown(said)}: its model does not rotate"
+            )
     return config
 
 
@@ -202,6 +216,10 @@ def _turns(config: Any, types: Any, layer: int | None) -> bool:
         turns = [bool(base) for base in bases]
     if turns is None and config.model_type in WINDOWS_ONLY and getattr(config, "sliding_window", None):
         turns = [kind == "sliding_attention" for kind in types]
+        if getattr(config, "prefix_dense_sliding_window_pattern", None) == 1:  # its dense layers turn all the same
+            turns = [each or kind == "dense" for each, kind in zip(turns, config.mlp_layer_types, strict=True)]
+    if crossed := getattr(config, "cross_attention_layers", None):  # they look at an image
+        turns = [index not in crossed for index in range(config.num_hidden_layers)]
     if turns is None and set(types or ()).intersection(WITHOUT_ATTENTION):
         turns = [kind not in WITHOUT_ATTENTION for kind in types]
     if not turns:

@@ -78,10 +78,7 @@ def curves(
     for number, ((label, values), look) in enumerate(zip(series.items(), looks_of(series, schemes), strict=True)):
         runs = np.atleast_2d(as_numbers(values))
         places = np.arange(runs.shape[1]) if at_places is None else at_places
-        if (log_x and places.min() <= 0) or (log_y and runs.min() <= 0):
-            raise FigureInputError(
-                f"a logarithmic axis ends above 0, and {label} has a point at 0 or below; leave it out"
-            )
+        _check_above_zero(label, *[places] * log_x, *[runs] * log_y)
         if len(places) > FEW or not (named(label) or label in (schemes or {})):
             look["marker"] = None
         # The first above the others: where curves coincide, the dashes of each show what is below.
@@ -90,6 +87,7 @@ def curves(
         if len(runs) > 1:
             axes.fill_between(places, *_band(runs, band), color=line.get_color(), alpha=0.2, linewidth=0)
     for number, (label, (at, points)) in enumerate((behind or {}).items()):
+        _check_above_zero(label, *[at] * log_x, *[points] * log_y)
         # Broad and faint: to be seen on both sides of a curve that lies on it.
         wide = {"color": SOFT, "alpha": 0.35, "linewidth": 5, "linestyle": BEHIND_STYLES[number % 3], "zorder": 1}
         axes.plot(at, points, label=written(label), **wide)
@@ -99,11 +97,19 @@ def curves(
         axes.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
     if ylim is not None:
         axes.set_ylim(*ylim)
+    for text, at_mark in (marks or {}).items():
+        _check_above_zero(text, *[[at_mark]] * log_x)
     _mark(axes, marks or {})
     labels = [*series, *(behind or {})]
     if len(labels) > 1:
         figure.legend(loc="outside upper center", ncols=_columns(labels, size[0] / 6.6), columnspacing=3)
     return figure
+
+
+def _check_above_zero(label: str, *numbers: Any) -> None:
+    """Refuse what a logarithmic axis would leave out in silence."""
+    if any(np.min(each) <= 0 for each in numbers):
+        raise FigureInputError(f"a logarithmic axis ends above 0, and {label} has a point at 0 or below; leave it out")
 
 
 def _band(runs: np.ndarray, band: str) -> tuple[np.ndarray, np.ndarray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -180,6 +181,7 @@ class SchemeInModel:
             raise ModelInputError(f"{type(model).__name__} has a position scheme already; remove that first")
         of_layers = layers_of(scheme, len(parts.attentions))
         self.model, self.scheme = model, scheme
+        _give_its_own_config(model)
         with ExitStack() as undo:
             undo.callback(model.set_attn_implementation, _attention_of(model))
             model.set_attn_implementation(NAME)
@@ -216,6 +218,15 @@ class SchemeInModel:
 
     def __exit__(self, *error: object) -> None:
         self.remove()
+
+
+def _give_its_own_config(model: Any) -> None:
+    """A copy of its config: models that were made from one config object share it, and each says its own scheme."""
+    copies: dict[int, Any] = {}
+    copy.deepcopy(model.config, copies)
+    for module in model.modules():
+        if own := copies.get(id(getattr(module, "config", None))):
+            module.config = own
 
 
 def _attention_of(model: Any) -> str:

@@ -138,6 +138,8 @@ def test_it_turns_as_the_models_own_code_does(kind):
 
 # Layers that have no positions, which no field of the config says, or the bases of the layers, 0 for none.
 STILL = {"afmoe": 3, "cohere2_moe": 3, "exaone_moe": 3, "kolibri1": 4, "muse_glimmer_text": 3, "muse_spark_text": 1}
+# Those that look at an image, of which a field says which they are.
+STILL |= {"mllama_text_model": 3}
 
 
 @pytest.mark.bad_input
@@ -146,6 +148,44 @@ def test_a_layer_that_does_not_turn_is_refused(kind):
     config = AutoConfig.for_model(kind)
     assert "does not turn" in refused(EncodingInputError, RoPE.from_config, config, STILL[kind])
     assert "do not turn" in refused(EncodingInputError, RoPE.from_config, config)
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("kind", "changes", "why"),
+    [
+        ("granitemoehybrid", {}, "says position_embedding_type None"),
+        ("granitemoehybrid", {"position_embedding_type": "nope"}, "says position_embedding_type 'nope'"),
+        ("falcon", {"alibi": True}, "says alibi True"),
+        ("zamba2", {}, "says use_mem_rope False"),
+    ],
+)
+def test_a_model_whose_config_says_that_it_does_not_rotate_is_refused(kind, changes, why):
+    assert why in refused(EncodingInputError, RoPE.from_config, AutoConfig.for_model(kind, **changes))
+
+
+@pytest.mark.bad_input
+def test_axes_that_are_shared_in_a_way_of_its_own_are_refused():
+    config = AutoConfig.for_model("qwen3_5_text")
+    config.rope_parameters["mrope_section"] = [8, 12, 12]
+    assert "for texts alone leave mrope_section out" in refused(EncodingInputError, RoPE.from_config, config, 3)
+
+
+def test_a_model_that_can_do_without_its_rotation_rotates_where_its_config_says_so():
+    layers = {"num_hidden_layers": 2, "layer_types": ["mamba", "attention"]}
+    granite = AutoConfig.for_model("granitemoehybrid", position_embedding_type="rope", **layers)
+    assert RoPE.from_config(granite, 1).frequencies[0] == 1
+    assert RoPE.from_config(AutoConfig.for_model("falcon"), 0).frequencies[0] == 1
+    assert RoPE.from_config(AutoConfig.for_model("zamba2", use_mem_rope=True), 6).frequencies[0] == 1
+
+
+def test_dense_layers_of_full_attention_turn_where_the_code_forces_them_to():
+    config = AutoConfig.for_model("cohere2_moe", first_k_dense_replace=2)
+    turning = [each == "dense" for each in config.mlp_layer_types]
+    assert sum(turning) == 2 and config.layer_types[0] == "full_attention"
+    assert RoPE.from_config(config, 0).frequencies[0] == 1
+    last = len(turning) - 1 - config.layer_types[::-1].index("full_attention")
+    assert "does not turn" in refused(EncodingInputError, RoPE.from_config, config, last)
 
 
 @pytest.mark.parametrize("kind", ["DeepseekV3", "DeepseekV32", "GlmMoeDsa", "LongcatFlash", "Mistral4"])

@@ -96,3 +96,18 @@ def test_whole_places_have_whole_ticks():
 @pytest.mark.parametrize("how", [{"log_x": True}, {"log_y": True, "x": [1, 2, 3]}])
 def test_a_point_that_a_logarithmic_axis_would_drop_is_refused(how):
     assert "has a point at 0 or below" in refused(FigureInputError, curves, {"loss": [3, 0, 1]}, alt="A.", **how)
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    "drawn",
+    [
+        {"series": {"a": [1, 0]}, "log_y": True},
+        {"series": {"a": [1, 2]}, "x": [0, 1], "log_x": True},
+        {"series": {"b": [1, 2]}, "behind": {"a": ([1, 2], [0, 1])}, "log_y": True},
+        {"series": {"b": [1, 2]}, "x": [1, 2], "marks": {"a": 0}, "log_x": True},
+    ],
+)
+def test_what_a_logarithmic_axis_has_no_place_for_is_refused(drawn):
+    message = refused(FigureInputError, curves, alt="A.", **drawn)
+    assert message == "a logarithmic axis ends above 0, and a has a point at 0 or below; leave it out"

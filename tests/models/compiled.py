@@ -5,7 +5,8 @@ from models.reference import CASES, D_MODEL, N_HEADS, made
 
 from posembed.models import MultiHeadAttention
 
-LENGTH, LONGER = 8, 20
+# The other one beyond where attention goes in blocks when it is not compiled.
+LENGTH, LONGER = 8, 300
 
 
 def differences(name, causal):

@@ -27,12 +27,12 @@ from models.reference import ONE_WAY, Nearness
 from refusals import refused
 from small_models import build as small_model
 from torch import nn
-from transformers import DynamicCache, StaticCache
+from transformers import DynamicCache, GPT2Config, GPT2LMHeadModel, StaticCache
 
 from posembed import PositionScheme, schemes, with_position_table
 from posembed.encodings import T5, ALiBi, NoPos, OnLayers, PerLayer, RoPE, scheme
 from posembed.errors import EncodingInputError, ModelInputError
-from posembed.models import pack, use_scheme
+from posembed.models import load_with_scheme, pack, use_scheme
 from posembed.models.transformers_families import FAMILIES, MARK, NAME, Family
 
 # Shares of the largest logit: float32 sums of a few hundred products, in another order.
@@ -370,6 +370,19 @@ def test_a_scheme_is_saved_and_copied_with_its_model(kind, tmp_path):
     for parameter in twin.position_scheme.parameters():
         parameter.zero_()
     assert not torch.equal(twin(ids).logits, expected)
+
+
+def test_models_that_were_made_from_one_config_say_each_its_own_scheme(tmp_path):
+    config = GPT2Config(vocab_size=30, n_positions=16, n_embd=16, n_layer=1, n_head=2)
+    names = ("alibi", "nopos", "sinusoidal")
+    installed = {name: use_scheme(GPT2LMHeadModel(config), name) for name in names}
+    assert not hasattr(config, "position_scheme")
+    for name, each in installed.items():
+        assert each.model.config.position_scheme["name"] == name
+        assert all(module.config is each.model.config for module in each.model.modules() if hasattr(module, "config"))
+    installed["nopos"].remove()
+    installed["alibi"].model.save_pretrained(tmp_path)
+    assert isinstance(load_with_scheme(tmp_path).scheme, ALiBi)
 
 
 @pytest.mark.parametrize("implementation", ["eager", "sdpa"])
