@@ -157,7 +157,8 @@ function pane(model, side, characters) {
     }));
     const [own, n] = [names.find(({ name }) => name === model.get(side)), Math.sqrt(shares.length)];
     const fresh = own.causal && model.get("causal") ? untrained(own.scheme, positionsOf(model.get("change"), n, model.get("by"))) : [];
-    const share = row < 0 || !fresh[row] ? 0 : shares.slice(row * n, row * n + fresh[row]).reduce((sum, each) => sum + each, 0);
+    const seen = shares.slice(row * n, row * n + (fresh[row] ?? 0)).reduce((sum, each) => sum + each, 0);
+    const share = row < 0 || !fresh[row] ? 0 : fresh[row] > row ? 1 : seen;
     square = { shares, n, row, fresh };
     news.textContent = fresh.some((keys) => keys) ? `${Math.round(100 * share)} % of the framed row is on what no training had` : "";
     map.redraw(`${labelOf(own)}, layer ${layer}, head ${head}: attention of each place to each other`);
