@@ -12,7 +12,7 @@ NAMES = {
     "# In Colab": "For Colab: the installation",
     "def check(": "The property as code",
     "def mended(": "The mended code",
-    "# For the figure at the end": "For the figure at the end",
+    "# For the figures of": "For the figures of the exhibits",
     "# What your answer is compared with": (
         "What your answer is compared with"
     ),

@@ -97,7 +97,7 @@ assert (whole_minus_parts["mean"] > 0.2).sum() >= 4
 
 # The same of the picture.
 # By definition: "Small marks are seeds, bars 95 % intervals."
-# Holds: "Three panels of dots in fifteen rows. As it stands: Shaw, ALiBi and KERPLE at zero, FIRE and CoPE near a half"
+# Holds: "Three panels of dots, fifteen rows. As it stands: Shaw, ALiBi and KERPLE at zero, FIRE and CoPE near a half"
 half_a_nat = mean.loc[["fire", "cope"], "plain.256"]
 assert half_a_nat.between(0.35, 0.7).all()
 dear_ones = mean.drop(["shaw", "alibi", "kerple", "fire", "cope"])["plain.256"]
