@@ -63,7 +63,7 @@ SEEN = "{ opacityProperty: true, visibilityProperty: true, contentVisibilityAuto
 CODE = ".highlight pre"
 # The picture on a card stands beside the chapter's title; what can be pressed is named as a whole, which axe checks.
 UNNAMED = """() => [
-  ...[...document.images].filter((image) => !image.alt.trim() && !image.closest(".card-of")),
+  ...[...document.images].filter((image) => !image.alt.trim() && !image.closest(".card-of, .next-card")),
   ...[...document.querySelectorAll("main svg, main canvas")]
     .filter((node) => !node.closest("[aria-hidden=true], button, summary, a"))
     .filter((node) => !(node.role && (node.ariaLabel || node.getAttribute("aria-labelledby")))),
