@@ -70,7 +70,8 @@ mean = rise.groupby("arm", sort=False).mean()
 kinds = {runs[0].config.scheme for runs in study.by_arm.values()}
 variants = [arm for arm, runs in study.by_arm.items() if "rope" in runs[0].config.scheme_options]
 assert len(kinds) == 12 and len(variants) == 3 and kinds <= {*schemes()}
-# Holds: "Each was then asked for the last 16 characters of the same 256 texts: as they stand in 64 and in 256"
+# Holds: "Each has three seeds, and each was then asked for the last 16 characters of the same 256 texts"
+assert {len(runs) for runs in study.by_arm.values()} == {3}
 assert (longer.TEXTS, longer.GUESSED) == (256, 16)
 # Holds: "**More keys cost two of them.** The model without positions and CoPE lose in the stack nearly all that"
 blind = mean.loc[["nopos", "cope"]]
