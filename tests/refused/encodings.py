@@ -165,7 +165,7 @@ INPUT = {
     ),
     "sections of several axes": (
         lambda: RoPE.from_config({"model_type": "llama", "rope_scaling": {"type": "default", "mrope_section": [2, 3]}}),
-        "so 'mrope_section' would be lost",
+        "for texts alone leave mrope_section out",
     ),
     "a scaling without its factor": (lambda: as_scaling({"rope_type": "linear"}), "linear needs 'factor'"),
     "a factor that shortens": (lambda: LinearScaling(factor=0.5), "factor is 0.5; it must be at least 1"),
