@@ -25,8 +25,7 @@ def row_health(
 ) -> DescribedFigure:
     """Draw the norm of each row, and the cosine of each with the row that is nearest to it.
 
-    Rows that look untrained, and rows that hold NaN or infinity, are marked by a triangle on the axis below. Of a long
-    table, whose rows are not all compared with all others, the figure says with which.
+    Rows that look untrained, and rows that hold NaN or infinity, are marked by a triangle on the axis below.
 
     Args:
         table: the table.
@@ -54,7 +53,7 @@ def row_health(
     below.plot(positions, table.nearest.cpu().numpy(), color=COLOURS[2], linewidth=1.2)
     above.set(ylabel="norm")
     above.set_ylim(0, 1.08 * _largest(table.norms) or 1.0)
-    below.set(ylabel="nearest cosine", xlabel="position", title=table.sampled and f"compared {table.sampled}")
+    below.set(ylabel="nearest cosine", xlabel="position")
     below.set_ylim(min(0.0, -_largest(-table.nearest)), 1.04)
     marked = _mark(above, table.untrained_rows, COLOURS[1], "^", "looks untrained")
     marked += _mark(above, table.non_finite_rows, COLOURS[3], "X", "NaN or infinity")

@@ -94,12 +94,9 @@ def tensor_entry(name: str, tensor: Tensor, place: Hashable = None, **more: Any)
     return Entry(name, tuple(tensor.shape), kind_of(tensor.dtype), place, lambda: tensor, **more)
 
 
-def array_entry(name: str, array: np.ndarray, **more: Any) -> Entry:
-    """The same of NumPy's arrays, read in this machine's byte order, of which torch knows no other."""
-    native = array.dtype.newbyteorder("=")
-    return Entry(
-        name, array.shape, array.dtype.name, name, lambda: torch.from_numpy(np.array(array, native, order="C")), **more
-    )
+def tensor_of(array: np.ndarray) -> Tensor:
+    """The same numbers in this machine's byte order, of which torch knows no other."""
+    return torch.from_numpy(np.array(array, array.dtype.newbyteorder("=")))
 
 
 def kind_of(dtype: torch.dtype) -> str:
