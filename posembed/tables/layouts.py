@@ -37,7 +37,7 @@ def rows_before(weights: Weights, entry: Entry) -> int:
     """How many rows stand before position 0: a live model says it itself, else its type in the config does.
 
     Raises:
-        PositionTableError: nothing tells, or the config's padding id is no row.
+        PositionTableError: nothing tells.
     """
     if entry.before is not None:
         return entry.before()
