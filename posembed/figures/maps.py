@@ -71,7 +71,7 @@ def table_maps(
     figure = DescribedFigure(alt, figsize=size or (6.6, 0.6 + 2.4 * n_rows), layout=layout)
     panels = figure.subplots(n_rows, n_columns, squeeze=False).flatten()
     # Numbers below a narrow panel must not run into each other.
-    n_ticks = "auto" if n_columns < 3 else 4
+    n_ticks: Any = "auto" if n_columns < 3 else 4
     for panel, (title, matrix) in zip(panels, matrices.items(), strict=False):
         ends = (-0.5, matrix.shape[1] - 0.5, first_row + len(matrix) - 0.5, first_row - 0.5)
         for axis in (panel.xaxis, panel.yaxis):

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from ..errors import CheckpointError, CheckpointNotFoundError, PosembedError
 from ..serialization import each_once
-from .weights import ALONE, Entry, Weights, kind_of, tensor_entry, tensor_of
+from .layouts import ALONE, Entry, Weights, kind_of, tensor_entry, tensor_of
 
 # The names under which transformers and the hub keep weights, in the order of preference.
 WEIGHT_FILES = (
@@ -208,8 +208,8 @@ def _of_pickle(files: Checkpoint, name: str) -> dict[str, Entry]:
     path = Path(files.folder, name)
     files.bytes_read += files.sizes[name]
     state = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
-    tensors = {at: tensor for at, tensor in _tensors_in(state) if tensor.layout == torch.strided}
-    return {at: tensor_entry(at, it, (it.data_ptr(), it.stride()), file=name) for at, it in tensors.items()}
+    strided = ((at, tensor) for at, tensor in _tensors_in(state) if tensor.layout == torch.strided)
+    return {at: tensor_entry(at, tensor, file=name) for at, tensor in strided}
 
 
 def _tensors_in(value: Any, path: tuple[str, ...] = ()) -> Iterator[Any]:

@@ -18,10 +18,18 @@ from ..pretrained import HUB_NAME, WHEEL, installed_folder
 from ..public import Whole, public
 from .checkpoint import WEIGHT_ENDINGS, Checkpoint
 from .hub import find_on_hub, keep, recall
-from .layouts import find_entry, others_of, part_of, patches_of, rows_before
+from .layouts import (
+    Weights,
+    find_entry,
+    others_of,
+    part_of,
+    patches_of,
+    rows_before,
+    tensor_entry,
+    tensor_of,
+)
 from .live import open_model
 from .table import PositionTable
-from .weights import Weights, tensor_entry, tensor_of
 
 # Names a folder of checkpoints, each in a folder of its id: "gpt2", "facebook/opt-125m".
 VARIABLE = "POSEMBED_CHECKPOINTS"

@@ -52,6 +52,9 @@ def test_a_state_dict_has_the_table_of_its_model():
     model = build("gpt2")
     assert torch.equal(load_table(model.state_dict()).weight, load_table(model).weight)
     assert load_table(STATE).source == "a state dict"
+    two = {"encoder.pos_embed": WPE, "decoder.pos_embed": WPE + 1}
+    assert "has 2 position tables" in not_loaded(PositionTableError, two)
+    assert load_table({"encoder.wpe.weight": WPE, "decoder.wpe.weight": WPE}).name == "encoder.wpe.weight"
     assert "has no position table" in not_loaded(PositionTableError, {"wpe.weight": [1.0]})
 
 
