@@ -113,7 +113,7 @@ def table(
         tell("the spectrum")
         # A table with NaN is shown all the same.
         spread = None if found.non_finite_rows else spectrum(found)
-        tell(f"comparing the rows{f', {found.sampled}' if found.sampled else ''}")
+        tell("comparing the rows")
         told: Any = _table_json(found, spread) if as_json else _table_shown(found, spread)
     if as_json:
         print_json(told)
@@ -136,19 +136,18 @@ def _table_shown(found: PositionTable, spread: Spectrum | None) -> list[Any]:
         "bytes read": f"{found.bytes_read:,}",
         "norms": f"median {median(norms):.4g}, from {min(norms):.4g} to {max(norms):.4g}" if norms else None,
         "untrained rows": listed(found.untrained_rows),
-        "rows compared": found.sampled,
         "NaN or infinity": f"rows {listed(broken)}" if broken else None,
     }
     return [
         *(facts(told), "", str(spread or "rows with NaN or infinity have no spectrum")),
         *("\nnorm of each row, from 0", strip(lengths, min(max(norms, default=0.0), sys.float_info.max))),
-        f"cosine of each row with its nearest {'of these' if found.sampled else 'other row'}, from 0 to 1",
+        "cosine of each row with its nearest other row, from 0 to 1",
         strip(found.nearest.tolist(), 1.0, min),
     ]
 
 
 def _table_json(found: PositionTable, spread: Spectrum | None) -> dict[str, Any]:
-    names = "source name file part revision stored_dtype offset n_class_tokens grid others bytes_read sampled"
+    names = "source name file part revision stored_dtype offset n_class_tokens grid others bytes_read"
     told = {name: getattr(found, name) for name in (*names.split(), "untrained_rows", "non_finite_rows")}
     norms = found.norms[found.norms.isfinite()]
     ends = {"median": norms.quantile(0.5), "min": norms.min(), "max": norms.max()} if len(norms) else None

@@ -1,7 +1,6 @@
 """Static figures in one style. Each is a matplotlib figure that carries its description for those who cannot see it."""
 
-from .curves import curves, lookup_cost_curves
-from .differences import token_differences
+from .curves import curves, lookup_cost_curves, token_differences
 from .looks import COLOURS, DIVERGING, LOOKS, SEQUENTIAL, Look, look_of
 from .maps import similarity_maps, table_heat, table_maps
 from .schemes import added_maps, bias_curves, counted_map, damping_curves, frequency_curves, logit_maps, weight_maps

@@ -1,4 +1,4 @@
-"""Curves: with bands along positions or offsets, and what a lookup costs as the table grows."""
+"""Curves with bands along positions or offsets; differences token by token; what a lookup costs as the table grows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
+import torch
+from jaxtyping import Real
 from matplotlib.ticker import MaxNLocator
+from torch import Tensor
 
 from ..errors import FigureInputError
 from ..lookup import LookupCost
@@ -45,7 +48,8 @@ def curves(
     points, its marker, the same in all figures.
 
     Args:
-        series: for each label "points" numbers, or "runs points": then their mean is drawn with a band.
+        series: for each label "points" numbers, or "runs points": then their mean is drawn with a band. NaN makes a
+            gap, which all runs of a label must have at the same places.
         alt: the description; by default one of what is drawn, in words and numbers.
         x: the places of the points; by default 0, 1, 2, ...
         xlabel: what the horizontal axis is.
@@ -63,7 +67,8 @@ def curves(
         The figure.
 
     Raises:
-        FigureInputError: an unknown band; a number that a logarithmic axis has no place for.
+        FigureInputError: an unknown band; a number or a band that a logarithmic axis has no place for; NaN in some runs
+            of a label and not in all.
 
     Example:
         >>> from posembed.figures import curves
@@ -78,7 +83,11 @@ def curves(
     for number, ((label, values), look) in enumerate(zip(series.items(), looks_of(series, schemes), strict=True)):
         runs = np.atleast_2d(as_numbers(values))
         places = np.arange(runs.shape[1]) if at_places is None else at_places
-        _check_above_zero(label, *[places] * log_x, *[runs] * log_y)
+        if (np.isnan(runs).any(axis=0) != np.isnan(runs).all(axis=0)).any():
+            raise FigureInputError(
+                f"some runs of {label} have no number where others have one, and would have no mean; leave those runs "
+                "or those places out"
+            )
         if len(places) > FEW or not (named(label) or label in (schemes or {})):
             look["marker"] = None
         # The first above the others: where curves coincide, the dashes of each show what is below.
@@ -86,11 +95,12 @@ def curves(
         (line,) = axes.plot(places, runs.mean(axis=0), label=written(label), zorder=order, **look)
         if len(runs) > 1:
             axes.fill_between(places, *_band(runs, band), color=line.get_color(), alpha=0.2, linewidth=0)
+        _check_above_zero(label, axes, log_x, log_y)
     for number, (label, (at, points)) in enumerate((behind or {}).items()):
-        _check_above_zero(label, *[at] * log_x, *[points] * log_y)
         # Broad and faint: to be seen on both sides of a curve that lies on it.
         wide = {"color": SOFT, "alpha": 0.35, "linewidth": 5, "linestyle": BEHIND_STYLES[number % 3], "zorder": 1}
         axes.plot(at, points, label=written(label), **wide)
+        _check_above_zero(label, axes, log_x, log_y)
     axes.set(xlabel=xlabel, ylabel=ylabel)
     logarithmic(*[axes.xaxis] * log_x, *[axes.yaxis] * log_y)
     if not log_x and (at_places is None or not (at_places % 1).any()):
@@ -98,26 +108,27 @@ def curves(
     if ylim is not None:
         axes.set_ylim(*ylim)
     for text, at_mark in (marks or {}).items():
-        _check_above_zero(text, *[[at_mark]] * log_x)
-    _mark(axes, marks or {})
+        _mark(axes, text, at_mark)
+        _check_above_zero(text, axes, log_x, log_y)
     labels = [*series, *(behind or {})]
     if len(labels) > 1:
         figure.legend(loc="outside upper center", ncols=_columns(labels, size[0] / 6.6), columnspacing=3)
     return figure
 
 
-def _check_above_zero(label: str, *numbers: Any) -> None:
-    """Refuse what a logarithmic axis would leave out in silence."""
-    if any(np.min(each) <= 0 for each in numbers):
-        raise FigureInputError(f"a logarithmic axis ends above 0, and {label} has a point at 0 or below; leave it out")
+def _check_above_zero(label: str, axes: Any, log_x: bool, log_y: bool) -> None:
+    """Refuse what a logarithmic axis would leave out in silence, of points and of bands."""
+    if (log_x and axes.dataLim.x0 <= 0) or (log_y and axes.dataLim.y0 <= 0):
+        raise FigureInputError(f"a logarithmic axis ends above 0, and {label} reaches 0 or below; leave it out")
 
 
 def _band(runs: np.ndarray, band: str) -> tuple[np.ndarray, np.ndarray]:
-    """The lower and the upper edge, place by place."""
-    if band == "range":
-        return runs.min(axis=0), runs.max(axis=0)
-    found = [interval(values.tolist()) for values in runs.T]
-    return np.array([each.low for each in found]), np.array([each.high for each in found])
+    """The lower and the upper edge, place by place; NaN at a gap."""
+    low, high = runs.min(axis=0), runs.max(axis=0)
+    for place in np.flatnonzero(~np.isnan(low)) if band == "interval" else ():
+        found = interval(runs[:, place].tolist())
+        low[place], high[place] = found.low, found.high
+    return low, high
 
 
 def _columns(labels: list[str], width: float) -> int:
@@ -135,20 +146,19 @@ def _columns(labels: list[str], width: float) -> int:
     return 1
 
 
-def _mark(axes: Any, marks: Mapping[str, float | int]) -> None:
-    """Vertical lines, named above the axes, where no curve comes."""
-    for text, x in marks.items():
-        axes.axvline(x, color=SOFT, linewidth=1.2, linestyle=":")
-        axes.annotate(
-            text,
-            xy=(x, 1),
-            xycoords=("data", "axes fraction"),
-            xytext=(0, 3),
-            textcoords="offset points",
-            ha="center",
-            color=SOFT,
-            fontsize=10.5,
-        )
+def _mark(axes: Any, text: str, x: float | int) -> None:
+    """A vertical line, named above the axes, where no curve comes."""
+    axes.axvline(x, color=SOFT, linewidth=1.2, linestyle=":")
+    axes.annotate(
+        text,
+        xy=(x, 1),
+        xycoords=("data", "axes fraction"),
+        xytext=(0, 3),
+        textcoords="offset points",
+        ha="center",
+        color=SOFT,
+        fontsize=10.5,
+    )
 
 
 @styled
@@ -180,3 +190,52 @@ def lookup_cost_curves(costs: Sequence[LookupCost], *, alt: str | None = None) -
     right.set(xlabel="rows of the table", ylabel="megabytes", title="extra memory")
     figure.legend(loc="outside upper center", ncols=3)
     return figure
+
+
+@styled
+def token_differences(
+    tokens: Sequence[str],
+    differences: Mapping[str, Real[Tensor | np.ndarray, " tokens"]],
+    *,
+    alt: str | None = None,
+) -> DescribedFigure:
+    """Draw one difference for each token and condition, on a logarithmic axis.
+
+    Args:
+        tokens: the labels of the axis, in order.
+        differences: for each condition, "tokens" numbers of zero or more. What is below the resolution of their
+            dtype, zero included, is rounding and is drawn at that resolution.
+        alt: the description; by default one of what is drawn, in words and numbers.
+
+    Returns:
+        The figure.
+
+    Raises:
+        FigureInputError: a condition has another number of values than there are tokens, or a negative one.
+
+    Example:
+        >>> import torch
+        >>> from posembed.figures import token_differences
+        >>> figure = token_differences(["I", "do"], {"zeroed": torch.tensor([1e-7, 0.0])}, alt="Two small differences.")
+        >>> len(figure.axes[0].lines)
+        1
+    """
+    figure, axes = new_figure(alt)
+    for (label, values), look in zip(differences.items(), looks_of(differences), strict=True):
+        numbers = as_numbers(values, 1)
+        if len(numbers) != len(tokens) or not (numbers >= 0).all():
+            raise FigureInputError(f"{label!r} needs {len(tokens)} differences of zero or more, one for each token")
+        # Zero has no place on a logarithmic axis.
+        shown = numbers.clip(min=_resolution(values))
+        axes.plot(range(len(tokens)), shown, markersize=8, label=label, **look | {"linestyle": "none"})
+    logarithmic(axes.yaxis)
+    axes.set_xticks(range(len(tokens)), tokens)
+    axes.set_ylabel("difference, in units of\nthe largest output")
+    figure.legend(loc="outside upper center", ncols=len(differences))
+    return figure
+
+
+def _resolution(values: Real[Tensor | np.ndarray, " tokens"]) -> float:
+    """Of the format of these numbers; of float64, where they are whole."""
+    kind = torch.as_tensor(values).dtype
+    return torch.finfo(kind if kind.is_floating_point else torch.float64).eps

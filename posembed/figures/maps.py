@@ -13,10 +13,8 @@ from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
 from .looks import DIVERGING, NOTHING, SEQUENTIAL, SEQUENTIAL_BELOW
-from .style import DescribedFigure, as_numbers, new_figure, styled
+from .style import DescribedFigure, as_numbers, styled
 
-# A screen has no more rows to show.
-MOST_ROWS = 1536
 # In a row each has room for its numbers.
 MOST_IN_A_ROW = 3
 # Of rows or columns, up to which a map is a picture with one point for each.
@@ -73,10 +71,15 @@ def table_maps(
     figure = DescribedFigure(alt, figsize=size or (6.6, 0.6 + 2.4 * n_rows), layout=layout)
     panels = figure.subplots(n_rows, n_columns, squeeze=False).flatten()
     # Numbers below a narrow panel must not run into each other.
-    n_ticks = "auto" if n_columns < 3 else 4
+    n_ticks: Any = "auto" if n_columns < 3 else 4
     for panel, (title, matrix) in zip(panels, matrices.items(), strict=False):
         ends = (-0.5, matrix.shape[1] - 0.5, first_row + len(matrix) - 0.5, first_row - 0.5)
-        image = _paint(panel, matrix, scale, n_ticks, nothing=NOTHING, aspect="auto", extent=ends)
+        for axis in (panel.xaxis, panel.yaxis):
+            axis.set_major_locator(MaxNLocator(n_ticks, integer=True))
+        panel.grid(False)
+        # A cell is one point of the picture, as long as there are fewer of them than points of a screen.
+        sharp = "none" if max(matrix.shape) <= MOST_CELLS else None
+        image = panel.imshow(matrix.float().numpy(), interpolation=sharp, aspect="auto", extent=ends, **scale)
         panel.set_title(title)
         if matrix.shape[0] == matrix.shape[1]:
             panel.set_box_aspect(1)
@@ -136,7 +139,7 @@ def table_heat(weight: Real[Tensor | np.ndarray, "n_positions d_model"], *, alt:
     """Draw a position table as a heat map, white at zero, grey where there is no number.
 
     A few columns of a learned table are often far larger than the rest, so the colours end where 99 % of the
-    numbers end. Of a table with more rows than a screen, every second, third, ... row is drawn.
+    numbers end.
 
     Args:
         weight: the table, row p for position p.
@@ -155,18 +158,11 @@ def table_heat(weight: Real[Tensor | np.ndarray, "n_positions d_model"], *, alt:
         >>> figure.axes[0].get_ylabel()
         'position'
     """
-    weight = as_matrix(weight)
-    finite = weight[torch.isfinite(weight)].flatten()
-    limit = float(finite.abs().kthvalue(max(1, round(COLOURED * len(finite)))).values) or 1.0
-    n_rows, n_columns = weight.shape
-    figure, axes = new_figure(alt, size=(4.8, 3.4))
-    # The axes count to the ends, also where rows in between are left out.
-    extent = (-0.5, n_columns - 0.5, n_rows - 0.5, -0.5)
-    step = -(-n_rows // MOST_ROWS)
-    image = _paint(axes, weight[::step], _scale([finite], limit), 5, nothing=NOTHING, extent=extent, aspect="auto")
-    axes.set(xlabel="column", ylabel="position" if step == 1 else f"position (one row in {step} is drawn)")
-    figure.colorbar(image, ax=axes, shrink=0.9, extend="both").solids.set_rasterized(True)
-    return figure
+    numbers = as_matrix(weight)
+    sizes = numbers[numbers.isfinite()].abs()
+    limit = float(sizes.kthvalue(max(1, round(COLOURED * len(sizes)))).values)
+    shown = numbers.clamp(-limit, limit).where(numbers.isfinite(), torch.nan)
+    return table_maps({"": shown}, alt=alt, ylabel="position", size=(4.8, 3.4))
 
 
 def as_matrix(given: Any) -> Float[Tensor, "rows columns"]:
@@ -174,25 +170,14 @@ def as_matrix(given: Any) -> Float[Tensor, "rows columns"]:
     return torch.from_numpy(as_numbers(given, 2))
 
 
-def _scale(numbers: list[Tensor], limit: float | None = None) -> dict[str, Any]:
+def _scale(numbers: list[Tensor]) -> dict[str, Any]:
     """The map and the ends of a scale for these numbers: around zero, or from it where they have one sign."""
     least = min((float(each.min()) for each in numbers if each.numel()), default=0.0)
     most = max((float(each.max()) for each in numbers if each.numel()), default=0.0)
-    limit = limit or max(-least, most) or 1.0
+    limit = max(-least, most) or 1.0
+    colours, low, high = DIVERGING, -limit, limit
     if least >= -ROUNDING * limit:
-        return {"cmap": SEQUENTIAL, "vmin": 0.0, "vmax": limit}
-    if most <= ROUNDING * limit:
-        return {"cmap": SEQUENTIAL_BELOW, "vmin": -limit, "vmax": 0.0}
-    return {"cmap": DIVERGING, "vmin": -limit, "vmax": limit}
-
-
-def _paint(axes: Any, matrix: Tensor, scale: dict[str, Any], n_ticks: Any, *, nothing: str, **options: Any) -> Any:
-    """Draw a matrix on a scale, in a colour of its own where it holds no number."""
-    scale = scale | {"cmap": scale["cmap"].with_extremes(bad=nothing)}
-    shown = matrix.float().numpy()
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(MaxNLocator(n_ticks, integer=True))
-    axes.grid(False)
-    # A cell is one point of the picture, as long as there are fewer of them than points of a screen.
-    whole = max(shown.shape) <= MOST_CELLS
-    return axes.imshow(shown, interpolation="none" if whole else None, **scale, **options)
+        colours, low = SEQUENTIAL, 0.0
+    elif most <= ROUNDING * limit:
+        colours, high = SEQUENTIAL_BELOW, 0.0
+    return {"cmap": colours.with_extremes(bad=NOTHING), "vmin": low, "vmax": high}

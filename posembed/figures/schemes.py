@@ -34,7 +34,6 @@ def added_maps(
     n_positions: Count,
     d_model: Count,
     alt: str | None = None,
-    size: tuple[float, float] = (5.6, 3.2),
 ) -> DescribedFigure:
     """Draw what schemes add to the embeddings: a row for each position.
 
@@ -43,7 +42,6 @@ def added_maps(
         n_positions: how many rows, from position 0 on.
         d_model: how many columns, the width that the schemes were made for.
         alt: the description; by default one of what is drawn, in words and numbers.
-        size: width and height in inches.
 
     Returns:
         The figure.
@@ -61,19 +59,16 @@ def added_maps(
     """
     positions, nothing = torch.arange(n_positions), torch.zeros(1, n_positions, d_model)
     rows = {title: each.add(nothing, positions)[0].detach() for title, each in schemes.items()}
-    return _with_few_ticks(table_maps(rows, alt=alt, ylabel="position", size=size))
+    return _with_few_ticks(table_maps(rows, alt=alt, ylabel="position", size=(5.6, 3.2)))
 
 
 @public(FigureInputError)
-def frequency_curves(
-    schemes: Mapping[str, PositionScheme], *, alt: str | None = None, size: tuple[float, float] = (5.6, 3.2)
-) -> DescribedFigure:
+def frequency_curves(schemes: Mapping[str, PositionScheme], *, alt: str | None = None) -> DescribedFigure:
     """Draw the wavelength of each pair of columns: how many positions it takes for one turn.
 
     Args:
         schemes: by label, each with `frequencies`: sinusoidal, learnable sinusoidal or rotary ones.
         alt: the description; by default one of what is drawn, in words and numbers.
-        size: width and height in inches.
 
     Returns:
         The figure, with a logarithmic scale.
@@ -89,7 +84,7 @@ def frequency_curves(
         label: 2 * math.pi / cast(Any, each).frequencies.detach().double().abs() for label, each in schemes.items()
     }
     return curves(
-        wavelengths, alt=alt, xlabel="pair of columns", ylabel="positions for one turn", log_y=True, size=size
+        wavelengths, alt=alt, xlabel="pair of columns", ylabel="positions for one turn", log_y=True, size=(5.6, 3.2)
     )
 
 
@@ -100,7 +95,6 @@ def bias_curves(
     offsets: Integer[Tensor, " offsets"],
     heads: Sequence[int] = (1,),
     alt: str | None = None,
-    size: tuple[float, float] = (5.6, 3.4),
 ) -> DescribedFigure:
     """Draw the bias of the attention logits against the offset, a curve for each head.
 
@@ -109,7 +103,6 @@ def bias_curves(
         offsets: key position minus query position.
         heads: which ones, counted from 1.
         alt: the description; by default one of what is drawn, in words and numbers.
-        size: width and height in inches.
 
     Returns:
         The figure.
@@ -138,7 +131,7 @@ def bias_curves(
             if type(each) in names:
                 kinds[name] = names[type(each)]
     x = offsets.double().tolist()
-    return curves(series, x=x, alt=alt, xlabel=OFFSET, ylabel="bias", size=size, schemes=kinds)
+    return curves(series, x=x, alt=alt, xlabel=OFFSET, ylabel="bias", size=(5.6, 3.4), schemes=kinds)
 
 
 @public(FigureInputError)
@@ -150,7 +143,6 @@ def logit_maps(
     k: Float[Tensor, "... d_head"] | None = None,
     gates: Float[Tensor, " positions"] | None = None,
     alt: str | None = None,
-    size: tuple[float, float] = (5.8, 3.0),
 ) -> DescribedFigure:
     """Draw the attention logits of given queries and keys at every two positions.
 
@@ -163,7 +155,6 @@ def logit_maps(
         k: the same of keys.
         gates: what a scheme that reads the tokens has read of each, as `PositionScheme.gates` gives it.
         alt: the description; by default one of what is drawn, in words and numbers.
-        size: width and height in inches.
 
     Returns:
         The figure.
@@ -185,21 +176,18 @@ def logit_maps(
     d_head = next((each.shape[-1] for each in (q, k) if each is not None), 2)
     queries, keys = (_at_all_positions(each, n_positions, d_head) for each in (q, k))
     logits = {title: _logits(each, queries, keys, gates) for title, each in schemes.items()}
-    return _with_few_ticks(table_maps(logits, alt=alt, xlabel=KEY, ylabel=QUERY, size=size))
+    return _with_few_ticks(table_maps(logits, alt=alt, xlabel=KEY, ylabel=QUERY, size=(5.8, 3.0)))
 
 
 @public(FigureInputError)
 @styled
-def weight_maps(
-    scheme: PositionScheme, *, n_positions: Count, alt: str | None = None, size: tuple[float, float] = (5.8, 3.1)
-) -> DescribedFigure:
+def weight_maps(scheme: PositionScheme, *, n_positions: Count, alt: str | None = None) -> DescribedFigure:
     """Draw the attention weights of tokens with equal contents, for each objective that the scheme is defined for.
 
     Args:
         scheme: of one head.
         n_positions: how many positions, from 0 on; a dozen at most are readable.
         alt: the description; by default one of what is drawn, in words and numbers.
-        size: width and height in inches.
 
     Returns:
         The figure; every weight stands in its cell.
@@ -216,7 +204,7 @@ def weight_maps(
     """
     objectives = [each for each in (BIDIRECTIONAL, CAUSAL) if each in scheme.objectives]
     zeros, at = torch.zeros(1, 1, n_positions, 2), torch.arange(n_positions)
-    figure, row = new_figure(alt, len(objectives), size=size, squeeze=False)
+    figure, row = new_figure(alt, len(objectives), size=(5.8, 3.1), squeeze=False)
     for axes, objective in zip(row[0], objectives, strict=True):
         weights = attend(
             zeros,
@@ -240,7 +228,6 @@ def damping_curves(
     distances: Integer[Tensor, " distances"],
     pairs: Sequence[int],
     alt: str | None = None,
-    size: tuple[float, float] = (5.6, 3.4),
 ) -> DescribedFigure:
     """Draw the factor by which a rotary scheme makes the product of a query and a key shorter, pair by pair.
 
@@ -251,7 +238,6 @@ def damping_curves(
         distances: how far back the key is.
         pairs: which pairs of columns, counted from 0.
         alt: the description; by default one of what is drawn, in words and numbers.
-        size: width and height in inches.
 
     Returns:
         The figure.
@@ -275,7 +261,7 @@ def damping_curves(
     factors = queries * keys  # "pairs distances"
     series = {f"pair {pair}": factors[pair] for pair in pairs}
     places = distances.double().tolist()
-    return curves(series, x=places, xlabel="distance", ylabel="factor", ylim=(0.0, 1.04), alt=alt, size=size)
+    return curves(series, x=places, xlabel="distance", ylabel="factor", ylim=(0.0, 1.04), alt=alt, size=(5.6, 3.4))
 
 
 @public(FigureInputError)
@@ -286,7 +272,6 @@ def counted_map(
     counting: Sequence[bool],
     *,
     alt: str | None = None,
-    size: tuple[float, float] = (5.2, 4.4),
 ) -> DescribedFigure:
     """Draw the positions that a contextual scheme counts, when some tokens open the gate and the others do not.
 
@@ -295,7 +280,6 @@ def counted_map(
         tokens: their names.
         counting: whether each counts.
         alt: the description; by default one of what is drawn, in words and numbers.
-        size: width and height in inches.
 
     Returns:
         The figure; the position of each key, as seen from each query, stands in its cell.
@@ -315,7 +299,7 @@ def counted_map(
     k = q * (2.0 * torch.tensor(counting) - 1)[:, None] * OPEN / math.sqrt(scheme.d_head)
     visible = torch.ones(len(tokens), len(tokens)).tril().bool()
     counted = scheme.counted(q, k, visible)[0, 0].round()
-    figure, axes = new_figure(alt, size=size)
+    figure, axes = new_figure(alt, size=(5.2, 4.4))
     _draw_numbers(axes, _behind(counted, True), "{:.0f}".format, most=float(counted.max()) or 1.0)
     axes.set(xlabel="key", ylabel="query")
     axes.set_xticks(range(len(tokens)), list(tokens), rotation=90 if max(map(len, tokens)) > 4 else 0)

@@ -20,18 +20,14 @@ from .style import DescribedFigure, logarithmic, new_figure, styled
 
 @public(FigureInputError)
 @styled
-def row_health(
-    table: PositionTable, *, alt: str | None = None, size: tuple[float, float] = (4.8, 4.2)
-) -> DescribedFigure:
+def row_health(table: PositionTable, *, alt: str | None = None) -> DescribedFigure:
     """Draw the norm of each row, and the cosine of each with the row that is nearest to it.
 
-    Rows that look untrained, and rows that hold NaN or infinity, are marked by a triangle on the axis below. Of a long
-    table, whose rows are not all compared with all others, the figure says with which.
+    Rows that look untrained, and rows that hold NaN or infinity, are marked by a triangle on the axis below.
 
     Args:
         table: the table.
         alt: the description; by default one of what is drawn, in words and numbers.
-        size: width and height in inches.
 
     Returns:
         The figure, the norms above, the cosines below.
@@ -47,14 +43,14 @@ def row_health(
         >>> [axes.get_ylabel() for axes in figure.axes]
         ['norm', 'nearest cosine']
     """
-    figure = DescribedFigure(alt, figsize=size, layout="constrained")
+    figure = DescribedFigure(alt, figsize=(4.8, 4.2), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True)
     positions = np.arange(table.n_positions)
     above.plot(positions, table.norms.cpu().numpy(), color=COLOURS[0], linewidth=1.2)
     below.plot(positions, table.nearest.cpu().numpy(), color=COLOURS[2], linewidth=1.2)
     above.set(ylabel="norm")
     above.set_ylim(0, 1.08 * _largest(table.norms) or 1.0)
-    below.set(ylabel="nearest cosine", xlabel="position", title=table.sampled and f"compared {table.sampled}")
+    below.set(ylabel="nearest cosine", xlabel="position")
     below.set_ylim(min(0.0, -_largest(-table.nearest)), 1.04)
     marked = _mark(above, table.untrained_rows, COLOURS[1], "^", "looks untrained")
     marked += _mark(above, table.non_finite_rows, COLOURS[3], "X", "NaN or infinity")
@@ -83,9 +79,7 @@ MARGIN = 0.25
 
 @public(FigureInputError)
 @styled
-def probe_scatter(
-    result: ProbeResult, *, alt: str | None = None, size: tuple[float, float] = (4.8, 3.8)
-) -> DescribedFigure:
+def probe_scatter(result: ProbeResult, *, alt: str | None = None) -> DescribedFigure:
     """Draw the position that a probe predicts for each row it was tested on, against the true one.
 
     The title names the probe, the split, the error and that of a constant guess, which is a dashed line. Predictions
@@ -94,7 +88,6 @@ def probe_scatter(
     Args:
         result: from `posembed.probe_table`.
         alt: the description; by default one of what is drawn, in words and numbers.
-        size: width and height in inches.
 
     Returns:
         The figure, with a point for each row, the line on which a perfect probe lies, and that of a constant guess.
@@ -114,7 +107,7 @@ def probe_scatter(
     first, last = rows.min(), rows.max()
     reach = MARGIN * (last - first) or 1.0
     low, high = first - reach, last + reach
-    figure, axes = new_figure(alt, size=size)
+    figure, axes = new_figure(alt, size=(4.8, 3.8))
     axes.plot([first, last], [first, last], color="#8c959f", linewidth=1.2, label="exact")
     guess = constant_guess(np.asarray(result.train_positions))
     axes.axhline(guess, color="#57606a", linestyle="--", linewidth=1.2, label="constant guess")
@@ -147,15 +140,12 @@ POSITIONS = ListedColormap(SEQUENTIAL(np.linspace(1, 0.3, 256)))
 
 
 @styled
-def explained_variance(
-    spectra: Mapping[str, Spectrum], *, alt: str | None = None, size: tuple[float, float] = (4.8, 3.2)
-) -> DescribedFigure:
+def explained_variance(spectra: Mapping[str, Spectrum], *, alt: str | None = None) -> DescribedFigure:
     """Draw the share of the variance that the first 1, 2, 3, ... principal components hold together.
 
     Args:
         spectra: from `posembed.probing.spectrum`, by label.
         alt: the description; by default one of what is drawn, in words and numbers.
-        size: width and height in inches.
 
     Returns:
         The figure, with a logarithmic scale for the number of components and a line at 90 %.
@@ -168,7 +158,7 @@ def explained_variance(
         >>> round(float(figure.axes[0].lines[0].get_ydata()[-1]), 6)
         1.0
     """
-    figure, axes = new_figure(alt, size=size)
+    figure, axes = new_figure(alt, size=(4.8, 3.2))
     for (label, found), look in zip(spectra.items(), looks_of(spectra), strict=True):
         shares = np.cumsum(np.asarray(found.explained_variance_ratio, dtype=float))
         axes.plot(np.arange(1, len(shares) + 1), shares, markevery=slice(0, 10), label=label, **look)
@@ -181,9 +171,7 @@ def explained_variance(
 
 
 @styled
-def helix_portrait(
-    found: Spectrum, *, alt: str | None = None, size: tuple[float, float] = (4.8, 3.8)
-) -> DescribedFigure:
+def helix_portrait(found: Spectrum, *, alt: str | None = None) -> DescribedFigure:
     """Draw two components of a table against each other, the position as colour.
 
     They are the two that turn together with one frequency, where there are such; else the first two.
@@ -191,7 +179,6 @@ def helix_portrait(
     Args:
         found: from `posembed.probing.spectrum`, of a table with at least two components.
         alt: the description; by default one of what is drawn, in words and numbers.
-        size: width and height in inches.
 
     Returns:
         The figure, with a point for each position, dark for the first, light for the last.
@@ -206,7 +193,7 @@ def helix_portrait(
     """
     scores = np.asarray(found.components, dtype=float)
     first, second = (0, 1) if found.helix is None else found.helix.components
-    figure, axes = new_figure(alt, size=size)
+    figure, axes = new_figure(alt, size=(4.8, 3.8))
     axes.plot(scores[:, first], scores[:, second], color="#8c959f", linewidth=0.8)
     dots = axes.scatter(scores[:, first], scores[:, second], c=found.positions, cmap=POSITIONS, s=9, zorder=3)
     # As one picture: a thousand points of a thousand colours are too much for a page.

@@ -5,25 +5,25 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
-from urllib.parse import urlsplit
 
 import numpy as np
 import torch
 
 from ..errors import CheckpointNotFoundError, PosembedError
-from .checkpoint import WEIGHT_FILES, Place
+from .checkpoint import WEIGHT_FILES, Checkpoint
 from .table import PositionTable
 
 # What is kept is only as right as what was known of layouts then: raise it when that changes.
-_FORMAT = 2
+_FORMAT = 3
 
 
 def cache_folder() -> Path:
@@ -35,8 +35,7 @@ def cache_folder() -> Path:
 
 def hub_address() -> str:
     """The address of the hub, without the name and password that may stand in it."""
-    parts = urlsplit(_client().constants.ENDPOINT)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+    return re.sub("//.*@", "//", _client().constants.ENDPOINT)
 
 
 def why_unreachable(patience: float = 3.0) -> str | None:
@@ -57,7 +56,7 @@ def why_unreachable(patience: float = 3.0) -> str | None:
     return None
 
 
-def find_on_hub(repo_id: str, branch: str, *, download: bool = False, refresh: bool = False) -> Place:
+def find_on_hub(repo_id: str, branch: str, *, download: bool = False, refresh: bool = False) -> Checkpoint:
     """Find a checkpoint in huggingface_hub's cache, or else on the hub, as of one commit.
 
     Args:
@@ -73,18 +72,20 @@ def find_on_hub(repo_id: str, branch: str, *, download: bool = False, refresh: b
     with reading():
         # Its client cannot even be imported where HF_ENDPOINT is no address.
         if not refresh and (folder := _in_cache(repo_id, branch)):
-            return Place(repo_id, folder, folder.name)
+            return Checkpoint(repo_id, folder, folder.name)
         # Every request after this one names the commit that it told, so that a push in between mixes no revisions.
         info = hub.HfApi(endpoint=hub.constants.ENDPOINT).model_info(repo_id, revision=branch)
         if not download:
             files = hub.HfFileSystem(endpoint=hub.constants.ENDPOINT, skip_instance_cache=True)
-            return Place(repo_id, f"{info.id}@{info.sha}", info.sha, files, reading)
+            return Checkpoint(repo_id, f"{info.id}@{info.sha}", info.sha, files, reading)
         names = [each.rfilename for each in info.siblings or ()]
         weights = next((name for name in WEIGHT_FILES if name in names), WEIGHT_FILES[0])
         shards = weights.removesuffix(".index.json").replace(".", "-*.")
         wanted = ["config.json", weights, shards]
         folder = Path(hub.snapshot_download(repo_id, revision=branch, allow_patterns=wanted))
-    return Place(repo_id, folder, folder.name, bytes_read=sum(file.stat().st_size for file in folder.iterdir()))
+    found = Checkpoint(repo_id, folder, folder.name)
+    found.bytes_read = sum(found.sizes.values())
+    return found
 
 
 def _client() -> Any:
@@ -105,28 +106,28 @@ def _in_cache(repo_id: str, branch: str) -> Path | None:
 def _in_words(repo_id: str, branch: str) -> Iterator[None]:
     """Say in one line what the hub's client says in several, and what to do."""
     kinds, at = _client().errors, f"{hub_address()}/{repo_id}"
+    known = {
+        kinds.GatedRepoError: f"{repo_id} is gated: accept its terms at {at}, then log in with: hf auth login",
+        kinds.RepositoryNotFoundError: (
+            f"there is no checkpoint at {at}, or it is private; check the spelling, or log in with: hf auth login"
+        ),
+        kinds.RevisionNotFoundError: f"{repo_id} has no branch, tag or commit {branch!r} on the hub",
+        kinds.OfflineModeIsEnabled: (
+            f"{repo_id} is not in the local caches, and HF_HUB_OFFLINE forbids to ask the hub; unset it, or put the "
+            "checkpoint in POSEMBED_CHECKPOINTS"
+        ),
+    }
     try:
         yield
     except PosembedError:
         raise
-    except kinds.GatedRepoError as error:
-        said = f"{repo_id} is gated: accept its terms at {at}, then log in with: hf auth login"
-        raise CheckpointNotFoundError(said) from error
-    except kinds.RepositoryNotFoundError as error:
-        said = f"there is no checkpoint at {at}, or it is private; check the spelling, or log in with: hf auth login"
-        raise CheckpointNotFoundError(said) from error
-    except kinds.RevisionNotFoundError as error:
-        raise CheckpointNotFoundError(f"{repo_id} has no branch, tag or commit {branch!r} on the hub") from error
-    except kinds.OfflineModeIsEnabled as error:
-        raise CheckpointNotFoundError(
-            f"{repo_id} is not in the local caches, and HF_HUB_OFFLINE forbids to ask the hub; unset it, or put the "
-            "checkpoint in POSEMBED_CHECKPOINTS"
-        ) from error
     except Exception as error:  # the other kinds, those of its HTTP package, a full disk
-        raise CheckpointNotFoundError(
+        other = (
             f"{repo_id} could not be read from {hub_address()}: {_reason(error)}; check the internet connection, or "
             "try again later"
-        ) from error
+        )
+        said = next((words for kind, words in known.items() if isinstance(error, kind)), other)
+        raise CheckpointNotFoundError(said) from error
 
 
 def _reason(error: BaseException) -> str:
@@ -141,14 +142,11 @@ def _reason(error: BaseException) -> str:
 
 def recall(repo_id: str, revision: str, choice: tuple[Any, ...]) -> PositionTable | None:
     """A table that was kept; None where none was, or what was kept is damaged: a disk may lose bytes."""
-    try:
-        path, key = _place(repo_id, revision, choice)
-        with np.load(path) as stored:
-            about, weight = json.loads(str(stored["about"])), torch.from_numpy(stored["weight"])
+    with suppress(Exception), np.load(path := _kept_at(repo_id, revision, choice)) as stored:
+        about = json.loads(str(stored["about"]))
         about["grid"] = about["grid"] and tuple(about["grid"])
-        return PositionTable(weight, **about, bytes_read=path.stat().st_size) if about.pop("key") == key else None
-    except Exception:  # whatever a damaged file makes numpy or json raise
-        return None
+        return PositionTable(torch.from_numpy(stored["weight"]), **about, bytes_read=path.stat().st_size)
+    return None
 
 
 def keep(table: PositionTable, revision: str, choice: tuple[Any, ...]) -> None:
@@ -158,17 +156,16 @@ def keep(table: PositionTable, revision: str, choice: tuple[Any, ...]) -> None:
     }
     try:
         for name in {revision, table.revision or revision}:
-            path, key = _place(table.source, name, choice)
+            path = _kept_at(table.source, name, choice)
             path.parent.mkdir(parents=True, exist_ok=True)
             with TemporaryDirectory(dir=path.parent, prefix=".") as folder:
-                np.savez(part := Path(folder, "table.npz"), about=json.dumps(about | {"key": key}), weight=table.weight)
+                np.savez(part := Path(folder, "table.npz"), about=json.dumps(about), weight=table.weight)
                 part.replace(path)
     except (OSError, RuntimeError) as error:  # a read-only or full disk, a user without a home
-        reason = getattr(error, "strerror", None) or error
-        warnings.warn(f"{table.source} is not kept for the next time: {reason}", RuntimeWarning, stacklevel=4)
+        warnings.warn(f"{table.source} is not kept for the next time: {error}", RuntimeWarning, stacklevel=4)
 
 
-def _place(repo_id: str, revision: str, choice: tuple[Any, ...]) -> tuple[Path, str]:
+def _kept_at(repo_id: str, revision: str, choice: tuple[Any, ...]) -> Path:
     key = json.dumps([_FORMAT, _client().constants.ENDPOINT, repo_id, revision, *choice])
     # No repository has two hyphens in its name.
-    return cache_folder() / repo_id.replace("/", "--") / f"{hashlib.sha256(key.encode()).hexdigest()[:40]}.npz", key
+    return cache_folder() / repo_id.replace("/", "--") / f"{hashlib.sha256(key.encode()).hexdigest()[:40]}.npz"

@@ -1,20 +1,118 @@
-"""Which tensor is the position table, and what its rows are: from names, shapes and the config, by `rules`."""
+"""The tensors of a checkpoint or a model by their names, which of them is the position table, and what its rows are.
+
+What is known of models is data, in `rules`; here it is applied to names, shapes and the config.
+"""
 
 from __future__ import annotations
 
 import difflib
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from ..errors import PositionTableError, shown
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..errors import CheckpointError, PositionTableError, shown
 from . import rules
-from .weights import Entry, Weights
 
 # How many candidates an error lists.
 MOST_LISTED = 8
+# What a tensor is called that was saved by itself.
+ALONE = "the tensor"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A tensor that was not read yet.
+
+    Attributes:
+        name: in the file or the model.
+        shape: its sizes.
+        kind: what its numbers are: "float32", "bfloat16", "int8".
+        place: where its numbers stand: the same for tensors that are one and the same.
+        read: returns it, in the kind in which it is stored.
+        file: the file's name, None for what is in memory.
+        before: returns how many rows stand before position 0, where a live model says so itself.
+        shown: what a live model calls the module that looks it up, where one does.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    kind: str
+    place: Hashable
+    read: Callable[[], Tensor]
+    file: str | None = None
+    before: Callable[[], int] | None = None
+    shown: str = ""
+
+    @property
+    def matrix(self) -> tuple[int, ...]:
+        """Its sizes without the one that only stands for the batch: 1 x positions x width, or positions x 1 x width."""
+        batch = self.shape.index(1) if len(self.shape) == 3 and 1 in self.shape[:2] else None
+        return tuple(size for place, size in enumerate(self.shape) if place != batch)
+
+    @property
+    def is_table(self) -> bool:
+        """Whether its shape is positions x width, perhaps with a 1 for the batch, and not empty."""
+        return min(self.shape, default=0) > 0 and len(self.matrix) == 2
+
+
+@dataclass
+class Weights:
+    """The tensors of a checkpoint or of a model by their names; of shards, each is opened when it is needed.
+
+    Attributes:
+        source: what errors call the checkpoint or the model.
+        config: config.json, or a live model's settings; empty where there are none.
+        seen: the tensors of which the shape is known.
+        shards: the file of each tensor, where there are several.
+        opened: gives the tensors of such a file.
+        schemes: the names of those that are tables whatever they are called.
+        widths: those of the vectors that a module looks up.
+        call: how errors say that one is chosen.
+    """
+
+    source: str
+    config: Mapping[str, Any]
+    seen: dict[str, Entry]
+    shards: Mapping[str, str] = field(default_factory=dict)
+    opened: Callable[[str], dict[str, Entry]] | None = None
+    schemes: Collection[str] = (ALONE,)
+    widths: Collection[int] = ()
+    call: str = "load_table(..., name={!r}, offset=0)"
+
+    @property
+    def names(self) -> Collection[str]:
+        """Every tensor's name."""
+        return self.shards.keys() or self.seen.keys()
+
+    def __getitem__(self, name: str) -> Entry:
+        if name not in self.seen and self.opened is not None:
+            self.seen |= self.opened(self.shards[name])
+        if name not in self.seen:
+            raise CheckpointError(f"{name!r} should be in {self.shards[name]}, which lacks it")
+        return self.seen[name]
+
+
+def tensor_entry(name: str, tensor: Tensor, place: Hashable = None, **more: Any) -> Entry:
+    """What is in memory already, or is mapped to it."""
+    place = place or (tensor.data_ptr(), tensor.stride())
+    return Entry(name, tuple(tensor.shape), kind_of(tensor.dtype), place, lambda: tensor, **more)
+
+
+def tensor_of(array: np.ndarray) -> Tensor:
+    """The same numbers in this machine's byte order, of which torch knows no other."""
+    return torch.from_numpy(np.array(array, array.dtype.newbyteorder("=")))
+
+
+def kind_of(dtype: torch.dtype) -> str:
+    """The name of a dtype: "float32"."""
+    return str(dtype).removeprefix("torch.")
 
 
 def find_entry(weights: Weights, part: str | None = None, name: str | None = None) -> Entry:
@@ -37,7 +135,7 @@ def rows_before(weights: Weights, entry: Entry) -> int:
     """How many rows stand before position 0: a live model says it itself, else its type in the config does.
 
     Raises:
-        PositionTableError: nothing tells, or the config's padding id is no row.
+        PositionTableError: nothing tells.
     """
     if entry.before is not None:
         return entry.before()
@@ -47,19 +145,12 @@ def rows_before(weights: Weights, entry: Entry) -> int:
         _check_not_shifted(weights, entry)
         return 0
     for settings in settings_for(entry.name, weights.config):
-        kind = model_type(settings)
+        kind, padding = settings.get("model_type"), settings.get("pad_token_id")
         if kind in rules.TWO_ROWS or kind in rules.NO_ROWS:
             return 2 if kind in rules.TWO_ROWS else 0
         if kind in rules.AFTER_PADDING:
-            padding = settings.get("pad_token_id")
-            padding = rules.AFTER_PADDING[kind] if padding is None else padding
-            if type(padding) is not int or padding < 0:
-                raise PositionTableError(
-                    f"config.json has the pad_token_id {padding!r}, but such a model counts positions from it on; "
-                    "say how many rows stand before position 0: load_table(..., offset=2)"
-                )
-            return 1 + padding
-    kind = model_type(weights.config)
+            return 1 + (rules.AFTER_PADDING[kind] if padding is None else padding)
+    kind = weights.config.get("model_type")
     known = f"the model_type {kind!r} is not known" if kind else "config.json has no model_type"
     raise PositionTableError(
         f"{_shown(entry)} in {weights.source} is a position table, but not every model of this layout begins at row 0 "
@@ -69,22 +160,21 @@ def rows_before(weights: Weights, entry: Entry) -> int:
 
 
 def patches_of(weights: Weights, entry: Entry) -> tuple[int, tuple[int, int] | None]:
-    """How many class tokens a table of image patches has, and the grid of the patches; (0, None) for other tables."""
-    part, rows = part_in(weights, entry.name), entry.matrix[0]
-    if part == "text":
+    """How many class tokens a table of image patches has, and the grid of the patches; (0, None) for other tables.
+
+    A config tells it by the sizes of images and patches; where there is none, as in timm's checkpoints, a square number
+    of rows does beside the convolution that cuts patches.
+    """
+    if part_of(entry.name) == "text":
         return 0, None
-    settings = settings_for(entry.name, weights.config)[0]
-    grid = _grid_of_image(settings)
-    n_class_tokens = rows - math.prod(grid) if grid else -1
-    usual = [0, 1, 2, settings.get("n_cls_tokens")]  # none, [CLS], and the token for distillation of DeiT and AST
-    if grid and n_class_tokens >= 0 and n_class_tokens in usual:
-        return n_class_tokens, grid if len(grid) == 2 else None
-    if (part == "vision" and settings.get("num_patches") == rows) or _has_patches(weights, entry):
-        distilled = any(name.rpartition(".")[2] in ("dist_token", "distillation_token") for name in weights.names)
-        for n_class_tokens in (2,) if distilled else (0, 1, 2):
-            side = math.isqrt(max(0, rows - n_class_tokens))
-            if side > 1 and side**2 == rows - n_class_tokens:
-                return n_class_tokens, (side, side)
+    settings, rows = settings_for(entry.name, weights.config)[0], entry.matrix[0]
+    image, patch = (_sides(settings.get(name)) for name in ("image_size", "patch_size"))
+    square = not settings and _has_patches(weights, entry)
+    for n_class_tokens in (0, 1, 2):  # none, [CLS], and DeiT's token for distillation
+        side = math.isqrt(max(0, rows - n_class_tokens)) if square else 0
+        grid = (image[0] // patch[0], image[1] // patch[1]) if image and patch else (side, side)
+        if grid > (1, 1) and math.prod(grid) + n_class_tokens == rows:
+            return n_class_tokens, grid
     return 0, None
 
 
@@ -95,16 +185,6 @@ def others_of(weights: Weights, entry: Entry) -> str:
     # Shards that are not open stay so.
     others = (name for name, it in found.items() if it is None or (it.is_table and (it.file, it.place) != here))
     return ", ".join(islice(others, MOST_LISTED))
-
-
-def part_in(weights: Weights, name: str) -> str | None:
-    """The part of the model that a table belongs to, by its name and by what stands beside it."""
-    part = part_of(name)
-    if part is None and stem(name).endswith("positional_embedding"):
-        # OpenAI's CLIP: the text's table stands beside a tower called visual.
-        beside = name.removesuffix("positional_embedding") + "visual."
-        return "text" if any(other.startswith(beside) for other in weights.names) else None
-    return part
 
 
 def part_of(name: str) -> str | None:
@@ -137,22 +217,13 @@ def settings_for(name: str, config: Mapping[str, Any]) -> list[Mapping[str, Any]
     return [config]
 
 
-def model_type(config: Mapping[str, Any]) -> str | None:
-    """The config's model_type; from the name of its class where the config is from before there was one."""
-    kind, classes = config.get("model_type"), config.get("architectures")
-    if (isinstance(kind, str) and kind) or not (isinstance(classes, list) and classes):
-        return kind if isinstance(kind, str) and kind else None
-    name = rules.ROLE.sub("", str(classes[0])).lower()
-    return next((kind for kind in rules.KNOWN if re.sub("_model$|[-_]", "", kind) == name), None)
-
-
 def _last(name: str) -> str:
     return stem(name).rpartition(".")[2]
 
 
 def _likely(weights: Weights) -> list[str]:
     """The tensors that may be position tables by their names, where the layout of such a model is not known."""
-    if model_type(weights.config) in rules.OWN_NAMES:
+    if weights.config.get("model_type") in rules.OWN_NAMES:
         return []
     lower = {name: name.lower() for name in weights.names}
     return [name for name, it in lower.items() if rules.LIKELY.search(it) and not rules.UNLIKELY.search(it)]
@@ -168,14 +239,12 @@ def _named(weights: Weights, name: str) -> Entry:
 
 
 def _found(weights: Weights, part: str | None) -> Entry:
-    kind, source = model_type(weights.config), weights.source
+    kind, source = weights.config.get("model_type"), weights.source
     names = [name for name in weights.names if is_table_name(name, kind) or name in weights.schemes]
     # What use_scheme wrote there; the model's own table is silent then.
     if isinstance(put_in := weights.config.get("position_scheme"), Mapping):
-        names = _of_scheme(weights, names, put_in.get("name"))
-    fitting = [
-        name for name in names if part is None or part in name or part in (part_of(name), part_in(weights, name))
-    ]
+        names = _of_scheme(weights, names, str(put_in.get("name")))
+    fitting = [name for name in names if part is None or part in name or part == part_of(name)]
     entries = [entry for entry in map(weights.__getitem__, fitting) if entry.is_table]
     # What two parts of a model share is one table.
     entries = list({(entry.file, entry.place): entry for entry in reversed(entries)}.values())[::-1]
@@ -183,11 +252,11 @@ def _found(weights: Weights, part: str | None) -> Entry:
     if len(added) == 1:
         return added[0]
     if added:
-        parts = "part= or " if any(part_in(weights, entry.name) for entry in added) else ""
-        fits = f"has several position tables; choose with {parts}name= among"
-        if part is not None:
-            fits = f"has {len(added)} position tables that part={part!r} fits; choose with name= among"
-        raise PositionTableError(f"{source} {fits}: {_listed(added)}")
+        fits = "" if part is None else f" that part={part!r} fits"
+        how = "part= or name=" if part is None and any(part_of(entry.name) for entry in added) else "name="
+        raise PositionTableError(
+            f"{source} has {len(added)} position tables{fits}; choose with {how} among: {_listed(added)}"
+        )
     if entries:
         raise PositionTableError(
             f"{source} says position_embedding_type={_left_out_by(entries[0], weights.config)!r}, so its model does "
@@ -202,17 +271,16 @@ def _found(weights: Weights, part: str | None) -> Entry:
     raise _none(weights)
 
 
-def _of_scheme(weights: Weights, silent: list[str], scheme: str | None) -> list[str]:
+def _of_scheme(weights: Weights, silent: list[str], scheme: str) -> list[str]:
     """The tables of a scheme that was put into a model, in place of those that the model has of its own."""
-    parts = str(scheme).split("+")
+    parts = scheme.split("+")
     at = [f"parts.{number}." for number in range(len(parts))] if len(parts) > 1 else [""]
     learned = {f"position_scheme.{it}weight" for it, kind in zip(at, parts, strict=True) if kind == "learned"}
     if names := [name for name in weights.names if name in {*weights.schemes, *learned}]:
         return names
-    former = "".join(f"; the table that is silent meanwhile: load_table(..., name={name!r})" for name in silent[:1])
     raise PositionTableError(
-        f"the positions of {weights.source} come from the scheme that was put in, "
-        f"{'an object' if scheme is None else repr(scheme)}, of which no position table is known{former}"
+        f"the positions of {weights.source} come from the scheme that was put in, {scheme!r}, of which no position "
+        f"table is known; what is silent meanwhile, name= reads: {', '.join(silent) or 'nothing'}"
     )
 
 
@@ -225,10 +293,9 @@ def _none(weights: Weights) -> PositionTableError:
     if entries:
         # A sinusoid that is held as a tensor is a table like any other.
         has = f"; it has {what}" if what and what != rules.SINUSOID else ""
-        say = ", and say how many rows stand before position 0" if "offset=" in weights.call else ""
         return PositionTableError(
             f"{weights.source} has no position table under a name that is known{has}; these may be one: "
-            f"{_listed(entries)}; choose{say}: {weights.call.format(entries[0].name)}"
+            f"{_listed(entries)}; choose: {weights.call.format(entries[0].name)}"
         )
     if what:
         return PositionTableError(f"{weights.source} has no position table; it has {what}")
@@ -247,9 +314,8 @@ def _instead_by_config(config: Mapping[str, Any]) -> str | None:
     attention = config.get("attn_config")
     if config.get("alibi") is True or (isinstance(attention, dict) and attention.get("alibi") is True):
         return rules.ALIBI
-    kind = str(config.get("model_type"))
     for what, kinds in rules.BY_TYPE.items():
-        if kind in kinds:
+        if config.get("model_type") in kinds:
             return what
     said = config.get("position_embedding_type", config.get("position_embeddings_type", ""))
     if str(said).startswith("relative"):
@@ -257,9 +323,6 @@ def _instead_by_config(config: Mapping[str, Any]) -> str | None:
     # Zamba2 and Granite's hybrids have settings for rotary embeddings that they do not use.
     unused = said is None or config.get("use_mem_rope") is False
     if said in ("rotary", "rope") or (not unused and any(config.get(key) for key in rules.ROTARY_SETTINGS)):
-        return rules.ROPE
-    # Falcon without alibi; its configs may leave the settings out.
-    if kind == "falcon":
         return rules.ROPE
     parts = (value for value in config.values() if isinstance(value, dict) and "model_type" in value)
     return next(filter(None, map(_instead_by_config, parts)), None)
@@ -275,23 +338,20 @@ def _check_not_transposed(weights: Weights, entry: Entry) -> None:
     # What an nn.Embedding looks up has a row for each position.
     if entry.name.endswith(".weight") or width in widths or n_rows not in widths:
         return
-    turned = ".T" if len(entry.shape) == 2 else "[0].T" if entry.shape[0] == 1 else "[:, 0].T"
-    it = f"weights[{entry.name!r}]" if entry.file else f"model.{entry.name}"
     raise PositionTableError(
         f"{_shown(entry)} in {weights.source} lies transposed, with a column for each position: the model's vectors "
-        f"are {n_rows} wide; read it with load_table({it}{turned}), or to exchange it store it with a row for each "
-        "position"
+        f"are {n_rows} wide; give load_table the tensor itself with its axes exchanged, one row for each position"
     )
 
 
 def _check_not_shifted(weights: Weights, entry: Entry) -> None:
     """Refuse to take row 0 for position 0 where the model counts from a later one, under a name that is not its own."""
     settings = settings_for(entry.name, weights.config)
-    kind = next(filter(None, map(model_type, settings)), None)
+    kind = next((its["model_type"] for its in settings if its.get("model_type")), None)
     of_scheme = entry.name in weights.schemes or "position_scheme" in entry.name.split(".")
     if kind not in {*rules.TWO_ROWS, *rules.AFTER_PADDING} or of_scheme or _has_patches(weights, entry):
         return
-    if part_in(weights, entry.name) not in ("vision", "audio"):
+    if part_of(entry.name) not in ("vision", "audio"):
         raise PositionTableError(
             f"{_shown(entry)} in {weights.source} is not where the model_type {kind!r} keeps its table, and in that "
             "one rows stand before position 0; say how many do here (2 in RoBERTa's kind, 0 if none): "
@@ -307,26 +367,10 @@ def _left_out_by(entry: Entry, config: Mapping[str, Any]) -> str | None:
     return said if isinstance(said, str) and said in rules.NOT_ADDED else None
 
 
-def _grid_of_image(settings: Mapping[str, Any]) -> Any:
-    """How many patches there are along each axis of an image, or of a film, whose times come first; None if unknown."""
-    whole, patch, tubelet = (settings.get(name) for name in ("image_size", "patch_size", "tubelet_size"))
-    whole, patch = _sizes(whole), _sizes(patch)
-    if isinstance(tubelet, list):
-        whole, patch = _sizes([settings.get("num_frames"), *whole]), _sizes(tubelet)
-    step = patch
-    if "frequency_stride" in settings:  # AST's sounds: bands and times, in patches that overlap
-        whole = _sizes([settings.get("num_mel_bins"), settings.get("max_length")])
-        step = _sizes([settings.get("frequency_stride"), settings.get("time_stride")])
-    grid = tuple((size - width) // apart + 1 for size, width, apart in zip(whole, patch, step, strict=False))
-    return grid if len(whole) == len(patch) == len(step) and min(grid, default=0) > 0 else None
-
-
-def _sizes(size: Any) -> tuple[int, ...]:
-    """Height and width, and time before them where it is given, from the ways in which configs give them."""
-    if isinstance(size, dict):
-        size = [size.get("height"), size.get("width")]
-    sizes = tuple(size) if isinstance(size, list) else (size, size)
-    return sizes if len(sizes) in (2, 3) and all(type(each) is int and each > 0 for each in sizes) else ()
+def _sides(size: Any) -> tuple[int, ...]:
+    """Height and width, from the ways in which configs give them; none where there are no two."""
+    sides = size.values() if isinstance(size, dict) else size if isinstance(size, list) else [size, size]
+    return tuple(sides) if len(sides) == 2 and all(sides) else ()
 
 
 def _has_patches(weights: Weights, entry: Entry) -> bool:

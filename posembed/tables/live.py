@@ -13,8 +13,7 @@ from torch import Tensor, nn
 
 from ..errors import PositionTableError
 from ..public import public
-from .layouts import find_entry, is_table_name, rows_before
-from .weights import Weights, tensor_entry
+from .layouts import Weights, find_entry, is_table_name, rows_before, tensor_entry
 
 # Modules whose positions begin at row 0 although that is the table's padding row.
 FROM_ROW_0 = frozenset({"LxmertEmbeddings"})

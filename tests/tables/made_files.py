@@ -8,7 +8,7 @@ from functools import partial
 import torch
 from safetensors.torch import save_file
 
-from posembed.tables.weights import Entry, Weights
+from posembed.tables.layouts import Entry, Weights
 
 # A table of 131 kB between tensors of ten times as much: who reads more than the table is found out.
 WEIGHT = torch.randn(514, 64, generator=torch.Generator().manual_seed(0))

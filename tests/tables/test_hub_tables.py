@@ -120,22 +120,12 @@ def test_what_is_damaged_is_read_anew(hub, name):
     assert hub.server.asked != []
 
 
-def test_a_table_under_the_name_of_another_is_not_taken(hub):
-    hub.load()
-    first, second = hub.kept()
-    first.write_bytes(second.read_bytes())
-    hub.server.forget()
-    hub.load(revision=COMMIT)
-    hub.load()
-    assert hub.server.asked != []
-
-
 def test_a_table_is_kept_whole_or_not_at_all(hub, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(Path, "replace", full)
-    with pytest.warns(RuntimeWarning, match=f"{REPO} is not kept for the next time: No space left on device"):
+    with pytest.warns(RuntimeWarning, match=f"{REPO} is not kept for the next time: .* No space left on device"):
         hub.load()
     assert hub.kept() == []
 

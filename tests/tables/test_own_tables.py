@@ -70,11 +70,10 @@ TURNED = {"[0].T": (1, 6, 12), "[:, 0].T": (6, 1, 12), ".T": (6, 12)}
 def test_a_table_with_a_column_for_each_position_is_not_taken_for_one_of_rows(turned, tmp_path):
     torch.save(Lookup(TURNED[turned]).state_dict(), tmp_path / "model.pt")
     model = Lookup(TURNED[turned], "whatever")
-    for source, it in ((model, "model.pe"), (tmp_path / "model.pt", "weights['pe']")):
+    for source in (model, tmp_path / "model.pt"):
         for name in (None, "pe"):
             message = refused(PositionTableError, load_table, source, name=name)
             assert "lies transposed" in message and "vectors are 6 wide" in message
-            assert f"load_table({it}{turned})" in message
     assert "lies transposed" in refused(PositionTableError, with_position_table(model, "zeroed").__enter__)
     assert torch.equal(load_table(eval(f"model.pe{turned}")).weight, WAVES)
 
@@ -128,7 +127,7 @@ def test_a_file_of_numpy_that_is_no_table_is_refused_in_one_line(tmp_path, monke
         "cut": "cannot be read",
     }.items():
         assert said in refused((CheckpointError, PositionTableError), load_table, f"{name}.npy"), name
-    assert "closest here are good.npy" in refused(CheckpointNotFoundError, load_table, "goad.npy")
+    assert "neither a file or folder here" in refused(CheckpointNotFoundError, load_table, "goad.npy")
 
 
 def test_the_installed_encoder_is_read_by_its_name_on_the_hub_without_a_hub(monkeypatch):

@@ -62,56 +62,30 @@ def test_nearest_is_what_plain_loops_give(n_positions, d_model):
 
 
 def test_the_memory_of_a_long_table_is_bounded(monkeypatch):
-    """All cosines at once would take a quarter of a gigabyte."""
+    """All cosines at once would take 400 MB; and they are formed once."""
     sizes = []
     product = torch.Tensor.__matmul__
     monkeypatch.setattr(torch.Tensor, "__matmul__", lambda a, b: sizes.append(len(a) * b.shape[1]) or product(a, b))
-    table = table_of(random(8192, 4))
+    table = table_of(random(10_000, 4))
     table.nearest.sum(), table.nearest.sum(), table.untrained_rows
-    assert sum(sizes) == 8192**2
+    assert sum(sizes) == 10_000**2
     assert max(sizes) <= 2**23
 
 
 @pytest.fixture(scope="module")
 def long_table():
-    """A smooth table of 20,000 rows, with planted rows of zeros and of random numbers, four of them side by side."""
-    steps = np.random.default_rng(0).standard_normal((20_000, 32))
+    """A smooth table of 9,000 rows, with planted rows of zeros and of random numbers, four of them side by side."""
+    steps = np.random.default_rng(0).standard_normal((9000, 32))
     weight = torch.tensor(scipy.ndimage.gaussian_filter1d(steps, 4.0, axis=0), dtype=torch.float32)
-    planted = [0, 77, 5000, 5001, 5002, 5003, 19_999]
+    planted = [0, 77, 5000, 5001, 5002, 5003, 8999]
     weight[planted] = torch.nn.functional.normalize(random(len(planted), 32), dim=1) * weight.norm(dim=1).median()
-    weight[[9000, 9001]] = 0.0
-    return table_of(weight), sorted([*planted, 9000, 9001])
+    weight[[7000, 7001]] = 0.0
+    return table_of(weight), sorted([*planted, 7000, 7001])
 
 
 def test_of_a_long_table_exactly_the_planted_rows_are_found(long_table):
     table, planted = long_table
     assert table.untrained_rows == planted
-
-
-def test_a_long_table_is_compared_in_part_and_says_so(long_table, monkeypatch):
-    table, sizes, product = long_table[0], [], torch.Tensor.__matmul__
-    nearest = table.nearest
-    monkeypatch.setattr(torch.Tensor, "__matmul__", lambda a, b: sizes.append(len(a) * b.shape[1]) or product(a, b))
-    # The same rows are drawn again.
-    torch.testing.assert_close(table_of(table.weight).nearest, nearest, equal_nan=True)
-    assert sum(sizes) == 1024 * (20_000 - 2) and max(sizes) <= 2**23
-    assert table.sampled == "each with the 8 on either side and 1,024 drawn at random"
-    assert table_of(table.weight[:8192]).sampled is None
-    # No row is compared with itself, and none is nearer than among all.
-    rows = torch.nn.functional.normalize(table.weight[:64], dim=1)
-    cosines = (rows @ torch.nn.functional.normalize(table.weight, dim=1).T).clone()
-    cosines.fill_diagonal_(-1.0)
-    assert bool((nearest[:64] <= cosines.amax(dim=1) + 1e-6).all())
-
-
-def test_a_long_random_table_is_listed_whole():
-    assert len(table_of(random(10_000, 64)).untrained_rows) == 10_000
-
-
-def test_the_bound_of_a_long_table_counts_the_pairs_that_are_compared():
-    bound = table_of(torch.ones(20_000, 32)).random_bound
-    chance = scipy.stats.t.sf(bound * math.sqrt(31 / (1 - bound**2)), 31)
-    assert chance * 20_000 * (1024 + 8) == pytest.approx(MISSED, rel=1e-6)
 
 
 def test_rows_that_cannot_be_compared_have_no_nearest_and_do_not_disturb_the_others():

@@ -76,7 +76,7 @@ test("the view is that with the chosen label, and as much of the others as there
   assert.equal(steps("small", "untrained")[1], "untrained");
   // A step that the others were not probed at gives way to their last.
   assert.equal(steps("small", "47 of 2000")[1], "2000 of 2000");
-  assert.deepEqual(depth.views[viewLike(depth.views, ["images", "read from one state"], 0)].labels, ["images", "read from one state"]);
+  assert.deepEqual(depth.views[viewLike(depth.views, ["texts, 12 layers", "read from one state"], 0)].labels, ["texts, 12 layers", "read from one state"]);
 });
 
 test("all that stands at a place, in a sentence", () => {
@@ -87,8 +87,8 @@ test("all that stands at a place, in a sentence", () => {
   assert.doesNotMatch(sentence(of(layers, { beside: false })), /paper/);
   assert.match(sentence(of(doses)), /^dose, degrees: 48\. order .* \(.*\), change from 0 .* \(.*\), constant guess 0\.04; lookup /);
   assert.doesNotMatch(sentence(of(doses, { at: 0 })), /change/);
-  assert.match(sentence(of(depth, { view: labelled(depth, "images", "read from one state"), at: 1 })),
-    /^state \(0 enters the first layer\): 1\. none, place 0\.15 \(.*\), untrained 0\.15, constant guess 0\.03; .*; learned, place /);
+  assert.match(sentence(of(depth, { view: labelled(depth, "texts, 12 layers", "read from one state"), at: 1 })),
+    /^state \(0 enters the first layer\): 1\. none, position 0\.23 \(.*\), untrained 0\.23, constant guess 0\.1[23]; .*; input, position /);
 });
 
 test("whose mean it is, where not all seeds are on", () => {
@@ -111,8 +111,8 @@ test("names of lines keep apart, in their order and within their bounds", () => 
 });
 
 test("a series looks the same in every panel", () => {
-  const { rows } = of(depth, { view: labelled(depth, "images", "share of the variance") });
-  assert.deepEqual(rows.map(({ panel, look }) => [panel, look]), ["none", "learned"].flatMap((panel) => [0, 1, 2].map((look) => [panel, look])));
+  const { rows } = of(depth, { view: labelled(depth, "texts, 12 layers", "share of the variance") });
+  assert.deepEqual(rows.map(({ panel, look }) => [panel, look]), ["none", "input"].flatMap((panel) => [0, 1].map((look) => [panel, look])));
 });
 
 test("what is to be drawn first has no numbers, and a guess is off by what is between", () => {
