@@ -2,7 +2,8 @@
 
 from .live import PositionRows, find_position_rows
 from .load import load_table
-from .replace import resize_table, with_position_table
+from .replace import with_position_table
+from .resize import resize_table
 from .table import PositionTable, RowChoice, check_finite_rows, row_positions
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Run a model with another position table, and leave it as it was; or make a table for another number of positions."""
+"""Run a model with another position table, and leave it as it was."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import Literal, TypeVar
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from ..errors import PositionTableError
-from ..public import Count, Seed, public
+from ..public import Seed, public
 from .live import PositionRows, find_position_rows
 from .load import load_table
 
@@ -108,49 +107,3 @@ def _checked(table: Tensor, found: PositionRows) -> Tensor:
     if not bool(torch.isfinite(rows).all()):
         raise PositionTableError(f"the new table holds NaN or infinity, or numbers too large for {rows.dtype}")
     return rows
-
-
-@public(PositionTableError)
-def resize_table(
-    table: Float[Tensor, "n_positions d_model"], n_positions: Count, *, how: Literal["repeat", "tile", "linear"]
-) -> Float[Tensor, "new_positions d_model"]:
-    """Make a table of other length from the rows of one, by the ways in use.
-
-    Tables of patches are stretched on two axes, as models of images in transformers do it themselves where they are
-    called with ``interpolate_pos_encoding=True``.
-
-    Args:
-        table: its row p is for position p.
-        n_positions: how many rows the new one has.
-        how: "repeat" stretches the table, so that neighbours get one row (torch's "nearest"); "tile" begins it anew
-            where it ends, as Longformer's was made from RoBERTa's; "linear" stretches it smoothly, as
-            `torch.nn.functional.interpolate` does with ``align_corners=False``.
-
-    Returns:
-        The new rows, in the format of the table, computed in float32 at least.
-
-    Raises:
-        PositionTableError: no matrix, no positive number of rows, an unknown way.
-
-    Example:
-        Give a BERT room for more tokens; its config follows, and all other weights are the same.
-
-        >>> import torch
-        >>> from transformers import BertConfig, BertModel
-        >>> from posembed.tables import find_position_rows, resize_table
-        >>> small = BertConfig(vocab_size=9, hidden_size=8, num_hidden_layers=1, num_attention_heads=2,
-        ...                    intermediate_size=8, max_position_embeddings=16)
-        >>> model = BertModel(small).eval()
-        >>> found = find_position_rows(model)
-        >>> weights = model.state_dict() | {found.name + ".weight": resize_table(found.rows, 64, how="linear")}
-        >>> longer = BertModel(BertConfig(**small.to_dict() | {"max_position_embeddings": 64})).eval()
-        >>> longer.load_state_dict(weights)
-        <All keys matched successfully>
-        >>> longer(torch.ones(1, 64, dtype=torch.long)).last_hidden_state.shape
-        torch.Size([1, 64, 8])
-    """
-    if how == "linear":
-        line = table.T[None].to(torch.promote_types(table.dtype, torch.float32))
-        return F.interpolate(line, size=n_positions, mode="linear", align_corners=False)[0].T.to(table.dtype)
-    places = torch.arange(n_positions, device=table.device)
-    return table[places * len(table) // n_positions if how == "repeat" else places % len(table)]

@@ -58,7 +58,14 @@ CASES = {
     "a new table as a list": (*placed(TABLE.tolist()), "table is"),
     "a word that is no table": (*placed("zero"), "table is 'zero'; choose among zeroed, shuffled"),
     "a seed that is none": (*placed("shuffled", seed=1.5), "seed is 1.5; it must be a whole number"),
-    "a way to resize that nobody knows": (*resized(8, how="cubic"), "choose among repeat, tile, linear"),
+    "one grid of two": (*resized(4, how="linear", old_grid=(2, 2)), "one grid is given without the other"),
+    "a grid that the new rows do not fill": (
+        *resized(9, how="bicubic", old_grid=(2, 2), new_grid=(2, 4)),
+        "the new table has 9 rows, but a prefix of 0 and a grid of 2 by 4 are 8",
+    ),
+    "a table with nothing but its prefix": (*resized(1, how="tile", prefix=1), "1 rows, and 1 of them are the prefix"),
+    "a curve through a line by two axes": (*resized(8, how="bicubic"), "bicubic needs two axes; give old_grid"),
+    "a way to resize that nobody knows": (*resized(8, how="cubic"), "choose among repeat, tile, linear, bicubic"),
     "rows that go beyond the table": (ValueError, lambda: row_positions(9, 4), "goes beyond the table"),
     "rows that begin before the table": (ValueError, lambda: row_positions((-1, 3), 4), "holds no rows"),
 }
