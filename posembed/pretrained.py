@@ -75,7 +75,7 @@ def installed_folder() -> Path | None:
 
 
 def _advice(folder: Path | None, error: Exception) -> str:
-    reason = textwrap.shorten(one_line(error).strip(" ."), width=300, placeholder=" [...]")
+    reason = textwrap.shorten((one_line(error) or type(error).__name__).strip(" ."), width=300, placeholder=" [...]")
     if folder:
         return (
             "the installed copy of all-MiniLM-L6-v2 cannot be read; install it again: "
