@@ -14,10 +14,9 @@ import torch
 from jaxtyping import Int, Shaped
 from torch import Tensor, nn
 
-from .errors import EquivarianceInputError, NonDeterministicError, PositionTableError
-from .inference import eval_mode, reads
+from .errors import EquivarianceInputError, NonDeterministicError
+from .inference import eval_mode
 from .public import Count, NotNegative, Seed, public
-from .tables import find_position_rows
 
 Verdict = Literal["equivariant", "invariant", "neither"]
 
@@ -26,8 +25,6 @@ Verdict = Literal["equivariant", "invariant", "neither"]
 # narrow formats leave room for two to four times that and no more, if a real effect is still to be seen. Integers and
 # booleans have no rounding.
 TOLERANCES = {torch.float64: 1e-12, torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 6e-2}
-# Numbers of a module that is copied for a second look: 2 GiB in float64.
-LARGEST_COPY = 2**28
 
 
 @dataclass(frozen=True)
@@ -65,8 +62,8 @@ class EquivarianceReport:
         counterexample: for "neither", the worst entry; otherwise None.
         token_by_token: whether it is equivariant because no output of a token depends on any other token. That is so of
             a linear layer, and of a model whose tokens lie along another axis than `seq_dim`.
-        remark: how an error between rounding and tolerance was decided, or that it was not; that the model's position
-            table takes no part; how many places moved, where some hold padding. Mostly empty.
+        remark: how an error between rounding and tolerance was decided, or that it was not; how many places moved,
+            where some hold padding. Mostly empty.
 
     Example:
         >>> import torch
@@ -114,12 +111,12 @@ def check_equivariance(
     An effect of the order below the tolerance looks like rounding, and rounding that a very deep or badly conditioned
     model amplifies beyond it looks like an effect. So where an error lies above the rounding of one operation in
     float32 and below ten times the default tolerance, a module or its bound method is copied and checked again in
-    float64; `remark` says so, or why that was not possible. Other functions cannot be copied: give the module itself,
+    float64; `remark` says so, or that this was not possible. Other functions cannot be copied: give the module itself,
     with `along` and `output` for what the function did, or compute in float64; take large constants off the output.
 
     Args:
         fn: a function, a module, or a transformers model, which gets x as ``inputs_embeds`` when x is floating point
-            and as ``input_ids`` when it is integer.
+            and as ``input_ids`` when it is integer. Some, such as ESM, add no positions to vectors: give ids.
         x: the input, "... seq ...", of any dtype on any device. It is never written to.
         seq_dim: the axis of x (and of the output) that holds the sequence; by default 1. Floating-point x with two axes
             may be "batch seq" or "seq features", so there it must be said.
@@ -164,13 +161,9 @@ def check_equivariance(
     # Between the rounding of one operation and ten times the tolerance it may be either; in half precision an effect
     # may be smaller than the rounding of one operation.
     rounding = next((torch.finfo(dtype).eps for dtype, t in TOLERANCES.items() if t == report.tolerance), math.inf)
-    rounding = rounding if math.isinf(rounding) else min(rounding, torch.finfo(torch.float32).eps)
-    doubtful = rounding < report.max_error <= min(10 * report.tolerance, 0.1)
-    if tolerance is None and worst is not None and doubtful:
-        report = replace(report, **_second_look(fn, x, along, settings, report, worst))
-    if report.verdict != "neither" and _table_unread(fn, x, along, output):
-        unread = "its position table takes no part when vectors are given; give ids"
-        report = replace(report, remark="; ".join(filter(None, (report.remark, unread))))
+    doubtful = min(rounding, torch.finfo(torch.float32).eps) < report.max_error <= min(10 * report.tolerance, 0.1)
+    if tolerance is None and rounding > torch.finfo(torch.float64).eps and doubtful and worst is not None:
+        report = replace(report, **_second_look(fn, x, along, settings, worst))
     if len(places) < (n_tokens := x.shape[seq_dim]):
         moved = f"{len(places)} of {n_tokens} places moved, the others are padding in some text"
         report = replace(report, remark="; ".join(filter(None, (report.remark, moved))))
@@ -189,32 +182,67 @@ def _compared(
     tolerance: float | None,
 ) -> tuple[EquivarianceReport, Counterexample | None]:
     """The report, and the entry that lies furthest from the relation that it names."""
-    run = _runner(fn, output, along)
+    run = _runner(fn, output)
     with eval_mode(_module_of(fn)):
-        first = run(x)
+        first = run(x, along)
         has_sequence = _has_sequence_axis(x, first, seq_dim)
         tolerance = _default_tolerance(fn, x, first) if tolerance is None else float(tolerance)
-        reference = _numbers(first)
-        _check_finite(reference, "fn(x)")
-        _check_repeatable(run, x, reference, tolerance)
-        comparison = _Comparison(reference, seq_dim if has_sequence else None)
-        for permutation in _permutations(x, seq_dim, places, n_permutations, seed):
-            moved = {name: _moved(each, seq_dim, permutation) for name, each in along.items()}
-            permuted = _numbers(_runner(fn, output, moved)(_moved(x, seq_dim, permutation)))
-            _check_finite(permuted, "fn of the permuted x")
-            comparison.add(permutation, permuted)
+        reference = _numbers(first, "fn(x)")
+        _check_repeatable(run, x, along, reference, tolerance)
+        orders = list(_permutations(x, seq_dim, places, n_permutations, seed))
+        scale, worst = _largest(reference), dict.fromkeys(("equivariant", "invariant")[not has_sequence :], _NOWHERE)
+        for order in orders:
+            moved = {name: _moved(each, seq_dim, order) for name, each in along.items()}
+            permuted = _numbers(run(_moved(x, seq_dim, order), moved), "fn of the permuted x")
+            scale = max(scale, _largest(permuted))
+            for relation, furthest in worst.items():
+                expected = _moved(reference, seq_dim, order) if relation == "equivariant" else reference
+                worst[relation] = max(furthest, _deviation(order, expected, permuted), key=lambda found: found[0])
         # Again at the end: a function that drifts or keeps a state would pass for one that breaks the order.
-        _check_repeatable(run, x, reference, tolerance)
-        report, worst = comparison.report(tolerance)
-        if report.verdict == "equivariant":
-            report = replace(report, token_by_token=_token_by_token(run, x, reference, seq_dim, tolerance))
+        _check_repeatable(run, x, along, reference, tolerance)
+        errors = {relation: error / (scale or 1.0) for relation, (error, _) in worst.items()}
+        # Invariance first: an output that ignores the order may satisfy both relations.
+        kept = [relation for relation in reversed(errors) if errors[relation] <= tolerance]
+        relation = kept[0] if kept else next(iter(errors))
+        report = EquivarianceReport(
+            verdict=cast(Verdict, relation if kept else "neither"),
+            max_error=errors[relation],
+            equivariance_error=errors.get("equivariant"),
+            invariance_error=errors["invariant"],
+            tolerance=tolerance,
+            n_permutations=len(orders),
+            counterexample=None if kept else worst[relation][1],
+            token_by_token=kept[:1] == ["equivariant"]
+            and _token_by_token(run, x, along, reference, seq_dim, tolerance),
+        )
     if report.verdict == "neither" and not has_sequence:
         _check_no_sequence_elsewhere(x, reference, seq_dim)
-    return report, worst
+    return report, worst[relation][1]
+
+
+_NOWHERE: tuple[float, Counterexample | None] = (0.0, None)
+
+
+def _deviation(order: Int[Tensor, " seq"], expected: Tensor, actual: Tensor) -> tuple[float, Counterexample]:
+    """How far apart two outputs are at most, and where."""
+    if actual.shape != expected.shape:
+        raise NonDeterministicError(
+            f"fn returned shape {tuple(actual.shape)} for a permuted input and {tuple(expected.shape)} before; the "
+            "output's shape must not depend on the order"
+        )
+    difference = _distance(actual, expected)
+    index = tuple(int(i) for i in torch.unravel_index(difference.argmax(), difference.shape))
+    values = expected[index].item(), actual[index].item()
+    return float(difference.max()), Counterexample(tuple(order.tolist()), index, *values)
 
 
 def _token_by_token(
-    run: Callable[[Tensor], Tensor], x: Tensor, reference: Tensor, seq_dim: int, tolerance: float
+    run: Callable[..., Tensor],
+    x: Tensor,
+    along: Mapping[str, Tensor],
+    reference: Tensor,
+    seq_dim: int,
+    tolerance: float,
 ) -> bool:
     """Whether a token's output stays as it was when all other tokens become copies of it; some eight are tried."""
     # The same operations on the same numbers round alike in the same memory layout. So a few units of float32 are
@@ -222,7 +250,7 @@ def _token_by_token(
     tolerance = min(tolerance, 4 * torch.finfo(torch.float32).eps)
     n_tokens = x.shape[seq_dim]
     for place in range(0, n_tokens, -(-n_tokens // 8)):
-        alone = _numbers(run(torch.empty_like(x).copy_(x.narrow(seq_dim, place, 1))))
+        alone = _as_numbers(run(torch.empty_like(x).copy_(x.narrow(seq_dim, place, 1)), along))
         change = _distance(alone, reference).narrow(seq_dim, place, 1) if alone.shape == reference.shape else None
         # Not "above": a function that gives NaN for equal tokens depends on the others too.
         if change is None or not _largest(change) <= tolerance * _largest(reference):
@@ -231,45 +259,27 @@ def _token_by_token(
 
 
 def _second_look(
-    fn: Any,
-    x: Tensor,
-    along: Mapping[str, Tensor],
-    settings: tuple[int, Any, Tensor, int, int],
-    report: EquivarianceReport,
-    worst: Counterexample,
+    fn: Any, x: Tensor, along: Mapping[str, Tensor], settings: tuple[int, Any, Tensor, int, int], worst: Counterexample
 ) -> dict[str, Any]:
-    """What changes in a report whose error may be rounding or a small effect, after a look at a wider copy."""
-    doubt, module, failed = "that may be rounding or a small effect", _module_of(fn), ""
-    if report.tolerance == TOLERANCES[torch.float64]:
-        return {}
-    if module is None:
-        advice = (
-            "a function cannot be looked at again: give the module itself, and with along= what else it is given, or "
-            "compute in float64"
-        )
-        return {"remark": f"{doubt}, and {advice}"}
-    if sum(tensor.numel() for tensor in (*module.parameters(), *module.buffers())) > LARGEST_COPY:
-        return {"remark": f"{doubt}, and the model is too large for a wider copy"}
-    # Some kernels, such as those of mixtures of experts, have no float64.
-    for dtype in (torch.float64, torch.float32)[: 1 + (report.tolerance > TOLERANCES[torch.float32])]:
-        name = str(dtype).removeprefix("torch.")
-        try:
-            wide, owner = copy.deepcopy((fn, module))
-            owner.to(dtype)
-            given = {name: _in(each, dtype) for name, each in along.items()}
-            again, there = _compared(wide, _in(x, dtype), given, *settings, None)
-        except (RuntimeError, MemoryError, ValueError, TypeError) as error:
-            failed = failed or f"a copy in {name} does not run ({str(error).splitlines()[0]:.200})"
-            continue
-        # Parts may stay in float32, whose rounding is larger than float64 is trusted with.
-        if again.verdict != "neither" or again.max_error > TOLERANCES[torch.float32]:
-            return {**vars(again), "remark": f"decided in {name}"}
-        # Rounding there is another number, and an effect is the same one.
-        if there and _same_effect(there, worst):
-            seen = {"verdict": "neither", "counterexample": there, "token_by_token": False}
-            return {**seen, "remark": f"an effect and not rounding: in {name} the same entry is furthest off"}
-        failed = failed or f"parts of a copy may not compute in {name}"
-    return {"remark": f"{doubt}, and {failed}"}
+    """What changes in a report whose error may be rounding or a small effect, after a look at a copy in float64."""
+    doubt = "that may be rounding or a small effect; compute in float64"
+    if (module := _module_of(fn)) is None:
+        return {"remark": f"{doubt}, or give the module itself, and with along= what else it is given"}
+    try:
+        wide, owner = copy.deepcopy((fn, module))
+        owner.double()
+        given = {name: _wide(each) for name, each in along.items()}
+        again, there = _compared(wide, _wide(x), given, *settings, None)
+    except (RuntimeError, MemoryError, ValueError, TypeError):  # some kernels have no float64
+        return {"remark": doubt}
+    # Parts may stay in float32, whose rounding is larger than float64 is trusted with.
+    if again.verdict != "neither" or again.max_error > TOLERANCES[torch.float32]:
+        return {**vars(again), "remark": "decided in float64"}
+    # Rounding there is another number, and an effect is the same one.
+    if there and _same_effect(there, worst):
+        seen = {"verdict": "neither", "counterexample": there, "token_by_token": False}
+        return {**seen, "remark": "an effect and not rounding: in float64 the same entry is furthest off"}
+    return {"remark": doubt}
 
 
 def _same_effect(one: Counterexample, other: Counterexample) -> bool:
@@ -277,67 +287,6 @@ def _same_effect(one: Counterexample, other: Counterexample) -> bool:
     off, by = one.actual - one.expected, other.actual - other.expected
     same = (one.permutation, one.index) == (other.permutation, other.index)
     return same and abs(off - by) <= 0.5 * abs(by)
-
-
-def _table_unread(fn: Any, x: Tensor, along: Mapping[str, Tensor], output: Any) -> bool:
-    """Whether a transformers model that is given vectors has a position table and does not look at it."""
-    if _argument_name(fn, x) != "inputs_embeds":
-        return False
-    try:
-        table = find_position_rows(fn).rows
-    except PositionTableError:
-        return False
-    with eval_mode(fn):
-        return not reads(table, lambda: _runner(fn, output, along)(x))
-
-
-class _Comparison:
-    """Keeps the largest deviation from each of the two relations, and where it was."""
-
-    def __init__(self, reference: Tensor, seq_dim: int | None):
-        self.reference, self.seq_dim = reference, seq_dim
-        self.scale = _largest(reference)
-        self.count = 0
-        self.worst: dict[str, tuple[float, Counterexample | None]] = {"invariant": (0.0, None)}
-        if seq_dim is not None:
-            self.worst["equivariant"] = (0.0, None)
-
-    def add(self, permutation: Int[Tensor, " seq"], permuted: Tensor) -> None:
-        if permuted.shape != self.reference.shape:
-            raise NonDeterministicError(
-                f"fn returned shape {tuple(permuted.shape)} for a permuted input and {tuple(self.reference.shape)} "
-                "before; the output's shape must not depend on the order"
-            )
-        self.count += 1
-        self.scale = max(self.scale, _largest(permuted))
-        for relation in self.worst:
-            expected = self.reference
-            if relation == "equivariant":
-                expected = expected.index_select(cast(int, self.seq_dim), permutation)
-            difference = _distance(permuted, expected)
-            error, flat = float(difference.max()), int(difference.argmax())
-            if error > self.worst[relation][0]:
-                index = tuple(int(i) for i in torch.unravel_index(torch.tensor(flat), difference.shape))
-                values = expected[index].item(), permuted[index].item()
-                self.worst[relation] = error, Counterexample(tuple(permutation.tolist()), index, *values)
-
-    def report(self, tolerance: float) -> tuple[EquivarianceReport, Counterexample | None]:
-        errors = {relation: error / (self.scale or 1.0) for relation, (error, _) in self.worst.items()}
-        # Invariance first: an output that ignores the order may satisfy both relations.
-        kept = [relation for relation in ("invariant", "equivariant") if errors.get(relation, math.inf) <= tolerance]
-        verdict = cast(Verdict, kept[0] if kept else "neither")
-        relation = verdict if kept else next(r for r in ("equivariant", "invariant") if r in errors)
-        worst = self.worst[relation][1]
-        report = EquivarianceReport(
-            verdict=verdict,
-            max_error=errors[relation],
-            equivariance_error=errors.get("equivariant"),
-            invariance_error=errors["invariant"],
-            tolerance=tolerance,
-            n_permutations=self.count,
-            counterexample=None if kept else worst,
-        )
-        return report, worst
 
 
 def _checked_axis(x: Tensor, seq_dim: int | None) -> int:
@@ -351,19 +300,8 @@ def _checked_axis(x: Tensor, seq_dim: int | None) -> int:
         raise EquivarianceInputError(
             f"x of shape {tuple(x.shape)} has no axis {seq_dim}; name the axis of the tokens with seq_dim="
         )
-    _check_finite(x, "x")
-    if x.numel() == 0 or bool((x == x.narrow(seq_dim, 0, 1)).all()):
-        raise EquivarianceInputError(
-            f"x of shape {tuple(x.shape)} has less than two different tokens, so no permutation changes it; give more"
-        )
+    _numbers(x, "x")
     return seq_dim % x.ndim
-
-
-def _check_finite(tensor: Tensor, name: str) -> None:
-    if not bool(torch.isfinite(tensor).all()):
-        raise EquivarianceInputError(
-            f"{name} holds NaN or infinity, with which nothing can be compared; mend that first"
-        )
 
 
 def _has_sequence_axis(x: Tensor, out: Tensor, seq_dim: int) -> bool:
@@ -414,8 +352,10 @@ def _default_tolerance(fn: Any, x: Tensor, out: Tensor) -> float:
     return max((TOLERANCES.get(dtype, 2 * torch.finfo(dtype).eps) for dtype in real), default=0.0)
 
 
-def _check_repeatable(run: Callable[[Tensor], Tensor], x: Tensor, reference: Tensor, tolerance: float) -> None:
-    again = _numbers(run(x))
+def _check_repeatable(
+    run: Callable[..., Tensor], x: Tensor, along: Mapping[str, Tensor], reference: Tensor, tolerance: float
+) -> None:
+    again = _as_numbers(run(x, along))
     if again.shape == reference.shape and _largest(_distance(again, reference)) <= tolerance * _largest(reference):
         return
     raise NonDeterministicError(
@@ -444,8 +384,11 @@ def _places(x: Tensor, along: Mapping[str, Tensor], seq_dim: int) -> Int[Tensor,
             stays |= hidden.movedim(seq_dim, 0).flatten(1).any(1).cpu()
     places = (~stays).nonzero().flatten()
     words = _moved(x, seq_dim, places)
-    if not len(places) or bool((words == words.narrow(seq_dim, 0, 1)).all()):
-        raise EquivarianceInputError("there are less than two different tokens beside padding; give more")
+    if not words.numel() or bool((words == words.narrow(seq_dim, 0, 1)).all()):
+        raise EquivarianceInputError(
+            f"x of shape {tuple(x.shape)} has less than two different tokens beside padding, so no permutation changes "
+            "it; give more"
+        )
     return places
 
 
@@ -453,8 +396,8 @@ def _moved(tensor: Tensor, seq_dim: int, order: Tensor) -> Tensor:
     return tensor.index_select(seq_dim, order.to(tensor.device))
 
 
-def _in(tensor: Tensor, dtype: torch.dtype) -> Tensor:
-    return tensor.to(dtype) if tensor.is_floating_point() else tensor
+def _wide(tensor: Tensor) -> Tensor:
+    return tensor.double() if tensor.is_floating_point() else tensor
 
 
 def _permutations(
@@ -472,26 +415,24 @@ def _permutations(
 
 
 def _random_orders(n_tokens: int, seed: int) -> Iterator[Int[Tensor, " seq"]]:
-    """Draw orders without end, those first that move every token and are no shift.
+    """Draw orders without end, first one that moves every token and is no shift.
 
     So no position is missed by chance, and no function of neighbourhoods, which shifts keep, passes for one of sets.
     """
     generator = torch.Generator().manual_seed(seed)
-    places = torch.arange(n_tokens)
-    searching = True
-    while True:
-        order = torch.randperm(n_tokens, generator=generator)
-        steps = (order - places) % n_tokens
-        if searching and (bool((steps == 0).any()) or bool((steps == steps[0]).all())):
-            continue
-        searching = False
-        yield order
+    orders = (torch.randperm(n_tokens, generator=generator) for _ in itertools.count())
+    for order in orders:
+        steps = (order - torch.arange(n_tokens)) % n_tokens
+        if bool((steps != 0).all()) and bool((steps != steps[0]).any()):
+            yield order
+            break
+    yield from orders
 
 
-def _runner(fn: Callable[..., Any], output: Any, along: Mapping[str, Tensor]) -> Callable[[Tensor], Tensor]:
-    """A function of x alone whose result is a tensor of its own."""
+def _runner(fn: Callable[..., Any], output: Any) -> Callable[[Tensor, Mapping[str, Tensor]], Tensor]:
+    """A function of x, and of what belongs to its tokens, whose result is a tensor of its own."""
 
-    def run(x: Tensor) -> Tensor:
+    def run(x: Tensor, along: Mapping[str, Tensor]) -> Tensor:
         # Copies on both sides: fn may write into its input, or hand out the same buffer every time.
         given, name = x.detach().clone(), _argument_name(fn, x)
         more = {its: each.clone() for its, each in along.items()}
@@ -500,10 +441,19 @@ def _runner(fn: Callable[..., Any], output: Any, along: Mapping[str, Tensor]) ->
     return run
 
 
-def _numbers(tensor: Tensor) -> Tensor:
+def _as_numbers(tensor: Tensor) -> Tensor:
     """The same values in the widest format of their kind, on the CPU; of complex ones both parts, on a last axis."""
     tensor = (torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor).cpu()
     return tensor.to(torch.float64 if tensor.is_floating_point() else torch.int64)
+
+
+def _numbers(tensor: Tensor, name: str) -> Tensor:
+    """The same, refusing NaN and infinity."""
+    if not bool(torch.isfinite(tensor).all()):
+        raise EquivarianceInputError(
+            f"{name} holds NaN or infinity, with which nothing can be compared; mend that first"
+        )
+    return _as_numbers(tensor)
 
 
 def _distance(actual: Tensor, expected: Tensor) -> Tensor:

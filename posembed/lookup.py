@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-import time
+import timeit
 from dataclasses import dataclass
 
 import torch
@@ -171,11 +171,9 @@ def lookup_costs(
 
 
 def _median_seconds(embedding: nn.Embedding, ids: Tensor, way: str, repeats: int) -> float:
-    times = []
-    for _ in range(repeats + 1):
+    def run() -> None:
         embedding.weight.grad = None
-        start = time.perf_counter()
         out = one_hot_lookup(embedding.weight, ids) if way == "one-hot" else embedding(ids)
         out.sum().backward()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times[1:])
+
+    return statistics.median(timeit.repeat(run, repeat=repeats + 1, number=1)[1:])

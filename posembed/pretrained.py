@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from .errors import CheckpointNotFoundError
+from .progress import one_line
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -74,11 +75,7 @@ def installed_folder() -> Path | None:
 
 
 def _advice(folder: Path | None, error: Exception) -> str:
-    # What went wrong first says most; in one line, because the whole story is kept as the cause.
-    first: BaseException = error
-    while (before := first.__cause__ or first.__context__) is not None:
-        first = before
-    reason = textwrap.shorten((str(first) or type(first).__name__).strip(" .\n"), width=300, placeholder=" [...]")
+    reason = textwrap.shorten((one_line(error) or type(error).__name__).strip(" ."), width=300, placeholder=" [...]")
     if folder:
         return (
             "the installed copy of all-MiniLM-L6-v2 cannot be read; install it again: "

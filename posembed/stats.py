@@ -191,7 +191,7 @@ def _block_length(n: int) -> int:
 
 
 @public(ProbeInputError)
-def mean_interval(values: Any, *, level: Share = 0.95, seed: Seed = 0) -> BootstrapInterval:
+def mean_interval(values: Any, *, sizes: Any = None, level: Share = 0.95, seed: Seed = 0) -> BootstrapInterval:
     """The interval of a mean by the circular block bootstrap (Politis and Romano 1992), by percentiles.
 
     Errors at neighbouring positions are alike, so n of them tell less than n independent ones would. Blocks of
@@ -200,6 +200,8 @@ def mean_interval(values: Any, *, level: Share = 0.95, seed: Seed = 0) -> Bootst
 
     Args:
         values: in the order of positions.
+        sizes: where each value is a sum of several, as over the tokens of a text, of how many: the interval is then of
+            the mean over all of these, resampled as that ratio, so that of distances none of it is below zero.
         level: the share of means that the interval holds.
         seed: of the draws.
 
@@ -225,6 +227,8 @@ def mean_interval(values: Any, *, level: Share = 0.95, seed: Seed = 0) -> Bootst
             f"there is no interval of {shown(values)}; give at least two numbers, one for each position or text"
         )
     means = _resampled_means(found, seed)
+    if sizes is not None:
+        means = means / _resampled_means(_numbers(sizes), seed)  # the same draws
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     return BootstrapInterval(float(low), float(high), level, _block_length(len(found)))
 

@@ -274,20 +274,20 @@ class SlightlyWrong(nn.Module):
 
 
 @pytest.mark.parametrize(
-    ("weights", "autocast", "verdict"),
+    ("weights", "autocast", "tolerance"),
     [
-        (torch.float32, False, "neither"),
-        (torch.bfloat16, False, "equivariant"),
-        (torch.float16, False, "equivariant"),
-        (torch.float32, True, "equivariant"),
+        (torch.float32, False, 1e-5),
+        (torch.bfloat16, False, 6e-2),
+        (torch.float16, False, 1e-2),
+        (torch.float32, True, 6e-2),
     ],
     ids=str,
 )
-def test_the_tolerance_is_that_of_the_coarsest_format_on_the_way(weights, autocast, verdict, monkeypatch):
-    monkeypatch.setattr("posembed.equivariance.LARGEST_COPY", 0)  # which would tell
+def test_the_tolerance_is_that_of_the_coarsest_format_on_the_way(weights, autocast, tolerance, monkeypatch):
+    monkeypatch.setattr("posembed.equivariance._second_look", lambda *given: {})  # in another format
     method = SlightlyWrong(weights).forward
     with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
-        assert check_equivariance(method, tokens(2, 5, D_MODEL)).verdict == verdict
+        assert check_equivariance(method, tokens(2, 5, D_MODEL)).tolerance == tolerance
 
 
 # Between rounding and tolerance.
@@ -326,8 +326,10 @@ def test_a_small_effect_is_told_from_rounding(kind):
 
 def test_what_is_no_module_is_told_that_it_was_not_looked_at_again():
     model = Shifted(2e-6).float()
-    said = "give the module itself, and with along= what else it is given, or compute in float64"
-    assert said in check_equivariance(lambda x: model(x), X32).remark
+    said = "compute in float64, or give the module itself, and with along= what else it is given"
+    assert said in str(check_equivariance(lambda x: model(x), X32))
+    # With a tolerance of one's own there is no doubt.
+    assert check_equivariance(lambda x: model(x), X32, tolerance=1e-5).remark == ""
     wide = Shifted(2e-14).double()
     assert check_equivariance(lambda x: wide(x), X32.double()).remark == ""
 
@@ -382,19 +384,9 @@ class NoFloat64(Shifted):
         return super().forward(x)
 
 
-@pytest.mark.parametrize(("extra", "verdict"), [(0.01, "neither"), (0.0, "equivariant")])
-def test_what_has_no_float64_is_decided_in_float32_where_that_is_wider(extra, verdict):
-    report = check_equivariance(NoFloat64(extra).bfloat16(), X32.bfloat16())
-    assert report.verdict == verdict and (report.remark == "decided in float32" or report.max_error == extra == 0)
-    assert "a copy in float64 does not run (no kernel" in check_equivariance(NoFloat64(2e-6).float(), X32).remark
-
-
-def test_where_no_copy_is_possible_the_doubt_is_said(monkeypatch):
-    model = Shifted(2e-6).float()
-    monkeypatch.setattr("posembed.equivariance.LARGEST_COPY", 10)
-    assert "the model is too large for a wider copy" in str(check_equivariance(model, X32))
-    # With a tolerance of one's own there is no doubt.
-    assert check_equivariance(model, X32, tolerance=1e-5).remark == ""
+def test_where_a_copy_does_not_run_the_doubt_is_said():
+    report = check_equivariance(NoFloat64(2e-6).float(), X32)
+    assert report.remark == "that may be rounding or a small effect; compute in float64"
 
 
 # Token by token.
@@ -456,17 +448,6 @@ def test_models_of_transformers(kind, given):
         # A causal mask tells the order even to a model without positions.
         wanted = "neither" if kind.startswith("gpt2") else "equivariant"
         assert check_equivariance(model, x).verdict == wanted
-
-
-def test_vectors_that_pass_by_the_position_table():
-    model = build("esm")
-    words, unread = model.get_input_embeddings()(IDS).detach(), "takes no part when vectors are given; give ids"
-    assert unread in str(check_equivariance(model, words))
-    assert check_equivariance(model, IDS).verdict == "neither"
-    # A table of zeros is read all the same.
-    bert = build("bert")
-    with with_position_table(bert, "zeroed"):
-        assert unread not in check_equivariance(bert, words).remark
 
 
 def moved(fn, seq_dim):

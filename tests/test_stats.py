@@ -41,6 +41,17 @@ def test_the_bootstrap_draws_blocks_of_neighbours_and_the_first_follows_the_last
     assert (found.level, found.block) == (level, block)
 
 
+def test_of_sums_it_is_that_of_the_mean_of_all_that_was_added():
+    """Each resample is the sum of some texts' errors over the number of their tokens."""
+    sums, sizes = np.array([0.0, 6.0, 3.0, 0.0, 8.0]), np.array([9, 2, 3, 9, 4])
+    starts = generator(3, "bootstrap").integers(5, size=(N_RESAMPLES, 3))
+    drawn = np.array([[(at + k) % 5 for at in row for k in range(2)][:5] for row in starts])
+    found = mean_interval(sums, sizes=sizes, seed=3)
+    low, high = np.quantile(sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1), [0.025, 0.975])
+    assert (found.low, found.high) == pytest.approx((low, high)) and found.low >= 0
+    assert mean_interval(4 * sums, sizes=np.full(5, 4)).high == pytest.approx(mean_interval(sums).high)
+
+
 def test_of_independent_values_it_is_about_that_of_students():
     values = np.random.default_rng(0).normal(size=2000)
     found = mean_interval(values)

@@ -2,9 +2,8 @@
 
 from .._deprecation import renamed
 from .ablation import Ablation, ablate, changed, layers_of, next_token_loss
-from .linear_probe import LinearProbeResult, linear_probe
+from .linear_probe import LinearProbeResult, RetainedInput, linear_probe, retained_input
 from .profile import DepthProfile, LayerProfile, depth_profile
-from .retained_input import RetainedInput, retained_input
 from .variance_decomposition import LayerShares, position_shares
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -18,10 +18,9 @@ from ..inference import CALLED_WRONGLY, eval_mode
 from ..models import LanguageModel, Transformer
 from ..probing.hidden_states import (
     BATCH_SIZE,
-    check_one_length,
     check_repeatable,
-    checked_inputs,
     chosen_layers,
+    fitted_and_tested,
     own_transformer,
     states_of,
 )
@@ -144,22 +143,14 @@ def ablate(
         >>> found[1][0].cost
         0.0
     """
-    fit_ids, ids = (checked_inputs(model, each, at_least=2) for each in (fit_ids, ids))
-    check_one_length(fit_ids, ids)
+    fit_ids, ids = fitted_and_tested(model, fit_ids, ids)
     random, stack = torch_generator(seed, "ablations"), layers_of(model, fit_ids)
     chosen = chosen_layers(model, layers, len(stack) + 1)
     with eval_mode(model):
         check_repeatable(model, fit_ids[:2])
         check_skip(model, skip, states_of(model, fit_ids[:2])[0].shape[1])
-        means = {layer: _Means(skip) for layer in chosen}
-        with ExitStack() as hooks:
-            for layer in chosen:
-                hooks.enter_context(changed(stack, layer, means[layer].note))
-            for number, half in enumerate(fit_ids.tensor_split(2)):
-                for some in half.split(BATCH_SIZE):
-                    for each in means.values():
-                        each.half = number
-                    states_of(model, some)
+        halves = [_mean_states(model, stack, chosen, half) for half in fit_ids.tensor_split(2)]
+        share = len(fit_ids) // 2 / len(fit_ids)  # of the second half
         cost = _cost_of(model, ids, loss)
 
         def run(change: Change, layer: int) -> Float[Tensor, " texts"]:
@@ -167,8 +158,10 @@ def ablate(
                 return cost()
 
         return {
-            layer: _ablations(partial(run, layer=layer), its_means, n_draws, random, seed)
-            for layer, its_means in means.items()
+            layer: _ablations(
+                partial(run, layer=layer), [half[layer][skip:] for half in halves], share, n_draws, random, seed
+            )
+            for layer in chosen
         }
 
 
@@ -296,37 +289,34 @@ def changed(stack: nn.ModuleList, layer: Whole, change: Change) -> Iterator[None
             module.forward = before
 
 
-class _Means:
-    """The mean state at each position, in two halves of the texts."""
+def _mean_states(
+    model: nn.Module, stack: nn.ModuleList, layers: Sequence[int], ids: Tensor
+) -> dict[int, Float[Tensor, "length d_model"]]:
+    """The mean state at each position, layer by layer; of the last before a final norm."""
+    sums: dict[int, Any] = dict.fromkeys(layers, 0)
 
-    def __init__(self, skip: int):
-        self.skip, self.half = skip, 0
-        self.sums: list[Any] = [0, 0]
-        self.counts = [0, 0]
-
-    def note(self, states: Float[Tensor, "batch length d_model"]) -> Float[Tensor, "batch length d_model"]:
-        self.sums[self.half] = self.sums[self.half] + states[:, self.skip :].double().sum(dim=0)
-        self.counts[self.half] += len(states)
+    def note(states: Tensor, layer: int) -> Tensor:
+        sums[layer] = sums[layer] + states.double().sum(dim=0)
         return states
 
-    def directions(self) -> Float[Tensor, "n d_model"]:
-        """Those in which the means of both halves differ alike, more than by chance."""
-        one, other = (_centred(total / n) for total, n in zip(self.sums, self.counts, strict=True))
-        values, vectors = torch.linalg.eigh(one.mT @ other + other.mT @ one)
-        # Of products of noise with noise as many are negative as positive, and as large.
-        least = max(-ABOVE_CHANCE * float(values[0]), 1e-9 * float(values[-1]), torch.finfo(values.dtype).tiny)
-        values, vectors = values.flip(0), vectors.flip(1).mT
-        above = int((values > least).sum())
-        shares = values[:above].cumsum(0) / values[:above].sum()
-        return vectors[: min(int((shares < KEPT).sum()) + 1, above)]
+    with ExitStack() as hooks:
+        for layer in layers:
+            hooks.enter_context(changed(stack, layer, partial(note, layer=layer)))
+        for some in ids.split(BATCH_SIZE):
+            states_of(model, some)
+    return {layer: total / len(ids) for layer, total in sums.items()}
 
-    @property
-    def middle(self) -> Float[Tensor, " d_model"]:
-        return sum(self.sums).mean(dim=0) / sum(self.counts)
 
-    @property
-    def part(self) -> Float[Tensor, "length d_model"]:
-        return _centred(sum(self.sums) / sum(self.counts))
+def _directions(one: Float[Tensor, "length d_model"], other: Float[Tensor, "length d_model"]) -> Tensor:
+    """Those, "n d_model", in which the means of both halves differ alike, more than by chance."""
+    one, other = _centred(one), _centred(other)
+    values, vectors = torch.linalg.eigh(one.mT @ other + other.mT @ one)
+    # Of products of noise with noise as many are negative as positive, and as large.
+    least = max(-ABOVE_CHANCE * float(values[0]), 1e-9 * float(values[-1]), torch.finfo(values.dtype).tiny)
+    values, vectors = values.flip(0), vectors.flip(1).mT
+    above = int((values > least).sum())
+    shares = values[:above].cumsum(0) / values[:above].sum()
+    return vectors[: min(int((shares < KEPT).sum()) + 1, above)]
 
 
 def _centred(rows: Float[Tensor, "length d_model"]) -> Float[Tensor, "length d_model"]:
@@ -334,10 +324,17 @@ def _centred(rows: Float[Tensor, "length d_model"]) -> Float[Tensor, "length d_m
 
 
 def _ablations(
-    run: Callable[[Change], Float[Tensor, " texts"]], means: _Means, n_draws: int, random: torch.Generator, seed: int
+    run: Callable[[Change], Float[Tensor, " texts"]],
+    halves: list[Float[Tensor, "length d_model"]],
+    share: float,
+    n_draws: int,
+    random: torch.Generator,
+    seed: int,
 ) -> tuple[Ablation, ...]:
-    """The four changes at one layer, each with its control."""
-    part, basis = means.part, means.directions()
+    """The four changes at one layer, each with its control, from the mean states of two halves of the texts."""
+    one, other = halves
+    mean = one.lerp(other, share)
+    part, basis = _centred(mean), _directions(one, other)
     width, n = part.shape[1], len(basis)
     turned = [
         torch.linalg.qr(torch.randn(width, width, dtype=torch.float64, generator=random))[0] for _ in range(n_draws)
@@ -347,7 +344,7 @@ def _ablations(
     parts = [part, *(part @ turn for turn in turned)]
     order = int(torch.randint(2**31, (), generator=random))
     changes: dict[str, list[Change]] = {
-        "project out": [_without(each, means.middle) for each in bases],
+        "project out": [_without(each, mean.mean(dim=0)) for each in bases],
         "shuffle": [_shuffled(each, order) for each in parts],
         "swap": [_swapped(each) for each in parts],
         "exchange": [_exchanged(each) for each in bases],
@@ -417,9 +414,10 @@ def _cost_of(
     # Of one size, so that no text is alone in the last one.
     batches = ids.tensor_split(-(-len(ids) // BATCH_SIZE))
     if loss is None and isinstance(model, LanguageModel) and model.transformer.config.causal:
-        return _rise(lambda its_model: torch.cat([next_token_loss(its_model, some) for some in batches]), model)
+        loss = lambda its_model: torch.cat([next_token_loss(its_model, some) for some in batches])  # noqa: E731
     if loss is not None:
-        return _rise(loss, model)
+        before = loss(model).detach().double().cpu()
+        return lambda: loss(model).detach().double().cpu() - before
     states = [states_of(model, some)[-1].double().cpu() for some in batches]
 
     def change() -> Float[Tensor, " texts"]:
@@ -430,11 +428,6 @@ def _cost_of(
         return torch.cat(moves)
 
     return change
-
-
-def _rise(loss: Callable[[Any], Float[Tensor, " texts"]], model: Any) -> Callable[[], Float[Tensor, " texts"]]:
-    before = loss(model).detach().double().cpu()
-    return lambda: loss(model).detach().double().cpu() - before
 
 
 @public(ProbeInputError)

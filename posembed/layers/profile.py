@@ -12,14 +12,13 @@ from torch import Tensor, nn
 
 from ..encodings import PositionScheme
 from ..errors import PositionTableError, ProbeInputError
-from ..inference import eval_mode, reads, torch_threads
+from ..inference import eval_mode, torch_threads
 from ..probing.hidden_states import fitted_and_tested, hidden_states, own_transformer, states_of
 from ..public import Count, Seed, Whole, public
 from ..serialization import Record
-from ..tables import find_position_rows
+from ..tables import find_position_rows, with_position_table
 from .ablation import Ablation, ablate, check_skip
-from .linear_probe import LinearProbeResult, linear_probe
-from .retained_input import RetainedInput, all_alike, retained_input
+from .linear_probe import LinearProbeResult, RetainedInput, all_alike, linear_probe, retained_input
 from .variance_decomposition import LayerShares, position_shares
 
 
@@ -206,7 +205,9 @@ def _input_vectors(
 def _table_rows(model: nn.Module, inputs: Tensor) -> Float[Tensor, "n_positions d_model"]:
     """Those of the table that the model looks into for these inputs, none where that of another part is all it has."""
     try:
-        found = find_position_rows(model)
+        rows = find_position_rows(model).rows
+        with with_position_table(model, "zeroed"):
+            without = states_of(model, inputs)[0]
     except PositionTableError:
         return torch.empty(0, 0)
-    return found.rows if reads(found.parameter, lambda: states_of(model, inputs)) else torch.empty(0, 0)
+    return torch.empty(0, 0) if torch.equal(states_of(model, inputs)[0], without) else rows

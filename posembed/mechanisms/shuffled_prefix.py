@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from ..errors import ProbeInputError
 from ..inference import eval_mode
 from ..models import Transformer
-from ..probing.hidden_states import BATCH_SIZE, check_enough, checked_texts, named, read_by, telling
+from ..probing.hidden_states import BATCH_SIZE, checked_inputs, named, read_by, telling
 from ..public import Seed, Whole, public
 from ..seeds import torch_generator
 from ..serialization import Record
@@ -107,18 +107,15 @@ def shuffled_prefix(
     """
     if isinstance(model, Transformer):  # whose states have the shape of logits
         raise ProbeInputError("Transformer gives hidden states and no logits; give a LanguageModel")
-    check_enough(ids, texts=1, tokens=3)
     if isinstance(model, nn.Module) and read_by(model):
-        checked_texts(model, ids[:, :-1], at_least=1)
+        checked_inputs(model, ids[:, :-1], at_least=1)
     if keep > ids.shape[1] - 3:
-        raise ProbeInputError(f"keep is {keep}; texts of {ids.shape[1]} tokens have at most {ids.shape[1] - 3} to keep")
+        raise ProbeInputError(f"keep is {keep}, which leaves less than two of {ids.shape[1]} tokens to shuffle")
     prefix, wanted = ids[:, :-1], ids[:, -1]
     random = torch_generator(seed, "shuffles")
     module = model if isinstance(model, nn.Module) else None
     with eval_mode(module):
-        # Apart: some models change with a short text, until the block ends.
         _check_causal(model, prefix[:BATCH_SIZE, :2])
-    with eval_mode(module):
         intact = _losses(model, prefix, wanted)
         shuffles = [_losses(model, _shuffled(prefix, keep, random), wanted) for _ in range(N_SHUFFLES)]
     shuffled = torch.stack(shuffles).mean(dim=0)

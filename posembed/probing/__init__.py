@@ -1,11 +1,9 @@
 """Is the position readable from a table, by which probe, and against which controls?"""
 
 from ..stats import BootstrapInterval, mean_interval
-from .controls import constant_guess, permuted_labels, random_tables_like
+from .attention_maps import identical_word_attention
 from .description_length import DescriptionLength, description_length
-from .estimators import MLP, GradientDescent, LeastSquares, Ridge
-from .helix import Helix
-from .identical_words import identical_word_attention
+from .estimators import MLP, GradientDescent, LeastSquares, Ridge, constant_guess, permuted_labels, random_tables_like
 from .intervention import Control, InterventionResult, intervene, position_subspace
 from .layers import (
     LayerError,
@@ -17,7 +15,7 @@ from .layers import (
 )
 from .order import OrderResult, probe_order
 from .rows import SPLITS, Part, Split, split_rows
-from .spectrum import Spectrum, spectrum
+from .spectrum import Helix, Spectrum, spectrum
 from .table_probe import PROBES, Baselines, Probe, ProbeResult, Region, probe_table
 
 __all__ = [

@@ -1,18 +1,21 @@
-"""The attention weights of one layer of any model, posembed's or of transformers."""
+"""The attention weights of one layer of any model, and of texts in which little but positions tells tokens apart."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal, cast
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ..errors import ProbeInputError
-from ..models import Transformer, attend
-from .hidden_states import named, own_transformer, telling
+from ..inference import eval_mode
+from ..models import Transformer, TransformerLayer, attend
+from ..public import Count, Seed, Whole, public
+from .hidden_states import checked_inputs, named, own_transformer, telling, vocabulary_of
 
 # Attention functions of transformers that compute the same as "eager" and keep no weights.
 WITHOUT_WEIGHTS = frozenset({"sdpa", "flash_attention_2", "flash_attention_3", "flex_attention"})
@@ -52,15 +55,11 @@ def _of_transformers(model: Any, ids: Int[Tensor, "batch seq"]) -> list[Tensor]:
 
 def _of_own(model: Transformer, ids: Int[Tensor, "batch seq"], layer: int) -> Float[Tensor, "batch heads seq seq"]:
     """Attend to values that are the rows of the identity: what comes out are the weights."""
-    layers: Any = model.layers
     ids = ids.to(model.words.weight.device)
-    positions = torch.arange(ids.shape[1], device=ids.device)
-    x = model.embed(ids, positions)
-    for index, before in enumerate(layers[:layer]):
-        x = before(model.entering(index, x, positions), positions)
-    x = model.entering(layer, x, positions)
-    attention, scheme = layers[layer].attention, layers[layer].attention.position_scheme
-    x = layers[layer].attention_norm(x) if layers[layer].pre_norm else x
+    positions, its = torch.arange(ids.shape[1], device=ids.device), cast(TransformerLayer, model.layers[layer])
+    x = model.entering(layer, model.hidden_states(ids)[layer], positions)
+    attention, scheme = its.attention, its.attention.position_scheme
+    x = its.attention_norm(x) if its.pre_norm else x
     q, k = (each(x).unflatten(-1, (-1, attention.d_head)).transpose(1, 2) for each in (attention.query, attention.key))
     q, k, gates = scheme.rotate(q, positions), scheme.rotate_keys(k, positions), scheme.gates(x)
     # In slices as wide as a head, which every way to attend can take.
@@ -87,3 +86,112 @@ def with_weights(model: Any) -> Iterator[None]:
         yield
     finally:
         model.set_attn_implementation(before)
+
+
+@public(ProbeInputError)
+def identical_word_attention(
+    model: nn.Module,
+    *,
+    length: Count,
+    words: Count | Sequence[int] | Int[Tensor, " words"] = 32,
+    layer: Whole = 0,
+    heads: Literal["mean"] | None = "mean",
+    seed: Seed = 0,
+) -> Float[Tensor, "*heads seq seq"]:
+    """Average a layer's attention over texts that are one word, repeated: only positions can tell its tokens apart.
+
+    Identical-word probing is Wang et al.'s (2021, On Position Embeddings in BERT). In the first layer nothing but the
+    word and the positions takes part, and the mean over words leaves the positions. Give the map to
+    `posembed.properties_of_matrix`. A model that knows no positions gives all keys that it sees the same weight.
+
+    The model runs in eval mode without gradients and is put back as it was; one that keeps no attention weights
+    computes them by its eager attention meanwhile.
+
+    Args:
+        model: a model of transformers with one stack of layers, or posembed's `Transformer` or `LanguageModel`.
+        length: how often the word stands there; nothing else does, no [CLS] and no [SEP].
+        words: how many different words to draw from the vocabulary, without the special ones that the model's
+            configuration names, or the ids of some words.
+        layer: which layer, from 0.
+        heads: "mean" over the heads, or None for each of them.
+        seed: of the draw.
+
+    Returns:
+        Row i holds how query i attends; every row sums to one. In float32, on the CPU.
+
+    Raises:
+        ProbeInputError: a length the model has no positions for, words that it does not know or that pad, fewer words
+            than asked for, a layer it does not have, a model with two stacks, without word ids or attention weights.
+        ProbeInputError: attention weights are NaN, do not sum to one, or have no column for each token (Longformer).
+
+    Example:
+        >>> from posembed import Transformer, TransformerConfig
+        >>> from posembed.probing import identical_word_attention
+        >>> from posembed.similarity import properties_of_matrix
+        >>> model = Transformer(TransformerConfig(vocab_size=50, scheme="alibi"))
+        >>> print(properties_of_matrix(identical_word_attention(model, length=16, words=4)).monotonicity)
+        1.0
+    """
+    chosen = _words(model, words, seed)
+    total: Any = 0.0
+    with eval_mode(model), with_weights(model):
+        if length > 1:
+            # A window as wide as the text passes for a map of its keys; of a shorter text it does not.
+            attention_maps(model, chosen[:1].expand(1, length - 1), layer)
+        # One by one, because the maps of all layers are held.
+        for word in chosen:
+            total = total + attention_maps(model, word.expand(1, length), layer)[0].double().cpu()
+    total = total.mean(dim=0) if heads == "mean" else total
+    # What half precision has rounded off is given back.
+    return (total / total.sum(dim=-1, keepdim=True)).float()
+
+
+def _words(model: nn.Module, words: Any, seed: int) -> Int[Tensor, " words"]:
+    n, special, padding = vocabulary_of(model)
+    if not isinstance(words, int | np.integer):
+        if padding in torch.as_tensor(words).tolist():
+            raise ProbeInputError(f"word {padding} is padding, so this model has no attention for it; choose another")
+        return torch.as_tensor(words).long().cpu()
+    known = torch.tensor([word for word in range(n) if word not in special])
+    if words > len(known):
+        raise ProbeInputError(f"words={words}, but the vocabulary has {len(known)} words to draw from")
+    return known[torch.randperm(len(known), generator=torch.Generator().manual_seed(seed))[:words]]
+
+
+@public(ProbeInputError)
+def repeated_word_attention(model: nn.Module, *, bos: Whole, word: Whole, layer: Whole = 0) -> Float[Tensor, "heads 3"]:
+    """Show how the last token of the text [bos, word, word] attends to the three.
+
+    In the first layer of a model without positions both occurrences have the same key, so every head gives them equal
+    weights, whatever its parameters: none can look at the token itself or at the one before it, as heads with RoPE can
+    (Barbero et al. 2024). In deeper layers of a causal model the two differ, because the first layer has seen fewer
+    tokens at one than at the other.
+
+    Args:
+        model: a model of transformers with one stack of layers, or posembed's `Transformer` or `LanguageModel`.
+        bos: the word at the beginning.
+        word: the one that stands there twice, another than `bos`.
+        layer: which, from 0.
+
+    Returns:
+        For each head the weights of the three tokens; they sum to one. In float32, on the CPU.
+
+    Raises:
+        ProbeInputError: words or a layer that the model does not have, equal words, or a model without weights.
+        ProbeInputError: attention weights are NaN, or do not sum to one.
+
+    Example:
+        >>> from posembed import Transformer, TransformerConfig
+        >>> from posembed.mechanisms import repeated_word_attention
+        >>> for scheme in ("nopos", "alibi"):
+        ...     model = Transformer(TransformerConfig(9, scheme=scheme, n_layers=1))
+        ...     _, first, second = repeated_word_attention(model, bos=0, word=5).T
+        ...     print(scheme, bool((second - first).abs().max() < 1e-6))
+        nopos True
+        alibi False
+    """
+    if word == bos:
+        raise ProbeInputError(f"bos and word are both {bos}; give two different words")
+    ids = checked_inputs(model, torch.tensor([[bos, word, word]]), at_least=1)
+    with eval_mode(model), with_weights(model):
+        return attention_maps(model, ids, layer)[0, :, -1].float().cpu()

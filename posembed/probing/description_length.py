@@ -15,8 +15,7 @@ from ..public import Seed, public
 from ..seeds import generator
 from ..serialization import Record
 from ..tables import RowChoice
-from .controls import permuted_labels, random_tables_like
-from .estimators import Ridge
+from .estimators import Ridge, permuted_labels, random_tables_like
 from .rows import chosen_rows
 
 # The first block costs what no knowledge costs; each of the next is as long as all before it.

@@ -1,22 +1,24 @@
-"""The small probes: least squares, ridge, gradient descent and a network, as scikit-learn's regressors.
+"""The small probes, as scikit-learn's regressors, and what a score is to be compared with.
 
-Each is fitted to centred rows of one scale and to centred targets. The network is scikit-learn's. Ridge is not: its
-`RidgeCV` chooses one strength for all targets, or one for each but then without folds.
+Each probe is fitted to centred rows of one scale and to centred targets. The network is scikit-learn's. Ridge is not:
+its `RidgeCV` chooses one strength for all targets, or one for each but then without folds.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.multioutput import MultiOutputRegressor
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..errors import ProbeInputError, shown
+from ..public import Count, Seed, public
 from ..seeds import generator
 from .rows import N_FOLDS, shuffled_folds
 
@@ -245,13 +247,6 @@ class MLP(ScaledProbe):
         # Where targets or rows are all alike there is nothing to learn but the mean.
         self._spread = y.std(axis=0) * x.any()
         scaled = y / np.where(self._spread > 0, self._spread, 1)
-        self._networks = [self._network(x, target) for target in scaled.T]
-        self.n_iter_ = max(network.n_iter_ for network in self._networks)
-
-    def _predict(self, x: Float[np.ndarray, "n d_model"]) -> Float[np.ndarray, "n n_outputs"]:
-        return np.stack([network.predict(x) for network in self._networks], axis=1) * self._spread
-
-    def _network(self, rows: np.ndarray, target: np.ndarray) -> Any:
         from sklearn.neural_network import MLPRegressor
 
         network = MLPRegressor(
@@ -264,4 +259,78 @@ class MLP(ScaledProbe):
         with warnings.catch_warnings():
             # Said by `n_iter_`.
             warnings.simplefilter("ignore", ConvergenceWarning)
-            return network.fit(rows, target)
+            self._networks = MultiOutputRegressor(network).fit(x, scaled)
+        self.n_iter_ = max(each.n_iter_ for each in self._networks.estimators_)
+
+    def _predict(self, x: Float[np.ndarray, "n d_model"]) -> Float[np.ndarray, "n n_outputs"]:
+        return self._networks.predict(x) * self._spread
+
+
+@public(ProbeInputError)
+def permuted_labels(
+    labels: Shaped[np.ndarray, " n"], n_permutations: Count, *, seed: Seed = 0
+) -> Shaped[np.ndarray, "n k"]:
+    """Deal the labels out among the rows at random: a control task (Hewitt and Liang 2019).
+
+    A probe that does as well on these shows nothing of the table: it has learned rows by heart, or nothing.
+
+    Args:
+        labels: one for each row.
+        n_permutations: how many times.
+        seed: of the permutations.
+
+    Returns:
+        A column for each permutation.
+
+    Raises:
+        ProbeInputError: less than one permutation; labels that are no array with one axis.
+
+    Example:
+        >>> import numpy as np
+        >>> from posembed.probing import permuted_labels
+        >>> bool((np.sort(permuted_labels(np.arange(9.0), 4), axis=0).T == np.arange(9)).all())
+        True
+    """
+    rng = generator(seed, "permuted labels")
+    return np.stack([rng.permutation(labels) for _ in range(n_permutations)], axis=1)
+
+
+@public(ProbeInputError)
+def random_tables_like(
+    x: Float[np.ndarray, "n d_model"], n_draws: Count, *, seed: Seed = 0
+) -> Iterator[Float[np.ndarray, "n d_model"]]:
+    """Yield tables of independent normal entries with the mean of each column and the one overall spread of a table.
+
+    Args:
+        x: the table.
+        n_draws: how many.
+        seed: of the entries.
+
+    Yields:
+        A table of the same size. Where all rows of `x` are equal its spread is 1.
+
+    Raises:
+        ProbeInputError: what is no table or no number of draws.
+
+    Example:
+        >>> import numpy as np
+        >>> from posembed.probing import random_tables_like
+        >>> (table,) = random_tables_like(np.arange(2000.0).reshape(1000, 2), 1)
+        >>> bool(abs(table.std() / np.arange(2000.0).std() - 1) < 0.05)
+        True
+    """
+    scaling, rng = fitted_scaling(x), generator(seed, "random tables")
+    for _ in range(n_draws):
+        yield rng.normal(size=x.shape) * (scaling.scale or 1.0) + scaling.centre
+
+
+def constant_guess(train: Shaped[np.ndarray, " n_train"]) -> float:
+    """The guess with the least mean absolute error on the training rows: their median.
+
+    Example:
+        >>> import numpy as np
+        >>> from posembed.probing import constant_guess
+        >>> constant_guess(np.array([0, 2, 10]))
+        2.0
+    """
+    return float(np.median(train))

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from ..errors import ProbeInputError, shown
-from ..inference import CALLED_WRONGLY, called_in_eval_mode, eval_mode
+from ..inference import CALLED_WRONGLY, eval_mode
 from ..models import LanguageModel, Transformer
 from ..progress import one_line
 
@@ -40,8 +40,9 @@ def read_by(model: Any) -> str | None:
 
 def check_one_stack(model: Any) -> None:
     """Refuse a model of transformers that has an encoder and a decoder."""
-    parts = {name.rpartition(".")[2] for name, _ in model.named_modules()}
-    if getattr(getattr(model, "config", None), "is_encoder_decoder", False) and {"encoder", "decoder"} <= parts:
+    if not getattr(getattr(model, "config", None), "is_encoder_decoder", False):
+        return
+    if {"encoder", "decoder"} <= {name.rpartition(".")[2] for name, _ in model.named_modules()}:
         raise ProbeInputError(f"{type(model).__name__} has two stacks of layers; give one, such as model.get_encoder()")
 
 
@@ -58,41 +59,30 @@ def vocabulary_of(model: Any) -> tuple[int, set[int], int | None]:
     return model.get_input_embeddings().weight.shape[0], special, settings.get("pad_token_id")
 
 
-def checked_texts(model: nn.Module, ids: Int[Tensor, "texts length"], *, at_least: int) -> Int[Tensor, "texts length"]:
-    """Refuse too few texts, and padding, whose places are none."""
-    padding = vocabulary_of(model)[2]
-    check_enough(ids, texts=at_least, tokens=2)
-    if padding is not None and bool((ids == padding).any()):
-        raise ProbeInputError(
-            f"a text holds id {padding}, which pads; give texts of one length, without padding, or, where it is taken, "
-            "attention_mask="
-        )
-    return ids.long().cpu()
-
-
-def check_enough(ids: Int[Tensor, "texts length"], *, texts: int, tokens: int) -> None:
-    """Refuse fewer texts or tokens than are needed."""
-    if len(ids) < texts or ids.shape[1] < tokens:
-        raise ProbeInputError(
-            f"{len(ids)} texts of {ids.shape[1]} tokens are too few; give at least {texts} of at least {tokens}"
-        )
-
-
 def checked_inputs(model: Any, inputs: Any, *, at_least: int) -> Tensor:
-    """Refuse what a model cannot read, or too little of it; ids of texts are `checked_texts`."""
+    """Refuse what a model cannot read, too little of it, and padding, whose places are none."""
     reads = read_by(model)
     if not isinstance(inputs, Tensor) or inputs.ndim < 1 or (reads == "input_ids" and inputs.ndim < 2):
         raise ProbeInputError(f"{named(model)} reads {reads or 'a tensor'}; give a tensor, a text or an image a row")
     # The states of a Perceiver are those of latents, which stand at no place of its input.
     if getattr(getattr(model, "config", None), "num_latents", None):
         raise ProbeInputError(f"the states of {named(model)} are those of latents; give a function to states of places")
-    if reads == "input_ids" and not inputs.is_floating_point():
-        return checked_texts(model, inputs, at_least=at_least)
-    if reads:
+    if reads != "input_ids" or inputs.is_floating_point():
         check_one_stack(model)
-    if len(inputs) < at_least:
-        raise ProbeInputError(f"there are {len(inputs)} inputs; give at least {at_least} along the first axis")
-    return inputs
+        if len(inputs) < at_least:
+            raise ProbeInputError(f"there are {len(inputs)} inputs; give at least {at_least} along the first axis")
+        return inputs
+    padding = vocabulary_of(model)[2]
+    if len(inputs) < at_least or inputs.shape[1] < 2:
+        raise ProbeInputError(
+            f"{len(inputs)} texts of {inputs.shape[1]} tokens are too few; give at least {at_least} of at least 2"
+        )
+    if padding is not None and bool((inputs == padding).any()):
+        raise ProbeInputError(
+            f"a text holds id {padding}, which pads; give texts of one length, without padding, or, where it is taken, "
+            "attention_mask="
+        )
+    return inputs.long().cpu()
 
 
 def fitted_and_tested(model: Any, inputs: Any, test_inputs: Any) -> tuple[Tensor, Tensor]:
@@ -102,7 +92,9 @@ def fitted_and_tested(model: Any, inputs: Any, test_inputs: Any) -> tuple[Tensor
         n_test = max(2, len(given) // 4)
         return given[:-n_test], given[-n_test:]
     train, test = (checked_inputs(model, each, at_least=2) for each in (inputs, test_inputs))
-    check_one_length(train, test)
+    if train.shape[1:] != test.shape[1:]:
+        sizes = [" x ".join(map(str, each.shape[1:])) for each in (train, test)]
+        raise ProbeInputError("texts of {} do not belong to texts of {}; cut them to one length".format(*sizes))
     return train, test
 
 
@@ -115,13 +107,6 @@ def without_padding(inputs: Any, attention_mask: Tensor) -> tuple[Any, Bool[Tens
             "behind texts"
         )
     return inputs.where(mask.to(inputs.device), inputs[:, :1]) if inputs.shape == mask.shape else inputs, mask
-
-
-def check_one_length(one: Tensor, other: Tensor) -> None:
-    """Refuse texts, or images, of two sizes."""
-    if one.shape[1:] != other.shape[1:]:
-        sizes = [" x ".join(map(str, each.shape[1:])) for each in (one, other)]
-        raise ProbeInputError("texts of {} do not belong to texts of {}; cut them to one length".format(*sizes))
 
 
 def given_states(states: Tensor | Sequence[Tensor]) -> tuple[Callable[[Tensor], Any], Int[Tensor, " texts"]]:
@@ -160,7 +145,7 @@ def hidden_states(
     def more(which: slice) -> dict[str, Tensor]:
         return {} if mask is None else {"attention_mask": mask[which].long()}
 
-    with eval_mode(model) if isinstance(model, nn.Module) else called_in_eval_mode():
+    with eval_mode(model if isinstance(model, nn.Module) else None):
         check_repeatable(model, inputs[:2], **more(slice(2)))
         for start in range(0, len(inputs), BATCH_SIZE):
             some = slice(start, start + BATCH_SIZE)

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from ..errors import ProbeInputError, shown
-from ..inference import eval_mode, reads
+from ..inference import eval_mode
 from ..models import LanguageModel
 from ..public import Count, Seed, public
 from ..serialization import Record
@@ -180,22 +180,22 @@ def intervene(
     centred, draws = table - table.mean(dim=0), list(_random_bases(span, len(basis), n_draws, seed))
     moves = centred @ basis.T
     with eval_mode(model):
-        before: list[Tensor] = []
-        if not reads(found.parameter, lambda: before.extend(_states(model, batch) for batch in kept)):
-            raise ProbeInputError(f"{found.name} is not looked into for these batches; give some of what it is for")
+        before = torch.cat([_states(model, batch) for batch in kept])
 
         def change(moved: Tensor) -> float:
             with with_position_table(model, table - moved, part=part, name=name):
-                after = [_states(model, batch) for batch in kept]
-            return _relative_change(torch.cat(before), torch.cat(after))
+                return _relative_change(before, torch.cat([_states(model, batch) for batch in kept]))
 
-        return InterventionResult(
+        result = InterventionResult(
             n_components=len(basis),
             variance=float(_squares(values)[: len(basis)].sum() / _squares(values).sum()),
             changed=change(moves @ basis),
             control=Control.of([change(centred @ each.T @ each) for each in draws]),
             control_same_size=Control.of([change(moves @ each) for each in draws]),
         )
+    if not result.control_same_size.high:
+        raise ProbeInputError(f"{found.name} is not looked into for these batches; give some of what it is for")
+    return result
 
 
 def _span(table: Float[Tensor, "n d_model"]) -> tuple[Float[Tensor, " rank"], Float[Tensor, "rank d_model"]]:

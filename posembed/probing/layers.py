@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
+from torch.nn.utils import skip_init
 
 from ..errors import ProbeInputError
 from ..inference import torch_threads
@@ -19,7 +21,71 @@ from ..serialization import Record
 from ..stats import BootstrapInterval, mean_interval
 from .estimators import fitted_scaling
 from .hidden_states import fitted_and_tested, given_states, hidden_states, named, without_padding
-from .position_network import Predictions, fit_network, mean_distance, predict
+
+HIDDEN = 128
+# Tokens a step.
+BATCH_SIZE = 512
+# Of Adam, falling to zero in a straight line.
+LEARNING_RATE = 1e-2
+# Tokens whose logits are held at a time when a fitted network is asked.
+BLOCK = 4096
+
+
+class Predictions(NamedTuple):
+    """The position of each token: the most probable one, and the median of all probabilities.
+
+    The median has the least expected distance that the network can promise; the most probable position may be anywhere
+    where all are about as probable.
+    """
+
+    likeliest: Int[Tensor, " tokens"]
+    median: Int[Tensor, " tokens"]
+
+
+def fit_network(
+    states: Float[Tensor, "tokens d_model"], labels: Int[Tensor, " tokens"], n_labels: int, steps: int, seed: int
+) -> nn.Sequential:
+    """Fit a network by Adam on the cross-entropy of tokens drawn with replacement."""
+    random = torch_generator(seed, "position network")
+    network = _network(states.shape[1], n_labels, random)
+    optimizer = torch.optim.Adam(network.parameters(), lr=LEARNING_RATE)
+    with torch.enable_grad():
+        for step in range(steps):
+            optimizer.param_groups[0]["lr"] = LEARNING_RATE * (1 - step / steps)
+            drawn = torch.randint(len(states), (BATCH_SIZE,), generator=random)
+            loss = F.cross_entropy(network(states[drawn]), labels[drawn])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    return network
+
+
+def predict(network: nn.Sequential, states: Float[Tensor, "tokens d_model"]) -> Predictions:
+    """Ask a fitted network for the positions of tokens."""
+    with torch.no_grad():
+        parts = [_predicted(network(block)) for block in states.split(BLOCK)]
+    return Predictions(*(torch.cat(each) for each in zip(*parts, strict=True)))
+
+
+def _predicted(logits: Float[Tensor, "tokens labels"]) -> Predictions:
+    below_half = logits.softmax(dim=1).cumsum(dim=1) < 0.5
+    return Predictions(logits.argmax(dim=1), below_half.sum(dim=1))
+
+
+def mean_distance(predicted: Int[Tensor, "..."], labels: Int[Tensor, "..."]) -> float:
+    """Between predictions and labels, in positions."""
+    return float((predicted - labels).abs().double().mean())
+
+
+def _network(d_model: int, n_labels: int, random: torch.Generator) -> nn.Sequential:
+    # Built empty, then filled from a generator of its own: the global state of torch stays as it was.
+    network = nn.Sequential(skip_init(nn.Linear, d_model, HIDDEN), nn.ReLU(), skip_init(nn.Linear, HIDDEN, n_labels))
+    with torch.no_grad():
+        for layer, n_inputs in ((network[0], d_model), (network[2], HIDDEN)):
+            reach = n_inputs**-0.5  # as `torch.nn.Linear` starts
+            for parameter in layer.parameters():
+                parameter.uniform_(-reach, reach, generator=random)
+    return network
 
 
 @public(ProbeInputError)
@@ -207,9 +273,9 @@ def probe_layers(
     Args:
         model: a model of transformers with one stack of layers, of text, images or sound, or posembed's `Transformer`
             or `LanguageModel`; trained or not. Or a function from a batch to the hidden states of its layers, "batch
-            length d_model" each, which are numbered from 0 as it lists them; what modules it calls are in eval mode.
-            A module of one's own hands out such a list too, or one behind its output. Or, without ids, hidden states
-            themselves: "texts length d_model", or a list of such, one a layer.
+            length d_model" each, which are numbered from 0 as it lists them; what it calls must draw nothing, as in
+            eval mode. A module of one's own hands out such a list too, or one behind its output. Or, without ids,
+            hidden states themselves: "texts length d_model", or a list of such, one a layer.
         ids: texts of one length, without padding, at least four. Texts that overlap must not be on both sides: the
             held-out ones are the last quarter, so give pieces in the order of the corpus. Or what else the model or the
             function reads in their place, one a row: embeddings, pixels, samples. A position is then a place in the
@@ -331,9 +397,7 @@ def _probed(
     likeliest = torch.full_like(real[1], -1, dtype=torch.long).masked_scatter(real[1], held_out.likeliest)
     distances = (held_out.likeliest - positions).abs().double()
     placed = torch.zeros(real[1].shape, dtype=torch.double).masked_scatter(real[1], distances)
-    mae, lengths = float(distances.mean()), real[1].sum(dim=1).double()
-    # Texts of unlike lengths: what each adds to a mean over tokens, which is a ratio, to first order.
-    by_text = mae + (placed.sum(dim=1) - mae * lengths) / lengths.mean()
+    mae, sizes = float(distances.mean()), real[1].sum(dim=1)
     permuted = None
     if control:
         random = torch_generator(seed, "permuted labels")
@@ -347,7 +411,7 @@ def _probed(
     error = LayerError(
         layer=layer,
         mae=mae,
-        interval=mean_interval(by_text.numpy(), seed=seed),
+        interval=mean_interval(placed.sum(dim=1).numpy(), sizes=sizes.numpy(), seed=seed),
         train_mae=mean_distance(seen.likeliest, labels),
         median_mae=mean_distance(held_out.median, positions),
         accuracy=float((distances == 0).double().mean()),

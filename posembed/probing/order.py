@@ -17,8 +17,7 @@ from ..seeds import generator
 from ..serialization import Record
 from ..stats import BootstrapInterval, mean_interval
 from ..tables import RowChoice
-from .controls import permuted_labels, random_tables_like
-from .estimators import fitted_scaling
+from .estimators import fitted_scaling, permuted_labels, random_tables_like
 from .rows import Part, Split, chosen_rows, split_rows
 from .table_probe import mean_and_runs
 

@@ -17,8 +17,7 @@ from ..serialization import Record
 from ..stats import BootstrapInterval, mean_interval
 from ..tables import RowChoice, load_table
 from ..tables.table import warn_of_grid
-from .controls import constant_guess, permuted_labels, random_tables_like
-from .estimators import MLP, GradientDescent, LeastSquares, Ridge
+from .estimators import MLP, GradientDescent, LeastSquares, Ridge, constant_guess, permuted_labels, random_tables_like
 from .rows import Part, Split, chosen_rows, split_rows
 
 Probe = Literal["ols", "ridge", "gd", "mlp"]
@@ -29,15 +28,9 @@ N_REGIONS = 8
 FAR = 10
 
 
-class Repeats(NamedTuple):
-    """How often each control is run."""
-
-    permuted_labels: int
-    random_table: int
-
-
-# Permutations are further outputs of one fit, which cost little, but for mlp, which needs a network for each.
-REPEATS = {"ols": Repeats(10, 5), "ridge": Repeats(10, 5), "gd": Repeats(4, 5), "mlp": Repeats(2, 2)}
+# How often permuted labels and random tables are run. Permutations are further outputs of one fit, which cost little,
+# but for mlp, which needs a network for each.
+REPEATS = {"ols": (10, 5), "ridge": (10, 5), "gd": (4, 5), "mlp": (2, 2)}
 
 
 class Region(NamedTuple):
@@ -257,7 +250,7 @@ def _fits(
 ) -> list[_Fit]:
     """A fit to each part, with every so manyth permutation beside the true positions."""
     true = positions.astype(np.float64)
-    permuted = permuted_labels(true, REPEATS[probe].permuted_labels, seed=seed)
+    permuted = permuted_labels(true, REPEATS[probe][0], seed=seed)
     if split == "half":
         for side in parts[0]:
             permuted[side] = true[side][permuted[side].argsort(axis=0).argsort(axis=0)]
@@ -279,7 +272,7 @@ def _baselines(
     permuted = tuple(np.concatenate([fit.test_errors[1:] for fit in fits]).tolist())
     labels = positions.astype(np.float64)[:, None]
     # The rows of a random table are all alike, so one part of each says as much as five parts of one.
-    tables = enumerate(random_tables_like(x, REPEATS[probe].random_table, seed=seed))
+    tables = enumerate(random_tables_like(x, REPEATS[probe][1], seed=seed))
     fitted = [_fit(probe, drawn, labels, parts[number % len(parts)], seed) for number, drawn in tables]
     random = tuple(float(fit.test_errors[0]) for fit in fitted)
     constant = float(np.concatenate(guesses).mean())

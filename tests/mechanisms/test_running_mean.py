@@ -8,7 +8,7 @@ import torch
 from untrained import language_model, random_texts, untrained, with_even_attention
 
 from posembed.mechanisms import attention_variance
-from posembed.mechanisms.running_mean import _resampled_slopes
+from posembed.mechanisms.attention_outputs import _resampled_slopes
 from posembed.seeds import generator
 
 

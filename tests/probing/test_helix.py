@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from probing_tables import random_table
 
-from posembed.probing import helix, spectrum
-from posembed.probing.helix import _on_grid, _sinusoid
+from posembed.probing import spectrum
+from posembed.probing.spectrum import _on_grid, _sinusoid
+from posembed.probing.spectrum import find_helix as found_in
 
 
 def circle(n, period, phase=90.0, start=0.3):
@@ -17,7 +18,7 @@ def circle(n, period, phase=90.0, start=0.3):
 
 def find_helix(scores, total_variance=None, step=1):
     whole = float(((scores - scores.mean(axis=0)) ** 2).sum()) if total_variance is None else total_variance
-    return helix.find_helix(scores, step=step, total_variance=whole)
+    return found_in(scores, step=step, total_variance=whole)
 
 
 @given(st.integers(8, 40), st.floats(0.3, 2.8), st.integers(0, 1000))

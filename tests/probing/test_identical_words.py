@@ -8,7 +8,7 @@ from transformers import AttentionInterface
 
 from posembed import Transformer, TransformerConfig, with_position_table
 from posembed.errors import ProbeInputError
-from posembed.probing.identical_words import identical_word_attention
+from posembed.probing.attention_maps import identical_word_attention
 from posembed.similarity import properties_of_matrix
 
 WORDS = [7, 12, 25, 9, 20]

@@ -52,7 +52,11 @@ CASES = {
         lambda: attention_variance(own(), IDS * (torch.arange(8) > 0)),
         "the same in all",
     ),
-    "nothing to shuffle": (P, lambda: shuffled_prefix(likely, IDS, keep=6), "have at most 5 to keep"),
+    "nothing to shuffle": (
+        P,
+        lambda: shuffled_prefix(likely, IDS, keep=6),
+        "leaves less than two of 8 tokens to shuffle",
+    ),
     "a model that sees both sides": (P, lambda: shuffled_prefix(seeing_both_sides(), IDS), "sees tokens on both sides"),
     "states in place of logits": (P, lambda: shuffled_prefix(own(), IDS), "gives hidden states and no logits"),
     "a model without logits": (P, lambda: shuffled_prefix(build("gpt2"), IDS), "gives no logits (batch, seq, vocab)"),

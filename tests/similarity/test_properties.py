@@ -170,12 +170,12 @@ def test_of_many_rows_what_is_sampled_is_near_and_the_rest_the_same(monkeypatch,
     options = {"max_offset": max_offset, "similarity": similarity}
     whole = properties(LONG[name], **options)
     monkeypatch.setattr(sys.modules[properties.__module__], "MOST_ROWS", 2)
-    monkeypatch.setattr("posembed.similarity.large.N_PAIRS", 2**17)
+    monkeypatch.setattr(sys.modules[properties.__module__], "N_SIMILARITIES", 2**13)
     with pytest.warns(RuntimeWarning, match=f"of {len(LONG[name])} rows monotonicity is estimated"):
-        sampled, again = properties(LONG[name], **options), properties(LONG[name], **options)
-    same(sampled, again)
-    # Four standard errors.
-    assert sampled.monotonicity == pytest.approx(whole.monotonicity, abs=0.006, nan_ok=True)
+        sampled = properties(LONG[name], **options)
+    # Four standard errors; of few rows it is all of them.
+    off = 0.01 if len(LONG[name]) == 300 else 0.0
+    assert sampled.monotonicity == pytest.approx(whole.monotonicity, abs=off, nan_ok=True)
     same(replace(sampled, monotonicity=0.0), replace(whole, monotonicity=0.0), tolerance=1e-11)
 
 
