@@ -32,7 +32,7 @@ def audit(
     """
     with progress(f"loading {model}") as tell:
         from ..auditing import audit as run
-        from ..auditing.load import load_model
+        from ..auditing.models import load_model
 
         report = run(load_model(model), seed=seed, progress=lambda text, done: tell(one_line(text)))
     if as_json:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from posembed import audit
-from posembed.auditing.checks import CHECKS
+from posembed.auditing.checking import CHECKS
 
 from . import Bug, first, later
 from .properties import NAMES, failing
