@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ..progress import one_line
 from .report import CheckResult, Verdict
-from .subject import DoesNotApplyError, Run, Subject, apart
+from .subject import DoesNotApplyError, Run, Subject
 
 # A difference below this share of what order does is neither rounding nor surely a fault.
 SURELY = 1e-3
@@ -21,7 +21,9 @@ AUDIBLE = 10.0
 # What a check may need of a subject, and what is said where it is missing.
 NEEDS = {
     "causal": "it is not causal",
+    "exported": "say exported=True",
     "has_positions": "it is made without positions",
+    "make": "say make=, a function that makes a model of this kind",
     "n_positions": "it has no table of positions",
     "positions_matter": "no positions can be given to it, or they change nothing",
     "stateless": "it keeps a state from token to token",
@@ -101,7 +103,7 @@ def _verdicts(subject: Subject, name: str) -> Iterator[CheckResult]:
 
 
 def _compared(subject: Subject, same: Same) -> CheckResult:
-    moved = apart(subject.logits(same.right), (same.copy or subject).logits(same.tried))
+    moved = subject.moved(same.right, same.tried, same.copy)
     error, signal, tolerance = float(moved.max()), subject.signal, subject.tolerance
     if error <= tolerance and signal <= AUDIBLE * tolerance:
         return found("not decided", "order moves the logits no more than rounding does")
@@ -136,21 +138,22 @@ def script(subject: Subject, right: Run, tried: Run) -> str:
 
 def _calls(subject: Subject, run: Run, name: str) -> list[str]:
     """Lines that run the model and keep the same tokens."""
-    given = [step | dict(subject.fixed) for step in subject.steps(run)]
-    steps = [", ".join(f"{key}={_written(value)}" for key, value in step.items()) for step in given]
+    steps = [", ".join(f"{key}={_written(value)}" for key, value in step.items()) for step in subject.steps(run)]
     read = "[0]" if subject.of_transformers or "cache" in subject.names else ""
     texts = "-1:" if len(run.ids) > 1 else ":"
     tokens = f"{run.keep.start}:{run.keep.stop}" if isinstance(run.keep, range) else run.keep or ":"
     kept = "" if texts == tokens == ":" else f"[{texts}, {tokens}]"
     if not run.pieces:
         return [f"{name} = model({steps[0]}){read}{kept}"]
-    use, cache = (", use_cache=True", ".past_key_values") if subject.of_transformers else ("", "[1]")
+    cache = ".past_key_values" if subject.of_transformers else "[1]"
     caches = ["None", *(f"out{i}{cache}" for i in range(len(steps)))]
-    lines = [f"out{i} = model({step}, {subject.names['cache']}={caches[i]}{use})" for i, step in enumerate(steps)]
+    lines = [f"out{i} = model({step}, {subject.names['cache']}={caches[i]})" for i, step in enumerate(steps)]
     return [*lines, f"{name} = torch.cat([{', '.join(f'out{i}{read}' for i in range(len(steps)))}], 1){kept}"]
 
 
-def _written(value: Tensor) -> str:
+def _written(value: Tensor | bool) -> str:
+    if isinstance(value, bool):
+        return str(value)
     if value.is_floating_point():  # a mask of four axes
         return f"torch.tensor({(value == 0).int().tolist()}).double().log().clamp(min=-1e30)"
     return f"torch.tensor({value.int().tolist()})" + (".bool()" if value.dtype == torch.bool else "")

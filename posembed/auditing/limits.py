@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from ..pretrained import quiet
 from ..tables import PositionRows
 from .checking import Same, check, found, script
+from .models import named
 from .report import CheckResult
 from .subject import DoesNotApplyError, Run, Subject
 
@@ -36,27 +37,42 @@ model.save_pretrained("copy")
 again = {0}.from_pretrained("copy").eval()
 ids = torch.arange(5, 15)[None]
 print((model(input_ids=ids)[0] - again(input_ids=ids)[0]).abs().max())"""
+ON_META = """import torch
+model, make = ...  # the model that was audited, in eval mode, and the function that makes one
+with torch.device("meta"):
+    again = make().to_empty(device="cpu").eval()
+for each in again.buffers():
+    each.zero_()
+again.load_state_dict(model.state_dict())
+ids = torch.arange(5, 15)[None]
+print(model({0}=ids), again({0}=ids))"""
+
+
+EXPORTED = """import torch
+model = ...  # the model that was audited, in eval mode
+short, long = ({{"{0}": torch.arange(5, 5 + n)[None]}} for n in (8, 12))
+again = torch.export.export(model, (), short, dynamic_shapes={{"{0}": {{1: torch.export.Dim.DYNAMIC}}}}).module()
+print(model(**long), again(**long))"""
 
 
 @check("edge of the window", "window")
 def _window_edge(s: Subject) -> CheckResult:
     """The first token reaches as far as the windows of all layers do, and no further."""
-    window = s.window or 0
-    reach = s.n_layers * (window - 1)
-    n, weakest = reach + s.n_layers + 2, torch.inf
-    edges: set[int] = set()
+    reach = s.n_layers * ((s.window or 1) - 1)
+    n = reach + s.n_layers + 2
     if n > min(LONGEST_WINDOW, s.n_positions or LONGEST_WINDOW):
         return found("not decided", f"windows reach {reach} tokens, too far to look")
-    for each in range(TEXTS):
-        ids = s.text(n, f"window {each}")
-        effect = s.moved(Run(ids), Run(torch.cat([s.text(1, f"another first {each}"), ids[:, 1:]], 1)))
-        edge = int((effect > s.tolerance).nonzero().max())
-        edges, weakest = edges | {edge}, min(weakest, float(effect[edge]))
+    one, other = s.vocabulary[None, :2].split(1, 1)
+    rests = [s.text(n - 1, f"window {each}") for each in range(TEXTS)]
+    effects = [s.moved(Run(torch.cat([one, rest], 1)), Run(torch.cat([other, rest], 1))) for rest in rests]
+    edges = [int((effect > s.tolerance).nonzero().max()) for effect in effects]
     edge, off = max(edges), abs(max(edges) - reach)
-    reason = f"the first token reaches {edge} tokens on; {s.n_layers} layers of {window} keys: {reach}"
-    if edges == {reach}:
+    reason = f"the first token reaches {edge} tokens on; {s.n_layers} layers of {s.window} keys: {reach}"
+    if {*edges} == {reach}:
         return found("holds", reason)
-    if edge <= reach and (len(edges) > 1 or edge == 0 or weakest < LARGE * s.tolerance):
+    # That a token sees too far is certain; that it sees too little is only where all texts say so, and loudly.
+    loud = min(float(effect[edge]) for effect in effects) >= LARGE * s.tolerance
+    if edge <= reach and not (0 < edge == min(edges) and loud):
         return found("not decided", f"{reason}, and the effect fades, or attention is saturated")
     kind = "window off by one" if off == s.n_layers else "another window than its own"
     kind = "no window" if edge == n - 1 and off > s.n_layers else kind
@@ -122,6 +138,33 @@ def _saved(s: Subject) -> Same | CheckResult:
     kind = "what is computed and not saved differs, such as angles: rounded by .bfloat16(), or not made anew"
     written, run = SAVED.format(type(s.whole).__name__), Run(s.text())
     return Same(run, run, kind, copy=replace(s, whole=again), script=written)
+
+
+@check("made on the meta device", "make")
+def _on_meta(s: Subject) -> Same:
+    """Made on the meta device, which holds no numbers, and given the weights, it gives the same logits."""
+    with torch.device("meta"):
+        again = named(s.make())
+    again = again.to_empty(device="cpu").to(s.dtype).eval()
+    for each in again.buffers():
+        each.fill_(torch.nan if each.is_floating_point() else 0)
+    again.load_state_dict(s.whole.state_dict())
+    kind = "a buffer that is not saved with the weights is lost: it is not persistent, and nothing makes it anew"
+    run, written = Run(s.text()), ON_META.format(s.name_of("ids"))
+    return Same(run, run, kind, copy=replace(s, whole=again), script=written)
+
+
+@check("exported, at another length", "exported")
+def _exported(s: Subject) -> Same:
+    """Exported by torch.export with a short text, it gives the same logits for a longer one."""
+    (short,) = s.steps(Run(s.text(s.length - 3)))
+    lengths = {name: {1: torch.export.Dim.DYNAMIC} if name == s.name_of("ids") else None for name in short}
+    program = torch.export.export(s.called, (), short, dynamic_shapes=lengths)
+    kind = "what depends on the length of a text was computed once, when it was exported"
+    run = Run(s.text())
+    return Same(
+        run, run, kind, copy=replace(s, whole=program.module(), part=""), script=EXPORTED.format(s.name_of("ids"))
+    )
 
 
 @check("rows of the table", "table")

@@ -80,19 +80,23 @@ def _taken(model: Any) -> Mapping[str, Any]:
     return inspect.signature(getattr(model, "forward", model)).parameters
 
 
+def named(model: Any) -> Any:
+    """The model, as one that takes what it is given by the names of the audit."""
+    return CalledByName(model) if isinstance(model, Transformer) else model
+
+
 def _own(model: Any, said: dict[str, Any], seed: int) -> Subject:
     """A function or module of a user's that takes ids and, of these names, what it can: positions, mask, cache."""
     if isinstance(model, Transformer):
         said |= {"vocab_size": model.config.vocab_size, "causal": model.config.causal}
         said["has_positions"] = not isinstance(model.position_scheme, NoPos)
-        model = CalledByName(model)
-    taken, vocab_size = _taken(model), said.pop("vocab_size")
-    if not vocab_size or "ids" not in taken:
-        raise AuditError(f"say vocab_size=; and of {', '.join(taken)} the model must take ids")
-    names = {name: name for name in NAMES if name in taken}
-    return Subject(
-        model, names, torch.arange(1, vocab_size), ("model = ...  # the model that was audited",), seed, **said
-    )
+    taken, vocab_size = _taken(named(model)), said.pop("vocab_size")
+    if not vocab_size:
+        raise AuditError("how many ids the model knows is not known; say vocab_size=")
+    if "ids" not in taken:
+        raise AuditError(f"the model takes {', '.join(taken)}; it must take ids, and may take positions, mask, cache")
+    names, code = {name: name for name in NAMES if name in taken}, ("model = ...  # the model that was audited",)
+    return Subject(named(model), names, torch.arange(1, vocab_size), code, seed, **said)
 
 
 def _of_transformers(model: Any, names: Mapping[str, str], part: str, seed: int) -> Subject:
@@ -103,6 +107,8 @@ def _of_transformers(model: Any, names: Mapping[str, str], part: str, seed: int)
         raise AuditError(f"{name} takes no ids of words")
     generates = part != "encoder" and bool(getattr(model, "can_generate", bool)())
     pad_id, layers = getattr(config, "pad_token_id", None), getattr(model.config, "layer_types", None) or []
+    origin = getattr(model.config, "_name_or_path", "")
+    made = f'{name}.from_pretrained("{origin}").double()' if origin else f"...  # the {name}, in float64 and eval mode"
     special = " ".join(re.findall(r'token_(?:id|ids|index)": ([^"}]+)', model.config.to_json_string(use_diff=False)))
     state = any("attention" not in kind or "linear" in kind for kind in layers)
     convolutions = (each for each in model.modules() if isinstance(each, nn.Conv1d))
@@ -112,7 +118,11 @@ def _of_transformers(model: Any, names: Mapping[str, str], part: str, seed: int)
         names={what: each for what, each in names.items() if each in taken and (part, what) != ("encoder", "cache")},
         # A random text must not hold an id with a meaning of its own, of padding or of an image.
         vocabulary=torch.tensor(sorted({*range(config.vocab_size)} - {*map(int, re.findall(r"\d+", special))})),
-        code=_code(model, name, part),
+        code=(
+            f"from transformers import {name}",
+            f"model = {made}",
+            *["model = model.get_encoder()"] * bool(part == "encoder"),
+        ),
         seed=seed,
         part=part,
         of_transformers=True,
@@ -129,16 +139,6 @@ def _of_transformers(model: Any, names: Mapping[str, str], part: str, seed: int)
     alone = part != "decoder" and subject.n_positions is None
     subject.relative = bool(plain and alone and subject.stateless) or None
     return subject
-
-
-def _code(model: Any, name: str, part: str) -> tuple[str, ...]:
-    """The lines of a script that make the model."""
-    origin = getattr(model.config, "_name_or_path", "")
-    made = (
-        f'{name}.from_pretrained("{origin}").double().eval()' if origin else f"...  # the {name}, in float64 and eval"
-    )
-    imported = (f"from transformers import {name}",) if type(model).__module__.startswith("transformers.") else ()
-    return (*imported, f"model = {made}", *(("model = model.get_encoder()",) if part == "encoder" else ()))
 
 
 def _window(config: Any) -> int | None:

@@ -41,6 +41,8 @@ def audit(
     n_layers: Count = 1,
     relative: bool | None = None,
     pads_left: bool = True,
+    make: Callable[[], nn.Module] | None = None,
+    exported: bool = False,
     seed: Seed = 0,
     progress: Callable[[str, int], object] = lambda doing, done: None,
 ) -> AuditReport:
@@ -64,6 +66,10 @@ def audit(
         n_layers: of your own: the number of layers that have the window.
         relative: of your own: True where a shift of all positions must change nothing, as of RoPE.
         pads_left: of your own: False where padding only ever stands behind a text.
+        make: a function that makes another model of the same kind. What it makes on the meta device is given the
+            weights, as large models are loaded: what is computed when a model is made, and not saved, is then lost.
+        exported: export the model as well, by ``torch.export``, and run it at another length: seconds for a tiny model,
+            minutes for a large one.
         seed: of the ids.
         progress: called with what is being done and how many steps are done.
 
@@ -90,16 +96,18 @@ def audit(
         "relative": relative,
         "pads_left": pads_left,
     }
-    results, name = [], getattr(model, "__name__", type(model).__name__)
+    asked: dict[str, Any] = {"make": make, "exported": exported}
+    names = [name for name, (needs, _) in CHECKS.items() if all(asked.get(need, True) for need in needs)]
+    results = []
     with torch.random.fork_rng(), torch.no_grad():
         torch.manual_seed(seed)
-        for done, (subject, each) in enumerate(product(_prepared(model, known, seed), CHECKS), 1):
-            progress(f"{subject.part or 'the model'}: {each}", done)
-            results.append(checked(subject, each))
-    return AuditReport(name, tuple(results))
+        for done, (subject, name) in enumerate(product(_prepared(model, known, asked, seed), names), 1):
+            progress(f"{subject.part or 'the model'}: {name}", done)
+            results.append(checked(subject, name))
+    return AuditReport(getattr(model, "__name__", type(model).__name__), tuple(results))
 
 
-def _prepared(model: Any, known: dict[str, Any], seed: int) -> list[Subject]:
+def _prepared(model: Any, known: dict[str, Any], asked: dict[str, Any], seed: int) -> list[Subject]:
     """The model, or its encoder and decoder, in the widest format, with its rounding and what order does to it."""
     numbers = [*model.parameters(), *model.buffers()] if isinstance(model, nn.Module) else []
     if sum(each.numel() for each in numbers) > LARGEST:
@@ -107,7 +115,7 @@ def _prepared(model: Any, known: dict[str, Any], seed: int) -> list[Subject]:
     if any(each.is_meta for each in numbers):
         raise AuditError("the model is on the meta device, which holds no numbers; load its weights")
     held = copy.deepcopy(model).cpu().float().eval() if isinstance(model, nn.Module) else model
-    narrow = subjects_of(held, known, seed)
+    narrow = [replace(each, **asked) for each in subjects_of(held, known, seed)]
     rounded = [_measure(each) for each in narrow]
     with suppress(RuntimeError, TypeError, ValueError):  # some kernels have no float64
         if numbers:

@@ -55,7 +55,8 @@ class Subject:
         part: "encoder", "decoder" or empty.
         of_transformers: whether it is called as transformers' models are.
         fixed: what it is always given besides, of one text.
-        make: a function that makes the model anew, as another one; None where there is none.
+        make: a function that makes another model of its kind; None where there is none.
+        exported: whether it shall be exported.
         pad_id: the id of padding.
         causal: whether a token must not see later ones; where nothing says so, whether it does not.
         n_positions: the number of rows of its position table; None without one.
@@ -83,6 +84,7 @@ class Subject:
     of_transformers: bool = False
     fixed: Mapping[str, Tensor] = field(default_factory=dict)
     make: Any = None
+    exported: bool = False
     pad_id: int = 0
     causal: bool | None = None
     n_positions: int | None = None
@@ -103,6 +105,11 @@ class Subject:
     def __post_init__(self) -> None:
         if self.n_positions is None and self.table is not None:
             self.n_positions = len(self.table.rows)
+
+    @property
+    def called(self) -> Any:
+        """What is called."""
+        return self.whole.get_encoder() if self.part == "encoder" else self.whole
 
     @property
     def length(self) -> int:
@@ -130,27 +137,22 @@ class Subject:
     def visible(self) -> Bool[Tensor, "one seq seq"]:
         """Which keys each token of a text sees, causality and the window included."""
         back = self.at().mT - self.at()
-        seen = back >= (0 if self.causal else -self.length)
-        return (seen if self.window is None else seen & (back < self.window))[None]
+        return ((back >= (0 if self.causal else -self.length)) & (back < (self.window or self.length)))[None]
 
     def logits(self, run: Run) -> Float[Tensor, "one kept n"]:
         """Run the model and return the logits of the last text's tokens that are kept, in float64."""
-        call = self.whole.get_encoder() if self.part == "encoder" else self.whole
         outputs, cache = [], None
         for given in self.steps(run):
-            given |= {name: each.expand(len(run.ids), *each.shape[1:]) for name, each in self.fixed.items()}
-            given |= {self.name_of("cache"): cache} if run.pieces else {}
-            given |= {"use_cache": bool(run.pieces)} if self.of_transformers and "cache" in self.names else {}
-            logits, cache = _read(call(**given))
+            logits, cache = _read(self.called(**given, **({self.name_of("cache"): cache} if run.pieces else {})))
             outputs.append(logits.double())
             if run.pieces and cache is None:
                 raise DoesNotApplyError("it returns no cache")
         whole = torch.cat(outputs, 1)[-1:]
         return whole if run.keep is None else whole[:, list(run.keep)]
 
-    def moved(self, one: Run, other: Run) -> Float[Tensor, " kept"]:
-        """How far apart the logits of each token are in two runs."""
-        return apart(self.logits(one), self.logits(other))
+    def moved(self, one: Run, other: Run, copy: Subject | None = None) -> Float[Tensor, " kept"]:
+        """How far apart the logits of each token are in a run and another, of the model or of a copy."""
+        return (self.logits(one) - (copy or self).logits(other)).abs().amax((0, 2)).nan_to_num(torch.inf)
 
     def agree(self, one: Run, other: Run) -> bool:
         """Whether two runs give the same logits, but for rounding."""
@@ -160,6 +162,8 @@ class Subject:
         """The arguments of each call, by the model's own names, without the cache."""
         # Without a mask transformers takes positions that do not rise by one for those of several texts.
         one_text = run.positions is not None and self.of_transformers and "mask" in self.names
+        always: dict[str, Any] = {name: each.expand(len(run.ids), *each.shape[1:]) for name, each in self.fixed.items()}
+        always |= {"use_cache": bool(run.pieces)} if self.of_transformers and "cache" in self.names else {}
         steps, mask = [], torch.ones_like(run.ids).bool() if run.mask is None and one_text else run.mask
         for start, stop in pairwise([0, *accumulate(run.pieces or run.ids.shape[1:])]):
             given = {"ids": run.ids[:, start:stop]}
@@ -167,7 +171,7 @@ class Subject:
                 given["positions"] = run.positions[:, start:stop] + self.first
             if mask is not None:
                 given["mask"] = self._mask(mask[:, :stop] if mask.ndim == 2 else mask[:, start:stop, :stop])
-            steps.append({self.name_of(what): each for what, each in given.items()})
+            steps.append({self.name_of(what): each for what, each in given.items()} | always)
         return steps
 
     def name_of(self, what: str) -> str:
@@ -181,11 +185,6 @@ class Subject:
         if not self.of_transformers or seen.ndim == 2:
             return seen.long() if self.of_transformers else seen
         return torch.zeros(seen.shape, dtype=self.dtype).masked_fill(~seen, torch.finfo(self.dtype).min)[:, None]
-
-
-def apart(one: Float[Tensor, "batch seq n"], other: Float[Tensor, "batch seq n"]) -> Float[Tensor, " seq"]:
-    """How far apart the logits of each token are; NaN is infinitely far from all."""
-    return (one - other).abs().amax((0, 2)).nan_to_num(torch.inf)
 
 
 def _read(output: Any) -> tuple[Tensor, Any]:
