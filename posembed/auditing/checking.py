@@ -43,8 +43,7 @@ class Same:
         like: faults, and for each the run whose logits a model with this fault would give for `tried`.
         still: further faults, and for each a run that a model with this fault still gets right.
         excuse: why a difference of some kind is no fault; empty where it is one.
-        copy: of the model, to which `tried` is given; None for the model itself.
-        script: that shows a difference; by default it is written from the two runs.
+        again: a model made from the first one, to which `tried` is given, and the lines of a script that make it.
     """
 
     right: Run
@@ -53,8 +52,7 @@ class Same:
     like: Mapping[str, Run] = field(default_factory=dict)
     still: Mapping[str, Run] = field(default_factory=dict)
     excuse: Callable[[str], str] = lambda kind: ""
-    copy: Subject | None = None
-    script: str = ""
+    again: tuple[Subject | None, tuple[str, ...]] = (None, ())
 
 
 Ask = Callable[[Subject], Same | CheckResult | Sequence[Same]]
@@ -103,7 +101,7 @@ def _verdicts(subject: Subject, name: str) -> Iterator[CheckResult]:
 
 
 def _compared(subject: Subject, same: Same) -> CheckResult:
-    moved = subject.moved(same.right, same.tried, same.copy)
+    moved = subject.moved(same.right, same.tried, same.again[0])
     error, signal, tolerance = float(moved.max()), subject.signal, subject.tolerance
     if error <= tolerance and signal <= AUDIBLE * tolerance:
         return found("not decided", "order moves the logits no more than rounding does")
@@ -116,7 +114,7 @@ def _compared(subject: Subject, same: Same) -> CheckResult:
         return found("not decided", f"rounding, or a small fault: {error / signal:.0e} of what order does")
     place = int((moved > max(tolerance, SURELY * signal)).nonzero()[0])
     place = place if same.right.keep is None else same.right.keep[place]
-    shown = same.script or script(subject, same.right, same.tried)
+    shown = script(subject, same.right, same.tried, same.again[1])
     return found("broken", kind=kind, error=error / subject.scale, position=place, script=shown)
 
 
@@ -130,24 +128,31 @@ def _kind(subject: Subject, same: Same) -> str:
     return same.kind
 
 
-def script(subject: Subject, right: Run, tried: Run) -> str:
-    """A program of under twelve lines that compares two runs without this package."""
-    lines = ["import torch", *subject.code, "torch.set_grad_enabled(False)"]
-    return "\n".join([*lines, *_calls(subject, right, "a"), *_calls(subject, tried, "b"), "print((a - b).abs().max())"])
+def script(subject: Subject, right: Run, tried: Run, made: tuple[str, ...] = ()) -> str:
+    """A program of under twelve lines that compares two runs, the second of `again` if lines make that."""
+    lines = ["import torch", *subject.code, "torch.set_grad_enabled(False)", *made]
+    called = "again" if made else "model"
+    lines += [*_calls(subject, right, "a", "model"), *_calls(subject, tried, "b", called)]
+    return "\n".join([*lines, "print((a - b).abs().max())"])
 
 
-def _calls(subject: Subject, run: Run, name: str) -> list[str]:
+def arguments(step: Mapping[str, Any]) -> str:
+    """The arguments of a call, as they are written in a script."""
+    return ", ".join(f"{name}={_written(value)}" for name, value in step.items())
+
+
+def _calls(subject: Subject, run: Run, name: str, called: str) -> list[str]:
     """Lines that run the model and keep the same tokens."""
-    steps = [", ".join(f"{key}={_written(value)}" for key, value in step.items()) for step in subject.steps(run)]
+    steps = [arguments(step) for step in subject.steps(run)]
     read = "[0]" if subject.of_transformers or "cache" in subject.names else ""
     texts = "-1:" if len(run.ids) > 1 else ":"
     tokens = f"{run.keep.start}:{run.keep.stop}" if isinstance(run.keep, range) else run.keep or ":"
     kept = "" if texts == tokens == ":" else f"[{texts}, {tokens}]"
     if not run.pieces:
-        return [f"{name} = model({steps[0]}){read}{kept}"]
+        return [f"{name} = {called}({steps[0]}){read}{kept}"]
     cache = ".past_key_values" if subject.of_transformers else "[1]"
     caches = ["None", *(f"out{i}{cache}" for i in range(len(steps)))]
-    lines = [f"out{i} = model({step}, {subject.names['cache']}={caches[i]})" for i, step in enumerate(steps)]
+    lines = [f"out{i} = {called}({step}, {subject.names['cache']}={caches[i]})" for i, step in enumerate(steps)]
     return [*lines, f"{name} = torch.cat([{', '.join(f'out{i}{read}' for i in range(len(steps)))}], 1){kept}"]
 
 

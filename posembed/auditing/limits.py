@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from ..pretrained import quiet
 from ..tables import PositionRows
-from .checking import Same, check, found, script
+from .checking import Same, arguments, check, found, script
 from .models import named
 from .report import CheckResult
 from .subject import DoesNotApplyError, Run, Subject
@@ -30,29 +30,6 @@ PAST = 5
 ENOUGH, FAR, NEIGHBOURS, STEP = 300, 1000, 8, 2.0**-8
 # Numbers of a model that is written to disk: 2 GiB in float64.
 LARGEST = 2**28
-SAVED = """import torch
-from transformers import {0}
-model = ...  # the {0} that was audited, in eval mode
-model.save_pretrained("copy")
-again = {0}.from_pretrained("copy").eval()
-ids = torch.arange(5, 15)[None]
-print((model(input_ids=ids)[0] - again(input_ids=ids)[0]).abs().max())"""
-ON_META = """import torch
-model, make = ...  # the model that was audited, in eval mode, and the function that makes one
-with torch.device("meta"):
-    again = make().to_empty(device="cpu").eval()
-for each in again.buffers():
-    each.zero_()
-again.load_state_dict(model.state_dict())
-ids = torch.arange(5, 15)[None]
-print(model({0}=ids), again({0}=ids))"""
-
-
-EXPORTED = """import torch
-model = ...  # the model that was audited, in eval mode
-short, long = ({{"{0}": torch.arange(5, 5 + n)[None]}} for n in (8, 12))
-again = torch.export.export(model, (), short, dynamic_shapes={{"{0}": {{1: torch.export.Dim.DYNAMIC}}}}).module()
-print(model(**long), again(**long))"""
 
 
 @check("edge of the window", "window")
@@ -136,35 +113,44 @@ def _saved(s: Subject) -> Same | CheckResult:
         attention = s.whole.config._attn_implementation
         again = type(s.whole).from_pretrained(folder, dtype=s.dtype, attn_implementation=attention)
     kind = "what is computed and not saved differs, such as angles: rounded by .bfloat16(), or not made anew"
-    written, run = SAVED.format(type(s.whole).__name__), Run(s.text())
-    return Same(run, run, kind, copy=replace(s, whole=again), script=written)
+    made = ('model.save_pretrained("copy")', 'again = type(model).from_pretrained("copy").eval()')
+    return Same(Run(s.text()), Run(s.text()), kind, again=(replace(s, whole=again), made))
 
 
 @check("made on the meta device", "make")
 def _on_meta(s: Subject) -> Same:
     """Made on the meta device, which holds no numbers, and given the weights, it gives the same logits."""
     with torch.device("meta"):
-        again = named(s.make())
-    again = again.to_empty(device="cpu").to(s.dtype).eval()
+        again = named(s.make()).to(s.dtype).eval()
+    again.to_empty(device="cpu")
     for each in again.buffers():
         each.fill_(torch.nan if each.is_floating_point() else 0)
     again.load_state_dict(s.whole.state_dict())
     kind = "a buffer that is not saved with the weights is lost: it is not persistent, and nothing makes it anew"
-    run, written = Run(s.text()), ON_META.format(s.name_of("ids"))
-    return Same(run, run, kind, copy=replace(s, whole=again), script=written)
+    made = (
+        "make = ...  # the function that makes a model",
+        'with torch.device("meta"):',
+        "    again = make().eval()",
+        'buffers = [each.zero_() for each in again.to_empty(device="cpu").buffers()]',
+        "again.load_state_dict(model.state_dict())",
+    )
+    return Same(Run(s.text()), Run(s.text()), kind, again=(replace(s, whole=again), made))
 
 
 @check("exported, at another length", "exported")
 def _exported(s: Subject) -> Same:
     """Exported by torch.export with a short text, it gives the same logits for a longer one."""
-    (short,) = s.steps(Run(s.text(s.length - 3)))
-    lengths = {name: {1: torch.export.Dim.DYNAMIC} if name == s.name_of("ids") else None for name in short}
+    (short,), ids = s.steps(Run(s.text(s.length - 3))), s.name_of("ids")
+    lengths = {name: {1: torch.export.Dim.DYNAMIC} if name == ids else None for name in short}
     program = torch.export.export(s.called, (), short, dynamic_shapes=lengths)
     kind = "what depends on the length of a text was computed once, when it was exported"
-    run = Run(s.text())
-    return Same(
-        run, run, kind, copy=replace(s, whole=program.module(), part=""), script=EXPORTED.format(s.name_of("ids"))
+    made = (
+        f"short = dict({arguments(short)})",
+        f'lengths = {{name: {{1: torch.export.Dim.DYNAMIC}} if name == "{ids}" else None for name in short}}',
+        "again = torch.export.export(model, (), short, dynamic_shapes=lengths).module()",
     )
+    again = replace(s, whole=program.module(), part="")
+    return Same(Run(s.text()), Run(s.text()), kind, again=(again, made))
 
 
 @check("rows of the table", "table")

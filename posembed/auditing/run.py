@@ -68,8 +68,7 @@ def audit(
         pads_left: of your own: False where padding only ever stands behind a text.
         make: a function that makes another model of the same kind. What it makes on the meta device is given the
             weights, as large models are loaded: what is computed when a model is made, and not saved, is then lost.
-        exported: export the model as well, by ``torch.export``, and run it at another length: seconds for a tiny model,
-            minutes for a large one.
+        exported: export the model as well, by ``torch.export``, and run it at another length, which is slow.
         seed: of the ids.
         progress: called with what is being done and how many steps are done.
 
