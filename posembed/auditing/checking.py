@@ -103,10 +103,10 @@ def _verdicts(subject: Subject, name: str) -> Iterator[CheckResult]:
 def _compared(subject: Subject, same: Same) -> CheckResult:
     moved = subject.moved(same.right, same.tried, same.again[0])
     error, signal, tolerance = float(moved.max()), subject.signal, subject.tolerance
-    if error <= tolerance and signal <= AUDIBLE * tolerance:
-        return found("not decided", "order moves the logits no more than rounding does")
-    if error <= tolerance:
+    if error <= tolerance < signal / AUDIBLE:
         return found("holds", error=error / subject.scale)
+    if error <= tolerance:
+        return found("not decided", "order moves the logits no more than rounding does")
     kind = _kind(subject, same)
     if excuse := same.excuse(kind):
         return found("does not apply", excuse)
@@ -138,7 +138,7 @@ def script(subject: Subject, right: Run, tried: Run, made: tuple[str, ...] = ())
 
 def arguments(step: Mapping[str, Any]) -> str:
     """The arguments of a call, as they are written in a script."""
-    return ", ".join(f"{name}={_written(value)}" for name, value in step.items())
+    return ", ".join(f"{name}={value if isinstance(value, bool) else _written(value)}" for name, value in step.items())
 
 
 def _calls(subject: Subject, run: Run, name: str, called: str) -> list[str]:
@@ -156,9 +156,7 @@ def _calls(subject: Subject, run: Run, name: str, called: str) -> list[str]:
     return [*lines, f"{name} = torch.cat([{', '.join(f'out{i}{read}' for i in range(len(steps)))}], 1){kept}"]
 
 
-def _written(value: Tensor | bool) -> str:
-    if isinstance(value, bool):
-        return str(value)
+def _written(value: Tensor) -> str:
     if value.is_floating_point():  # a mask of four axes
         return f"torch.tensor({(value == 0).int().tolist()}).double().log().clamp(min=-1e30)"
     return f"torch.tensor({value.int().tolist()})" + (".bool()" if value.dtype == torch.bool else "")

@@ -43,7 +43,7 @@ def _window_edge(s: Subject) -> CheckResult:
     rests = [s.text(n - 1, f"window {each}") for each in range(TEXTS)]
     effects = [s.moved(Run(torch.cat([one, rest], 1)), Run(torch.cat([other, rest], 1))) for rest in rests]
     edges = [int((effect > s.tolerance).nonzero().max()) for effect in effects]
-    edge, off = max(edges), abs(max(edges) - reach)
+    edge = max(edges)
     reason = f"the first token reaches {edge} tokens on; {s.n_layers} layers of {s.window} keys: {reach}"
     if {*edges} == {reach}:
         return found("holds", reason)
@@ -51,9 +51,9 @@ def _window_edge(s: Subject) -> CheckResult:
     loud = min(float(effect[edge]) for effect in effects) >= LARGE * s.tolerance
     if edge <= reach and not (0 < edge == min(edges) and loud):
         return found("not decided", f"{reason}, and the effect fades, or attention is saturated")
-    kind = "window off by one" if off == s.n_layers else "another window than its own"
-    kind = "no window" if edge == n - 1 and off > s.n_layers else kind
-    return found("broken", reason, kind=kind, position=edge, error=float(off))
+    by_one = dict.fromkeys((reach - s.n_layers, reach + s.n_layers), "window off by one")
+    kind = ({n - 1: "no window"} | by_one).get(edge, "another window than its own")
+    return found("broken", reason, kind=kind, position=edge, error=float(abs(edge - reach)))
 
 
 @check("past the last position", "n_positions")

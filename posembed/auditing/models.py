@@ -103,8 +103,8 @@ def _of_transformers(model: Any, names: Mapping[str, str], part: str, seed: int)
     inner = model.get_encoder() if part == "encoder" else model
     config = model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
     taken, name = _taken(inner), type(model).__name__
-    if names["ids"] not in taken:
-        raise AuditError(f"{name} takes no ids of words")
+    if names["ids"] not in taken or not hasattr(config, "vocab_size"):
+        raise AuditError(f"{name} takes no ids of words, or does not say how many it knows")
     generates = part != "encoder" and bool(getattr(model, "can_generate", bool)())
     pad_id, layers = getattr(config, "pad_token_id", None), getattr(model.config, "layer_types", None) or []
     origin = getattr(model.config, "_name_or_path", "")

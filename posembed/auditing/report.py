@@ -95,5 +95,4 @@ class AuditReport(Record):
         lines += [f"\n# {each.check}\n{each.script}" for each in self.broken if each.script]
         return "\n".join(line.rstrip() for line in lines)
 
-    def __repr__(self) -> str:
-        return str(self)
+    __repr__ = __str__
