@@ -55,7 +55,7 @@ class Same:
     again: tuple[Subject | None, tuple[str, ...]] = (None, ())
 
 
-Ask = Callable[[Subject], Same | CheckResult | Sequence[Same]]
+Ask = Callable[[Subject], Same | CheckResult | Sequence[Same | CheckResult]]
 # By name, in the order of a report: what a check needs, and what it asks.
 CHECKS: dict[str, tuple[tuple[str, ...], Ask]] = {}
 

@@ -79,12 +79,13 @@ def _padding_in_front(s: Subject) -> Same:
 
 
 @check("positions given", "positions_matter")
-def _positions_given(s: Subject) -> Same:
+def _positions_given(s: Subject) -> list[Same | CheckResult]:
     """Positions from 0 on, given, are those that the model takes by itself."""
     n = min(s.n_positions or LONG, LONG)
     ids, at = s.text(n), s.at(n)
     like = {f"the first position is {first}": Run(ids, at + first) for first in (-1, 1, 2)}
-    return Same(Run(ids, at), Run(ids), "other positions than 0, 1, 2", like)
+    same = Same(Run(ids, at), Run(ids), "other positions than 0, 1, 2", like)
+    return [same, found("holds", f"given for the first: {s.first}")] if s.first else [same]
 
 
 @check("in pieces with a cache", "causal")

@@ -109,6 +109,7 @@ def _of_transformers(model: Any, names: Mapping[str, str], part: str, seed: int)
     pad_id, layers = getattr(config, "pad_token_id", None), getattr(model.config, "layer_types", None) or []
     origin = getattr(model.config, "_name_or_path", "")
     made = f'{name}.from_pretrained("{origin}").double()' if origin else f"...  # the {name}, in float64 and eval mode"
+    imported = [f"from transformers import {name}"] if type(model).__module__.startswith("transformers.") else []
     special = " ".join(re.findall(r'token_(?:id|ids|index)": ([^"}]+)', model.config.to_json_string(use_diff=False)))
     state = any("attention" not in kind or "linear" in kind for kind in layers)
     convolutions = (each for each in model.modules() if isinstance(each, nn.Conv1d))
@@ -118,11 +119,7 @@ def _of_transformers(model: Any, names: Mapping[str, str], part: str, seed: int)
         names={what: each for what, each in names.items() if each in taken and (part, what) != ("encoder", "cache")},
         # A random text must not hold an id with a meaning of its own, of padding or of an image.
         vocabulary=torch.tensor(sorted({*range(config.vocab_size)} - {*map(int, re.findall(r"\d+", special))})),
-        code=(
-            f"from transformers import {name}",
-            f"model = {made}",
-            *["model = model.get_encoder()"] * bool(part == "encoder"),
-        ),
+        code=(*imported, f"model = {made}", *["model = model.get_encoder()"] * (part == "encoder")),
         seed=seed,
         part=part,
         of_transformers=True,
