@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 from ..serialization import Record
 
-if TYPE_CHECKING:
-    import pandas
-
 Verdict = Literal["holds", "broken", "does not apply", "not decided"]
-# Of what is told, in the printed table.
-WIDTH = 72
 
 
 @dataclass(frozen=True, repr=False)
@@ -75,14 +70,6 @@ class AuditReport(Record):
         """How many checks have this verdict."""
         return sum(each.verdict == verdict for each in self.checks)
 
-    def to_frame(self) -> pandas.DataFrame:
-        """Return one row a check."""
-        import pandas
-
-        return pandas.DataFrame(
-            [vars(each) for each in self.checks], columns=[field.name for field in fields(CheckResult)]
-        )
-
     @property
     def summary(self) -> str:
         """The model, and how many checks are broken and hold."""
@@ -101,13 +88,11 @@ class AuditReport(Record):
         ]
 
     def __str__(self) -> str:
-        column = max((len(row[0]) for row in self.rows()), default=0)
-        lines = [self.summary]
+        lines, column = [self.summary], max((len(row[0]) for row in self.rows()), default=0)
         for name, verdict, error, told in self.rows():
             start = f"{name:{column}}  {verdict:14}  {error:6}  "
-            lines.append(textwrap.fill(start + told, len(start) + WIDTH, subsequent_indent=" " * len(start)))
+            lines.append(textwrap.fill(start + told, len(start) + 72, subsequent_indent=" " * len(start)))
         lines += [f"\n# {each.check}\n{each.script}" for each in self.broken if each.script]
         return "\n".join(line.rstrip() for line in lines)
 
-    def __repr__(self) -> str:
-        return str(self)
+    __repr__ = __str__

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -12,14 +13,14 @@ import torch
 from torch import Tensor, nn
 
 from ..equivariance import TOLERANCES
-from ..errors import AuditError, PosembedError
-from ..inference import eval_mode
+from ..errors import AuditError
 from ..progress import one_line
 from ..public import Count, Seed, public
-from .checks import CHECKS
+from . import identities, limits  # noqa: F401  (they enter the checks, in this order)
+from .checking import CHECKS, checked
 from .models import subjects_of
-from .report import AuditReport, CheckResult
-from .subject import DoesNotApplyError, Run, Subject, UndecidedError
+from .report import AuditReport
+from .subject import Run, Subject
 
 # Numbers of a model, which is copied in float64: 8 GiB.
 LARGEST = 2**30
@@ -40,8 +41,10 @@ def audit(
     n_layers: Count = 1,
     relative: bool | None = None,
     pads_left: bool = True,
+    make: Callable[[], nn.Module] | None = None,
+    exported: bool = False,
     seed: Seed = 0,
-    progress: Callable[..., None] | None = None,
+    progress: Callable[[str, int], object] = lambda doing, done: None,
 ) -> AuditReport:
     """Check that a model handles its positions: padding, packing, a cache, shifts, windows, half precision.
 
@@ -63,6 +66,9 @@ def audit(
         n_layers: of your own: the number of layers that have the window.
         relative: of your own: True where a shift of all positions must change nothing, as of RoPE.
         pads_left: of your own: False where padding only ever stands behind a text.
+        make: a function that makes another model of the same kind. What it makes on the meta device is given the
+            weights, as large models are loaded: what is computed when a model is made, and not saved, is then lost.
+        exported: export the model as well, by ``torch.export``, and run it at another length, which is slow.
         seed: of the ids.
         progress: called with what is being done and how many steps are done.
 
@@ -80,109 +86,72 @@ def audit(
         >>> report.passed, [each.verdict for each in report.checks if each.check == "shifted positions"]
         (True, ['holds'])
     """
-    known: dict[str, Any] = {"vocab_size": vocab_size, "causal": causal, "n_positions": n_positions, "window": window}
-    known |= {"n_layers": n_layers, "relative": relative, "pads_left": pads_left}
-    results: list[CheckResult] = []
-    with torch.random.fork_rng():
+    known: dict[str, Any] = {
+        "vocab_size": vocab_size,
+        "causal": causal,
+        "n_positions": n_positions,
+        "window": window,
+        "n_layers": n_layers,
+        "relative": relative,
+        "pads_left": pads_left,
+    }
+    asked: dict[str, Any] = {"make": make, "exported": exported}
+    names = [name for name, (needs, _) in CHECKS.items() if all(asked.get(need, True) for need in needs)]
+    results = []
+    with torch.random.fork_rng(), torch.no_grad():
         torch.manual_seed(seed)
-        subjects = prepared(model, known, seed)
-        for done, (subject, name) in enumerate(product(subjects, CHECKS), 1):
-            if progress is not None:
-                progress(f"{subject.part or 'the model'}: {name}", done)
-            results.append(_checked(subject, name))
+        for done, (subject, name) in enumerate(product(_prepared(model, known, asked, seed), names), 1):
+            progress(f"{subject.part or 'the model'}: {name}", done)
+            results.append(checked(subject, name))
     return AuditReport(getattr(model, "__name__", type(model).__name__), tuple(results))
 
 
-def prepared(model: Any, known: dict[str, Any], seed: int) -> list[Subject]:
+def _prepared(model: Any, known: dict[str, Any], asked: dict[str, Any], seed: int) -> list[Subject]:
     """The model, or its encoder and decoder, in the widest format, with its rounding and what order does to it."""
-    held = _copy(model) if isinstance(model, nn.Module) else model
-    subjects = subjects_of(held, known, seed)
-    rounded = [_measure(each) for each in subjects]
-    if not isinstance(model, nn.Module):
-        return subjects
-    try:
-        wide: Any = copy.deepcopy(subjects[0].whole).double()  # type: ignore[union-attr]
-        widened = [replace(each.of(wide), narrow=each) for each in subjects]
-        for each, before in zip(widened, rounded, strict=True):
-            _measure(each, before)
-    except (RuntimeError, TypeError, ValueError):  # some kernels have no float64
-        return subjects
-    return widened
-
-
-def _copy(model: nn.Module) -> nn.Module:
-    held = [*model.parameters(), *model.buffers()]
-    if any(each.is_meta for each in held):
-        raise AuditError("the model is on the meta device, which holds no numbers; load its weights")
-    if sum(each.numel() for each in held) > LARGEST:
+    numbers = [*model.parameters(), *model.buffers()] if isinstance(model, nn.Module) else []
+    if sum(each.numel() for each in numbers) > LARGEST:
         raise AuditError("the model is too large for a copy in float64; audit one of its class with fewer layers")
-    try:
-        return copy.deepcopy(model).cpu().float()
-    except Exception as error:
-        raise AuditError(f"the model cannot be copied: {one_line(error)}") from error
+    if any(each.is_meta for each in numbers):
+        raise AuditError("the model is on the meta device, which holds no numbers; load its weights")
+    held = copy.deepcopy(model).cpu().float().eval() if isinstance(model, nn.Module) else model
+    narrow = [replace(each, **asked) for each in subjects_of(held, known, seed)]
+    rounded = [_measure(each) for each in narrow]
+    with suppress(RuntimeError, TypeError, ValueError):  # some kernels have no float64
+        if numbers:
+            whole = copy.deepcopy(narrow[0].whole).double()
+            wide = [replace(each, whole=whole, dtype=torch.float64, narrow=each) for each in narrow]
+            for each, logits in zip(wide, rounded, strict=True):
+                _measure(each, logits)
+            return wide
+    return narrow
 
 
-def _measure(subject: Subject, rounded: Tensor | None = None) -> Tensor:
+def _measure(s: Subject, rounded: Tensor | None = None) -> Tensor:
     """Find the tolerance, what order does, and whether positions can be given; return the logits of a text."""
-    if subject.n_positions is not None and subject.n_positions < FEWEST_POSITIONS:
-        raise AuditError(f"the model has {subject.n_positions} positions; give one of at least {FEWEST_POSITIONS}")
-    ids, other = subject.text(), subject.text(name="other text")
-    with eval_mode(subject.whole), torch.no_grad():
-        try:
-            logits = subject.logits(Run(ids))
-        except PosembedError:
-            raise
-        except Exception as error:
-            reason = f"{type(error).__name__}: {one_line(error)}"
-            raise AuditError(f"the model does not run on ids alone: {reason}") from error
-        subject.scale = float(logits.abs().max()) or 1.0
-        numbers = [each.dtype for each in subject.whole.parameters()] if subject.whole is not None else []
-        least = TOLERANCES[numbers[0] if numbers else torch.float32] * subject.scale
-        subject.tolerance = max(least, 0.0 if rounded is None else MARGIN * float((rounded - logits).abs().max()))
-        if not subject.agree(Run(ids), Run(ids)):
-            raise AuditError("the same ids give two different outputs, or NaN: the model draws, or keeps a state")
-        # What exchanging earlier words does to the last token; where nothing, what other words do.
-        turned, replaced = (torch.cat([each, ids[:, -1:]], 1) for each in (ids[:, :-1].flip(1), other[:, :-1]))
-        moved = (float(subject.moved(Run(ids), Run(each))[-1]) for each in (turned, replaced))
-        subject.signal = next((each for each in moved if each > subject.tolerance), 0.0)
-        if subject.causal is None:
-            ending = torch.cat([ids[:, :-1], other[:, -1:]], 1)
-            subject.causal = bool(subject.moved(Run(ids), Run(ending))[:-1].max() <= subject.tolerance)
-        subject.first, subject.positions_matter = _positions(subject, ids)
-    return logits
-
-
-def _positions(subject: Subject, ids: Tensor) -> tuple[int, bool]:
-    """The position id of the first token, and whether positions that are given matter."""
-    at = torch.arange(ids.shape[1])[None]
-    offsets = [0]
-    if subject.of_transformers:  # some count from the padding id on, and are given rows of a table for positions
-        offsets += [subject.table.offset if subject.table is not None else 0, 1, 2, subject.pad_id + 1]
-    # Further apart, for relative schemes, and further on.
-    apart = at + 1 + 3 * (at >= ids.shape[1] // 2)
+    if s.n_positions is not None and s.n_positions < FEWEST_POSITIONS:
+        raise AuditError(f"the model has {s.n_positions} positions; give one of at least {FEWEST_POSITIONS}")
+    ids, other, whole = s.text(), s.text(name="other text"), Run(s.text())
     try:
-        for subject.first in [*offsets, 0]:
-            if subject.agree(Run(ids, at), Run(ids)):
-                break
-        return subject.first, not subject.agree(Run(ids, apart), Run(ids, at))
-    except Exception:  # positions of three axes, of another kind, or none: they cannot be given
-        return 0, False
-
-
-def _checked(subject: Subject, name: str) -> CheckResult:
-    with eval_mode(subject.whole), torch.no_grad():
-        try:
-            result = CHECKS[name](subject)
-        except DoesNotApplyError as error:
-            result = CheckResult(name, "does not apply", str(error))
-        except UndecidedError as error:
-            result = CheckResult(name, "not decided", str(error))
-        except Exception as error:
-            result = CheckResult(name, "not decided", f"it raised {type(error).__name__}: {one_line(error):.120}")
-    if result.verdict == "broken" and subject.narrow is not None:
-        # Some models have no right mask in float64, which nobody uses: what is broken must be so in float32.
-        again = _checked(subject.narrow, name)
-        if again.verdict in ("holds", "does not apply"):
-            reason = "; ".join(filter(None, (again.reason, "in float32: in float64 it is broken")))
-            result = replace(again, reason=reason)
-    return replace(result, check=name, part=subject.part)
+        logits = s.logits(whole)
+    except Exception as error:
+        raise AuditError(f"the model does not run on ids alone: {type(error).__name__}: {one_line(error)}") from error
+    s.scale = float(logits.abs().max()) or 1.0
+    rounding = 0.0 if rounded is None else MARGIN * float((rounded - logits).abs().max())
+    s.tolerance = max(TOLERANCES[s.dtype] * s.scale, rounding)
+    if not s.agree(whole, whole):
+        raise AuditError("the same ids give two different outputs, or NaN: the model draws, or keeps a state")
+    # What exchanging earlier words does to the last token; where nothing, what other words do.
+    earlier = (ids[:, :-1].flip(1), other[:, :-1])
+    moved = (float(s.moved(whole, Run(torch.cat([each, ids[:, -1:]], 1)))[-1]) for each in earlier)
+    s.signal = next((each for each in moved if each > s.tolerance), 0.0)
+    if s.causal is None:
+        ending = torch.cat([ids[:, :-1], other[:, -1:]], 1)
+        s.causal = bool(s.moved(whole, Run(ending))[:-1].max() <= s.tolerance)
+    # Some of transformers count from the padding id on, and are given rows of a table for positions.
+    offsets = [0, s.table.offset if s.table else 0, 1, 2, s.pad_id + 1] if s.of_transformers else [0]
+    # Further apart, for relative schemes, and further on.
+    at, later = Run(ids, s.at()), Run(ids, s.at() + 1 + 3 * (s.at() >= s.length // 2))
+    with suppress(Exception):  # positions of three axes, of another kind, or none: they cannot be given
+        s.first = next((first for first in offsets if replace(s, first=first).agree(at, whole)), 0)
+        s.positions_matter = not s.agree(later, at)
+    return logits

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
 from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from ..errors import AuditError, PositionTableError
 from ..seeds import torch_generator
@@ -20,10 +21,6 @@ NOT_OF_TEXTS = ("vision", "visual", "image", "audio", "speech")
 
 class DoesNotApplyError(AuditError):
     """A check is about something that the model has not, or is not made to keep."""
-
-
-class UndecidedError(AuditError):
-    """A check cannot say."""
 
 
 @dataclass(frozen=True)
@@ -50,16 +47,16 @@ class Subject:
     """A model, or the encoder or decoder of one, what is known of it, and what was measured.
 
     Attributes:
-        whole: the whole model; None of a function.
-        call: what is called.
+        whole: the whole model, or a function.
         names: what it calls "ids", "positions", "mask" and "cache"; those it does not take are missing.
         vocabulary: the ids that texts are drawn from.
         code: the lines of a script that make ``model``.
         seed: of the texts.
-        find: from the whole model to what is called.
-        fixed: what it is always given besides, of one text.
         part: "encoder", "decoder" or empty.
         of_transformers: whether it is called as transformers' models are.
+        fixed: what it is always given besides, of one text.
+        make: a function that makes another model of its kind; None where there is none.
+        exported: whether it shall be exported.
         pad_id: the id of padding.
         causal: whether a token must not see later ones; where nothing says so, whether it does not.
         n_positions: the number of rows of its position table; None without one.
@@ -67,8 +64,9 @@ class Subject:
         n_layers: the number of layers that have the window.
         relative: whether a shift of all positions must change nothing; None where nothing says so.
         pads_left: whether it must take padding in front of a text without being given positions.
-        positionless: whether it is made without positions.
-        keeps_state: whether layers read the tokens one after the other.
+        has_positions: whether it is made with any.
+        stateless: whether no layer reads the tokens one after the other.
+        dtype: of its numbers.
         narrow: the same in float32, where this is wider.
         first: what it is given for the first position: RoBERTa's ids of positions are rows of its table.
         scale: the largest logit.
@@ -77,16 +75,16 @@ class Subject:
         positions_matter: whether the positions that it is given change its logits.
     """
 
-    whole: nn.Module | None
-    call: Callable[..., Any]
+    whole: Any
     names: Mapping[str, str]
     vocabulary: Int[Tensor, " n"]
     code: tuple[str, ...]
     seed: int
-    find: Callable[[Any], Any] = lambda whole: whole
-    fixed: Mapping[str, Tensor] = field(default_factory=dict)
     part: str = ""
     of_transformers: bool = False
+    fixed: Mapping[str, Tensor] = field(default_factory=dict)
+    make: Any = None
+    exported: bool = False
     pad_id: int = 0
     causal: bool | None = None
     n_positions: int | None = None
@@ -94,8 +92,9 @@ class Subject:
     n_layers: int = 1
     relative: bool | None = None
     pads_left: bool = True
-    positionless: bool = False
-    keeps_state: bool = False
+    has_positions: bool = True
+    stateless: bool = True
+    dtype: torch.dtype = torch.float32
     narrow: Subject | None = None
     first: int = 0
     scale: float = 1.0
@@ -103,9 +102,14 @@ class Subject:
     signal: float = 0.0
     positions_matter: bool = False
 
-    def of(self, whole: Any) -> Subject:
-        """The same of a copy of the whole model."""
-        return replace(self, whole=whole, call=self.find(whole))
+    def __post_init__(self) -> None:
+        if self.n_positions is None and self.table is not None:
+            self.n_positions = len(self.table.rows)
+
+    @property
+    def called(self) -> Any:
+        """What is called."""
+        return self.whole.get_encoder() if self.part == "encoder" else self.whole
 
     @property
     def length(self) -> int:
@@ -116,40 +120,39 @@ class Subject:
     def table(self) -> PositionRows | None:
         """Its table of positions, where one is known that is not of images or sounds."""
         try:
-            found = None if self.whole is None else find_position_rows(self.whole, part=self.part or None)
+            found = find_position_rows(self.whole, part=self.part or None)
         except PositionTableError:
             return None
-        return None if found is not None and any(word in found.name for word in NOT_OF_TEXTS) else found
+        return None if any(word in found.name for word in NOT_OF_TEXTS) else found
 
     def text(self, n_tokens: int | None = None, name: str = "text") -> Int[Tensor, "one seq"]:
         """Draw random ids, the same ones for the same name."""
         shape = (1, n_tokens or self.length)
         return self.vocabulary[torch.randint(len(self.vocabulary), shape, generator=torch_generator(self.seed, name))]
 
-    def visible(self, n_tokens: int) -> Bool[Tensor, "one seq seq"]:
+    def at(self, n_tokens: int | None = None) -> Int[Tensor, "one seq"]:
+        """The positions from 0 on."""
+        return torch.arange(n_tokens or self.length)[None]
+
+    def visible(self) -> Bool[Tensor, "one seq seq"]:
         """Which keys each token of a text sees, causality and the window included."""
-        at = torch.arange(n_tokens)
-        back = at[:, None] - at
-        seen = back >= 0 if self.causal else torch.ones_like(back, dtype=torch.bool)
-        return (seen if self.window is None else seen & (back < self.window))[None]
+        back = self.at().mT - self.at()
+        return ((back >= (0 if self.causal else -self.length)) & (back < (self.window or self.length)))[None]
 
     def logits(self, run: Run) -> Float[Tensor, "one kept n"]:
         """Run the model and return the logits of the last text's tokens that are kept, in float64."""
         outputs, cache = [], None
         for given in self.steps(run):
-            given |= {name: each.expand(len(run.ids), *each.shape[1:]) for name, each in self.fixed.items()}
-            given |= {self.name_of("cache"): cache} if run.pieces else {}
-            given |= {"use_cache": bool(run.pieces)} if self.of_transformers and "cache" in self.names else {}
-            logits, cache = _read(self.call(**given))
+            logits, cache = _read(self.called(**given, **({self.name_of("cache"): cache} if run.pieces else {})))
             outputs.append(logits.double())
             if run.pieces and cache is None:
                 raise DoesNotApplyError("it returns no cache")
         whole = torch.cat(outputs, 1)[-1:]
         return whole if run.keep is None else whole[:, list(run.keep)]
 
-    def moved(self, one: Run, other: Run) -> Float[Tensor, " kept"]:
-        """How far apart the logits of each token are in two runs."""
-        return (self.logits(one) - self.logits(other)).abs().amax((0, 2)).nan_to_num(torch.inf)
+    def moved(self, one: Run, other: Run, copy: Subject | None = None) -> Float[Tensor, " kept"]:
+        """How far apart the logits of each token are in a run and another, of the model or of a copy."""
+        return (self.logits(one) - (copy or self).logits(other)).abs().amax((0, 2)).nan_to_num(torch.inf)
 
     def agree(self, one: Run, other: Run) -> bool:
         """Whether two runs give the same logits, but for rounding."""
@@ -157,24 +160,19 @@ class Subject:
 
     def steps(self, run: Run) -> list[dict[str, Any]]:
         """The arguments of each call, by the model's own names, without the cache."""
-        steps, stop, mask = [], 0, run.mask
         # Without a mask transformers takes positions that do not rise by one for those of several texts.
-        if mask is None and run.positions is not None and self.of_transformers and "mask" in self.names:
-            mask = torch.ones_like(run.ids, dtype=torch.bool)
-        for length in run.pieces or (run.ids.shape[1],):
-            start, stop = stop, stop + length
-            given = {self.name_of("ids"): run.ids[:, start:stop]}
+        one_text = run.positions is not None and self.of_transformers and "mask" in self.names
+        always: dict[str, Any] = {name: each.expand(len(run.ids), *each.shape[1:]) for name, each in self.fixed.items()}
+        always |= {"use_cache": bool(run.pieces)} if self.of_transformers and "cache" in self.names else {}
+        steps, mask = [], torch.ones_like(run.ids).bool() if run.mask is None and one_text else run.mask
+        for start, stop in pairwise([0, *accumulate(run.pieces or run.ids.shape[1:])]):
+            given = {"ids": run.ids[:, start:stop]}
             if run.positions is not None:
-                given[self.name_of("positions")] = run.positions[:, start:stop] + self.first
+                given["positions"] = run.positions[:, start:stop] + self.first
             if mask is not None:
-                given[self.name_of("mask")] = self._mask(mask, start, stop)
-            steps.append(given)
+                given["mask"] = self._mask(mask[:, :stop] if mask.ndim == 2 else mask[:, start:stop, :stop])
+            steps.append({self.name_of(what): each for what, each in given.items()} | always)
         return steps
-
-    def needs_positions(self) -> None:
-        """Refuse a check for which positions have to be given."""
-        if not self.positions_matter:
-            raise DoesNotApplyError("no positions can be given to it, or they change nothing")
 
     def name_of(self, what: str) -> str:
         """The model's name of an input; DoesNotApplyError where it takes no such thing."""
@@ -182,26 +180,18 @@ class Subject:
             raise DoesNotApplyError(f"it takes no {what}")
         return self.names[what]
 
-    def _mask(self, mask: Tensor, start: int, stop: int) -> Tensor:
-        if mask.ndim == 2:
-            return mask[:, :stop].long() if self.of_transformers else mask[:, :stop]
-        seen = mask[:, start:stop, :stop]
-        if not self.of_transformers:
-            return seen
-        # transformers adds a mask of four axes to the scores.
-        dtype = next(self.whole.parameters()).dtype  # type: ignore[union-attr]
-        return torch.zeros(seen[:, None].shape, dtype=dtype).masked_fill(~seen[:, None], torch.finfo(dtype).min)
+    def _mask(self, seen: Tensor) -> Tensor:
+        """As the model takes it: transformers adds a mask of four axes to the scores."""
+        if not self.of_transformers or seen.ndim == 2:
+            return seen.long() if self.of_transformers else seen
+        return torch.zeros(seen.shape, dtype=self.dtype).masked_fill(~seen, torch.finfo(self.dtype).min)[:, None]
 
 
 def _read(output: Any) -> tuple[Tensor, Any]:
     """The logits, or hidden states, and the cache in what a model returns."""
-    if isinstance(output, tuple):
-        logits, cache = output
-    else:
-        found = (getattr(output, name, None) for name in ("logits", "last_hidden_state"))
-        logits = next((each for each in found if each is not None), output)
-        cache = getattr(output, "past_key_values", None)
+    logits = output if isinstance(output, Tensor) else output[0]
+    cache = output[1] if isinstance(output, tuple) else getattr(output, "past_key_values", None)
     if not isinstance(logits, Tensor) or logits.ndim != 3 or not logits.is_floating_point():
-        given = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
+        given = getattr(logits, "shape", type(logits).__name__)
         raise AuditError(f"the model gives {given}; it must give numbers for each token, (batch, seq, n)")
     return logits, cache

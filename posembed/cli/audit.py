@@ -20,6 +20,7 @@ BY_VERDICT = {"broken": "bold red", "holds": "green", "not decided": "yellow", "
 def audit(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A hub id, or a checkpoint folder with its weights.")],
     seed: Annotated[int, typer.Option(help="Of the ids.")] = 0,
+    exported: Annotated[bool, typer.Option("--exported", help="Export it as well, which is slow.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Check that a model handles its positions: padding, packing, a cache, shifts, windows, half precision.
@@ -32,9 +33,9 @@ def audit(
     """
     with progress(f"loading {model}") as tell:
         from ..auditing import audit as run
-        from ..auditing.load import load_model
+        from ..auditing.models import load_model
 
-        report = run(load_model(model), seed=seed, progress=lambda text, done: tell(one_line(text)))
+        report = run(load_model(model), seed=seed, exported=exported, progress=lambda text, done: tell(one_line(text)))
     if as_json:
         print_json({"source": model, "passed": report.passed} | report.to_dict())
     else:

@@ -44,13 +44,6 @@ def by_heads(model):
     rotary.forward = forward
 
 
-def wider(model):
-    """Mistral whose window has one key more than its config says."""
-    model.config.sliding_window += 1
-    for layer in model.model.layers:
-        layer.self_attn.sliding_window += 1
-
-
 def wrapped(model):
     """GPT-2 whose table begins again at its end."""
     table = model.transformer.wpe
@@ -117,3 +110,25 @@ def test_a_script_of_a_transformers_model_runs(capsys):
         with torch.no_grad():
             exec(compile(code.replace("torch.set_grad_enabled(False)", ""), "script", "exec"), {"given": model})
         assert float(re.search(r"tensor\(([\d.e+-]+)", capsys.readouterr().out).group(1)) > 1e-3
+
+
+class TestSaturatedAttention:
+    """Attention that gives all its weight to one key passes over others that it may see: no edge is seen then."""
+
+    def edge(self, model, **settings):
+        with torch.no_grad():
+            for name, each in model.named_parameters():
+                if "q_proj" in name or "k_proj" in name or "mix" in name:
+                    each *= 30
+        (found,) = [each for each in audit(model, **settings).checks if each.check == "edge of the window"]
+        return found
+
+    def test_the_right_window_is_not_called_broken(self):
+        found = self.edge(right("MistralForCausalLM"))
+        assert found.verdict == "not decided", found
+        assert "saturated" in found.reason
+
+    def test_another_window_is_not_called_right(self):
+        model = Port("window off by one", window=6)
+        found = self.edge(model, vocab_size=VOCABULARY, causal=True, window=6, n_layers=2)
+        assert found.verdict in ("not decided", "broken"), found

@@ -7,7 +7,7 @@ import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from posembed import audit
-from posembed.auditing.load import load_model
+from posembed.auditing.models import load_model
 
 
 @pytest.fixture(scope="module")

@@ -53,6 +53,29 @@ assert [each.kind for each in left] == ["positions count padding"]
 # Holds in What to remember: "A check that does not apply has found nothing, and is no praise."
 assert verdicts["shifted positions"] == verdicts["packed, each as alone"] == "does not apply"
 
+# Holds: "Two more checks are made on request, because they need something or take"
+asked = {"made on the meta device", "exported, at another length"}
+assert not asked & {*verdicts}
+# Holds: "With `make=`, a function that makes such a model, one is made on the meta"
+
+
+class WithBuffer(Mended):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("factor", torch.tensor(3.0), persistent=False)
+
+    def forward(self, ids, mask=None, cache=None):
+        logits, cache = super().forward(ids, mask, cache)
+        return logits * self.factor, cache
+
+
+for made, verdict in ((Mended, "holds"), (WithBuffer, "broken")):
+    given = posembed.audit(made(), vocab_size=50, causal=True, make=made)
+    assert {check.check: check.verdict for check in given.checks}["made on the meta device"] == verdict
+# Holds: "With `exported=True` the model is exported by `torch.export` and run at"
+given = posembed.audit(Mended(), vocab_size=50, causal=True, exported=True)
+assert {check.check: check.verdict for check in given.checks}["exported, at another length"] == "holds"
+
 # %% Models of transformers
 # Holds in What to remember: "Two ways to give one text must give the same logits: that needs no"
 found = {check.check: check.verdict for check in report.checks}
