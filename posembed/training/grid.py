@@ -243,9 +243,9 @@ def run_and_store(
 
 def _attempt(config: RunConfig, settings: Settings) -> Outcome:
     """Do a run; one run's mistake must not cost the others, so it is no error here."""
-    kept = {"save_model": settings.save_models, "save_table": settings.save_tables}
+    save_model, save_table = settings.save_models, settings.save_tables
     try:
-        run_and_store(config, settings.out, train=settings.train, **kept)
+        run_and_store(config, settings.out, save_model=save_model, save_table=save_table, train=settings.train)
     except PosembedError as error:
         return config, str(error)
     except Exception as error:
