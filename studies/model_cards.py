@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from posembed.data import frequency_loss
 from posembed.stored import MODELS
-from posembed.stored.trained import TRAINED_AGAIN
+from posembed.stored.studies import TRAINED_AGAIN
 from posembed.training import RunResult
 
 from .nopos_contrasts import lowest_error, reported

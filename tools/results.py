@@ -16,8 +16,7 @@ from safetensors.torch import load, save
 
 from posembed.errors import RunError
 from posembed.stored import MODELS, read_studies, write_study
-from posembed.stored.studies import BUNDLE
-from posembed.stored.trained import MODEL_FOLDER, TRAINED_AGAIN, bundle_tables
+from posembed.stored.studies import BUNDLE, MODEL_FOLDER, TRAINED_AGAIN, bundle_tables
 from posembed.training import read_model, read_results, read_tables
 from posembed.training.results import file_of, write_whole
 

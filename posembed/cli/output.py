@@ -1,41 +1,25 @@
 """What the commands write: JSON for programs, tables for people, progress while either waits."""
 
 import json
-import math
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import typer
-from rich.bar import Bar
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from ..progress import one_line, say, show_progress
+from ..progress import one_line, show_progress
 from ..serialization import plain
 
-BLOCKS = "▁▂▃▄▅▆▇█"
 # Of a list, how many are shown one by one.
 LISTED = 8
-# What errors call the options of the commands.
-OPTIONS = "part|revision|name|offset|download|refresh|rows|seed"
 
 
 def print_json(value: Any) -> None:
     """Print a value as JSON, in ASCII; NaN and infinity, which JSON has not, become null."""
     typer.echo(json.dumps(plain(value), indent=2, allow_nan=False))
-
-
-def complain(message: str) -> None:
-    """Write one line to stderr; advice that is given in Python is put into the options of the commands."""
-    message = re.sub(r"(?:call )?load_table\((?:'[^']*'|\.\.\.), (.*?)\)(?=$|[\s;:.])", r"say \1", message)
-    message = re.sub(r"\bslice\((\d+), (?:(\d+)|None), None\)", r"\1:\2", message)
-    message = re.sub(rf"\b(?:{OPTIONS})=None of ", "", message)
-    message = re.sub(rf"(?<!-)\b({OPTIONS})=(?:True\b)?", r"--\1 ", message)
-    message = re.sub(rf"(--(?:{OPTIONS})) (?=[),;])", r"\1", message)
-    say(message)
 
 
 def show(*parts: Any, style: str | None = None) -> None:
@@ -56,33 +40,10 @@ def facts(rows: Mapping[str, str | None]) -> Table:
     return grid
 
 
-def bars(numbers: Mapping[str, float | None], full: float) -> Table:
-    """Lay out numbers from 0 to ``full`` with a bar for each; None is undefined."""
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    for name, value in numbers.items():
-        grid.add_row(name, "undefined" if value is None else f"{value:.3g}", Bar(full, 0, value or 0.0, width=20))
-    return grid
-
-
 def listed(values: Sequence[object]) -> str:
     """Write values in one line, the first few where there are many."""
     more = f" and {len(values) - LISTED} more" if len(values) > LISTED else ""
     return ", ".join(map(str, values[:LISTED])) + more if values else "none"
-
-
-def strip(values: Sequence[float], high: float, choose: Callable[..., float] = max) -> str:
-    """Draw numbers from 0 to ``high`` as one line of blocks; where the terminal is narrow, several share one.
-
-    What is not finite is passed over; a place that has nothing else is a question mark.
-    """
-    width = min(len(values), Console().width)
-    drawn = ""
-    for place in range(width):
-        group = values[place * len(values) // width : (place + 1) * len(values) // width]
-        finite = [value for value in group if math.isfinite(value)]
-        step = math.ceil(len(BLOCKS) * (choose(finite) / high)) if finite and high > 0 else 0
-        drawn += BLOCKS[min(len(BLOCKS), max(1, step)) - 1] if finite else "?"
-    return drawn
 
 
 @contextmanager

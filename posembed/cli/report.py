@@ -5,7 +5,6 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from hashlib import sha256
 from pathlib import Path
 from pprint import pformat
 from typing import Annotated, Any
@@ -13,14 +12,11 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import ReportError
-from .output import complain, one_line, progress, show
+from ..progress import say
+from .output import one_line, progress, show
 from .tables import Rows, Seed, loads_tables
 
 HERE = Path(__file__).parent
-# How a page begins, and where it says by which notebook it was made.
-PAGE = b"<!doctype html"
-MARK = '<meta name="notebook" content="{}">'
-LONGEST_HEAD = 2**20
 # Of a terminal, in what a kernel says.
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -65,37 +61,25 @@ def report(
             notebook = fill({"sources": places, "parts": parts, "options": given, "rows": rows, "seed": seed})
             refused = execute(notebook, len(named))
             written = write(notebook, Path(folder))
-            # The page last: a notebook that is newer than its page has been worked on.
             written[0].replace(notebook_file)
             written[1].replace(output)
     except OSError as error:
         raise ReportError(f"{output} cannot be made: {error}") from None
     for line in refused:
-        complain(f"warning: {line}")
+        say(f"warning: {line}")
     count = f"{len(named) - len(refused)} of {len(named)} sources could be read"
     show(one_line(f"{output}: {count}; to go on with: {notebook_file}"))
     raise typer.Exit(1 if refused else 0)
 
 
 def beside(output: Path) -> Path:
-    """Name the notebook's file, unless it holds what somebody has written into it since it was made."""
+    """Name the notebook's file; one that is there may have been gone on with."""
     if output.suffix.lower() not in (".html", ".htm"):
         raise ReportError(f"{output} is to be the page; name it FILE.html, the notebook is written beside it")
     notebook = output.with_suffix(".ipynb")
-    page = b""
-    if output.exists():
-        with output.open("rb") as file:  # of weights, which it may be by mistake, no more than a page's head
-            page = file.read(LONGEST_HEAD)
-    if page and not page.lstrip().lower().startswith(PAGE):
-        raise ReportError(f"{output} is there and is no page; name another FILE.html")
-    if notebook.exists() and MARK.format(digest(notebook)).encode() not in page:
-        raise ReportError(f"{notebook} was changed after its page was made; move it, or name another FILE.html")
+    if notebook.exists():
+        raise ReportError(f"{notebook} is there, and may hold your own work; move it, or name another FILE.html")
     return notebook
-
-
-def digest(notebook: Path) -> str:
-    """What the page that was made with a notebook has of it."""
-    return sha256(notebook.read_bytes()).hexdigest()
 
 
 def divided(source: str) -> tuple[str, str | None]:
@@ -150,15 +134,12 @@ def execute(notebook: Any, n_sources: int) -> list[str]:
     # The Python of this process, whatever kernels the user has; no bars of downloads on the page.
     kernel = AsyncKernelManager(kernel_name="python3", kernel_spec_manager=KernelSpecManager(kernel_dirs=[]))
     environment = os.environ | {"HF_HUB_DISABLE_PROGRESS_BARS": "1"}
-    client = NotebookClient(notebook, km=kernel)
     try:
-        with (
-            progress("running the notebook", len(notebook.cells)) as tell,
-            client.setup_kernel(cleanup_kc=True, env=environment, stderr=subprocess.DEVNULL),
-        ):
-            for number, cell in enumerate(notebook.cells):
-                tell("running the notebook", number)
-                client.execute_cell(cell, number)
+        with progress("running the notebook", len(notebook.cells)) as tell:
+            client = NotebookClient(
+                notebook, km=kernel, on_cell_start=lambda cell, cell_index: tell("running the notebook", cell_index)
+            )
+            client.execute(env=environment, stderr=subprocess.DEVNULL)
     except (CellExecutionError, DeadKernelError) as error:
         last = COLOURS.sub("", str(error)).strip().splitlines()[-1]
         raise ReportError(f"the notebook stopped: {last}; report the sources one by one to see which") from None
@@ -188,6 +169,5 @@ def write(notebook: Any, folder: Path) -> tuple[Path, Path]:
     page, _ = exporter.from_notebook_node(notebook)
     files = folder / "report.ipynb", folder / "report.html"
     nbformat.write(notebook, files[0])
-    mark = MARK.format(digest(files[0]))
-    files[1].write_text(page.replace("</head>", f"{mark}</head>", 1), encoding="utf-8")
+    files[1].write_text(page, encoding="utf-8")
     return files

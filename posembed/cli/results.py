@@ -6,7 +6,6 @@ import json
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from .output import one_line, progress, show
 
@@ -17,7 +16,7 @@ SHOWN = ("loss", "accuracy")
 def results(
     source: Annotated[str, typer.Argument(metavar="FOLDER", help="A folder of results, or the name of a study.")],
     against: Annotated[
-        str | None, typer.Option(metavar="ARM", help="Show the difference from this arm, paired by seeds.")
+        str | None, typer.Option(metavar="ARM", help="Show the difference from this arm (minus), paired by seeds.")
     ] = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print all settings and metrics as CSV, for programs.")] = False,
 ) -> None:
@@ -38,29 +37,12 @@ def results(
     if as_csv:
         typer.echo(table.map(_cell).to_csv(index=False), nl=False)
         return
-    metrics = {name: summary(table, metric=name, against=against) for name in SHOWN if f"metrics.{name}" in table}
-    drawn = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("arm", "runs", *metrics):
-        drawn.add_column(name.replace("_", " "), overflow="fold")
-        if against is not None and name in metrics:
-            drawn.add_column(one_line(f"minus {against}"), overflow="fold")
-    for arm, runs in table.groupby("arm", sort=False):
-        cells = [cell for each in metrics.values() for cell in _cells(each, arm, against)]
-        drawn.add_row(one_line(arm), str(len(runs)), *cells)
-    show(one_line(f"{len(table)} {'run' if len(table) == 1 else 'runs'} in {source}"), drawn)
-
-
-def _cells(found: Any, arm: Any, against: str | None) -> list[str]:
-    """A mean with its interval; with another arm the difference from it too."""
-    names = [("mean", "low", "high")] + [("minus", "minus_low", "minus_high")] * (against is not None)
-    if arm not in found.index:
-        return [""] * len(names)
-    return [_said(*found.loc[arm, list(each)]) for each in names]
-
-
-def _said(mean: float, low: float, high: float) -> str:
-    # NaN is not equal to itself: a single run has no interval. Student's lies evenly about the mean.
-    return f"{mean:.4f} ±{(high - low) / 2:.4f}" if low == low else f"{mean:.4f}"
+    found = {name: summary(table, metric=name, against=against) for name in SHOWN if f"metrics.{name}" in table}
+    show(one_line(f"{len(table)} {'run' if len(table) == 1 else 'runs'} in {source}"))
+    for name, arms in found.items():
+        # No name can pose as a line of its own.
+        arms.index = [one_line(arm) for arm in arms.index]
+        typer.echo(f"\n{name}\n{arms.round(4).to_string(na_rep='')}")
 
 
 def _cell(value: Any) -> Any:

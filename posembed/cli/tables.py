@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import math
 import re
-import sys
 from collections.abc import Callable
 from functools import wraps
 from statistics import median
@@ -13,15 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from .output import bars, facts, listed, one_line, print_json, progress, show, strip
+from .output import facts, listed, one_line, print_json, progress, show
 
 if TYPE_CHECKING:
     from ..probing import Spectrum
     from ..tables import PositionTable
 
 HOW_FOUND = "How the table is found"
-# Of the spectrum, in JSON.
-MOST_COMPONENTS = 20
 READ = (
     "Read the error beside the three controls. A low one shows that a simple function of a row gives its position, not "
     "that the model computes that function, nor that it uses positions at all."
@@ -122,8 +119,8 @@ def table(
 
 
 def _table_shown(found: PositionTable, spread: Spectrum | None) -> list[Any]:
-    lengths, broken = found.norms.tolist(), found.non_finite_rows
-    norms = [length for length in lengths if math.isfinite(length)]
+    broken = found.non_finite_rows
+    norms = [length for length in found.norms.tolist() if math.isfinite(length)]
     told = {
         "table": f"{found.name} of {found.source}",
         "shape": f"{found.n_positions} positions x {found.d_model}, stored as {found.stored_dtype}",
@@ -138,12 +135,7 @@ def _table_shown(found: PositionTable, spread: Spectrum | None) -> list[Any]:
         "untrained rows": listed(found.untrained_rows),
         "NaN or infinity": f"rows {listed(broken)}" if broken else None,
     }
-    return [
-        *(facts(told), "", str(spread or "rows with NaN or infinity have no spectrum")),
-        *("\nnorm of each row, from 0", strip(lengths, min(max(norms, default=0.0), sys.float_info.max))),
-        "cosine of each row with its nearest other row, from 0 to 1",
-        strip(found.nearest.tolist(), 1.0, min),
-    ]
+    return [facts(told), "", str(spread or "rows with NaN or infinity have no spectrum")]
 
 
 def _table_json(found: PositionTable, spread: Spectrum | None) -> dict[str, Any]:
@@ -151,24 +143,8 @@ def _table_json(found: PositionTable, spread: Spectrum | None) -> dict[str, Any]
     told = {name: getattr(found, name) for name in (*names.split(), "untrained_rows", "non_finite_rows")}
     norms = found.norms[found.norms.isfinite()]
     ends = {"median": norms.quantile(0.5), "min": norms.min(), "max": norms.max()} if len(norms) else None
-    shape = [found.n_positions, found.d_model]
-    return told | {"shape": shape, "norms": ends, "spectrum": spread and _spectrum_json(spread)}
-
-
-def _spectrum_json(spread: Spectrum) -> dict[str, Any]:
-    helix = spread.helix and {
-        "components": [number + 1 for number in spread.helix.components],
-        "period": spread.helix.period,
-        "share": spread.helix.share,
-    }
-    return {
-        "rows": spread.n_rows,
-        "components_for_90_percent": spread.n_components_for(0.9),
-        "explained_variance_ratio": spread.explained_variance_ratio[:MOST_COMPONENTS],
-        "effective_rank": spread.effective_rank,
-        "participation_ratio": spread.participation_ratio,
-        "helix": helix,
-    }
+    of_rows = spread and {**spread.to_dict(), "components": None, "positions": None}
+    return told | {"shape": [found.n_positions, found.d_model], "norms": ends, "spectrum": of_rows}
 
 
 @loads_tables
@@ -211,7 +187,10 @@ def probe(
     if as_json:
         print_json(result.to_dict() | {"description_length": length})
         return
-    controls, regions = result.baselines, {f"{each.start} to {each.stop - 1}": each.mae for each in result.by_region}
+    controls, regions = (
+        result.baselines,
+        {f"{each.start} to {each.stop - 1}": f"{each.mae:.3g}" for each in result.by_region},
+    )
     show(one_line(f"{result.probe}, {result.split}: {result.n_rows} rows of {result.source}"), style="bold")
     show("mean absolute error, in positions", style="dim")
     show(
@@ -226,7 +205,7 @@ def probe(
         )
     )
     show("\nby region of the table", style="dim")
-    show(bars(regions, max(regions.values())), "", str(length or "too few rows for a description length"), READ)
+    show(facts(regions), "", str(length or "too few rows for a description length"), READ)
     if result.remark:
         show(f"\n{result.remark}")
 
@@ -258,5 +237,5 @@ def properties(
         print_json({"source": found.source, "similarity": similarity, "max_offset": max_offset} | measured)
         return
     show(one_line(f"{similarity} similarity of the rows of {found.source}"), style="bold")
-    show(bars({name.replace("_", " "): measured[name] for name in MEANINGS}, full=1.0), "")
-    show(facts({name.replace("_", " "): meaning for name, meaning in MEANINGS.items()}))
+    told = {name: "undefined" if measured[name] is None else f"{measured[name]:.3g}" for name in MEANINGS}
+    show(facts({name.replace("_", " "): f"{told[name]}: {meaning}" for name, meaning in MEANINGS.items()}))

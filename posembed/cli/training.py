@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, fields, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from statistics import mean
@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import PosembedError, RunError
-from .output import complain, facts, one_line, print_json, progress, show
+from ..progress import say
+from .output import facts, one_line, print_json, progress, show
 from .tables import AsJson
 
 if TYPE_CHECKING:
@@ -121,29 +122,27 @@ def _own_code(scheme: Any) -> Iterator[None]:
 
 
 def _trained(config: RunConfig, out: Path | None, save_model: bool) -> RunResult:
-    from ..training import read_result, run_and_store
+    from ..training import run_and_store
     from ..training import train as train_run
     from ..training.results import file_of
 
     if save_model and out is None:
         raise RunError("--save-model needs --out, the folder to keep the weights in")
-    stored = out and file_of(config, out, "json")
-    # Where the weights are wanted and are not there, it is not shown: an error says so.
-    shown = stored and stored.exists() and not (save_model and not stored.with_suffix(".safetensors").exists())
-    if stored and shown:
-        read_result(stored)  # one that is damaged is not announced
-        day = datetime.fromtimestamp(stored.stat().st_mtime).strftime("%Y-%m-%d")
-        complain(f"this run has a result, of {day}, which is shown; to train it again move {stored.name} away")
-    elif (unfinished := file_of(config, out or Path(), "checkpoint")).exists():
-        complain(f"this run was stopped, and goes on from {unfinished.name}; to begin anew move it away")
+    stored, unfinished = (file_of(config, out or Path(), ending) for ending in ("json", "checkpoint"))
+    is_there = out is not None and stored.exists()
+    if unfinished.exists():
+        say(f"this run was stopped, and goes on from {unfinished.name}; to begin anew move it away")
     work = partial(run_and_store, config, out, save_model=save_model) if out else partial(train_run, config)
     try:
         with _own_code(config.scheme), progress(config.scheme, config.steps) as tell:
-            return work(progress=lambda step, loss: tell(f"{config.scheme}, loss {loss:.3f}", step))
+            result = work(progress=lambda step, loss: tell(f"{config.scheme}, loss {loss:.3f}", step))
     except (KeyboardInterrupt, SystemExit) as end:
         for note in getattr(end, "__notes__", ()):
-            complain(note)
+            say(note)
         raise
+    if is_there:
+        say(f"this run has a result, which is shown; to train it again move {stored.name} away")
+    return result
 
 
 def _as_facts(result: RunResult) -> dict[str, str | None]:
@@ -203,10 +202,8 @@ def grid(
     folder = out or Path("results") / study
     with progress("looking at what is there"):
         from ..stored import load_plan
-        from ..training import read_results
-        from ..training.estimate import estimate
         from ..training.grid import Settings
-        from ..training.plans import standing
+        from ..training.plans import estimate, standing
 
         choices: dict[str, Any] = {"preset": preset, "engine": engine}  # load_plan and Settings say which there are
         plan = load_plan(study, choices["preset"])
@@ -215,33 +212,22 @@ def grid(
         if any(config.study for arm in plan.arms for config in (*arm.runs, *arm.trials)):
             raise RunError(f"{study} is trained or measured in ways of its own; make study NAME={study} runs it")
         stand = standing(plan, folder)
-        time = estimate(stand.left, read_results(folder) if folder.is_dir() else [])
-    workers = n_workers if n_workers > 0 else os.cpu_count() or 1
-    # Of a cluster nobody knows how many runs go on at a time.
-    alone = engine == "serial" or "RAY_ADDRESS" in os.environ
-    at_once = 1 if alone else max(1, min(len(stand.left), workers))
-    before = {
-        "study": plan.name,
-        "preset": plan.preset,
-        "engine": engine,
-        "out": str(folder),
-        "runs": stand.n_runs,
-        "done": stand.n_done,
-        "left": len(stand.left),
-        "at_once": at_once,
-        "estimated_seconds": round(time.seconds / at_once, 1),
-        "estimated": time.source if stand.left else None,
-    }
+        # Of a cluster nobody knows how many runs go on at a time.
+        alone = engine == "serial" or "RAY_ADDRESS" in os.environ
+        at_once = 1 if alone else max(1, min(len(stand.left), n_workers if n_workers > 0 else os.cpu_count() or 1))
+        seconds = estimate(stand.left) / at_once
+    there = {"study": plan.name, "preset": plan.preset, "engine": engine, "out": str(folder), "runs": stand.n_runs}
+    there |= {"done": stand.n_done, "left": len(stand.left), "at_once": at_once, "estimated_seconds": round(seconds, 1)}
     if not as_json:
-        there = f"{stand.n_done} have a result in {folder}, {len(stand.left)} are left"
-        show(one_line(f"{plan.name}, preset {plan.preset}: {stand.n_runs} runs, {there}"), style="bold")
-    if not as_json and stand.left:
-        duration = timedelta(seconds=max(1, round(time.seconds / at_once)))
-        show(f"about {duration} (hours:minutes:seconds), {at_once} at a time; an estimate, {time.source}")
+        done = f"{stand.n_done} have a result in {folder}, {len(stand.left)} are left"
+        show(one_line(f"{plan.name}, preset {plan.preset}: {stand.n_runs} runs, {done}"), style="bold")
+        if stand.left:
+            duration = timedelta(seconds=max(1, round(seconds)))
+            show(f"about {duration} (hours:minutes:seconds), {at_once} at a time; from a few steps that were timed")
     results = {} if dry_run else _run(plan, settings, len(stand.left))
     if as_json:
         runs = {name: [{"key": each.config.key} | each.to_dict() for each in done] for name, done in results.items()}
-        print_json(before | {"results": runs})
+        print_json(there | {"results": runs})
     else:
         show(facts({name: _in_short(runs) for name, runs in results.items()}))
 
@@ -253,7 +239,7 @@ def _run(plan: Plan, settings: Settings, n_left: int) -> dict[str, list[RunResul
     with progress(f"running {plan.name}", n_left) as tell:
         results, remark = run_plan(plan, settings, telling(tell))
     if remark:
-        complain(f"warning: in the trials, {remark}")
+        say(f"warning: in the trials, {remark}")
     return results
 
 

@@ -1,21 +1,98 @@
-"""A text in three parts, for training, for choosing and for measuring, and the perplexity of what is guessed of it."""
+"""A text as numbers, one for each character, in three parts: for training, for choosing, for measuring; pieces of it.
+
+And the perplexity of what is guessed of it.
+"""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
-from jaxtyping import Integer
+from jaxtyping import Bool, Int, Int64, Integer
 from torch import Tensor
 
 from ..errors import CorpusError
 from ..public import Count, NotNegative, Whole, public
-from .characters import Characters
-from .task import PARTS
+
+# The ids of a text.
+Tokens = Integer[Tensor, " tokens"]
+
+# What stands for a character outside the vocabulary: Unicode's own sign for that.
+UNKNOWN = "\N{REPLACEMENT CHARACTER}"
+# What stands in the place of a character that a model is to guess; no text holds it.
+MASK = "\N{SYMBOL FOR SUBSTITUTE}"
+# For training, for choosing, and for measuring.
+PARTS = ("train", "validation", "test")
+# Of twenty speeches, or twentieths of a text, one is for choosing and one for measuring.
+PERIOD = 20
+# In a text this long, characters that stand less than so often share one id.
+LONG, RARE = 1_000_000, 100
+
+
+class Characters:
+    """A vocabulary of single characters, with one id more for all others and one for a hidden character.
+
+    Args:
+        characters: the known ones; id 0 is for unknown characters, id 1 for hidden ones, then these in sorted order.
+
+    Raises:
+        CorpusError: no characters.
+
+    Example:
+        >>> from posembed.data import Characters
+        >>> letters = Characters("abc")
+        >>> letters.encode("cab!")
+        tensor([4, 2, 3, 0])
+        >>> letters.decode([4, 2, 3])
+        'cab'
+    """
+
+    unknown_id, mask_id = 0, 1
+
+    def __init__(self, characters: Iterable[str]):
+        known = sorted({*characters} - {UNKNOWN, MASK})
+        self.characters = (UNKNOWN, MASK, *known)
+        # One entry for each code point: a whole corpus is encoded by one look-up.
+        self._ids = np.zeros(0x110000, dtype=np.int32)
+        self._ids[[ord(character) for character in known]] = np.arange(2, len(self))
+
+    @classmethod
+    def of(cls, text: str, *, least: int = 100) -> Characters:
+        """Make the vocabulary of the characters that stand at least so often in a text.
+
+        Example:
+            >>> from posembed.data import Characters
+            >>> Characters.of("aaab", least=2).characters[2:]
+            ('a',)
+        """
+        return cls(character for character, count in Counter(text).items() if count >= least)
+
+    def __len__(self) -> int:
+        return len(self.characters)
+
+    def encode(self, text: str) -> Tokens:
+        """Return the id of each character."""
+        # Half a character, which no UTF-8 holds, is an unknown one.
+        points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+        return torch.from_numpy(self._ids[points].astype(np.int64))
+
+    def decode(self, ids: Iterable[int] | Tokens) -> str:
+        """Return the text of some ids.
+
+        Raises:
+            CorpusError: an id that no character has.
+        """
+        numbers = [int(each) for each in ids]
+        if outside := [each for each in numbers if not 0 <= each < len(self)]:
+            raise CorpusError(f"id {outside[0]} is outside the vocabulary of {len(self)} tokens")
+        return "".join(self.characters[each] for each in numbers)
 
 
 @dataclass(frozen=True)
@@ -67,12 +144,6 @@ def _exp(nats: float) -> float:
         return math.exp(nats)
     except OverflowError:
         return math.inf
-
-
-# Of twenty speeches, or twentieths of a text, one is for choosing and one for measuring.
-PERIOD = 20
-# In a text this long, characters that stand less than so often share one id.
-LONG, RARE = 1_000_000, 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,3 +299,96 @@ def frequency_loss(corpus: Corpus | None = None) -> float:
     # A character that the training text lacks would cost infinitely much.
     chances = (counts + 1) / (counts + 1).sum()
     return float(-chances.log()[corpus.test].mean())
+
+
+@public(CorpusError)
+def random_windows(
+    ids: Tokens, length: Count, n_windows: Count, generator: torch.Generator
+) -> Int64[Tensor, "windows length"]:
+    """Draw pieces that start anywhere.
+
+    Args:
+        ids: the corpus.
+        length: of each piece.
+        n_windows: how many.
+        generator: of the random numbers.
+
+    Raises:
+        CorpusError: no ids, no whole numbers; the corpus is shorter than a piece.
+
+    Example:
+        >>> import torch
+        >>> from posembed.data import random_windows
+        >>> random_windows(torch.arange(10), 3, 2, torch.Generator().manual_seed(0)).shape
+        torch.Size([2, 3])
+    """
+    _check_length(ids, length)
+    starts = torch.randint(len(ids) - length + 1, (n_windows,), generator=generator)
+    return _pieces(ids, starts, length)
+
+
+@public(CorpusError)
+def windows_in_order(ids: Tokens, length: Count, n_windows: Count) -> Int64[Tensor, "windows length"]:
+    """Cut pieces at equal distances over the whole corpus; they overlap only where it is too short for them.
+
+    Args:
+        ids: the corpus.
+        length: of each piece.
+        n_windows: how many at most.
+
+    Raises:
+        CorpusError: no ids, no whole numbers; the corpus is shorter than a piece.
+
+    Example:
+        >>> import torch
+        >>> from posembed.data import windows_in_order
+        >>> windows_in_order(torch.arange(10), 3, 2)
+        tensor([[0, 1, 2],
+                [7, 8, 9]])
+    """
+    _check_length(ids, length)
+    n_windows = min(n_windows, len(ids) // length)
+    starts = torch.linspace(0, len(ids) - length, n_windows, dtype=torch.float64).round().long()
+    return _pieces(ids, starts, length)
+
+
+@public(CorpusError)
+def masked(
+    ids: Int[Tensor, "windows length"], rate: NotNegative, mask_id: Whole, generator: torch.Generator
+) -> tuple[Int[Tensor, "windows length"], Bool[Tensor, "windows length"]]:
+    """Hide tokens at random, each with the same probability, at least one in each piece.
+
+    Args:
+        ids: the tokens.
+        rate: the probability, above 0 and below 1.
+        mask_id: what stands in a hidden token's place.
+        generator: of the random numbers.
+
+    Returns:
+        The tokens with some hidden, and which are.
+
+    Raises:
+        CorpusError: a rate outside its range; ids, a mask_id or a generator that are not so.
+
+    Example:
+        >>> import torch
+        >>> from posembed.data import masked
+        >>> seen, hidden = masked(torch.arange(2, 8)[None], 0.3, 1, torch.Generator().manual_seed(0))
+        >>> bool((seen[hidden] == 1).all())
+        True
+    """
+    if not 0 < rate < 1:
+        raise CorpusError(f"the masking rate is {rate}; it must lie between 0 and 1")
+    chances = torch.rand(ids.shape, generator=generator)
+    # Where chance hides nothing a piece would teach nothing: its least number is hidden then.
+    hidden = (chances < rate) | (chances == chances.amin(dim=1, keepdim=True))
+    return ids.masked_fill(hidden, mask_id), hidden
+
+
+def _pieces(ids: Tokens, starts: Tensor, length: int) -> Int64[Tensor, "windows length"]:
+    return ids[starts[:, None] + torch.arange(length)].long()
+
+
+def _check_length(ids: Tokens, length: int) -> None:
+    if length > len(ids):
+        raise CorpusError(f"pieces of {length} tokens cannot be cut from a corpus of {len(ids)}; make them shorter")

@@ -2,10 +2,19 @@
 
 from .published import PUBLISHED_PERPLEXITY, PUBLISHED_PROBE, PUBLISHED_SCHEMES, published_probe
 from .results import load_results, summary
-from .studies import Study, load_plan, load_runs, load_study, study_names
+from .studies import (
+    MODELS,
+    Study,
+    load_model,
+    load_plan,
+    load_runs,
+    load_study,
+    load_tables,
+    run_of_model,
+    study_names,
+)
 from .table_record import CONTROLS, Products, SplitScore, TableStudy, read_studies, stored_studies, write_study
 from .table_study import study_table, table_studies
-from .trained import MODELS, load_model, load_tables, run_of_model
 
 __all__ = [
     "CONTROLS",

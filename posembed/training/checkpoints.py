@@ -29,10 +29,7 @@ SECONDS = 60.0
 
 @contextmanager
 def kept(
-    training: Training,
-    named: Path | str | None,
-    progress: Callable[[int, float], Any] | None = None,
-    watch: Callable[[], None] = lambda: None,
+    training: Training, named: Path | str | None, progress: Callable[[int, float], Any] | None = None
 ) -> Iterator[Callable[[], None]]:
     """Take a run up from its checkpoint where there is one, and keep one until it is trained and measured.
 
@@ -40,7 +37,6 @@ def kept(
         training: the run.
         named: the file of its state.
         progress: called after each step with the number of steps done and the loss.
-        watch: called before the first step that is left and after each, wherever the run was stopped.
 
     Yields:
         What is to be called after each step. The state is written every minute, after the last step, and where
@@ -55,25 +51,20 @@ def kept(
         _take_up(training, path)
     last = time.monotonic()
     with held_back() as held:
+        # Measuring leaves the state alone, and need not be waited for.
+        held.at_once = training.is_done
 
         def after_step() -> None:
             nonlocal last
-            if named and (_is_trained(training) or time.monotonic() - last >= SECONDS):
+            if named and (training.is_done or time.monotonic() - last >= SECONDS):
                 _write(training, path)
                 last = time.monotonic()
-            between_steps()
+            held.end()
+            held.at_once = training.is_done
             if progress:
                 progress(len(training.losses), training.losses[-1])
 
-        def between_steps() -> None:
-            held.end()
-            # What is watched and measured leaves the state alone, and need not be waited for.
-            held.at_once = True
-            watch()
-            held.at_once = _is_trained(training)
-
         try:
-            between_steps()
             yield after_step
         except (KeyboardInterrupt, SystemExit) as end:
             # A second one may not cut the writing short.
@@ -86,10 +77,6 @@ def kept(
             raise
     if named is None:
         path.unlink(missing_ok=True)
-
-
-def _is_trained(training: Training) -> bool:
-    return len(training.losses) == training.n_steps
 
 
 class Held:

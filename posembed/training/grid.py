@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import multiprocessing
 import os
 import signal
 import sys
@@ -19,9 +20,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory, TemporaryFile
+from tempfile import TemporaryFile
 from typing import Any, Literal, TypeAlias
 
 from ..errors import PosembedError, RunError
@@ -32,8 +33,6 @@ from .config import RunConfig
 from .results import RunResult, checked_configs, file_of, missing, read_result, write_result, write_whole
 from .runs import train
 from .weights import has_weights, write_model, write_table
-
-LOG = logging.getLogger(__name__)
 
 Engine: TypeAlias = Literal["serial", "joblib", "ray"]
 # How often a worker process looks whether it is still wanted, in seconds, and how long one that is not may take.
@@ -250,23 +249,17 @@ def _attempt(config: RunConfig, settings: Settings) -> Outcome:
     except PosembedError as error:
         return config, str(error)
     except Exception as error:
-        # The traceback is for whoever looks into it.
-        LOG.debug("the run %s failed", config.key, exc_info=True)
         return config, in_one_line(error)
     return config, ""
 
 
 def in_one_line(error: Exception) -> str:
-    """What went wrong, and where."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())}, in {_place(error)}"
-
-
-def _place(error: Exception) -> str:
-    """Where something went wrong: in a scheme of one's own, where the way leads through one, and not in a library."""
+    """What went wrong, and where: in code of one's own, where the way leads through some, and not in a library."""
     ways, paths = traceback.extract_tb(error.__traceback__), sysconfig.get_paths()
     libraries = (str(Path(__file__).parents[1]), paths["stdlib"], paths["purelib"], paths["platlib"], "<")
     where = ([each for each in ways if not each.filename.startswith(libraries)] or ways)[-1]
-    return f"{Path(where.filename).name}, line {where.lineno}"
+    what = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    return f"{what}, in {Path(where.filename).name}, line {where.lineno}"
 
 
 def _serial(configs: Sequence[RunConfig], settings: Settings) -> Iterator[Outcome]:
@@ -275,40 +268,18 @@ def _serial(configs: Sequence[RunConfig], settings: Settings) -> Iterator[Outcom
 
 
 def _joblib(configs: Sequence[RunConfig], settings: Settings) -> Iterator[Outcome]:
-    """Several runs at a time, in processes of this machine.
-
-    Where one process is killed the pool ends the others, so what is left goes on in a new one, from its checkpoints;
-    but not where a second is killed before any run has ended.
-    """
-    ended: set[str] = set()
-    before = -1
-    while left := [config for config in missing(configs, settings.out) if config.key not in ended]:
-        try:
-            for config, reason in _in_a_pool(left, settings):
-                ended.add(config.key)
-                yield config, reason
-            return
-        except BrokenProcessPool:
-            if len(ended) == before:
-                raise RunError(
-                    "worker processes are killed, for too much memory perhaps; what is done is stored, run the grid "
-                    "again with fewer (n_workers)"
-                ) from None
-            before = len(ended)
-            say("a worker process was killed, for too much memory perhaps; what is left goes on in others")
-
-
-def _in_a_pool(configs: Sequence[RunConfig], settings: Settings) -> Iterator[Outcome]:
-    """Runs in worker processes; when the grid is to end they write down where they are."""
+    """Several runs at a time, in processes of this machine, which write down where they are when the grid is to end."""
     from joblib import Parallel, delayed, effective_n_jobs
 
+    # A worker that waits for a first run would not know what to do with Ctrl-C.
+    n_jobs = min(effective_n_jobs(settings.n_workers), len(configs))
+    if n_jobs < 2:
+        yield from _serial(configs, settings)
+        return
     # Workers are kept from grid to grid: they may have begun elsewhere, before a folder of modules was added.
-    folders = [str(Path(each).absolute()) for each in sys.path]
-    with TemporaryDirectory() as desk, held_back(tell=partial(_ask_to_stop, stop := Path(desk) / "stop")) as held:
-        told = (settings, os.getpid(), stop, folders)
+    told = (settings, os.getpid(), [str(Path(each).absolute()) for each in sys.path])
+    with held_back(_stop_workers) as held:
         tasks = (delayed(_in_worker)(config, *told) for config in configs if held.number is None)
-        # A worker without a run would not know that its grid is gone.
-        n_jobs = min(effective_n_jobs(settings.n_workers), max(len(configs), 2))
         pool = Parallel(n_jobs=n_jobs, batch_size=1, pre_dispatch="n_jobs", return_as="generator_unordered")
         try:
             for outcome in pool(tasks):
@@ -317,56 +288,38 @@ def _in_a_pool(configs: Sequence[RunConfig], settings: Settings) -> Iterator[Out
         except BrokenProcessPool:
             # Ctrl-C may come before a worker is ready for it.
             if held.number is None:
-                raise
+                raise RunError(
+                    "a worker process was killed, for too much memory perhaps; what is done is stored, run the grid "
+                    "again, with fewer if need be (n_workers)"
+                ) from None
 
 
-def _ask_to_stop(stop: Path) -> None:
-    stop.touch()
+def _stop_workers() -> None:
     say("stopping, as soon as each run has taken the step that it is at; the same call goes on from there")
+    for process in multiprocessing.active_children():
+        if process.name.startswith("Loky"):
+            process.terminate()
 
 
-def _in_worker(config: RunConfig, settings: Settings, parent: int, stop: Path, folders: list[str]) -> Outcome:
+def _in_worker(config: RunConfig, settings: Settings, parent: int, folders: list[str]) -> Outcome:
     """Do a run in a worker process, as long as the grid's process lives and does not ask to stop."""
-    if os.getpid() == parent:
-        # With one worker there is no pool.
-        return _attempt(config, settings)
-    if stop.exists():
-        return config, "it was interrupted"  # it waited for its turn
     sys.path.extend(each for each in folders if each not in sys.path)
-    # At a terminal Ctrl-C, and its end, reach all processes; the grid's own passes it on.
+    # At a terminal Ctrl-C reaches all processes; the grid's own passes it on, as SIGTERM.
     for number in ASKING:
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _end)
     _end_with(parent)
-    over = threading.Event()
-    watching = threading.Thread(target=_watch, args=(over, stop), daemon=True)
-    watching.start()
     try:
-        try:
-            return _attempt(config, settings)
-        finally:
-            # The run has ended; who asks for that now may not end the grid's process, which an error would reach.
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    except (KeyboardInterrupt, SystemExit):
+        return _attempt(config, settings)
+    except SystemExit:
         return config, "it was interrupted"
     finally:
-        over.set()
-        watching.join()
-        # Between two runs there is nothing to write down.
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        if os.getppid() != parent:
-            os._exit(1)
+        # Between two runs there is nothing to write down, and a worker that dies would take the others with it.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
 def _end(number: int, _: Any) -> None:
     raise SystemExit(128 + number)
-
-
-def _watch(over: threading.Event, stop: Path) -> None:
-    while not over.wait(LOOK):
-        if stop.exists():
-            os.kill(os.getpid(), signal.SIGTERM)
-            return
 
 
 @cache
@@ -377,6 +330,8 @@ def _end_with(parent: int) -> None:
         while os.getppid() == parent:
             time.sleep(LOOK)
         os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(PATIENCE)
+        os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
 
@@ -387,7 +342,10 @@ def _ray(configs: Sequence[RunConfig], settings: Settings) -> Iterator[Outcome]:
     The cluster is the one that RAY_ADDRESS names, or that this process is part of; else one of this machine. A run
     whose process or machine is lost begins again on another one, by Ray.
     """
-    ray, started_here = _start_ray(configs, settings)
+    import ray
+
+    if started_here := not ray.is_initialized():
+        _start_ray(ray, configs, settings)
     tasks: dict[Any, RunConfig] = {}
     try:
         for config in configs:
@@ -396,7 +354,15 @@ def _ray(configs: Sequence[RunConfig], settings: Settings) -> Iterator[Outcome]:
             tasks[task.remote(config, settings)] = config
         while tasks:
             for done in ray.wait(list(tasks))[0]:
-                yield _collect(ray, done, tasks.pop(done), settings)
+                config = tasks.pop(done)
+                try:
+                    outcome, files = ray.get(done)
+                    _write_files(files, settings.out)
+                except ray.exceptions.RayError as error:
+                    outcome = config, f"Ray lost it ({type(error).__name__})"
+                except OSError as error:
+                    outcome = config, f"what it gave cannot be written ({error.strerror})"
+                yield outcome
     finally:
         for task in tasks:
             ray.cancel(task)
@@ -407,28 +373,23 @@ def _ray(configs: Sequence[RunConfig], settings: Settings) -> Iterator[Outcome]:
             ray.shutdown()
 
 
-def _start_ray(configs: Sequence[RunConfig], settings: Settings) -> tuple[Any, bool]:
-    import ray
-
-    if ray.is_initialized():
-        return ray, False
+def _start_ray(ray: Any, configs: Sequence[RunConfig], settings: Settings) -> None:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     # A task that asks for more cores than there are would wait for ever.
     threads = max((config.threads for config in configs), default=1)
     cores = settings.n_workers * threads if settings.n_workers > 0 else max(os.cpu_count() or 1, threads)
     # "local", for Ray would else join a cluster that `ray start` has begun on this machine.
-    alone: dict[str, Any] = {"address": "local", "num_cpus": cores}
-    alone |= {"include_dashboard": False, "object_store_memory": OBJECT_STORE}
+    alone = {"address": "local", "num_cpus": cores, "include_dashboard": False, "object_store_memory": OBJECT_STORE}
     named = "RAY_ADDRESS" in os.environ
     # On a busy machine Ray gives itself up after 15 s, which nothing can set (ray-project/ray, issue 65983).
-    for _ in range(1 if named else STARTS):
+    for trial in range(STARTS):
         try:
             ray.init(log_to_driver=False, logging_level=logging.ERROR, **({} if named else alone))
+            return
         except Exception as error:  # a bare one
-            reason = " ".join(str(error).split()) or type(error).__name__
-        else:
-            return ray, True
-    raise RunError(f"Ray cannot be started, or no cluster answers at RAY_ADDRESS ({reason})")
+            if named or trial == STARTS - 1:
+                reason = " ".join(str(error).split()) or type(error).__name__
+                raise RunError(f"Ray cannot be started, or no cluster answers at RAY_ADDRESS ({reason})") from None
 
 
 def _on_a_cluster(config: RunConfig, settings: Settings) -> tuple[Outcome, dict[str, bytes]]:
@@ -437,18 +398,11 @@ def _on_a_cluster(config: RunConfig, settings: Settings) -> tuple[Outcome, dict[
     return outcome, {path.name: path.read_bytes() for path in settings.out.glob(f"{config.key}.*")}
 
 
-def _collect(ray: Any, task: Any, config: RunConfig, settings: Settings) -> Outcome:
-    try:
-        outcome, files = ray.get(task)
-        # The JSON of the result comes after its weights: it says that all is there.
-        for name in sorted(files, reverse=True):
-            if not (settings.out / name).exists():
-                write_whole(settings.out / name, files[name])
-    except ray.exceptions.RayError as error:
-        return config, f"Ray lost it ({type(error).__name__})"
-    except OSError as error:
-        return config, f"what it gave cannot be written ({error.strerror})"
-    return outcome
+def _write_files(files: dict[str, bytes], folder: Path) -> None:
+    """The JSON of the result comes after its weights: it says that all is there."""
+    for name in sorted(files, reverse=True):
+        if not (folder / name).exists():
+            write_whole(folder / name, files[name])
 
 
 _ENGINES: dict[str, Callable[[Sequence[RunConfig], Settings], Iterator[Outcome]]] = {

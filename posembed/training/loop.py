@@ -56,9 +56,14 @@ class Training:
         self.losses: list[float] = []
         self.seconds = self.seconds_before = 0.0
 
+    @property
+    def is_done(self) -> bool:
+        """Whether no step is left."""
+        return len(self.losses) == self.n_steps
+
     def run(self, after_step: Callable[[], None] = lambda: None) -> None:
         """Take the steps that are left, with a call after each."""
-        while len(self.losses) < self.n_steps:
+        while not self.is_done:
             self.step()
             after_step()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from statistics import fmean
 from typing import Any, cast
 
@@ -14,7 +14,6 @@ from torch import Tensor
 
 from ..data import Corpus, Tokens, windows_in_order
 from ..encodings import Learned, LinearScaling, Llama3Scaling, NTKScaling, PositionScheme, RoPE, YaRNScaling
-from ..encodings.rope_scaling import Scaling
 from ..errors import RunError
 from ..models import LanguageModel
 from .config import RunConfig
@@ -29,6 +28,7 @@ MASK_SEED = 12345
 # A scheme's own numbers are stored where they are fewer.
 FEW = 1024
 BATCH_TOKENS = 2**14
+SCALINGS: dict[str, Any] = {"linear": LinearScaling, "ntk": NTKScaling, "yarn": YaRNScaling, "llama3": Llama3Scaling}
 
 
 def measure(model: LanguageModel, corpus: Corpus, objective: Objective, config: RunConfig) -> dict[str, Any]:
@@ -129,27 +129,19 @@ def scaled_losses(
     model: LanguageModel, text: Tokens, objective: Objective, config: RunConfig
 ) -> dict[str, list[float]]:
     """The loss by position of a model with RoPE under each of the config's scalings, without any training."""
-    losses = {}
+    losses, longest = {}, config.test_length or config.length
     for name in config.test_scalings:
-        scaled = copy.deepcopy(model)
-        options = {**config.scheme_options.get("rope", {}), "scaling": _scaling(name, config)}
+        told: dict[str, Any] = {"factor": longest / config.length}
+        if name in ("yarn", "llama3"):
+            told["original_max_position_embeddings"] = config.length
+        options = {**config.scheme_options.get("rope", {}), "scaling": SCALINGS[name](**told)}
         rope = RoPE(config.d_model // config.n_heads, **options).to(config.device)
+        scaled = copy.deepcopy(model)
         for layer in scaled.transformer.layers:
             # RoPE has nothing learned that could be lost.
             cast(Any, layer).attention.position_scheme = rope
-        losses[name] = loss_by_position(scaled, text, objective, config.test_length or config.length)
+        losses[name] = loss_by_position(scaled, text, objective, longest)
     return losses
-
-
-def _scaling(name: str, config: RunConfig) -> Scaling:
-    trained, factor = config.length, (config.test_length or config.length) / config.length
-    make: dict[str, Callable[[], Scaling]] = {
-        "linear": lambda: LinearScaling(factor=factor),
-        "ntk": lambda: NTKScaling(factor=factor),
-        "yarn": lambda: YaRNScaling(factor=factor, original_max_position_embeddings=trained),
-        "llama3": lambda: Llama3Scaling(factor=factor, original_max_position_embeddings=trained),
-    }
-    return make[name]()
 
 
 def parameters_of_scheme(module: PositionScheme) -> dict[str, list[float]]:

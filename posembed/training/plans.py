@@ -1,4 +1,7 @@
-"""Plans of studies: arms, whose runs share a learning rate, and the trials that choose it; how far one is; the rest."""
+"""Plans of studies: arms, whose runs share a learning rate, and the trials that choose it; how far one is; the rest.
+
+How long the rest takes is estimated from a few steps that are timed.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,21 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import RunError
+from ..inference import torch_threads
 from .config import RunConfig
 from .grid import Progress, Settings, report, run_all
+from .loop import Training
+from .machine import check_device, seeded
+from .measure import TOKENS, TOKENS_BY_POSITION
+from .objectives import OBJECTIVES, drawn_from
 from .results import RunResult, missing, results_of
+from .runs import load_text, make_model
 
-__all__ = ["Arm", "Plan", "Standing", "miniature", "run_plan", "standing"]
+__all__ = ["Arm", "Plan", "Standing", "estimate", "miniature", "run_plan", "standing"]
+
+# Runs that differ in these alone take as long for each step.
+FREE = ("seed", "learning_rate", "weight_decay", "warmup", "steps", "preset")
+TIMED_STEPS = 3
 
 
 @dataclass(frozen=True)
@@ -145,6 +158,49 @@ def standing(plan: Plan, out: Path | str) -> Standing:
         known |= {config.key for config in chosen or ()}
         n_waiting += len(arm.runs) if chosen is None else 0
     return Standing(len(known) + n_waiting, tuple(left))
+
+
+def estimate(configs: Iterable[RunConfig]) -> float:
+    """Say about how many seconds runs will take on this machine, one after the other.
+
+    Of each kind of run a few steps are timed; a token that is measured takes about a third of one that is trained on.
+
+    Args:
+        configs: the runs.
+
+    Raises:
+        RunError: a device that is not there.
+        CorpusError: a text that cannot be read or is too short.
+
+    Example:
+        >>> from posembed import RunConfig
+        >>> from posembed.training.plans import estimate
+        >>> estimate([RunConfig(n_layers=1, d_model=8, n_heads=2, batch_size=2)]) > 0
+        True
+    """
+    step_of: dict[str, float] = {}
+    seconds = 0.0
+    for config in configs:
+        kind = replace(config, **{name: getattr(RunConfig, name) for name in FREE}).key
+        if kind not in step_of:
+            step_of[kind] = time_a_step(config)
+        by_position = 0 if config.test_length is None else 1 + len(config.test_scalings)
+        measured = (2 * TOKENS + by_position * TOKENS_BY_POSITION) / (config.batch_size * config.length)
+        seconds += step_of[kind] * (config.steps + measured / 3)
+    return seconds
+
+
+def time_a_step(config: RunConfig) -> float:
+    """The seconds of a training step, the mean of a few after one that does not count."""
+    check_device(config)
+    few, ends = replace(config, steps=1 + TIMED_STEPS), list[float]()
+    with torch_threads(config.threads), seeded(config):
+        corpus = load_text(config)
+        model = make_model(few, corpus)
+        objective = OBJECTIVES[config.objective](config)
+        training = Training(model, drawn_from(corpus.train, model, objective, few), few)
+        training.run(lambda: ends.append(training.seconds))
+    return (ends[-1] - ends[0]) / TIMED_STEPS
 
 
 def run_plan(

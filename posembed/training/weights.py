@@ -112,14 +112,20 @@ def write_model(model: nn.Module, config: RunConfig, folder: Path | str) -> Path
 
 def has_weights(config: RunConfig, folder: Path) -> bool:
     """Whether a run's weights are beside its result, and their file is whole and says that it is theirs."""
+    return bool(_tensors_of(config, folder))
+
+
+def _tensors_of(config: RunConfig, folder: Path | str) -> dict[str, Tensor]:
+    """A run's weights by name; none where their file is not there, is damaged, or of another run or version."""
     from safetensors import SafetensorError, safe_open
 
     try:
         with safe_open(file_of(config, folder, "safetensors"), framework="pt") as opened:
             file: Any = opened
-            return bool((file.metadata() or {}).get("key") == config.key)
+            said, tensors = file.metadata() or {}, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError):
-        return False
+        return {}
+    return tensors if (said.get("format"), said.get("key")) == (str(FORMAT), config.key) else {}
 
 
 @public(RunError)
@@ -149,22 +155,12 @@ def read_model(config: RunConfig, folder: Path | str) -> LanguageModel:
 
 def with_weights(model: Model, config: RunConfig, folder: Path | str) -> Model:
     """Give a model the weights of a run, and put it into evaluation mode."""
-    from safetensors import SafetensorError, safe_open
-
-    path = file_of(config, folder, "safetensors")
+    tensors = _tensors_of(config, folder)
     shapes = {name: value.shape for name, value in model.named_parameters()}
-    try:
-        with safe_open(path, framework="pt") as opened:
-            file: Any = opened
-            said, names = file.metadata() or {}, file.keys()
-            tensors = {name: file.get_tensor(name) for name in names}
-    except (SafetensorError, OSError):
-        said, tensors = {}, {}
-    whole = (said.get("format"), said.get("key")) == (str(FORMAT), config.key)
-    if not whole or {name: value.shape for name, value in tensors.items()} != shapes:
+    if {name: value.shape for name, value in tensors.items()} != shapes:
         raise RunError(
-            f"{path.name} is not there, is damaged, or of another run or version; move it and its result away, and run "
-            "the config again with save_models=True"
+            f"{file_of(config, folder, 'safetensors').name} is not there, is damaged, or of another run or version; "
+            "move it and its result away, and run the config again with save_models=True"
         )
     model.load_state_dict(tensors, strict=False)
     return model.eval()

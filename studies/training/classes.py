@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import torch
 
-from posembed.data.task import PARTS, Labelled, Task
+from posembed.data import Labelled, Task
+from posembed.data.corpus import PARTS
 from posembed.errors import TaskError
 
 from .fixed_task import fixed_task, padded

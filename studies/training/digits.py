@@ -10,7 +10,7 @@ from jaxtyping import Float
 from sklearn.datasets import load_digits
 from torch import Tensor
 
-from posembed.data.task import Labelled, Task
+from posembed.data import Labelled, Task
 from posembed.errors import TaskError
 from posembed.seeds import torch_generator
 

@@ -8,7 +8,8 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from posembed.data.task import PARTS, Labelled, Task
+from posembed.data import Labelled, Task
+from posembed.data.corpus import PARTS
 
 
 def fixed_task(

@@ -67,7 +67,7 @@ def train(
             start = read_model(RunConfig.from_dict(setting(config, "start")), folder or Path())
             model.transformer.load_state_dict(start.transformer.state_dict())
         training = StudyTraining(model, data, config)
-        with kept(training, checkpoint, progress, training.watch) as after_step:
+        with kept(training, checkpoint, progress) as after_step:
             training.run(after_step)
             model.eval()
             metrics = _of_task(model, data, config) if isinstance(data, Task) else _of_text(model, data, config)
@@ -99,6 +99,15 @@ class StudyTraining(Training):
 
     def rate_factor(self, step: int) -> float:
         return rate_factor(step, self.config)
+
+    def run(self, after_step: Callable[[], None] = lambda: None) -> None:
+        self.watch()
+
+        def then_watched() -> None:
+            after_step()
+            self.watch()
+
+        super().run(then_watched)
 
     def watch(self) -> None:
         """Probe the layers, and measure the validation loss, if this is after one of the steps for that."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from posembed.data.task import Labelled, Task
+from posembed.data import Labelled, Task
 from posembed.errors import TaskError, shown
 from posembed.seeds import generator
 

@@ -10,8 +10,7 @@ import torch
 from jaxtyping import Integer
 from torch import Tensor
 
-from posembed.data import Corpus
-from posembed.data.characters import Tokens
+from posembed.data import Corpus, Tokens
 from posembed.data.corpus import make_corpus, read_parts
 from posembed.errors import CorpusError
 

@@ -12,7 +12,7 @@ import warnings
 import pytest
 
 from posembed.cli import main
-from posembed.cli.output import complain, one_line, progress
+from posembed.cli.output import one_line, progress
 from posembed.errors import CheckpointNotFoundError
 
 # What makes a start slow; the help needs none of it.
@@ -88,15 +88,6 @@ def test_an_error_is_one_line(checkpoints, call, command, source):
     assert (code, printed) == (1, "")
     (line,) = complained.splitlines()
     assert line.startswith("posembed: ") and line.isprintable()
-
-
-@pytest.mark.parametrize(
-    ("rows", "said"),
-    [("3:1", "--rows 3:1 holds no rows; "), ("99:", "--rows 99: holds no rows; "), (":99", "--rows 0:99 goes beyond")],
-)
-def test_rows_are_called_as_they_were_given(checkpoints, call, rows, said):
-    code, printed, complained = call("probe", "waves", "--rows", rows)
-    assert (code, printed) == (1, "") and complained.startswith(f"posembed: {said}")
 
 
 @pytest.mark.parametrize(
@@ -190,17 +181,3 @@ def wait_for(condition):
 )
 def test_no_text_moves_the_cursor(text, line):
     assert one_line(text) == line
-
-
-@pytest.mark.parametrize(
-    ("said", "shown"),
-    [
-        ("in part; call load_table(..., download=True)", "in part; say --download"),
-        ("begin: load_table('a/b', name='w.pos', offset=0)", "begin: say --name 'w.pos', --offset 0"),
-        ("choose with part= or name= among: a, b", "choose with --part or --name among: a, b"),
-        ("rows=5000 goes beyond the table", "--rows 5000 goes beyond the table"),
-    ],
-)
-def test_advice_is_given_in_words_of_the_shell(said, shown, capsys):
-    complain(said)
-    assert capsys.readouterr().err == f"posembed: {shown}\n"

@@ -8,7 +8,7 @@ from refusals import refused
 from posembed.data import load_corpus
 from posembed.errors import RunError
 from posembed.stored import MODELS, load_model, load_runs, run_of_model
-from posembed.stored.trained import TRAINED_AGAIN
+from posembed.stored.studies import TRAINED_AGAIN
 from posembed.training.measure import loss_of
 from posembed.training.objectives import OBJECTIVES
 from studies.model_cards import model_card

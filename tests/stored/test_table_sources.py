@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 from hub_client import ask, new_reader
-from hub_server import COMMIT, HubServer, On, answers, says_nothing
+from hub_server import COMMIT, HubServer, answers, says_nothing
 from huggingface_hub import constants
 from refusals import refused
 from safetensors.torch import save_file
@@ -143,15 +143,6 @@ def test_a_hub_that_is_not_there_is_asked_once_for_all(hub, waits, fault):
     assert list(table_studies(SOURCES)) == ["gpt2"]
     assert len(hub.requests) == 1
     assert waits == []
-
-
-def test_a_hub_that_goes_away_is_asked_once_more(hub):
-    hub.start()
-    hub.faults = [On("roberta", answers(500)), On("gpt2", answers(500), after=1)]
-    studies = table_studies(["FacebookAI/roberta-base", "google-bert/bert-base-uncased", "gpt2"])
-    assert [study.stored for study in studies.values()] == [True]
-    # Is it there? One file of the first. Is it still there? No more.
-    assert [path.split("/")[3] for path in hub.requests] == ["gpt2", "FacebookAI", "gpt2"]
 
 
 def test_a_reader_who_forbids_to_ask_is_obeyed(hub, monkeypatch):

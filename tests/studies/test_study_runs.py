@@ -127,7 +127,7 @@ def test_a_run_that_is_interrupted_goes_on_with_the_same_numbers(tmp_path, more)
     assert all(torch.equal(*pair) for pair in pairs)
 
 
-def test_what_is_watched_on_the_way_is_not_waited_for(tmp_path, monkeypatch):
+def test_a_run_that_is_interrupted_while_it_is_watched_goes_on_with_the_same_numbers(tmp_path, monkeypatch):
     config, path = run_of(scheme="rope", **TINY | {"steps": 12}, inspections=["watched"]), tmp_path / "run.checkpoint"
     whole, watched, done = train(config), runs.probed_layers, []
 
@@ -141,7 +141,7 @@ def test_what_is_watched_on_the_way_is_not_waited_for(tmp_path, monkeypatch):
         patch.setattr(runs, "probed_layers", interrupted)
         with pytest.raises(KeyboardInterrupt):
             train(config, checkpoint=path)
-    assert len(done) == 1
+    assert len(done) == 2
     assert train(config, checkpoint=path).metrics == whole.metrics
 
 

@@ -1,7 +1,6 @@
 """Grids: each run once, failures that cost nothing but themselves, weights beside results."""
 
 import json
-import logging
 import os
 import re
 import signal
@@ -73,7 +72,7 @@ def wait_for(said):
 
 def test_joblib_gives_the_numbers_of_this_process_and_writes_where_it_was_called(tmp_path, monkeypatch):
     """Workers outlive a grid, and a relative path would mean the folder in which the first one was called."""
-    for folder, configs in (("first", GRID[:1]), ("second", GRID[1:])):
+    for folder, configs in (("first", GRID[:2]), ("second", GRID[1:])):
         (tmp_path / folder).mkdir()
         monkeypatch.chdir(tmp_path / folder)
         run_grid(configs, engine="joblib", out="results", n_workers=2)
@@ -81,11 +80,11 @@ def test_joblib_gives_the_numbers_of_this_process_and_writes_where_it_was_called
             config.key for config in configs
         )
     # Workers measure on all texts, so what the training gave is compared.
-    found, here = read_results(tmp_path / "first" / "results")[0].metrics, train(GRID[0]).metrics
+    found, here = (run_grid(GRID[:1], out=tmp_path / "first" / "results")[0].metrics, train(GRID[0]).metrics)
     assert [found[name] for name in ("curve", "scheme")] == [here[name] for name in ("curve", "scheme")]
 
 
-def test_a_failure_does_not_keep_the_others_from_being_done(tmp_path, trained, caplog, capsys):
+def test_a_failure_does_not_keep_the_others_from_being_done(tmp_path, trained, capsys):
     told = []
     # In a library, which is called by code of one's own.
     trained.second = lambda config, **_: torch.zeros(2).view(3)
@@ -96,33 +95,21 @@ def test_a_failure_does_not_keep_the_others_from_being_done(tmp_path, trained, c
         "1 of 3 runs failed, the others are stored; learned, seed 2, learning rate 0.01, "
         f"{GRID[1].key} (RuntimeError: shape '[3]' is invalid for input of size 2, in test_grid.py, line {line})"
     )
-    assert capsys.readouterr().err == "" and not caplog.records
+    assert capsys.readouterr().err == ""
     assert told == [False, True, False] and missing(GRID, tmp_path) == [GRID[1]]
     # Of ours the message is enough.
     trained.second = lambda config, **_: (_ for _ in ()).throw(RunError("it diverged"))
     assert refused(RunError, run_grid, GRID, **options).endswith(f"{GRID[1].key} (it diverged)")
 
 
-def test_the_traceback_of_a_failure_is_for_who_asks_for_it(tmp_path, trained, caplog):
-    caplog.set_level(logging.DEBUG, grid.LOG.name)
-    trained.second = lambda config, **_: 1 / 0
-    assert refused(RunError, run_grid, GRID, engine="serial", out=tmp_path, train=trained).startswith("1 of 3")
-    assert caplog.records[-1].exc_info[0] is ZeroDivisionError
-
-
-def test_a_run_that_waits_while_the_grid_is_stopped_is_not_begun(tmp_path, trained, capsys):
-    grid._ask_to_stop(tmp_path / "stop")
-    assert capsys.readouterr().err.startswith("posembed: stopping, as soon as each run has taken the step")
-    outcome = grid._in_worker(GRID[0], grid.Settings(tmp_path, train=trained), os.getppid(), tmp_path / "stop", [])
-    assert outcome == (GRID[0], "it was interrupted") and trained.seeds == []
-
-
-def test_a_run_that_ends_while_the_grid_is_stopped_ends_no_other(tmp_path, trained, monkeypatch, own_handlers):
-    """Its watch has seen that the grid is to stop, and asks when the run has just ended."""
+def test_a_worker_that_ends_while_the_grid_is_stopped_says_so(tmp_path, own_handlers, monkeypatch):
+    """In this process: what a worker does with SIGTERM, before its run has a state and after its run."""
     monkeypatch.setattr(grid, "_end_with", lambda parent: None)
-    monkeypatch.setattr(grid, "_watch", lambda over, stop: over.wait() and os.kill(os.getpid(), signal.SIGTERM))
-    outcome = grid._in_worker(GRID[0], grid.Settings(tmp_path, train=trained), os.getppid(), tmp_path / "stop", [])
-    assert outcome == (GRID[0], "") and trained.seeds == [1]
+    ended = lambda config, **_: os.kill(os.getpid(), signal.SIGTERM)
+    outcome = grid._in_worker(GRID[0], grid.Settings(tmp_path, train=ended), os.getppid(), [])
+    assert outcome == (GRID[0], "it was interrupted")
+    # Between two runs it is not heard.
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 @pytest.fixture
@@ -134,22 +121,17 @@ def own_handlers():
         signal.signal(number, handler)
 
 
-def test_workers_that_are_killed_again_and_again_end_the_grid(tmp_path, monkeypatch, capsys):
-    """A pool that breaks is followed by another, as long as runs get done."""
-    asked = []
+def test_a_worker_that_is_killed_ends_the_grid_in_one_line(tmp_path, monkeypatch):
+    class Broken:
+        def __init__(self, **_):
+            pass
 
-    def breaks(configs, settings):
-        asked.append(len(configs))
-        if len(asked) == 1:
-            run_and_store(configs[0], settings.out)
-            yield configs[0], ""
-        raise BrokenProcessPool
+        def __call__(self, tasks):
+            raise BrokenProcessPool
 
-    monkeypatch.setattr(grid, "_in_a_pool", breaks)
-    message = refused(RunError, run_grid, GRID, out=tmp_path)
-    assert message.startswith("worker processes are killed, for too much memory perhaps; what is done is stored")
-    assert asked == [3, 2] and len(read_results(tmp_path)) == 1
-    assert capsys.readouterr().err.count("a worker process was killed") == 1
+    monkeypatch.setattr("joblib.Parallel", Broken)
+    message = refused(RunError, run_grid, GRID, out=tmp_path, n_workers=2)
+    assert message.startswith("a worker process was killed, for too much memory perhaps; what is done is stored, run")
 
 
 def test_a_folder_that_cannot_be_written_is_known_before_the_training(tmp_path, trained, monkeypatch):

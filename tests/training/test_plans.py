@@ -9,11 +9,9 @@ from refusals import refused
 from posembed import RunConfig, RunResult, train
 from posembed.errors import RunError
 from posembed.stored import load_plan
-from posembed.training import estimate, read_tables, write_result
-from posembed.training.estimate import time_a_run
+from posembed.training import plans, read_tables, write_result
 from posembed.training.grid import Settings
-from posembed.training.machine import machine_of
-from posembed.training.plans import Arm, Plan, run_plan, standing
+from posembed.training.plans import Arm, Plan, run_plan, standing, time_a_step
 
 TINY = {"n_layers": 1, "d_model": 8, "n_heads": 2, "length": 16, "batch_size": 2, "steps": 3, "warmup": 1}
 
@@ -108,53 +106,19 @@ def test_another_text_for_all_runs():
     assert others.with_changes(data="sotu") == plan
 
 
-def stored(config, seconds, machine=None):
-    return RunResult(config, {}, {}, machine or machine_of(config), seconds)
-
-
-def test_an_estimate_from_stored_runs():
-    config = RunConfig(scheme="rope", **TINY)
-    done = [
-        stored(RunConfig(scheme="rope", seed=seed, **TINY), seconds)
-        for seed, seconds in ((5, 30.0), (6, 60.0), (7, 33.0))
-    ]
-    other = [stored(RunConfig(scheme="nopos", **TINY), 1e9), stored(config, 1e9, "another machine")]
-    twice_as_long = RunConfig(scheme="rope", learning_rate=0.5, **TINY | {"steps": 2 * TINY["steps"]})
-    found = estimate.estimate([config, twice_as_long], done + other)
-    assert found == (pytest.approx(33.0 * 3), "from stored runs like them")
-
-
-def test_an_estimate_from_timed_steps(monkeypatch):
-    """Each size is timed once."""
+def test_an_estimate_times_each_kind_of_run_once(monkeypatch):
     timed = []
-    monkeypatch.setattr(estimate, "time_a_run", lambda config: timed.append(config) or (2.0, 0.5))
-    small = [RunConfig(seed=seed, **TINY) for seed in (1, 2)]
-    large = RunConfig(
-        **TINY | {"d_model": 64, "batch_size": 4, "scheme": "rope", "test_length": 64, "test_scalings": ("ntk",)}
-    )
-    found = estimate.estimate([*small, large], [stored(RunConfig(scheme="t5", **TINY), 1.0)])
-    assert timed == [small[0], large] and found.source == "from timed steps"
-    assert found.seconds == pytest.approx(3 * (2.0 * TINY["steps"] + 0.5))
-    mixed = estimate.estimate(small, [stored(small[0], 1.0), stored(large, 1.0)])
-    assert mixed.source == "from stored runs like them"
-    assert estimate.estimate([small[0], large], [stored(small[1], 1.0)]).source.endswith("like them and timed steps")
-
-
-def test_measuring_is_timed_on_a_part(monkeypatch):
-    """A clock that ticks with each token that is measured tells how many all of them are."""
-    monkeypatch.setattr(estimate, "TOKENS", 2**20)
-    monkeypatch.setattr(estimate, "TOKENS_BY_POSITION", 2**21)
-    read = []
-    monkeypatch.setattr(
-        estimate, "text_losses", lambda model, text, objective, length, n: read.append((length, n)) or []
-    )
-    monkeypatch.setattr("time.perf_counter", lambda: float(sum(n for _, n in read)))
-    config = RunConfig(**TINY | {"scheme": "rope", "test_length": 64, "test_scalings": ("ntk",)})
-    assert time_a_run(config)[1] == 2 * 2**20 + 2 * 2**21
-    assert [length for length, _ in read] == [TINY["length"], 64]
+    monkeypatch.setattr(plans, "time_a_step", lambda config: timed.append(config) or 2.0)
+    monkeypatch.setattr(plans, "TOKENS", 3 * 160)
+    monkeypatch.setattr(plans, "TOKENS_BY_POSITION", 3 * 320)
+    small = [RunConfig(seed=1, **TINY), RunConfig(**TINY | {"steps": 30}, learning_rate=0.5)]
+    large = RunConfig(**TINY | {"scheme": "rope", "test_length": 64, "test_scalings": ("ntk",)})
+    # A step reads 32 tokens, and measuring one takes a third of that: 10 steps, and 10 more for each loss by position.
+    assert plans.estimate([*small, large]) == pytest.approx(2.0 * ((3 + 10) + (30 + 10) + (3 + 10 + 20)))
+    assert timed == [small[0], large]
 
 
 def test_timed_steps_leave_random_numbers_and_threads_alone():
     state, threads = torch.get_rng_state(), torch.get_num_threads()
-    assert time_a_run(RunConfig(scheme="learned", **TINY))[0] > 0
+    assert time_a_step(RunConfig(scheme="learned", **TINY)) > 0
     assert torch.equal(torch.get_rng_state(), state) and torch.get_num_threads() == threads

@@ -29,7 +29,7 @@ FIGURES = {
     "biases": "BiasFigure()",
     "trained biases": "BiasFigure(learned_runs())",
     "properties": "PropertiesFigure({'a square': posembed.sinusoidal(8, 8)})",
-    "probe": "ProbeFigure(posembed.training.stored_studies())",
+    "probe": "ProbeFigure(posembed.stored.stored_studies())",
     "layer errors": "LayerErrorFigure({'a': {'nopos': [a_run()]}}, paper={'nopos': [1.0, 0.0]})",
     "counting": "CountingFigure()",
     "depth": "DepthFigure({'a': {'nopos': [a_run()]}})",
