@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ..errors import EncodingInputError
 from ..public import Count, public
-from .interface import PositionScheme, ScoreMod
+from .interface import PositionScheme
 from .positions import compute_dtype
 
 Kernel = Literal["log", "power"]
@@ -55,14 +55,6 @@ class KERPLE(PositionScheme):
         """Return the kernel of each distance for each head, in float32 at least."""
         scale, shape = (each[:, None].to(offsets.device) for each in self.kept())
         return self._kernel(offsets.abs().to(scale.dtype), scale, shape)
-
-    def score_mod(self) -> ScoreMod:
-        scale, shape = self.kept()
-
-        def hook(score, batch, head, query, key):
-            return score + self._kernel((key - query).abs().to(scale.dtype), scale[head], shape[head])
-
-        return hook
 
     def kept(self) -> tuple[Tensor, Tensor]:
         """Return scale and shape, "heads" each, kept where the kernel is defined, in float32 at least."""

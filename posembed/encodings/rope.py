@@ -14,8 +14,8 @@ from ..public import Count, Positive, Share, public
 from .angles import cos_sin, frequencies, rotate_pairs
 from .interface import PositionScheme
 from .positions import check_positions, compute_dtype, for_heads
-from .rope_config import agreed, rotation_of, said_by
-from .rope_scaling import Scaling
+from .rope_config import rotation_of
+from .rope_scaling import Scaling, agreed, said_by
 from .sizes import axis_widths
 
 RotaryLayout = Literal["half", "interleaved"]

@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -294,3 +294,43 @@ def _made(kind: type[Scaling], given: dict[str, Any]) -> Scaling:
         problem = f"has no option {unknown[0]!r}" if unknown else f"needs {missing[0]!r}"
         raise EncodingInputError(f"the scaling {kind.rope_type} {problem}; its options are {', '.join(known)}")
     return kind(**given)
+
+
+class Said(NamedTuple):
+    """What `scaling=` says, besides how the angles are stretched; None of what it is silent about."""
+
+    scaling: Scaling | None
+    base: float | None = None
+    fraction: float | None = None
+    pairs: str | None = None
+
+
+def said_by(scaling: Scaling | Mapping[str, Any] | None) -> Said:
+    """Read a scaling, or a whole ``rope_parameters``, which has the base and the share of the columns too.
+
+    Args:
+        scaling: None, a scaling, or a mapping in the form of transformers.
+
+    Raises:
+        EncodingInputError: an unknown rope_type, an option that is missing or not known.
+
+    Example:
+        >>> from posembed.encodings.rope_scaling import said_by
+        >>> said_by({"rope_type": "default", "rope_theta": 500000.0}).base
+        500000.0
+    """
+    if scaling is None or isinstance(scaling, Scaling):
+        return Said(scaling)
+    given = {name: value for name, value in scaling.items() if value is not None}
+    base, fraction = given.pop("rope_theta", None), given.pop("partial_rotary_factor", None)
+    if kind_of(given) != "proportional":
+        return Said(as_scaling(given), base, fraction)
+    given.pop("type", None)
+    return Said(as_scaling({"factor": 1.0, **given, "rope_type": "linear"}), base, fraction, "proportional")
+
+
+def agreed(name: str, given: Any, said: Any, usual: Any) -> Any:
+    """Return what was given or what the scaling says; where they differ nobody knows which is meant."""
+    if given is not None and said is not None and given != said:
+        raise EncodingInputError(f"{name} is {shown(given)}, but the scaling says {shown(said)}; give one of them")
+    return next(value for value in (given, said, usual) if value is not None)

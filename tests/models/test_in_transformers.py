@@ -513,18 +513,17 @@ def test_a_rope_by_its_name_says_that_it_is_the_models_own():
         use_scheme(build("llama"), "rope").remove()
 
 
-@pytest.mark.filterwarnings("ignore:'rope' is here")
-def test_options_replace_what_they_name_of_the_models_own_rotation():
-    linear = {"rope_type": "linear", "factor": 2.0}
-    model = build("gpt_neox", rotary_pct=0.5, rope_parameters=linear)
-    for options, base, width, factor in [
-        ({"base": 5e5}, 5e5, 4, 2.0),
-        ({"fraction": 1.0}, 1e4, 8, 2.0),
-        ({"scaling": {"rope_type": "linear", "factor": 4.0}}, 1e4, 4, 4.0),
-    ]:
-        with use_scheme(model, "rope", options={"rope": options}) as there:
-            found = there.scheme
-        assert (found.base, found.width, found.scaling.factor) == (base, width, factor)
+@pytest.mark.bad_input
+def test_options_of_the_models_own_rotation_are_refused():
+    said = refused(ModelInputError, use_scheme, build("gpt_neox"), "rope", options={"rope": {"base": 5e5}})
+    assert said == "'rope' is here the model's own rotation, without options; give another as an object"
+
+
+def test_a_share_that_the_models_code_ignores_is_ignored():
+    model, ids = build("llama", rope_parameters={"rope_type": "default", "partial_rotary_factor": 0.5}), tokens()
+    own = model(ids).logits
+    with pytest.warns(UserWarning, match="the model's own rotation"), use_scheme(model, "rope"):
+        assert difference(model(ids).logits, own) < CLOSE
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])

@@ -170,7 +170,7 @@ def test_an_object_is_told_from_another_one(tmp_path):
 
 def test_options_that_no_config_holds_are_asked_for_as_an_object(tmp_path):
     options = {"rope": {"scaling": LinearScaling(4.0)}}
-    saved(tmp_path, "llama", "rope", options=options)
+    saved(tmp_path, "gpt2", "rope", options=options)
     for scheme in (None, "rope"):
         assert "make it, and give the object" in refused(ModelInputError, load_with_scheme, tmp_path, scheme)
     assert load_with_scheme(tmp_path, RoPE(8, scaling=LinearScaling(4.0))).scheme.scaling.factor == 4

@@ -136,6 +136,18 @@ INPUT = {
         lambda: RoPE.from_config({"model_type": "qwen3_5_text"}),
         "some layers of this config do not turn (0, 1, 2, 4",
     ),
+    "a config without layers": (
+        lambda: RoPE.from_config({"model_type": "sam2_video"}, 0),
+        "the config of sam2_video has no hidden_size or num_hidden_layers; give that of one of its parts",
+    ),
+    "a config of one head": (
+        lambda: RoPE.from_config({"model_type": "qwen2_5_omni_dit"}),
+        "qwen2_5_omni_dit turns the first of its heads alone",
+    ),
+    "a config of rows and columns": (
+        lambda: RoPE.from_config({"model_type": "eomt_dinov3"}),
+        "the code of eomt_dinov3 makes no angles of positions by this config",
+    ),
     "a config of nobody": (lambda: RoPE.from_config({"rope_theta": 1e4}), "the config has no model_type"),
     "a config without a rotation": (lambda: RoPE.from_config({"model_type": "gpt2"}), "its model does not rotate"),
     "a config whose layers differ": (
