@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -33,7 +33,6 @@ class Scaling:
         1.0
     """
 
-    rope_type: ClassVar[str] = ""
     factor: Positive
 
     def __post_init__(self):
@@ -61,8 +60,6 @@ class LinearScaling(Scaling):
         tensor([0.2500, 0.0025], dtype=torch.float64)
     """
 
-    rope_type: ClassVar[str] = "linear"
-
     def frequencies(self, width: int, base: float) -> Float[Tensor, " pairs"]:
         return frequencies(width, base) / self.factor
 
@@ -80,8 +77,6 @@ class NTKScaling(Scaling):
         >>> NTKScaling(factor=4.0).frequencies(4, 10000.0)
         tensor([1.0000, 0.0025], dtype=torch.float64)
     """
-
-    rope_type: ClassVar[str] = "ntk"
 
     def frequencies(self, width: int, base: float) -> Float[Tensor, " pairs"]:
         if width == 2:  # one pair, the fastest: it is kept
@@ -113,7 +108,6 @@ class YaRNScaling(Scaling):
         1.1386
     """
 
-    rope_type: ClassVar[str] = "yarn"
     original_max_position_embeddings: Positive
     beta_fast: Positive = 32.0
     beta_slow: Positive = 1.0
@@ -166,7 +160,6 @@ class Llama3Scaling(Scaling):
         tensor([1.0000e+00, 1.2500e-07], dtype=torch.float64)
     """
 
-    rope_type: ClassVar[str] = "llama3"
     original_max_position_embeddings: Positive
     low_freq_factor: Positive = 1.0
     high_freq_factor: Positive = 4.0
@@ -208,7 +201,6 @@ class LongRoPEScaling(Scaling):
         tensor([1.0000, 0.0025], dtype=torch.float64)
     """
 
-    rope_type: ClassVar[str] = "longrope"
     original_max_position_embeddings: Positive
     short_factor: Sequence[Positive]
     long_factor: Sequence[Positive]
@@ -229,7 +221,13 @@ class LongRoPEScaling(Scaling):
         return math.sqrt(1 + math.log(self.factor) / math.log(self.original_max_position_embeddings))
 
 
-SCALINGS = {each.rope_type: each for each in (LinearScaling, NTKScaling, YaRNScaling, Llama3Scaling, LongRoPEScaling)}
+SCALINGS: dict[str, type[Scaling]] = {
+    "linear": LinearScaling,
+    "ntk": NTKScaling,
+    "yarn": YaRNScaling,
+    "llama3": Llama3Scaling,
+    "longrope": LongRoPEScaling,
+}
 
 
 def kind_of(parameters: Mapping[str, Any]) -> Any:
@@ -272,7 +270,11 @@ def as_scaling(scaling: Scaling | Mapping[str, Any] | None) -> Scaling | None:
         given["attention"] = given.pop("attention_factor")
     if kind == "yarn":
         _read_mscale(given)
-    return _made(SCALINGS[kind], given)
+    try:
+        return SCALINGS[kind](**given)
+    except TypeError as error:  # an option that it has not, or needs
+        known = ", ".join(field.name for field in dataclasses.fields(SCALINGS[kind]))
+        raise EncodingInputError(f"the scaling {kind} has the options {known}: {error}") from None
 
 
 def _read_mscale(given: dict[str, Any]) -> None:
@@ -284,16 +286,6 @@ def _read_mscale(given: dict[str, Any]) -> None:
     if above and below and given.get("attention") is None and "factor" in given:
         log = math.log(given["factor"])
         given["attention"] = (0.1 * above * log + 1.0) / (0.1 * below * log + 1.0)
-
-
-def _made(kind: type[Scaling], given: dict[str, Any]) -> Scaling:
-    known = {field.name: field for field in dataclasses.fields(kind)}
-    unknown = [name for name in given if name not in known]
-    missing = [n for n, f in known.items() if f.default is dataclasses.MISSING and n not in given]
-    if unknown or missing:
-        problem = f"has no option {unknown[0]!r}" if unknown else f"needs {missing[0]!r}"
-        raise EncodingInputError(f"the scaling {kind.rope_type} {problem}; its options are {', '.join(known)}")
-    return kind(**given)
 
 
 class Said(NamedTuple):

@@ -12,9 +12,8 @@ from torch import Tensor
 from ..encodings.interface import PositionScheme, check_scheme
 from ..encodings.positions import check_pair
 from ..errors import EncodingInputError, ModelInputError, shown
-from .blockwise_attention import Bias, SchemeBias, attend_in_blocks, sdpa
+from .blockwise_attention import Bias, SchemeBias, attend_in_blocks, bias_of_offsets, sdpa
 from .masks import AttentionMask, in_order
-from .offset_bias import bias_of_offsets
 
 
 def rotated(

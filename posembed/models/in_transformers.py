@@ -86,7 +86,7 @@ def use_scheme(
     said: dict[str, Any] = {"name": scheme, "options": options or {}}
     if not _plain(said):
         # To tell another scheme from it: nothing is made of these words.
-        said = {"name": None, "of" if isinstance(scheme, str) else "made": str(scheme)}
+        said = {"name": None, "made": str(made)}
     return SchemeInModel(model, made.to(model.device), parts, said)
 
 

@@ -104,7 +104,7 @@ INPUT = {
     ),
     "an option that a scaling lacks": (
         lambda: as_scaling({"rope_type": "linear", "factor": 2.0, "beta": 1}),
-        "the scaling linear has no option 'beta'",
+        "the scaling linear has the options factor: LinearScaling.__init__() got an unexpected keyword argument 'beta'",
     ),
     "what a scaling that scales nothing would lose": (
         lambda: RoPE(8, scaling={"rope_type": "default", "factor": 8.0}),
@@ -179,7 +179,10 @@ INPUT = {
         lambda: RoPE.from_config({"model_type": "llama", "rope_scaling": {"type": "default", "mrope_section": [2, 3]}}),
         "for texts alone leave mrope_section out",
     ),
-    "a scaling without its factor": (lambda: as_scaling({"rope_type": "linear"}), "linear needs 'factor'"),
+    "a scaling without its factor": (
+        lambda: as_scaling({"rope_type": "linear"}),
+        "missing 1 required positional argument: 'factor'",
+    ),
     "a factor that shortens": (lambda: LinearScaling(factor=0.5), "factor is 0.5; it must be at least 1"),
     "limits in wrong order": (
         lambda: Llama3Scaling(2.0, 64, low_freq_factor=4.0),

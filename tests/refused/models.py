@@ -100,10 +100,6 @@ INPUT = {
     "ids that are not whole": (model(torch.ones(1, 3)), "ids are torch.float32 of (1, 3)"),
     "embeddings of another width": (model(torch.ones(1, 3, 7)), "they must be (batch, seq, 8)"),
     "an id outside the vocabulary": (model(IDS + 1), "id 9 is outside the vocabulary of 9 tokens"),
-    "types of tokens that the model does not have": (
-        lambda: Transformer(ENCODER)(IDS, token_types=IDS),
-        "this model has no token types",
-    ),
     "rows that no scheme adds": (model(scheme="rope", positions_added="every layer"), "rope adds no rows"),
     "rows that cannot be had anew": (
         model(scheme="learned+t5", n_positions=5, positions_added="layers anew"),
