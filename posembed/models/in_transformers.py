@@ -52,8 +52,8 @@ def use_scheme(
         A handle that takes the scheme out again, a context manager with a method ``remove``.
 
     Raises:
-        ModelInputError: a model that is not supported or has a scheme already; a scheme of several coordinates, one
-            that reads gates of the tokens, or one that adds to embeddings narrower than the model.
+        ModelInputError: a model that is not supported or has a scheme already; a scheme of several coordinates, or one
+            that reads gates of the tokens.
         EncodingInputError: a scheme that is not defined for the model's objective, or that cannot be made.
         EncodingInputError: a name that no scheme has.
 
@@ -77,11 +77,6 @@ def use_scheme(
         raise ModelInputError(
             "the scheme reads the tokens that enter attention, and models of transformers hand it queries and keys "
             "alone; use one that does not, or posembed's own Transformer"
-        )
-    if parts.narrow and made.adds:
-        raise ModelInputError(
-            f"{type(model).__name__} widens its embeddings after positions were added, and this scheme adds to them; "
-            "use one that acts in attention alone, such as rope, alibi or t5"
         )
     said: dict[str, Any] = {"name": scheme, "options": options or {}}
     if not _plain(said):

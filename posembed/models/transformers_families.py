@@ -119,14 +119,12 @@ class Anatomy:
         body: the module that embeds tokens and runs the layers.
         own: the module that makes the model's own positions.
         attentions: the self-attention of each layer, in order; of layers that share it, once.
-        narrow: whether the embeddings are widened later, so that nothing of the model's width can be added to them.
     """
 
     family: Family
     body: nn.Module
     own: nn.Module
     attentions: list[nn.Module]
-    narrow: bool
 
     @property
     def parameters(self) -> list[nn.Parameter]:
@@ -170,14 +168,12 @@ def anatomy(model: Any) -> Anatomy:
     ]
     if not attentions:
         raise ModelInputError(f"{kind} cannot take a scheme: it has no attention that can be exchanged; use another")
-    words: Any = model.get_input_embeddings()
-    narrow = family.rows is None and words.weight.shape[-1] != _size(model.config, "hidden_size")
     try:
         own = body.get_submodule(family.own)
     except AttributeError:
         parts = ", ".join(path for path, _ in body.named_children())
         raise ModelInputError(f"{kind} has no module {family.own!r} that makes its positions; it has {parts}") from None
-    return Anatomy(family, body, own, attentions, narrow)
+    return Anatomy(family, body, own, attentions)
 
 
 def _untested(model: Any, name: str) -> str:

@@ -609,26 +609,8 @@ class Fixed(transformers.GPT2Model):
         (lambda: build_class("FNetModel", "fnet"), "alibi", ModelInputError, "it has no attention, and mixes its"),
         (lambda: build_class("StableLmModel", "stablelm"), "t5", ModelInputError, "its layers hand nothing on to att"),
         (lambda: build_class("RwkvModel", "rwkv"), "alibi", ModelInputError, "it has no attention, and reads its"),
-        (
-            lambda: build("albert", embedding_size=16),
-            "sinusoidal",
-            ModelInputError,
-            "widens its embeddings after positions",
-        ),
-        (
-            lambda: build("electra", embedding_size=16),
-            "rope+learned",
-            ModelInputError,
-            "use one that acts in attention alone",
-        ),
         (lambda: nn.Linear(2, 2), "alibi", ModelInputError, "Linear cannot take a scheme"),
         (lambda: "gpt2", "alibi", ModelInputError, "str cannot take a scheme"),
-        (
-            lambda: build("opt", word_embed_proj_dim=16),
-            "learned",
-            ModelInputError,
-            "OPTForCausalLM widens its embeddings",
-        ),
         (
             lambda: Fixed(build("gpt2").config),
             "alibi",
@@ -671,6 +653,14 @@ def test_what_cannot_be_put_together(model, given, error, message):
     assert message in refused(error, use_scheme, model, given)
     assert state is None or vars(model) == state
     assert getattr(getattr(model, "config", None), "_attn_implementation", None) == before != NAME
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("kind", ["albert", "electra"])
+def test_embeddings_that_are_widened_later_take_no_rows_of_the_models_width(kind):
+    model = build(kind, embedding_size=16)
+    with use_scheme(model, "sinusoidal"):
+        assert "16 wide, but this scheme was made for 32" in refused(EncodingInputError, model, tokens())
 
 
 @pytest.mark.bad_input
