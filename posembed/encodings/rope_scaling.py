@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -288,37 +288,31 @@ def _read_mscale(given: dict[str, Any]) -> None:
         given["attention"] = (0.1 * above * log + 1.0) / (0.1 * below * log + 1.0)
 
 
-class Said(NamedTuple):
-    """What `scaling=` says, besides how the angles are stretched; None of what it is silent about."""
-
-    scaling: Scaling | None
-    base: float | None = None
-    fraction: float | None = None
-    pairs: str | None = None
-
-
-def said_by(scaling: Scaling | Mapping[str, Any] | None) -> Said:
+def said_by(scaling: Scaling | Mapping[str, Any] | None) -> tuple[Scaling | None, Any, Any, Any]:
     """Read a scaling, or a whole ``rope_parameters``, which has the base and the share of the columns too.
 
     Args:
         scaling: None, a scaling, or a mapping in the form of transformers.
+
+    Returns:
+        The scaling, and base, fraction and pairs of `RoPE`; None of what it is silent about.
 
     Raises:
         EncodingInputError: an unknown rope_type, an option that is missing or not known.
 
     Example:
         >>> from posembed.encodings.rope_scaling import said_by
-        >>> said_by({"rope_type": "default", "rope_theta": 500000.0}).base
-        500000.0
+        >>> said_by({"rope_type": "default", "rope_theta": 500000.0})
+        (None, 500000.0, None, None)
     """
     if scaling is None or isinstance(scaling, Scaling):
-        return Said(scaling)
+        return scaling, None, None, None
     given = {name: value for name, value in scaling.items() if value is not None}
     base, fraction = given.pop("rope_theta", None), given.pop("partial_rotary_factor", None)
     if kind_of(given) != "proportional":
-        return Said(as_scaling(given), base, fraction)
+        return as_scaling(given), base, fraction, None
     given.pop("type", None)
-    return Said(as_scaling({"factor": 1.0, **given, "rope_type": "linear"}), base, fraction, "proportional")
+    return as_scaling({"factor": 1.0, **given, "rope_type": "linear"}), base, fraction, "proportional"
 
 
 def agreed(name: str, given: Any, said: Any, usual: Any) -> Any:
