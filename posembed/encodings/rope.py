@@ -108,8 +108,8 @@ class RoPE(PositionScheme):
 
         Args:
             config: a config of transformers, or the content of a config.json as a mapping; of a model of text and
-                images, that of the text. Base, scaling, the share that turns and which columns make a pair are read
-                from ``rope_parameters``, and from the fields of older configs.
+                images, that of the text. Speeds, the share of a head that turns, the factor of queries and keys and
+                which columns make a pair are what the model's own code in transformers makes of it.
             layer: the number of the layer, from 0, for models whose layers differ, such as Gemma 3.
             length: the longest text, in tokens, for the two kinds whose angles depend on it: "dynamic" beyond the
                 config's longest text, and "longrope" beyond the longest of the training. By default not.
@@ -118,8 +118,9 @@ class RoPE(PositionScheme):
             The rotation, which turns queries and keys by the cos and sin that transformers has of a text.
 
         Raises:
-            EncodingInputError: a model or a layer that does not rotate, layers that differ where none is named, an
-                unknown rope_type, fields that contradict each other.
+            EncodingInputError: a model or a layer that does not rotate, or not by a position alone (rows and columns
+                of an image; one head of several), layers that differ where none is named, an unknown rope_type,
+                fields that contradict each other, a config that transformers cannot read.
 
         Example:
             >>> from posembed.encodings import RoPE

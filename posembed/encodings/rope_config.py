@@ -162,15 +162,10 @@ def _layout(config: Any) -> str:
     """
     if config.model_type in COMPLEX or getattr(config, "rope_interleave", False):
         return "interleaved"
-    # from_pretrained builds models on the meta device, which has no numbers.
     with torch.device("cpu"):
-        return _paired(config)
-
-
-def _paired(config: Any) -> str:
-    turned, still = (_turned(config, angle) for angle in (ANGLE, 0.0))
-    # What the first column becomes, among the columns as the model's code leaves them when nothing turns.
-    first, columns = (turned @ still.T)[0], torch.eye(WIDTH, dtype=torch.float64)
+        turned, still = (_turned(config, angle) for angle in (ANGLE, 0.0))
+        # What the first column becomes, among the columns as the model's code leaves them when nothing turns.
+        first, columns = (turned @ still.T)[0], torch.eye(WIDTH, dtype=torch.float64)
     for layout, partner in (("interleaved", 1), ("half", WIDTH // 2)):
         if torch.allclose(first, math.cos(ANGLE) * columns[0] + math.sin(ANGLE) * columns[partner], atol=1e-5):
             return layout

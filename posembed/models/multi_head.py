@@ -170,7 +170,5 @@ class MultiHeadAttention(nn.Module):
     def _positions(self, x: Tensor, positions: Tensor | None, cache: KeyValueCache | None) -> Tensor:
         if positions is not None:
             return positions
-        if self.position_scheme.n_axes is not None:
-            raise ModelInputError("this scheme's positions have several coordinates; pass positions")
         start = 0 if cache is None else len(cache)
         return torch.arange(start, start + x.shape[1], device=x.device)

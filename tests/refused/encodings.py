@@ -173,7 +173,7 @@ INPUT = {
     ),
     "sections that do not add up": (
         lambda: RoPE.from_config({"model_type": "qwen2_vl_text", "rope_parameters": SECTIONS}),
-        "of 10 columns together; they must have 128",
+        "the code of qwen2_vl_text makes no angles of positions by this config (RuntimeError: split_with_sizes expects",
     ),
     "sections of several axes": (
         lambda: RoPE.from_config({"model_type": "llama", "rope_scaling": {"type": "default", "mrope_section": [2, 3]}}),

@@ -106,12 +106,6 @@ INPUT = {
         "learned+t5 is not one scheme that learns rows",
     ),
     "positions that cannot be dropped": (lambda: drop_positions(None), "model is None; give a Transformer"),
-    "coordinates that nobody gave": (
-        lambda: MultiHeadAttention(
-            8, 2, scheme("rope", d_model=8, n_heads=2, options={"rope": {"axes": 2}}), causal=True
-        )(torch.zeros(1, 5, 8)),
-        "several coordinates; pass positions",
-    ),
     "a first token that sees no other": (
         lambda: SequenceClassifier(TransformerConfig(**SIZES), 2, pooling="first"),
         "the first token of a causal model sees no other",
@@ -129,6 +123,12 @@ POSITIONS = {
     "causality by positions without any": (
         attended(causal="positions", positions=None),
         "causality follows positions; pass positions and key_positions",
+    ),
+    "coordinates that nobody gave": (
+        lambda: MultiHeadAttention(
+            8, 2, scheme("rope", d_model=8, n_heads=2, options={"rope": {"axes": 2}}), causal=True
+        )(torch.zeros(1, 5, 8)),
+        "positions have shape (5,); the last axis must be 2, one for each coordinate",
     ),
     "a bias without positions": (attended(positions=None), "ALiBi has a bias; pass positions and key_positions"),
     "positions of other queries": (attended(positions=AT[:4]), "positions have shape (4,)"),
