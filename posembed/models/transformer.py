@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -20,7 +20,6 @@ from .attention import added
 from .multi_head import KeyValueCache, MultiHeadAttention
 
 PositionsAdded = Literal["input", "every layer", "layers anew"]
-POSITIONS_ADDED: tuple[PositionsAdded, ...] = get_args(PositionsAdded)
 
 
 @dataclass(frozen=True)
