@@ -113,7 +113,12 @@ def _of_model(config: Any, said: Mapping[str, Any], kind: str | None, length: in
     Raises:
         EncodingInputError: a config that it cannot be made of, or a module that wants more than positions.
     """
-    found = [each for name, each in vars(_code(config)).items() if name.endswith("RotaryEmbedding")]
+    sees = "Vision" in type(config).__name__
+    found = [
+        each
+        for name, each in vars(_code(config)).items()
+        if name.endswith("RotaryEmbedding") and ("Vision" in name) == sees
+    ]
     fits, why = [each for each in found if type(config).__name__ in str(signature(each))], "it has no module for them"
     # from_pretrained builds models on the meta device, which has no numbers.
     with torch.device("cpu"):
