@@ -8,7 +8,7 @@ from torch import Tensor
 
 from ..errors import EncodingInputError
 from ..public import Count, public
-from .interface import PositionScheme, ScoreMod
+from .interface import PositionScheme
 
 
 class ALiBi(PositionScheme):
@@ -44,16 +44,6 @@ class ALiBi(PositionScheme):
         """Return -m_h abs(offset) in float32, also in a bfloat16 model, where far keys would fall together."""
         return self._falls.to(offsets.device) * offsets.abs()
 
-    @property
-    def constant_bias(self) -> bool:
-        return type(self).bias_by_offset is ALiBi.bias_by_offset  # a subclass may have one that is trained
-
-    def score_mod(self) -> ScoreMod:
-        def hook(score, batch, head, query, key):
-            return score - _slope(head, self.n_heads) * (key - query).abs()
-
-        return hook
-
 
 @public(EncodingInputError)
 def alibi_slopes(n_heads: Count) -> Float[Tensor, " heads"]:
@@ -74,10 +64,6 @@ def alibi_slopes(n_heads: Count) -> Float[Tensor, " heads"]:
         tensor([0.0625, 0.0039, 0.2500], dtype=torch.float64)
     """
     # On the CPU also inside `with torch.device("meta")`: no weights replace them.
-    return _slope(torch.arange(n_heads, dtype=torch.float64, device="cpu"), n_heads)
-
-
-def _slope(head: Tensor, n_heads: int) -> Tensor:
-    """The slope of a head, computed from its index: so a hook needs no tensor on the device of the scores."""
+    head = torch.arange(n_heads, dtype=torch.float64, device="cpu")
     power = 1 << (int(n_heads).bit_length() - 1)
     return 2.0 ** torch.where(head < power, -8 * (head + 1) / power, -4 * (2 * (head - power) + 1) / power)

@@ -16,18 +16,22 @@ def frequencies(width: int, base: float) -> Float[Tensor, " pairs"]:
     return torch.exp(-math.log(base) * torch.arange(0, width, 2, dtype=torch.float64, device="cpu") / width)
 
 
-def angles(positions: Integer[Tensor, "*shape"], frequencies: Float[Tensor, " pairs"]) -> Float[Tensor, "*shape pairs"]:
+def angles(
+    positions: Integer[Tensor, "*shape #pairs"], frequencies: Float[Tensor, " pairs"]
+) -> Float[Tensor, "*shape pairs"]:
     """Return position times frequency in float64, on the device of the positions, or on the CPU where it has none.
+
+    Positions end in one for all pairs, or in one for each.
 
     In float32 a position of a million leaves an angle only four digits, in bfloat16 neighbouring positions fall
     together from 256 on.
     """
     exact = torch.device("cpu") if positions.device.type == "mps" else positions.device
-    return positions.to(exact)[..., None].double() * frequencies.to(exact).double()
+    return positions.to(exact).double() * frequencies.to(exact).double()
 
 
 def cos_sin(
-    positions: Integer[Tensor, "*shape"], frequencies: Float[Tensor, " pairs"], dtype: torch.dtype
+    positions: Integer[Tensor, "*shape #pairs"], frequencies: Float[Tensor, " pairs"], dtype: torch.dtype
 ) -> tuple[Float[Tensor, "*shape pairs"], Float[Tensor, "*shape pairs"]]:
     """Return cosine and sine of position times frequency, in `dtype`, on the device of `positions`."""
     at = angles(positions, frequencies)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from typing import Any
 
 from jaxtyping import Float, Integer
@@ -14,9 +13,7 @@ from .positions import offsets_between
 from .sizes import SIZE_NAMES, Sizes
 
 CAUSAL, BIDIRECTIONAL = "causal", "bidirectional"
-# score, batch, head, position of the query, position of the key -> score
-ScoreMod = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
-# The methods of which a scheme overrides one at least; `score_mod` is another form of its bias.
+# The methods of which a scheme overrides one at least.
 PLACES = ("add", "rotate", "rotate_keys", "bias", "bias_by_offset", "layer")
 
 
@@ -128,10 +125,6 @@ class PositionScheme(nn.Module):
         """
         return None
 
-    def score_mod(self) -> ScoreMod | None:
-        """Return the bias as a FlexAttention hook of (score, batch, head, query position, key position), or None."""
-        return None
-
     def layer(self, index: int) -> PositionScheme:
         """Return the scheme that a layer uses: this one, if all layers share it.
 
@@ -155,16 +148,6 @@ class PositionScheme(nn.Module):
     def gated(self) -> bool:
         """Whether the scheme reads the tokens that enter attention."""
         return type(self).gates is not PositionScheme.gates
-
-    @property
-    def constant_bias(self) -> bool:
-        """Whether `bias_by_offset` gives the same at every call, so that attention may keep it."""
-        return False
-
-    @property
-    def bucket_table(self) -> Float[Tensor, "buckets heads"] | None:
-        """The numbers of which `bias_by_offset` is the row ``bucket(offsets)``, which attention then may keep."""
-        return None
 
     @property
     def adds(self) -> bool:

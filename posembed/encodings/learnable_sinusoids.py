@@ -57,5 +57,5 @@ class LearnableSinusoidal(PositionScheme):
     def rows(self, positions: Integer[Tensor, "*shape"]) -> Float[Tensor, "*shape d_model"]:
         """Return the row of each position, which may be negative, with gradients to the frequencies; in float64."""
         # float64 also where the parameter is bfloat16: its rounding moves a frequency, but never merges two positions.
-        at = angles(positions, self.frequencies)
+        at = angles(positions[..., None], self.frequencies)
         return arrange(at.sin(), at.cos(), self.d_model, self.layout).to(positions.device)

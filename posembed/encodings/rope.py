@@ -14,8 +14,8 @@ from ..public import Count, Positive, Share, public
 from .angles import cos_sin, frequencies, rotate_pairs
 from .interface import PositionScheme
 from .positions import check_positions, compute_dtype, for_heads
-from .rope_config import agreed, rotation_of, said_by
-from .rope_scaling import Scaling
+from .rope_config import rotation_of
+from .rope_scaling import Scaling, agreed, said_by
 from .sizes import axis_widths
 
 RotaryLayout = Literal["half", "interleaved"]
@@ -83,11 +83,11 @@ class RoPE(PositionScheme):
         scaling: Scaling | Mapping[str, Any] | None = None,
     ):
         super().__init__()
-        said = said_by(scaling)
-        self.d_head, self.layout, self.scaling = d_head, layout, said.scaling
-        self.base = agreed("base", base, said.base, 10000.0)
-        fraction = agreed("fraction", fraction, said.fraction, 1.0)
-        proportional = agreed("pairs", pairs, said.pairs, "first") == "proportional"
+        self.d_head, self.layout = d_head, layout
+        self.scaling, its_base, its_fraction, its_pairs = said_by(scaling)
+        self.base = agreed("base", base, its_base, 10000.0)
+        fraction = agreed("fraction", fraction, its_fraction, 1.0)
+        proportional = agreed("pairs", pairs, its_pairs, "first") == "proportional"
         self.width = _rotated_width(d_head, 1.0 if proportional else fraction)
         self.axes = None if axes is None else axis_widths(axes, self.width, least=2, even=True)
         self.n_axes = None if self.axes is None else len(self.axes)
@@ -100,8 +100,7 @@ class RoPE(PositionScheme):
             for width, ladder in zip(widths, ladders, strict=True):
                 ladder[int(fraction * width + 1e-6) // 2 :] = 0.0
         self.frequencies = torch.cat(ladders)
-        # The pairs in the order of their axes, where that is not their own order.
-        self._by_axis = _by_axis(self.axes) if self.axes is not None and mrope == "interleaved" else None
+        self._axis_of_pairs = None if self.axes is None else _axis_of_pairs(self.axes, mrope == "interleaved")
 
     @classmethod
     def from_config(cls, config: Any, layer: int | None = None, *, length: int | None = None) -> RoPE:
@@ -109,8 +108,8 @@ class RoPE(PositionScheme):
 
         Args:
             config: a config of transformers, or the content of a config.json as a mapping; of a model of text and
-                images, that of the text. Base, scaling, the share that turns and which columns make a pair are read
-                from ``rope_parameters``, and from the fields of older configs.
+                images, that of the text. Speeds, the share of a head that turns, the factor of queries and keys and
+                which columns make a pair are what the model's own code in transformers makes of it.
             layer: the number of the layer, from 0, for models whose layers differ, such as Gemma 3.
             length: the longest text, in tokens, for the two kinds whose angles depend on it: "dynamic" beyond the
                 config's longest text, and "longrope" beyond the longest of the training. By default not.
@@ -119,8 +118,9 @@ class RoPE(PositionScheme):
             The rotation, which turns queries and keys by the cos and sin that transformers has of a text.
 
         Raises:
-            EncodingInputError: a model or a layer that does not rotate, layers that differ where none is named, an
-                unknown rope_type, fields that contradict each other.
+            EncodingInputError: a model or a layer that does not rotate, or not by a position alone (rows and columns
+                of an image; one head of several), layers that differ where none is named, an unknown rope_type,
+                fields that contradict each other, a config that transformers cannot read.
 
         Example:
             >>> from posembed.encodings import RoPE
@@ -152,40 +152,25 @@ class RoPE(PositionScheme):
 
     def _turned(self, x: Tensor, positions: Tensor) -> Tensor:
         check_positions(positions, x, width=self.d_head, n_axes=self.n_axes)
-        of_pairs = self.frequencies if self._by_axis is None else self.frequencies[self._by_axis]
-        cos, sin = _axial_cos_sin(positions, of_pairs, self.axes, compute_dtype(x))
-        if self._by_axis is not None:
-            back = self._by_axis.argsort().to(cos.device)
-            cos, sin = cos[..., back], sin[..., back]
+        of_pairs = positions[..., None] if self._axis_of_pairs is None else positions[..., self._axis_of_pairs]
+        cos, sin = cos_sin(of_pairs, self.frequencies, compute_dtype(x))
         if self.scaling is not None:
             cos, sin = cos * self.scaling.attention_factor, sin * self.scaling.attention_factor
         return rotate_pairs(x, for_heads(cos, x), for_heads(sin, x), self.layout)
 
 
-def _by_axis(axes: Sequence[int]) -> Tensor:
-    """The numbers of the pairs of the first axis, then those of the second, ..., where pairs are dealt out in turn."""
-    axis_of_pair = torch.zeros(sum(axes) // 2, dtype=torch.int64, device="cpu")
+def _axis_of_pairs(axes: Sequence[int], dealt: bool) -> list[int]:
+    """The axis by which each pair turns: the first pairs by the first one and so on, or dealt out in turn."""
+    if not dealt:
+        return [axis for axis, width in enumerate(axes) for _ in range(width // 2)]
+    axis_of_pair = [0] * (sum(axes) // 2)
     for axis, width in enumerate(axes[1:], start=1):
-        axis_of_pair[axis : width // 2 * len(axes) : len(axes)] = axis
-    counts = (2 * axis_of_pair.bincount(minlength=len(axes))).tolist()
+        for pair in range(axis, min(width // 2 * len(axes), len(axis_of_pair)), len(axes)):
+            axis_of_pair[pair] = axis
+    counts = [2 * axis_of_pair.count(axis) for axis in range(len(axes))]
     if counts != list(axes):
         raise EncodingInputError(f"axes are {shown(axes)}, but dealt out in turn they get {counts} columns; use these")
-    return axis_of_pair.argsort(stable=True)
-
-
-def _axial_cos_sin(
-    positions: Integer[Tensor, "..."],
-    frequencies: Float[Tensor, " pairs"],
-    axes: Sequence[int] | None,
-    dtype: torch.dtype,
-) -> tuple[Float[Tensor, "... pairs"], Float[Tensor, "... pairs"]]:
-    """Cosine and sine for each pair; with axes, the pairs of an axis turn by the coordinate on it."""
-    if axes is None:
-        return cos_sin(positions, frequencies, dtype)
-    pairs = frequencies.split([width // 2 for width in axes])
-    parts = [cos_sin(positions[..., axis], each, dtype) for axis, each in enumerate(pairs)]
-    cosines, sines = zip(*parts, strict=True)
-    return torch.cat(cosines, -1), torch.cat(sines, -1)
+    return axis_of_pair
 
 
 @public(EncodingInputError)

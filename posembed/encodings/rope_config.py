@@ -1,18 +1,20 @@
-"""What a config of transformers says about the rotation of a layer."""
+"""What a config of transformers says about the rotation of a layer, and the model's own code where no field does."""
 
 from __future__ import annotations
 
 import itertools
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any, NamedTuple
+from inspect import signature
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..errors import EncodingInputError, shown
-from .rope_scaling import Scaling, as_scaling, kind_of
+from .rope_scaling import SCALINGS, Scaling, kind_of
 
 # Models whose code turns complex numbers, each of two neighbouring columns.
 COMPLEX = ("deepseek_v2", "llama4_text")
@@ -20,8 +22,6 @@ COMPLEX = ("deepseek_v2", "llama4_text")
 TURNS = ("apply_rotary_pos_emb", "apply_multimodal_rotary_pos_emb", "apply_rotary_pos_emb_interleave")
 # Of the head and the angle with which it is asked.
 WIDTH, ANGLE = 8, 0.5
-# Beside the rotation in some rope_parameters, and no part of it: a scale of queries by position, the longest text.
-NOT_OF_ROTATION = ("llama_4_scaling_beta", "max_position_embeddings")
 # Models whose layers of full attention do not turn where the others have a window; their code says so, no field does.
 WINDOWS_ONLY = ("afmoe", "cohere2", "cohere2_moe", "exaone4", "exaone_moe", "flint", "kolibri1")
 # Fields by which a model that can rotate does not, with the values by which it does.
@@ -35,46 +35,23 @@ MROPE = {
     "qwen2_vl_text": "sliced",
     "qwen3_vl_text": "interleaved",
 }
+# What a rope_type may be, besides the scalings.
+KINDS = ("default", "dynamic", "proportional")
+# Models that turn one of their heads and leave the others; their code says so, no field does.
+ONE_HEAD = ("qwen2_5_omni_dit",)
 
 
-class Said(NamedTuple):
-    """What `scaling=` says, besides how the angles are stretched; None of what it is silent about."""
+@dataclass(frozen=True)
+class OfModel(Scaling):
+    """The frequencies that a model's own code makes of what its config says, and its factor of queries and keys."""
 
-    scaling: Scaling | None
-    base: float | None = None
-    fraction: float | None = None
-    pairs: str | None = None
+    factor: float = field(default=1.0, repr=False)
+    said: Mapping[str, Any] = field(default_factory=dict)
+    speeds: tuple[float, ...] = field(default=(), repr=False)
+    attention_factor: float = 1.0
 
-
-def said_by(scaling: Scaling | Mapping[str, Any] | None) -> Said:
-    """Read a scaling, or a whole ``rope_parameters``, which has the base and the share of the columns too.
-
-    Args:
-        scaling: None, a scaling, or a mapping in the form of transformers.
-
-    Raises:
-        EncodingInputError: an unknown rope_type, an option that is missing or not known.
-
-    Example:
-        >>> from posembed.encodings.rope_config import said_by
-        >>> said_by({"rope_type": "default", "rope_theta": 500000.0}).base
-        500000.0
-    """
-    if scaling is None or isinstance(scaling, Scaling):
-        return Said(scaling)
-    given = {name: value for name, value in scaling.items() if value is not None}
-    base, fraction = given.pop("rope_theta", None), given.pop("partial_rotary_factor", None)
-    if kind_of(given) != "proportional":
-        return Said(as_scaling(given), base, fraction)
-    given.pop("type", None)
-    return Said(as_scaling({"factor": 1.0, **given, "rope_type": "linear"}), base, fraction, "proportional")
-
-
-def agreed(name: str, given: Any, said: Any, usual: Any) -> Any:
-    """Return what was given or what the scaling says; where they differ nobody knows which is meant."""
-    if given is not None and said is not None and given != said:
-        raise EncodingInputError(f"{name} is {shown(given)}, but the scaling says {shown(said)}; give one of them")
-    return next(value for value in (given, said, usual) if value is not None)
+    def frequencies(self, width: int, base: float) -> Tensor:
+        return torch.tensor(self.speeds, dtype=torch.float64, device="cpu")
 
 
 def rotation_of(config: Any, layer: int | None, length: int | None) -> dict[str, Any] | None:
@@ -89,36 +66,92 @@ def rotation_of(config: Any, layer: int | None, length: int | None) -> dict[str,
         EncodingInputError: as of `RoPE.from_config`.
     """
     config = _with_one_form(config)
+    if not isinstance(getattr(config, "num_hidden_layers", None), int) or not hasattr(config, "hidden_size"):
+        raise EncodingInputError(
+            f"the config of {config.model_type} has no hidden_size or num_hidden_layers; give that of one of its parts"
+        )
+    if config.model_type in ONE_HEAD:
+        raise EncodingInputError(f"{config.model_type} turns the first of its heads alone, which is no rotation of all")
     if layer is not None and layer not in range(config.num_hidden_layers):
         raise EncodingInputError(f"there is no layer {layer} in a model of {config.num_hidden_layers}; count from 0")
     types = getattr(config, "layer_types", None)
-    parameters = _of_layer(config.rope_parameters, types, layer) if _turns(config, types, layer) else None
+    if not _turns(config, types, layer):
+        return None
+    parameters, kind = _of_layer(config.rope_parameters, types, layer)
     if parameters is None:
         return None
-    if not hasattr(config, "hidden_size"):
-        raise EncodingInputError(f"the config of {config.model_type} has no hidden_size; give that of one of its parts")
+    if (rope_type := kind_of(parameters)) not in (*KINDS, *SCALINGS):
+        known = ", ".join((*KINDS, *SCALINGS))
+        raise EncodingInputError(f"the config's rope_type is {shown(rope_type)}; those that are read are {known}")
     # In Gemma 4 heads of some layers are wider.
     mixed = layer is not None and getattr(config, "is_heterogeneous", False)
     sizes = config.per_layer_config[layer] if mixed else config
-    scaling = _for_length(parameters, config, length)
     several: dict[str, Any] = {}
-    if "mrope_section" in scaling:
+    if "mrope_section" in parameters:
         if config.model_type not in MROPE:
             raise EncodingInputError(
                 f"how {config.model_type} shares its pairs among time, height and width is not known here; for texts "
                 "alone leave mrope_section out"
             )
-        scaling.pop("mrope_interleaved", None)
-        several = {"axes": [2 * n for n in scaling.pop("mrope_section")], "mrope": MROPE[config.model_type]}
-    whole = getattr(sizes, "head_dim", None) or sizes.hidden_size // sizes.num_attention_heads
-    if part := _turning_part(sizes):  # and the share that turns says the same again
-        scaling.pop("partial_rotary_factor", None)
+        several = {"axes": [2 * n for n in parameters["mrope_section"]], "mrope": MROPE[config.model_type]}
+    # By the model's own code: most turn the whole head, whatever a partial_rotary_factor says.
+    scaling = _of_model(config, parameters, kind, length)
+    width = _turning_part(sizes) or getattr(sizes, "head_dim", None) or sizes.hidden_size // sizes.num_attention_heads
     return {
-        "d_head": part or whole,
+        "d_head": width,
+        "base": parameters.get("rope_theta"),
+        "fraction": min(1.0, 2 * len(scaling.speeds) / width),
         "layout": _layout(config),
         "scaling": scaling,
         **several,
     }
+
+
+def _of_model(config: Any, said: Mapping[str, Any], kind: str | None, length: int | None) -> OfModel:
+    """Ask the module of the model's code that makes cosines and sines for the angles of position 1, in such a text.
+
+    Raises:
+        EncodingInputError: a config that it cannot be made of, or a module that wants more than positions.
+    """
+    sees = "Vision" in type(config).__name__
+    found = [
+        each
+        for name, each in vars(_code(config)).items()
+        if name.endswith("RotaryEmbedding") and ("Vision" in name) == sees
+    ]
+    fits, why = [each for each in found if type(config).__name__ in str(signature(each))], "it has no module for them"
+    # from_pretrained builds models on the meta device, which has no numbers.
+    with torch.device("cpu"):
+        at = torch.tensor([[1, (length or 2) - 1]])
+        for each, positions in itertools.product(fits or found, (at, at.expand(3, 1, 2))):
+            try:
+                made = each(config)(torch.zeros(1, 2, 1), positions, *([kind] if kind else []))
+                parts = made if isinstance(made, tuple) else (made.real, made.imag)
+                cos, sin = (part.flatten(0, -2)[0].double() for part in parts)
+            except Exception as error:  # it is for another config, or for other positions
+                why = f"{type(error).__name__}: {' '.join(str(error).split())}"
+            else:
+                return OfModel(1.0, dict(said), _once(torch.atan2(sin, cos)), round(float(cos[0].hypot(sin[0])), 6))
+    raise EncodingInputError(f"the code of {config.model_type} makes no angles of positions by this config ({why})")
+
+
+def _once(angles: Tensor) -> tuple[float, ...]:
+    """The angle of each pair, where the columns of a head, by halves or as neighbours, have them twice."""
+    half = len(angles) // 2
+    for first, second in ((angles[:half], angles[half:]), (angles[::2], angles[1::2])):
+        if torch.equal(first, second):
+            return tuple(first.tolist())
+    return tuple(angles.tolist())
+
+
+def _code(config: Any) -> Any:
+    """The module of transformers with the code of a config's model."""
+    from transformers.models.auto.modeling_auto import MODEL_MAPPING
+
+    try:
+        return import_module(type(config).__module__.replace("configuration_", "modeling_"))
+    except ModuleNotFoundError:  # its model is that of another config
+        return import_module(MODEL_MAPPING[type(config)].__module__)
 
 
 def _turning_part(config: Any) -> int | None:
@@ -134,15 +167,10 @@ def _layout(config: Any) -> str:
     """
     if config.model_type in COMPLEX or getattr(config, "rope_interleave", False):
         return "interleaved"
-    # from_pretrained builds models on the meta device, which has no numbers.
     with torch.device("cpu"):
-        return _paired(config)
-
-
-def _paired(config: Any) -> str:
-    turned, still = (_turned(config, angle) for angle in (ANGLE, 0.0))
-    # What the first column becomes, among the columns as the model's code leaves them when nothing turns.
-    first, columns = (turned @ still.T)[0], torch.eye(WIDTH, dtype=torch.float64)
+        turned, still = (_turned(config, angle) for angle in (ANGLE, 0.0))
+        # What the first column becomes, among the columns as the model's code leaves them when nothing turns.
+        first, columns = (turned @ still.T)[0], torch.eye(WIDTH, dtype=torch.float64)
     for layout, partner in (("interleaved", 1), ("half", WIDTH // 2)):
         if torch.allclose(first, math.cos(ANGLE) * columns[0] + math.sin(ANGLE) * columns[partner], atol=1e-5):
             return layout
@@ -157,12 +185,7 @@ def _turned(config: Any, angle: float) -> Tensor:
 
     Some take queries alone, some the cosine of each pair once.
     """
-    from transformers.models.auto.modeling_auto import MODEL_MAPPING
-
-    try:
-        code = import_module(type(config).__module__.replace("configuration_", "modeling_"))
-    except ModuleNotFoundError:  # its model is that of another config
-        code = import_module(MODEL_MAPPING[type(config)].__module__)
+    code = _code(config)
     # Where a part of each head turns by itself (MLA), the other function is that of a side path, or of other weights.
     names = TURNS[::-1] if _turning_part(config) and getattr(config, "rope_interleave", True) is not False else TURNS
     turn: Any = next((getattr(code, name) for name in names if hasattr(code, name)), None)
@@ -185,7 +208,13 @@ def _with_one_form(config: Any) -> Any:
         if "model_type" not in config:
             raise EncodingInputError("the config has no model_type, so nobody knows how to read it; add it")
         _check_twice(config.get("text_config", config))
-        config = AutoConfig.for_model(**config)
+        try:
+            config = AutoConfig.for_model(**config)
+        except (KeyError, TypeError, ValueError) as error:
+            why = " ".join(str(error).split())
+            raise EncodingInputError(
+                f"transformers does not read this config: {why}; write it in today's form, such as 'longrope' for 'su'"
+            ) from None
     config = getattr(config, "text_config", config)
     if not getattr(config, "rope_parameters", None):
         raise EncodingInputError(
@@ -230,29 +259,12 @@ def _turns(config: Any, types: Any, layer: int | None) -> bool:
     return layer is None or bool(turns[layer])
 
 
-def _of_layer(parameters: Mapping[str, Any], types: Any, layer: int | None) -> Mapping[str, Any] | None:
-    """The parameters of a layer: its own ones where they go by the type of the layer, as in Gemma 3."""
+def _of_layer(parameters: Mapping[str, Any], types: Any, layer: int | None) -> tuple[Any, str | None]:
+    """The parameters of a layer, and its type where they go by it, as in Gemma 3."""
     nested = {kind: parameters[kind] for kind in dict.fromkeys(types or ()) if kind in parameters}
     if not nested:
-        return parameters
-    if layer is not None:
-        return nested.get(types[layer])
-    first, *others = nested.values()
-    if any(each != first for each in others):
+        return parameters, None
+    kind = next(iter(nested)) if layer is None else types[layer]
+    if layer is None and any(each != nested[kind] for each in nested.values()):
         raise EncodingInputError(f"the layers of this config turn differently ({', '.join(nested)}); give layer=")
-    return first
-
-
-def _for_length(parameters: Mapping[str, Any], config: Any, length: int | None) -> dict[str, Any]:
-    """The parameters with what depends on the text, and on the longest one that the config allows."""
-    given = {name: value for name, value in parameters.items() if name not in NOT_OF_ROTATION}
-    kind, longest = kind_of(parameters), getattr(config, "max_position_embeddings", 0)
-    if kind == "dynamic":
-        # Up to the longest text nothing changes; from there the base grows with the text.
-        times = max(length or 0, longest) / longest
-        given |= {"rope_type": "ntk", "factor": given["factor"] * times - (given["factor"] - 1)}
-    if kind in ("yarn", "longrope") and given.get("factor") is None:
-        given["factor"] = longest / given["original_max_position_embeddings"]
-    if kind == "longrope":
-        given["length"] = length or given["original_max_position_embeddings"]
-    return given
+    return nested.get(kind), kind

@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -33,7 +33,6 @@ class Scaling:
         1.0
     """
 
-    rope_type: ClassVar[str] = ""
     factor: Positive
 
     def __post_init__(self):
@@ -61,8 +60,6 @@ class LinearScaling(Scaling):
         tensor([0.2500, 0.0025], dtype=torch.float64)
     """
 
-    rope_type: ClassVar[str] = "linear"
-
     def frequencies(self, width: int, base: float) -> Float[Tensor, " pairs"]:
         return frequencies(width, base) / self.factor
 
@@ -80,8 +77,6 @@ class NTKScaling(Scaling):
         >>> NTKScaling(factor=4.0).frequencies(4, 10000.0)
         tensor([1.0000, 0.0025], dtype=torch.float64)
     """
-
-    rope_type: ClassVar[str] = "ntk"
 
     def frequencies(self, width: int, base: float) -> Float[Tensor, " pairs"]:
         if width == 2:  # one pair, the fastest: it is kept
@@ -113,7 +108,6 @@ class YaRNScaling(Scaling):
         1.1386
     """
 
-    rope_type: ClassVar[str] = "yarn"
     original_max_position_embeddings: Positive
     beta_fast: Positive = 32.0
     beta_slow: Positive = 1.0
@@ -166,7 +160,6 @@ class Llama3Scaling(Scaling):
         tensor([1.0000e+00, 1.2500e-07], dtype=torch.float64)
     """
 
-    rope_type: ClassVar[str] = "llama3"
     original_max_position_embeddings: Positive
     low_freq_factor: Positive = 1.0
     high_freq_factor: Positive = 4.0
@@ -208,7 +201,6 @@ class LongRoPEScaling(Scaling):
         tensor([1.0000, 0.0025], dtype=torch.float64)
     """
 
-    rope_type: ClassVar[str] = "longrope"
     original_max_position_embeddings: Positive
     short_factor: Sequence[Positive]
     long_factor: Sequence[Positive]
@@ -229,7 +221,13 @@ class LongRoPEScaling(Scaling):
         return math.sqrt(1 + math.log(self.factor) / math.log(self.original_max_position_embeddings))
 
 
-SCALINGS = {each.rope_type: each for each in (LinearScaling, NTKScaling, YaRNScaling, Llama3Scaling, LongRoPEScaling)}
+SCALINGS: dict[str, type[Scaling]] = {
+    "linear": LinearScaling,
+    "ntk": NTKScaling,
+    "yarn": YaRNScaling,
+    "llama3": Llama3Scaling,
+    "longrope": LongRoPEScaling,
+}
 
 
 def kind_of(parameters: Mapping[str, Any]) -> Any:
@@ -272,7 +270,11 @@ def as_scaling(scaling: Scaling | Mapping[str, Any] | None) -> Scaling | None:
         given["attention"] = given.pop("attention_factor")
     if kind == "yarn":
         _read_mscale(given)
-    return _made(SCALINGS[kind], given)
+    try:
+        return SCALINGS[kind](**given)
+    except TypeError as error:  # an option that it has not, or needs
+        known = ", ".join(field.name for field in dataclasses.fields(SCALINGS[kind]))
+        raise EncodingInputError(f"the scaling {kind} has the options {known}: {error}") from None
 
 
 def _read_mscale(given: dict[str, Any]) -> None:
@@ -286,11 +288,35 @@ def _read_mscale(given: dict[str, Any]) -> None:
         given["attention"] = (0.1 * above * log + 1.0) / (0.1 * below * log + 1.0)
 
 
-def _made(kind: type[Scaling], given: dict[str, Any]) -> Scaling:
-    known = {field.name: field for field in dataclasses.fields(kind)}
-    unknown = [name for name in given if name not in known]
-    missing = [n for n, f in known.items() if f.default is dataclasses.MISSING and n not in given]
-    if unknown or missing:
-        problem = f"has no option {unknown[0]!r}" if unknown else f"needs {missing[0]!r}"
-        raise EncodingInputError(f"the scaling {kind.rope_type} {problem}; its options are {', '.join(known)}")
-    return kind(**given)
+def said_by(scaling: Scaling | Mapping[str, Any] | None) -> tuple[Scaling | None, Any, Any, Any]:
+    """Read a scaling, or a whole ``rope_parameters``, which has the base and the share of the columns too.
+
+    Args:
+        scaling: None, a scaling, or a mapping in the form of transformers.
+
+    Returns:
+        The scaling, and base, fraction and pairs of `RoPE`; None of what it is silent about.
+
+    Raises:
+        EncodingInputError: an unknown rope_type, an option that is missing or not known.
+
+    Example:
+        >>> from posembed.encodings.rope_scaling import said_by
+        >>> said_by({"rope_type": "default", "rope_theta": 500000.0})
+        (None, 500000.0, None, None)
+    """
+    if scaling is None or isinstance(scaling, Scaling):
+        return scaling, None, None, None
+    given = {name: value for name, value in scaling.items() if value is not None}
+    base, fraction = given.pop("rope_theta", None), given.pop("partial_rotary_factor", None)
+    if kind_of(given) != "proportional":
+        return as_scaling(given), base, fraction, None
+    given.pop("type", None)
+    return as_scaling({"factor": 1.0, **given, "rope_type": "linear"}), base, fraction, "proportional"
+
+
+def agreed(name: str, given: Any, said: Any, usual: Any) -> Any:
+    """Return what was given or what the scaling says; where they differ nobody knows which is meant."""
+    if given is not None and said is not None and given != said:
+        raise EncodingInputError(f"{name} is {shown(given)}, but the scaling says {shown(said)}; give one of them")
+    return next(value for value in (given, said, usual) if value is not None)

@@ -131,7 +131,7 @@ class Sinusoidal(PositionScheme):
         coordinates = (positions if self.axes else positions[..., None]).unbind(-1)
         rows, of_axes = [], self.frequencies.split(self._n_of_axes)
         for each, of_axis, width in zip(coordinates, of_axes, self.axes or (self.d_model,), strict=True):
-            cos, sin = cos_sin(each, of_axis, dtype)
+            cos, sin = cos_sin(each[..., None], of_axis, dtype)
             rows.append(arrange(sin, cos, width, self.layout))
         return torch.cat(rows, -1)
 

@@ -81,7 +81,7 @@ class XPos(RoPE):
 
     def _scaled_rotation(self, x: Tensor, positions: Tensor, sign: int) -> Tensor:
         check_positions(positions, x, width=self.d_head)
-        positions = positions.long()
+        positions = positions.long()[..., None]
         if known(positions):
             self._check_range(positions, x.dtype)
         dtype = compute_dtype(x)

@@ -1,11 +1,10 @@
 """Models over any position scheme: attention, its masks and its cache, and a Transformer with its heads."""
 
 from .attention import attend
-from .cache import KeyValueCache
 from .heads import SequenceClassifier
 from .in_transformers import SchemeInModel, use_scheme
 from .masks import AttentionMask, pack, positions_from_mask
-from .multi_head import MultiHeadAttention
+from .multi_head import KeyValueCache, MultiHeadAttention
 from .transformer import LanguageModel, Transformer, TransformerConfig, TransformerLayer, drop_positions
 from .transformers_saved import load_with_scheme
 

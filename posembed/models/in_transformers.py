@@ -10,10 +10,11 @@ from typing import Any
 
 import torch
 
-from ..encodings import Composed, NoPos, PerLayer, PositionScheme, RoPE, XPos
+from ..encodings import Composed, NoPos, PerLayer, PositionScheme, RoPE
 from ..encodings import scheme as make_scheme
 from ..encodings.interface import layers_of
 from ..encodings.rope_config import rotation_of
+from ..encodings.rope_scaling import kind_of
 from ..errors import ModelInputError
 from .transformers_families import ENTRY, MARK, NAME, SCHEME, Anatomy, anatomy, sizes
 
@@ -45,14 +46,14 @@ def use_scheme(
             warning says so where that is more than base 10000; another is given as an object, ``RoPE(d_head)``.
             One whose angles depend on the length of the text, "dynamic" or "longrope", is refused by name:
             ``RoPE.from_config(model.config, length=...)`` is that of one length.
-        options: for a name, as for `posembed.scheme`; of the model's own rotation they replace what they name.
+        options: for a name, as for `posembed.scheme`; the model's own rotation has none.
 
     Returns:
         A handle that takes the scheme out again, a context manager with a method ``remove``.
 
     Raises:
-        ModelInputError: a model that is not supported or has a scheme already; a scheme of several coordinates, one
-            that reads gates of the tokens, or one that adds to embeddings narrower than the model.
+        ModelInputError: a model that is not supported or has a scheme already; a scheme of several coordinates, or one
+            that reads gates of the tokens.
         EncodingInputError: a scheme that is not defined for the model's objective, or that cannot be made.
         EncodingInputError: a name that no scheme has.
 
@@ -77,15 +78,10 @@ def use_scheme(
             "the scheme reads the tokens that enter attention, and models of transformers hand it queries and keys "
             "alone; use one that does not, or posembed's own Transformer"
         )
-    if parts.narrow and made.adds:
-        raise ModelInputError(
-            f"{type(model).__name__} widens its embeddings after positions were added, and this scheme adds to them; "
-            "use one that acts in attention alone, such as rope, alibi or t5"
-        )
     said: dict[str, Any] = {"name": scheme, "options": options or {}}
     if not _plain(said):
         # To tell another scheme from it: nothing is made of these words.
-        said = {"name": None, "of" if isinstance(scheme, str) else "made": str(scheme)}
+        said = {"name": None, "made": str(made)}
     return SchemeInModel(model, made.to(model.device), parts, said)
 
 
@@ -98,9 +94,11 @@ def scheme_for(model: Any, parts: Anatomy, scheme: str | PositionScheme, options
     made = make_scheme(scheme, **known, causal=parts.causal, options=options).to(model.dtype)
     if not _means_its_rotation(model.config, scheme):
         return made
-    own = _own_rotation(model.config, known["n_layers"], (options or {}).get("rope", {}))
+    if "rope" in (options or {}):
+        raise ModelInputError("'rope' is here the model's own rotation, without options; give another as an object")
+    own = _own_rotation(model.config, known["n_layers"])
     if isinstance(made, Composed):
-        return Composed(*(own if isinstance(part, RoPE) and not isinstance(part, XPos) else part for part in made))
+        return Composed(*(own if type(part) is RoPE else part for part in made))
     return own
 
 
@@ -109,30 +107,17 @@ def _means_its_rotation(config: Any, scheme: Any) -> bool:
     return named and bool(getattr(config, "rope_parameters", None))
 
 
-def _own_rotation(config: Any, n_layers: int, options: Mapping[str, Any]) -> PositionScheme:
-    """The rotation of each layer of the model, but for what the options say; one for all where these are the same."""
+def _own_rotation(config: Any, n_layers: int) -> PositionScheme:
+    """The rotation of each layer of the model; one for all where these are the same."""
     of_layers = [rotation_of(config, layer, None) for layer in range(n_layers)]
-    said = getattr(config, "text_config", config).rope_parameters
-    kinds = {str(each.get("rope_type")) for each in (said, *said.values()) if isinstance(each, Mapping)}
-    if "scaling" not in options and (by_length := kinds & {"dynamic", "longrope"}):
+    if by_length := {kind_of(its["scaling"].said) for its in of_layers if its} & {"dynamic", "longrope"}:
         raise ModelInputError(
             f"its angles depend on how long a text is ({', '.join(by_length)}); give those of one length, "
             "as an object: RoPE.from_config(model.config, length=...)"
         )
-    turning = [None if its is None else _changed(its, options) for its in of_layers]
-    if turning[0] is not None and all(each == turning[0] for each in turning):
-        return RoPE(**turning[0])
-    return PerLayer([NoPos() if each is None else RoPE(**each) for each in turning])
-
-
-def _changed(arguments: dict[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of the rotation with other options; what an option replaces is taken out of the model's parameters."""
-    within = {"base": "rope_theta", "fraction": "partial_rotary_factor"}
-    its = {name: value for name, value in arguments["scaling"].items() if name not in map(within.get, options)}
-    if "scaling" in options:  # only how angles are stretched is another then
-        kept = {name: its[its_name] for name, its_name in within.items() if its_name in its}
-        return arguments | kept | dict(options)
-    return arguments | {"scaling": its} | dict(options)
+    if of_layers[0] is not None and all(each == of_layers[0] for each in of_layers):
+        return RoPE(**of_layers[0])
+    return PerLayer([NoPos() if each is None else RoPE(**each) for each in of_layers])
 
 
 def _say_which_rotation(config: Any, scheme: Any) -> None:

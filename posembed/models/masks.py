@@ -155,7 +155,7 @@ def pack(
         positions, which begin at 0 in each text, and the attention mask.
 
     Raises:
-        ModelInputError: no whole numbers "batch seq", or a text whose tokens stand apart.
+        ModelInputError: a text whose tokens stand apart.
 
     Example:
         >>> import torch
@@ -166,8 +166,6 @@ def pack(
         >>> mask[0, 3]
         tensor([False, False, False,  True,  True])
     """
-    if not isinstance(segments, Tensor) or segments.ndim != 2 or segments.is_floating_point():
-        raise ModelInputError("segments must be a tensor (batch, seq) of whole numbers, one for each text")
     begins = torch.ones_like(segments, dtype=torch.bool)
     begins[:, 1:] = segments[:, 1:] != segments[:, :-1]
     if known(segments) and any(

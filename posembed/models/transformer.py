@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -15,18 +15,11 @@ from ..encodings import NoPos, PositionScheme, Sizes, scheme
 from ..encodings.interface import layers_of
 from ..encodings.positions import known
 from ..errors import ModelInputError
-from ..public import Count, NotNegative, Positive, Share, Whole, check_fields, public
+from ..public import Count, NotNegative, Share, check_fields, public
 from .attention import added
-from .cache import KeyValueCache
-from .multi_head import MultiHeadAttention
+from .multi_head import KeyValueCache, MultiHeadAttention
 
-ACTIVATIONS: dict[str, Any] = {
-    "gelu": nn.GELU,
-    "gelu_tanh": lambda: nn.GELU(approximate="tanh"),
-    "relu": nn.ReLU,
-}
 PositionsAdded = Literal["input", "every layer", "layers anew"]
-POSITIONS_ADDED: tuple[PositionsAdded, ...] = get_args(PositionsAdded)
 
 
 @dataclass(frozen=True)
@@ -45,13 +38,9 @@ class TransformerConfig:
         causal: whether a token sees only itself and those before it; "positions" as for `MultiHeadAttention`.
         norm: "pre": each part reads normalised inputs, and the sum is normalised at the end (GPT-2). "post": each sum
             is normalised, the embeddings first (BERT).
-        activation: "gelu", "gelu_tanh" (GPT-2's) or "relu" (2017).
         dropout: of the embeddings, the attention weights and each part's output, in training.
         scale_embeddings: whether word vectors start with entries of size 1 / sqrt(d_model) and are multiplied by
             sqrt(d_model) before positions are added (Vaswani et al. 2017, section 3.4).
-        norm_epsilon: what LayerNorm adds to the variance.
-        n_token_types: how many kinds of tokens have a learned vector that is added to the word's, as BERT has two for
-            the first and the second text of a pair; 0 for none.
         weight_std: the standard deviation of the weights at the start: those of linear layers, and word vectors that
             are not scaled. The default is that of GPT-2 and BERT, and suits their widths; narrow models learn faster
             with 1 / sqrt(d_model).
@@ -76,11 +65,8 @@ class TransformerConfig:
     n_positions: Count | None = None
     causal: bool | Literal["positions"] = True
     norm: Literal["pre", "post"] = "pre"
-    activation: Literal["gelu", "gelu_tanh", "relu"] = "gelu"
     dropout: Share = 0.0
     scale_embeddings: bool = False
-    norm_epsilon: Positive = 1e-5
-    n_token_types: Whole = 0
     weight_std: NotNegative = 0.02
     positions_added: PositionsAdded = "input"
 
@@ -118,7 +104,6 @@ class Transformer(nn.Module):
         super().__init__()
         self.config = config
         self.words = nn.Embedding(config.vocab_size, config.d_model)
-        self.token_types = nn.Embedding(config.n_token_types, config.d_model) if config.n_token_types else None
         self.position_scheme = scheme(
             config.scheme,
             d_model=config.d_model,
@@ -134,7 +119,7 @@ class Transformer(nn.Module):
             TransformerLayer(config, each) for each in layers_of(self.position_scheme, config.n_layers)
         )
         # After the last layer (pre-norm) or after the embeddings (post-norm).
-        self.norm = nn.LayerNorm(config.d_model, config.norm_epsilon)
+        self.norm = nn.LayerNorm(config.d_model)
         self._initialise()
 
     def forward(
@@ -144,14 +129,11 @@ class Transformer(nn.Module):
         *,
         attention_mask: Any = None,
         caches: Sequence[KeyValueCache] | None = None,
-        token_types: Int[Tensor, "batch seq"] | None = None,
     ) -> Float[Tensor, "batch seq d_model"]:
-        """Return the hidden states of the last layer; the arguments are those of `MultiHeadAttention`, ``caches`` one
-        for each layer, and ``token_types`` the kind of each token, by default 0.
+        """Return the hidden states of the last layer; the arguments are those of `MultiHeadAttention`, and ``caches``
+        one for each layer.
         """
-        return self.hidden_states(
-            ids, positions, attention_mask=attention_mask, caches=caches, token_types=token_types
-        )[-1]
+        return self.hidden_states(ids, positions, attention_mask=attention_mask, caches=caches)[-1]
 
     def hidden_states(
         self,
@@ -160,13 +142,12 @@ class Transformer(nn.Module):
         *,
         attention_mask: Any = None,
         caches: Sequence[KeyValueCache] | None = None,
-        token_types: Int[Tensor, "batch seq"] | None = None,
     ) -> list[Float[Tensor, "batch seq d_model"]]:
         """Return the embeddings and the output of each layer; the last one is normalised.
 
         Positions that are added again are in what enters a layer, and not in the output of the layer before.
         """
-        self._check(ids, token_types)
+        self._check(ids)
         if caches is not None and len({*map(id, caches)}) != len(self.layers):
             raise ModelInputError(f"give {len(self.layers)} caches, one of its own for each layer")
         if caches and len(caches[0]) and not self.config.causal:
@@ -176,7 +157,7 @@ class Transformer(nn.Module):
         if positions is None:
             start = 0 if caches is None else len(caches[0])
             positions = torch.arange(start, start + ids.shape[1], device=ids.device)
-        x = self.embed(ids, positions, token_types)
+        x = self.embed(ids, positions)
         states = [x]
         its_caches: Sequence[KeyValueCache | None] = [None] * len(self.layers) if caches is None else caches
         for index, (layer, cache) in enumerate(zip(self.layers, its_caches, strict=True)):
@@ -190,16 +171,12 @@ class Transformer(nn.Module):
         self,
         ids: Int[Tensor, "batch seq"] | Float[Tensor, "batch seq d_model"],
         positions: Int[Tensor, "..."],
-        token_types: Int[Tensor, "batch seq"] | None = None,
     ) -> Float[Tensor, "batch seq d_model"]:
-        """Return what enters the first layer: word vectors, those of the tokens' types, and what the scheme adds."""
+        """Return what enters the first layer: word vectors and what the scheme adds."""
         given = ids.is_floating_point()
         words = ids.to(self.words.weight.dtype) if given else self.words(ids)
         if self.config.scale_embeddings and not given:
             words = words * self.config.d_model**0.5
-        if self.token_types is not None:
-            kinds = ids.new_zeros(ids.shape[:2], dtype=torch.long) if token_types is None else token_types
-            words = words + self.token_types(kinds)
         x = added(self.position_scheme, words, positions)
         return self.dropout(self.norm(x) if self.config.norm == "post" else x)
 
@@ -233,36 +210,29 @@ class Transformer(nn.Module):
                 nn.init.normal_(module.weight, std=std)
                 nn.init.zeros_(module.bias)
         nn.init.normal_(self.words.weight, std=width**-0.5 if self.config.scale_embeddings else std)
-        if self.token_types is not None:
-            nn.init.normal_(self.token_types.weight, std=std)
         # What enters the sum of all layers starts smaller, so that the sum does not grow with their number (GPT-2).
         layers: Any = self.layers
         for layer in layers:
             for output in (layer.attention.output, layer.feed_forward[2]):
                 nn.init.normal_(output.weight, std=std / (2 * self.config.n_layers) ** 0.5)
 
-    def _check(self, ids: Tensor, token_types: Tensor | None) -> None:
+    def _check(self, ids: Tensor) -> None:
         if not (ids.is_floating_point() and ids.ndim == 3):
-            check_ids("ids", "id", ids, self.config.vocab_size, "the vocabulary of {} tokens")
+            _check_ids(ids, self.config.vocab_size)
         elif ids.shape[2] != self.config.d_model:
             raise ModelInputError(
                 f"embeddings are of shape {tuple(ids.shape)}; they must be (batch, seq, {self.config.d_model})"
             )
-        if token_types is not None:
-            if self.token_types is None:
-                raise ModelInputError("this model has no token types; set n_token_types, or leave token_types out")
-            check_ids("token_types", "token type", token_types, self.config.n_token_types, "the {} of this model")
 
 
-def check_ids(name: str, one: str, ids: Tensor, n: int, whole: str) -> None:
+def _check_ids(ids: Tensor, n: int) -> None:
     """Raise ModelInputError unless they are whole numbers below n, "batch seq"."""
     if ids.is_floating_point() or ids.dtype == torch.bool or ids.ndim != 2 or ids.numel() == 0:
-        given = f"{ids.dtype} of {tuple(ids.shape)}"
-        raise ModelInputError(f"{name} are {given}; they must be integers of shape (batch, seq)")
+        raise ModelInputError(f"ids are {ids.dtype} of {tuple(ids.shape)}; they must be integers of shape (batch, seq)")
     if known(ids) and ids.device.type == "cpu":
         least, most = (int(end) for end in ids.aminmax())
         if least < 0 or most >= n:
-            raise ModelInputError(f"{one} {least if least < 0 else most} is outside {whole.format(n)}")
+            raise ModelInputError(f"id {least if least < 0 else most} is outside the vocabulary of {n} tokens")
 
 
 @public(ModelInputError)
@@ -312,14 +282,12 @@ class TransformerLayer(nn.Module):
         super().__init__()
         width, d_ff = config.d_model, config.d_ff or 4 * config.d_model
         self.pre_norm = config.norm == "pre"
-        self.attention_norm = nn.LayerNorm(width, config.norm_epsilon)
+        self.attention_norm = nn.LayerNorm(width)
         self.attention = MultiHeadAttention(
             width, config.n_heads, position_scheme, causal=config.causal, dropout=config.dropout
         )
-        self.feed_forward_norm = nn.LayerNorm(width, config.norm_epsilon)
-        self.feed_forward = nn.Sequential(
-            nn.Linear(width, d_ff), ACTIVATIONS[config.activation](), nn.Linear(d_ff, width)
-        )
+        self.feed_forward_norm = nn.LayerNorm(width)
+        self.feed_forward = nn.Sequential(nn.Linear(width, d_ff), nn.GELU(), nn.Linear(d_ff, width))
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(

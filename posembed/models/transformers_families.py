@@ -90,12 +90,14 @@ FAMILIES = {
     "xlm-roberta": _ROBERTA,
 }
 
-# Why others cannot, where that is not that their attention is code of their own.
+# Why others that are often asked for cannot.
 WHY_NOT = {
+    "bloom": "its attention is code of its own",
     "decision_transformer": "it counts steps in time, of three tokens each",
     "esm": "it scales its words by the share of hidden ones, for which it wants their ids",
     "fnet": "it has no attention, and mixes its tokens by Fourier transforms",
     "gemma2": "it caps the logits, which is no part of a scheme",
+    "gptj": "its attention is code of its own",
     "roc_bert": "it mixes its words with shapes and sounds before it adds positions",
     "stablelm": "its layers hand nothing on to attention, which so cannot know where its tokens stand",
 } | dict.fromkeys(
@@ -106,8 +108,6 @@ WHY_NOT = {
 
 # What models call attention to another model, where its class does not tell (BART).
 CROSS_ATTENTION = ("encoder_attn", "encoder_attention", "cross_attn", "cross_attention", "crossattention")
-# What models call the module that makes their positions.
-MAKERS = ("rotary_emb", "rotary_pos_emb", "wpe", "embed_positions", "position_embedding", "position_embeddings")
 
 
 @dataclass(frozen=True)
@@ -119,14 +119,12 @@ class Anatomy:
         body: the module that embeds tokens and runs the layers.
         own: the module that makes the model's own positions.
         attentions: the self-attention of each layer, in order; of layers that share it, once.
-        narrow: whether the embeddings are widened later, so that nothing of the model's width can be added to them.
     """
 
     family: Family
     body: nn.Module
     own: nn.Module
     attentions: list[nn.Module]
-    narrow: bool
 
     @property
     def parameters(self) -> list[nn.Parameter]:
@@ -150,12 +148,13 @@ def anatomy(model: Any) -> Anatomy:
             f"{kind} cannot take a scheme; use_scheme knows models of transformers with one of the model_types {known}"
         )
     if (name := model.config.model_type) not in FAMILIES:
-        reads = (
-            None if (read := model.main_input_name) == "input_ids" else f"it reads {read}, and has no tokens to count"
+        untested = (
+            "nobody has tested where it keeps its positions; to try it name the module that makes them, "
+            f"FAMILIES[{name!r}] = Family('its.path'), both from {__name__}; what a scheme adds is then added to "
+            "inputs_embeds, so see whether that is where this model's own rows are added, and give one part of a model "
+            "of several"
         )
-        exchanged = model._can_set_attn_implementation() and any(hasattr(each, "is_causal") for each in model.modules())
-        fixed = None if exchanged else "its attention is code of its own"
-        why = WHY_NOT.get(name) or reads or fixed or _untested(model, name)
+        why = WHY_NOT.get(name, untested)
         raise ModelInputError(f"{kind} cannot take a scheme: {why}; use a model with one of the model_types {known}")
     family = FAMILIES[name]
     if family.body == "encoder" and hasattr(model.base_model, "decoder"):
@@ -170,25 +169,12 @@ def anatomy(model: Any) -> Anatomy:
     ]
     if not attentions:
         raise ModelInputError(f"{kind} cannot take a scheme: it has no attention that can be exchanged; use another")
-    words: Any = model.get_input_embeddings()
-    narrow = family.rows is None and words.weight.shape[-1] != _size(model.config, "hidden_size")
     try:
         own = body.get_submodule(family.own)
     except AttributeError:
         parts = ", ".join(path for path, _ in body.named_children())
         raise ModelInputError(f"{kind} has no module {family.own!r} that makes its positions; it has {parts}") from None
-    return Anatomy(family, body, own, attentions, narrow)
-
-
-def _untested(model: Any, name: str) -> str:
-    """How to try a model that nobody has tested."""
-    modules = [path for path, _ in model.base_model.named_modules() if path.rpartition(".")[2] in MAKERS]
-    return (
-        "nobody has tested where it keeps its positions; to try it name the module that makes them, "
-        f"FAMILIES[{name!r}] = Family({(modules or ['its.path'])[0]!r}), both from "
-        "posembed.models.transformers_families; what a scheme adds is then added to inputs_embeds, so see whether that "
-        "is where this model's own rows are added, and give one part of a model of several"
-    )
+    return Anatomy(family, body, own, attentions)
 
 
 def crosses(attention: nn.Module) -> bool:

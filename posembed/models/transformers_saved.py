@@ -87,25 +87,15 @@ def _ours(name: str) -> bool:
 
 def _chosen(said: Mapping[str, Any], scheme: Any, source: Any) -> tuple[Any, Any]:
     """The scheme that is meant, and its options."""
-    name, made = said.get("name"), said.get("made")
-    if (of := said.get("of")) and scheme in (None, of):
+    name, its = said.get("name"), said.get("name") or said.get("made")
+    if scheme is None and (name is None or ":" in name):
         raise ModelInputError(
-            f"{source} has no options of its scheme {of!r}, which no config could hold; make it, and give the object"
+            f"the scheme of {source} is {its!r}; give it again, as scheme=: no config holds an object, and nothing is "
+            "imported because a file says so"
         )
-    if scheme is None and name is None:
-        raise ModelInputError(f"the scheme of {source} was given as an object; give it again, as scheme=")
-    if scheme is None and ":" in str(name):
-        raise ModelInputError(
-            f"the scheme of {source} is {name!r}; say scheme={name!r}, for nothing is imported because a file says so"
-        )
-    if isinstance(scheme, PositionScheme) and name is None:
-        if made not in (None, str(scheme)):
-            raise ModelInputError(f"the scheme of {source} is {made}, not {shown(scheme)}; give the same one")
-        return scheme, None
-    if scheme not in (None, name):
-        its = repr(name or "an object")
-        raise ModelInputError(f"the scheme of {source} is {its}, not {shown(scheme)}; give the same one")
-    return name, said.get("options")
+    if scheme is not None and str(scheme) != its:
+        raise ModelInputError(f"the scheme of {source} is {its!r}, not {shown(scheme)}; give the same one")
+    return name if scheme is None else scheme, said.get("options")
 
 
 def _with_room(kind: Any, scheme: Any, options: Any) -> Any:

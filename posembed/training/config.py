@@ -13,7 +13,7 @@ from typing import Any, Literal
 import torch
 
 from ..encodings import scheme
-from ..encodings.import_path import source_hash
+from ..encodings.registry import source_hash
 from ..errors import RunError, shown
 from ..public import Count, NotNegative, Positive, Seed, Share, Whole, check_fields, public
 

@@ -11,7 +11,7 @@ import torch
 
 from ..data import Corpus, load_corpus
 from ..encodings import OnLayers, scheme
-from ..encodings.import_path import source_hash
+from ..encodings.registry import source_hash
 from ..errors import RunError
 from ..inference import torch_threads
 from ..models import LanguageModel, TransformerConfig

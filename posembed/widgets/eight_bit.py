@@ -75,20 +75,14 @@ def described(model: LanguageModel) -> dict[str, Any]:
     """A model's scheme and whether a token sees only those before it.
 
     Raises:
-        FigureInputError: a model that the JavaScript does not have: another scheme, norm or activation; a learned
+        FigureInputError: a model that the JavaScript does not have: another scheme or norm; a learned
             table of fewer rows than a page asks for.
     """
     config, scheme = model.transformer.config, model.transformer.position_scheme
-    usual = (config.norm, config.activation, config.norm_epsilon) == ("pre", "gelu", 1e-5)
-    plain = (
-        isinstance(config.causal, bool)
-        and not config.scale_embeddings
-        and not config.n_token_types
-        and config.positions_added == "input"
-    )
+    plain = isinstance(config.causal, bool) and not config.scale_embeddings and config.positions_added == "input"
     rotates = isinstance(scheme, RoPE)
     turned = not rotates or (scheme.base, scheme.layout, scheme.width) == (10000, "half", scheme.d_head)
-    if type(scheme).__name__ not in SCHEMES or not (usual and plain and turned):
+    if type(scheme).__name__ not in SCHEMES or not (config.norm == "pre" and plain and turned):
         raise FigureInputError(
             f"a model with {type(scheme).__name__} and these settings cannot run in a page; it runs pre-norm models "
             f"with {', '.join(SCHEMES.values())} as `RunConfig` has them"

@@ -80,7 +80,7 @@ def scaling(kind: str, ours: encodings.LinearScaling, **options) -> Agreement:
         both = torch.cat([frequencies / theirs.double(), torch.tensor([ours.attention_factor / factor])])
         return both, torch.ones_like(both)
 
-    what = f"scaling {ours.rope_type}, relative"
+    what = f"scaling {'ntk' if kind == 'dynamic' else kind}, relative"
     return Agreement("rope", f"transformers {kind}", what, run, 8 * UNIT, "theirs computes frequencies in float32")
 
 

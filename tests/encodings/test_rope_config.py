@@ -52,10 +52,20 @@ def llama(parameters, base=500000.0):
 def test_frequencies_and_factor_are_those_of_transformers(parameters, length):
     config = llama(parameters)
     theirs, factor = ROPE_INIT_FUNCTIONS[parameters["rope_type"]](config, torch.device("cpu"), seq_len=length)
-    ours = RoPE.from_config(config, length=length)
+    read = RoPE.from_config(config, length=length)
+    torch.testing.assert_close(read.frequencies, theirs.double(), rtol=1e-6, atol=1e-9)
+    assert read.scaling.attention_factor == pytest.approx(factor, rel=1e-6)
+    given = {name: value for name, value in config.rope_parameters.items() if value is not None}
+    if parameters["rope_type"] == "dynamic":  # a base for each length
+        given = given | {"rope_type": "ntk", "factor": 4.0 * max(length or 0, LONGEST) / LONGEST - 3.0}
+    if parameters["rope_type"] in ("yarn", "longrope"):
+        given = {"factor": LONGEST / given["original_max_position_embeddings"]} | given
+    if parameters["rope_type"] == "longrope":
+        given["length"] = length or 1
+    ours = RoPE(WIDTH, scaling=given)
     # Theirs are float32 throughout.
     torch.testing.assert_close(ours.frequencies, theirs.double(), rtol=1e-6 if length is None else 4e-6, atol=1e-9)
-    assert (ours.scaling.attention_factor if ours.scaling else 1.0) == pytest.approx(factor, rel=1e-12)
+    assert ours.scaling.attention_factor == pytest.approx(factor, rel=1e-12)
 
 
 @pytest.mark.parametrize("parameters", [YARN, LLAMA3 | {"factor": 8.0, "original_max_position_embeddings": 512}])
@@ -75,10 +85,44 @@ def test_older_fields_and_todays_are_one():
     size = {"model_type": "llama", **SIZES}
     today = RoPE.from_config(size | {"rope_parameters": {"rope_type": "linear", "factor": 2.0, "rope_theta": 5e5}})
     older = RoPE.from_config(size | {"rope_theta": 5e5, "rope_scaling": {"type": "linear", "factor": 2.0}})
-    assert today.base == older.base == 5e5 and today.scaling == older.scaling
+    assert today.base == older.base == 5e5 and torch.equal(today.frequencies, older.frequencies)
     neox = {"model_type": "gpt_neox", "hidden_size": 64, "num_attention_heads": 2, "rotary_pct": 0.25}
     neox = RoPE.from_config(neox | {"rotary_emb_base": 2e4})
     assert (neox.d_head, neox.width, neox.base) == (32, 8, 2e4)
+
+
+# How many of 32 columns turn by the model's own code, where its config says half of them.
+SHARES = {"gemma": 32, "llama": 32, "mimo_v2_flash": 10, "mistral": 32, "qwen3": 32, "stablelm": 16}
+
+
+@pytest.mark.parametrize("kind", SHARES)
+def test_the_share_that_turns_is_that_of_the_models_code(kind):
+    """Most models turn the whole head, whatever a partial_rotary_factor in their config says."""
+    config = AutoConfig.for_model(kind, **SIZES, partial_rotary_factor=0.5)
+    ours = RoPE.from_config(config, 0)
+    assert (ours.d_head, ours.width) == (WIDTH, SHARES[kind])
+    module = importlib.import_module(f"transformers.models.{kind}.modeling_{kind}")
+    rotary = next(each for name, each in vars(module).items() if name.endswith("RotaryEmbedding"))(config)
+    theirs = next(value for name, value in rotary.named_buffers() if name.endswith("inv_freq"))
+    torch.testing.assert_close(ours.frequencies, theirs.double(), rtol=1e-6, atol=0)
+
+
+@pytest.mark.bad_input
+def test_what_turns_by_more_than_a_position_is_refused():
+    """By rows and columns of an image, or one of the heads alone."""
+    for kind, why in (
+        ("eomt_dinov3", "makes no angles of positions"),
+        ("efficientloftr", "has no hidden_size or num_hidden_layers"),
+        ("qwen2_5_omni_dit", "turns the first of its heads alone"),
+    ):
+        assert why in refused(EncodingInputError, RoPE.from_config, AutoConfig.for_model(kind))
+
+
+@pytest.mark.bad_input
+def test_a_config_that_transformers_cannot_read_is_refused_in_one_line():
+    su = {"type": "su", "short_factor": [1.0] * 48, "long_factor": [1.0] * 48}
+    said = refused(EncodingInputError, RoPE.from_config, {"model_type": "phi3", "rope_scaling": su})
+    assert "'original_max_position_embeddings'" in said and "such as 'longrope' for 'su'" in said
 
 
 def test_the_bases_go_by_the_layer():
@@ -174,16 +218,16 @@ def test_axes_that_are_shared_in_a_way_of_its_own_are_refused():
 def test_a_model_that_can_do_without_its_rotation_rotates_where_its_config_says_so():
     layers = {"num_hidden_layers": 2, "layer_types": ["mamba", "attention"]}
     granite = AutoConfig.for_model("granitemoehybrid", position_embedding_type="rope", **layers)
-    assert RoPE.from_config(granite, 1).frequencies[0] == 1
-    assert RoPE.from_config(AutoConfig.for_model("falcon"), 0).frequencies[0] == 1
-    assert RoPE.from_config(AutoConfig.for_model("zamba2", use_mem_rope=True), 6).frequencies[0] == 1
+    assert RoPE.from_config(granite, 1).frequencies[0] == pytest.approx(1)
+    assert RoPE.from_config(AutoConfig.for_model("falcon"), 0).frequencies[0] == pytest.approx(1)
+    assert RoPE.from_config(AutoConfig.for_model("zamba2", use_mem_rope=True), 6).frequencies[0] == pytest.approx(1)
 
 
 def test_dense_layers_of_full_attention_turn_where_the_code_forces_them_to():
     config = AutoConfig.for_model("cohere2_moe", first_k_dense_replace=2)
     turning = [each == "dense" for each in config.mlp_layer_types]
     assert sum(turning) == 2 and config.layer_types[0] == "full_attention"
-    assert RoPE.from_config(config, 0).frequencies[0] == 1
+    assert RoPE.from_config(config, 0).frequencies[0] == pytest.approx(1)
     last = len(turning) - 1 - config.layer_types[::-1].index("full_attention")
     assert "does not turn" in refused(EncodingInputError, RoPE.from_config, config, last)
 

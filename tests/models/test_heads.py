@@ -48,13 +48,3 @@ def test_a_body_is_shared_and_a_config_makes_one():
     body = Transformer(ENCODER)
     assert SequenceClassifier(body, 2).transformer is body
     assert SequenceClassifier(ENCODER, 2).transformer.config == ENCODER
-
-
-@torch.no_grad()
-def test_types_of_tokens_are_added_to_the_words():
-    torch.manual_seed(0)
-    model = Transformer(TransformerConfig(n_token_types=2, **SIZES)).eval()
-    positions, types = torch.arange(12), (torch.arange(12) > 5).long().expand(2, -1)
-    difference = model.embed(IDS, positions, types) - model.words(IDS)
-    assert torch.allclose(difference, model.token_types.weight[types], atol=1e-6)
-    assert torch.equal(model(IDS), model(IDS, token_types=torch.zeros_like(IDS)))

@@ -513,18 +513,17 @@ def test_a_rope_by_its_name_says_that_it_is_the_models_own():
         use_scheme(build("llama"), "rope").remove()
 
 
-@pytest.mark.filterwarnings("ignore:'rope' is here")
-def test_options_replace_what_they_name_of_the_models_own_rotation():
-    linear = {"rope_type": "linear", "factor": 2.0}
-    model = build("gpt_neox", rotary_pct=0.5, rope_parameters=linear)
-    for options, base, width, factor in [
-        ({"base": 5e5}, 5e5, 4, 2.0),
-        ({"fraction": 1.0}, 1e4, 8, 2.0),
-        ({"scaling": {"rope_type": "linear", "factor": 4.0}}, 1e4, 4, 4.0),
-    ]:
-        with use_scheme(model, "rope", options={"rope": options}) as there:
-            found = there.scheme
-        assert (found.base, found.width, found.scaling.factor) == (base, width, factor)
+@pytest.mark.bad_input
+def test_options_of_the_models_own_rotation_are_refused():
+    said = refused(ModelInputError, use_scheme, build("gpt_neox"), "rope", options={"rope": {"base": 5e5}})
+    assert said == "'rope' is here the model's own rotation, without options; give another as an object"
+
+
+def test_a_share_that_the_models_code_ignores_is_ignored():
+    model, ids = build("llama", rope_parameters={"rope_type": "default", "partial_rotary_factor": 0.5}), tokens()
+    own = model(ids).logits
+    with pytest.warns(UserWarning, match="the model's own rotation"), use_scheme(model, "rope"):
+        assert difference(model(ids).logits, own) < CLOSE
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
@@ -599,7 +598,6 @@ class Fixed(transformers.GPT2Model):
         ),
         (lambda: build_class("CohereModel", "cohere"), "rope", ModelInputError, "nobody has tested where it keeps its"),
         (lambda: small_model("clip"), "rope", ModelInputError, "give one part of a model of several"),
-        (lambda: small_model("clip").vision_model, "rope", ModelInputError, "it reads pixel_values, and has no tokens"),
         (
             lambda: build_class("EsmModel", "esm", position_embedding_type="rotary", pad_token_id=1, mask_token_id=4),
             "rope",
@@ -610,26 +608,8 @@ class Fixed(transformers.GPT2Model):
         (lambda: build_class("FNetModel", "fnet"), "alibi", ModelInputError, "it has no attention, and mixes its"),
         (lambda: build_class("StableLmModel", "stablelm"), "t5", ModelInputError, "its layers hand nothing on to att"),
         (lambda: build_class("RwkvModel", "rwkv"), "alibi", ModelInputError, "it has no attention, and reads its"),
-        (
-            lambda: build("albert", embedding_size=16),
-            "sinusoidal",
-            ModelInputError,
-            "widens its embeddings after positions",
-        ),
-        (
-            lambda: build("electra", embedding_size=16),
-            "rope+learned",
-            ModelInputError,
-            "use one that acts in attention alone",
-        ),
         (lambda: nn.Linear(2, 2), "alibi", ModelInputError, "Linear cannot take a scheme"),
         (lambda: "gpt2", "alibi", ModelInputError, "str cannot take a scheme"),
-        (
-            lambda: build("opt", word_embed_proj_dim=16),
-            "learned",
-            ModelInputError,
-            "OPTForCausalLM widens its embeddings",
-        ),
         (
             lambda: Fixed(build("gpt2").config),
             "alibi",
@@ -675,14 +655,21 @@ def test_what_cannot_be_put_together(model, given, error, message):
 
 
 @pytest.mark.bad_input
+@pytest.mark.parametrize("kind", ["albert", "electra"])
+def test_embeddings_that_are_widened_later_take_no_rows_of_the_models_width(kind):
+    model = build(kind, embedding_size=16)
+    with use_scheme(model, "sinusoidal"):
+        assert "16 wide, but this scheme was made for 32" in refused(EncodingInputError, model, tokens())
+
+
+@pytest.mark.bad_input
 def test_an_untested_model_is_tried_as_the_error_says(monkeypatch):
     """With the model's own rotation as a scheme the numbers stay: its own positions are silent, the scheme acts."""
     model, ids = build_class("CohereModel", "cohere").eval(), torch.arange(5)[None]
     own = model(ids).last_hidden_state
     said = refused(ModelInputError, use_scheme, model, "rope")
     assert (
-        "name the module that makes them, FAMILIES['cohere'] = Family('rotary_emb'), both from posembed.models.tr"
-        in said
+        "name the module that makes them, FAMILIES['cohere'] = Family('its.path'), both from posembed.models.tr" in said
     )
     monkeypatch.setitem(FAMILIES, "cohere", Family("wpe"))
     said = refused(ModelInputError, use_scheme, model, "rope")

@@ -9,7 +9,7 @@ from torch import nn
 
 from posembed import check_equivariance
 from posembed.encodings import scheme
-from posembed.errors import ModelInputError
+from posembed.errors import EncodingInputError
 from posembed.models import KeyValueCache, MultiHeadAttention, pack, positions_from_mask
 
 # Sums of a few hundred products in float64, of numbers around one.
@@ -169,7 +169,7 @@ def test_positions_on_several_axes():
     # Moving the whole grid changes nothing; exchanging its axes does.
     torch.testing.assert_close(layer(x, grid + torch.tensor([10, 20])), layer(x, grid), **EXACT)
     assert not torch.allclose(layer(x, grid.flip(-1)), layer(x, grid))
-    assert "several coordinates; pass positions" in refused(ModelInputError, layer, x)
+    assert "the last axis must be 2, one for each coordinate" in refused(EncodingInputError, layer, x)
 
 
 def test_an_empty_text_stays_empty():

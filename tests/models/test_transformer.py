@@ -69,7 +69,7 @@ def test_scaled_embeddings_start_with_entries_of_size_one():
 @pytest.mark.parametrize("name", ["learned", "rope"])
 def test_positions_are_added_to_given_embeddings_as_to_words(name):
     torch.manual_seed(0)
-    model = Transformer(TransformerConfig(scheme=name, n_token_types=2, **SIZES)).eval()
+    model = Transformer(TransformerConfig(scheme=name, **SIZES)).eval()
     ids = torch.randint(VOCAB, (2, 9))
     assert torch.equal(model(model.words(ids)), model(ids))
     assert torch.equal(model(model.words(ids).double()), model(ids))  # a format that holds the other exactly

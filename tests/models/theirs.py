@@ -3,6 +3,7 @@
 import re
 
 import torch
+from torch import nn
 from transformers import GPT2LMHeadModel
 
 from posembed import Transformer, TransformerConfig
@@ -35,7 +36,7 @@ OF_BERT = {
     r"(?<!attention\.)output\.dense\.": "feed_forward.2.",
     r"(?<!attention\.)output\.LayerNorm\.": "feed_forward_norm.",
 }
-ACTIVATIONS = {"gelu": "gelu", "gelu_new": "gelu_tanh", "relu": "relu"}
+ACTIVATIONS = {"gelu": nn.GELU(), "gelu_new": nn.GELU(approximate="tanh"), "relu": nn.ReLU()}
 
 
 def ours_of(theirs):
@@ -53,14 +54,18 @@ def ours_of(theirs):
             d_ff=config.intermediate_size if is_bert else config.n_inner,
             causal=not is_bert,
             norm="post" if is_bert else "pre",
-            activation=ACTIVATIONS[config.hidden_act if is_bert else config.activation_function],
-            norm_epsilon=config.layer_norm_eps if is_bert else config.layer_norm_epsilon,
-            n_token_types=config.type_vocab_size if is_bert else 0,
         )
     )
     ours = LanguageModel(body.config) if isinstance(theirs, GPT2LMHeadModel) else body
     body = body if ours is body else ours.transformer
+    for layer in body.layers:
+        layer.feed_forward[1] = ACTIVATIONS[config.hidden_act if is_bert else config.activation_function]
+    for module in body.modules():
+        if isinstance(module, nn.LayerNorm):
+            module.eps = config.layer_norm_eps if is_bert else config.layer_norm_epsilon
     found = renamed(theirs.state_dict(), OF_BERT if is_bert else OF_GPT2)
+    if is_bert:  # of one text, so that every token has type 0
+        found["words.weight"] = found["words.weight"] + found["token_types.weight"][0]
     for name, parameter in ours.named_parameters():
         with torch.no_grad():
             parameter.copy_(found[name.removeprefix("transformer.")])

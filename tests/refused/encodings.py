@@ -104,7 +104,7 @@ INPUT = {
     ),
     "an option that a scaling lacks": (
         lambda: as_scaling({"rope_type": "linear", "factor": 2.0, "beta": 1}),
-        "the scaling linear has no option 'beta'",
+        "the scaling linear has the options factor: LinearScaling.__init__() got an unexpected keyword argument 'beta'",
     ),
     "what a scaling that scales nothing would lose": (
         lambda: RoPE(8, scaling={"rope_type": "default", "factor": 8.0}),
@@ -136,6 +136,18 @@ INPUT = {
         lambda: RoPE.from_config({"model_type": "qwen3_5_text"}),
         "some layers of this config do not turn (0, 1, 2, 4",
     ),
+    "a config without layers": (
+        lambda: RoPE.from_config({"model_type": "sam2_video"}, 0),
+        "the config of sam2_video has no hidden_size or num_hidden_layers; give that of one of its parts",
+    ),
+    "a config of one head": (
+        lambda: RoPE.from_config({"model_type": "qwen2_5_omni_dit"}),
+        "qwen2_5_omni_dit turns the first of its heads alone",
+    ),
+    "a config of rows and columns": (
+        lambda: RoPE.from_config({"model_type": "eomt_dinov3"}),
+        "the code of eomt_dinov3 makes no angles of positions by this config",
+    ),
     "a config of nobody": (lambda: RoPE.from_config({"rope_theta": 1e4}), "the config has no model_type"),
     "a config without a rotation": (lambda: RoPE.from_config({"model_type": "gpt2"}), "its model does not rotate"),
     "a config whose layers differ": (
@@ -161,13 +173,16 @@ INPUT = {
     ),
     "sections that do not add up": (
         lambda: RoPE.from_config({"model_type": "qwen2_vl_text", "rope_parameters": SECTIONS}),
-        "of 10 columns together; they must have 128",
+        "the code of qwen2_vl_text makes no angles of positions by this config (RuntimeError: split_with_sizes expects",
     ),
     "sections of several axes": (
         lambda: RoPE.from_config({"model_type": "llama", "rope_scaling": {"type": "default", "mrope_section": [2, 3]}}),
         "for texts alone leave mrope_section out",
     ),
-    "a scaling without its factor": (lambda: as_scaling({"rope_type": "linear"}), "linear needs 'factor'"),
+    "a scaling without its factor": (
+        lambda: as_scaling({"rope_type": "linear"}),
+        "missing 1 required positional argument: 'factor'",
+    ),
     "a factor that shortens": (lambda: LinearScaling(factor=0.5), "factor is 0.5; it must be at least 1"),
     "limits in wrong order": (
         lambda: Llama3Scaling(2.0, 64, low_freq_factor=4.0),

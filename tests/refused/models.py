@@ -100,22 +100,12 @@ INPUT = {
     "ids that are not whole": (model(torch.ones(1, 3)), "ids are torch.float32 of (1, 3)"),
     "embeddings of another width": (model(torch.ones(1, 3, 7)), "they must be (batch, seq, 8)"),
     "an id outside the vocabulary": (model(IDS + 1), "id 9 is outside the vocabulary of 9 tokens"),
-    "types of tokens that the model does not have": (
-        lambda: Transformer(ENCODER)(IDS, token_types=IDS),
-        "this model has no token types",
-    ),
     "rows that no scheme adds": (model(scheme="rope", positions_added="every layer"), "rope adds no rows"),
     "rows that cannot be had anew": (
         model(scheme="learned+t5", n_positions=5, positions_added="layers anew"),
         "learned+t5 is not one scheme that learns rows",
     ),
     "positions that cannot be dropped": (lambda: drop_positions(None), "model is None; give a Transformer"),
-    "coordinates that nobody gave": (
-        lambda: MultiHeadAttention(
-            8, 2, scheme("rope", d_model=8, n_heads=2, options={"rope": {"axes": 2}}), causal=True
-        )(torch.zeros(1, 5, 8)),
-        "several coordinates; pass positions",
-    ),
     "a first token that sees no other": (
         lambda: SequenceClassifier(TransformerConfig(**SIZES), 2, pooling="first"),
         "the first token of a causal model sees no other",
@@ -133,6 +123,12 @@ POSITIONS = {
     "causality by positions without any": (
         attended(causal="positions", positions=None),
         "causality follows positions; pass positions and key_positions",
+    ),
+    "coordinates that nobody gave": (
+        lambda: MultiHeadAttention(
+            8, 2, scheme("rope", d_model=8, n_heads=2, options={"rope": {"axes": 2}}), causal=True
+        )(torch.zeros(1, 5, 8)),
+        "positions have shape (5,); the last axis must be 2, one for each coordinate",
     ),
     "a bias without positions": (attended(positions=None), "ALiBi has a bias; pass positions and key_positions"),
     "positions of other queries": (attended(positions=AT[:4]), "positions have shape (4,)"),
