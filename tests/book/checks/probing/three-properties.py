@@ -126,7 +126,7 @@ assert all(b - a in (5, 6) for a, b in zip([0, *peaks], peaks, strict=False))
 # Holds: "which is why the list and the picture above leave it out."
 assert all(abs(properties(rows).symmetry - 1) < 1e-6 for rows in (encoder, encoder[1:49]))
 
-# Holds: "Such a number belongs to the rows it was taken from: on rows 128 to 191"
+# Holds: "A number belongs to the rows it was taken from: on rows 128 to 191"
 stretch = [properties(encoder, rows=rows).translation_invariance for rows in ((128, 192), (0, 512))]
 assert [round(each, 2) for each in stretch] == [0.99, 0.48]
 # Holds: "The sinusoidal table of width 64 is in perfect order up to distance 5"
