@@ -20,7 +20,7 @@ SECTIONS = [
             "encodings/relative-positions.html#train-short-test-long",
             "encodings/relative-positions.html#what-to-remember",
             "encodings/museum-of-bugs.html#exercises",
-            "probing/position-tables.html#models-without-a-table",
+            "probing/position-tables.html#a-split-that-asks-for-more",
             "probing/three-properties.html#exercises",
             "probing/which-positions.html#exercises",
             "nopos/no-positions.html#exercises",

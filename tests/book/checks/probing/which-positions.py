@@ -1,38 +1,8 @@
-# %% Which positions for which task?
+# %% One property, by a dose
 import numpy as np
-
-
-def told(name, digits=2, of=longer):
-    task, form = name.split(", ")
-    row = of.loc[f"{task}: {form}, largest dose minus none"]
-    return [round(float(row[each]), digits) for each in ("mean", "low", "high")]
-
+import torch
 
 RISE, DRIFT, SIDE = FORMS
-# Holds: "We took minus the distance as a bias and bent it by 48 degrees."
-# Holds: "Letting far words count again cost half of the answers where order is"
-# Holds: "The far rise takes half of the answers on order and none on distance;"
-assert told(f"order, {RISE}") == [-0.52, -0.61, -0.43]
-assert told(f"distance, {RISE}", 3) == [0, -0.003, 0.002]
-# Holds: "No bend was ahead of the straight bias by more than 0.015 on any task."
-assert longer["mean"].max() < 0.0155
-# Holds: "Stretching it along the text cost half of the answers about distance, and little"
-assert told(f"distance, {DRIFT}") == [-0.53, -0.73, -0.33]
-assert told(f"order, {DRIFT}")[0] == -0.06
-# Holds: "**How sure:** five seeds after 1200 steps, in an encoder of two"
-long = study.by_arm[f"order, {RISE} by 48, long"]
-assert len(long) == 5 and (long[0].config.steps, long[0].config.n_layers) == (1200, 2)
-# Holds: "Full marks are significant after Holm's correction for all twelve."
-full = longer.rename(index=plainly).query("holm < 0.05").index
-assert len(longer) == 12 and set(longer["n"]) == {5}
-names = ["majority: far rise", "majority: drift", "order: far rise", "distance: drift", "lookup: drift"]
-assert [*full] == names
-# Holds: "Twelve differences with their intervals. Majority: far rise"
-drawn = longer.rename(index=plainly)["mean"].round(2)
-assert [*drawn] == [0.01, 0.01, 0, -0.52, -0.06, 0.01, 0, -0.53, -0.26, -0.25, -0.3, -0.16]
-
-# %% One property, by a dose
-import torch
 
 
 def angle(bias, other):
@@ -60,7 +30,7 @@ for violated in FORMS:
     # Holds: "a dose is another form, not another strength"
     assert abs((bias - bias.mean(1, keepdim=True)).norm() / centred.norm() - 1) < 1e-9
     # Holds: "Each form violates its own property and no other"
-    # Holds: "The far rise breaks monotonicity, the drift translation invariance,"
+    # Holds in Which positions for which task?: "The far rise breaks monotonicity, the drift translation invariance,"
     assert min(found[each] for each in FORMS if each != violated) > 1 - 1e-9
     assert found[violated] < 0.8
     taken[violated] = 1 - found[violated]
@@ -78,7 +48,7 @@ assert torch.allclose(row.softmax(0), (row + 500).softmax(0))
 
 # The same of the pictures and the forms.
 rise, drift, side = (perturbed_bias(each, 48) for each in FORMS)
-# Holds: "Biases of 32 positions, each with its own scale."
+# Holds in Which positions for which task?: "Biases of 32 positions, each with its own scale."
 assert rise[0].argmin() not in (0, 31) and rise[0, 31] > rise[0].min()
 assert drift[0, 4] / drift[31, 27] < 0.05
 assert side[31, 27] / side[0, 4] < 0.2
@@ -109,6 +79,35 @@ assert torch.equal(*same) and bool(same[0].argmax() == 3)
 assert synthetic_task("order", difficulty=4).n_classes == 24
 
 # %% What a dose costs
+
+
+def told(name, digits=2, of=longer):
+    task, form = name.split(", ")
+    row = of.loc[f"{task}: {form}, largest dose minus none"]
+    return [round(float(row[each]), digits) for each in ("mean", "low", "high")]
+
+
+# Holds in Which positions for which task?: "Of the largest changes, one that lets the bias rise again far away"
+# Holds: "The far rise takes half of the answers on order and none on distance;"
+assert told(f"order, {RISE}") == [-0.52, -0.61, -0.43]
+assert told(f"distance, {RISE}", 3) == [0, -0.003, 0.002]
+# Holds in Which positions for which task?: "None of the largest was ahead by more than 0.015 on any task."
+assert longer["mean"].max() < 0.0155
+# Holds in Which positions for which task?: "One that makes a distance count less at the beginning of a text"
+assert told(f"distance, {DRIFT}") == [-0.53, -0.73, -0.33]
+assert told(f"order, {DRIFT}")[0] == -0.06
+# Holds in Which positions for which task?: "**How sure:** five seeds after 1200 steps, in an encoder of two"
+long = study.by_arm[f"order, {RISE} by 48, long"]
+assert len(long) == 5 and (long[0].config.steps, long[0].config.n_layers) == (1200, 2)
+# Holds: "Full marks are significant after Holm's correction for all twelve."
+full = longer.rename(index=plainly).query("holm < 0.05").index
+assert len(longer) == 12 and set(longer["n"]) == {5}
+names = ["majority: far rise", "majority: drift", "order: far rise", "distance: drift", "lookup: drift"]
+assert [*full] == names
+# Holds: "Twelve differences with their intervals. Majority: far rise"
+drawn = longer.rename(index=plainly)["mean"].round(2)
+assert [*drawn] == [0.01, 0.01, 0, -0.52, -0.06, 0.01, 0, -0.53, -0.26, -0.25, -0.3, -0.16]
+
 config = study.by_arm["order, undosed"][0].config
 # Holds: "The model is an encoder of two layers, width 32, with four heads"
 assert (config.n_layers, config.d_model, config.n_heads) == (2, 32, 4)
@@ -177,7 +176,9 @@ three_times = study.by_arm["order, undosed, long"][0].config.steps
 # Holds: "So the largest doses were trained again for three times as many steps"
 assert (config.steps, three_times) == (400, 1200)
 # Holds: "The one side helps order: after 400 steps it has 0.21 more right"
+# Holds in Which positions for which task?: "After 400 steps one change was ahead by 0.21, on order."
 assert told(f"order, {SIDE}", of=shorter) == [0.21, 0.16, 0.26]
+assert shorter.filter(like="largest dose minus none", axis=0)["mean"].idxmax().startswith(f"order: {SIDE}")
 # Holds: "After 1200 steps hardly anything of that is left"
 # Holds: "The one side's gain on order vanishes with more steps; the far rise's cost"
 # Holds in What to remember: "What vanishes with more steps was speed"
@@ -187,7 +188,7 @@ assert told(f"order, {SIDE}")[2] == 0.03
 assert min(after_1200("order", f"{SIDE} by 48") + after_1200("order")) > 0.97
 # Holds: "The far rise takes half of the answers after 400 steps and half after"
 assert (told(f"order, {RISE}", of=shorter)[0], told(f"order, {RISE}")[0]) == (-0.51, -0.52)
-# Holds: "After 400 steps the five models without a dose lay between 0.31"
+# Holds: "On distance the five models without a dose lay between 0.31 and 0.86"
 ends = scores["distance, undosed"]
 assert (round(ends.min(), 2), round(ends.max(), 2)) == (0.31, 0.86)
 # Holds: "After 1200 steps they have all learned the task"
@@ -222,33 +223,30 @@ passed = found[(found["holm"] < 0.05) & found.index.str.endswith(" minus undosed
 assert {*passed.index} == {
     f"{each} minus undosed" for each in ("distance: wave", "lookup: near peak", "majority: near peak")
 }
-# Holds: "The wave costs distance 0.36 of the right answers; that of the drift, of 30 degrees here, is open."
-# Holds: "The near peak costs lookup 0.40, where the far rise's cost is open."
+# Holds: "The wave costs distance 0.36 of the right answers; what the drift costs, of 30 degrees here, is open."
+# Holds: "The near peak costs lookup 0.40, and distance nothing, though that task asks for distances up to 8."
 cost = found["mean"].round(2)
 assert (cost["distance: wave minus undosed"], cost["lookup: near peak minus undosed"]) == (-0.36, -0.4)
-assert found.loc["distance: drift minus undosed", "holm"] > 0.05 < found.loc["lookup: far rise minus undosed", "holm"]
-# Holds: "And it costs distance nothing, though that task asks for distances up to 8."
+assert found.loc["distance: drift minus undosed", "holm"] > 0.05
 nothing = found.loc["distance: near peak minus undosed"]
 assert nothing["low"] > -0.02 and nothing["high"] < 0.02 and causes.TASKS["distance"] == 8
-# Holds: "On order and distance the straight bias is right in 0.99 and more, and no gain could be seen."
 of_causes = load_study("causes").runs.pivot(index="seed", columns="arm", values="accuracy")
-assert (of_causes[["order, undosed", "distance, undosed"]].mean().round(2) >= 0.99).all()
-# Holds: "This decides less than it seems."
-# Holds: "On lookup, where it is right in 0.69 to 0.98, both forms without symmetry are right in 0.99 and more, in"
+# Holds: "Five seeds and 52 comparisons are coarse."
+# Holds: "On lookup, where the straight bias is right in 0.69 to 0.98, both forms without symmetry"
 # Holds in What becomes of the published signs: "at 30 degrees both forms led on lookup, in every seed."
 straight = of_causes["lookup, undosed"]
 assert [round(each, 2) for each in (straight.min(), straight.max())] == [0.69, 0.98]
 for name in ("lookup, one side", "lookup, curve"):
     assert (of_causes[name] > straight).all() and of_causes[name].min() > 0.99
     assert found.loc[f"{name.replace(', ', ': ')} minus undosed", "holm"] > 0.05
-# Holds: "And of the first study, the far rise on order and the drift on distance cost half at 48 degrees, and nothing"
-# Holds in Which positions for which task?: "These are costs of three forms at one strength: bent by 30 degrees the"
+# Holds: "And the far rise on order and the drift on distance, which cost half at 48 degrees"
+# Holds in Which positions for which task?: "Smaller ones of either kind cost nothing that five seeds could show."
 # Holds in What to remember: "Bent by 30, neither could be shown."
-# Holds: "So those halves are of forms and strengths, not of properties."
+# Holds: "Those halves are of forms and strengths, not of properties."
+# Holds in What becomes of the published signs: "So do not rank schemes by a property"
 at_30 = found.loc[["order: far rise minus undosed", "distance: drift minus undosed"]]
 assert (at_30["holm"] > 0.05).all() and (at_30["high"] > 0).all()
 # Holds in What becomes of the published signs: "*Local* monotonicity, which the claim is about, two forms break:"
-# Holds in What this does not show: "What *local* monotonicity is good for: of two forms that break it one cost two"
 near_by = {
     form: properties_of_matrix(torch.from_numpy(forms.bias_of(form, 30.0, 0.0, 32)), max_offset=8).monotonicity
     for form in ("near peak", "near ripple")
@@ -275,42 +273,19 @@ assert [*better] == ["majority: far rise", "majority: drift"]
 
 # The same of the nine schemes.
 KINDS = ("learned", "sinusoidal", "learnable_sinusoidal")
-hidden = study.runs.groupby("arm")["loss"].mean()
-by_form = {form: [hidden[f"{kind}, {form}"] for kind in KINDS] for form in ("absolute", "relative", "both")}
-on_sst2 = [scores[f"sst2, {kind}, {form}"].mean() for form in by_form for kind in KINDS]
-# Holds: "On SST-2 all nine stand between 0.58 and 0.62, where a constant guess"
+on_sst2 = [scores[f"sst2, {kind}, {form}"].mean() for form in ("absolute", "relative", "both") for kind in KINDS]
+# Holds: "On SST-2, a task of classification, all stand between 0.58 and 0.62, where a constant guess"
 assert [round(float(f(on_sst2)), 2) for f in (min, max)] == [0.58, 0.62] and len(on_sst2) == 9
 assert round(baseline["sst2, learned, absolute"], 2) == 0.5
-# Holds: "And the three schemes that only add their positions had guessed"
-assert min(by_form["absolute"]) > 2.8 > 2.2 > max(by_form["relative"] + by_form["both"])
 # Holds: "On real questions a model that always answers "not in the text" beats"
 moved = study.runs.groupby("arm")[["f1", "baseline"]].mean().filter(like="xquad-moved", axis=0)
 assert len(moved) == 2 and (moved["f1"] < moved["baseline"]).all()
-
-from scipy import stats
-
-
-def least_r(n=9):
-    t = stats.t.ppf(0.975, df=n - 2)
-    return t / (n - 2 + t**2) ** 0.5
-
-
-# Holds: "A correlation over nine points must be 0.67 in size"
-assert round(least_r(), 2) == 0.67
-# Holds: "More seeds make no more points."
 # By definition: "The two schemes differ in more than this number."
 # By definition: "Right. One would need the same scheme"
 # By definition in What to remember: "Change one property by a dose and leave the rest"
 # Holds in What to remember: "Bent by 48 degrees, a bias that rises again far off costs order half of its answers"
 assert told(f"order, {RISE}")[2] < -0.4 and told(f"distance, {DRIFT}")[2] < -0.3
 # By definition in What to remember: "A reader without directions has a ceiling that can be computed"
-# Holds in What to remember: "Before a ranking means anything, the models must have learned"
-x = np.arange(9.0)
-once = stats.pearsonr(x, x % 4)
-twice = stats.pearsonr(np.tile(x, 5), np.tile(x % 4, 5))
-# The same nine, each five times: as sure as if there were 45.
-assert abs(once.statistic - twice.statistic) < 1e-9
-assert twice.pvalue < once.pvalue / 2
 
 # %% What this does not show
 apart = (torch.arange(32)[:, None] - torch.arange(32)).abs()

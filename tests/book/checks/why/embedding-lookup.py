@@ -74,16 +74,6 @@ assert not nn.Embedding(8, 4, padding_idx=0).weight[0].any()
 assert rows_moved(optim.SGD, three_tokens, padding_idx=0) == [1, 2]
 decayed = rows_moved(optim.AdamW, three_tokens, padding_idx=0, fill=1.0)
 assert 0 in decayed
-# Holds: "`SGD`, `SparseAdam` and `Adagrad` take such gradients; `Adam` and"
-for make in (optim.SGD, optim.SparseAdam, optim.Adagrad):
-    assert rows_moved(make, sparse=True) == [3, 5]
-for make in (optim.Adam, optim.AdamW):
-    try:
-        rows_moved(make, sparse=True)
-    except RuntimeError as error:
-        assert "sparse" in str(error)
-    else:
-        raise AssertionError(f"{make} takes sparse gradients now")
 
 
 # A text of three tokens, padded to five.
@@ -263,8 +253,8 @@ assert abs(drawn.std() - 0.02) < 0.001
 
 matrix_of_ones = torch.ones(2, 3)
 assert not nn.Embedding.from_pretrained(matrix_of_ones).weight.requires_grad
-# Holds: "A table can also start from rows that are there already."
-assert words.weight.requires_grad and words.weight[1].tolist() == torch.tensor(vectors["cat"]).tolist()
+thawed = nn.Embedding.from_pretrained(matrix_of_ones, freeze=False)
+assert thawed.weight.requires_grad and torch.equal(thawed.weight, matrix_of_ones)
 clipped = nn.Embedding(4, 16, max_norm=1.0).eval()
 untouched = clipped.weight.detach().clone()
 clipped(torch.tensor([1, 2]))
@@ -281,20 +271,6 @@ with torch.no_grad():
     longer_beside = parts.LayerNorm(word + 7 * position + segment)
     assert (longer_beside - by_hand).abs().max() > 1
 
-# One backward pass over two texts.
-both = tokenizer(["I do like coding", "Do you"], padding=True, return_tensors="pt")
-outputs = model(**both).last_hidden_state
-outputs.pow(3).sum().backward()
-cls_row = parts.word_embeddings.weight.grad[tokenizer.cls_token_id]
-# Holds: "`[CLS]` stands at position 0 in every text and nowhere else, so a lookup"
-row_zero = parts.position_embeddings.weight.grad[0]
-assert row_zero.norm() > 0
-assert torch.allclose(cls_row, row_zero, rtol=1e-4, atol=1e-4)
-
-# Holds: "drawn as BERT draws them, its length would stay about 0.55"
-assert abs((2 * 384) ** 0.5 * 0.02 - 0.55) < 0.005
-# Holds: "Here it is 2.28."
-assert abs((position[0] - word[0, 0]).norm() - 2.28) < 0.005
 # Holds: "its row is several times longer than the next ones"
 lengths = position.norm(dim=1)
 assert lengths[0] > 4 * lengths[1:].max()

@@ -69,7 +69,6 @@ for name in ("mean", "maximum"):
 stack.train()
 
 
-# %% What "the representation is the same" means
 # On the real encoder, its table zeroed.
 def outputs(text):
     given = tokenizer(text, return_tensors="pt").input_ids
@@ -81,7 +80,7 @@ def apart(one, other):
     return (one - other).abs().max() / one.abs().max() > 1e-2
 
 
-# Holds: "Made exact, that is three statements, of which two are true."
+# So each token, a mean, and not the sequence.
 here, there = outputs("I do like coding"), outputs("Do I like coding")
 assert not apart(here, there[swap])
 assert not apart(here.mean(dim=0), there.mean(dim=0))
