@@ -26,6 +26,7 @@ CHAPTERS = {
     "starts": ("nopos/no-positions",),
     "nopos": ("nopos/no-positions", "nopos/how-it-knows", "nopos/masked-models", "nopos/after-nopos"),
     "nopos-large": ("nopos/no-positions",),
+    "ladder": ("nopos/no-positions",),
     "trained-tables": ("probing/trained-tables",),
     "tasks": ("probing/which-positions",),
     "causes": ("probing/which-positions",),
