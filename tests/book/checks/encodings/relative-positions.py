@@ -356,7 +356,7 @@ for name in ("ntk", "yarn", "llama3"):
 # And of single recipes.
 # Holds in Exercises: "That is why YaRN and Llama 3's recipe treat the pairs apart"
 slow = waves["none"] > 64
-# Holds: "Past 64 the slow hands come to angles that training never showed."
+# Holds: "Past 64 some hands come to angles that training never showed, and one of them hurts."
 assert slow.sum() >= 4 and not slow[0]
 # Holds: "and a text of 512 keeps to known angles"
 assert torch.allclose(512 * 2 * math.pi / waves["linear"], 64 * 2 * math.pi / waves["none"])
