@@ -48,6 +48,6 @@ from posembed import load_study
 past = load_study("length").contrasts["mean"]
 # Holds in When to use it: "Trap: training texts shorter than about 115 leave far buckets untrained."
 assert int(one_way.bucket(torch.tensor([-113]))) == 31 > int(one_way.bucket(torch.tensor([-112])))
-# Holds in When to use it: "Given the last trained number, ours lost 0.03 nats at four times their length, where they had"
+# Holds in When to use it: "Given the last trained number, ours lost 0.03 nats at four times their length"
 lost = past["t5: plain minus the last 64"]
 assert round(lost, 1) == 1.9 and abs(lost + past["t5: shared minus plain"] - 0.03) < 0.015
