@@ -307,7 +307,7 @@ assert (by_place["rope"][:, 8:].mean(1) > 3).all()
 # The check of chapter 15 holds that it is this one alone; here is where the loss begins to rise.
 wave = float(2 * torch.pi / RoPE(16).frequencies[3])
 mean_loss = by_place["rope"].mean(0)
-assert round(wave) == 199 and mean_loss[5] < mean_loss[3] + 0.15 < mean_loss[6]
+assert round(wave) == 199 and mean_loss[5] < mean_loss[3] + 0.1 < mean_loss[6]
 assert 5 * 16 < wave / 2 < 7 * 16
 worse = by_place["rope"] > by_place["learned"]
 assert worse[:, 11:].all() and not worse[:, 10].all()
