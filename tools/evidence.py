@@ -57,6 +57,8 @@ Three costs stand by themselves: the wave's on distance, and the near peak's on 
 expected did not come: a near peak cost distance nothing, both forms without symmetry gained order and lookup nothing
 that is significant, and without a form order stands at 0.99, far above the mirror ceiling of 0.5. A near peak on one
 side cost lookup 0.41, where less than half of what the one side gains was expected.""",
+    "one-start": """\
+RoPE was expected to be best from both starts; T5 has the lowest loss from start A, and Shaw from start B.""",
     "starts": """\
 f. Over the four starts the order of the untrained errors is that of the losses of none, with a tie: B, D, C and A have
 lowest errors of 8.7, 9.4, 9.6 and 18.6 in the mean, and losses of 1.432, 1.432, 1.529 and 1.786.""",
@@ -77,7 +79,8 @@ Of the first part: no dose violates monotonicity nearer than a distance of 16, a
 at the mirror ceiling, so a cost there may be of directions.""",
 }
 CAME = "What came of it"
-HEADINGS = {"beginning": CAME, "causes": CAME, "length": CAME, "starts": "What is no contrast", "tasks": "What failed"}
+HEADINGS = dict.fromkeys(("beginning", "causes", "ladder", "length", "one-start"), CAME)
+HEADINGS |= {"starts": "What is no contrast", "tasks": "What failed"}
 INDEX = """\
 % Made by `make results`.
 
