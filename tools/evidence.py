@@ -58,6 +58,11 @@ Three costs stand by themselves: the wave's on distance, and the near peak's on 
 expected did not come: a near peak cost distance nothing, both forms without symmetry gained order and lookup nothing
 that is significant, and without a form order stands at 0.99, far above the mirror ceiling of 0.5. A near peak on one
 side cost lookup 0.41, where less than half of what the one side gains was expected.""",
+    "ladder": """\
+The gap to a table did not close and its slope is negative, as was expected. The gap to RoPE was to stay above 0.1, and
+falls below it on the last rung: RoPE and the table come together there. The rule that carries rates up would have
+foretold those of width 48 from width 32 as 0.013 for none and 0.027 for the two others; trials chose 0.01 for all
+three. So on the wider rungs the rates of the table and of RoPE stand at what 48 chose, and not at what 32 would say.""",
     "one-start": """\
 RoPE was expected to be best from both starts; T5 has the lowest loss from start A, and Shaw from start B.""",
     "starts": """\
