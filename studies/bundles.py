@@ -22,6 +22,7 @@ from . import (
     doses,
     encodings,
     images,
+    ladder,
     length,
     length_law,
     nopos,
@@ -84,6 +85,7 @@ SHIPPED = {
     encodings.NAME: Shipped(
         (encodings,), lambda _: encodings.plan(), lambda runs, _: {"planned": encodings.contrasts(runs)}
     ),
+    ladder.NAME: _searched(ladder),
     length.NAME: replace(_searched(length), told=(length, length_law), contrasts=_of_length),
     nopos.NAME: Shipped((nopos,), lambda _: nopos.plan(), lambda runs, _: {"planned": nopos_contrasts.contrasts(runs)}),
     nopos_large.NAME: Shipped(

@@ -434,20 +434,6 @@ class Comparison(Chart):
         self.slide(**{self.axis: place})
 
 
-class ComparisonOfSizes(Comparison):
-    """Places that have names."""
-
-    chapter = "nopos/no-positions.html"
-    label = "What no positions cost, by size and training"
-    axis = "models"
-    begins = (do("reveal"), do("switch", "single seeds"), do("pick", "learned", 2))
-    changed_by = (do("key", "models", "ArrowRight"), do("pick", "nothing", 2), do("switch", "NoPos"))
-    shown_by = (
-        *([do("pick", less, place)] for less in ("nothing", "NoPos") for place in (0, 5)),
-        [do("switch", "single seeds")],
-    )
-
-
 class Models(Figure):
     """Its models come when it is touched, and take a while for what they say."""
 
@@ -520,5 +506,5 @@ class Repairs(Figure):
 
 KINDS = [
     *(Shuffle, Lookup, Sinusoids, Rotation, Biases, Probe, Properties, LayerErrors, Counting, Depth, Doses),
-    *(Comparison, ComparisonOfSizes, Models, Repairs),
+    *(Comparison, Models, Repairs),
 ]

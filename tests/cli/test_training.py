@@ -206,7 +206,7 @@ def test_grid_runs_what_is_left(call, data, study):
     [
         (
             ["glue"],
-            "there is no study 'glue'; choose among beginning, causes, depth, encodings, length, nopos, nopos-large, "
+            "there is no study 'glue'; choose among beginning, causes, depth, encodings, ladder, length, nopos, nopos-large, "
             "one-start, starts, tasks, trained-tables",
         ),
         (["nopos", "--preset", "tpu"], "preset is 'tpu'; choose among smoke, cpu"),

@@ -75,7 +75,7 @@ function render({ model, el }) {
     h("div", { class: "pe-repair-parts" },
       h("div", { class: "pe-held" }, map.node, held.node),
       h("div", { class: "pe-repair-code", role: "group", "aria-label": "lines of the broken code" }, ...buttons)),
-    h("p", { class: "pe-note" }, "Drag over the picture. Orange above zero, blue below; grey: nothing came back."));
+    h("p", { class: "pe-note" }, "Drag over the picture. Orange above zero, blue below, pale at zero" + (maps.flat().includes(null) ? "; dark grey: nothing came back." : ".")));
   figure.classList.add("pe-repair");
 
   function show() {

@@ -67,6 +67,12 @@ def curve_at(width, base):
     return table @ table[0] / (width / 2)
 
 
+def first_rise(width):
+    table = sinusoidal(4096, width, dtype=torch.float64)
+    similarity = table @ table[0]
+    return int((similarity[1:] > similarity[:-1]).nonzero()[0]) + 1
+
+
 # Holds: "Both curves fall to about 0.6 within twenty positions; the narrow"
 assert [first_rise(width) for width in (64, 768)] == [6, 44]
 assert all((curve_at(d, 10000.0)[20] - 0.6).abs() < 0.02 for d in (64, 768))
@@ -78,8 +84,7 @@ for width in WIDTHS:
     assert sums == sorted(sums)
 
 # By definition: "where every cosine is 1"
-# Holds: "At first the curve falls from each whole offset to the next."
-# Holds: "so a narrow table has its first rise early"
+# Holds: "A narrow table has few pairs, so its curve is not smooth."
 assert (curve[:44].diff() < 0).all()
 # Holds: "Both curves fall steeply to about 0.6 within twenty positions"
 short = sinusoidal(2048, 64, dtype=torch.float64)
@@ -91,15 +96,16 @@ given = (speeds * 50).cos()
 assert given[speeds * 50 < 0.1].min() > 0.99 and given[speeds * 50 > 10].mean().abs() < 0.1
 # Holds: "The 0.577, Euler's constant, comes from the pairs in between"
 assert round(float(-torch.special.digamma(torch.tensor(1.0).double())), 3) == 0.577
-# Holds: "At width 768 it is at 44, where the fastest hand has just come full circle"
-assert 0 < 44 - 7 * 2 * torch.pi < 1
+# Holds: "At width 64 it first rises at offset 6, where the fastest hand comes round; at width 768, at 44"
+assert abs(6 - 2 * torch.pi) < 0.5 and 0 < 44 - 7 * 2 * torch.pi < 1
 # Holds: "The dot product of row 0 with each later one says it."
 assert first_rise(768) == 44 and torch.allclose(curve, wide @ wide[0])
 # Holds: "offset 44 on and lies on the law"
 from_three = curve[3:129] / 384 - law[2:]
 assert from_three.abs().max() < 0.022
-# Holds: "one more quarter of the pairs has come round"
-# Holds: "Speeds are spread evenly on a logarithmic axis, from 1 to 1/10000 over all pairs."
+# Holds: "With each tenfold of the offset one more quarter of the pairs has come round, and the product falls by a"
+# Holds: "The fall is roughly logarithmic."
+# Holds: "Speeds are spread evenly on a logarithmic axis, from 1 to 1/10000 over all pairs, and $1/k$ divides"
 assert abs(torch.tensor(10.0).log() / torch.tensor(10000.0).log() - 0.25) < 1e-6
 assert narrow.diff().max() > 0.08 and curve[:129].diff().max() / 384 < 0.0005
 # And of its question.
@@ -126,6 +132,7 @@ bert = BertConfig()
 assert (bert.max_position_embeddings, bert.hidden_size) == (512, 768)
 # Holds: "the last of GPT-2's 1,024 looks like one"
 assert stored_studies()["gpt2"].untrained_rows == (1023,)
+# Holds: "Between the two stands a third: *learnable sinusoidal* positions"
 # Holds: "its frequencies are 384 numbers, and the table is 393,216"
 of_scheme = {name: scheme(name, **sizes) for name in ("learnable_sinusoidal", "learned")}
 numbers = [sum(each.numel() for each in one.parameters()) for one in of_scheme.values()]
@@ -135,18 +142,18 @@ assert numbers == [384, 393_216]
 # By definition: "Each is the mean over seeds with Student's 95 %"
 planned, planned_b = start_a.contrasts, start_b.contrasts
 loss, loss_b = losses["start A"], losses["start B"]
-# Holds in Sinusoidal or learned?: "start A: learnable sinusoidal near 1.43, sinusoidal near 1.47, learned"
+# Holds: "start A: learnable sinusoidal near 1.43, sinusoidal near 1.47, learned"
 about = {"learnable_sinusoidal": 1.43, "sinusoidal": 1.47, "learned": 1.51}
 assert all(abs(loss[name].mean() - value) < 0.006 for name, value in about.items())
 assert min(loss["nopos"]) >= 1.71 and max(loss["nopos"]) < 1.88
-# Holds in Sinusoidal or learned?: "learnable sinusoidal near 1.34, learned near 1.35, sinusoidal near"
+# Holds: "learnable sinusoidal near 1.34, learned near 1.35, sinusoidal near"
 about = {"learnable_sinusoidal": 1.34, "learned": 1.35, "sinusoidal": 1.38, "nopos": 1.43}
 assert all(abs(loss_b[name].mean() - value) < 0.006 for name, value in about.items())
 # Holds: "NoPos loses 0.35 less from start B."
 # Holds: "Six differences with their intervals."
 assert abs(planned_b.loc["nopos, start B minus A", "mean"] + 0.35) < 0.005 and len(rows) == 6
-# Holds in Sinusoidal or learned?: "From smaller weights the sines are ahead by 0.045, or level, depending on the table"
-# Holds in Sinusoidal or learned?: "a trained table is ahead of the sines by 0.028"
+# Holds in Sinusoidal or learned?: "With smaller ones the sines are ahead by 0.045, or level"
+# Holds in Sinusoidal or learned?: "With larger ones a trained table is ahead of the sines by 0.028 nats a character."
 assert abs(planned.loc[GAP, "mean"] - 0.045) < 0.0005 and abs(planned_b.loc[GAP, "mean"] + 0.028) < 0.0005
 # Holds in Sinusoidal or learned?: "Both differences are significant, and so is the change between the starts"
 # Holds in Sinusoidal or learned?: "at a lower rate for the table the sines' lead is gone"
@@ -155,8 +162,8 @@ assert not gap.excludes_zero and len(start_a.by_arm["learned"]) == len(start_b.b
 assert round(start_b.by_arm["nopos"][0].metrics["parameters"] / 1e6, 1) == 0.2
 assert max(each.loc[GAP, "holm"] for each in (planned, planned_b)) < 0.05
 assert planned_b.loc[f"{GAP}, start B minus A", "holm"] < 0.05
-# Holds in Sinusoidal or learned?: "Each small mark is a model, each large one the mean of five"
-# Holds in Sinusoidal or learned?: "From start A the sines are ahead of the learned table"
+# Holds: "Each small mark is a model, each large one the mean of five"
+# Holds: "From start A the sines are ahead of the learned table"
 assert all(len(each) == 5 for each in losses.values())
 assert loss["sinusoidal"].mean() < loss["learned"].mean() and loss_b["learned"].mean() < loss_b["sinusoidal"].mean()
 # By definition: "The grey band is 0.02, the margin of the plan of start B"

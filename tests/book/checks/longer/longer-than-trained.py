@@ -61,38 +61,85 @@ assert max(by_gap["causal-alibi"]) - min(by_gap["causal-alibi"]) < 0.02
 rope_by = by_gap["causal-rope"]
 assert rope_by[2] > rope_by[0] + 1 and rope_by[3] > rope_by[2] and abs(rope_by[4] - rope_by[0]) < 0.05
 
+# By definition: "[Chapter 4](chapter-relative) told of the first; {cite:t}`han2024` name both for large models."
+# By definition: "Its eight pairs are hands of clocks."
+rope = models["causal-rope"].transformer.layers[0].attention.position_scheme
+waves = 2 * torch.pi / rope.frequencies
+assert len(waves) == 8
+# With all pairs, or none, it is the model as it is.
+for g in (64, 192):
+    assert abs(loss_with([*range(8)], g) - loss_of_last("causal-rope", far + g * (far >= 32))) < 1e-4
+assert abs(loss_with([8], 64) - rope_by[0]) < 1e-4
+# Holds: "**One pair does the harm.** It is the fourth, a wave of 199 positions"
+assert round(float(waves[3])) == 199
+for g, whole_of in zip((64, 128), rope_by[2:4], strict=True):
+    fourth, other = loss_with([3], g) - rope_by[0], loss_with([0, 1, 2, 4, 5, 6, 7], g) - rope_by[0]
+    assert fourth > 0.8 * (whole_of - rope_by[0]) and abs(other) < 0.02
+# Holds: "at a gap of 64 it comes to angles on the other side of its circle, and at 192 it has nearly come round"
+turned_by = torch.tensor([64.0, 192.0]) / waves[3]
+assert 0.25 < turned_by[0] < 0.5 and 0.95 < turned_by[1] < 1
+# Holds: "The four slower ones stand at new angles at every gap, and cost nothing."
+assert ((192 + 62) / waves[4:] < 1).all()
+for g in (64, 128, 192):
+    assert abs(loss_with([4, 5, 6, 7], g) - rope_by[0]) < 0.02
+
 # %% What each of them costs
 from posembed import schemes
+from studies import length
 
 mean = rise.groupby("arm", sort=False).mean()
 
-# Holds: "We trained 15 kinds of models on pieces of 64 characters: the twelve schemes of chapters 3, 4 and 11, and"
+# Holds: "We trained 15 kinds of models on pieces of 64 characters: the twelve schemes of [chapter 14]"
 kinds = {runs[0].config.scheme for runs in study.by_arm.values()}
 variants = [arm for arm, runs in study.by_arm.items() if "rope" in runs[0].config.scheme_options]
 assert len(kinds) == 12 and len(variants) == 3 and kinds <= {*schemes()}
+assert kinds == {arm.removeprefix("causal, ") for arm in load_study("nopos").by_arm if arm[8:] in schemes()}
+# Holds: "In the two of *p-RoPE* only the fastest quarter of the pairs turn, two of eight, or the fastest half"
+# Holds: "One has a base of 100."
+from posembed.encodings import RoPE
+
+told_of = [study.by_arm[arm][0].config.scheme_options["rope"] for arm in variants]
+speeds = [RoPE(64 // 4, **options).frequencies for options in told_of]
+assert sorted(int((each > 0).sum()) for each in speeds) == [2, 4, 8] and {len(each) for each in speeds} == {8}
 # Holds: "Each has three seeds, and each was then asked for the last 16 characters of the same 256 texts"
 assert {len(runs) for runs in study.by_arm.values()} == {3}
 assert (longer.TEXTS, longer.GUESSED) == (256, 16)
-# Holds: "**More keys cost two of them.** The model without positions and CoPE lose in the stack nearly all that"
-blind = mean.loc[["nopos", "cope"]]
-assert (blind["stack.256"] > 0.9 * blind["plain.256"]).all() and (blind["plain.256"] > 0.4).all()
-# Holds: "All others lose less than 0.1 nats, however many keys there are."
-assert (mean.drop(["nopos", "cope"])[[f"stack.{n}" for n in (96, 128, 256)]] < 0.1).all().all()
-# Holds: "In the gap the table, both sinusoids, T5, FIRE and p-RoPE with two pairs lose 30 % or more of what the"
-few = ["learned", "sinusoidal", "learnable_sinusoidal", "t5", "fire", "p-rope, a quarter"]
-assert (mean.loc[few, "gap.256"] > 0.3 * mean.loc[few, "plain.256"]).all()
-# Holds: "RoPE and xPos lose nothing in *this* gap, of 192, and yet two nats in the long text."
-turned = mean.loc[["rope", "xpos"]]
-assert (turned["gap.256"].abs() < 0.02).all() and (turned["plain.256"] > 1.8).all()
-# Holds: "It has all offsets from 64 to 255, and with them those of the gap of 128, at which the loss rises: the"
-assert rope_by[3] > rope_by[0] + 1 and mean.loc["rope", "gap.128"] > 0.5
-# Holds: "**Three lose to neither:** Shaw's limit, ALiBi's slopes and KERPLE's curve."
+# By definition: "Here is twice the trained length."
+at_twice, blind_ones = mean[at_128], ["nopos", "cope"]
+# Holds: "**More keys** cost NoPos and CoPE."
+assert (at_twice.loc[blind_ones, "stack.128"] > 0.6 * at_twice.loc[blind_ones, "plain.128"]).all()
+assert (at_twice.loc[blind_ones, "stack.128"] > 0.05).all()
+# Holds: "All others lose at most 0.02 nats in it."
+seeing = mean.drop(blind_ones)
+assert (seeing[[f"stack.{n}" for n in (96, 128)]] < 0.02).all().all()
+# Holds: "**Three lose next to nothing by either:** Shaw's limit, ALiBi's slopes and KERPLE's curve."
 # Holds: "Three groups can be seen."
-kept = mean.loc[["shaw", "alibi", "kerple"], ["plain.256", "gap.256", "stack.256"]]
-assert (kept.abs() < 0.03).all().all()
-rest = mean.drop(["nopos", "cope", *few, "rope", "xpos", "shaw", "alibi", "kerple"])
-assert {*rest.index} == {"p-rope, half", "rope, base 100"}
-# Holds: "So the two causes do not add up to the whole. A gap has a few new offsets and a long text has many."
+neither = ["shaw", "alibi", "kerple"]
+assert (
+    (mean.loc[neither, [f"{way}.{n}" for way in ("plain", "gap", "stack") for n in (128, 256)]].abs() < 0.03)
+    .all()
+    .all()
+)
+# Holds: "**New positions or offsets** cost ten others. In the gap alone they lose 60 % or more of what the longer"
+others_lose = at_twice.drop([*blind_ones, *neither])
+assert len(others_lose) == 10 and (others_lose["gap.128"] > 0.6 * others_lose["plain.128"]).all()
+assert (others_lose["plain.128"] > 0.1).all()
+# Holds: "they lose 60 % or more of what the longer text costs them, RoPE and its variants nearly all."
+turning = others_lose.loc[["rope", *variants]]
+assert (turning["gap.128"] > 0.9 * turning["plain.128"]).all()
+# Holds: "At 256 the gap costs RoPE nothing, and yet the text as it stands costs it more than two nats."
+turned = mean.loc[["rope", "xpos", "p-rope, half"]]
+assert (turned["gap.256"].abs() < 0.02).all() and (turned["plain.256"] > 1.7).all()
+assert mean.loc["rope", "plain.256"] > 2
+# Holds: "and with them those of the gap of 128, which cost RoPE a nat."
+assert 0.8 < mean.loc["rope", "gap.128"] < 1.4
+# Holds: "The comparisons were planned at four times the trained length:"
+planned = " ".join(length.__doc__.split())
+assert "minus the last 64 alone unless it is said otherwise" in planned and "each arm at 256 = 4 times 64" in planned
+# Holds: "So it is with xPos and p-RoPE, half, and in part with a base of 100."
+base_100 = mean.loc["rope, base 100"]
+assert 0.1 < base_100["gap.256"] < 0.5 * base_100["plain.256"]
+# Holds: "The two causes do not add up to the whole, then: what a long text costs is not to be read off one gap."
 whole_minus_parts = study.contrasts[study.contrasts.index.str.endswith("plain minus gap and stack")]
 assert (whole_minus_parts["mean"] > 0.2).sum() >= 4
 
@@ -131,28 +178,27 @@ from studies.training import reach as reach_of
 assert int(reach_of.longer(63, 255).max()) == 62
 from studies import length, length_law
 
-# Holds: "The numbers $a$ and $b$ were fitted to six of the schemes, one seed each, and came out near one"
+# Holds: "The numbers $a$ and $b$ were fitted to six of the schemes, one seed each, and came out near one, as a mean"
+# Holds: "as a mean: at 256 RoPE lost twice what the formula then says of it."
+assert 1.8 < seen.loc["rope", "plain.256"] / told.loc["rope", 256] < 2.3
 fitted = [run for arm in length_law.FITTED for run in study.by_arm[arm] if run.config.seed == 1]
 assert length_law.fit(fitted)["law"] == length_law.COEFFICIENTS["law"] == (A, B) and len(fitted) == 6
 assert abs(A - 1) < 0.15 and abs(B - 1) < 0.15
 assert np.isclose(said(fitted[0].metrics["reach"], 256), length_law.predicted(fitted[0], "law")[6])
 
 # %% Did it hold?
-# Holds: "From 0.7 on it holds, below 0.3 it does not, and it does not either where a simpler guess is better."
+# Holds: "At 0.7 or more it holds."
+# Holds: "Below 0.3 it does not, nor where a simpler rule does better: each kind loses what the fitted scheme lost"
 words = " ".join(length_law.__doc__.split())
 assert 'held from 0.7 on, if no rival is better; not held below 0.3, or where "name" is better' in words
-# Holds: "In six schemes that it was not fitted to it explains about half of the differences."
-assert 0.4 < law.loc["asked: law", "mean"] < 0.6
-# Holds: "To say that each loses what the most similar of the fitted ones lost explains more in"
-assert law.loc["asked: law minus name", "mean"] < -0.05
-# Holds: "Of the three variants of RoPE it explains nothing: one number for all of them would have been better."
+# Holds: "In the mean over seeds the simpler rule explains more in both rows."
+assert (law.loc[["asked: law minus name", "new: law minus name"], "mean"] < 0).all()
+# Holds: "An R² below zero says that one number for all three variants would have been nearer."
 assert law.loc["new: law", "mean"] < 0
 # Holds: "A head that is led astray costs more than one that is silent, and *worth* measures silence."
 large = seen.index[(told[512] > 1) & (seen["plain.512"] > 2)]
 assert (seen.loc[large, "plain.512"] > told.loc[large, 512]).mean() > 0.8
-# Holds: "Of p-RoPE with two turning pairs we wrote beforehand that it would lose next to nothing, for both pairs"
-from posembed.encodings import RoPE
-
+# Holds: "Of p-RoPE, a quarter, we wrote beforehand that it would lose next to nothing, for both pairs"
 assert "Of p-RoPE a quarter loses less than a tenth of what RoPE does." in " ".join(length.__doc__.split())
 speeds = RoPE(16, pairs="proportional", fraction=0.25).frequencies
 turning = speeds[speeds > 0].double()
@@ -171,6 +217,8 @@ assert abs(fire["stack.256"]) < 0.02
 
 # The same of the picture.
 # Holds in What is new, and how much attention falls on it: "Where it says little, little is lost, but for FIRE"
+said_a_nat = [s for arm in told.index for a, s in zip(told.loc[arm], seen.loc[arm], strict=True) if 0.95 < a < 1.15]
+assert len(said_a_nat) > 5 and min(said_a_nat) > 0.9 and max(said_a_nat) < 2.7
 # Holds in What is new, and how much attention falls on it: "Rise seen against rise said, a line of nine points"
 # By definition in What is new, and how much attention falls on it: "On the dotted line the two are equal."
 said_least = {arm: seen.loc[arm][told.loc[arm].to_numpy() < 0.01] for arm in seen.index}
@@ -192,19 +240,33 @@ assert -helped["shared"]["t5"] > 0.9 * mean.loc["t5", "plain.256"]
 # Holds: "A larger base takes all of RoPE's loss at twice the trained length and a part of it at four times."
 ntk = [run.metrics["remedies"]["ntk"]["128"] - run.metrics["longer"]["plain"]["64"] for run in study.by_arm["rope"]]
 assert max(ntk) < 0.1 and -2 < helped["ntk"]["rope"] < -0.3
-# Holds: "Interpolation, whose angles are all inside the arc, helps hardly at all: the steps between them are new."
+# Holds: "Interpolation, whose angles are all inside the arc, harms up to twice the length and helps little at four"
+assert all(helps("interpolated", "rope", n) < -0.1 for n in ("96", "128")) and helps("interpolated", "rope", "256") > 0
 assert (helped["interpolated"].abs() < 0.5).all() and mean.loc["rope", "plain.256"] > 2
-# Holds: "Sharper logits help CoPE, and nobody else: they make what goes astray go astray more surely."
+# Holds: "Sharper logits help CoPE, and the model without positions up to twice the length; at four times nobody else."
 assert helped["sharper"]["cope"] < -0.2 and (helped["sharper"].drop("cope") > -0.1).all()
 
+
+def helps(remedy, arm, n):
+    """By how much a remedy lowers the loss, in the mean over seeds."""
+    its = [(run.metrics["longer"]["plain"][n], run.metrics["remedies"][remedy][n]) for run in study.by_arm[arm]]
+    return np.mean([as_it_is - with_it for as_it_is, with_it in its])
+
+
+assert helps("sharper", "nopos", "96") > 0.02 and helps("sharper", "nopos", "128") > 0.05
+
 # %% Does a longer text help anyone?
-# Holds: "The first is the loss of the last 64 characters alone, where nothing is new"
-# Holds: "The second is *again*: the first 32 of 256 characters are replaced by the last 32, so that the text to be"
-ids, positions, _ = longer.again(whole, 64, 256)
-assert torch.equal(ids[:, :32], whole[:, -32:]) and torch.equal(ids[:, 32:], whole[:, -224:])
-# Holds: "None does. Neither of the two gives any scheme a gain that its seeds can show, ALiBi included."
+# By definition: "So compare: the last 256 characters with the last 64 alone, where nothing is new"
+# Holds: "No kind gains from 256, ALiBi included."
+use = of[of.index.str.contains("again minus plain|plain minus the last")]
+assert kinds["256"].min() > -0.02 and len(kinds) == 15
+gains = use[(use["mean"] < 0) & (use["holm"] < 0.05)]
 assert gains.empty
-# Holds: "But a copy within the trained length gives none of these models more than 0.02 nats either"
+# Holds: "But the last 32 alone do as well as the 64 of the training, in every kind, so nothing else could be expected."
+assert kinds["32"].max() < 0.005
+# Holds: "Nor does any gain 0.02 nats where the text to be guessed stands 32 places back already, word for word"
+ids, positions, _ = longer.again(whole, 64, 64)
+assert torch.equal(ids[:, :32], whole[:, -32:]) and torch.equal(ids[:, 32:], whole[:, -32:])
 near_copies = of[of.index.str.endswith("again minus plain, 64")]
 assert len(near_copies) == 15 and (near_copies["mean"] > -0.02).all()
 
@@ -230,27 +292,39 @@ assert {*buckets[:67]} == {*range(27)} and {*buckets[67:113]} == {27, 28, 29, 30
 # Holds in Longer than it was trained: "At four times the trained length more keys alone cost 13 of 15 kinds of"
 dear = mean.index[mean["stack.256"] > 0.1]
 assert len(mean) == 15 and {*dear} == {"nopos", "cope"} and (mean["stack.256"] > -0.01).all()
+# Holds in Longer than it was trained: "They cost much only to the two that are given no positions, to which more keys"
 # Holds in Longer than it was trained: "A formula of what training never touched, and of how much attention falls"
 onsets = [[length_law.onset(its.loc[arm].tolist()) for its in (told, seen)] for arm in mean.index]
 steps = [*lengths, None]
 near = [abs(steps.index(a) - steps.index(b)) <= 1 for a, b in onsets]
 # Holds in Did it hold?: "In 12 of the 15 the first of nine lengths at which the loss has risen by 0.1 nats"
 assert sum(near) == 12 and len(lengths) == 9
-# Holds in Longer than it was trained: "How large it becomes it does not say: by the rule that was written down"
+# Holds in Did it hold?: "But to say the length of the most similar fitted scheme is right as often."
+like = length_law.KIN | {arm: arm for arm in length_law.FITTED}
+guessed = [
+    length_law.onset(seen.loc[like[arm]].tolist()) if arm in length_law.KIN else a
+    for arm, (a, _) in zip(mean.index, onsets, strict=True)
+]
+assert sum(abs(steps.index(a) - steps.index(b)) <= 1 for a, (_, b) in zip(guessed, onsets, strict=True)) >= 12
+# Holds in Did it hold?: "And the losses of all but the three variants were known from earlier studies when the formula"
+assert "Known from earlier studies were the losses of plainly longer texts" in planned
 assert law.loc["asked: law minus name", "mean"] < 0
 # Holds in Longer than it was trained: "**How sure:** three seeds at 0.2 million parameters, on one text."
 assert {len(runs) for runs in study.by_arm.values()} == {len(length.SEEDS)}
 assert round(small.metrics["parameters"] / 1e6, 1) == 0.2 and small.config.data == "sotu"
-# Holds in Longer than it was trained: "No scheme here gained anything from reading more than the last 64 characters."
+# Holds in Longer than it was trained: "No kind of model here reads further back than some 32 characters, not even"
 assert (mean["plain.256"] > -0.02).all() and gains.empty
 # Holds: "A longer text brings new offsets and more keys. Positions given from outside tell the two apart"
 assert abs(by_gap["causal-rope"][3] - by_gap["causal-rope"][0]) > 1
-# Holds: "In our models new offsets or positions do nearly all of the harm, and more keys harm only"
+# Holds: "In our models new offsets or positions do nearly all of the harm."
+# Holds: "More keys harm the two that are given none, and find theirs by counting."
 assert {*dear} == {"nopos", "cope"}
 # Holds: "What is new does harm where attention falls on it: ALiBi and KERPLE meet new values, and hardly look."
 weighed = {arm: max(said(its, 256) for its in reach[arm]) for arm in ("alibi", "kerple")}
 assert max(weighed.values()) < 0.05
-# Holds: "A formula of worth and attention said where the loss begins to rise. It did not say how far"
-assert sum(near) == 12 and law.loc["asked: law minus name", "mean"] < 0
+# Holds: "In a model with RoPE one pair of eight did all of it; four others came to new angles too."
+assert abs(loss_with([0, 1, 2, 4, 5, 6, 7], 128) - rope_by[0]) < 0.02
+# Holds: "A formula of worth and attention did not say how far the loss would rise: a guess by the kind of scheme was"
+assert law.loc["asked: law minus name", "mean"] < 0
 # Holds: "A flat loss says that a model survives a longer text. It does not say that it reads it."
 assert gains.empty

@@ -40,7 +40,7 @@ with torch.no_grad():
 n_hidden = hidden.sum(1)
 mean = float(worse.sum() / n_hidden.sum())
 error = float((worse - mean * n_hidden).std() * len(texts) ** 0.5 / n_hidden.sum())
-# Holds: "A linear map of the counts is worse than it by a hundredth of a nat"
+# Holds: "and a linear map of the counts comes within 0.02 nats of it"
 assert -0.02 < mean < -2 * error
 
 # Holds: "Ours ends a little below it, since what a text shows says something"
@@ -50,42 +50,11 @@ for kind in ("0123456789", "ABCDEFGHILMNOPRSTUW"):
     both = torch.stack([seen_counts[:, ids], hidden_counts[:, ids]]).sum(-1)
     assert torch.corrcoef(both)[0, 1] > 0.2
     of_kind.append(both.sum(0))
-# Holds: "Such texts make less than a third of the gain; ordinary ones make"
-often = torch.bincount(corpus.train, minlength=hidden_counts.shape[1]) + 1
-by_frequency = -(hidden_counts * (often / often.sum()).log()).sum(1)
-gain = by_frequency - of_texts.sum(1)
-ordinary = (of_kind[0] == 0) & (of_kind[1] < 8)
-assert gain.sum() > 0 and gain[ordinary].sum() > gain.sum() * 2 / 3
-
-# Holds: "A map with one hidden layer of 64 units is better than the model by a hundredth"
-drawn = random.get_state()
-into, out_of = torch.nn.Linear(n_words, 64), torch.nn.Linear(64, n_words)
-deep = fitted(torch.nn.Sequential(into, torch.nn.ReLU(), out_of))
-with torch.no_grad():
-    from_deep = float(loss_of_bags(deep, seen_counts, hidden_counts))
-assert -0.015 < from_deep - of_model < -0.005
 # Holds: "With enough layers, that of a model with positions."
 # Holds: "What the counts of the visible characters allow, and no less."
 with torch.no_grad():
     at_hidden = deeper(seen[:1, order])[0, hidden[0, order]]
     assert (at_hidden - deeper(seen[:1])[0, hidden[0]][0]).abs().max() < 1e-4
-
-# Holds: "A linear map of the counts is worse than it by a hundredth of a nat"
-# Four times as many texts bring the linear map closer to the model.
-more = windows_in_order(corpus.train, 64, 2**17)
-visible, wanted = bags(more, masked(more, 0.15, Characters.mask_id, random)[1])
-# The chapter's own fit, which reads its texts from the chapter's names.
-here = fitted.__globals__ | {"visible": visible, "wanted": wanted}
-fitted_to_more = type(fitted)(fitted.__code__, here, argdefs=fitted.__defaults__)
-from_more = fitted_to_more(torch.nn.Linear(n_words, n_words))
-# The chapter draws on as it does for a reader.
-random.set_state(drawn)
-with torch.no_grad():
-    of_more = float(loss_of_bags(from_more, seen_counts, hidden_counts))
-assert of_model - 0.002 < of_more < from_counts - 0.002
-
-# Holds in What to remember: "0.08 nats below the frequencies"
-assert round(gained.mean, 2) == -0.08
 
 # %% With positions
 for name in SCHEMES[1:]:
@@ -193,31 +162,20 @@ assert int(lower.argmax()) * 50 in (300, 350)
 # %% How much is hidden
 # Holds: "Our study has four rates, with three seeds each, and five at 15 %."
 assert [rates[percent].n for percent in (5, 15, 40, 60)] == [3, 5, 3, 3]
-# Holds: "With 60 % hidden only 26 characters of a text are left"
-assert round(0.4 * 64) == 26
-# Holds: "And the learning rates of all four are those chosen at 15 %"
+# Holds: "and the learning rates of all four are those chosen at 15 %"
 for name in ("learned", "nopos"):
     of = [run for its in hid.values() for run in study.by_arm[f"masked, {name}{its}"]]
     assert len({run.config.learning_rate for run in of}) == 1
-# Holds: "Right, as far as one can tell: its loss was still falling."
-few = study.by_arm["masked, learned, 5% hidden"]
-end = np.mean([run.metrics["curve"] for run in few], axis=0)
-assert end[-4:].mean() < end[-8:-4].mean() - 0.02
-# By definition: "Characters are easier to guess when more of the others"
 # Holds: "Choose to take nothing away: one curve is nearly level"
 means = {name: its.mean() for name, its in at_rate.items()}
 assert np.ptp(means["nopos"]) < 0.05 and means["learned"].idxmin() == 15
 
-# Holds: "It is largest at 15 % and smaller on both sides."
+# Holds: "In our models the difference does not grow with the rate: it is largest at 15 % and smaller on both sides."
 # Holds in What to remember: "Of the four rates in our runs, a table lowers the loss most at 15 % hidden, by 1.3
 # nats, and less at 5, 40"
 assert round(rates[15].mean, 1) == -1.3
 assert all(rates[percent].low > rates[15].high for percent in (5, 40, 60)) and rates[60].low > rates[40].high
-# Holds: "Without positions the rate hardly matters: 2.95 to 2.99"
-without = means["nopos"]
-assert without[[5, 60]].round(2).tolist() == [2.95, 2.99] and without.is_monotonic_increasing
-# Holds: "a loss of 2.11 with 5 % hidden and of 1.62 with 15 %"
-assert means["learned"][[5, 15]].round(2).tolist() == [2.11, 1.62]
+# By definition: "This does not contradict the abstract."
 # Holds: "With 5 % hidden a step has 3 guesses a text instead of 10"
 assert [round(share * 64) for share in (0.05, 0.15)] == [3, 10]
 

@@ -51,3 +51,10 @@ assert 45_000 < flattest < 50_000 < next_one
 flat = scheme("kerple", n_heads=1, options={"kerple": {"kernel": "power"}}).requires_grad_(False)
 flat.scale.zero_(), flat.shape.fill_(1)
 assert abs(flat.bias_by_offset(torch.tensor([1])).item() + 0.01) < 1e-6
+
+# Past the trained length.
+from posembed import load_study
+
+past = load_study("length").contrasts["mean"]
+# Holds in When to use it: "Past the trained length ours lost nothing at four times of it"
+assert abs(past["kerple: plain minus the last 64"]) < 0.01

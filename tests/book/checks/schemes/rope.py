@@ -85,3 +85,27 @@ if transformers.__version__.startswith("5.23."):
     texts = {folder: "".join(path.read_text() for path in folder.glob("modeling*.py")) for folder in folders}
     assert sum(any(word in text for word in words) for text in texts.values()) == 208
     assert abs(len(folders) - 545) < 5
+
+# And of longer texts.
+# Holds: "Linear scaling moves the whole line up by the factor 8."
+# Holds: "Linear scaling stretches every wave alike; the others keep the"
+# Holds: "**NTK-aware**: the slowest by $f$, the fastest not at all, those between in equal ratios"
+assert torch.allclose(waves["linear"], 8 * waves["none"]) and len(waves["none"]) == 8
+for name in ("ntk", "yarn", "llama3"):
+    assert torch.isclose(waves[name][0], waves["none"][0]) and torch.isclose(waves[name][-1], waves["linear"][-1])
+ratios = waves["ntk"] / waves["none"]
+assert torch.allclose(ratios[1:] / ratios[:-1], ratios[1] / ratios[0], rtol=1e-4)
+import math
+
+# Holds: "It also multiplies logits by $(0.1 \ln f + 1)^2$, which sharpens attention."
+sharper = scalings["yarn"].attention_factor
+assert abs(sharper - (0.1 * math.log(factor) + 1)) < 1e-6
+# Holds: "**Llama 3.1**: the same with a ramp from one turn to four, and no sharpening."
+sharper = [scalings[name].attention_factor for name in ("yarn", "llama3")]
+assert sharper[0] > 1 == sharper[1]
+stretch = [waves[name] / waves["none"] for name in ("yarn", "llama3")]
+# The ramp goes over the turns that a pair makes in the training, one to four.
+turns = 64 / waves["none"]
+ramp = 1 + 7 * ((turns - 1) / 3).clamp(0, 1)
+assert torch.allclose(8 / stretch[1], ramp, atol=1e-4)
+assert all((each.diff() > -1e-6).all() for each in stretch)

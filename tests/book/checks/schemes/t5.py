@@ -41,3 +41,13 @@ one_way, both_ways = (scheme("t5", **sizes, causal=causal) for causal in (True, 
 assert [int(each.first_distances[-1]) for each in (one_way, both_ways)] == [113, 91]
 # Holds in Picture: "Up to a distance of 15 each offset has its own number; then come steps of 3, 2, 3, 3, 4 offsets"
 assert one_way.bucket(-torch.arange(32)).bincount().tolist() == [1] * 16 + [3, 2, 3, 3, 4, 1]
+
+# Past the trained length.
+from posembed import load_study
+
+past = load_study("length").contrasts["mean"]
+# Holds in When to use it: "Trap: training texts shorter than about 115 leave far buckets untrained."
+assert int(one_way.bucket(torch.tensor([-113]))) == 31 > int(one_way.bucket(torch.tensor([-112])))
+# Holds in When to use it: "Given the last trained number, ours lost 0.03 nats at four times their length"
+lost = past["t5: plain minus the last 64"]
+assert round(lost, 1) == 1.9 and abs(lost + past["t5: shared minus plain"] - 0.03) < 0.015
