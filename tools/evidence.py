@@ -61,8 +61,8 @@ side cost lookup 0.41, where less than half of what the one side gains was expec
     "ladder": """\
 The gap to a table did not close and its slope is negative, as was expected. The gap to RoPE was to stay above 0.1, and
 falls below it on the last rung: RoPE and the table come together there. The rule that carries rates up would have
-foretold those of width 48 from width 32 as 0.013 for none and 0.027 for the two others; trials chose 0.01 for all
-three. So on the wider rungs the rates of the table and of RoPE stand at what 48 chose, and not at what 32 would say.""",
+foretold rates at width 48 from those at 32 of 0.013 for none and 0.027 for the two others; trials chose 0.01 for all
+three. So the wider rungs have what follows from width 48, and for the two others not what would follow from 32.""",
     "one-start": """\
 RoPE was expected to be best from both starts; T5 has the lowest loss from start A, and Shaw from start B.""",
     "starts": """\
