@@ -341,6 +341,16 @@ assert len({*reports} - {None}) >= 10
 # By definition in A museum of positional bugs: "In a hurry, visit exhibits 1, 6, 9 and 10: any code with a batch"
 # By definition in What to remember: "Many properties need no right answer to compare with."
 
+# %% And your own model?
+# By definition: "{func}`posembed.audit` asks the same of a whole model, on random tokens"
+# Holds: "Here is a small Llama whose positions are scaled by four in a line that no config tells of"
+# Holds: "Saved and loaded, the model has its former angles again, and nothing says so."
+again = LlamaForCausalLM(llama.config)
+again.load_state_dict(llama.state_dict())
+assert torch.allclose(again.model.rotary_emb.inv_freq, 4 * llama.model.rotary_emb.inv_freq)
+assert [each.check for each in posembed.audit(llama).broken] == ["saved and loaded"]
+# By definition: "An audit finds what contradicts itself, not a number that is wrong everywhere alike."
+
 # %% Exercises
 # Holds: "Query and key turn by the same angle too much, so their products are"
 right = from_one(q.expand(32, 16), at - 1) @ from_one(k.expand(32, 16), at - 1).T
