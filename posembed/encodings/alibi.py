@@ -8,7 +8,7 @@ from torch import Tensor
 
 from ..errors import EncodingInputError
 from ..public import Count, public
-from .interface import PositionScheme
+from .interface import PositionScheme, ScoreMod
 
 
 class ALiBi(PositionScheme):
@@ -44,6 +44,12 @@ class ALiBi(PositionScheme):
         """Return -m_h abs(offset) in float32, also in a bfloat16 model, where far keys would fall together."""
         return self._falls.to(offsets.device) * offsets.abs()
 
+    def score_mod(self) -> ScoreMod:
+        def hook(score, batch, head, query, key):
+            return score - _slope(head, self.n_heads) * (key - query).abs()
+
+        return hook
+
 
 @public(EncodingInputError)
 def alibi_slopes(n_heads: Count) -> Float[Tensor, " heads"]:
@@ -64,6 +70,10 @@ def alibi_slopes(n_heads: Count) -> Float[Tensor, " heads"]:
         tensor([0.0625, 0.0039, 0.2500], dtype=torch.float64)
     """
     # On the CPU also inside `with torch.device("meta")`: no weights replace them.
-    head = torch.arange(n_heads, dtype=torch.float64, device="cpu")
+    return _slope(torch.arange(n_heads, dtype=torch.float64, device="cpu"), n_heads)
+
+
+def _slope(head: Tensor, n_heads: int) -> Tensor:
+    """The slope of a head, computed from its index: so a hook needs no tensor on the device of the scores."""
     power = 1 << (int(n_heads).bit_length() - 1)
     return 2.0 ** torch.where(head < power, -8 * (head + 1) / power, -4 * (2 * (head - power) + 1) / power)

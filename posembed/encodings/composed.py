@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ..errors import EncodingInputError
 from ..public import Count, Whole, public
-from .interface import PositionScheme
+from .interface import PositionScheme, ScoreMod
 from .nopos import NoPos
 
 
@@ -83,6 +83,19 @@ class Composed(PositionScheme):
         if not biases or any(bias is None for bias in biases):
             return None
         return cast(Tensor, sum(biases))
+
+    def score_mod(self) -> ScoreMod | None:
+        offered = [part.score_mod() for part in self if part.biased]
+        hooks = [hook for hook in offered if hook is not None]
+        if not hooks or len(hooks) < len(offered):
+            return None
+
+        def chained(score, batch, head, query, key):
+            for hook in hooks:
+                score = hook(score, batch, head, query, key)
+            return score
+
+        return chained
 
     def layer(self, index: int) -> PositionScheme:
         layers = [part.layer(index) for part in self]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 from jaxtyping import Float, Integer
@@ -13,7 +14,9 @@ from .positions import offsets_between
 from .sizes import SIZE_NAMES, Sizes
 
 CAUSAL, BIDIRECTIONAL = "causal", "bidirectional"
-# The methods of which a scheme overrides one at least.
+# score, batch, head, position of the query, position of the key -> score
+ScoreMod = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
+# The methods of which a scheme overrides one at least; `score_mod` is another form of its bias.
 PLACES = ("add", "rotate", "rotate_keys", "bias", "bias_by_offset", "layer")
 
 
@@ -57,6 +60,11 @@ class PositionScheme(nn.Module):
     reads_mask: bool = False
     n_axes: int | None = None
     blind: bool = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "score_mod" not in vars(cls):  # a subclass may have another bias than the hook that it would inherit
+            cls.score_mod = PositionScheme.score_mod  # type: ignore[method-assign]
 
     def __init__(self) -> None:
         super().__init__()
@@ -122,6 +130,13 @@ class PositionScheme(nn.Module):
         """Return the bias for each offset, key position minus query position, where nothing else matters; else None.
 
         With contiguous positions attention then needs one number a diagonal and never a whole matrix.
+        """
+        return None
+
+    def score_mod(self) -> ScoreMod | None:
+        """Return the bias as a FlexAttention hook of (score, batch, head, query position, key position), or None.
+
+        A class that does not define it has none, whatever it inherits from: there attention goes in blocks.
         """
         return None
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ..errors import EncodingInputError
 from ..public import Count, public
-from .interface import PositionScheme
+from .interface import PositionScheme, ScoreMod
 from .positions import compute_dtype
 
 Kernel = Literal["log", "power"]
@@ -54,12 +54,22 @@ class KERPLE(PositionScheme):
     def bias_by_offset(self, offsets: Integer[Tensor, " offsets"]) -> Float[Tensor, "heads offsets"]:
         """Return the kernel of each distance for each head, in float32 at least."""
         scale, shape = (each[:, None].to(offsets.device) for each in self.kept())
-        distance = offsets.abs().to(scale.dtype)
-        if self.kernel == "log":
-            return -scale * torch.log1p(shape * distance)
-        return -scale * distance.pow(shape)
+        return self._kernel(offsets.abs().to(scale.dtype), scale, shape)
+
+    def score_mod(self) -> ScoreMod:
+        scale, shape = self.kept()
+
+        def hook(score, batch, head, query, key):
+            return score + self._kernel((key - query).abs().to(scale.dtype), scale[head], shape[head])
+
+        return hook
 
     def kept(self) -> tuple[Tensor, Tensor]:
         """Return scale and shape, "heads" each, kept where the kernel is defined, in float32 at least."""
         scale, shape = (each.to(compute_dtype(each)) for each in (self.scale, self.shape))
         return scale.clamp(min=LEAST), shape.clamp(min=LEAST, max=None if self.kernel == "log" else 2.0)
+
+    def _kernel(self, distance: Tensor, scale: Tensor, shape: Tensor) -> Tensor:
+        if self.kernel == "log":
+            return -scale * torch.log1p(shape * distance)
+        return -scale * distance.pow(shape)

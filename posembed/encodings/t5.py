@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from ..errors import EncodingInputError
 from ..public import Count, public
-from .interface import CAUSAL, PositionScheme
+from .interface import CAUSAL, PositionScheme, ScoreMod
 
 
 class T5(PositionScheme):
@@ -96,6 +96,15 @@ class T5(PositionScheme):
     def bias_by_offset(self, offsets: Integer[Tensor, " offsets"]) -> Float[Tensor, "heads offsets"]:
         """Return the learned number of each offset's bucket, for each head."""
         return F.embedding(self.bucket(offsets), self.weight).T
+
+    def score_mod(self) -> ScoreMod:
+        far = self.max_distance
+        by_offset = self.bias_by_offset(torch.arange(-far, far + 1, device=self.weight.device))
+
+        def hook(score, batch, head, query, key):
+            return score + by_offset[head, (key - query).clamp(-far, far) + far]
+
+        return hook
 
     def _check(self) -> None:
         if self.n_buckets < 2 or (not self.causal and (self.n_buckets < 4 or self.n_buckets % 2)):

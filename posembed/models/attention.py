@@ -13,6 +13,7 @@ from ..encodings.interface import PositionScheme, check_scheme
 from ..encodings.positions import check_pair
 from ..errors import EncodingInputError, ModelInputError, shown
 from .blockwise_attention import Bias, SchemeBias, attend_in_blocks, bias_of_offsets, sdpa
+from .flex import flex_attend
 from .masks import AttentionMask, in_order
 
 
@@ -60,7 +61,7 @@ def attend(
 
     Queries are taken in blocks: where the bias depends on the offset alone and positions are contiguous, it is one
     number a diagonal and never a matrix; any other bias is made for one block at a time, and made again for the
-    gradient. A compiler gets one block, which it may
+    gradient. On a GPU a scheme with a `score_mod` goes through FlexAttention. A compiler gets one block, which it may
     fuse: ``torch.compile(fullgraph=True)``, ``torch.export`` and, inside ``torch.no_grad()``,
     ``torch.onnx.export(dynamo=True)`` keep the length free. ``torch.jit.trace`` would fix it, and is refused.
 
@@ -129,6 +130,9 @@ def attend(
         raise ModelInputError(f"there are gates of {gates.shape[-1]} tokens and {mask.n_keys} keys; give those of all")
     if mask.n_queries == 0:
         return q.new_zeros(*q.shape[:3], v.shape[3])
+    hook = scheme.score_mod() if q.is_cuda and not dropout and not torch.compiler.is_compiling() else None
+    if hook is not None:
+        return flex_attend(q, k, v, hook, positions, key_positions, mask, scale)
     bias = bias_of_offsets(scheme, q, positions, key_positions, mask)
     if bias is None:
         bias = SchemeBias(scheme, q, k, positions, key_positions, mask, gates)

@@ -193,6 +193,12 @@ def test_the_tests_it_names_exist(name):
             "16 of 32; the token itself has bucket 0, the next one 17, as in T5.",
             ["16 not in", "== [0, 17]"],
         ),
+        (
+            "t5",
+            "models/test_flex.py::test_every_hook_and_mask_is_the_formula`: the same through the hook of "
+            "FlexAttention, uncompiled.",
+            ["cases_of('flexed')"],
+        ),
     ],
 )
 def test_what_a_page_says_of_a_test(name, line, words):
@@ -201,6 +207,11 @@ def test_what_a_page_says_of_a_test(name, line, words):
     tree = ast.parse((ROOT / "tests" / path).read_text(encoding="utf-8"))
     (found,) = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function]
     assert [word for word in words if word not in ast.unparse(found)] == []
+
+
+def test_flex_attention_is_not_compiled_where_the_page_of_t5_says_so():
+    run = (ROOT / "tests" / "models" / "flexed.py").read_text(encoding="utf-8")
+    assert "compiled=False" in run and "cuda" not in run and '"t5"' in run
 
 
 def test_the_libraries_are_those_of_the_comparison(name):

@@ -1,4 +1,4 @@
-"""Several schemes in one, and schemes that differ from layer to layer."""
+"""Several schemes in one, schemes that differ from layer to layer, and their bias as a hook of FlexAttention."""
 
 import pytest
 import torch
@@ -6,6 +6,7 @@ from small_schemes import bias, build, tokens, vectors
 
 from posembed.encodings import (
     FIRE,
+    KERPLE,
     T5,
     ALiBi,
     Composed,
@@ -107,3 +108,51 @@ def test_what_is_added_to_the_embeddings_is_added_once_for_all_layers(wrap):
     x, _, _ = tokens()
     learned = build("learned")
     assert torch.equal(wrap(learned).add(x, torch.arange(7)), learned.add(x, torch.arange(7)))
+
+
+# The hook.
+
+HOOKED = {
+    "alibi": lambda: ALiBi(3),
+    "t5": lambda: T5(3, causal=True, n_buckets=6, max_distance=9),
+    "t5, bidirectional": lambda: T5(3, causal=False, n_buckets=8, max_distance=6),
+    # The last bucket begins at max_distance itself and not before.
+    "t5, few buckets": lambda: T5(3, causal=True, n_buckets=4, max_distance=3),
+    "kerple": lambda: KERPLE(3),
+    "kerple, power": lambda: KERPLE(3, kernel="power"),
+    "a composition": lambda: ALiBi(3) + T5(3, causal=False) + RoPE(8) + KERPLE(3),
+    "a composition of one bias": lambda: Learned(4, 24) + T5(3, causal=True),
+}
+
+
+@pytest.mark.parametrize("make", HOOKED.values(), ids=HOOKED)
+def test_the_hook_is_the_bias_entry_by_entry(make):
+    torch.manual_seed(0)
+    made, score = make(), vectors(3, 11, 13)
+    q, k = vectors(1, 3, 11, 8), vectors(1, 3, 13, 8)
+    positions, key_positions, head = torch.arange(11), torch.arange(13), torch.arange(3)
+    hook = made.score_mod()
+    hooked = hook(score, torch.tensor(0), head[:, None, None], positions[:, None], key_positions)
+    expected = score + made.bias(q, k, positions, key_positions)
+    # In a composition the parts are added one by one to the score, which rounds differently.
+    torch.testing.assert_close(hooked, expected, rtol=0, atol=1e-6)
+    one = hook(score[2, 4, 9], torch.tensor(0), torch.tensor(2), torch.tensor(4), torch.tensor(9))
+    torch.testing.assert_close(one, expected[2, 4, 9], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "kind", ["nopos", "learned", "sinusoidal", "rope", "xpos", "shaw", "fire", "cope", "forgetting"]
+)
+def test_no_hook_where_there_is_no_bias_or_more_than_an_offset_matters(kind):
+    assert build(kind).score_mod() is None
+    assert (build(kind) + build("alibi")).score_mod() is None or not build(kind).biased
+
+
+class Steeper(ALiBi):
+    def bias_by_offset(self, offsets):
+        return 3 * super().bias_by_offset(offsets)
+
+
+def test_a_hook_is_not_inherited_by_another_bias():
+    assert ALiBi(3).score_mod() is not None
+    assert Steeper(3).score_mod() is None and (Steeper(3) + ALiBi(3)).score_mod() is None

@@ -25,7 +25,7 @@ def test_by_itself_a_scheme_does_nothing():
     assert idle.add(x, positions) is x
     assert idle.rotate(q, positions) is q and idle.rotate_keys(k, positions) is k
     assert idle.bias(q, k, positions, positions) is None
-    assert idle.bias_by_offset(positions) is None
+    assert idle.bias_by_offset(positions) is None and idle.score_mod() is None
     assert idle.layer(3) is idle and not idle.biased
     assert idle.objectives == {"causal", "bidirectional"}
 
