@@ -96,17 +96,6 @@ def test_what_is_allowed_costs_nothing(what):
     assert [used(question, ALLOWED[what]) for question in ("q2", "q4", "q5", "q6")] == [[]] * 4
 
 
-def test_a_library_that_is_loaded_behind_the_notebooks_back_is_told(monkeypatch):
-    grading = TOOLS.parent / "course" / "grading"
-    monkeypatch.syspath_prepend(str(grading))
-    judge, sandbox, submission = (load(name, grading) for name in ("judge", "sandbox", "submission"))
-    questions = [{"without": ["posembed", "torch", "one_hot()"]}, {}]
-    for source, unseen in (("name = 'pos' + 'embed'", ["posembed"]), ("import os\nfrom posembed import train", [])):
-        notebook = submission.Submission([(1, "code", source, "")])
-        assert judge.libraries_unseen(notebook, questions) == unseen
-    assert sandbox.answer(None, {"loaded": ["torch", "no_such_library"]}, []) == {"loaded": ["torch"]}
-
-
 def test_what_is_compiled_runs_as_it_is_written():
     sandbox = load("sandbox", TOOLS.parent / "course" / "grading")
     library = types.SimpleNamespace(jit=types.SimpleNamespace())
