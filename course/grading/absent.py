@@ -7,6 +7,7 @@ another name, and not by one that was kept from before, since there was no befor
 import ast
 import ctypes
 import gc
+import pkgutil
 import re
 import sys
 import warnings
@@ -42,11 +43,16 @@ def take_away(forbidden):
             del sys.modules[name]
         sys.modules[library] = None
     fits = re.compile("|".join(translate(each[:-2]) for each in forbidden if each.endswith("()")) or r"(?!)").match
-    homes = tuple(f"{each}." for each in forbidden if each.startswith("torch."))
+    homes = [each for each in forbidden if each.startswith("torch.")]
     _operators(torch._C, fits)
     for name, module in list(sys.modules.items()):
         if f"{name}.".startswith(("torch.", "functorch.")) and module is not None:
-            _names(module, fits, homes)
+            _names(module, fits, tuple(f"{each}." for each in homes))
+    for home in homes:
+        below = pkgutil.iter_modules(getattr(sys.modules.get(home), "__path__", ()))
+        for name in (home, *(f"{home}.{each.name}" for each in below)):
+            # What was loaded is emptied; what was not stays away.
+            sys.modules.setdefault(name, None)
 
 
 def _operators(inside, fits):
@@ -72,8 +78,9 @@ def _names(module, fits, homes):
     """Replace functions and classes of a module, and methods of its classes, by all names that there are for them."""
     for name, value in list(vars(module).items()):
         kind = value if isinstance(value, type) else type(value)
-        at_home = isinstance(value, type) and f"{value.__module__}.".startswith(homes)
-        if at_home or (callable(value) and (fits(name) or fits(str(getattr(value, "__name__", ""))))):
+        if callable(value) and (
+            fits(name) or fits(str(getattr(value, "__name__", ""))) or f"{value.__module__}.".startswith(homes)
+        ):
             setattr(module, name, refusal(name))
         elif f"{kind.__module__}.".startswith("torch."):
             _methods(kind, fits)

@@ -48,6 +48,8 @@ GONE = [
     "from torch.nn.modules.transformer import TransformerEncoderLayer; TransformerEncoderLayer(8, 1)(x)",
     "from torch.nn.attention.flex_attention import flex_attention; flex_attention(*[x[:, None]] * 3)",
     "from torch.onnx.ops import attention; attention(*[x[:, None]] * 3)",
+    "from torch.onnx.ops import rotary_embedding",
+    "torch.autograd.functional.vjp(lambda t: t[ids], table)",
     "F.one_hot(ids)",
     "torch.ops.aten.one_hot(ids, 3)",
     "nn.Embedding(5, 8)",
