@@ -99,7 +99,7 @@ def refusal(name):
     """A function in place of one that is forbidden."""
 
     def refuse(*_, **__):
-        raise AbsentError(f"`{name}` is not there: the question forbids it")
+        raise AbsentError(name)
 
     return refuse
 

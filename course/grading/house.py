@@ -412,6 +412,8 @@ class Names(dict):
                 answer = self._bare(each).ask(request)
                 if "error" not in answer or answer.get("used") or answer.get("too slow"):
                     return answer
+            if answer.get("absent"):
+                return {"used": [f"{answer['absent']}()"]}
             return answer | {"error": f"{answer['error']} (as run without what this question forbids)"}
         except EndedError as error:
             return {"error": str(error), "too slow": True}

@@ -14,7 +14,7 @@ import sys
 import types
 import warnings
 
-from absent import EachByItself, take_away
+from absent import AbsentError, EachByItself, take_away
 from watch import Watch
 from wire import decode, encode, write
 
@@ -191,6 +191,8 @@ def called(names, request):
             # Encoded here, since a tensor of a class of its own may compute what it holds only when it is asked.
             value = named(function(*arguments, **options), None)
         return {"value": value, "used": watch.used}
+    except AbsentError as error:
+        return {"error": said(error, 0), "absent": str(error), "used": watch.used}
     except BaseException as error:
         slow = isinstance(error, TooLongError)
         return {"error": said(error, request["seconds"]), "too slow": slow, "used": watch.used}

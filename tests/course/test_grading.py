@@ -215,12 +215,12 @@ SHORTCUTS = {
         + "def attention(x, wq, wk, wv, causal=False):\n"
         + "    return F.scaled_dot_product_attention(x @ wq, x @ wk, x @ wv, is_causal=causal)",
         6,
-        "`attention`: AbsentError: `scaled_dot_product_attention` is not there",
+        "`attention` used `scaled_dot_product_attention()`, which this question forbids",
     ),
     "keeps it from before": (
         BLIND + "one_hot = lambda ids, n, kept=F.one_hot: kept(ids, n).float()",
         4,
-        "`one_hot`: AbsentError: `one_hot` is not there",
+        "`one_hot` used `one_hot()`, which this question forbids",
     ),
     "patches what takes away": (
         BLIND
@@ -230,7 +230,7 @@ SHORTCUTS = {
         + "    (table[ids] * g).sum().backward()\n"
         + "    return table.grad",
         5,
-        "`gradient_of_table`: AbsentError: `backward` is not there",
+        "`gradient_of_table` used `backward()`, which this question forbids",
     ),
     "has the package": (
         BLIND + "import posembed\nis_equivariant = lambda f, x: posembed.check_equivariance(f, x).equivariant",
