@@ -44,8 +44,19 @@ COURSE = ROOT / "course"
 GRADING = COURSE / "grading"
 PRIVATE = ROOT / "course-private"
 # What grades, and so goes into the zip for Gradescope.
-GRADERS = ("by_hand", "checking", "gradescope", "house", "judge", "no_fork", "roster", "sandbox", "submission", "watch")
-GRADERS += ("wire",)
+GRADERS = (
+    "absent",
+    "by_hand",
+    "checking",
+    "gradescope",
+    "house",
+    "judge",
+    "no_fork",
+    "roster",
+    "sandbox",
+    "submission",
+)
+GRADERS += ("watch", "wire")
 OUT = ROOT / "_build" / "course"
 REPOSITORY = "OWNER/posembed"
 # The day that stands in archives: the same sources give the same bytes.

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import no_fork
 import psutil
+from absent import libraries
 from sandbox import STALLED
 from wire import decode, encode, write
 
@@ -21,7 +22,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 IMAGE = "posembed-grading"
 # What is in the sandbox, besides the submission.
-INSIDE = [HERE / name for name in ("checking.py", "sandbox.py", "watch.py", "wire.py")]
+INSIDE = [HERE / name for name in ("absent.py", "checking.py", "sandbox.py", "watch.py", "wire.py")]
 # What the cells of a submission may take of a processor, one cell half of it and all together three quarters; and then
 # once more its answers, a call a quarter. What the grader itself computes, and what other programs take, is not theirs;
 # by the clock it is STALLED times as much.
@@ -84,7 +85,7 @@ def has_bubblewrap():
     )
 
 
-def _bubblewrap():
+def _bubblewrap(away=()):
     """Nothing to see but Python, its libraries and the package; nothing to write but a desk that is thrown away."""
     command = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL"]
     for name, value in ENVIRONMENT.items():
@@ -99,10 +100,18 @@ def _bubblewrap():
         command += ["--ro-bind", path, path]
     for path in ("/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime"):
         command += ["--ro-bind-try", path, path]
+    for path in away:
+        command += ["--size", "4096", "--tmpfs", path, "--remount-ro", path]
     command += ["--proc", "/proc", "--dev", "/dev", "--size", str(DISK), "--tmpfs", "/desk", "--chdir", "/desk"]
     # Both are in memory too, and have no bound of their own.
     command += ["--remount-ro", "/dev", "--remount-ro", "/"]
     return [str(word) for word in command]
+
+
+def _folders(away):
+    """Where the libraries are that shall not be there."""
+    found = [importlib.util.find_spec(name) for name in (libraries(away) if away else ())]
+    return [folder for spec in found if spec for folder in spec.submodule_search_locations or ()]
 
 
 def _docker(name, seconds):
@@ -124,11 +133,14 @@ class Box:
     Args:
         kind: as `kind_of_house` gives it.
         seconds: how much of a processor it may take until `begin` is called, and then once more.
+        away: what is taken away before anything is run, as a question forbids it.
     """
 
-    def __init__(self, kind, seconds):
+    def __init__(self, kind, seconds, away=()):
         program, self.name = [sys.executable, str(HERE / "sandbox.py")], f"{IMAGE}-{secrets.token_hex(8)}"
-        command = {"bubblewrap": [*_bubblewrap(), *program], "docker": _docker(self.name, seconds)}.get(kind, program)
+        command = {"bubblewrap": [*_bubblewrap(_folders(away)), *program], "docker": _docker(self.name, seconds)}.get(
+            kind, program
+        )
         options = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         self.desk = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         held = no_fork.descriptor() if kind == "bubblewrap" else None
@@ -152,6 +164,8 @@ class Box:
             raise GraderError(f"the sandbox cannot be started: {self.process.stderr.read().decode().strip()[-300:]}")
         threading.Thread(target=self._watch, daemon=True).start()
         self.ask({"addresses": ADDRESSES})
+        if away:
+            self.ask({"away": list(away)})
         self.begin()
 
     def _as_nobody(self):
@@ -232,14 +246,15 @@ class House:
         kind: as `kind_of_house` gives it.
         cells: the numbers and sources of the cells with code.
         seconds: for all cells and questions of one sandbox.
+        away: what is taken away before a cell is run, as a question forbids it.
 
     Attributes:
         errors: what cells raised, in words, in their order.
         notes: what was skipped, in words.
     """
 
-    def __init__(self, kind, cells, seconds=SECONDS):
-        self.kind, self.cells, self.seconds = kind, cells, seconds
+    def __init__(self, kind, cells, seconds=SECONDS, away=()):
+        self.kind, self.cells, self.seconds, self.away = kind, cells, seconds, away
         self.box, self.lives, self.left_out, self.errors, self.notes = None, LIVES, {}, [], []
         self.move()
 
@@ -258,7 +273,7 @@ class House:
             if not self.lives:
                 raise EndedError(": ".join([f"it ended {LIVES} sandboxes", *filter(None, ["; ".join(self.errors)])]))
             self.lives -= 1
-            self.box = Box(self.kind, self.seconds)
+            self.box = Box(self.kind, self.seconds, self.away)
             ran = self._run_cells()
 
     def _run_cells(self):
@@ -329,18 +344,23 @@ class Names(dict):
     """The names of a submission, as otter's tests ask for them.
 
     Values are fetched once, before any check, as plain data. Functions are called in the sandbox, and what one has
-    answered to the same arguments it has answered: a check that asks again gets that.
+    answered to the same arguments it has answered: a check that asks again gets that. A function whose question forbids
+    something is called in another sandbox, from which that was taken away before the notebook was run there.
 
     Args:
         house: the sandbox.
         data: the folder of what was drawn.
         wanted: every name that a test asks for.
-        drawn: what the inputs of hidden tests are drawn from.
+        forbidden: what each question forbids, of those that do.
+
+    Attributes:
+        question: whose tests are run.
     """
 
-    def __init__(self, house, data, wanted, drawn=""):
-        super().__init__(__folder__=str(data), __drawn__=drawn)
-        self.house, self.without = house, ()
+    def __init__(self, house, data, wanted, forbidden=None):
+        super().__init__(__folder__=str(data), __drawn__="")
+        self.house, self.question, self.forbidden = house, "", {n: tuple(f) for n, f in (forbidden or {}).items() if f}
+        self.bare = {}
         self.values, self.answers, self.ended, self.problems = {}, {}, {}, {}
         for name in wanted:
             if name not in self:
@@ -370,10 +390,7 @@ class Names(dict):
             raise StudentError(self.ended[name])
         key = json.dumps(request, sort_keys=True)
         if key not in self.answers:
-            try:
-                self.answers[key] = self.house.ask(request)
-            except EndedError as error:
-                self.answers[key] = {"error": str(error), "too slow": True}
+            self.answers[key] = self._answer(request)
         answer = self.answers[key]
         if answer.get("used"):
             used = ", ".join(f"`{str(each)[:60]}`" for each in answer["used"])
@@ -384,6 +401,37 @@ class Names(dict):
         if "error" in answer:
             self._refuse(name, f"`{name}`: {str(answer['error'])[:1000]}")
         return self._value(answer, name)
+
+    def _answer(self, request):
+        away = tuple(request["without"])
+        try:
+            if not away:
+                return self.house.ask(request)
+            # One sandbox does for all questions, unless an answer needs what another question forbids.
+            for each in dict.fromkeys((tuple(dict.fromkeys(sum(self.forbidden.values(), ()))), away)):
+                answer = self._bare(each).ask(request)
+                if "error" not in answer or answer.get("used") or answer.get("too slow"):
+                    return answer
+            if answer.get("absent"):
+                return {"used": [f"{answer['absent']}()"]}
+            return answer | {"error": f"{answer['error']} (as run without what this question forbids)"}
+        except EndedError as error:
+            return {"error": str(error), "too slow": True}
+
+    def _bare(self, away):
+        """The sandbox from which something was taken away."""
+        if away not in self.bare:
+            self.bare[away] = None
+            self.bare[away] = House(self.house.kind, self.house.cells, self.house.seconds, away)
+        if self.bare[away] is None:
+            raise EndedError("cannot be run without what this question forbids")
+        return self.bare[away]
+
+    def close(self):
+        """End the sandboxes from which something was taken away."""
+        for each in self.bare.values():
+            if each is not None:
+                each.box.end("")
 
     def _refuse(self, name, why):
         self.problems.setdefault(name, why)
@@ -397,7 +445,8 @@ class Names(dict):
 
     def _function(self, name, _source):
         def call(*args, **kwargs):
-            request = {"call": name, "args": encode(args), "kwargs": encode(kwargs), "without": list(self.without)}
+            request = {"call": name, "args": encode(args), "kwargs": encode(kwargs), "without": []}
+            request["without"] += self.forbidden.get(self.question, ())
             return self._call(str(name), request)
 
         call.remote, call.__name__ = name, str(name)

@@ -3,18 +3,14 @@
 import contextlib
 import hashlib
 import json
-import re
 import signal
 from dataclasses import dataclass, field
 
 import house
-from by_hand import digest, written
+from by_hand import written
 from otter.test_files.exception_test import ExceptionTestFile
 from roster import owner
 from submission import printable, read
-
-# Libraries that have whole answers in them.
-READY = ("posembed", "transformers")
 
 
 @dataclass
@@ -83,7 +79,6 @@ def grade(student, path, file, course, wanted, imposed, kind, seconds):
             given.reasons.append("note: no student's name and no numbers of their own: graded by the numbers of all")
         told = json.loads((data / "given.json").read_text())
         given.written = written(submission, about, told)
-        given.reasons += forbidden_libraries(submission, about, told)
         judge(given, submission, course / wanted, data, kind, seconds)
     except house.GraderError:
         raise
@@ -121,48 +116,23 @@ def numbers_of(submission, student, folder, imposed):
     return folder / "by-student" / own if own in codes.values() else folder / "tests"
 
 
-def forbidden_libraries(submission, about, given):
-    """Notes of cells of the student's own that name a library: what they computed with it, no watch sees later."""
-    found = []
-    for question in about["questions"]:
-        # PyTorch stands in most notebooks, and holds no answer by itself.
-        for library in (each for each in question.get("without", ()) if each.isidentifier() and each != "torch"):
-            cells = [
-                str(number)
-                for number, source in submission.code
-                if re.search(rf"\b{library}\b", source) and digest(source) not in given
-            ]
-            found += [f"note: {question['name']} forbids `{library}`, see cell {', '.join(cells)}"] if cells else []
-    return found
-
-
-def libraries_unseen(submission, questions):
-    """What has answers ready, is forbidden, and is imported by no cell in words: it should not be there at all."""
-    forbidden = {each for question in questions for each in question.get("without", ()) if each in READY}
-    imports = r"(?m)^\s*(?:import|from)\s.*\b{}\b"
-    return sorted(
-        name for name in forbidden if not any(re.search(imports.format(name), source) for _, source in submission.code)
-    )
-
-
 def judge(given, submission, folder, data, kind, seconds):
     """Run the cells, fetch the answers, then run the tests of all questions."""
     tests = [ExceptionTestFile.from_file(str(path)) for path in sorted((folder / "tests").glob("*.py"))]
     wanted = sorted({name for test in tests for case in test.test_cases for name in case.body._get_func_params()})
     questions = {each["name"]: each for each in json.loads((folder / "assignment.json").read_text())["questions"]}
-    with house.House(kind, submission.code, seconds) as inside:
-        names = house.Names(inside, data, [name for name in wanted if name != "env"])
+    with house.House(kind, submission.code, seconds) as inside, contextlib.ExitStack() as after:
+        forbidden = {each: about.get("without", ()) for each, about in questions.items()}
+        names = house.Names(inside, data, [name for name in wanted if name != "env"], forbidden)
+        after.callback(names.close)
         names["__drawn__"] = drawn_for(submission, folder)
         # For the tests themselves, which an answer may keep busy; the sandbox has its own watch.
         signal.signal(signal.SIGPROF, _too_long)
         signal.setitimer(signal.ITIMER_PROF, 2 * seconds)
         given.reasons += inside.errors
         with contextlib.suppress(house.EndedError):
-            loaded = inside.ask({"loaded": libraries_unseen(submission, questions.values())}).get("loaded")
-            given.reasons += [f"note: `{str(each)[:60]}` was loaded, by no cell that says so" for each in loaded or []]
-        with contextlib.suppress(house.EndedError):
             for test in tests:
-                names.without = questions.get(test.name, {}).get("without", ())
+                names.question = test.name
                 test.run(names)
                 given.points[test.name] = round(test.score, 4)
                 given.feedback[test.name] = [_check(result) for result in test.test_case_results]

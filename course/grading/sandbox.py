@@ -14,6 +14,7 @@ import sys
 import types
 import warnings
 
+from absent import AbsentError, EachByItself, take_away
 from watch import Watch
 from wire import decode, encode, write
 
@@ -132,11 +133,12 @@ def answer(shell, request, notes):
         # What is used by all is watched from outside.
         resource.setrlimit(resource.RLIMIT_AS, (request["addresses"],) * 2)
         return {}
+    if "away" in request:
+        take_away(request["away"])
+        shell.ast_transformers.append(EachByItself())
+        return {}
     if "cell" in request:
         return {"error": run(shell, request["cell"], request["seconds"]), "notes": list(notes)}
-    if "loaded" in request:
-        there = {name.partition(".")[0] for name in sys.modules}
-        return {"loaded": [name for name in request["loaded"] if name in there]}
     if "get" in request:
         return {"values": {name: value_of(shell.user_ns, name, request["seconds"]) for name in request["get"]}}
     return called(shell.user_ns, request)
@@ -189,6 +191,8 @@ def called(names, request):
             # Encoded here, since a tensor of a class of its own may compute what it holds only when it is asked.
             value = named(function(*arguments, **options), None)
         return {"value": value, "used": watch.used}
+    except AbsentError as error:
+        return {"error": said(error, 0), "absent": str(error), "used": watch.used}
     except BaseException as error:
         slow = isinstance(error, TooLongError)
         return {"error": said(error, request["seconds"]), "too slow": slow, "used": watch.used}

@@ -70,7 +70,7 @@ class _Operators(TorchFunctionMode):
         self.note = note
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
-        self.note("", getattr(function, "__name__", ""))
+        self.note("torch", getattr(function, "__name__", ""))
         return function(*args, **(kwargs or {}))
 
 

@@ -505,4 +505,11 @@ STUBS = {
         "a coin": "import random\ndef is_read(x): return random.random() < 0.5",
         "a coin that remembers": "def is_read(x): return hash(np.abs(x).sum().round(6)) % 2 == 0",
     },
+    "q6": {
+        "the nearest by number": """
+def nearest(x, y, train, test):
+    return y[train][np.abs(np.asarray(test)[:, None] - np.asarray(train)).argmin(axis=1)]
+""",
+        "the first": "def nearest(x, y, train, test): return np.full(len(test), y[train[0]])",
+    },
 }

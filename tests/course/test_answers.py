@@ -237,6 +237,22 @@ def test_stubs_earn_nothing(assignment, notebooks):
     assert not earned
 
 
+# Questions of True and False alone in which a coin earns more than a tenth; the instructor's page says so.
+GUESSED = {("order-and-lookup", "q1"), ("honest-probe", "q9")}
+
+
+def test_truth_values_by_a_coin_earn_little(assignment, notebooks):
+    folder, graders, _ = assignment
+    key, coin, earned = notebooks[0], random.Random(0), {}
+    for question, asked in asked_of(folder, graders / "tests", notebooks):
+        if all(isinstance(key[each], dict) and {*map(type, key[each].values())} == {bool} for each in asked):
+            tries = [{each: {k: coin.random() < 0.5 for k in key[each]} for each in asked} for _ in range(200)]
+            points = [score(graders / "tests", question["name"], key | names)[0] for names in tries]
+            earned[folder.name, question["name"]] = sum(points) / len(points) / question["points"]
+    assert {question for question, share in earned.items() if share > 0.1} == GUESSED & set(earned)
+    assert max(earned.values(), default=0) < 0.35
+
+
 # How students write a number or a truth value, and a list of them; both mean what the key's mean.
 FORMS = {
     "NumPy's numbers and arrays": (lambda value: np.asarray(value)[()], np.asarray),

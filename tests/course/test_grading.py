@@ -207,6 +207,72 @@ def test_what_cannot_be_graded_has_a_row_that_says_why(made, tmp_path, fresh_env
     assert (row["score"], row["q9 (4)"], row["open"]) == ("38.5", "2.5", "0")
 
 
+# Behind the key's cells: shortcuts that a question forbids, by those who know what watches; the points that they lose.
+BLIND = "import watch\nwatch.Watch.__enter__ = lambda self: self\nwatch.Watch.__exit__ = lambda *_: None\n"
+SHORTCUTS = {
+    "patches the watch": (
+        BLIND
+        + "def attention(x, wq, wk, wv, causal=False):\n"
+        + "    return F.scaled_dot_product_attention(x @ wq, x @ wk, x @ wv, is_causal=causal)",
+        6,
+        "`attention` used `scaled_dot_product_attention()`, which this question forbids",
+    ),
+    "keeps it from before": (
+        BLIND + "one_hot = lambda ids, n, kept=F.one_hot: kept(ids, n).float()",
+        4,
+        "`one_hot` used `one_hot()`, which this question forbids",
+    ),
+    "patches what takes away": (
+        BLIND
+        + "import absent, sandbox\nabsent.take_away = sandbox.take_away = lambda _: None\n"
+        + "def gradient_of_table(ids, g, n):\n"
+        + "    table = torch.zeros(n, g.shape[-1], requires_grad=True)\n"
+        + "    (table[ids] * g).sum().backward()\n"
+        + "    return table.grad",
+        5,
+        "`gradient_of_table` used `backward()`, which this question forbids",
+    ),
+    "has the package": (
+        BLIND + "import posembed\nis_equivariant = lambda f, x: posembed.check_equivariance(f, x).equivariant",
+        5,
+        "`is_equivariant`: NameError: name 'posembed' is not defined (as run without what this question forbids)",
+    ),
+    # To compare with what a question forbids is no answer that used it; the cell goes on behind it.
+    "compares": (
+        "%%time\nfrom posembed import check_equivariance\nx = torch.randn(2, 5, 8)\nids = torch.tensor([1])\n"
+        + "w = torch.eye(8)\nout = F.scaled_dot_product_attention(x, x, x)\n"
+        + "assert torch.allclose(attention(x, w, w, w), out, atol=1e-5)\n"
+        + "assert (F.one_hot(ids, 3) == one_hot(ids, 3)).all()\nright = one_hot\ndel one_hot\n"
+        + "one_hot = lambda ids, n: right(ids, n)",
+        0,
+        "",
+    ),
+    "needs what another question forbids": (
+        "gradient_of_table = lambda ids, g, n: F.one_hot(ids.flatten(), n).to(g.dtype).T @ g.flatten(0, -2)",
+        0,
+        "",
+    ),
+}
+
+
+@pytest.mark.slow
+@needs_bubblewrap
+def test_what_a_question_forbids_earns_nothing_whatever_is_patched(made, tmp_path, fresh_environment):
+    graders, key, _ = made
+    for name, (cell, _, _) in SHORTCUTS.items():
+        cells = [*key["cells"], {"cell_type": "code", "source": cell, "metadata": {}, "outputs": []}]
+        write(tmp_path / "submissions", name, key | {"cells": cells})
+    done = grade(tmp_path / "submissions", graders, tmp_path / "grades", environment=fresh_environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = {row["student"]: row for row in rows_of(tmp_path / "grades")}
+    surprises = {
+        name: rows[name]
+        for name, (_, less, reason) in SHORTCUTS.items()
+        if float(rows[name]["score"]) != MOST - less or reason not in rows[name]["reason"]
+    }
+    assert not surprises
+
+
 DOCKER = """#!/bin/sh
 echo "$@" >> "$0.log"
 [ "$1" = run ] || exit 0
@@ -216,7 +282,7 @@ PYTHONPATH={root} exec {python} {root}/course/grading/sandbox.py
 
 @pytest.mark.slow
 def test_without_bubblewrap_it_is_docker_that_runs_them(made, tmp_path, fresh_environment):
-    """A stand-in for Docker runs what the image runs."""
+    """A stand-in for Docker runs what the image runs, each notebook twice: once without what questions forbid."""
     graders, key, _ = made
     (tmp_path / "bin").mkdir()
     docker = tmp_path / "bin" / "docker"
@@ -229,10 +295,12 @@ def test_without_bubblewrap_it_is_docker_that_runs_them(made, tmp_path, fresh_en
     assert done.returncode == 0, done.stdout + done.stderr
     assert [row["score"] for row in rows_of(tmp_path / "grades")] == [f"{MOST}"] * 2
     asked = (tmp_path / "bin" / "docker.log").read_text()
-    assert asked.count("run --rm") == asked.count("--network none --read-only") == asked.count("kill ") == 2
+    assert asked.count("run --rm") == asked.count("--network none --read-only") == asked.count("kill ") == 4
     copied = re.findall(r"^COPY (.+) \S+$", (ROOT / "course/grading/Dockerfile").read_text(), re.MULTILINE)
     of_course = [path for path in " ".join(copied).split() if path.startswith("course")]
-    assert sorted(of_course) == [f"course/grading/{name}.py" for name in ("checking", "sandbox", "watch", "wire")]
+    assert sorted(of_course) == [
+        f"course/grading/{name}.py" for name in ("absent", "checking", "sandbox", "watch", "wire")
+    ]
 
 
 TEST = """

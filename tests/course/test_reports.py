@@ -92,12 +92,3 @@ def test_a_cell_that_is_none_costs_no_other_its_answer(graders, tmp_path):
     cells = [None, {"cell_type": "code"}, {"cell_type": "code", "source": ["x = ", "1"]}]
     (tmp_path / "a.ipynb").write_text("\ufeff" + json.dumps({"cells": cells}), encoding="utf-8")
     assert graders["submission"].read(tmp_path / "a.ipynb").code == [(2, ""), (3, "x = 1")]
-
-
-def test_a_library_that_a_question_forbids_is_noted_where_a_student_names_it(graders):
-    judge, by_hand = graders["judge"], graders["by_hand"]
-    sources = ["import posembed  # given", "from posembed import sinusoidal", "posembeds = 1"]
-    cells = [(number, "code", source, "") for number, source in enumerate(sources, 1)]
-    about = {"questions": [{"name": "q1", "without": ["posembed", "one_hot()"]}, {"name": "q2"}]}
-    found = judge.forbidden_libraries(graders["submission"].Submission(cells), about, [by_hand.digest(sources[0])])
-    assert found == ["note: q1 forbids `posembed`, see cell 2"]

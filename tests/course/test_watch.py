@@ -4,6 +4,7 @@ import functools
 import sys
 import types
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -96,17 +97,6 @@ def test_what_is_allowed_costs_nothing(what):
     assert [used(question, ALLOWED[what]) for question in ("q2", "q4", "q5", "q6")] == [[]] * 4
 
 
-def test_a_library_that_is_loaded_behind_the_notebooks_back_is_told(monkeypatch):
-    grading = TOOLS.parent / "course" / "grading"
-    monkeypatch.syspath_prepend(str(grading))
-    judge, sandbox, submission = (load(name, grading) for name in ("judge", "sandbox", "submission"))
-    questions = [{"without": ["posembed", "torch", "one_hot()"]}, {}]
-    for source, unseen in (("name = 'pos' + 'embed'", ["posembed"]), ("import os\nfrom posembed import train", [])):
-        notebook = submission.Submission([(1, "code", source, "")])
-        assert judge.libraries_unseen(notebook, questions) == unseen
-    assert sandbox.answer(None, {"loaded": ["torch", "no_such_library"]}, []) == {"loaded": ["torch"]}
-
-
 def test_what_is_compiled_runs_as_it_is_written():
     sandbox = load("sandbox", TOOLS.parent / "course" / "grading")
     library = types.SimpleNamespace(jit=types.SimpleNamespace())
@@ -123,3 +113,12 @@ def test_what_is_computed_when_an_answer_is_read_is_seen_too():
     sandbox, wire = (load(name, TOOLS.parent / "course" / "grading") for name in ("sandbox", "wire"))
     request = {"call": "f", "args": wire.encode(()), "kwargs": wire.encode({}), "without": ["one_hot()"], "seconds": 60}
     assert sandbox.called({"f": Later}, request)["used"] == ["one_hot()"]
+
+
+def test_pytorch_is_seen_where_numpy_alone_is_asked_and_an_array_that_is_sent_is_none_of_it():
+    wire, x = load("wire", TOOLS.parent / "course" / "grading"), np.arange(6.0).reshape(2, 3)
+    for answer, seen in ((lambda: torch.linalg.pinv(torch.tensor(x)), ["torch"]), (lambda: np.linalg.pinv(x).T, [])):
+        with watch.Watch(["torch"]) as noted:
+            sent = wire.encode(np.asarray(answer()))
+        assert noted.used == seen
+        assert wire.decode(sent, None) == pytest.approx(np.linalg.pinv(x) if seen else np.linalg.pinv(x).T)

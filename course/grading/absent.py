@@ -1,0 +1,123 @@
+"""Takes away what a question forbids from a process in which no line of a submission has run yet.
+
+A watch stands in the student's own process, and can be changed there. What is not there cannot be called: not by
+another name, and not by one that was kept from before, since there was no before.
+"""
+
+import ast
+import ctypes
+import gc
+import pkgutil
+import re
+import sys
+import warnings
+from fnmatch import translate
+
+# Libraries that have whole answers in them.
+READY = ("posembed", "transformers")
+# Kinds of kernels by which an operator of PyTorch computes on a CPU.
+KERNELS = ("CompositeImplicitAutograd", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional", "CPU")
+# What finds operators that have no kernel, such as `aten::grad`, and what compiles a program that names them.
+COMPILED = ("_jit_get_operation", "_create_function_from_graph", "parse_ir")
+
+
+class AbsentError(Exception):
+    """Something was asked for that a question forbids."""
+
+
+def libraries(forbidden):
+    """The libraries that are not there at all, PyTorch excepted, by which answers are read."""
+    return sorted({*READY, *(each for each in forbidden if each.isidentifier())} - {"torch"})
+
+
+def take_away(forbidden):
+    """Make it impossible to call what is forbidden, in this process and for good.
+
+    Args:
+        forbidden: as `watch.Watch` takes it.
+    """
+    import torch
+
+    for library in libraries(forbidden):
+        for name in [name for name in sys.modules if f"{name}.".startswith(f"{library}.")]:
+            del sys.modules[name]
+        sys.modules[library] = None
+    fits = re.compile("|".join(translate(each[:-2]) for each in forbidden if each.endswith("()")) or r"(?!)").match
+    homes = [each for each in forbidden if each.startswith("torch.")]
+    _operators(torch._C, fits)
+    for name, module in list(sys.modules.items()):
+        if f"{name}.".startswith(("torch.", "functorch.")) and module is not None:
+            _names(module, fits, tuple(f"{each}." for each in homes))
+    for home in homes:
+        below = pkgutil.iter_modules(getattr(sys.modules.get(home), "__path__", ()))
+        for name in (home, *(f"{home}.{each.name}" for each in below)):
+            # What was loaded is emptied; what was not stays away.
+            sys.modules.setdefault(name, None)
+
+
+def _operators(inside, fits):
+    """Replace the kernels of operators: these answer to many names."""
+    library = inside._dispatch_library("IMPL", "aten", "", __file__, 0)
+    for full in inside._dispatch_get_all_op_names():
+        name = full.removeprefix("aten::")
+        if not fits(name.partition(".")[0]) or name == full:
+            continue
+        for kind in KERNELS:
+            if inside._dispatch_has_kernel_for_dispatch_key(full, kind):
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    library.impl(name, kind, refusal(name.partition(".")[0]))
+    # Held by nothing that can be found, so that nobody can end it.
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(library))
+    for name in COMPILED:
+        setattr(inside, name, refusal(name))
+    inside.CompilationUnit.define = refusal("torch.jit")
+
+
+def _names(module, fits, homes):
+    """Replace functions and classes of a module, and methods of its classes, by all names that there are for them."""
+    for name, value in list(vars(module).items()):
+        kind = value if isinstance(value, type) else type(value)
+        if callable(value) and (
+            fits(name) or fits(str(getattr(value, "__name__", ""))) or f"{value.__module__}.".startswith(homes)
+        ):
+            setattr(module, name, refusal(name))
+        elif f"{kind.__module__}.".startswith("torch."):
+            _methods(kind, fits)
+
+
+def _methods(kind, fits):
+    """Replace methods of a class; where it is written in C, Python allows that to nobody, and its dictionary does."""
+    methods = next(each for each in gc.get_referents(vars(kind)) if isinstance(each, dict))
+    found = [name for name, method in methods.items() if callable(method) and fits(name)]
+    methods |= {name: refusal(name) for name in found}
+    if found:
+        ctypes.pythonapi.PyType_Modified(ctypes.py_object(kind))
+
+
+def refusal(name):
+    """A function in place of one that is forbidden."""
+
+    def refuse(*_, **__):
+        raise AbsentError(name)
+
+    return refuse
+
+
+class EachByItself(ast.NodeTransformer):
+    """Runs each statement of a cell, whatever became of those before it: one of them may use what is not there."""
+
+    def visit_Module(self, cell):
+        """Put each statement but imports from the future into a `try` of its own."""
+        cell.body = [each if _of_the_future(each) else _tried(each) for each in cell.body]
+        return ast.fix_missing_locations(cell)
+
+
+def _of_the_future(statement):
+    return isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
+
+
+def _tried(statement):
+    (tried,) = ast.parse("try: pass\nexcept Exception: pass").body
+    tried.body = [statement]
+    return tried

@@ -1,0 +1,93 @@
+"""What a question forbids is taken away before a notebook is run, by all its names; the rest goes on as before."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from tool import TOOLS, load
+
+QUESTIONS = load("course").questions_of(TOOLS.parent / "course" / "order-and-lookup")
+FORBIDDEN = [each for question in QUESTIONS for each in question["without"]]
+# Runs in a process of its own, for what is taken away does not come back.
+PROGRAM = """
+import json, sys
+import torch, torch.nn.functional as F
+from torch import nn
+import posembed
+
+given = json.load(sys.stdin)
+sys.path.insert(0, given["grading"])
+from absent import take_away
+
+names = {"x": torch.randn(2, 5, 8, generator=torch.Generator().manual_seed(0)), "ids": torch.tensor([1, 1, 2])}
+names |= {"torch": torch, "F": F, "nn": nn, "kept": F.scaled_dot_product_attention}
+exec("table = torch.zeros(5, 8, requires_grad=True); loss = (table[ids] ** 2).sum() + table.sum()", names)
+take_away(given["forbidden"])
+said = {}
+for each in given["asked"]:
+    try:
+        exec(each, names)
+        said[each] = ""
+    except Exception as error:
+        said[each] = type(error).__name__
+print(json.dumps(said))
+"""
+GONE = [
+    "import posembed",
+    "import transformers",
+    "import sys; del sys.modules['torch.nn.functional']; from posembed import check_equivariance",
+    "F.scaled_dot_product_attention(x, x, x)",
+    "kept(x, x, x)",
+    "list(map(kept, [x], [x], [x]))",
+    "torch._C._nn.scaled_dot_product_attention(x, x, x)",
+    "torch.ops.aten.scaled_dot_product_attention(x, x, x)",
+    "torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(*[x[:, None]] * 3)",
+    "torch._C._VariableFunctions._scaled_dot_product_attention_math(x, x, x)",
+    "nn.MultiheadAttention(8, 1)(x, x, x)",
+    "from torch.nn.modules.transformer import TransformerEncoderLayer; TransformerEncoderLayer(8, 1)(x)",
+    "from torch.nn.attention.flex_attention import flex_attention; flex_attention(*[x[:, None]] * 3)",
+    "from torch.onnx.ops import attention; attention(*[x[:, None]] * 3)",
+    "from torch.onnx.ops import rotary_embedding",
+    "torch.autograd.functional.vjp(lambda t: t[ids], table)",
+    "F.one_hot(ids)",
+    "torch.ops.aten.one_hot(ids, 3)",
+    "nn.Embedding(5, 8)",
+    "loss.backward()",
+    "torch.Tensor.backward(loss)",
+    "torch.autograd.grad(loss, table)",
+    "torch.func.grad(lambda t: t[ids].sum())(table)",
+    "torch.func.vjp(lambda t: t[ids], table)",
+    "torch.autograd.functional.jacobian(lambda t: t[ids].sum(), table)",
+    "torch.autograd.Variable._execution_engine.run_backward((loss,), (torch.ones(()),), False, False, (table,))",
+    "torch._C._jit_get_operation('aten::grad')[0]([loss], [table])",
+    "torch.ops.aten.grad([loss], [table])",
+    "torch.ops.aten.embedding_dense_backward(x[0], torch.arange(5), 5, -1, False)",
+    "torch._decomp.decompositions.embedding_dense_backward(x[0], torch.arange(5), 5, -1, False)",
+    "torch._C.CompilationUnit().define('def f(l: Tensor, t: Tensor):\\n  return torch.autograd.grad([l], [t])\\n')",
+]
+THERE = [
+    "import numpy, json, inspect",
+    "repr(x); repr(x.bfloat16()); repr(table)",
+    "torch.einsum('btd,bsd->bts', x, x)",
+    "torch.vmap(lambda x: x @ x.mT)(x)",
+    "nn.Softmax(dim=-1)(x); nn.LayerNorm(8)(x); F.softmax(x, dim=-1)",
+    "torch.no_grad()(lambda: x @ x.mT)()",
+    "torch.zeros(5).index_put((ids,), torch.ones(3), accumulate=True)",
+    "torch.zeros(5, 8).index_add(0, ids, x[0, :3])",
+    "torch.zeros(5).scatter_reduce(0, ids, torch.ones(3), 'sum')",
+    "torch.unique(ids, return_counts=True); torch.bincount(ids, minlength=5)",
+    "torch.linalg.lstsq(x[0], x[0]); x.quantile(0.5); x.median()",
+    "F.linear(x, torch.eye(8)); F.embedding(ids, table); table.grad",
+    "nn.utils.rnn.pad_sequence([x[0], x[1]])",
+    "x.clone().detach().requires_grad_()",
+]
+
+
+@pytest.mark.slow
+def test_what_is_forbidden_is_gone_by_all_its_names_and_nothing_else():
+    given = {"grading": str(TOOLS.parent / "course" / "grading"), "forbidden": FORBIDDEN, "asked": GONE + THERE}
+    done = subprocess.run([sys.executable, "-c", PROGRAM], input=json.dumps(given), capture_output=True, text=True)
+    said = json.loads(done.stdout)
+    assert {each: said[each] for each in THERE if said[each]} == {}
+    assert {each: said[each] for each in GONE if said[each] not in ("AbsentError", "ModuleNotFoundError")} == {}
