@@ -243,7 +243,7 @@ def _found(weights: Weights, part: str | None) -> Entry:
     names = [name for name in weights.names if is_table_name(name, kind) or name in weights.schemes]
     # What use_scheme wrote there; the model's own table is silent then.
     if isinstance(put_in := weights.config.get("position_scheme"), Mapping):
-        names = _of_scheme(weights, names, str(put_in.get("name")))
+        names = _of_scheme(weights, names, put_in.get("name"))
     fitting = [name for name in names if part is None or part in name or part == part_of(name)]
     entries = [entry for entry in map(weights.__getitem__, fitting) if entry.is_table]
     # What two parts of a model share is one table.
@@ -271,16 +271,17 @@ def _found(weights: Weights, part: str | None) -> Entry:
     raise _none(weights)
 
 
-def _of_scheme(weights: Weights, silent: list[str], scheme: str) -> list[str]:
+def _of_scheme(weights: Weights, silent: list[str], scheme: str | None) -> list[str]:
     """The tables of a scheme that was put into a model, in place of those that the model has of its own."""
-    parts = scheme.split("+")
+    parts = (scheme or "").split("+")
     at = [f"parts.{number}." for number in range(len(parts))] if len(parts) > 1 else [""]
     learned = {f"position_scheme.{it}weight" for it, kind in zip(at, parts, strict=True) if kind == "learned"}
     if names := [name for name in weights.names if name in {*weights.schemes, *learned}]:
         return names
+    former = f"; what is silent meanwhile, name= reads: {silent[0]}" if silent else ""
     raise PositionTableError(
-        f"the positions of {weights.source} come from the scheme that was put in, {scheme!r}, of which no position "
-        f"table is known; what is silent meanwhile, name= reads: {', '.join(silent) or 'nothing'}"
+        f"the positions of {weights.source} come from the scheme that was put in, "
+        f"{'an object' if scheme is None else repr(scheme)}, of which no position table is known{former}"
     )
 
 

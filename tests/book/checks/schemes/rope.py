@@ -89,7 +89,7 @@ if transformers.__version__.startswith("5.23."):
 # And of longer texts.
 # Holds: "Linear scaling moves the whole line up by the factor 8."
 # Holds: "Linear scaling stretches every wave alike; the others keep the"
-# Holds: "**NTK-aware**: the slowest by $f$, the fastest not at all, those between in equal ratios"
+# Holds: "**NTK-aware**: in equal ratios, the fastest not at all."
 assert torch.allclose(waves["linear"], 8 * waves["none"]) and len(waves["none"]) == 8
 for name in ("ntk", "yarn", "llama3"):
     assert torch.isclose(waves[name][0], waves["none"][0]) and torch.isclose(waves[name][-1], waves["linear"][-1])
@@ -97,7 +97,7 @@ ratios = waves["ntk"] / waves["none"]
 assert torch.allclose(ratios[1:] / ratios[:-1], ratios[1] / ratios[0], rtol=1e-4)
 import math
 
-# Holds: "It also multiplies logits by $(0.1 \ln f + 1)^2$, which sharpens attention."
+# Holds: "with a ramp to those that turn 32 times, and logits times $(0.1 \ln f + 1)^2$"
 sharper = scalings["yarn"].attention_factor
 assert abs(sharper - (0.1 * math.log(factor) + 1)) < 1e-6
 # Holds: "**Llama 3.1**: the same with a ramp from one turn to four, and no sharpening."
