@@ -158,7 +158,9 @@ for name in ("learned", "rope"):
 # %% Positions in some layers
 assert not at_63.excludes_zero and not past_63.excludes_zero
 
-# Holds: "No difference that three seeds could show, up to the trained length or past it."
+# Holds: "No difference that three seeds could show, up to the trained length or past it; up to it the model with"
+behind_by = (loss[three] - loss[all_four]).dropna()
+assert len(behind_by) == 3 and (behind_by > 0).all() and (behind_by < 0.01).all()
 # Holds in After NoPos: "Leaving RoPE out of one layer of four cost our models nothing that three seeds"
 # Holds in After NoPos: "**How sure:** three to five seeds at 0.2 million parameters; one arrangement"
 assert {run.config.layers_with_positions for run in study.by_arm[three]} == {(0, 1, 2)}

@@ -47,7 +47,7 @@ with use_scheme(gpt2, scheme("learned", **drawn)), TemporaryDirectory() as kept:
     try:
         load_with_scheme(kept)
     except posembed.PosembedError as error:
-        assert "was given as an object; give it again" in str(error)
+        assert "give it again, as scheme=: no config holds an object" in str(error)
     else:
         raise AssertionError("an object comes back by itself")
 assert torch.allclose(again(short).logits, expected, atol=1e-6)
