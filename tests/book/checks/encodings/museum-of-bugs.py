@@ -342,7 +342,7 @@ assert len({*reports} - {None}) >= 10
 # By definition in What to remember: "Many properties need no right answer to compare with."
 
 # %% And your own model?
-# By definition: "{func}`posembed.audit` asks the same of a whole model, on random tokens"
+# By definition: "{func}`posembed.audit <posembed.auditing.audit>` asks the same of a whole model, on random tokens"
 # Holds: "Here is a small Llama whose positions are scaled by four in a line that no config tells of"
 # Holds: "Saved and loaded, the model has its former angles again, and nothing says so."
 again = LlamaForCausalLM(llama.config)
