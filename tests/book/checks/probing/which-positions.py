@@ -96,7 +96,7 @@ assert longer["mean"].max() < 0.0155
 # Holds in Which positions for which task?: "One that makes a distance count less at the beginning of a text"
 assert told(f"distance, {DRIFT}") == [-0.53, -0.73, -0.33]
 assert told(f"order, {DRIFT}")[0] == -0.06
-# Holds in Which positions for which task?: "**How sure:** five seeds after 1200 steps, encoders of two layers"
+# Holds in Which positions for which task?: "**How sure:** five seeds after 1200 steps, two-layer encoders"
 long = study.by_arm[f"order, {RISE} by 48, long"]
 assert len(long) == 5 and (long[0].config.steps, long[0].config.n_layers) == (1200, 2)
 # Holds: "Full marks are significant after Holm's correction for all twelve."
