@@ -176,6 +176,7 @@ class OnLayers(_ByLayer):
     def __init__(self, scheme: PositionScheme, layers: Iterable[Whole], *, n_layers: Count):
         super().__init__()
         self.scheme, self.chosen, self.n_layers = scheme, frozenset(layers), n_layers
+        self.layers = tuple(sorted(self.chosen))
         self.objectives, self.n_axes = scheme.objectives, scheme.n_axes
         for index in self.chosen:
             self._check(index)

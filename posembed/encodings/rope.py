@@ -89,6 +89,9 @@ class RoPE(PositionScheme):
         fraction = agreed("fraction", fraction, its_fraction, 1.0)
         proportional = agreed("pairs", pairs, its_pairs, "first") == "proportional"
         self.width = _rotated_width(d_head, 1.0 if proportional else fraction)
+        # Said where they are not as usual: by what it says of itself one rotation is told from another.
+        self.fraction = None if fraction == 1.0 else fraction
+        self.pairs, self.mrope = "proportional" if proportional else None, mrope
         self.axes = None if axes is None else axis_widths(axes, self.width, least=2, even=True)
         self.n_axes = None if self.axes is None else len(self.axes)
         if mrope is not None and self.axes is None:

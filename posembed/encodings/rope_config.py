@@ -48,7 +48,8 @@ class OfModel(Scaling):
     factor: float = field(default=1.0, repr=False)
     said: Mapping[str, Any] = field(default_factory=dict)
     speeds: tuple[float, ...] = field(default=(), repr=False)
-    attention_factor: float = 1.0
+    # What follows from the config is not said again: its last digits are those of a processor.
+    attention_factor: float = field(default=1.0, repr=False)
 
     def frequencies(self, width: int, base: float) -> Tensor:
         return torch.tensor(self.speeds, dtype=torch.float64, device="cpu")
@@ -131,7 +132,8 @@ def _of_model(config: Any, said: Mapping[str, Any], kind: str | None, length: in
             except Exception as error:  # it is for another config, or for other positions
                 why = f"{type(error).__name__}: {' '.join(str(error).split())}"
             else:
-                return OfModel(1.0, dict(said), _once(torch.atan2(sin, cos)), round(float(cos[0].hypot(sin[0])), 6))
+                told = dict(said) | ({} if length is None else {"length": length})
+                return OfModel(1.0, told, _once(torch.atan2(sin, cos)), round(float(cos[0].hypot(sin[0])), 6))
     raise EncodingInputError(f"the code of {config.model_type} makes no angles of positions by this config ({why})")
 
 

@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 import posembed.models
 from posembed import load_table, schemes
 from posembed import with_position_table as with_table
-from posembed.encodings import LinearScaling, NoPos, RoPE
+from posembed.encodings import ALiBi, LinearScaling, NoPos, OnLayers, RoPE
 from posembed.errors import CheckpointError, ModelInputError, PositionTableError
 from posembed.models import load_with_scheme, use_scheme
 from posembed.models.transformers_families import MARK
@@ -169,6 +169,27 @@ def test_an_object_is_told_from_another_one(tmp_path):
     assert torch.equal(load_with_scheme(tmp_path, RoPE(8, base=500.0)).model(tokens()).logits, expected)
     for other in (RoPE(8), NoPos()):
         assert "base=500.0" in refused(ModelInputError, load_with_scheme, tmp_path, other)
+
+
+DYNAMIC = {"model_type": "llama", "hidden_size": 32, "num_attention_heads": 4, "max_position_embeddings": 16}
+DYNAMIC |= {"rope_parameters": {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 1e4}}
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (RoPE(8, fraction=0.5), RoPE(8)),
+        (RoPE(8, fraction=0.5, pairs="proportional"), RoPE(8, fraction=0.5)),
+        (RoPE.from_config(DYNAMIC, length=64), RoPE.from_config(DYNAMIC)),
+        (OnLayers(ALiBi(4), [0], n_layers=2), OnLayers(ALiBi(4), [1], n_layers=2)),
+    ],
+    ids=["fraction", "pairs", "length", "layers"],
+)
+def test_an_object_with_another_option_is_refused(tmp_path, one, other):
+    expected = saved(tmp_path, "llama", one)
+    assert "give the same one" in refused(ModelInputError, load_with_scheme, tmp_path, other)
+    assert torch.equal(load_with_scheme(tmp_path, one).model(tokens()).logits, expected)
 
 
 def test_options_that_no_config_holds_are_asked_for_as_an_object(tmp_path):
