@@ -236,9 +236,9 @@ def test_every_source_is_in_the_list(name):
 
 
 def test_a_page_is_read_in_two_minutes(name):
-    """At 300 words a minute, without the names of tests and the formulas; RoPE's has its recipes for longer texts."""
+    """At 300 words a minute, without the names of tests and the formulas."""
     words = re.sub(r"\$\$?[^$]+\$\$?|`tests/[^`]+`", "", prose(page_of(name)))
-    assert len(words.split()) < (660 if name == "rope" else 600)
+    assert len(words.split()) < 600
 
 
 def test_three_to_six_points_say_when_to_use_it(name):
