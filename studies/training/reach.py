@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
@@ -19,6 +20,7 @@ from posembed.encodings import (
     T5,
     ALiBi,
     CoPE,
+    Forgetting,
     LearnableSinusoidal,
     Learned,
     PositionScheme,
@@ -60,14 +62,14 @@ def inspect_reach(model: LanguageModel, config: RunConfig, corpus: Corpus) -> di
         "unfinished": unfinished(model, config),
     }
     near = torch.arange(config.length - 1) >= config.length // 2 - 1
-    for scheme, q, k in layers:
-        weights = attention_of(scheme, q, k, torch.arange(config.length - 1))[..., ~near]
+    for layer in layers:
+        weights = attention_of(*layer, torch.arange(config.length - 1))[..., ~near]
         found["back"].append([round(each, 5) for each in weights.sum(-1).mean(0).tolist()])
     for n in (config.length, *LENGTHS):
         at, by_head = torch.arange(n - 1), []
-        for scheme, q, k in layers:
-            weights = attention_of(scheme, q, k, at)
-            new = weights * torch.maximum(novelty(scheme, q, k, at), added(n - 2))
+        for layer in layers:
+            weights = attention_of(*layer, at)
+            new = weights * torch.maximum(novelty(*layer, at), added(n - 2))
             far, entropy = weights[..., at < n - config.length], -torch.xlogy(weights, weights)
             by_head.append(torch.stack([each.sum(-1).mean(0) for each in (new, far, entropy)]))
         columns = zip(("new", "far", "entropy"), torch.stack(by_head, 1).tolist(), strict=True)
@@ -90,13 +92,13 @@ def worth_of_heads(model: LanguageModel, texts: Int[Tensor, "texts length"], n_h
 
 def queries_and_keys(
     model: LanguageModel, ids: Int[Tensor, "texts seq"]
-) -> list[tuple[PositionScheme, Tensor, Tensor]]:
-    """By layer its scheme, the last query and all keys, before anything turns them."""
+) -> list[tuple[PositionScheme, Tensor, Tensor, Tensor | None]]:
+    """By layer its scheme, the last query and all keys, before anything turns them, and the gates of the keys."""
     found: list[Any] = []
 
     def catch(module: Any, given: tuple[Tensor, ...]) -> None:
         q, k = (module._heads(given[0], each) for each in (module.query, module.key))
-        found.append((module.position_scheme, q[:, :, -1:], k))
+        found.append((module.position_scheme, q[:, :, -1:], k, module.position_scheme.gates(given[0])))
 
     layers: Any = model.transformer.layers
     with hooked((layer.attention, catch) for layer in layers):
@@ -115,13 +117,19 @@ def longer(n_trained: int, n: int) -> Int[Tensor, " n"]:
 
 
 def attention_of(
-    scheme: PositionScheme, q: Float[Tensor, "texts heads 1 d"], k: Float[Tensor, "texts heads seq d"], at: Tensor
+    scheme: PositionScheme,
+    q: Float[Tensor, "texts heads 1 d"],
+    k: Float[Tensor, "texts heads seq d"],
+    gates: Float[Tensor, "texts heads seq"] | None,
+    at: Tensor,
 ) -> Float[Tensor, "texts heads n"]:
     """The weights of the last query in a longer text, at positions ``at``."""
-    k = k[:, :, longer(k.shape[2], len(at))]
+    which = longer(k.shape[2], len(at))
+    k, gates = k[:, :, which], None if gates is None else gates[..., which]
     q, k = rotated(scheme, q, k, at[-1:], at)
     every = torch.eye(len(at)).expand(*k.shape[:2], -1, -1)
-    return attend(q, k, every, causal=True, scheme=scheme, positions=at[-1:], key_positions=at)[:, :, 0]
+    where: Any = {"positions": at[-1:], "key_positions": at, "gates": gates}
+    return attend(q, k, every, causal=True, scheme=scheme, **where)[:, :, 0]
 
 
 def untouched_rows(scheme: PositionScheme, n_trained: int) -> Any:
@@ -159,13 +167,18 @@ def outside_arc(
 
 
 def novelty(
-    scheme: PositionScheme, q: Float[Tensor, "texts heads 1 d"], k: Float[Tensor, "texts heads seq d"], at: Tensor
+    scheme: PositionScheme,
+    q: Float[Tensor, "texts heads 1 d"],
+    k: Float[Tensor, "texts heads seq d"],
+    gates: Float[Tensor, "texts heads seq"] | None,
+    at: Tensor,
 ) -> Float[Tensor, "#texts #heads n"]:
     """By key which share of what the scheme makes of its offset, 0 to 1, no training touched.
 
     A bucket that no offset had; a bias below, or an input of FIRE's network above, all of the training; a count of CoPE
     above all of the training; of RoPE and xPos the pairs at an angle outside the arc of the training, each by its share
-    of the products of the norms of queries and keys. Shaw's vectors are shared from an offset on that training had.
+    of the products of the norms of queries and keys; of the forgetting Transformer a product of gates below all of the
+    training. Shaw's vectors are shared from an offset on that training had.
     """
     n_trained, offsets = k.shape[2], at - at[-1]
     trained = -torch.arange(n_trained)
@@ -184,6 +197,10 @@ def novelty(
         most = scheme.counted(q, k, visible).amax((0, 3), keepdim=True)
         keys = k[:, :, longer(n_trained, len(at))]
         return (scheme.counted(q, keys, torch.ones(1, len(at), dtype=torch.bool)) > most).float()[:, :, 0]
+    if isinstance(scheme, Forgetting) and gates is not None:
+        least = gates[..., 1:].sum(-1).amin(0)[:, None]
+        after = gates[..., longer(n_trained, len(at))].flip(-1).cumsum(-1).flip(-1)
+        return (F.pad(after[..., 1:], (0, 1)) < least - 1e-6).float()
     if isinstance(scheme, RoPE):
         share = norms(q, scheme)[:, :, 0] * norms(k, scheme).mean(2)
         share = (share / share.sum(-1, keepdim=True)).mean(0)
