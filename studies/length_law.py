@@ -59,6 +59,7 @@ KIN = {
     "p-rope, a quarter": "rope",
     "p-rope, half": "rope",
     "rope, base 100": "rope",
+    "forgetting": "alibi",
 }
 # By predictor the coefficients of its terms, from seed 1 of the fitted arms.
 COEFFICIENTS: dict[str, tuple[float, ...]] = {

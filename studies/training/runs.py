@@ -27,6 +27,7 @@ from posembed.training.objectives import Objective
 from posembed.training.runs import check_text, load_text, result_of, transformer_config
 from posembed.training.weights import with_weights
 
+from . import questions
 from .cls import MaskedBehindCLS
 from .guesses import SomeGuessed
 from .inspections import inspect_model, probed_layers, steps_watched
@@ -129,6 +130,8 @@ class StudyTraining(Training):
 
     def _task_loss(self, generator: torch.Generator) -> Tensor:
         texts = self.data.draw(self.config.batch_size, generator)
+        if self.data.name == questions.NAME:
+            return questions.answer_losses(self.model, texts.ids).mean()
         return task_loss(self.model, texts, self.data, self.config, generator)
 
     def _text_loss(self, generator: torch.Generator) -> Tensor:
@@ -188,7 +191,7 @@ def objective_of(config: RunConfig) -> Objective:
 def load_data(config: RunConfig) -> Corpus | Task:
     """Load the text that a run is trained on, or its task."""
     check_text(config)
-    if config.objective == "task":
+    if config.objective == "task" or setting(config, "task") == questions.NAME:
         return load_task(config)
     if setting(config, "subwords") is None:
         return _text(config) if config.text_hash else load_text(config)
@@ -213,7 +216,8 @@ def make_model(config: RunConfig, data: Corpus | Task) -> Any:
     """Make the untrained model of a run.
 
     Returns:
-        A `LanguageModel`; of a task a `SequenceClassifier`, a `SpanPredictor`, or of images a `VisionTransformer`.
+        A `LanguageModel`, for questions too; of another task a `SequenceClassifier`, a `SpanPredictor`, or of images a
+        `VisionTransformer`.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
@@ -262,6 +266,8 @@ def _of_text(model: LanguageModel, corpus: Corpus, config: RunConfig) -> dict[st
 
 
 def _of_task(model: Any, task: Task, config: RunConfig) -> dict[str, Any]:
+    if task.name == questions.NAME:
+        return questions.measure_questions(model, task, config) | measure_sizes(model)
     metrics = measure_task(model, task, config) | measure_sizes(model)
     if "patches" in setting(config, "inspections"):
         untrained = make_model(config, task).eval()

@@ -16,9 +16,10 @@ from torch import Tensor, nn
 from posembed.data import Labelled, Task, load_corpus, synthetic_task
 from posembed.data.synthetic_tasks import RULES
 from posembed.errors import TaskError, shown
-from posembed.models import SequenceClassifier, TransformerConfig
+from posembed.models import LanguageModel, SequenceClassifier, TransformerConfig
 from posembed.training import RunConfig
 
+from . import questions
 from .classes import FORMATS, class_task, read_classes
 from .cls import cls_positions
 from .digits import image_task
@@ -44,7 +45,8 @@ def load_task(config: RunConfig) -> Task:
     """Load the task that a run is trained on.
 
     Made ones are those of `posembed.data.synthetic_task`. "digits" is that of `studies.training.digits`, with as many
-    patches of 2 x 2 pixels as the config's length, a square of them. Real ones are "sst2", "trec" and "cola", "xquad"
+    patches of 2 x 2 pixels as the config's length, a square of them; "questions" is that of
+    `studies.training.questions`. Real ones are "sst2", "trec" and "cola", "xquad"
     and "xquad-moved" (every second question without an answer), in folders sst2, trec, cola, xquad of the one that the
     environment variable POSEMBED_TASKS names; their subwords are those of the run's text.
 
@@ -57,8 +59,11 @@ def load_task(config: RunConfig) -> Task:
         return synthetic_task(name, difficulty=setting(config, "difficulty"), length=config.length)
     if name == DIGITS:
         return _digits(config)
+    if name == questions.NAME:
+        return questions.questions_task(config.length)
     if name not in (*FORMATS, *SPANS):
-        raise TaskError(f"there is no task {shown(name)}; choose among {', '.join((*RULES, *FORMATS, *SPANS, DIGITS))}")
+        known = ", ".join((*RULES, *FORMATS, *SPANS, DIGITS, questions.NAME))
+        raise TaskError(f"there is no task {shown(name)}; choose among {known}")
     if subwords is not None and name.startswith("word"):
         return _real(name, Path(), config.data, subwords, config.length)
     if FOLDER not in os.environ:
@@ -93,8 +98,10 @@ def _real(name: str, folder: Path, text: str, subwords: int, length: int) -> Tas
 
 def task_model(task: Task, body: TransformerConfig, config: RunConfig) -> nn.Module:
     """Make an encoder with what reads the answer: from [CLS] where there is one, else from the mean of all states; of
-    a span from each state. Images have an encoder of their own.
+    a span from each state. Images have an encoder of their own, and questions are answered by a language model.
     """
+    if task.name == questions.NAME:
+        return LanguageModel(body)
     if task.name == DIGITS:
         return VisionTransformer(body, task.n_classes or 0, size=task.test.ids.shape[1], patch=PATCH)
     if task.n_classes is None:
