@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import statistics
-import timeit
-from dataclasses import dataclass
-
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
 from .errors import LookupInputError
-from .public import Count, Seed, public
+from .public import public
 
 
 @public(LookupInputError)
@@ -112,68 +108,3 @@ def _gradient(embedding: nn.Embedding) -> Tensor:
     if embedding.weight.grad is None:
         raise LookupInputError("the embedding has no gradient; call backward() on a loss that used it first")
     return embedding.weight.grad
-
-
-@dataclass(frozen=True)
-class LookupCost:
-    """What one forward and backward pass costs for a table of n_rows.
-
-    Attributes:
-        way: "one-hot", "dense" (nn.Embedding) or "sparse" (nn.Embedding with sparse=True).
-        n_rows: rows of the table.
-        seconds: median time of a forward and a backward pass.
-        extra_bytes: the largest thing it builds that a lookup does not need: the one-hot matrix and the dense gradient,
-            the dense gradient, or the sparse one.
-    """
-
-    way: str
-    n_rows: int
-    seconds: float
-    extra_bytes: int
-
-
-@public(LookupInputError)
-def lookup_costs(
-    n_rows: Count, *, d_model: Count = 64, n_ids: Count = 512, repeats: Count = 15, seed: Seed = 0
-) -> list[LookupCost]:
-    """Measure a lookup of n_ids random ids, forward and backward, in three ways.
-
-    Times are of this machine, at this moment; compare them with each other only.
-
-    Args:
-        n_rows: rows of the table.
-        d_model: columns of the table.
-        n_ids: how many ids are looked up at once.
-        repeats: the median of so many runs is reported, after one that warms up.
-        seed: of the table and the ids.
-
-    Returns:
-        One cost for "one-hot", "dense" and "sparse", in this order.
-
-    Raises:
-        LookupInputError: a size that is no whole number of at least 1, or a seed that is none.
-
-    Example:
-        >>> from posembed.lookup import lookup_costs
-        >>> [(cost.way, cost.extra_bytes) for cost in lookup_costs(1000, d_model=8, n_ids=10, repeats=1)]
-        [('one-hot', 72000), ('dense', 32000), ('sparse', 400)]
-    """
-    generator = torch.Generator().manual_seed(seed)
-    weight = torch.randn(n_rows, d_model, generator=generator)
-    ids = torch.randint(n_rows, (n_ids,), generator=generator)
-    costs = []
-    for way in ("one-hot", "dense", "sparse"):
-        embedding = nn.Embedding(n_rows, d_model, sparse=way == "sparse", _weight=weight.clone())
-        seconds = _median_seconds(embedding, ids, way, repeats)
-        one_hot_bytes = n_ids * n_rows * weight.element_size() if way == "one-hot" else 0
-        costs.append(LookupCost(way, n_rows, seconds, gradient_bytes(embedding) + one_hot_bytes))
-    return costs
-
-
-def _median_seconds(embedding: nn.Embedding, ids: Tensor, way: str, repeats: int) -> float:
-    def run() -> None:
-        embedding.weight.grad = None
-        out = one_hot_lookup(embedding.weight, ids) if way == "one-hot" else embedding(ids)
-        out.sum().backward()
-
-    return statistics.median(timeit.repeat(run, repeat=repeats + 1, number=1)[1:])

@@ -4,7 +4,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from posembed import one_hot_lookup
-from posembed.lookup import LookupCost, gradient_bytes, lookup_costs, rows_with_gradient
+from posembed.lookup import gradient_bytes, rows_with_gradient
 
 FLOATS = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
 IDS = {
@@ -126,15 +126,3 @@ class TestGradientOfAnEmbedding:
         embedding(torch.tensor([4, 1, 4, 2])).sum().backward()
         # Sparse: an eight-byte index and a row for each of the four ids, repeats included.
         assert gradient_bytes(embedding) == (4 * (8 + 3 * dtype.itemsize) if sparse else 6 * 3 * dtype.itemsize)
-
-
-@pytest.mark.parametrize(("n_rows", "d_model", "n_ids"), [(100, 8, 10), (1, 1, 1), (7, 3, 50)])
-def test_costs_count_bytes(n_rows, d_model, n_ids):
-    costs = lookup_costs(n_rows, d_model=d_model, n_ids=n_ids, repeats=1)
-    dense, one_hot, sparse = 4 * n_rows * d_model, 4 * n_ids * n_rows, n_ids * (8 + 4 * d_model)
-    assert [(cost.way, cost.n_rows, cost.extra_bytes) for cost in costs] == [
-        ("one-hot", n_rows, one_hot + dense),
-        ("dense", n_rows, dense),
-        ("sparse", n_rows, sparse),
-    ]
-    assert all(isinstance(cost, LookupCost) and cost.seconds > 0 for cost in costs)

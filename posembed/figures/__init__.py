@@ -1,6 +1,6 @@
 """Static figures in one style. Each is a matplotlib figure that carries its description for those who cannot see it."""
 
-from .curves import curves, lookup_cost_curves, token_differences
+from .curves import curves, token_differences
 from .looks import COLOURS, DIVERGING, LOOKS, SEQUENTIAL, Look, look_of
 from .maps import similarity_maps, table_heat, table_maps
 from .schemes import added_maps, bias_curves, counted_map, damping_curves, frequency_curves, logit_maps, weight_maps
@@ -26,7 +26,6 @@ __all__ = [
     "helix_portrait",
     "logit_maps",
     "look_of",
-    "lookup_cost_curves",
     "new_figure",
     "probe_scatter",
     "row_health",

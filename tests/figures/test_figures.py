@@ -18,7 +18,6 @@ from posembed.figures import (
     DIVERGING,
     DescribedFigure,
     curves,
-    lookup_cost_curves,
     new_figure,
     similarity_maps,
     styled,
@@ -27,7 +26,6 @@ from posembed.figures import (
     token_differences,
 )
 from posembed.figures.looks import SEQUENTIAL_BELOW
-from posembed.lookup import LookupCost
 from posembed.probing import spectrum
 from posembed.stats import family, interval
 from posembed.tables import load_table
@@ -51,7 +49,6 @@ FIGURES = {
     "frequency_curves": lambda: ({"x": made("rope")},),
     "helix_portrait": lambda: (spectrum(TABLE),),
     "logit_maps": lambda: ({"x": made("fire")}, {"n_positions": 4}),
-    "lookup_cost_curves": lambda: ([LookupCost("dense", 10, 1e-3, 100)],),
     "probe_scatter": lambda: (probe_table(TABLE),),
     "row_health": lambda: (load_table(TABLE),),
     "seed_scores": lambda: ({"x": [1.0, 2.0]},),
@@ -194,13 +191,6 @@ def test_of_a_long_table_some_rows_are_compared_and_the_axes_count_all():
     axes = similarity_maps({"x": table}, alt="Many rows.").axes[0]
     assert axes.images[0].get_array().shape == (4000, 4000)
     assert axes.get_xlim() == (-0.5, 19_999.5) and axes.get_ylim() == (19_999.5, -0.5)
-
-
-def test_costs_are_drawn_in_milliseconds_and_megabytes():
-    costs = [LookupCost("dense", 10, 2e-3, 5_000_000), LookupCost("sparse", 10, 1e-3, 1_000_000)]
-    left, right = lookup_cost_curves(costs, alt="Two ways.").axes
-    assert [line.get_ydata()[0] for line in left.lines] == pytest.approx([2.0, 1.0])
-    assert [line.get_ydata()[0] for line in right.lines] == pytest.approx([5.0, 1.0])
 
 
 def test_a_figure_of_ones_own_takes_the_style():

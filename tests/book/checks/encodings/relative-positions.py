@@ -185,8 +185,13 @@ slower = RoPE(16, base=500_000.0).frequencies / RoPE(16).frequencies
 assert slower[0] == 1 and (slower[1:] < 1).all()
 
 # %% Five biases side by side
-# Holds: "lets a small network learn the curve from the logarithm of the distance, divided by that of"
+# Holds: "a small network learns the curve, as a function of $\log(1 + c\,(i - j)) / \log(1 + c \max(i, L))$"
 fire, q = scheme("fire", n_heads=4, causal=True), torch.zeros(1, 4, 2, 16)
+part, (i, j) = fire.layer(0), (600, 250)
+share = np.log1p(float(part.log_scale) * (i - j)) / np.log1p(float(part.log_scale) * max(i, part.start))
+of_share = part.mlp(torch.tensor([share], dtype=torch.float32))
+here = part.bias(q[:, :, :1], q[:, :, :1], torch.tensor([i]), torch.tensor([j]))
+assert torch.allclose(here.flatten(), of_share, atol=1e-5)
 starts = torch.tensor([0, 300])
 late = fire.layer(0).bias(q, q, torch.tensor([600, 900]), starts)
 assert torch.allclose(late[..., 0, 0], late[..., 1, 0], atol=1e-5)

@@ -152,8 +152,8 @@ assert all(abs(loss_b[name].mean() - value) < 0.006 for name, value in about.ite
 # Holds: "NoPos loses 0.35 less from start B."
 # Holds: "Six differences with their intervals."
 assert abs(planned_b.loc["nopos, start B minus A", "mean"] + 0.35) < 0.005 and len(rows) == 6
-# Holds in Sinusoidal or learned?: "With smaller ones the sines are ahead by 0.045, or level"
-# Holds in Sinusoidal or learned?: "With larger ones a trained table is ahead of the sines by 0.028 nats a character."
+# Holds in Sinusoidal or learned?: "From another the sines are ahead by 0.045, or level"
+# Holds in Sinusoidal or learned?: "From one start of the weights a trained table is ahead of the sines by 0.028"
 assert abs(planned.loc[GAP, "mean"] - 0.045) < 0.0005 and abs(planned_b.loc[GAP, "mean"] + 0.028) < 0.0005
 # Holds in Sinusoidal or learned?: "Both differences are significant, and so is the change between the starts"
 # Holds in Sinusoidal or learned?: "at a lower rate for the table the sines' lead is gone"
@@ -201,10 +201,10 @@ assert (b_run.weight_std, b_run.scale_embeddings) == (0.125, False)
 assert b_run.scheme_options == {"learned": {"std": 0.125}}
 # Holds: "The model is causal, has four layers of width 64, and reads pieces of 64 characters."
 assert (a_run.n_layers, a_run.d_model, a_run.length) == (4, 64, 64)
-# Holds: "picked among four with one run each: 0.03, ahead of 0.01 by 0.004"
+# Holds: "In start A one run each of four rates had picked 0.03 for the table, ahead of 0.01 by 0.004."
 ahead = of_rate[0.01, 0]["validation_loss"] - of_rate[0.03, 0]["validation_loss"]
 assert round(ahead, 3) == 0.004 and a_run.learning_rate == 0.03
-# Holds: "Over five seeds 0.01 does better and ties the sines."
+# Holds: "Over five seeds 0.01 is better, and ties the sines."
 assert not gap.excludes_zero and abs(gap.mean) < 0.002
 # Holds: "In start B three runs chose each rate."
 for name in ABSOLUTE:

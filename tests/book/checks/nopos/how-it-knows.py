@@ -1,5 +1,5 @@
 # %% How does it know?
-# Holds: "From our start one layer gives them away before any training: each token averages over more tokens"
+# Holds: "One layer shows them before any training: each token averages over one token more than the one before it."
 import numpy as np
 
 by_state = {
@@ -70,7 +70,7 @@ assert random_guess_error(T) > 18 > middle_guess_error(T)
 assert random_guess_error(T) > 17 > middle_guess_error(T) == 16
 
 # Holds: "There the probe knows nothing, says the middle, and is off by 16."
-# Holds: "A probe that knows nothing names that nearly by chance, so the number can be above 16"
+# Holds: "A probe that knows nothing can score above 16 there"
 assert before.mae > 18 and abs(before.median_mae - 16) < 0.3
 # Holds: "Two layers later the positions are read to within a few characters."
 assert after.mae < 5

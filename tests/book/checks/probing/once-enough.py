@@ -8,7 +8,7 @@ AGAIN, ANEW = "4 layers: every layer minus input", "4 layers: layers anew minus 
 # Holds: "with the same rows in every layer, or new ones, the mean loss moved by less than"
 # Holds in What to remember: "With four layers, to add positions again, the same rows or new ones"
 assert [of(name)[0] for name in (AGAIN, ANEW)] == [0.007, 0.002]
-# Holds: "RoPE, beside a table, lowers the loss by 0.097"
+# Holds: "RoPE in place of a table lowers the loss by 0.097"
 assert of("4 layers: rope minus input")[0] == -0.097
 # Holds: "**How sure:** five seeds, one text, width 56."
 # Holds in What is used: "in the five models of this chapter's own study, of width 56, a shuffle costs 0.02 at most"
@@ -43,8 +43,8 @@ assert {model.transformer.words.weight.shape[1] for model in models.values()} ==
 # By definition: "State 0 is what enters the first layer, state 4 leaves the last"
 # Holds: "In the model with a table the share of position falls from 0.32"
 assert abs(share[0] - 0.315) < 0.01 and abs(share[1] - 0.015) < 0.006
-# Holds: "Of the row that was added 0.42 is left after the first layer, mean of the study's five seeds, and it explains"
-# Holds: "The layer has taken away more than half of it, and written its own."
+# Holds: "After the first layer less than half of the added row is left, 0.42 in the mean of the study's five seeds."
+# Holds: "Most of what now varies with the position the layer has written itself."
 # Holds in What to remember: "Of the row that was added less than half is left."
 kept = [run.metrics["depth"]["trained"] for run in load_study("depth").by_arm["4 layers, input"]]
 left = [its["left, coefficient"][1] for its in kept]
