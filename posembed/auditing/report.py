@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import textwrap
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from ..serialization import Record
+
+if TYPE_CHECKING:
+    import pandas
 
 Verdict = Literal["holds", "broken", "does not apply", "not decided"]
 
@@ -74,6 +77,12 @@ class AuditReport(Record):
     def summary(self) -> str:
         """The model, and how many checks are broken and hold."""
         return f"{self.model}: {self.count('broken')} broken, {self.count('holds')} hold"
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return a table of the checks, with all that was found of each."""
+        import pandas
+
+        return pandas.DataFrame(self.to_dict()["checks"])
 
     def rows(self) -> list[tuple[str, str, str, str]]:
         """Of each check its name, verdict, error and what is told of it, as texts."""

@@ -171,21 +171,14 @@ def probe(
     $ posembed probe gpt2 --probe ols --split folds --rows 512
     """
     with progress(f"reading the table of {source}") as tell:
-        from ..errors import ProbeInputError
-        from ..probing import description_length, probe_table
+        from ..probing import probe_table
         from ..tables import load_table
 
         found = load_table(source, **how)
         tell("probing the rows")
         result = probe_table(found, probe=kind, split=split, rows=rows, seed=seed)
-        tell("the description length")
-        try:
-            length = description_length(found, rows=rows, seed=seed)
-        except ProbeInputError:
-            # It needs more rows than a probe does.
-            length = None
     if as_json:
-        print_json(result.to_dict() | {"description_length": length})
+        print_json(result)
         return
     controls, regions = (
         result.baselines,
@@ -205,7 +198,7 @@ def probe(
         )
     )
     show("\nby region of the table", style="dim")
-    show(facts(regions), "", str(length or "too few rows for a description length"), READ)
+    show(facts(regions), READ)
     if result.remark:
         show(f"\n{result.remark}")
 

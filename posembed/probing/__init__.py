@@ -2,7 +2,6 @@
 
 from ..stats import BootstrapInterval, mean_interval
 from .attention_maps import identical_word_attention
-from .description_length import DescriptionLength, description_length
 from .estimators import MLP, GradientDescent, LeastSquares, Ridge, constant_guess, permuted_labels, random_tables_like
 from .intervention import Control, InterventionResult, intervene, position_subspace
 from .layers import (
@@ -25,7 +24,6 @@ __all__ = [
     "Baselines",
     "BootstrapInterval",
     "Control",
-    "DescriptionLength",
     "GradientDescent",
     "Helix",
     "InterventionResult",
@@ -42,7 +40,6 @@ __all__ = [
     "Spectrum",
     "Split",
     "constant_guess",
-    "description_length",
     "identical_word_attention",
     "intervene",
     "mean_interval",

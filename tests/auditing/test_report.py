@@ -33,3 +33,6 @@ def test_it_is_printed_as_a_table_with_the_scripts_below():
 def test_it_is_data():
     told = json.loads(json.dumps(REPORT.to_dict()))
     assert told["checks"][1]["kind"] == "padding is seen"
+    table = REPORT.to_frame().set_index("check")
+    assert table["verdict"].value_counts().to_dict() == {"holds": 1, "broken": 1, "does not apply": 1}
+    assert table.loc["padding behind", "error"] == 0.25 and table.loc["padding behind", "script"] == "print(1)"

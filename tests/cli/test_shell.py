@@ -148,7 +148,7 @@ def test_progress_is_for_terminals(checkpoints, call, monkeypatch):
     code, printed, _ = call("probe", "waves", "--json")
     assert code == 0 and json.loads(printed)["n_rows"] == 64
     # What is drawn in between depends on how fast the machine is; the last step is always drawn.
-    assert "the description length" in screen.getvalue()
+    assert "probing the rows" in screen.getvalue()
 
 
 def test_without_a_terminal_there_is_a_line_from_time_to_time(monkeypatch, capsys):

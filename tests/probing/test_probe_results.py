@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from probing_tables import linear_table
 
-from posembed.probing import description_length, probe_order, probe_table, spectrum
+from posembed.probing import probe_order, probe_table, spectrum
 from posembed.serialization import plain
 
-every_measure = pytest.mark.parametrize("measure", [probe_table, probe_order, description_length, spectrum])
+every_measure = pytest.mark.parametrize("measure", [probe_table, probe_order, spectrum])
 
 
 @every_measure

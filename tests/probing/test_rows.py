@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from probing_tables import random_table
 
 from posembed.errors import PositionTableError
-from posembed.probing import SPLITS, description_length, probe_order, probe_table, spectrum, split_rows
+from posembed.probing import SPLITS, probe_order, probe_table, spectrum, split_rows
 from posembed.probing.rows import chosen_rows
 
 N = 40
@@ -28,7 +28,7 @@ def test_the_rows_asked_for_are_taken(rows, positions):
     np.testing.assert_array_equal(found.x, TABLE[list(positions)])
 
 
-every_measure = pytest.mark.parametrize("measure", [probe_table, probe_order, description_length, spectrum])
+every_measure = pytest.mark.parametrize("measure", [probe_table, probe_order, spectrum])
 
 
 @every_measure

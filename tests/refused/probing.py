@@ -11,7 +11,6 @@ from posembed import Transformer, TransformerConfig
 from posembed.errors import PositionTableError, ProbeInputError
 from posembed.probing import (
     GradientDescent,
-    description_length,
     identical_word_attention,
     intervene,
     permuted_labels,
@@ -95,7 +94,7 @@ CASES = {
     # Tables and their rows.
     "a probe that there is not": (P, lambda: probe_table(ROWS, probe="svm"), "probe is 'svm'; choose among ols, ridge"),
     "a split that there is not": (P, lambda: probe_order(ROWS, split="loo"), "split is 'loo'; choose among even-odd"),
-    "a seed that is none": (P, lambda: description_length(ROWS, seed=-1), "seed is -1; it must be a whole number from"),
+    "a seed that is none": (P, lambda: probe_table(ROWS, seed=-1), "seed is -1; it must be a whole number from"),
     "rows that the table does not have": (P, lambda: probe_table(ROWS, rows=21), "rows=21 goes beyond"),
     "rows all even": (P, lambda: probe_table(ROWS, rows=range(0, 20, 2)), "all are even; take rows with a step of 1"),
     "too few rows for folds": (
@@ -105,11 +104,6 @@ CASES = {
     ),
     "one row": (P, lambda: probe_table(ROWS[:1]), "a probe needs at least 2 rows, but rows=None"),
     "no two rows to compare": (P, lambda: probe_order(ROWS, split="folds", rows=9), "leaves fewer than two of 9 rows"),
-    "too few rows for a code": (
-        P,
-        lambda: description_length(ROWS[:15]),
-        "a description length needs at least 16 rows",
-    ),
     "positions that fall": (
         P,
         lambda: split_rows(np.array([5, 3, 1]), "half"),
