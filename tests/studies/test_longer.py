@@ -184,7 +184,7 @@ def test_the_study_in_miniature(corpus, monkeypatch):
     law = length.law_contrasts(runs)
     assert len(law) == 2 * 7 and law["asked: law"].n == len(length.SEEDS)
     contrasts = length.contrasts(runs)
-    assert len(contrasts) == 15 * 8 - 2 * 2 and all(each.n == len(length.SEEDS) for each in contrasts.values())
+    assert len(contrasts) == 16 * 8 - 3 * 2 and all(each.n == len(length.SEEDS) for each in contrasts.values())
 
 
 def test_r2_is_one_for_what_was_said_right_and_none_for_the_mean():
