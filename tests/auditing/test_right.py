@@ -76,6 +76,13 @@ def test_ours_have_nothing_broken(scheme, causal):
     assert report.count("holds") >= 4
 
 
+def test_a_bias_by_distance_alone_sees_order():
+    """Read backwards, a text gives what it gives, backwards."""
+    model = Transformer(TransformerConfig(50, n_layers=2, scheme="alibi", causal=False, weight_std=0.3))
+    report = audit(lambda ids: model(ids), vocab_size=50)
+    assert report.passed and verdicts(report)["order is seen"] == "holds", str(report)
+
+
 def test_the_model_is_left_as_it_was():
     model = right("GPT2LMHeadModel").train()
     model.transformer.h[0].eval()
