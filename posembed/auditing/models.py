@@ -134,7 +134,10 @@ def _of_transformers(model: Any, names: Mapping[str, str], part: str, seed: int)
     # Rotary positions and nothing else: no table, no source beside the text, no scaling by how far it has come.
     plain = getattr(config, "rope_parameters", None) and not any(word in str(config.to_dict()) for word in NOT_RELATIVE)
     alone = part != "decoder" and subject.n_positions is None
-    subject.relative = bool(plain and alone and subject.stateless) or None
+    # Where `use_scheme` has put one, the config does not say which positions there are.
+    scheme = getattr(model, "position_scheme", None)
+    subject.relative = bool(plain and alone and subject.stateless and scheme is None) or None
+    subject.has_positions = not isinstance(scheme, NoPos)
     return subject
 
 
