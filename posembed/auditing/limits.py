@@ -60,11 +60,13 @@ def _window_edge(s: Subject) -> CheckResult:
 def _past_the_last(s: Subject) -> CheckResult:
     """A position past the table's end is an error, and not another position in silence."""
     last, given = s.n_positions or 0, s.positions_matter
-    past = _ending(s, last + PAST) if given else Run(s.text(last + PAST))
+    words = s.text(last + PAST)
+    words[:, [1, 2, last, last + 1]] = s.vocabulary[[0, 1, 0, 1]]  # equal ones can be exchanged anywhere
+    past = _ending(s, last + PAST) if given else Run(words)
     try:
         s.logits(past)
     except Exception as error:
-        return found("holds", f"refused: {type(error).__name__}")
+        return _refused(s, last - 1, type(error).__name__)
     # Two positions that are surely two, and those that one past the last may be taken for.
     pairs = [(_ending(s, position), past) for position in (PAST, last - 1)]
     apart = _ending(s, 2), _ending(s, PAST + 2)
@@ -80,6 +82,17 @@ def _past_the_last(s: Subject) -> CheckResult:
     if seen and given:
         return found("holds", "it computes what its table has not")
     return found("not decided", "a longer text is no error, and nothing tells positions apart")
+
+
+def _refused(s: Subject, last: int, error: str) -> CheckResult:
+    """An error past the last position is right, and at the last one it is not, where somebody said that it is there."""
+    try:
+        s.logits(_ending(s, last) if s.positions_matter else Run(s.text(last + 1)))
+    except Exception:
+        if s.table is None or len(s.table.rows) != last + 1:
+            reason = f"{error} already at position {last}, the last of n_positions={last + 1}"
+            return found("broken", reason, kind="fewer positions than were said", position=last)
+    return found("holds", f"refused: {error}")
 
 
 @check("half precision far out", "positions_matter")

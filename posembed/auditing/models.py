@@ -55,6 +55,8 @@ def subjects_of(model: Any, said: dict[str, Any], seed: int) -> list[Subject]:
     """The model in one piece; of transformers' models with an encoder and a decoder, both."""
     if not any(kind.__module__.startswith("transformers.") for kind in type(model).__mro__):
         return [_own(model, said, seed)]
+    if given := [name for name, value in said.items() if value != {"n_layers": 1, "pads_left": True}.get(name)]:
+        raise AuditError(f"{', '.join(given)} would not be used: transformers' models are read by their config")
     # An encoder or a decoder taken out of such a model is called as any other.
     if not getattr(model.config, "is_encoder_decoder", False) or DECODER["ids"] not in _taken(model):
         return [_of_transformers(model, NAMES, "", seed)]
@@ -134,7 +136,10 @@ def _of_transformers(model: Any, names: Mapping[str, str], part: str, seed: int)
     # Rotary positions and nothing else: no table, no source beside the text, no scaling by how far it has come.
     plain = getattr(config, "rope_parameters", None) and not any(word in str(config.to_dict()) for word in NOT_RELATIVE)
     alone = part != "decoder" and subject.n_positions is None
-    subject.relative = bool(plain and alone and subject.stateless) or None
+    # Where `use_scheme` has put one, the config does not say which positions there are.
+    scheme = getattr(model, "position_scheme", None)
+    subject.relative = bool(plain and alone and subject.stateless and scheme is None) or None
+    subject.has_positions = not isinstance(scheme, NoPos)
     return subject
 
 

@@ -61,8 +61,8 @@ class AuditReport(Record):
 
     @property
     def passed(self) -> bool:
-        """Whether no check is broken."""
-        return not self.broken
+        """Whether something holds, and nothing is broken."""
+        return self.count("holds") > 0 and not self.broken
 
     @property
     def broken(self) -> list[CheckResult]:

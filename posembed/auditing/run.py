@@ -59,7 +59,7 @@ def audit(
             ``mask``, True where a key may be seen, "batch key" or "batch query key", and ``cache``. It returns logits
             or hidden states, "batch seq n"; one that takes ``cache`` returns them and its cache, and is first given
             None. Checks of what it does not take do not apply. A module is copied, a function is called as it is.
-        vocab_size: of your own model: how many ids it knows. Id 0 is used for padding.
+        vocab_size: of your own model, as what follows: how many ids it knows. Id 0 is used for padding.
         causal: of your own: whether a token must not see later ones; by default it is measured and not checked.
         n_positions: of your own: the length of its table; None without one.
         window: of your own: how many keys a layer sees, the token's own among them; None for all.
@@ -73,11 +73,11 @@ def audit(
         progress: called with what is being done and how many steps are done.
 
     Returns:
-        A verdict for each check; printed, it is a table. ``passed`` is true where nothing is broken.
+        A verdict for each check; printed, it is a table. ``passed``: something holds and nothing is broken.
 
     Raises:
-        AuditError: a model that draws at random, that gives no numbers for each token, that is too large to copy, or
-            that does not run on ids alone.
+        AuditError: a model that draws at random, that gives no numbers for each token, that is the same for all ids,
+            that is too large to copy, or that does not run on ids alone.
 
     Example:
         >>> import posembed
@@ -130,7 +130,8 @@ def _measure(s: Subject, rounded: Tensor | None = None) -> Tensor:
     """Find the tolerance, what order does, and whether positions can be given; return the logits of a text."""
     if s.n_positions is not None and s.n_positions < FEWEST_POSITIONS:
         raise AuditError(f"the model has {s.n_positions} positions; give one of at least {FEWEST_POSITIONS}")
-    ids, other, whole = s.text(), s.text(name="other text"), Run(s.text())
+    ids, whole = s.text(), Run(s.text())
+    other = s.text(name="other text", unlike=ids)
     try:
         logits = s.logits(whole)
     except Exception as error:
@@ -140,6 +141,9 @@ def _measure(s: Subject, rounded: Tensor | None = None) -> Tensor:
     s.tolerance = max(TOLERANCES[s.dtype] * s.scale, rounding)
     if not s.agree(whole, whole):
         raise AuditError("the same ids give two different outputs, or NaN: the model draws, or keeps a state")
+    changed = s.logits(Run(other))  # of some speech models the length goes by the words
+    if changed.shape == logits.shape and float((changed - logits).abs().max()) <= s.tolerance:
+        raise AuditError("other ids give the same output: the model does not read them, or its last layer is zero")
     # What exchanging earlier words does to the last token; where nothing, what other words do.
     earlier = (ids[:, :-1].flip(1), other[:, :-1])
     moved = (float(s.moved(whole, Run(torch.cat([each, ids[:, -1:]], 1)))[-1]) for each in earlier)

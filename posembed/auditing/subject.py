@@ -103,6 +103,10 @@ class Subject:
     positions_matter: bool = False
 
     def __post_init__(self) -> None:
+        if len(self.vocabulary) < 2:
+            raise AuditError(
+                "a text needs two different words beside padding and special ids; give a larger vocab_size"
+            )
         if self.n_positions is None and self.table is not None:
             self.n_positions = len(self.table.rows)
 
@@ -125,10 +129,18 @@ class Subject:
             return None
         return None if any(word in found.name for word in NOT_OF_TEXTS) else found
 
-    def text(self, n_tokens: int | None = None, name: str = "text") -> Int[Tensor, "one seq"]:
-        """Draw random ids, the same ones for the same name."""
-        shape = (1, n_tokens or self.length)
-        return self.vocabulary[torch.randint(len(self.vocabulary), shape, generator=torch_generator(self.seed, name))]
+    def text(
+        self, n_tokens: int | None = None, name: str = "text", unlike: Tensor | None = None
+    ) -> Int[Tensor, "one seq"]:
+        """Draw random ids, the same ones for the same name, unlike those of another text, or the last the first."""
+        n, shape = len(self.vocabulary), (1, n_tokens or self.length)
+        drawn = torch.randint(n, shape, generator=torch_generator(self.seed, name))
+        # What coincides proves nothing: equal texts, or one that reads the same backwards.
+        if unlike is not None:
+            drawn += self.vocabulary[drawn] == unlike
+        elif shape[1] > 1:
+            drawn[:, -1:] += drawn[:, -1:] == drawn[:, :1]
+        return self.vocabulary[drawn % n]
 
     def at(self, n_tokens: int | None = None) -> Int[Tensor, "one seq"]:
         """The positions from 0 on."""

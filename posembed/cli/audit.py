@@ -25,7 +25,7 @@ def audit(
 ) -> None:
     """Check that a model handles its positions: padding, packing, a cache, shifts, windows, half precision.
 
-    The whole model is loaded, and copied in float64. The exit code is 1 where a check is broken.
+    The whole model is loaded, and copied in float64. The exit code is 1 where a check is broken, or none holds.
 
     $ posembed audit gpt2
 

@@ -124,7 +124,7 @@ def _names(name: str) -> list[str]:
             close = difflib.get_close_matches(part.lower(), SCHEMES, n=1, cutoff=0.5)
             hint = f"did you mean {close[0]!r}? " if close else ""
             raise EncodingInputError(
-                f"there is no scheme {shown(part)}; {hint}The schemes are {', '.join(SCHEMES)}; "
+                f"there is no scheme {shown(part)}; {hint}the schemes are {', '.join(SCHEMES)}; "
                 "one of your own is 'module:Class'"
             )
     repeated = next((part for part in names if names.count(part) > 1), None)

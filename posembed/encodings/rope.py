@@ -106,6 +106,7 @@ class RoPE(PositionScheme):
         self._axis_of_pairs = None if self.axes is None else _axis_of_pairs(self.axes, mrope == "interleaved")
 
     @classmethod
+    @public(EncodingInputError)
     def from_config(cls, config: Any, layer: int | None = None, *, length: int | None = None) -> RoPE:
         """Make the rotation of a layer as transformers computes it from the model's config.
 
@@ -118,7 +119,8 @@ class RoPE(PositionScheme):
                 config's longest text, and "longrope" beyond the longest of the training. By default not.
 
         Returns:
-            The rotation, which turns queries and keys by the cos and sin that transformers has of a text.
+            The rotation, which turns queries and keys by the cos and sin that transformers has of a text. What else a
+            model does to its scores is none of it, such as the larger scale of DeepSeek's attention under YaRN.
 
         Raises:
             EncodingInputError: a model or a layer that does not rotate, or not by a position alone (rows and columns

@@ -218,6 +218,8 @@ def _with_one_form(config: Any) -> Any:
                 f"transformers does not read this config: {why}; write it in today's form, such as 'longrope' for 'su'"
             ) from None
     config = getattr(config, "text_config", config)
+    if not hasattr(config, "model_type"):
+        raise EncodingInputError(f"config is {shown(config)}; give model.config, or the content of a config.json")
     if not getattr(config, "rope_parameters", None):
         raise EncodingInputError(
             f"the config of {config.model_type} has no rope_parameters: its model does not rotate, or its code says how"

@@ -66,8 +66,8 @@ def curves(
         The figure.
 
     Raises:
-        FigureInputError: an unknown band; a number or a band that a logarithmic axis has no place for; NaN in some runs
-            of a label and not in all.
+        FigureInputError: an unknown band; places that are NaN or infinite; a number or a band that a logarithmic axis
+            has no place for; NaN in some runs of a label and not in all.
 
     Example:
         >>> from posembed.figures import curves
@@ -76,6 +76,8 @@ def curves(
         2
     """
     at_places = None if x is None else as_numbers(x, 1)
+    if at_places is not None and not np.isfinite(at_places).all():
+        raise FigureInputError("x has NaN or infinity, where no point can be drawn; leave those places out")
     if band not in ("range", "interval"):
         raise FigureInputError(f"band is {band!r}; choose 'range' or 'interval'")
     figure, axes = new_figure(alt, size=size)

@@ -12,6 +12,7 @@ from jaxtyping import Float, Real
 from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
+from ..errors import FigureInputError
 from .looks import DIVERGING, NOTHING, SEQUENTIAL, SEQUENTIAL_BELOW
 from .style import DescribedFigure, as_numbers, styled
 
@@ -53,7 +54,7 @@ def table_maps(
         The figure.
 
     Raises:
-        FigureInputError: what is no matrix of numbers.
+        FigureInputError: what is no matrix of numbers; no tables.
 
     Example:
         >>> import torch
@@ -62,6 +63,8 @@ def table_maps(
         >>> [axes.get_title() for axes in figure.axes[:2]]
         ['before', 'after']
     """
+    if not tables:
+        raise FigureInputError("there are no tables to draw")
     matrices = {title: as_matrix(table) for title, table in tables.items()}
     scale = _scale([matrix[matrix.isfinite()] for matrix in matrices.values()])
     n_columns = len(tables) if len(tables) <= MOST_IN_A_ROW else 2

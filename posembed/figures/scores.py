@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..errors import FigureInputError
 from ..stats import interval
 from .looks import COLOURS, looks_of, named, written
 from .style import DescribedFigure, new_figure, styled
@@ -37,6 +38,7 @@ def seed_scores(
         The figure.
 
     Raises:
+        FigureInputError: no scores.
         RunError: a label with fewer than two numbers.
 
     Example:
@@ -45,6 +47,8 @@ def seed_scores(
         >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
         ['learned', 'sinusoidal']
     """
+    if not scores:
+        raise FigureInputError("there are no scores to draw")
     nested = isinstance(next(iter(scores.values())), Mapping)
     panels: dict[str, Any] = dict(scores) if nested else {"": scores}
     size = size or (6.6, 0.9 + 0.42 * max(map(len, panels.values())))
@@ -93,6 +97,9 @@ def forest_plot(
     Returns:
         The figure.
 
+    Raises:
+        FigureInputError: a row whose "low" is not below its "high".
+
     Example:
         >>> from posembed import load_study
         >>> from posembed.figures import forest_plot
@@ -100,6 +107,8 @@ def forest_plot(
         >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
         ['nopos minus learned', 'nopos minus alibi']
     """
+    if not (found["low"] <= found["high"]).all():
+        raise FigureInputError("an interval goes from 'low' up to 'high', and some row's does not")
     figure, axes = new_figure(alt, size=size or (6.6, 0.9 + 0.32 * len(found)))
     colour = COLOURS[0]
     for place, (_, row) in enumerate(found.iterrows()):

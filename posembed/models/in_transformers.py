@@ -15,7 +15,7 @@ from ..encodings import scheme as make_scheme
 from ..encodings.interface import layers_of
 from ..encodings.rope_config import rotation_of
 from ..encodings.rope_scaling import kind_of
-from ..errors import ModelInputError
+from ..errors import EncodingInputError, ModelInputError
 from .transformers_families import ENTRY, MARK, NAME, SCHEME, Anatomy, anatomy, sizes
 
 
@@ -91,7 +91,12 @@ def scheme_for(model: Any, parts: Anatomy, scheme: str | PositionScheme, options
         return make_scheme(scheme, causal=parts.causal, options=options)
     known = sizes(model.config, parts)
     # Made even where the model's own rotation takes the place of a part: names and options are checked here.
-    made = make_scheme(scheme, **known, causal=parts.causal, options=options).to(model.dtype)
+    try:
+        made = make_scheme(scheme, **known, causal=parts.causal, options=options).to(model.dtype)
+    except EncodingInputError as error:
+        if "n_positions" in known or "n_positions=" not in str(error):
+            raise
+        raise EncodingInputError(f"{error}, and the model has no longest text; give a scheme that is made") from None
     if not _means_its_rotation(model.config, scheme):
         return made
     if "rope" in (options or {}):

@@ -154,7 +154,9 @@ def hidden_states(
                 kept.setdefault(layer, []).append(states[layer].float().cpu())
     found = {layer: torch.cat(parts) for layer, parts in kept.items()}
     for layer, each in found.items():
-        if not bool(each.isfinite().all()):
+        # What padding has become is not looked at; a mask of another length is refused later.
+        seen = each if mask is None or mask.shape != each.shape[:2] else each[mask]
+        if not bool(seen.isfinite().all()):
             raise ProbeInputError(f"hidden states of layer {layer} are NaN or infinite; look at the model's weights")
     if len({each.shape for each in found.values()}) > 1:
         sizes = ", ".join(f"{tuple(each.shape[1:])} of layer {layer}" for layer, each in found.items())

@@ -205,6 +205,9 @@ def probe_table(
     warn_of_grid(table)
     chosen = chosen_rows(table, rows, at_least=2, purpose="a probe")
     parts = split_rows(chosen.positions, split, seed=seed)
+    if len(parts) == len(parts[0].test) == 1:
+        few = f"of {len(chosen.x)} rows {split} tests one alone, whose error has no interval; choose more rows"
+        raise ProbeInputError(few)
     with threadpool_limits(1):  # so that the last digits do not depend on how many there are
         fits = _fits(probe, chosen.x, chosen.positions, parts, split, seed)
         baselines = _baselines(probe, chosen.x, chosen.positions, parts, fits, seed)

@@ -171,8 +171,8 @@ class ComparisonFigure(ChartFigure):
         guess: the arm that a reader may draw before it is shown; by default all are shown at once.
 
     Raises:
-        FigureInputError: places that do not rise, two arms that are written alike, numbers that do not fit the places
-            or are of fewer than two seeds.
+        FigureInputError: places that do not rise, two arms that are written alike, an arm that there is not, numbers
+            that do not fit the places or are of fewer than two seeds.
 
     Example:
         >>> from posembed.widgets import ComparisonFigure
@@ -204,6 +204,8 @@ class ComparisonFigure(ChartFigure):
         names = {name: written(name) for name in results}
         if len({*names.values()}) < len(names):
             raise FigureInputError(f"of {', '.join(names)} two are written alike; give one of them another name")
+        if other := {*(shown or ()), *filter(None, (less, guess))} - {*names}:
+            raise FigureInputError(f"there is no arm {', '.join(map(repr, other))}; the arms are {', '.join(names)}")
         at = places[len(places) // 2] if at is None else at
         n_rows = (len(names), -(-len(names) // 2))
         phone, wide = (h + n * row for h, n, row in zip(self.height, n_rows, self.of_an_arm, strict=True))

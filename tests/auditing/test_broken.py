@@ -66,6 +66,7 @@ CASES = {
     "cut": table("cut", "past the last position", "cut"),
     "skips": table("skips a row", "offset of the table", "skipped"),
     "batch": BATCH,
+    "too few rows": table("", "past the last position", "fewer positions than were said", n_positions=2 * ROWS),
 }
 
 
@@ -92,3 +93,10 @@ def test_the_right_ports_have_nothing_broken(port):
     )
     assert report.passed, str(report)
     assert report.count("holds") >= 9
+
+
+@pytest.mark.parametrize(("vocab_size", "seed"), [(3, 0), (VOCABULARY, 4), (VOCABULARY, 30)])
+def test_words_that_coincide_break_nothing(vocab_size, seed):
+    """With these seeds the last words of two texts are the same, or two words that are exchanged."""
+    port = Port(causal=False)
+    assert audit(lambda ids: port(ids)[0], vocab_size=vocab_size, n_positions=ROWS, seed=seed).passed

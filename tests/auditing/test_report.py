@@ -14,9 +14,10 @@ REPORT = AuditReport(
 )
 
 
-def test_it_passes_where_nothing_is_broken():
+def test_it_passes_where_something_holds_and_nothing_is_broken():
     assert not REPORT.passed
     assert AuditReport("Mine", REPORT.checks[::2]).passed
+    assert not AuditReport("Mine", REPORT.checks[2:]).passed  # nothing holds
     assert [each.check for each in REPORT.broken] == ["padding behind"]
     assert (REPORT.count("holds"), REPORT.count("not decided")) == (1, 0)
 

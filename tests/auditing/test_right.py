@@ -7,6 +7,7 @@ from small_models import bits
 
 import posembed
 from posembed import Transformer, TransformerConfig, audit
+from posembed.models import use_scheme
 
 FEWEST = {"T5ForConditionalGeneration": 14, "BartForConditionalGeneration": 18, "BloomForCausalLM": 7}
 
@@ -74,6 +75,21 @@ def test_ours_have_nothing_broken(scheme, causal):
     report = audit(Transformer(config))
     assert report.passed, str(report)
     assert report.count("holds") >= 4
+
+
+@pytest.mark.parametrize(("scheme", "order"), [("sinusoidal", "holds"), ("nopos", "does not apply")])
+def test_a_scheme_that_was_put_in_is_not_that_of_the_config(scheme, order):
+    model = right("LlamaForCausalLM")
+    use_scheme(model, scheme)
+    report = audit(model)
+    assert report.passed and verdicts(report)["order is seen"] == order, str(report)
+
+
+def test_a_bias_by_distance_alone_sees_order():
+    """Read backwards, a text gives what it gives, backwards."""
+    model = Transformer(TransformerConfig(50, n_layers=2, scheme="alibi", causal=False, weight_std=0.3))
+    report = audit(lambda ids: model(ids), vocab_size=50)
+    assert report.passed and verdicts(report)["order is seen"] == "holds", str(report)
 
 
 def test_the_model_is_left_as_it_was():

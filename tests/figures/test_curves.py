@@ -93,6 +93,12 @@ def test_whole_places_have_whole_ticks():
 
 
 @pytest.mark.bad_input
+@pytest.mark.parametrize("place", [np.inf, np.nan])
+def test_a_place_that_is_no_number_is_refused(place):
+    assert "x has NaN or infinity" in refused(FigureInputError, curves, {"a": [1, 2]}, x=[0, place])
+
+
+@pytest.mark.bad_input
 @pytest.mark.parametrize("how", [{"log_x": True}, {"log_y": True, "x": [1, 2, 3]}])
 def test_a_point_that_a_logarithmic_axis_would_drop_is_refused(how):
     assert "reaches 0 or below" in refused(FigureInputError, curves, {"loss": [3, 0, 1]}, alt="A.", **how)

@@ -1,6 +1,10 @@
 """Contrasts as a forest plot."""
 
-from posembed.figures import forest_plot
+import pytest
+from refusals import refused
+
+from posembed.errors import FigureInputError
+from posembed.figures import forest_plot, seed_scores, table_maps
 from posembed.stats import family, interval
 
 
@@ -11,3 +15,12 @@ def test_a_forest_plot_has_a_row_each_and_fills_what_holds():
     marks = [line for line in axes.lines if line.get_marker() == "o"]
     assert [mark.get_xdata()[0] for mark in marks] == found["mean"].tolist()
     assert marks[0].get_markerfacecolor() == marks[0].get_color() != marks[1].get_markerfacecolor()
+
+
+@pytest.mark.bad_input
+def test_an_interval_the_wrong_way_round_and_nothing_to_draw_are_refused():
+    found = family({"apart": interval([1.0, 1.01, 1.02])})
+    found[["low", "high"]] = found[["high", "low"]].to_numpy()
+    assert "from 'low' up to 'high'" in refused(FigureInputError, forest_plot, found)
+    assert "no scores to draw" in refused(FigureInputError, seed_scores, {})
+    assert "no tables to draw" in refused(FigureInputError, table_maps, {})

@@ -242,7 +242,7 @@ def test_a_mask_that_hides_nothing_changes_nothing(result):
 def test_states_and_functions_have_padding_too():
     states, mask = torch.randn(20, 8, 4), (torch.arange(8) < 5).expand(20, -1)
     states[..., 0] += 3 * torch.arange(8)
-    junk = states.masked_fill(~mask[..., None], 1e6)
+    junk = states.masked_fill(~mask[..., None], torch.nan)
     asked = []
     found = probe_layers(junk, attention_mask=mask, steps=50, control=False)
     given = probe_layers(

@@ -34,6 +34,9 @@ CASES = {
         "the meta device": (checked(build("bert").to("meta")), "meta device"),
         "a short table": (checked(build("gpt2", n_positions=8)), "8 positions; give one of at least 16"),
         "an error of its own": (checked(lambda ids: 1 / 0, vocab_size=30), "does not run on ids alone"),
+        "one word beside padding": (checked(Draws(), vocab_size=2), "two different words"),
+        "the same for all ids": (checked(lambda ids: torch.zeros(*ids.shape, 4), vocab_size=30), "does not read them"),
+        "what a config says": (checked(build("gpt2"), n_positions=128), "n_positions would not be used"),
         "an empty vocabulary": (checked(Draws(), vocab_size=0), "vocab_size is 0"),
     }.items()
 }

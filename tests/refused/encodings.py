@@ -60,7 +60,7 @@ INPUT = {
     ),
     # Names, sizes and options.
     "a name with a slip": (named("RoPE"), "there is no scheme 'RoPE'; did you mean 'rope'?"),
-    "a name of nothing": (named("learned+"), "there is no scheme ''; The schemes are nopos"),
+    "a name of nothing": (named("learned+"), "there is no scheme ''; the schemes are nopos"),
     "a class": (named(RoPE), "name is"),
     "one scheme twice": (named("rope+alibi+rope", d_model=8, n_heads=2), "'rope' stands twice"),
     "a size that is missing": (named("learned"), "learned needs n_positions= and d_model="),
@@ -148,6 +148,9 @@ INPUT = {
         lambda: RoPE.from_config({"model_type": "eomt_dinov3"}),
         "the code of eomt_dinov3 makes no angles of positions by this config",
     ),
+    "no config": (lambda: RoPE.from_config(None), "config is None; give model.config, or the content of a config"),
+    "a name for a config": (lambda: RoPE.from_config("gpt2"), "config is 'gpt2'; give model.config"),
+    "a layer in words": (lambda: RoPE.from_config({"model_type": "llama"}, "0"), "layer is '0'; give a whole number"),
     "a config of nobody": (lambda: RoPE.from_config({"rope_theta": 1e4}), "the config has no model_type"),
     "a config without a rotation": (lambda: RoPE.from_config({"model_type": "gpt2"}), "its model does not rotate"),
     "a config whose layers differ": (

@@ -102,6 +102,7 @@ CASES = {
         lambda: probe_table(ROWS, split="folds", rows=4),
         "needs at least 5 rows, but there are",
     ),
+    "one row to test": (P, lambda: probe_table(ROWS[:3]), "of 3 rows even-odd tests one alone"),
     "one row": (P, lambda: probe_table(ROWS[:1]), "a probe needs at least 2 rows, but rows=None"),
     "no two rows to compare": (P, lambda: probe_order(ROWS, split="folds", rows=9), "leaves fewer than two of 9 rows"),
     "positions that fall": (

@@ -186,6 +186,8 @@ def test_what_a_comparison_refuses():
         assert_refused(made(RESULTS | {"nopos": numbers}), "'nopos'", "(seeds, 3 places)", "NaN where")
     for x in ([40, 15, 60], [15, NAN, 60], [15, 15, 60], [15], ["a", "a", "b"], [None, 1, 2]):
         assert_refused(made(x=x), "x is ", "numbers that rise, or names, each once")
+    for other in ({"shown": ["zz"]}, {"less": "zz"}, {"guess": "zz"}):
+        assert_refused(made(**other), "no arm 'zz'; the arms are ", *RESULTS)
 
 
 @pytest.mark.bad_input
