@@ -1,11 +1,11 @@
-"""Cache: each part of a text begins at position 0, and its mask at key 0.
+"""Cache offset: each part begins at position 0, and its mask at key 0.
 
 Symptom: the loss is right and generated text is babble, or loops; without
     the cache the same model writes well.
 Hint: feed one text whole, then in parts, and compare; twice.
 Property: a text in parts through a cache gives what it gives as a whole.
-Report: positions, ml-explore/mlx-lm#93, keras-team/keras-hub#2977,
-    lucidrains/rotary-embedding-torch#11; the mask, pytorch/pytorch#108108,
+Report: ml-explore/mlx-lm#93; also keras-team/keras-hub#2977 and
+    lucidrains/rotary-embedding-torch#11. The mask: pytorch/pytorch#108108,
     as a user saw it pytorch/pytorch#144858
 """
 

@@ -1,4 +1,4 @@
-"""Packing: positions begin anew for each text, and the mask does not.
+"""Packing leak: positions begin anew for each text, and the mask does not.
 
 Symptom: texts are packed behind one another in a row, to save padding, and
     what a model says of one depends on those that stand before it.
