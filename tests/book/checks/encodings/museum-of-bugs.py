@@ -14,9 +14,9 @@ for head in range(3):
 # Holds: "Query and key turn together, which leaves their product as it was."
 assert torch.allclose(turned[0, 1, 2] @ turned[0, 4, 2], x[0, 1, 2] @ x[0, 4, 2], atol=1e-4)
 # "The same in a table": a batch of three, rows along its first axis.
-rows = sinusoids(torch.arange(512), 16)
-added = rows[: torch.zeros(3, 8, 16).shape[0], None].expand(3, 8, 16)
-assert torch.equal(added, rows[:3, None].expand(3, 8, 16)) and len(added[1].unique(dim=0)) == 1
+rows = torch.arange(512)[:, None] * frequencies(16)
+added = torch.zeros(3, 8, 8) + rows[: torch.zeros(3, 8, 8).shape[0], None]
+assert torch.equal(added, rows[:3, None].expand(3, 8, 8)) and len(added[1].unique(dim=0)) == 1
 
 # %% Exhibit 2: Two halves that do not match
 seen, right = picture(broken), picture(mended)
@@ -27,7 +27,7 @@ assert (seen[1:, 1:] - seen[:-1, :-1]).abs().max() > 0.5
 # Holds: "Straight stripes along the diagonals"
 # Holds: "Mended, each diagonal has one colour."
 assert (right[1:, 1:] - right[:-1, :-1]).abs().max() < 1e-4 < right.std()
-# Holds in Room 1: The wrong axis, the wrong pair: "One property catches both exhibits."
+# Holds in Room 1: The wrong axis or pair: "One property catches both exhibits."
 assert caught(check, broken) != caught(check, mended) == "passes"
 # Holds: "The two columns of a pair turn with different speeds, so what comes out is no rotation of pairs."
 x = numbers(1, 32, 1, 16)
