@@ -353,7 +353,7 @@ assert (right - right[:1]).abs().max() < 1e-6 and (right.diff(dim=1) > 0).all()
 assert right[:, 0].max() < 0.05 and right[:, -1].min() > 0.95
 # Holds: "A table that tells how far down and how far across each patch stands"
 assert caught(check, broken) != caught(check, mended) == "passes"
-# Holds: "A model of images was trained on 4 by 16 patches and is given 8 by 8."
+# Holds: "A model of images is given another grid of patches, here 8 by 8 for 4 by 16."
 # Holds: "Both grids have 64 patches, so the table is kept."
 # Holds: "How many patches are 4 by 16, and how many are 8 by 8?"
 rows = numbers(64, 3)
