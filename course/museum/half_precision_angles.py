@@ -13,17 +13,20 @@ import torch
 from torch import Tensor
 
 
+def frequencies(d: int, base: float = 10000.0) -> Tensor:
+    """Return the angle by which each of d / 2 pairs turns in one step."""
+    return base ** (-torch.arange(0, d, 2) / d)
+
+
 def broken(positions: Tensor, d_head: int, dtype: torch.dtype) -> Tensor:
     """Make cosines and sines for RoPE in dtype, (positions, d_head)."""
-    frequencies = 10000.0 ** (-torch.arange(0, d_head, 2) / d_head)
-    angles = positions.to(dtype)[:, None] * frequencies.to(dtype)
+    angles = positions.to(dtype)[:, None] * frequencies(d_head).to(dtype)
     return torch.cat([angles.cos(), angles.sin()], -1).to(dtype)
 
 
 def mended(positions: Tensor, d_head: int, dtype: torch.dtype) -> Tensor:
     """Make cosines and sines for RoPE in dtype, (positions, d_head)."""
-    frequencies = 10000.0 ** (-torch.arange(0, d_head, 2) / d_head)
-    angles = positions.float()[:, None] * frequencies
+    angles = positions.float()[:, None] * frequencies(d_head)
     return torch.cat([angles.cos(), angles.sin()], -1).to(dtype)
 
 

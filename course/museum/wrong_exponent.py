@@ -6,9 +6,10 @@ Hint: draw the table and look at its right half; or add the squares of
     columns 2i and 2i + 1.
 Property: columns 2i and 2i + 1 are a point on the unit circle, and the
     exponents of the pairs go from 0 to just below 1 in equal steps, as in
-    the paper.
+    the paper; at odd widths too.
 Report: jadore801120/attention-is-all-you-need-pytorch#32; that such a table
-    still trains: harvardnlp/annotated-transformer#131
+    still trains: harvardnlp/annotated-transformer#131. Odd widths crash:
+    codertimo/BERT-pytorch#78
 """
 
 import torch
@@ -33,16 +34,17 @@ def mended(n_positions: int, d_model: int) -> Tensor:
 
 def check(candidate):
     """Assert that pairs stay on the circle and slow down in equal steps."""
-    sines, cosines = candidate(64, 32).unflatten(1, (16, 2)).unbind(2)
-    assert (sines**2 + cosines**2 - 1).abs().max() < 1e-4, (
-        "the squares of columns 2i and 2i + 1 do not add up to 1: does each "
-        "column have an exponent of its own? Use 2 * (column // 2) for both"
-    )
-    exponents = -torch.atan2(sines[1], cosines[1]).log10() / 4
-    assert torch.allclose(exponents, torch.arange(16) / 16, atol=1e-3), (
-        f"the exponents of the pairs end at {exponents[-1]:.3f}, not 15/16: "
-        "is 2i doubled twice, or not at all? In the paper pair i has 2i / d"
-    )
+    for d in (32, 31):
+        rows = candidate(64, d)
+        sines, cosines = rows[:, 0::2], rows[:, 1::2]
+        radius = sines[:, : d // 2] ** 2 + cosines**2
+        why = f"at width {d} the squares of columns 2i and 2i + 1 do not add up"
+        why += " to 1: is c // 2 the pair of column c in the exponent?"
+        assert (radius - 1).abs().max() < 1e-4, why
+        found, paper = -sines[1].asin().log10() / 4, torch.arange(0, d, 2) / d
+        why = f"at width {d} pair 1 has exponent {found[1]:.3f}, not 2/{d}, and"
+        why += f" the last {found[-1]:.3f}, not {paper[-1]:.3f}: divide 2i by d"
+        assert torch.allclose(found, paper, atol=1e-3), why
 
 
 def picture(candidate):

@@ -245,6 +245,9 @@ def test_figures_far_below_are_drawn_for_a_print_that_keys_begin(open_address, s
 @pytest.mark.parametrize("name", FIGURES)
 def test_figures_are_readable_and_coloured_in_print(open_address, site, name):
     page = open_address(f"{site}/{name}", color_scheme="dark")
+    # One far below is drawn when it comes near.
+    page.locator(".posembed-root").first.scroll_into_view_if_needed()
+    page.locator(".pe-figure").first.wait_for()
     page.emulate_media(media="print")
     wait_until_still(page)
     for figure in page.locator(".pe-figure").all():

@@ -10,7 +10,7 @@ ORDER = {
 }
 # What stands first, beside an entry of the glossary.
 SECTIONS = {
-    "left padding": "encodings/museum-of-bugs#exhibit-10-a-text-and-its-twin-in-a-batch",
+    "left padding": "encodings/museum-of-bugs#exhibit-5-a-text-and-its-twin-in-a-batch",
     "bert table": "probing/position-tables",
     "train short test long": "encodings/relative-positions#train-short-test-long",
     "t5 buckets": "encodings/relative-positions#t5-a-number-for-each-bucket",

@@ -8,16 +8,16 @@ from tool import ROOT, load
 MUSEUM = ROOT / "course" / "museum"
 
 NAMES = [
-    "axis_order",
-    "odd_width",
+    "heads_axis",
+    "layout_mix_up",
     "wrong_exponent",
     "half_precision_angles",
-    "layout_mix_up",
-    "cache_offset",
-    "roberta_offset",
-    "alibi_heads",
-    "sdpa_alignment",
     "left_padding",
+    "cache_offset",
+    "packing_leak",
+    "partial_for_proportional",
+    "layer_kinds",
+    "other_grid",
 ]
 
 

@@ -8,45 +8,56 @@ import torch
 import torch.nn.functional as F
 from exhibits import exhibit
 from torch import Tensor
-from transformers.models.bloom.modeling_bloom import build_alibi_tensor
+from transformers import Gemma4TextConfig
+from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from transformers.models.distilbert.modeling_distilbert import create_sinusoidal_embeddings
-from transformers.models.roberta.modeling_roberta import RobertaEmbeddings
+from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
 import posembed
-from posembed.encodings import Learned, RoPE, Sinusoidal, alibi_slopes
+from posembed.encodings import RoPE, Sinusoidal
 from posembed.models import KeyValueCache, MultiHeadAttention, attend, positions_from_mask
+from posembed.tables import resize_table
 
-# Axis order
-
-
-def one_row_for_all(x: Tensor) -> Tensor:
-    """An index where a slice was meant: every token gets the row of the length."""
-    return x + exhibit("axis_order").table(512, x.shape[-1])[x.shape[1]]
+# Heads axis, layout mix-up: functions of "batch time heads d_head"
 
 
-def rows_over_the_batch(x: Tensor) -> Tensor:
-    n = x.shape[0] * x.shape[1]
-    return x + exhibit("axis_order").table(n, x.shape[-1]).view(x.shape)
+def rope_of_ours(layout="half"):
+    return lambda x: RoPE(x.shape[-1], layout=layout).rotate(x, torch.arange(x.shape[1]), seq_dim=1)
 
 
-def rows_from_the_end(x: Tensor) -> Tensor:
-    return x + exhibit("axis_order").table(512, x.shape[-1])[: x.shape[1]].flip(0)
+def axes_not_exchanged(x: Tensor) -> Tensor:
+    """Our own rotation, for which the tokens stand on the last axis but one."""
+    return RoPE(x.shape[-1]).rotate(x, torch.arange(x.shape[2]))
 
 
-def doubled_tokens(x: Tensor) -> Tensor:
-    return x + exhibit("axis_order").mended(x)
+def counted_over_heads(x: Tensor) -> Tensor:
+    """The count goes on from head to head, as where both axes were made one."""
+    positions = torch.arange(x.shape[1] * x.shape[2])
+    return RoPE(x.shape[-1]).rotate(x.flatten(1, 2), positions).view(x.shape)
 
 
-def our_sinusoids(x: Tensor) -> Tensor:
-    return Sinusoidal(x.shape[-1]).add(x, torch.arange(x.shape[1]))
+def batch_for_time(x: Tensor) -> Tensor:
+    return x + exhibit("left_padding").sinusoids(torch.arange(len(x)), x.shape[-1])[:, None, None]
 
 
-def our_learned_rows(x: Tensor) -> Tensor:
-    rows = torch.randn(64, x.shape[-1], generator=torch.Generator().manual_seed(0))
-    return Learned(table=rows).add(x, torch.arange(x.shape[1])).detach()
+def transformers_llama(x: Tensor) -> Tensor:
+    """Its tables of cosines and sines, for tokens on the axis of time."""
+    angles = torch.arange(x.shape[1])[:, None] * frequencies(x.shape[-1])
+    cosine, sine = (torch.cat([each, each], -1)[None] for each in (angles.cos(), angles.sin()))
+    return apply_rotary_pos_emb(x, x, cosine, sine, unsqueeze_dim=2)[0]
 
 
-# Odd width, wrong exponent
+def half_split_turn_interleaved_angles(x: Tensor) -> Tensor:
+    angles = (torch.arange(x.shape[1])[:, None, None] * frequencies(x.shape[-1])).repeat_interleave(2, -1)
+    first, second = x.chunk(2, -1)
+    return x * angles.cos() + torch.cat([-second, first], -1) * angles.sin()
+
+
+def added_not_turned(x: Tensor) -> Tensor:
+    return x + exhibit("left_padding").sinusoids(torch.arange(x.shape[1]), x.shape[-1])[:, None]
+
+
+# Wrong exponent, and odd widths
 
 
 def table_of(exponents: Tensor, n_positions: int) -> Tensor:
@@ -124,35 +135,31 @@ def our_rope_rows(positions: Tensor, d_head: int, dtype: torch.dtype) -> Tensor:
     return RoPE(d_head).to(dtype).rotate(x, positions)
 
 
-# Layout mix-up
-
-
-def half_split_turn_interleaved_angles(x: Tensor, positions: Tensor) -> Tensor:
-    angles = (positions[:, None] * frequencies(x.shape[1])).repeat_interleave(2, -1)
-    first, second = x.chunk(2, -1)
-    return x * angles.cos() + torch.cat([-second, first], -1) * angles.sin()
-
-
-def added_not_turned(x: Tensor, positions: Tensor) -> Tensor:
-    return Sinusoidal(x.shape[1]).add(x, positions)
-
-
-def untouched(x: Tensor, positions: Tensor) -> Tensor:
-    return x
-
-
 # Cache offset
 
 
-def cached(start):
-    """The exhibit's attention with another rule for the first position of new tokens."""
+def cached(start, *, lower_right: bool = True):
+    """The exhibit's attention with another rule for the first position of new tokens, or with its mask."""
 
     def candidate(x: Tensor, cache: list) -> Tensor:
-        museum = exhibit("cache_offset")
-        cache.append(x + museum.sinusoids(start(x, cache) + torch.arange(len(x)), x.shape[1]))
-        return museum.attend(cache[-1], torch.cat(cache))
+        first = start(x, cache)
+        cache.append(x + exhibit("cache_offset").sinusoids(first + torch.arange(len(x)), x.shape[1]))
+        return (our_attention if lower_right else top_left)(cache[-1], torch.cat(cache))
 
     return candidate
+
+
+def our_attention(q: Tensor, k: Tensor) -> Tensor:
+    return attend(q[None, None], k[None, None], k[None, None], causal=True)[0, 0]
+
+
+def top_left(q: Tensor, k: Tensor) -> Tensor:
+    return F.scaled_dot_product_attention(q, k, k, is_causal=True)
+
+
+def half_a_mask(q: Tensor, k: Tensor) -> Tensor:
+    """The common half mend: one new token sees all, several are still aligned to the first."""
+    return F.scaled_dot_product_attention(q, k, k, is_causal=len(q) > 1)
 
 
 def tokens_in(cache: list) -> int:
@@ -161,7 +168,12 @@ def tokens_in(cache: list) -> int:
 
 def without_positions(x: Tensor, cache: list) -> Tensor:
     cache.append(x)
-    return exhibit("cache_offset").attend(x, torch.cat(cache))
+    return our_attention(x, torch.cat(cache))
+
+
+def half_mended_mask(x: Tensor, cache: list) -> Tensor:
+    cache.append(x + exhibit("cache_offset").sinusoids(tokens_in(cache) + torch.arange(len(x)), x.shape[1]))
+    return half_a_mask(cache[-1], torch.cat(cache))
 
 
 def our_cache(name: str, n_kv_heads: int = 4):
@@ -174,96 +186,6 @@ def our_cache(name: str, n_kv_heads: int = 4):
         return attention(x[None], cache=cache[0])[0].detach()
 
     return candidate
-
-
-# RoBERTa offset
-
-
-def offset_but_padding_too(ids: Tensor, table: Tensor, padding_idx: int) -> Tensor:
-    rows = torch.arange(ids.shape[1]).expand_as(ids) + padding_idx + 1
-    return table[rows]
-
-
-def one_too_few(ids: Tensor, table: Tensor, padding_idx: int) -> Tensor:
-    real = (ids != padding_idx).long()
-    return table[(real.cumsum(1) - 1) * real + padding_idx]
-
-
-def padding_goes_on(ids: Tensor, table: Tensor, padding_idx: int) -> Tensor:
-    return table[(ids != padding_idx).cumsum(1) + padding_idx]
-
-
-def same_row(ids: Tensor, table: Tensor, padding_idx: int) -> Tensor:
-    return table[(ids != padding_idx).long() + padding_idx]
-
-
-def transformers_rows(ids: Tensor, table: Tensor, padding_idx: int) -> Tensor:
-    return table[RobertaEmbeddings.create_position_ids_from_input_ids(ids, padding_idx)]
-
-
-def our_rows(ids: Tensor, table: Tensor, padding_idx: int) -> Tensor:
-    """Row p of our tables is position p: what stands before padding_idx + 1 is no position."""
-    real = ids != padding_idx
-    positions, learned = positions_from_mask(real), Learned(table=table[padding_idx + 1 :])
-    rows = learned.add(torch.zeros(*ids.shape, table.shape[1]), positions).detach()
-    return torch.where(real[..., None], rows, table[padding_idx])
-
-
-# ALiBi heads
-
-
-def next_power_cut(n_heads: int) -> Tensor:
-    power = 1 << (n_heads - 1).bit_length()
-    return exhibit("alibi_heads").geometric(power)[:n_heads]
-
-
-def lower_power_goes_on(n_heads: int) -> Tensor:
-    """The series of the lower power of two, beyond its end."""
-    power = 1 << (n_heads.bit_length() - 1)
-    return 2.0 ** (-8 * torch.arange(1, n_heads + 1) / power)
-
-
-def all_in_between(n_heads: int) -> Tensor:
-    """The first of twice the power, not every second."""
-    power = 1 << (n_heads.bit_length() - 1)
-    geometric = exhibit("alibi_heads").geometric
-    return torch.cat([geometric(power), geometric(2 * power)[: n_heads - power]])
-
-
-def from_head_zero(n_heads: int) -> Tensor:
-    """The first slope is 1: the exponent of head h is -8h / n, with h from 0."""
-    return 2 * exhibit("alibi_heads").mended(n_heads)
-
-
-def sorted_slopes(n_heads: int) -> Tensor:
-    return exhibit("alibi_heads").mended(n_heads).sort(descending=True).values
-
-
-def bloom_slopes(n_heads: int) -> Tensor:
-    """The bias of the second of two keys."""
-    return build_alibi_tensor(torch.ones(1, 2), n_heads, torch.float32)[:, 0, 1]
-
-
-# SDPA alignment
-
-
-def no_mask(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    return F.scaled_dot_product_attention(q, k, v)
-
-
-def right_for_one(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """The common half mend: one new token sees all, several are still aligned to the first."""
-    return F.scaled_dot_product_attention(q, k, v, is_causal=q.shape[-2] > 1)
-
-
-def one_too_strict(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """No query sees its own key, so the first sees none."""
-    n, m = q.shape[-2], k.shape[-2]
-    return F.scaled_dot_product_attention(q, k, v, torch.ones(n, m, dtype=torch.bool).tril(m - n - 1))
-
-
-def our_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    return attend(q, k, v, causal=True)
 
 
 # Left padding
@@ -308,23 +230,162 @@ def our_rope_with_counted_padding(x: Tensor, mask: Tensor) -> Tensor:
     return attention(x, attention_mask=mask.bool()).detach()
 
 
+# Packing
+
+
+def packed(positions, seen):
+    """The exhibit's attention with another rule for positions or for what is seen."""
+
+    def candidate(x: Tensor, text: Tensor) -> Tensor:
+        x = x + exhibit("packing_leak").sinusoids(positions(text), x.shape[1])
+        return exhibit("packing_leak").attend(x, seen(text))
+
+    return candidate
+
+
+def one_count(text: Tensor) -> Tensor:
+    return torch.arange(len(text))
+
+
+def own_count(text: Tensor) -> Tensor:
+    return torch.cat([torch.arange(n) for n in text.bincount()])
+
+
+def own_keys(text: Tensor) -> Tensor:
+    return (text[:, None] == text).tril()
+
+
+def first_keys_left_out(text: Tensor) -> Tensor:
+    """The common half mend: what follows the first text does not see that one, and still the ones between."""
+    return ((text[:, None] == text) | (text > 0)).tril()
+
+
+def no_positions(text: Tensor) -> Tensor:
+    return torch.zeros_like(text)
+
+
+def our_pack(scheme: str):
+    """With RoPE positions may go on counting, as the chapter says."""
+    torch.manual_seed(0)
+    attention = MultiHeadAttention(16, 4, scheme, causal=True).eval()
+
+    def candidate(x: Tensor, text: Tensor) -> Tensor:
+        positions = one_count(text) if scheme == "rope" else own_count(text)
+        x = x if scheme == "rope" else x + Sinusoidal(16).add(torch.zeros_like(x), positions)
+        return attention(x[None], attention_mask=(text[:, None] == text)[None])[0].detach()
+
+    return candidate
+
+
+# Partial for proportional
+
+
+def our_rope(pairs: str):
+    """Our rotation of a part of a head; pairs as `RoPE` has them."""
+
+    def candidate(x: Tensor, part: float) -> Tensor:
+        rope = RoPE(x.shape[1], fraction=part, pairs=pairs)
+        return rope.rotate(x, torch.arange(len(x)))
+
+    return candidate
+
+
+def the_slowest(x: Tensor, part: float) -> Tensor:
+    """The other end of the head turns."""
+    angles = torch.arange(len(x))[:, None] * frequencies(x.shape[1])
+    angles[:, : len(angles[0]) - int(part * x.shape[1]) // 2] = 0
+    return exhibit("partial_for_proportional").turn(x, angles)
+
+
+def whole_head(x: Tensor, part: float) -> Tensor:
+    return exhibit("partial_for_proportional").mended(x, 1.0)
+
+
+def proportional_of_transformers(x: Tensor, part: float) -> Tensor:
+    config = Gemma4TextConfig(head_dim=x.shape[1], global_head_dim=x.shape[1])
+    entry = {"rope_type": "proportional", "rope_theta": 10000.0, "partial_rotary_factor": part}
+    config.rope_parameters = {"full_attention": entry, "sliding_attention": entry}
+    speeds, _ = ROPE_INIT_FUNCTIONS["proportional"](config, device="cpu", layer_type="full_attention")
+    return exhibit("partial_for_proportional").turn(x, torch.arange(len(x))[:, None] * speeds)
+
+
+# Kinds of layers
+
+
+def entry_of(choose):
+    """The exhibit's speeds by another choice of the entry."""
+
+    def candidate(config: dict, layer: int, d_head: int) -> Tensor:
+        rope = config["rope_parameters"][choose(config["layer_types"], layer)]
+        return exhibit("layer_kinds").frequencies(d_head, rope["rope_theta"]) / rope.get("factor", 1.0)
+
+    return candidate
+
+
+def no_factor(config: dict, layer: int, d_head: int) -> Tensor:
+    rope = config["rope_parameters"][config["layer_types"][layer]]
+    return exhibit("layer_kinds").frequencies(d_head, rope["rope_theta"])
+
+
+def factor_everywhere(config: dict, layer: int, d_head: int) -> Tensor:
+    return no_factor(config, layer, d_head) / 8
+
+
+def our_layer(config: dict, layer: int, d_head: int) -> Tensor:
+    named = {"model_type": "gemma3_text", "head_dim": d_head, "num_hidden_layers": len(config["layer_types"])}
+    near = {"rope_type": "default"} | config["rope_parameters"]["sliding_attention"]
+    entries = config["rope_parameters"] | {"sliding_attention": near}
+    return RoPE.from_config(named | config | {"rope_parameters": entries}, layer).frequencies
+
+
+# Other grid
+
+
+def by_a_factor(table: Tensor, old: tuple, new: tuple) -> Tensor:
+    """A factor that is just too small, as rounding makes it."""
+    image, factor = table.T.unflatten(1, old)[None], [n / o - 1e-6 for n, o in zip(new, old, strict=True)]
+    return F.interpolate(image, scale_factor=factor, mode="bilinear")[0].flatten(1).T
+
+
+def axes_exchanged(table: Tensor, old: tuple, new: tuple) -> Tensor:
+    return exhibit("other_grid").mended(table, old[::-1], new)
+
+
+def in_a_line(table: Tensor, old: tuple, new: tuple) -> Tensor:
+    """As a table of texts is stretched."""
+    return F.interpolate(table.T[None], new[0] * new[1], mode="linear")[0].T
+
+
+def cut_out(table: Tensor, old: tuple, new: tuple) -> Tensor:
+    """A corner of the grid, with its last row and column again and again."""
+    down, across = (torch.arange(n).clamp(max=o - 1) for n, o in zip(new, old, strict=True))
+    return table.unflatten(0, old)[down][:, across].flatten(0, 1)
+
+
+def our_resize(how: str):
+    return lambda table, old, new: resize_table(table, new[0] * new[1], how=how, old_grid=old, new_grid=new)
+
+
 WRONG = {
-    "axis_order": [
-        (lambda x: x, "two tokens of one text get the same vector"),
-        (one_row_for_all, "two tokens of one text get the same vector"),
-        (rows_over_the_batch, "equal texts get different vectors"),
-        (rows_from_the_end, "a shorter text of other words"),
-        (doubled_tokens, "a shorter text of other words"),
+    "heads_axis": [
+        (lambda x: x, "no product depends on positions"),
+        (axes_not_exchanged, "no product depends on positions"),
+        (batch_for_time, "no product depends on positions"),
+        (counted_over_heads, "two heads turn by different angles"),
+        (added_not_turned, "when query and key move together"),
     ],
-    "odd_width": [
-        (width_rounded_up, "do not round d_model"),
-        (width_rounded_down, "at width 3 pair 1 has exponent 1.000, not 2/3"),
-        (last_column_zero, "width 3 has 3 columns, 1 of them constant"),
+    "layout_mix_up": [
+        (half_split_turn_interleaved_angles, "when query and key move together"),
+        (added_not_turned, "when query and key move together"),
+        (lambda x: x, "no product depends on positions"),
     ],
     "wrong_exponent": [
-        (column_for_pair, "do not add up to 1"),
-        (doubled_twice, "end at 1.875, not 15/16"),
-        (other_base, "end at 0.703, not 15/16"),
+        (column_for_pair, "at width 32 the squares of columns 2i and 2i + 1 do not add up to 1"),
+        (doubled_twice, "has exponent 0.125, not 2/32, and the last 1.875, not 0.938"),
+        (other_base, "the last 0.703, not 0.938"),
+        (width_rounded_up, "at width 31 pair 1 has exponent 0.062, not 2/31"),
+        (width_rounded_down, "at width 31 pair 1 has exponent 0.067, not 2/31"),
+        (last_column_zero, "at width 31 pair 1 has exponent 0.065, not 2/31, and the last inf"),
     ],
     "half_precision_angles": [
         (rounded_positions, "rows 256 and 257 are identical"),
@@ -333,54 +394,54 @@ WRONG = {
         (lambda p, d, dtype: rounded_frequencies(p, d, torch.float16).to(dtype), "are frequencies or angles rounded?"),
         (float16_forgotten, "rows 2048 and 2049 are identical: are positions or angles in torch.float16?"),
     ],
-    "layout_mix_up": [
-        (half_split_turn_interleaved_angles, "when query and key move together"),
-        (added_not_turned, "when query and key move together"),
-        (untouched, "no product depends on positions"),
-    ],
-    "cache_offset": [
-        (cached(lambda x, cache: len(cache)), "when a text comes in parts"),
-        (cached(lambda x, cache: tokens_in(cache) + bool(cache)), "when a text comes in parts"),
-        (cached(lambda x, cache: max(tokens_in(cache) - 1, 0)), "when a text comes in parts"),
-        (without_positions, "swapped tokens change nothing"),
-    ],
-    "roberta_offset": [
-        (offset_but_padding_too, "padding in front changes the rows"),
-        (one_too_few, "the first token reads row 1, not 2"),
-        (padding_goes_on, "padding reads another row than 1"),
-        (same_row, "do not read successive rows"),
-    ],
-    "alibi_heads": [
-        (next_power_cut, "the first 8 of 12 slopes are not those of 8 heads"),
-        (lower_power_goes_on, "from slope 8 on"),
-        (all_in_between, "from slope 8 on"),
-        (from_head_zero, "8 heads: let the slopes fall by 2^(-8/8)"),
-        (sorted_slopes, "the first 8 of 12 slopes are not those of 8 heads"),
-    ],
-    "sdpa_alignment": [
-        (no_mask, "queries see later keys"),
-        (right_for_one, "the last 3 of 6 queries"),
-        (one_too_strict, "the last query misses its own key"),
-    ],
     "left_padding": [
         (padded(lambda mask: mask.cumsum(1) - 1, masked=False), "padding changes the outputs"),
         (padded(from_the_end), "padding changes the outputs"),
         (padding_without_positions, "a reversed text changes nothing"),
     ],
+    "cache_offset": [
+        (cached(lambda x, cache: len(cache)), "when a text comes in parts"),
+        (cached(lambda x, cache: tokens_in(cache) + bool(cache)), "when a text comes in parts"),
+        (cached(lambda x, cache: max(tokens_in(cache) - 1, 0)), "when a text comes in parts"),
+        (cached(lambda x, cache: 0), "when a text comes in parts"),
+        (cached(lambda x, cache: tokens_in(cache), lower_right=False), "when a text comes in parts"),
+        (half_mended_mask, "when a text comes in parts"),
+        (without_positions, "swapped tokens change nothing"),
+    ],
+    "packing_leak": [
+        (packed(one_count, own_keys), "a text in a pack is off by"),
+        (packed(own_count, first_keys_left_out), "a text in a pack is off by"),
+        (packed(no_positions, own_keys), "swapped tokens change nothing"),
+    ],
+    "partial_for_proportional": [
+        (our_rope("first"), "a quarter of a head is off by"),
+        (the_slowest, "a quarter of a head is off by"),
+        (whole_head, "a quarter of a head is off by"),
+        (lambda x, part: x, "nothing turns"),
+    ],
+    "layer_kinds": [
+        (entry_of(lambda kinds, layer: "sliding_attention"), "layer 5, full_attention"),
+        (entry_of(lambda kinds, layer: kinds[layer - 1]), "layer 0, sliding_attention"),
+        (no_factor, "layer 5, full_attention"),
+        (factor_everywhere, "layer 0, sliding_attention"),
+    ],
+    "other_grid": [
+        (by_a_factor, "rows: give it"),
+        (axes_exchanged, "a row of patches is no row"),
+        (in_a_line, "a row of patches is no row"),
+        (cut_out, "ends are lost"),
+    ],
 }
 
 RIGHT = {
-    "axis_order": [our_sinusoids, our_learned_rows],
-    "odd_width": [posembed.sinusoidal, distilbert_table],
+    "heads_axis": [rope_of_ours(), rope_of_ours("interleaved"), transformers_llama],
+    "layout_mix_up": [rope_of_ours(), rope_of_ours("interleaved"), transformers_llama],
     "wrong_exponent": [posembed.sinusoidal, distilbert_table],
     "half_precision_angles": [our_rope_rows],
-    "layout_mix_up": [
-        lambda x, positions: RoPE(x.shape[1], layout="half").rotate(x, positions),
-        lambda x, positions: RoPE(x.shape[1], layout="interleaved").rotate(x, positions),
-    ],
-    "cache_offset": [our_cache("rope"), our_cache("alibi"), our_cache("t5"), our_cache("rope", n_kv_heads=2)],
-    "roberta_offset": [transformers_rows, our_rows],
-    "alibi_heads": [alibi_slopes, bloom_slopes],
-    "sdpa_alignment": [our_attention],
     "left_padding": [our_padding(causal=False), our_padding(causal=True), our_rope_with_counted_padding],
+    "cache_offset": [our_cache("rope"), our_cache("alibi"), our_cache("t5"), our_cache("rope", n_kv_heads=2)],
+    "packing_leak": [our_pack("nopos"), our_pack("rope")],
+    "partial_for_proportional": [our_rope("proportional"), proportional_of_transformers],
+    "layer_kinds": [our_layer],
+    "other_grid": [our_resize("linear"), our_resize("bicubic")],
 }

@@ -48,9 +48,36 @@ def test_the_chapter_cites_a_report_that_the_exhibit_names(name):
 
 def test_each_exhibit_has_a_hint_a_property_and_a_folded_solution():
     prose = "\n".join(sources("markdown"))
-    assert len(re.findall(r"^## Exhibit \d+: ", prose, re.MULTILINE)) == len(NAMES)
+    numbers = re.findall(r"^### Exhibit (\d+): ", prose, re.MULTILINE)
+    assert numbers == [str(number) for number in range(1, len(NAMES) + 1)]
     assert prose.count(":::{admonition} Hint\n:class: dropdown") == len(NAMES)
     assert prose.count("**The property.**") == len(NAMES)
     assert prose.count(":::{admonition} What was wrong\n:class: dropdown") == len(NAMES)
     code = "\n".join(sources("code"))
     assert code.count("print(judge(check, broken, mended))") == len(NAMES)
+
+
+def test_a_first_visitor_is_told_what_to_see():
+    """Each room is in the plan, with its exhibits; a short visit has its own list."""
+    prose = "\n".join(sources("markdown"))
+    plan = re.findall(r"^\| \[(\d: [^]]+)\]\((museum-\w+)\) \| ([\d, ]+) \|", prose, re.MULTILINE)
+    rooms = re.split(r"^\((museum-\w+)\)=\n## ", prose, flags=re.MULTILINE)[1:]
+    found = [
+        (
+            text.split("\n")[0].removeprefix("Room "),
+            label,
+            ", ".join(re.findall(r"^### Exhibit (\d+)", text, re.MULTILINE)),
+        )
+        for label, text in zip(rooms[::2], rooms[1::2], strict=True)
+        if text.startswith("Room ")
+    ]
+    assert [(title.lower(), *rest) for title, *rest in found] == plan
+    assert "**Ten minutes?** See exhibits 5 and 6" in prose
+
+
+def test_what_the_page_folds_is_folded_in_jupyterlab_and_colab_too():
+    """Else the mended code stands below the broken one before a reader has looked."""
+    for cell in json.loads(CHAPTER.read_text(encoding="utf-8"))["cells"]:
+        meta = cell["metadata"]
+        folded = any(tag.startswith("hide-") for tag in meta.get("tags", []))
+        assert folded == meta.get("jupyter", {}).get("source_hidden", False) == (meta.get("cellView") == "form")

@@ -38,5 +38,7 @@ test("what is said of the wipe and of a line", () => {
   assert.match(say(0, -1), /^All is mended\./);
   assert.match(say(1, -1), /^All is broken\./);
   assert.match(say(1, 1), /Not that line: the mended code has it too\.$/);
-  assert.match(say(1, 2), /it changes 2 of 4 cells/);
+  assert.match(say(1, 2), /This line is to blame: it changes 2 of 4 cells/);
+  const two = [["def f():", false], ["  a", true], ["  b", true]];
+  assert.match(said({ lines: two, cells, columns: 2, wipe: 1, line: 1 }), /This line is one of 2 to blame: they change 2 of 4 cells/);
 });

@@ -27,7 +27,10 @@ export function said({ lines, cells, columns, wipe, line }) {
   const wiped = place === 0 ? "All is mended." : place === columns ? "All is broken." : `Broken on the left, mended from column ${place} on.`;
   const n = cells.filter(Boolean).length;
   if (line < 0) return `${wiped} Which line is to blame? Press it.`;
-  return `${wiped} ${lines[line][1] ? `This line is to blame: it changes ${grouped(n)} of ${grouped(cells.length)} cells, which are framed.` : "Not that line: the mended code has it too."}`;
+  if (!lines[line][1]) return `${wiped} Not that line: the mended code has it too.`;
+  const blamed = lines.filter((each) => each[1]).length;
+  const blame = blamed === 1 ? "This line is to blame: it changes" : `This line is one of ${blamed} to blame: they change`;
+  return `${wiped} ${blame} ${grouped(n)} of ${grouped(cells.length)} cells, which are framed.`;
 }
 
 function render({ model, el }) {
