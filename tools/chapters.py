@@ -266,6 +266,7 @@ def tidy(notebook):
         if cell.cell_type == "code":
             forget_live_views(cell)
             store_alt_text(cell)
+            fold(cell)
 
 
 def complain(notebook):
@@ -281,6 +282,15 @@ def forget_live_views(cell):
     for output in cell.outputs:
         if "text/html" in output.get("data", {}):
             output.data.pop("application/vnd.jupyter.widget-view+json", None)
+
+
+def fold(cell):
+    """What the page folds is folded in JupyterLab and in Colab too."""
+    hidden = any(tag.startswith("hide-") for tag in cell.metadata.get("tags", []))
+    for name in ("jupyter", "cellView"):
+        cell.metadata.pop(name, None)
+    if hidden:
+        cell.metadata.update(jupyter={"source_hidden": True}, cellView="form")
 
 
 def store_alt_text(cell):

@@ -73,11 +73,3 @@ def test_a_first_visitor_is_told_what_to_see():
     ]
     assert [(title.lower(), *rest) for title, *rest in found] == plan
     assert "**Ten minutes?** See exhibits 5 and 6" in prose
-
-
-def test_what_the_page_folds_is_folded_in_jupyterlab_and_colab_too():
-    """Else the mended code stands below the broken one before a reader has looked."""
-    for cell in json.loads(CHAPTER.read_text(encoding="utf-8"))["cells"]:
-        meta = cell["metadata"]
-        folded = any(tag.startswith("hide-") for tag in meta.get("tags", []))
-        assert folded == meta.get("jupyter", {}).get("source_hidden", False) == (meta.get("cellView") == "form")
