@@ -6,15 +6,18 @@ another name, and not by one that was kept from before, since there was no befor
 
 import ast
 import ctypes
+import functools
 import gc
+import importlib.metadata
 import pkgutil
 import re
 import sys
+import types
 import warnings
 from fnmatch import translate
 
-# Libraries that have whole answers in them.
-READY = ("posembed", "transformers")
+# How a library says that it needs PyTorch, or has a part that does.
+ON_TORCH = re.compile(r"torch(?![-\w])(?!.*\bextra\b)|torch(?![-\w]).*extra == .torch.")
 # Kinds of kernels by which an operator of PyTorch computes on a CPU.
 KERNELS = ("CompositeImplicitAutograd", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional", "CPU")
 # What finds operators that have no kernel, such as `aten::grad`, and what compiles a program that names them.
@@ -27,7 +30,17 @@ class AbsentError(Exception):
 
 def libraries(forbidden):
     """The libraries that are not there at all, PyTorch excepted, by which answers are read."""
-    return sorted({*READY, *(each for each in forbidden if each.isidentifier())} - {"torch"})
+    return sorted({*built_on_torch(), *(each for each in forbidden if each.isidentifier())} - {"torch"})
+
+
+@functools.cache
+def built_on_torch():
+    """The libraries that need PyTorch, by their own word: encodings and layers are in these, and no list has them all."""
+    found = {"posembed"}
+    for each in importlib.metadata.distributions():
+        if any(ON_TORCH.match(line) for line in each.requires or ()):
+            found |= {file.parts[0] for file in each.files or () if file.parts[1:] == ("__init__.py",)}
+    return found
 
 
 def take_away(forbidden):
@@ -48,6 +61,7 @@ def take_away(forbidden):
     for name, module in list(sys.modules.items()):
         if f"{name}.".startswith(("torch.", "functorch.")) and module is not None:
             _names(module, fits, tuple(f"{each}." for each in homes))
+    _kept(fits)
     for home in homes:
         below = pkgutil.iter_modules(getattr(sys.modules.get(home), "__path__", ()))
         for name in (home, *(f"{home}.{each.name}" for each in below)):
@@ -89,10 +103,28 @@ def _names(module, fits, homes):
 def _methods(kind, fits):
     """Replace methods of a class; where it is written in C, Python allows that to nobody, and its dictionary does."""
     methods = next(each for each in gc.get_referents(vars(kind)) if isinstance(each, dict))
-    found = [name for name, method in methods.items() if callable(method) and fits(name)]
-    methods |= {name: refusal(name) for name in found}
+    found = {name: refusal(name) for name, method in methods.items() if callable(method) and fits(name)}
+    if fits("grad_fn") and "grad_fn" in methods:
+        # Autograd's way back from a tensor is no method, and can be called; PyTorch itself asks whether there is one.
+        found["grad_fn"] = property(lambda _: None)
+    methods |= found
     if found:
         ctypes.pythonapi.PyType_Modified(ctypes.py_object(kind))
+
+
+def _kept(fits):
+    """Empty what is written in Python and kept elsewhere than by a name, such as in a table of decompositions."""
+
+    def refuse(*_, **__):
+        raise ...
+
+    code = refuse.__code__
+    for each in gc.get_objects():
+        if type(each) is types.FunctionType and f"{each.__module__}.".startswith("torch."):
+            name, free = each.__code__.co_name, each.__code__.co_freevars
+            if fits(name):
+                raised = tuple(AbsentError(name) if value is ... else value for value in code.co_consts)
+                each.__code__ = code.replace(co_consts=raised, co_freevars=free)
 
 
 def refusal(name):

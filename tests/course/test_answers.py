@@ -3,6 +3,7 @@
 import base64
 import contextlib
 import functools
+import hashlib
 import io
 import json
 import random
@@ -336,6 +337,10 @@ def test_students_get_no_solution_no_hidden_test_and_no_seed(assignment):
         and "truth.json" not in carried
     )
     assert all(carried[name] == public[name] for name in public)
+    # A code that a guess of the truth can be held against would say whether it is right.
+    course = load("course")
+    guessed = hashlib.sha256(course.zipped(carried) + json.dumps(truth).encode()).hexdigest()
+    assert not guessed.startswith(notebook.metadata.posembed.course)
     assert "{{" not in "".join(cell.source for cell in [*notebook.cells, *key.cells])
     # Neither in what a page of the notebook does not show.
     assert set(notebook.metadata) == {"kernelspec", "otter", "posembed"}
