@@ -35,7 +35,7 @@ def libraries(forbidden):
 
 @functools.cache
 def built_on_torch():
-    """The libraries that need PyTorch, by their own word: encodings and layers are in these, and no list has them all."""
+    """The libraries that say of themselves that they need PyTorch: encodings and layers are in these."""
     found = {"posembed"}
     for each in importlib.metadata.distributions():
         if any(ON_TORCH.match(line) for line in each.requires or ()):
@@ -116,15 +116,14 @@ def _kept(fits):
     """Empty what is written in Python and kept elsewhere than by a name, such as in a table of decompositions."""
 
     def refuse(*_, **__):
-        raise ...
+        return (...)()
 
-    code = refuse.__code__
     for each in gc.get_objects():
         if type(each) is types.FunctionType and f"{each.__module__}.".startswith("torch."):
-            name, free = each.__code__.co_name, each.__code__.co_freevars
-            if fits(name):
-                raised = tuple(AbsentError(name) if value is ... else value for value in code.co_consts)
-                each.__code__ = code.replace(co_consts=raised, co_freevars=free)
+            old, new = each.__code__, refuse.__code__
+            if fits(old.co_name):
+                called = tuple(refusal(old.co_name) if value is ... else value for value in new.co_consts)
+                each.__code__ = new.replace(co_consts=called, co_freevars=old.co_freevars)
 
 
 def refusal(name):

@@ -37,7 +37,7 @@ def refuse_no_search(env, right):
 
 
 def found_in(env, letter):
-    """What was found in a piece, by an answer to whichever question; nothing where that is not there, or is no answer."""
+    """What was found in a piece, whichever question asks for it; nothing where that is no answer, or is not there."""
     try:
         return named(f"found_{letter}", env.get(f"found_{letter}"))
     except Exception:
