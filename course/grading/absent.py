@@ -9,6 +9,8 @@ import ctypes
 import functools
 import gc
 import importlib.metadata
+import importlib.util
+import os
 import pkgutil
 import re
 import sys
@@ -33,6 +35,12 @@ def libraries(forbidden):
     return sorted({*built_on_torch(), *(each for each in forbidden if each.isidentifier())} - {"torch"})
 
 
+def folders(forbidden):
+    """Where these libraries are."""
+    found = [importlib.util.find_spec(name) for name in libraries(forbidden)]
+    return [folder for spec in found if spec for folder in spec.submodule_search_locations or ()]
+
+
 @functools.cache
 def built_on_torch():
     """The libraries that say of themselves that they need PyTorch: encodings and layers are in these."""
@@ -51,6 +59,7 @@ def take_away(forbidden):
     """
     import torch
 
+    _shut(tuple(f"{os.path.realpath(folder)}{os.sep}" for folder in folders(forbidden)))
     for library in libraries(forbidden):
         for name in [name for name in sys.modules if f"{name}.".startswith(f"{library}.")]:
             del sys.modules[name]
@@ -67,6 +76,18 @@ def take_away(forbidden):
         for name in (home, *(f"{home}.{each.name}" for each in below)):
             # What was loaded is emptied; what was not stays away.
             sys.modules.setdefault(name, None)
+
+
+def _shut(where):
+    """Let nothing below these folders be opened: whoever forgets that a library is not there would import it anew."""
+
+    def look(event, arguments):
+        path = arguments[0] if event == "open" else None
+        if isinstance(path, (str, bytes)) and os.path.realpath(os.fsdecode(path)).startswith(where):
+            raise ModuleNotFoundError(f"{path} is not there")
+
+    # Python takes none of them back.
+    sys.addaudithook(look)
 
 
 def _operators(inside, fits):

@@ -22,6 +22,7 @@ from absent import take_away
 
 names = {"x": torch.randn(2, 5, 8, generator=torch.Generator().manual_seed(0)), "ids": torch.tensor([1, 1, 2])}
 names |= {"torch": torch, "F": F, "nn": nn, "kept": F.scaled_dot_product_attention}
+names["library"] = posembed.__file__
 names["decomposed"] = torch._decomp.decomposition_table
 exec("table = torch.zeros(5, 8, requires_grad=True); loss = (table[ids] ** 2).sum() + table.sum()", names)
 take_away(given["forbidden"])
@@ -42,6 +43,10 @@ GONE = [
     "from sklearn.preprocessing import label_binarize",
     "import pandas; pandas.get_dummies([0, 1])",
     "import sys; del sys.modules['torch.nn.functional']; from posembed import check_equivariance",
+    "import sys; sys.modules.pop('posembed'); import posembed",
+    "import sys, importlib; sys.modules.pop('transformers'); importlib.import_module('transformers')",
+    "open(library).read()",
+    "import os; os.chdir(os.path.dirname(library)); open('../posembed/lookup.py', 'rb')",
     "F.scaled_dot_product_attention(x, x, x)",
     "kept(x, x, x)",
     "list(map(kept, [x], [x], [x]))",
