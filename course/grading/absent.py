@@ -137,14 +137,15 @@ def _kept(fits):
     """Empty what is written in Python and kept elsewhere than by a name, such as in a table of decompositions."""
 
     def refuse(*_, **__):
-        return (...)()
+        why = ...
+        raise why
 
     for each in gc.get_objects():
         if type(each) is types.FunctionType and f"{each.__module__}.".startswith("torch."):
             old, new = each.__code__, refuse.__code__
             if fits(old.co_name):
-                called = tuple(refusal(old.co_name) if value is ... else value for value in new.co_consts)
-                each.__code__ = new.replace(co_consts=called, co_freevars=old.co_freevars)
+                raised = tuple(AbsentError(old.co_name) if value is ... else value for value in new.co_consts)
+                each.__code__ = new.replace(co_consts=raised, co_freevars=old.co_freevars)
 
 
 def refusal(name):
