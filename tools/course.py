@@ -112,10 +112,13 @@ def questions_of(folder):
 
 def drawn_of(folder, seed):
     """What an assignment's data.py makes of the seed: files for students, and what is true, by name."""
-    # Whoever tries seeds until the data fits shall need long for each.
-    key = hashlib.scrypt(seed.encode(), salt=folder.name.encode(), n=2**14, r=8, p=1, dklen=8)
-    draws = load("draws", COURSE).Draws(folder.name, int.from_bytes(key))
+    draws = load("draws", COURSE).Draws(folder.name, int.from_bytes(key_of(seed, folder.name)[:8]))
     return load("data", source_of(folder, "data.py").parent).make(draws)
+
+
+def key_of(seed, name):
+    """What a seed gives for one thing: whoever tries seeds, until what students get fits, shall need long for each."""
+    return hashlib.scrypt(seed.encode(), salt=name.encode(), n=2**14, r=8, p=1, dklen=64)
 
 
 def filled(text, truth):
@@ -136,11 +139,12 @@ def make(folder, out, seed, people=()):
         notebook = nbformat.read(made / "student" / f"{name}.ipynb", as_version=4)
         archive = next((made / "autograder").glob("*.zip")).read_bytes()
     # What the inputs of hidden tests are drawn from, together with each submission.
-    secret = hashlib.sha256(f"{seed} {name} inputs".encode()).hexdigest()
+    secret = key_of(seed, f"{name} inputs").hex()
     (grader / "tests" / "secret.txt").write_text(secret, encoding="utf-8")
     tests = {f"tests/{path.name}": path.read_bytes() for path in (student / "tests").iterdir()}
     files, truth = drawn_of(folder, seed)
-    course = hashlib.sha256(zipped(tests | files) + json.dumps(truth).encode()).hexdigest()[:12]
+    # It stands in the notebook; without the secret it would say whether a student has guessed the truth.
+    course = hashlib.sha256(zipped(tests | files) + json.dumps([truth, secret]).encode()).hexdigest()[:12]
     told = {"assignment": name, "course": course}
     for file, content in files.items():
         (grader / file).write_bytes(content)
@@ -266,9 +270,9 @@ def people_of(file, seed, out):
     if file is None:
         return []
     sys.path.insert(0, str(GRADING))
-    codes, people = {}, []
+    codes, people, key = {}, [], key_of(seed, "people").hex()
     for names in load("roster", GRADING).Roster(file).people():
-        code = hashlib.sha256(f"{seed} {names[0]}".encode()).hexdigest()[:12]
+        code = hashlib.sha256(f"{key} {names[0]}".encode()).hexdigest()[:12]
         codes |= dict.fromkeys(names, code)
         who = re.sub(r"[^A-Za-z0-9.@-]+", "_", names[-1]).strip(".")
         people.append((code, who if who and who not in dict(people).values() else code))

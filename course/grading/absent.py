@@ -6,15 +6,20 @@ another name, and not by one that was kept from before, since there was no befor
 
 import ast
 import ctypes
+import functools
 import gc
+import importlib.metadata
+import importlib.util
+import os
 import pkgutil
 import re
 import sys
+import types
 import warnings
 from fnmatch import translate
 
-# Libraries that have whole answers in them.
-READY = ("posembed", "transformers")
+# How a library says that it needs PyTorch, or has a part that does.
+ON_TORCH = re.compile(r"torch(?![-\w])(?!.*\bextra\b)|torch(?![-\w]).*extra == .torch.")
 # Kinds of kernels by which an operator of PyTorch computes on a CPU.
 KERNELS = ("CompositeImplicitAutograd", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional", "CPU")
 # What finds operators that have no kernel, such as `aten::grad`, and what compiles a program that names them.
@@ -27,7 +32,23 @@ class AbsentError(Exception):
 
 def libraries(forbidden):
     """The libraries that are not there at all, PyTorch excepted, by which answers are read."""
-    return sorted({*READY, *(each for each in forbidden if each.isidentifier())} - {"torch"})
+    return sorted({*built_on_torch(), *(each for each in forbidden if each.isidentifier())} - {"torch"})
+
+
+def folders(forbidden):
+    """Where these libraries are."""
+    found = [importlib.util.find_spec(name) for name in libraries(forbidden)]
+    return [folder for spec in found if spec for folder in spec.submodule_search_locations or ()]
+
+
+@functools.cache
+def built_on_torch():
+    """The libraries that say of themselves that they need PyTorch: encodings and layers are in these."""
+    found = {"posembed"}
+    for each in importlib.metadata.distributions():
+        if any(ON_TORCH.match(line) for line in each.requires or ()):
+            found |= {file.parts[0] for file in each.files or () if file.parts[1:] == ("__init__.py",)}
+    return found
 
 
 def take_away(forbidden):
@@ -38,6 +59,7 @@ def take_away(forbidden):
     """
     import torch
 
+    _shut(tuple(f"{os.path.realpath(folder)}{os.sep}" for folder in folders(forbidden)))
     for library in libraries(forbidden):
         for name in [name for name in sys.modules if f"{name}.".startswith(f"{library}.")]:
             del sys.modules[name]
@@ -48,11 +70,24 @@ def take_away(forbidden):
     for name, module in list(sys.modules.items()):
         if f"{name}.".startswith(("torch.", "functorch.")) and module is not None:
             _names(module, fits, tuple(f"{each}." for each in homes))
+    _kept(fits)
     for home in homes:
         below = pkgutil.iter_modules(getattr(sys.modules.get(home), "__path__", ()))
         for name in (home, *(f"{home}.{each.name}" for each in below)):
             # What was loaded is emptied; what was not stays away.
             sys.modules.setdefault(name, None)
+
+
+def _shut(where):
+    """Let nothing below these folders be opened: whoever forgets that a library is not there would import it anew."""
+
+    def look(event, arguments):
+        path = arguments[0] if event == "open" else None
+        if isinstance(path, (str, bytes)) and os.path.realpath(os.fsdecode(path)).startswith(where):
+            raise ModuleNotFoundError(f"{path} is not there")
+
+    # Python takes none of them back.
+    sys.addaudithook(look)
 
 
 def _operators(inside, fits):
@@ -89,10 +124,28 @@ def _names(module, fits, homes):
 def _methods(kind, fits):
     """Replace methods of a class; where it is written in C, Python allows that to nobody, and its dictionary does."""
     methods = next(each for each in gc.get_referents(vars(kind)) if isinstance(each, dict))
-    found = [name for name, method in methods.items() if callable(method) and fits(name)]
-    methods |= {name: refusal(name) for name in found}
+    found = {name: refusal(name) for name, method in methods.items() if callable(method) and fits(name)}
+    if fits("grad_fn") and "grad_fn" in methods:
+        # Autograd's way back from a tensor is no method, and can be called; PyTorch itself asks whether there is one.
+        found["grad_fn"] = property(lambda _: None)
+    methods |= found
     if found:
         ctypes.pythonapi.PyType_Modified(ctypes.py_object(kind))
+
+
+def _kept(fits):
+    """Empty what is written in Python and kept elsewhere than by a name, such as in a table of decompositions."""
+
+    def refuse(*_, **__):
+        why = ...
+        raise why
+
+    for each in gc.get_objects():
+        if type(each) is types.FunctionType and f"{each.__module__}.".startswith("torch."):
+            old, new = each.__code__, refuse.__code__
+            if fits(old.co_name):
+                raised = tuple(AbsentError(old.co_name) if value is ... else value for value in new.co_consts)
+                each.__code__ = new.replace(co_consts=raised, co_freevars=old.co_freevars)
 
 
 def refusal(name):

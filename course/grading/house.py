@@ -14,7 +14,7 @@ from pathlib import Path
 
 import no_fork
 import psutil
-from absent import libraries
+from absent import folders
 from sandbox import STALLED
 from wire import decode, encode, write
 
@@ -108,12 +108,6 @@ def _bubblewrap(away=()):
     return [str(word) for word in command]
 
 
-def _folders(away):
-    """Where the libraries are that shall not be there."""
-    found = [importlib.util.find_spec(name) for name in (libraries(away) if away else ())]
-    return [folder for spec in found if spec for folder in spec.submodule_search_locations or ()]
-
-
 def _docker(name, seconds):
     command = ["docker", "run", "--rm", "--interactive", "--init", "--name", name, "--network", "none", "--read-only"]
     # Its processes are nobody's children here, so that nobody else counts what they compute.
@@ -138,9 +132,10 @@ class Box:
 
     def __init__(self, kind, seconds, away=()):
         program, self.name = [sys.executable, str(HERE / "sandbox.py")], f"{IMAGE}-{secrets.token_hex(8)}"
-        command = {"bubblewrap": [*_bubblewrap(_folders(away)), *program], "docker": _docker(self.name, seconds)}.get(
-            kind, program
-        )
+        command = {
+            "bubblewrap": [*_bubblewrap(folders(away) if away else ()), *program],
+            "docker": _docker(self.name, seconds),
+        }.get(kind, program)
         options = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         self.desk = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         held = no_fork.descriptor() if kind == "bubblewrap" else None

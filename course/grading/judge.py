@@ -118,7 +118,9 @@ def numbers_of(submission, student, folder, imposed):
 
 def judge(given, submission, folder, data, kind, seconds):
     """Run the cells, fetch the answers, then run the tests of all questions."""
-    tests = [ExceptionTestFile.from_file(str(path)) for path in sorted((folder / "tests").glob("*.py"))]
+    # The last question first: functions that a question hands to an answer would do for an answer to a later one.
+    paths = sorted((folder / "tests").glob("*.py"), reverse=True)
+    tests = [ExceptionTestFile.from_file(str(path)) for path in paths]
     wanted = sorted({name for test in tests for case in test.test_cases for name in case.body._get_func_params()})
     questions = {each["name"]: each for each in json.loads((folder / "assignment.json").read_text())["questions"]}
     with house.House(kind, submission.code, seconds) as inside, contextlib.ExitStack() as after:
@@ -136,7 +138,7 @@ def judge(given, submission, folder, data, kind, seconds):
                 test.run(names)
                 given.points[test.name] = round(test.score, 4)
                 given.feedback[test.name] = [_check(result) for result in test.test_case_results]
-        given.reasons += names.problems.values()
+        given.reasons += reversed(names.problems.values())
         given.reasons += [f"note: {note}" for note in inside.notes]
     return tests
 

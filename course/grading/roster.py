@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 CANVAS = re.compile(r"(?P<name>[^_]+)_(?P<late>LATE_)?(?P<id>\d+)_\d+_")
-MOODLE = re.compile(r"(?P<name>.+)_(?P<id>\d+)_assignsubmission_file")
+MOODLE = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_file")
 # By what a file or folder may be named that an instructor has named.
 NAMES = ("Student", "SIS User ID", "SIS Login ID", "Full name", "ID number", "Email address", "Username")
 
@@ -30,7 +30,8 @@ class Owner:
 
 def owner(student):
     """Whose a submission is, by the name of its file or folder."""
-    found = MOODLE.match(student) or CANVAS.match(student)
+    # What comes behind Canvas's part, or behind Moodle's first, is what the student named the file.
+    found = CANVAS.match(student) or MOODLE.match(student)
     if not found:
         return Owner(student)
     return Owner(found["id"], bool(found.groupdict().get("late")))

@@ -27,20 +27,28 @@ def is_an_answer(name, found, faults, properties):
     assert not unknown, f"{name}: {unknown[0]!r} is not in the list of properties; put one for each fault"
 
 
-def refuse_no_search(env, right, elsewhere):
+def refuse_no_search(env, right):
     """Nothing, unless no fault is the answer and none was found anywhere else: that is not to look."""
     faults = drawn(env)["faults"]
-    looked = any(isinstance(found, dict) and set(found) == set(faults[letter]) for letter, found in elsewhere.items())
+    looked = any(of_piece and set(found_in(env, letter)) == set(of_piece) for letter, of_piece in faults.items())
     assert right not in ({}, "none") or looked, (
         "no fault anywhere is not an answer: this counts beside a piece in which you found what is wrong"
     )
 
 
-def refuse_found(env, letter, found, most, elsewhere):
+def found_in(env, letter):
+    """What was found in a piece, whichever question asks for it; nothing where that is no answer, or is not there."""
+    try:
+        return named(f"found_{letter}", env.get(f"found_{letter}"))
+    except Exception:
+        return {}
+
+
+def refuse_found(env, letter, found, most):
     """Nothing, unless what was found in a piece is not there, or is not "some", "all" or "all with properties"."""
     faults, hints, found = drawn(env)["faults"][letter], drawn(env)["hints"], named(f"found_{letter}", found)
     assert faults or not found, f"Piece {letter.upper()} has no fault: {CLEAN.get(letter)}"
-    refuse_no_search(env, faults, elsewhere)
+    refuse_no_search(env, faults)
     missing = [fault for fault in faults if fault not in found]
     assert len(missing) < len(faults) or not faults, hints[missing[0]]
     assert set(found) <= set(faults), f"piece {letter.upper()} has a fault that you found, but not all that you name"

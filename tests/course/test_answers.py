@@ -3,6 +3,7 @@
 import base64
 import contextlib
 import functools
+import hashlib
 import io
 import json
 import random
@@ -59,11 +60,16 @@ def file_of(path):
 def score(tests, question, names, drawn="", data=None):
     """The points, and what the checks that failed say, of answers that went through the wire."""
     test = file_of(tests / f"{question}.py")
-    wanted = {name for case in test.test_cases for name in case.body._get_func_params()}
-    plain = {name: sent(names[name]) for name in wanted & set(names)}
+    plain = {name: sent(names[name]) for name in wanted_of(test, names) & set(names)}
     test.run(plain | {"__folder__": str(data or tests), "__drawn__": drawn})
     assert sum(case.points for case in test.test_cases) == pytest.approx(test.possible), question
     return round(test.score, 6), [result.message for result in test.test_case_results if not result.passed]
+
+
+def wanted_of(test, names):
+    """What a question asks for; a piece without a fault counts beside others, which other questions ask for."""
+    of_pieces = {name for name in names if name.startswith("found_")}
+    return of_pieces | {name for case in test.test_cases for name in case.body._get_func_params()}
 
 
 def sent(value):
@@ -101,7 +107,7 @@ def asked_of(folder, tests, notebooks):
     for question in load("course").questions_of(folder):
         if not question["manual"]:
             test = file_of(tests / f"{question['name']}.py")
-            wanted = {each for case in test.test_cases for each in case.body._get_func_params()}
+            wanted = wanted_of(test, key)
             yield question, [each for each in wanted if each in key and is_open(untouched.get(each))]
 
 
@@ -336,6 +342,10 @@ def test_students_get_no_solution_no_hidden_test_and_no_seed(assignment):
         and "truth.json" not in carried
     )
     assert all(carried[name] == public[name] for name in public)
+    # A code that a guess of the truth can be held against would say whether it is right.
+    course = load("course")
+    guessed = hashlib.sha256(course.zipped(carried) + json.dumps(truth).encode()).hexdigest()
+    assert not guessed.startswith(notebook.metadata.posembed.course)
     assert "{{" not in "".join(cell.source for cell in [*notebook.cells, *key.cells])
     # Neither in what a page of the notebook does not show.
     assert set(notebook.metadata) == {"kernelspec", "otter", "posembed"}

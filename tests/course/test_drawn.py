@@ -37,8 +37,7 @@ def passes(letter, candidate, folder):
     names = {}
     for path in (COURSE / "grading" / "checking.py", MUSEUM / "shared.py"):
         exec(path.read_text(encoding="utf-8"), names)
-    given = {"env": {"__folder__": str(folder)}, "found_c": {"layout": "layouts"}, "found_e": {}, "found_i": {}}
-    given |= {"found_j": {}, f"mended_{letter}": candidate}
+    given = {"env": {"__folder__": str(folder), "found_c": {"layout": "layouts"}}, f"mended_{letter}": candidate}
     checks = [cell for cell in CELLS if re.search(rf"hidden: true.*def test_mended_{letter}", cell, re.DOTALL)]
     assert checks
     for cell in checks:

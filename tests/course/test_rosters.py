@@ -41,6 +41,18 @@ def test_canvas_gets_its_table_back_with_points(tmp_path):
     assert list(rows[0]) == CANVAS.splitlines()[0].split(",") and nobodys == ["somebody"]
 
 
+@pytest.mark.parametrize(
+    ("file", "key", "late"),
+    [
+        ("doejane_LATE_101_5001_x_102_assignsubmission_file", "101", True),
+        ("doejane_101_5001_LATE_102_1_a", "101", False),
+        ("Jane Doe_7_assignsubmission_file_8_assignsubmission_file", "7", False),
+    ],
+)
+def test_what_a_student_names_a_file_makes_it_nobody_elses_and_no_less_late(file, key, late):
+    assert roster.owner(file) == roster.Owner(key, late)
+
+
 def test_a_gradebook_without_the_assignment_gets_a_column_for_it(tmp_path):
     table = CANVAS.replace(",1. Order and lookup (991)", "").replace(",40\n", "\n").replace(",A,\n", ",A\n")
     rows, _ = filled(tmp_path, table, {"ngkim_102_1_a": "36"})

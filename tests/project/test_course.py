@@ -40,6 +40,15 @@ def test_what_will_not_work_while_there_is_no_address_is_said(tool, monkeypatch,
         assert ("run `make set-repository REPOSITORY=you/posembed`" in said) is warned
 
 
+def test_a_code_in_a_students_notebook_takes_long_to_compute_from_a_seed(tool, tmp_path, monkeypatch):
+    """Else it would be what words are tried on, in place of the numbers that were drawn."""
+    (tmp_path / "roster.csv").write_text("Student,ID\nAda,7\n")
+    asked, slow = [], tool.hashlib.scrypt
+    monkeypatch.setattr(tool.hashlib, "scrypt", lambda *given, **how: asked.append(how["n"]) or slow(*given, **how))
+    ((code, who),) = tool.people_of(tmp_path / "roster.csv", "mine", tmp_path / "course")
+    assert asked == [2**14] and len(code) == 12 and who == "Ada"
+
+
 def test_a_folder_that_holds_something_else_is_left_alone(tool, tmp_path, monkeypatch):
     (tmp_path / "course").mkdir()
     (tmp_path / "course" / "thesis.txt").touch()
