@@ -166,7 +166,7 @@ def test_a_mark_at_the_beginning():
 
 def test_what_fails_past_the_trained_length():
     """The chapter's checks hold the onsets; this the costs of keys, and that the formula is behind the guess."""
-    says("At four times the length more keys alone cost 14 of 16 kinds of models less than 0.1 nats")
+    says("Four times the keys, at positions that the training had, cost 14 of 16 kinds of models less than 0.1 nats")
     says("hardly more often than a guess by the most similar scheme; how much, that guess was better.")
     study = load_study("length")
     stack = study.contrasts["mean"].filter(like="stack minus the last 64")

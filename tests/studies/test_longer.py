@@ -182,7 +182,7 @@ def test_the_study_in_miniature(corpus, monkeypatch):
     assert verdicts.keys() == {*length_law.TERMS, "name"} and all(r2 < 1 for r2 in verdicts.values())
     runs = [run for its in by_arm.values() for run in its]
     law = length.law_contrasts(runs)
-    assert len(law) == 2 * 7 and law["asked: law"].n == len(length.SEEDS)
+    assert len(law) == 3 * 7 and law["asked: law"].n == len(length.SEEDS)
     contrasts = length.contrasts(runs)
     assert len(contrasts) == 16 * 8 - 3 * 2 and all(each.n == len(length.SEEDS) for each in contrasts.values())
 

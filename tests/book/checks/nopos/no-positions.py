@@ -199,7 +199,7 @@ assert all(rungs.contrasts.loc[f"width 88: nopos minus {name}", "low"] > 0.01 fo
 assert all((np.diff(each) < -0.03).all() for each in left) and price("rope").shape == (3, 4)
 assert [round(float(each[0]), 2) for each in left] == [0.24, 0.43]
 assert all(round(float(each[-1]), 2) == 0.08 for each in left)
-# Holds in No positions at all: "On a ladder of sizes the price falls as models grow, against RoPE from 54 to 9 %."
+# Holds in No positions at all: "On a ladder of sizes the price falls as models and their texts grow, against RoPE"
 assert [[round(100 * (exp(each[at]) - 1)) for each in left] for at in (0, -1)] == [[27, 54], [8, 9]]
 # Holds in The start sets much of it: "Rates were chosen in runs of 500 steps, and for the table that chose 0.03."
 table_longer = starts.by_arm["longer, learned"]

@@ -237,8 +237,8 @@ for name in ("lookup, one side", "lookup, curve"):
     assert (of_causes[name] > straight).all() and of_causes[name].min() > 0.99
     assert found.loc[f"{name.replace(', ', ': ')} minus undosed", "holm"] > 0.05
 # Holds: "And the far rise on order and the drift on distance, which cost half at 48 degrees"
-# Holds in Which positions for which task?: "Milder bends cost less, and nothing that is significant."
-# Holds in Which positions for which task?: "a smaller change of the second kind took 0.15 of the answers"
+# Holds in Which positions for which task?: "The same two bends, milder, cost less, and nothing that is significant."
+# Holds in Which positions for which task?: "a milder bend of the second kind took 0.15 of the answers"
 # Holds in Which positions for which task?: "So these properties do not say which scheme to take."
 # Holds in What to remember: "Bent by 30, neither could be shown."
 # Holds: "Those halves are of forms and strengths, not of properties."
