@@ -14,34 +14,44 @@ Models: two layers of width 64, 4 heads, start B, 2000 steps of 64 texts of 34 t
 among them; the loss is that of the four answers. Two layers are the fewest that find a pair by its first token.
 
 Arms: the twelve schemes of *After NoPos*, and the forgetting Transformer. Rates: two trial seeds, 1000 steps, three
-rates by steps of about three, more at an edge. Three seeds.
+rates by steps of about three, more at an edge. Five seeds. While the trials ran, and before any reported run, a reader
+of this plan asked for five seeds in place of three, for two families, for answers that stand further back than two
+layers can hand on, and for a gap of 64 in place of 192, at which RoPE's fourth pair has come round.
 
 Measured: the share of right answers at 64 tokens, as many as the longest of the training, and at 96, 128, 256 and 512;
-on the beginning and the last 63 alone; with a gap, as in the study `length`; of the key and the name apart, those that
-stand further back than any in the training.
+on the beginning and the last 63 alone; with a gap, as in the study `length`, of answers that stand in the half that is
+moved away; of the key and the name alone, those that stand more than 120 tokens back. A guess is right in 1/16 of the
+letters and 1/8 of the counts; who knows the letters behind the names and not the names, in 0.29 of induction.
 
 Planned contrasts, shares of right answers, by question; differences between runs with the same seed, Student's 95 %
-interval, one family after Holm. Of the schemes that answer a question at 64 at least half the time, in the mean of the
-seeds; of others nothing is compared, for they have nothing to lose:
+interval, Holm within each family. Of the runs that answer the question at 64 at least half the time, and of schemes
+with three such runs at least; the others have nothing to lose, and may have had the wrong rate, for half the steps
+chose it.
 
-a. At 256 minus at 64: what is lost.
-b. At 256 minus the beginning and the last 63 alone: what is read beyond the trained length.
-c. With the gap of 256 minus without: new offsets, and no more keys.
+Primary, of needle and induction:
 
-What counts as nothing: the 90 % interval lies within 0.05 of zero.
+a. Of answers more than 120 back in 256: the whole text minus its beginning and last 63 alone. What is read from there?
+b. With half of 64 tokens moved away by 64 more: with the gap minus without, where the answer was moved.
+
+Secondary, of all four questions: at 256 minus at 64; at 256 minus its beginning and last 63 alone.
+
+What counts as nothing: the 90 % interval lies within 0.05 of zero. The texts are the same 512 of a length in all runs,
+so intervals are over seeds; the error of the texts is near 0.02.
+
+All four answers are found by what stands before them, or by being first. So a scheme can pass without telling distant
+places apart: it says that the far past can be found, not that its positions work there.
 
 What we expect. At 64: all schemes answer first and counting; none, sinusoidal and CoPE do worse than RoPE in needle and
-induction. At 256: Shaw, ALiBi, KERPLE and forgetting keep at least three quarters of needle and induction, and read
-them where they stand further back than in any training; learned, both sinusoidal ones, T5, RoPE and xPos lose more than
-half of each; FIRE lies between. Nobody keeps counting: among more keys each mark weighs less. The gap costs learned,
-both sinusoidal ones, T5, RoPE and xPos more than a quarter of needle and induction, and Shaw, ALiBi, KERPLE nothing.
+induction. a: Shaw, ALiBi, KERPLE and forgetting gain at least 0.5; learned, both sinusoidal ones, T5, RoPE and xPos
+less than 0.2; FIRE lies between. b: the gap costs learned, both sinusoidal ones, T5, RoPE and xPos more than 0.25, and
+Shaw, ALiBi, KERPLE nothing. At 256 nobody keeps counting: among more keys each mark weighs less.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from statistics import fmean
+from typing import Any
 
 from posembed import RunResult
 from posembed.stats import Interval, difference
@@ -54,10 +64,10 @@ from .training.settings import FIRST, changed
 
 NAME = "far-questions"
 SCHEMES = (*ALL_SCHEMES, "forgetting")
-SEEDS, TRIAL_SEEDS = (1, 2, 3), (0, 6)
+SEEDS, TRIAL_SEEDS = (1, 2, 3, 4, 5), (0, 6)
 RATES, TRIAL_STEPS = (3e-3, 1e-2, 3e-2), 1000
-TRAINED, COMPARED = 64, "256"
-MARGIN, LEARNED = 0.05, 0.5
+TRAINED, COMPARED, GAP = 64, "256", "128"
+MARGIN, LEARNED, FEWEST = 0.05, 0.5, 3
 WIDTH = 64
 START_B = replace(
     FIRST,
@@ -85,17 +95,31 @@ def arms(_: Sequence[RunResult] = ()) -> list[Search]:
     return [arm(scheme) for scheme in SCHEMES]
 
 
-def contrasts(runs: Sequence[RunResult]) -> dict[str, Interval]:
-    """All that was planned, in shares of right answers."""
-    found = {}
+def learned(runs: Sequence[RunResult], question: str) -> list[dict[str, Any]]:
+    """What the runs were asked that answer a question within their trained length; none where they are too few."""
+    asked = [run.metrics["asked"] for run in runs]
+    able = [its for its in asked if its["plain"][str(TRAINED)][question] >= LEARNED]
+    return able if len(able) >= FEWEST else []
+
+
+def contrasts(runs: Sequence[RunResult]) -> dict[str, dict[str, Interval]]:
+    """All that was planned, by family, in shares of right answers."""
+    found: dict[str, dict[str, Interval]] = {"primary": {}, "secondary": {}}
     for each in arms():
-        asked = [run.metrics["asked"] for run in each.reported(runs)]
         for question in QUESTIONS:
-            short = [its["plain"][str(TRAINED)][question] for its in asked]
-            if fmean(short) < LEARNED:
+            asked = learned(each.reported(runs), question)
+
+            def of(way: str, n: str, question: str = question, asked: Any = asked) -> list[float]:
+                return [its[way][n][question] for its in asked]
+
+            if not asked:
                 continue
-            plain, last, gap = ([its[way][COMPARED][question] for its in asked] for way in ("plain", "last", "gap"))
-            found[f"{each.name}, {question}: at {COMPARED} minus at {TRAINED}"] = difference(plain, short)
-            found[f"{each.name}, {question}: at {COMPARED} minus its end alone"] = difference(plain, last)
-            found[f"{each.name}, {question}: gap minus none"] = difference(gap, short)
+            name, long = f"{each.name}, {question}", of("plain", COMPARED)
+            if question in ("needle", "induction"):
+                far = difference(of("far", COMPARED), of("far, last", COMPARED))
+                found["primary"][f"{name}: more than 120 back, the whole text minus its end"] = far
+                still = [its["no gap"][question] for its in asked]
+                found["primary"][f"{name}: gap minus none"] = difference(of("gap", GAP), still)
+            found["secondary"][f"{name}: at 256 minus at 64"] = difference(long, of("plain", str(TRAINED)))
+            found["secondary"][f"{name}: at 256 minus its end"] = difference(long, of("last", COMPARED))
     return found

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from posembed.data import Labelled, Task
@@ -41,6 +41,8 @@ SLOTS = 1 + NAMED + MOST
 SHORTEST = 2 + 2 * SLOTS + ASKED
 FIXED = 512
 LENGTHS = (96, 128, 256, 512)
+# Two layers that were trained on 64 tokens can hand on what stands some 120 back, each over a distance that it knows.
+RELAYED = 120
 # Small: what a scheme makes of each query and key stays in the cache.
 AT_A_TIME = 2**11
 
@@ -129,22 +131,27 @@ def ask(model: LanguageModel, trained: int) -> dict[str, Any]:
     Returns:
         Shares of right answers by length and question: ``plain``; ``last``, of the same texts their first token and
         what stands at their end, together as long as the longest of the training; ``gap``, texts of the trained length
-        with their first half as far back as that of each length would stand; of the key and the name alone ``near``
-        and ``far``, those that stand as far back as any did in the training, and further.
+        with their first half as far back as that of each length would stand, where the answer stands in that half, and
+        ``no gap``, the same answers without it. Of the key and the name alone that stand more than `RELAYED` tokens
+        back, ``far`` and ``far, last``: the same two ways.
     """
-    found: dict[str, Any] = {way: {} for way in ("plain", "last", "gap", "near", "far")}
-    asked, at, furthest = _asked(trained), torch.arange(trained), trained - ASKED - 2
-    found["plain"][str(trained)] = shares(answered(model, asked))
+    found: dict[str, Any] = {way: {} for way in ("plain", "last", "gap", "far", "far, last")}
+    asked, at = _asked(trained), torch.arange(trained)
+    whole = answered(model, asked)
+    found["plain"][str(trained)] = shares(whole)
+    moved = F.pad(asked.back > trained // 2 - ASKED, (1, 1), value=True)
+    found["no gap"] = shares(whole, moved)
     for n in LENGTHS:
-        found["gap"][str(n)] = shares(answered(model, asked, at + (at >= trained // 2) * (n - trained)))
+        gap = at + (at >= trained // 2) * (n - trained)
+        found["gap"][str(n)] = shares(answered(model, asked, gap), moved)
         longer = _asked(n)
-        right = answered(model, longer)
-        found["plain"][str(n)] = shares(right)
         end = torch.cat([longer.ids[:, :1], longer.ids[:, 1 - trained :]], 1)
-        found["last"][str(n)] = shares(answered(model, longer._replace(ids=end)))
-        for place, which in (("near", longer.back <= furthest), ("far", longer.back > furthest)):
-            its = {name: right[which[:, i], 1 + i] for i, name in enumerate(QUESTIONS[1:3])}
-            found[place][str(n)] = {name: round(float(each.mean()), 4) for name, each in its.items()}
+        far = F.pad(longer.back > RELAYED, (1, 1), value=True)
+        for way, text in (("", longer), ("last", longer._replace(ids=end))):
+            right = answered(model, text)
+            found[way or "plain"][str(n)] = shares(right)
+            if n > RELAYED + ASKED:
+                found[", ".join(filter(None, ("far", way)))][str(n)] = shares(right, far)
     return found
 
 
@@ -153,6 +160,10 @@ def _asked(length: int) -> Asked:
     return draw(FIXED, length, torch_generator(0, f"{NAME}, {length}"))
 
 
-def shares(right: Float[Tensor, "texts questions"]) -> dict[str, float]:
-    """The share of right answers to each question."""
-    return {name: round(float(each), 4) for name, each in zip(QUESTIONS, right.mean(0), strict=True)}
+def shares(
+    right: Float[Tensor, "texts questions"], asked: Bool[Tensor, "texts questions"] | None = None
+) -> dict[str, float]:
+    """The share of right answers to each question, in all texts or where it is asked."""
+    counted = torch.ones_like(right) if asked is None else asked.to(right)
+    found = (right * counted).sum(0) / counted.sum(0)
+    return {name: round(float(each), 4) for name, each in zip(QUESTIONS, found, strict=True)}

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from posembed import RunResult
 from studies import far_questions
 from studies.training import questions
 from studies.training.questions import ASKED, BEGIN, COUNT, COUNTS, FIRST, KEY, LETTERS, MARK, NAMES, SHORTEST, draw
@@ -42,12 +43,36 @@ def test_a_model_that_knows_the_answers_is_right_in_each(monkeypatch):
 
 def test_a_small_model_is_trained_and_asked(monkeypatch):
     monkeypatch.setattr(questions, "FIXED", 8)
-    monkeypatch.setattr(questions, "LENGTHS", (96,))
+    monkeypatch.setattr(questions, "LENGTHS", (128, 256))
     small = replace(far_questions.arm("learned").run, n_layers=1, d_model=8, n_heads=1, steps=2, batch_size=2, warmup=1)
     found = train(small).metrics
-    assert found["asked"]["plain"].keys() == {"64", "96"} and found["asked"]["far"]["96"].keys() == {
-        "needle",
-        "induction",
-    }
+    assert found["asked"]["plain"].keys() == {"64", "128", "256"} and found["asked"]["far"].keys() == {"256"}
     assert found["loss"] > 0 and found["parameters"] > 0
     assert "asked" not in train(replace(small, test_length=None)).metrics
+
+
+def test_the_contrasts_are_of_runs_that_have_learned_a_question():
+    """RoPE in all seeds; the table in two, which is too few; of the others nobody."""
+
+    def run_of(arm, seed):
+        able = arm.name == "rope" or (arm.name == "learned" and seed < 3)
+        right = dict.fromkeys(questions.QUESTIONS, 0.9 if able else 0.1)
+        plain = {"64": right, "256": dict.fromkeys(right, 0.4 + seed / 100)}
+        asked = {"plain": plain, "far": plain, "gap": {"128": dict.fromkeys(right, 0.5)}, "no gap": right}
+        asked |= {way: {"256": dict.fromkeys(right, 0.1)} for way in ("last", "far, last")}
+        config = next(each for each in arm.runs(trials) if each.seed == seed)
+        return RunResult(config, {"asked": asked}, {}, "", 1.0)
+
+    arms = far_questions.arms()
+    trials = [
+        RunResult(trial, {"validation_loss": abs(rate - 1e-2)}, {}, "", 1.0)
+        for arm in arms
+        for rate in far_questions.RATES
+        for trial in arm.trials_at(rate)
+    ]
+    runs = [*trials, *(run_of(arm, seed) for arm in arms for seed in far_questions.SEEDS)]
+    found = far_questions.contrasts(runs)
+    assert {name.split(",")[0] for its in found.values() for name in its} == {"rope"}
+    assert [len(its) for its in found.values()] == [4, 8] and all(each.n == 5 for each in found["primary"].values())
+    assert round(found["primary"]["rope, needle: gap minus none"].mean, 2) == -0.4
+    assert round(found["secondary"]["rope, first: at 256 minus its end"].mean, 2) == 0.33
