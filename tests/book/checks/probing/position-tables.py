@@ -18,7 +18,7 @@ assert len(stored) == 4
 # The picture of GPT-2's three components, checked on the stored study.
 wave, other, drift = np.linalg.eigh(G)[1][:, ::-1][:, :3].T
 at = of_gpt2.products["even"].positions
-# Holds: "Scores of 64 rows of GPT-2's table on three principal components."
+# Holds: "Scores of 64 rows of GPT-2's table on three components."
 # Holds: "Right, against the position: two waves a quarter of a turn apart and an"
 steps = np.diff(at)
 assert len(steps) == 63 and set(steps) == {16, 17}
