@@ -388,7 +388,8 @@ def _inspected(model: str, arms: Mapping[str, Sequence[RunResult]]) -> list[dict
     return [
         {
             "labels": [model, measure],
-            "about": f"Dashed: {'a change of the same size' if measure == COST else 'the same models untrained'}. ",
+            "about": "Thin and dashed: "
+            + ("a change of the same size. " if measure == COST else "the same models untrained. "),
             "x": list(range(n_layers + 1)),
             "xlabel": "state (0 enters the first layer)",
             "ylabel": "cost, nats" if measure == COST else measure,

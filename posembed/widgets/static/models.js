@@ -160,7 +160,7 @@ function pane(model, side, characters) {
     const seen = shares.slice(row * n, row * n + (fresh[row] ?? 0)).reduce((sum, each) => sum + each, 0);
     square = { shares, n, row, fresh };
     // With a table it is the asking place that has no trained row.
-    const found = own.scheme === "learned" ? `stands at a position that was ${fresh[row] ? "never " : ""}trained` : `gives ${Math.round(100 * seen)} % of its attention to distances that were never trained`;
+    const found = own.scheme === "learned" ? `stands at ${fresh[row] ? "an untrained" : "a trained"} position` : `gives ${Math.round(100 * seen)} % of its attention to untrained distances`;
     news.textContent = row >= 0 && fresh.some((keys) => keys) ? `The framed character ${found}` : "";
     map.redraw(`${labelOf(own)}, layer ${layer}, head ${head}: attention of each place to each other`);
   }
