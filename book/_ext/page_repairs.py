@@ -1,5 +1,6 @@
 """Repairs of the theme's pages that no option and no template offers."""
 
+import itertools
 import re
 
 from docutils import nodes
@@ -31,6 +32,11 @@ REPAIRS = {
 # may go on in the next line between their parts.
 TABLE = re.compile(r'<table [^>]*class="[^"]*\btable\b.*?</table>', re.DOTALL)
 LONG_NAME = re.compile(r"[\w(]{12,}(?=[^<>]*<)")
+# On a phone the cells of a row stand below each other, each under its head.
+STACKED = re.compile(
+    r'<table [^>]*class="[^"]*\bstacked\b.*?</table>', re.DOTALL
+)
+HEAD = re.compile(r"<th [^>]*><p>(.*?)</p></th>")
 PARTS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[_(/:])(?=\w)")
 # Exercises too are counted through the book.
 COUNTED_EXERCISE = re.compile(r"(?<=Exercise )(\d+)(?!\.?\d)")
@@ -107,13 +113,19 @@ def repair(pages, out):
     for page, text in pages.items():
         for pattern, mended in REPAIRS.items():
             text = re.sub(pattern, mended, text, flags=re.DOTALL)
-        text = TABLE.sub(breakable, text)
+        text = TABLE.sub(breakable, STACKED.sub(headed, text))
         pages[page] = counted_on_its_page(text)
 
 
 def breakable(table):
     """Let long names of a table break between their parts."""
     return LONG_NAME.sub(lambda name: PARTS.sub("<wbr>", name[0]), table[0])
+
+
+def headed(table):
+    """Tell each cell of a table the head of its column."""
+    heads = itertools.cycle(HEAD.findall(table[0]))
+    return re.sub("<td", lambda _: f'<td data-head="{next(heads)}"', table[0])
 
 
 def counted_on_its_page(text):

@@ -48,7 +48,7 @@ def table_maps(
         xlabel: what the columns are.
         ylabel: what the rows are.
         size: width and height in inches, by default 6.6 by 3 for one row, 6.6 by 5.4 for two.
-        first_row: the number of the first row, as the axis counts.
+        first_row: the number of the first row, as the axis counts, and of the first column of a square matrix.
 
     Returns:
         The figure.
@@ -76,7 +76,8 @@ def table_maps(
     # Numbers below a narrow panel must not run into each other.
     n_ticks: Any = "auto" if n_columns < 3 else 4
     for panel, (title, matrix) in zip(panels, matrices.items(), strict=False):
-        ends = (-0.5, matrix.shape[1] - 0.5, first_row + len(matrix) - 0.5, first_row - 0.5)
+        left = first_row * (len(matrix) == matrix.shape[1]) - 0.5
+        ends = (left, left + matrix.shape[1], first_row + len(matrix) - 0.5, first_row - 0.5)
         for axis in (panel.xaxis, panel.yaxis):
             axis.set_major_locator(MaxNLocator(n_ticks, integer=True))
         panel.grid(False)

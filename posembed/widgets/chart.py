@@ -375,11 +375,11 @@ class DepthFigure(ChartFigure):
             "Position and content by layer",
             [view for model, arms in models.items() for view in _inspected(model, arms)],
             selectors=["model", "measure"],
+            labels=[next(iter(models)), "read from one state"],
             at=1,
             small=True,
             besides="dashed lines",
-            note="Line and band: mean and 95\u00a0% interval over seeds. Dashed: the untrained models, or the control "
-            "of the change.",
+            note="Line and band: mean and 95\u00a0% interval over seeds.",
         )
 
 
@@ -390,6 +390,8 @@ def _inspected(model: str, arms: Mapping[str, Sequence[RunResult]]) -> list[dict
     return [
         {
             "labels": [model, measure],
+            "about": "Thin and dashed: "
+            + ("a change of the same size. " if measure == COST else "the same models untrained. "),
             "x": list(range(n_layers + 1)),
             "xlabel": "state (0 enters the first layer)",
             "ylabel": "cost, nats" if measure == COST else measure,

@@ -43,6 +43,13 @@ def test_long_names_of_a_table_break_between_their_parts(repairs, text, broken):
     assert repairs.TABLE.sub(repairs.breakable, elsewhere) == elsewhere
 
 
+def test_cells_that_stand_below_each_other_know_their_heads(repairs):
+    head = '<th class="head"><p>take</p></th><th class="head"><p>because</p></th>'
+    table = f'<table class="stacked table">{head}<tr><td><p>a</p></td><td><p>b</p></td></tr></table>'
+    assert repaired(repairs, table).count('data-head="take"><p>a</p></td><td data-head="because"><p>b</p>') == 1
+    assert "data-head" not in repaired(repairs, table.replace("stacked", "wide"))
+
+
 PAGE = """
 some 95 % of it, from -0.5 to 1-2, GPT-2, 2026-01-02, (-3) and ``95 % -1``
 

@@ -146,7 +146,10 @@ def test_what_is_shown_has_a_caption_that_says_what_to_see(notebook):
     for cell in code_cells(notebook):
         shown = [output.get("data", {}) for output in cell["outputs"]]
         if any("image/png" in data or "posembed-root" in "".join(data.get("text/html", "")) for data in shown):
-            assert len(re.findall(r"[.?](?: |$)", cell["metadata"].get("caption", ""))) > 1, source(cell)
+            caption = cell["metadata"].get("caption", "")
+            assert len(re.findall(r"[.?](?: |$)", caption)) > 1, source(cell)
+            # Of Markdown it takes code and formulas alone.
+            assert not re.search(r"[*_\[\]]", re.sub(r"`[^`]*`|\$[^$]*\$", "", caption)), source(cell)
 
 
 def test_interactive_figures_stand_alone(notebook):

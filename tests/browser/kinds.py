@@ -393,12 +393,12 @@ class Depth(Chart):
     chapter = "probing/once-enough.html"
     label = "Position and content by layer"
     begins = (
-        do("choose", model="4 layers, width 56", measure=MEASURES[0]),
+        do("choose", model="4 layers, width 56", measure=MEASURES[1]),
         do("slide", state=1),
     )
     changed_by = (
         do("slide", state=2),
-        do("choose", model="12 layers, width 32", measure=MEASURES[1]),
+        do("choose", model="12 layers, width 32", measure=MEASURES[0]),
         do("choose", measure=MEASURES[2]),
     )
     shown_by = tuple(

@@ -187,13 +187,18 @@ def test_the_first_page_moves_once_by_itself_and_fetches_nothing_for_it(open_add
     page.on("request", lambda request: asked.append(request.url))
     loss = page.locator(".pe-models-right .pe-models-loss")
     into_view(page.locator(".posembed-root"))
-    first = loss.inner_text()
+    first, told = loss.inner_text(), page.locator(".pe-figure").get_by_role("status")
     into_view(page.locator(".pe-models-left"))
     if motion == "reduce":
         page.wait_for_timeout(2000)
     else:
+        # What is told follows what is shown, and says that nobody asked for it.
+        expect(told).to_contain_text("Shown by itself: positions stretched.")
+        expect(told).to_contain_text(f"{loss.inner_text()} a character.")
         expect(loss).not_to_have_text(first)
     expect(loss).to_have_text(first)
+    expect(told).to_contain_text(f"{first} a character.")
+    assert not page.locator(".pe-try .pe-done").count()
     assert [each for each in asked if "/models/" in each] == []
 
 

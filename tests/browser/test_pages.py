@@ -203,6 +203,13 @@ def test_words_of_tables_and_boxes_stand_well_on_a_phone(open_address, site):
     page.goto(f"{site}/alternatives.html")
     widths = [cell.bounding_box()["width"] for cell in page.locator("table.wide th:first-child").all()]
     assert max(widths) <= 125
+    # No column of the choices is lost to the right, and each cell says what it is.
+    page.goto(f"{site}/practice/choose.html")
+    choices = page.locator("table.stacked")
+    assert choices.evaluate("(node) => node.scrollWidth <= node.clientWidth")
+    assert "because" in choices.locator("td:nth-child(3)").first.evaluate(
+        "(node) => getComputedStyle(node, '::before').content"
+    )
 
 
 @pytest.mark.slow

@@ -59,10 +59,11 @@ def test_what_is_no_number_is_grey_and_does_not_count():
     assert table_heat(torch.zeros(3, 2), alt="Zeros.").axes[0].images[0].get_clim() == (0, 1)
 
 
-def test_square_maps_are_square_and_rows_count_from_where_they_begin():
+def test_square_maps_are_square_and_count_from_where_they_begin():
     square, wide = table_maps({"a": torch.eye(5), "b": torch.ones(5, 9)}, alt="Two.", first_row=1000).axes[:2]
     assert square.get_box_aspect() == 1 and wide.get_box_aspect() is None
-    assert square.get_ylim() == (1004.5, 999.5) and square.get_xlim() == (-0.5, 4.5)
+    assert square.get_ylim() == (1004.5, 999.5) and square.get_xlim() == (999.5, 1004.5)
+    assert wide.get_ylim() == (1004.5, 999.5) and wide.get_xlim() == (-0.5, 8.5)
 
 
 @pytest.mark.bad_input

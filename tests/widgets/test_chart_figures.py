@@ -136,7 +136,7 @@ def test_layer_errors_are_of_each_step_at_which_all_runs_were_probed(layer_error
 
 
 def test_depth_has_three_measures_of_each_arm_with_what_stands_beside_them(depth):
-    assert depth.views[depth.view]["labels"] == ["texts, 4 layers", "share of the variance"]
+    assert depth.views[depth.view]["labels"] == ["texts, 4 layers", "read from one state"]
     shares, read, cost = depth.views[:3]
     names = ["position", "token", "token before"]
     assert [(each["panel"], each["name"]) for each in read["series"]] == [
@@ -170,10 +170,10 @@ def test_without_javascript(comparison, layer_errors, doses, depth):
     assert [row[:3] for row in rows][:2] == [
         ["small: 4 layers, width 64", "2000 of 2000", n] for n in ("NoPos", "ALiBi")
     ]
-    # One row for each property and task; for each arm and share, where places differ each with its own.
+    # One row for each property and task; for each arm and what is read, where places differ each with its own.
     assert len(rows_of(doses)) == 1 + 3 * 2
     _, *rows = rows_of(depth)
-    assert len(rows) == 2 * 2 * 2 and rows[0][2:4] == ["none: position", "0: 0.15 (−0.49 to 0.79)"]
+    assert len(rows) == 2 * 2 * 3 and rows[0][2:4] == ["none: position", "0: 0.15 (−0.49 to 0.79)"]
 
 
 @pytest.mark.bad_input

@@ -158,9 +158,10 @@ function pane(model, side, characters) {
     const [own, n] = [names.find(({ name }) => name === model.get(side)), Math.sqrt(shares.length)];
     const fresh = own.causal && model.get("causal") ? untrained(own.scheme, positionsOf(model.get("change"), n, model.get("by"))) : [];
     const seen = shares.slice(row * n, row * n + (fresh[row] ?? 0)).reduce((sum, each) => sum + each, 0);
-    const share = row < 0 || !fresh[row] ? 0 : fresh[row] > row ? 1 : seen;
     square = { shares, n, row, fresh };
-    news.textContent = fresh.some((keys) => keys) ? `${Math.round(100 * share)} % of the framed row is on what no training had` : "";
+    // With a table it is the asking place that has no trained row.
+    const found = own.scheme === "learned" ? `stands at ${fresh[row] ? "an untrained" : "a trained"} position` : `gives ${Math.round(100 * seen)} % of its attention to untrained distances`;
+    news.textContent = row >= 0 && fresh.some((keys) => keys) ? `The framed character ${found}` : "";
     map.redraw(`${labelOf(own)}, layer ${layer}, head ${head}: attention of each place to each other`);
   }
   return { node, show };
@@ -259,11 +260,11 @@ function render({ model, el }) {
     h("div", { class: "pe-controls pe-models-look" },
       h("label", { class: "pe-slider" }, h("span", {}, "guess at place"), place, placed),
       slider(model, "layer", "layer", range(1, layers)), slider(model, "head", "head", range(1, heads))),
-    h("p", { class: "pe-note" }, "Shades: each character’s loss. Squares: what each place (row) takes from each (column) in this head; tinted where no text of the training had one."),
+    h("p", { class: "pe-note" }, "Shades: each character’s loss. Squares: the attention of this head, from each character (row) to each (column); tinted where a position or a distance was never trained."),
     chart.node);
   const { say, figure } = tries(made,
     ["shuffle the letters", () => model.get("text") !== start && [...model.get("text")].sort().join() === [...start].sort().join()],
-    ["stretch the positions", () => model.get("change") === "stretched"],
+    ["stretch the positions", () => !moving && model.get("change") === "stretched"],
     ["zero the table", () => model.get("change") === "zeroed"],
     ["lift the mask", () => !model.get("causal")]);
   figure.classList.add("pe-models");
@@ -297,7 +298,7 @@ function render({ model, el }) {
     const [likely] = seen(results[side]).next;
     return `${labelOf(about(side))}: ${likely ? `guesses “${shownAs(likely[0])}” (${short(likely[1])}), ` : ""}loss ${said(results[side])} a character.`;
   };
-  const tell = () => say(SIDES.map(guessOf).join(" "));
+  const tell = (shown = "") => say([shown, ...SIDES.map(guessOf)].join(" ").trim());
 
   // Each change counts the ones before it out of date.
   let now = 0;
@@ -305,6 +306,7 @@ function render({ model, el }) {
     if (moving) {
       results = known(model.get("change"));
       draw();
+      tell(`Shown by itself: positions ${new Map(CHANGES).get(model.get("change")).split(": ")[1]}.`);
       return;
     }
     const mine = ++now;

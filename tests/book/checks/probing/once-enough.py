@@ -198,9 +198,10 @@ of_deep = study.contrasts.loc["12 layers: input minus none"]
 assert round(of_deep["mean"], 3) == -0.013 and of_deep["holm"] > 0.05
 # Holds: "With a table, depth was no help yet: these models cannot say"
 assert loss["12 layers, rope"] > loss["4 layers, rope"]
-# Holds: "Look at *table again*: from state 1 to 3 the position is read better and better"
+# Holds: "Look at table again: from state 1 to 3 the position is read better and better"
 readable = by_layer(4, "every layer", "read position")
 assert (np.diff(readable[1:4]) > 0).all()
+# Holds: "Then choose the cost of shuffling position: there it costs next to nothing."
 costs_again = by_layer(4, "every layer", "shuffle")
 assert costs_again[0] > 2 and costs_again[1:].max() < 0.03
 # By definition: "That cannot be excluded by these runs."

@@ -18,13 +18,17 @@ assert len(stored) == 4
 # The picture of GPT-2's three components, checked on the stored study.
 wave, other, drift = np.linalg.eigh(G)[1][:, ::-1][:, :3].T
 at = of_gpt2.products["even"].positions
-# Holds: "Scores of 64 rows of GPT-2's table on three principal components."
-# Holds: "Two waves a quarter of a turn apart and an uneven drift together"
+# Holds: "Scores of 64 rows of GPT-2's table on three components."
+# Holds: "Right, against the position: two waves a quarter of a turn apart and an"
 steps = np.diff(at)
 assert len(steps) == 63 and set(steps) == {16, 17}
 waves_of = np.fft.rfft([wave, other])
 assert np.abs(waves_of).argmax(axis=1).tolist() == [2, 2]  # two turns
 quarter = np.angle(waves_of[0, 2] / waves_of[1, 2]) / (np.pi / 2)
+# Holds: "Left, follow the colours: along the first two the rows go around twice."
+# But for the ends, which jump.
+around = np.unwrap(np.arctan2(other, wave))[1:-2] / (2 * np.pi)
+assert round(abs(around[-1] - around[0]), 1) == 2
 assert abs(abs(quarter) - 1) < 0.1 and abs(np.corrcoef(drift, at)[0, 1]) > 0.8
 falls = np.diff(drift * np.sign(drift[0]))
 assert falls[-1] > 0.3 * np.ptp(drift)

@@ -156,7 +156,7 @@ lines = [64 * head_9.mean(axis).var(correction=0) * 64 for axis in (0, 1)]
 assert sum(lines) > 0.95 * total
 
 # The same of the caption.
-# Holds: "One table serves for a window around each position, for the position"
+# Holds: "One table serves for the position before, for a window around each"
 assert all(by_offset[k][1] > by_offset[0][1] / 2 for k in range(-10, 11))
 assert max(by_offset, key=lambda k: by_offset[k][0]) == -1
 assert sum(lines) > 0.95 * total

@@ -259,8 +259,13 @@ assert max(near_by.values()) < 0.7
 costs = found[(found["holm"] < 0.05) & (found["mean"] < 0)].index
 assert {each.split(":")[0] for each in costs if "near peak minus undosed" in each} == {"lookup", "majority"}
 assert not any("near ripple minus undosed" in each for each in costs)
-# Holds: "What each of seven forms costs on three tasks, in shares of right answers"
-# Holds: "Twenty-one differences with their intervals: seven forms on order, distance and lookup."
+# Holds: "Seven forms, bent by 30 degrees, and what each costs on three tasks, in shares of right answers"
+# Holds: "Below, their costs on order, distance and lookup, twenty-one differences with their intervals."
+# Holds: "Above, maps of seven forms: far rise, near peak, near ripple, drift"
+for each, drawn in shapes.items():
+    true = forms.bias_of(each, 30.0, 0.0, 32)
+    drawn = drawn * forms._norm(true) / forms._norm(drawn)
+    assert np.allclose(forms._centred(drawn), forms._centred(true), atol=0.01)
 assert len(found) == 52 and len(forms.FORMS) == 7 and causes.STEPS == 1200 and (found["n"] == 5).all()
 
 # %% What becomes of the published signs
