@@ -249,3 +249,10 @@ def test_contents_list_every_chapter_and_nothing_else():
     assert missing == []
     unlisted = [name for name in NOTEBOOKS if name.removesuffix(".ipynb") not in listed]
     assert unlisted == []
+
+
+def test_what_the_page_folds_is_folded_in_jupyterlab_and_colab_too(notebook):
+    for cell in code_cells(notebook):
+        meta = cell["metadata"]
+        folded = any(tag.startswith("hide-") for tag in meta.get("tags", []))
+        assert folded == meta.get("jupyter", {}).get("source_hidden", False) == (meta.get("cellView") == "form")

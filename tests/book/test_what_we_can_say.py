@@ -58,7 +58,9 @@ def test_products_of_sinusoidal_rows():
 
 
 def test_relative_schemes():
-    says("From one start ours were, each of four beside each of three absolute ones, in every seed; from another ALiBi")
+    says(
+        "From one start ours were, each of four against each of three absolute ones, in every seed; from another ALiBi"
+    )
     assert losses("encodings")["alibi"].max() > losses("encodings")["learnable_sinusoidal"].min()
     assert (losses("one-start")[RELATIVE].max(axis=1) < losses("one-start")[ABSOLUTE].min(axis=1)).all()
     past = load_study("one-start").contrasts["mean"]
@@ -68,7 +70,7 @@ def test_relative_schemes():
 def test_without_positions():
     contrasts = load_study("nopos").contrasts["mean"]
     percent = round(100 * (math.exp(-contrasts["causal: learned minus nopos"]) - 1))
-    says(f"but for tables in two set-ups: by {percent} % of perplexity a character beside a learned table")
+    says(f"but for tables in two set-ups: by {percent} % of perplexity a character against a learned table")
     causal = [f"causal: {name} minus nopos" for name in ("learned", "sinusoidal", "alibi", "rope")]
     assert (contrasts[causal] < 0).all()
     assert all(
@@ -179,8 +181,8 @@ def test_what_fails_past_the_trained_length():
 
 
 def test_the_price_of_no_positions_falls_along_the_ladder():
-    says("from 27 % of perplexity beside a table at 0.06 million parameters to 8 % at 0.4")
-    says("and beside RoPE from 54 to 9 %, where each read 20 characters a parameter.")
+    says("against a table from 27 % of perplexity at 0.06 million parameters to 8 % at 0.4")
+    says("and against RoPE from 54 to 9 %, where each read 20 characters a parameter.")
     study = load_study("ladder")
     gaps = {
         (other, width): study.contrasts["mean"][f"width {width}: nopos minus {other}"]
