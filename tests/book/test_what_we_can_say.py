@@ -80,7 +80,7 @@ def test_without_positions():
     behind = [name for name in depth.index if name.startswith("12 layers") and depth[name] > depth["12 layers, none"]]
     assert {*behind} == {"12 layers, every layer", "12 layers, layers anew"}
     assert at_256["larger, nopos, length 256"] < at_256["larger, learned, length 256"]
-    says("the loss of ours rises by a nat up to four times the length, and by more up to eight.")
+    says("the loss of ours rises by a nat on average up to four times the length, and by more up to eight.")
     assert round(contrasts["past the trained length: nopos"], 1) == 1.0
     assert load_study("one-start").contrasts.loc["nopos, past the trained length", "mean"] > 1.3
     tested = [
