@@ -160,8 +160,8 @@ function pane(model, side, characters) {
     const seen = shares.slice(row * n, row * n + (fresh[row] ?? 0)).reduce((sum, each) => sum + each, 0);
     square = { shares, n, row, fresh };
     // With a table it is the asking place that has no trained row.
-    const found = own.scheme === "learned" ? `stands at ${fresh[row] ? "an untrained" : "a trained"} position` : `gives ${Math.round(100 * seen)} % of its attention to untrained distances`;
-    news.textContent = row >= 0 && fresh.some((keys) => keys) ? `The framed character ${found}` : "";
+    const found = own.scheme === "learned" ? ` stands at ${fresh[row] ? "an untrained" : "a trained"} position` : `’s attention: ${Math.round(100 * seen)} % on untrained distances`;
+    news.textContent = row >= 0 && fresh.some((keys) => keys) ? `The framed character${found}` : "";
     map.redraw(`${labelOf(own)}, layer ${layer}, head ${head}: attention of each place to each other`);
   }
   return { node, show };
