@@ -163,8 +163,9 @@ def test_what_is_stored_has_alt_texts_and_no_traces_of_the_machine_and_no_warnin
     tool.tidy(notebook)
     assert set(notebook.metadata) == {"kernelspec", "language_info"}
     assert notebook.metadata.kernelspec.name == "python3"
-    # Where the book's renderer reads the alt text of a figure.
-    assert cell.metadata == {"tags": ["hide-input"], "mystnb": {"image": {"alt": "A line."}}}
+    # Where the book's renderer reads the alt text of a figure, and where JupyterLab and Colab read what is folded.
+    folded = {"jupyter": {"source_hidden": True}, "cellView": "form"}
+    assert cell.metadata == {"tags": ["hide-input"], "mystnb": {"image": {"alt": "A line."}}, **folded}
     assert cell.id == "cell-00"
     tool.complain(notebook)
     cell.outputs = [new_output("stream", name="stderr", text="careful\n")]

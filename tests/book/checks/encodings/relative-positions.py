@@ -187,8 +187,11 @@ assert slower[0] == 1 and (slower[1:] < 1).all()
 # %% Five biases side by side
 # Holds: "a small network learns the curve, as a function of $\log(1 + c\,(i - j)) / \log(1 + c \max(i, L))$"
 fire, q = scheme("fire", n_heads=4, causal=True), torch.zeros(1, 4, 2, 16)
+import numpy as np
+
 part, (i, j) = fire.layer(0), (600, 250)
-share = np.log1p(float(part.log_scale) * (i - j)) / np.log1p(float(part.log_scale) * max(i, part.start))
+c = part.log_scale.item()
+share = np.log1p(c * (i - j)) / np.log1p(c * max(i, part.start))
 of_share = part.mlp(torch.tensor([share], dtype=torch.float32))
 here = part.bias(q[:, :, :1], q[:, :, :1], torch.tensor([i]), torch.tensor([j]))
 assert torch.allclose(here.flatten(), of_share, atol=1e-5)
