@@ -311,7 +311,7 @@ slopes = alibi_slopes(12)
 assert torch.allclose(slopes, torch.cat([alibi_slopes(8), alibi_slopes(16)[:8:2]]))
 assert (slopes - 2.0 ** (-8 * torch.arange(1, 13) / 12)).abs().max() > 0.5
 
-# By definition in Room 4: The wrong reading: "The code is right for another model than that whose weights it runs."
+# By definition in Room 4: The wrong reading: "The code is right, but for another model's weights."
 
 # %% Exhibit 9: One layer in six
 seen, right = picture(broken), picture(mended)
@@ -398,7 +398,7 @@ assert off.pop(None) < 1e-5 and min(off.values()) > 0.05
 # Holds in A museum of positional bugs: "None of these ten bugs crashes"
 assert len({*reports}) >= 10
 # Exhibits 3, 4 and 9 are held against exponents, exact rows and the config's numbers.
-# Holds in A museum of positional bugs: "A property of a few lines catches each, and seven of these"
+# Holds in A museum of positional bugs: "A property of a few lines catches each, and seven of the ten properties need"
 numbers_that_are_right = {"pair 1 has exponent", "are identical", "turns its slowest pair by"}
 assert all(any(part in report for report in reports) for part in numbers_that_are_right)
 # By definition in A museum of positional bugs: "a query together with its key, a text behind padding, in parts, in a"

@@ -87,11 +87,11 @@ def told(name, digits=2, of=longer):
     return [round(float(row[each]), digits) for each in ("mean", "low", "high")]
 
 
-# Holds in Which positions for which task?: "The largest bend that rises again far away cost half of the answers"
+# Holds in Which positions for which task?: "A bias that rises again far away cost half of the answers about order"
 # Holds: "The far rise takes half of the answers on order and none on distance;"
 assert told(f"order, {RISE}") == [-0.52, -0.61, -0.43]
 assert told(f"distance, {RISE}", 3) == [0, -0.003, 0.002]
-# Holds in Which positions for which task?: "The one whose distances count less at the beginning of a text cost half"
+# Holds in Which positions for which task?: "One that is stretched towards the end of a text cost half of the answers"
 assert told(f"distance, {DRIFT}") == [-0.53, -0.73, -0.33]
 assert told(f"order, {DRIFT}")[0] == -0.06
 # Holds in Which positions for which task?: "**How sure:** five seeds after 1200 steps, two-layer encoders"
@@ -237,7 +237,7 @@ for name in ("lookup, one side", "lookup, curve"):
     assert (of_causes[name] > straight).all() and of_causes[name].min() > 0.99
     assert found.loc[f"{name.replace(', ', ': ')} minus undosed", "holm"] > 0.05
 # Holds: "And the far rise on order and the drift on distance, which cost half at 48 degrees"
-# Holds in Which positions for which task?: "The same two bends, milder, cost less, and nothing that is significant."
+# Holds in Which positions for which task?: "Both were bent by 48 degrees; by 30 they cost less, and nothing that is"
 # Holds in Which positions for which task?: "a milder bend of the second kind took 0.15 of the answers"
 # Holds in Which positions for which task?: "So these properties do not say which scheme to take."
 # Holds in What to remember: "Bent by 30, neither could be shown."
