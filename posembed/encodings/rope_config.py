@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import math
 from collections.abc import Mapping
@@ -211,7 +212,8 @@ def _with_one_form(config: Any) -> Any:
             raise EncodingInputError("the config has no model_type, so nobody knows how to read it; add it")
         _check_twice(config.get("text_config", config))
         try:
-            config = AutoConfig.for_model(**config)
+            # transformers writes into what is inside of it.
+            config = AutoConfig.for_model(**copy.deepcopy(dict(config)))
         except (KeyError, TypeError, ValueError) as error:
             why = " ".join(str(error).split())
             raise EncodingInputError(

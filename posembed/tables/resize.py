@@ -54,7 +54,9 @@ def resize_table(
         ...                    intermediate_size=8, max_position_embeddings=16)
         >>> model = BertModel(small).eval()
         >>> found = find_position_rows(model)
-        >>> weights = model.state_dict() | {found.name + ".weight": resize_table(found.rows, 64, how="linear")}
+        >>> kept = found.offset  # rows before position 0, two of them in RoBERTa and OPT
+        >>> rows = resize_table(found.parameter.detach(), 64 + kept, how="linear", prefix=kept)
+        >>> weights = model.state_dict() | {found.name + ".weight": rows}
         >>> longer = BertModel(BertConfig(**small.to_dict() | {"max_position_embeddings": 64})).eval()
         >>> longer.load_state_dict(weights)
         <All keys matched successfully>

@@ -119,6 +119,15 @@ def test_what_turns_by_more_than_a_position_is_refused():
 
 
 @pytest.mark.bad_input
+def test_a_mapping_is_left_as_it_was():
+    """Two configs that share what is inside of them are two."""
+    scaling = {"rope_type": "linear", "factor": 2.0}
+    sizes = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "rope_scaling": scaling}
+    RoPE.from_config(sizes | {"rope_theta": 5e5})
+    assert scaling == {"rope_type": "linear", "factor": 2.0}
+    assert RoPE.from_config(sizes).base == 10000.0
+
+
 def test_a_config_that_transformers_cannot_read_is_refused_in_one_line():
     su = {"type": "su", "short_factor": [1.0] * 48, "long_factor": [1.0] * 48}
     said = refused(EncodingInputError, RoPE.from_config, {"model_type": "phi3", "rope_scaling": su})
