@@ -30,7 +30,7 @@ for violated in FORMS:
     # Holds: "a dose is another form, not another strength"
     assert abs((bias - bias.mean(1, keepdim=True)).norm() / centred.norm() - 1) < 1e-9
     # Holds: "Each form violates its own property and no other"
-    # Holds in Which positions for which task?: "The far rise breaks monotonicity, the drift translation invariance,"
+    # Holds in What are three properties good for?: "The far rise breaks monotonicity, the drift translation invariance,"
     assert min(found[each] for each in FORMS if each != violated) > 1 - 1e-9
     assert found[violated] < 0.8
     taken[violated] = 1 - found[violated]
@@ -48,7 +48,7 @@ assert torch.allclose(row.softmax(0), (row + 500).softmax(0))
 
 # The same of the pictures and the forms.
 rise, drift, side = (perturbed_bias(each, 48) for each in FORMS)
-# Holds in Which positions for which task?: "Biases of 32 positions, each with its own scale."
+# Holds in What are three properties good for?: "Biases of 32 positions, each with its own scale."
 assert rise[0].argmin() not in (0, 31) and rise[0, 31] > rise[0].min()
 assert drift[0, 4] / drift[31, 27] < 0.05
 assert side[31, 27] / side[0, 4] < 0.2
@@ -87,14 +87,14 @@ def told(name, digits=2, of=longer):
     return [round(float(row[each]), digits) for each in ("mean", "low", "high")]
 
 
-# Holds in Which positions for which task?: "A bias that rises again far away cost half of the answers about order"
+# Holds in What are three properties good for?: "A bias that rises again far away cost half of the answers about order"
 # Holds: "The far rise takes half of the answers on order and none on distance;"
 assert told(f"order, {RISE}") == [-0.52, -0.61, -0.43]
 assert told(f"distance, {RISE}", 3) == [0, -0.003, 0.002]
-# Holds in Which positions for which task?: "One that is stretched towards the end of a text cost half of the answers"
+# Holds in What are three properties good for?: "One that is stretched towards the end of a text cost half of the answers"
 assert told(f"distance, {DRIFT}") == [-0.53, -0.73, -0.33]
 assert told(f"order, {DRIFT}")[0] == -0.06
-# Holds in Which positions for which task?: "**How sure:** five seeds after 1200 steps, two-layer encoders"
+# Holds in What are three properties good for?: "**How sure:** five seeds after 1200 steps, two-layer encoders"
 long = study.by_arm[f"order, {RISE} by 48, long"]
 assert len(long) == 5 and (long[0].config.steps, long[0].config.n_layers) == (1200, 2)
 # Holds: "Full marks are significant after Holm's correction for all twelve."
@@ -237,9 +237,9 @@ for name in ("lookup, one side", "lookup, curve"):
     assert (of_causes[name] > straight).all() and of_causes[name].min() > 0.99
     assert found.loc[f"{name.replace(', ', ': ')} minus undosed", "holm"] > 0.05
 # Holds: "And the far rise on order and the drift on distance, which cost half at 48 degrees"
-# Holds in Which positions for which task?: "Both were bent by 48 degrees; by 30 they cost less, and nothing that is"
-# Holds in Which positions for which task?: "a milder bend of the second kind took 0.15 of the answers"
-# Holds in Which positions for which task?: "So these properties do not say which scheme to take."
+# Holds in What are three properties good for?: "Both were bent by 48 degrees; by 30 they cost less, and nothing that is"
+# Holds in What are three properties good for?: "a milder bend of the second kind took 0.15 of the answers"
+# Holds in What are three properties good for?: "So these properties do not say which scheme to take."
 # Holds in What to remember: "Bent by 30, neither could be shown."
 # Holds: "Those halves are of forms and strengths, not of properties."
 # Holds in What becomes of the published signs: "So do not rank schemes by a property"
