@@ -22,6 +22,8 @@ FEW = 12
 BEHIND_STYLES = ("-", "--", ":")
 # Of a legend, in characters: what fits above a figure of usual width, and what a line and the space around it take.
 LEGEND_WIDTH, HANDLE = 72, 10
+# In inches, and some air.
+LINE_OF_TEXT = 0.25
 
 
 @styled
@@ -40,6 +42,7 @@ def curves(
     band: Literal["range", "interval"] = "range",
     behind: Mapping[str, tuple[Sequence[float | int], Sequence[float | int]]] | None = None,
     schemes: Mapping[str, str] | None = None,
+    at_ends: bool = False,
 ) -> DescribedFigure:
     """Draw one curve for each label, or the mean and the range or interval of several.
 
@@ -61,6 +64,7 @@ def curves(
         band: what it shows: from the least run to the largest, or the 95 % interval of the mean at each place.
         behind: broad grey curves for comparison, such as published ones: for each label its places and its points.
         schemes: the schemes of labels that do not name them.
+        at_ends: whether labels stand at the right ends of their curves, in place of a legend.
 
     Returns:
         The figure.
@@ -112,7 +116,9 @@ def curves(
         _mark(axes, text, at_mark)
         _check_above_zero(text, axes, log_x, log_y)
     labels = [*series, *(behind or {})]
-    if len(labels) > 1:
+    if at_ends:
+        _name_at_ends(figure, axes)
+    elif len(labels) > 1:
         figure.legend(loc="outside upper center", ncols=_columns(labels, size[0] / 6.6), columnspacing=3)
     return figure
 
@@ -145,6 +151,23 @@ def _columns(labels: list[str], width: float) -> int:
             # As many in each row, so that no column has two beside others of one.
             return -(-len(labels) // -(-len(labels) // n))
     return 1
+
+
+def _name_at_ends(figure: DescribedFigure, axes: Any) -> None:
+    """Labels beside the last points of their lines, at least a line of text apart."""
+    axes.margins(x=0)
+    axes.autoscale_view()
+    lines = [line for line in axes.lines if not line.get_label().startswith("_")]
+    heights = (axes.transScale + axes.transLimits).transform([line.get_xydata()[-1] for line in lines])[:, 1]
+    rising, steps = heights.argsort(), LINE_OF_TEXT / figure.get_figheight() * np.arange(len(lines))
+    # Pushed up from the lowest, pushed down from the highest, and between the two.
+    ends = heights[rising] - steps
+    apart = (np.maximum.accumulate(ends) + np.minimum.accumulate(ends[::-1])[::-1]) / 2 + steps
+    for at, line in zip(apart, (lines[k] for k in rising), strict=True):
+        how = {"xycoords": "axes fraction", "verticalalignment": "center"}
+        axes.annotate(line.get_label(), (1.01, at), color=line.get_color(), **how)
+    # On a phone words are larger.
+    figure.get_layout_engine().set(rect=(0, 0, 0.92, 1))
 
 
 def _mark(axes: Any, text: str, x: float | int) -> None:

@@ -53,6 +53,18 @@ def test_the_legend_stays_inside_the_figure(n, length):
     assert box.x0 >= 0 and box.x1 <= figure.bbox.width
 
 
+def test_labels_at_the_ends_stand_beside_them_and_apart():
+    ends = {"one": 0.0, "two": 0.01, "three": 1.0}
+    figure = curves({name: [0.5, at] for name, at in ends.items()}, at_ends=True, alt="Three, two of which end alike.")
+    (axes,) = figure.axes
+    heights = {text.get_text(): text.xy[1] for text in axes.texts}
+    bottom, top = axes.get_ylim()
+    ends = {name: (at - bottom) / (top - bottom) for name, at in ends.items()}
+    assert heights["three"] == pytest.approx(ends["three"]) and not figure.legends
+    assert heights["one"] < ends["one"] < ends["two"] < heights["two"]
+    assert heights["two"] - heights["one"] > 12 / 72 / figure.get_figheight()
+
+
 def test_marks_axes_and_limits():
     figure = curves({"a": [1, 10]}, alt="A.", marks={"here": 0.5}, log_y=True, log_x=False, ylim=(0.5, 20), xlabel="x")
     (axes,) = figure.axes

@@ -201,10 +201,10 @@ assert (b_run.weight_std, b_run.scale_embeddings) == (0.125, False)
 assert b_run.scheme_options == {"learned": {"std": 0.125}}
 # Holds: "The model is causal, has four layers of width 64, and reads pieces of 64 characters."
 assert (a_run.n_layers, a_run.d_model, a_run.length) == (4, 64, 64)
-# Holds: "In start A one run each of four rates had picked 0.03 for the table, ahead of 0.01 by 0.004."
+# Holds: "In start A four rates were tried for the table, with one run each, and 0.03 won by 0.004."
 ahead = of_rate[0.01, 0]["validation_loss"] - of_rate[0.03, 0]["validation_loss"]
 assert round(ahead, 3) == 0.004 and a_run.learning_rate == 0.03
-# Holds: "Over five seeds 0.01 is better, and ties the sines."
+# Holds: "With five seeds each 0.01 is better, and ties the sines."
 assert not gap.excludes_zero and abs(gap.mean) < 0.002
 # Holds: "In start B three runs chose each rate."
 for name in ABSOLUTE:
@@ -291,7 +291,7 @@ assert losses["nopos"][:, -1].max() - losses["nopos"][:, -1].min() > 1
 # Holds: "Rows that the texts reached have grown; from row 63 on all are as"
 assert norms[:, :63].min() > 2 and norms[:, 63:].max() < 0.25
 
-# Holds: "Now the same models are given texts of 512 characters, eight times what they were trained on"
+# Holds: "Now the models of start A are given texts of 512 characters, eight times what they were trained on"
 assert start_a.by_arm["learned"][0].config.test_length == 512 == 8 * 64
 of_seeds = {
     name: torch.tensor([run.metrics["loss_by_position"] for run in start_a.by_arm[name]])

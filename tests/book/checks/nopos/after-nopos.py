@@ -94,7 +94,8 @@ about = {"fire": 0.2, "cope": 0.3, "nopos": 1.0, "xpos": 1.1, "t5": 1.2, "rope":
 assert all(round(rise[name].mean, 1) == value for name, value in about.items())
 assert round(rise["learnable_sinusoidal"].mean, 1) == 3.1
 assert max(rise, key=lambda name: rise[name].high - rise[name].low) == "learnable_sinusoidal"
-# Holds: "its threshold starts at 512, above every text here, and came down to about 60 in training"
+# Holds: "it starts at 512, above every text here, and came down to about 60 in training"
+# Holds: "So past 64 FIRE does divide."
 from posembed.encodings import FIRE
 
 assert FIRE(4).start == 512

@@ -186,7 +186,7 @@ assert properties_of_matrix((E @ E.T).double()).symmetry == 1
 assert all(properties_of_matrix(R @ R.T).symmetry > 1 - 1e-12 for R in torch.randn(9, 20, 8, dtype=torch.float64))
 
 # The same of left and right, which symmetry alone does not make alike.
-# Holds: "Our fading table is symmetric, and the query at $i$ prefers"
+# Holds: "Our fading table is symmetric, and of two neighbours at one distance the query at $i$ prefers"
 for P in trained["causal, long"]:
     A = P[1:49].double() @ P[1:49].double().T
     assert properties_of_matrix(A).symmetry > 1 - 1e-9
@@ -288,7 +288,7 @@ assert f"{found.translation_invariance:.3f}" == "1.000"
 shorter = properties(encoder, rows=(1, 48)).translation_invariance
 assert round(table.translation_invariance, 2) == 0.38
 assert round(shorter, 2) == 0.84
-# Holds: "the sum of a query's weights, each halved with each step of distance"
+# Holds: "each weight is halved with each step of distance, so all weight one step away would give 0.5"
 steps = (torch.arange(48)[:, None] - torch.arange(48)).abs()
 assert round(found.locality, 3) == 0.511
 assert abs(float((head_2 * 0.5**steps).sum(1).mean()) - found.locality) < 1e-6
