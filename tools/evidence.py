@@ -46,6 +46,10 @@ learned, both sinusoidal ones, T5, RoPE and xPos more than half of what the long
 nothing and T5 a third. The whole was to be its two parts within 0.2 where less than 2 nats are lost; T5 and xPos lose
 more than a nat beyond them. Sharper logits were to help no scheme with positions by more than 0.1, and helped CoPE by
 0.4. The forgetting Transformer did what was expected of it.""",
+    "depth": """\
+On images twice as long nothing was halved for RoPE by the running number, whose positions have one axis: what is called
+interpolated of it is the same as it is, and the difference of the two RoPEs, interpolated, compares halved positions
+with others that are not.""",
     "beginning": """\
 Of what was expected, the mark lowered the loss by more, 0.044 and not less than 0.02, and texts of one character were
 read to within ten positions, not four. Without its pair of heads a model with a table kept two thirds of what order
@@ -84,7 +88,7 @@ Of the first part: no dose violates monotonicity nearer than a distance of 16, a
 at the mirror ceiling, so a cost there may be of directions.""",
 }
 CAME = "What came of it"
-HEADINGS = dict.fromkeys(("beginning", "causes", "ladder", "length", "one-start"), CAME)
+HEADINGS = dict.fromkeys(("beginning", "causes", "depth", "ladder", "length", "one-start"), CAME)
 HEADINGS |= {"starts": "What is no contrast", "tasks": "What failed"}
 INDEX = """\
 % Made by `make results`.

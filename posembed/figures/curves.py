@@ -167,7 +167,7 @@ def _name_at_ends(figure: DescribedFigure, axes: Any) -> None:
         how = {"xycoords": "axes fraction", "verticalalignment": "center"}
         axes.annotate(line.get_label(), (1.01, at), color=line.get_color(), **how)
     # On a phone words are larger.
-    figure.get_layout_engine().set(rect=(0, 0, 0.92, 1))
+    figure.set_layout_engine("constrained", rect=(0, 0, 0.92, 1))
 
 
 def _mark(axes: Any, text: str, x: float | int) -> None:
