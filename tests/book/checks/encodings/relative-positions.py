@@ -27,6 +27,11 @@ assert all(by_place[name][:, 5].mean() > 3.2 for name in ABSOLUTE)
 assert {len(its) for its in study.by_arm.values()} == {5}
 assert (study.contrasts.filter(like=" minus nopos", axis=0)["holm"] < 0.05).all()
 assert 190_000 < study.by_arm["nopos"][0].metrics["parameters"] < 230_000
+# Holds: "Rates were chosen in short runs; on a ladder where they were not, RoPE's lead on a table is 0.03 nats"
+rungs = load_study("ladder").runs.pivot(index="seed", columns="arm", values="loss")
+lead = [rungs[f"learned, width {w}"] - rungs[f"rope, width {w}"] for w in (64, 88)]
+assert round(lead[0].mean(), 2) == 0.03 and lead[1].mean() < 0.01
+assert {3 * run.config.steps for run in study.trials} == {study.by_arm["rope"][0].config.steps}
 # Holds: "From another start T5 leads, and whether ALiBi is ahead of all absolute"
 # Holds in What this does not show: "From start A ({doc}`../evidence/encodings`) it is T5, Shaw, RoPE, and then"
 # Holds in Train short, test long: "From start A T5, which ignores content, is first in four of five seeds"

@@ -214,6 +214,8 @@ assert same_size[0].config.steps < table_longer[0].config.steps == 2500
 assert max(run.metrics["loss"] for run in same_size) < min(run.metrics["loss"] for run in table_longer) - 0.03
 assert round(float(left[0][2]), 2) == 0.11
 # By definition in The start sets much of it: "So 0.032 is in part the price of the table's rate."
+# Holds in The start sets much of it: "at twice the width the rate chosen for the table was 0.003"
+assert {run.config.learning_rate for run in starts.by_arm["wider, learned"]} == {0.003}
 LARGER = study.by_arm["larger, nopos"]
 small_one, one = study.by_arm["causal, nopos"][0], large.by_arm["nopos"][0]
 # Holds: "With 1.2 million parameters, in six layers, the gap to the table is about 1 %, and three seeds cannot tell it"
@@ -266,7 +268,21 @@ for name in SCHEMES:
     assert {each.steps for each in its} == {500} and len({each.seed for each in its}) == 1
 edge = {name for name in SCHEMES if study.by_arm[f"causal, {name}"][0].config.learning_rate == 0.03}
 assert edge == {"learned", "sinusoidal"}
-# Holds in What this does not show: "The study of starts chose by three seeds, never an end of the list, and found"
+# Holds in What this does not show: "The study of starts chose by three seeds, in runs of the same 500 steps;"
+# Holds in What this does not show: "it chose the same rates from B, and its runs there are these."
+assert {
+    (len(its), its[0].steps)
+    for its in (
+        [t for t in arm.trials if t.learning_rate == arm.trials[0].learning_rate]
+        for arm in load_plan("starts").arms
+        if arm.name.startswith("large, ") and arm.trials
+    )
+} == {(3, 500)}
+assert all(
+    a.metrics["loss"] == b.metrics["loss"]
+    for name in ("nopos", "learned")
+    for a, b in zip(study.by_arm[f"causal, {name}"], starts.by_arm[f"large, {name}"], strict=True)
+)
 assert (gap_from["B"] - (losses["nopos"] - losses["learned"])).abs().max() < 1e-6
 
 # %% Exercises
