@@ -156,7 +156,7 @@ assert abs(planned_b.loc["nopos, start B minus A", "mean"] + 0.35) < 0.005 and l
 # Holds in Sinusoidal or learned?: "From one start of the weights a trained table is ahead of the sines by 0.028"
 assert abs(planned.loc[GAP, "mean"] - 0.045) < 0.0005 and abs(planned_b.loc[GAP, "mean"] + 0.028) < 0.0005
 # Holds in Sinusoidal or learned?: "Both differences are significant, and so is the change."
-# Holds in Sinusoidal or learned?: "at a lower one for the table the sines' lead is gone, and those of the other start were chosen in a third of"
+# Holds in Sinusoidal or learned?: "at a lower one for the table the sines' lead is gone"
 # Holds in Sinusoidal or learned?: "five seeds each, one text, 0.2 million parameters."
 assert not gap.excludes_zero and len(start_a.by_arm["learned"]) == len(start_b.by_arm["learned"]) == 5
 assert round(start_b.by_arm["nopos"][0].metrics["parameters"] / 1e6, 1) == 0.2

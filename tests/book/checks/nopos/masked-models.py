@@ -130,7 +130,7 @@ for place in (1, 4, 9, 19, 39):
 # Holds: "These are the losses of all five during the training"
 assert of_all / n_places == 50 and len(curve["nopos"]) == 5
 # Holds: "Training loss against steps. All fall to the loss by frequency"
-assert all(0 < at for of in left.values() for at in of if of is not left["nopos"])
+assert all(at > 0 for of in left.values() for at in of if of is not left["nopos"])
 assert abs(curve["nopos"][:, 2:] - frequency_loss()).max() < 0.15
 by_150 = {name: of[:, 2].mean() for name, of in curve.items()}
 assert max(by_150.values()) < frequency_loss() + 0.05

@@ -30,7 +30,7 @@ for violated in FORMS:
     # Holds: "a dose is another form, not another strength"
     assert abs((bias - bias.mean(1, keepdim=True)).norm() / centred.norm() - 1) < 1e-9
     # Holds: "Each form violates its own property and no other"
-    # Holds in What are three properties good for?: "The far rise breaks monotonicity, the drift translation invariance,"
+    # Holds in What are three properties good for?: "The far rise breaks monotonicity, the drift"
     assert min(found[each] for each in FORMS if each != violated) > 1 - 1e-9
     assert found[violated] < 0.8
     taken[violated] = 1 - found[violated]
@@ -91,7 +91,7 @@ def told(name, digits=2, of=longer):
 # Holds: "The far rise takes half of the answers on order and none on distance;"
 assert told(f"order, {RISE}") == [-0.52, -0.61, -0.43]
 assert told(f"distance, {RISE}", 3) == [0, -0.003, 0.002]
-# Holds in What are three properties good for?: "One that is stretched towards the end of a text cost half of the answers"
+# Holds in What are three properties good for?: "One that is stretched towards the end of a text cost half of"
 assert told(f"distance, {DRIFT}") == [-0.53, -0.73, -0.33]
 assert told(f"order, {DRIFT}")[0] == -0.06
 # Holds in What are three properties good for?: "**How sure:** five seeds after 1200 steps, two-layer encoders"
@@ -237,7 +237,7 @@ for name in ("lookup, one side", "lookup, curve"):
     assert (of_causes[name] > straight).all() and of_causes[name].min() > 0.99
     assert found.loc[f"{name.replace(', ', ': ')} minus undosed", "holm"] > 0.05
 # Holds: "And the far rise on order and the drift on distance, which cost half at 48 degrees"
-# Holds in What are three properties good for?: "Both were bent strongly; bent less, they cost less, and nothing that is significant."
+# Holds in What are three properties good for?: "Both were bent strongly; bent less, they cost less"
 # Holds in What are three properties good for?: "a milder bend of the second kind took 0.15 of the answers"
 # Holds in What are three properties good for?: "So these properties do not say which scheme to take."
 # Holds in What to remember: "Bent by 30, neither could be shown."
