@@ -100,7 +100,7 @@ from posembed.stats import difference
 
 at_input, after_first = of_arm("RoPE, two axes", "patches", "ablations", "shuffle", "cost")[:, :2].T
 assert round(at_input.mean(), 2) == 0.36 and not difference(after_first, at_input).excludes_zero
-assert abs(of_arm("RoPE, two axes", *PLACE)[:, 0]).max() < 1e-6
+assert abs(of_arm("RoPE, two axes", *PLACE)[:, 0]).max() < 0.01
 # Holds: "RoPE loses more than NoPos, which has no places to lose"
 assert [round(lost["RoPE, two axes", key][1], 2) for key in ("cost", "control")] == [0.37, 0.01]
 # Holds: "after the first layer NoPos, which has no places, loses 0.21 by it"
