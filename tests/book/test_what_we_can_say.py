@@ -30,7 +30,9 @@ def losses(study):
 
 def test_the_start_decides_between_sines_and_a_table():
     gaps = {name: (losses(name)["learned"] - losses(name)["sinusoidal"]).mean() for name in ("one-start", "encodings")}
-    says(f"the table is ahead by {-gaps['one-start']:.3f} nats from one start, with rates that short runs chose, behind")
+    says(
+        f"the table is ahead by {-gaps['one-start']:.3f} nats from one start, with rates that short runs chose, behind"
+    )
     says(f"behind by {gaps['encodings']:.3f} from another")
     steps = {run.config.steps for run in load_study("one-start").trials}
     assert steps == {500} and load_study("one-start").by_arm["learned"][0].config.steps == 1500
