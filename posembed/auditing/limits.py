@@ -194,8 +194,7 @@ def _offset(s: Subject) -> CheckResult:
 
 def _ending(s: Subject, position: int) -> Run:
     """A text whose last token is given this position."""
-    at = torch.cat([s.at()[:, :-1], s.at(1) + position], 1)
-    return Run(s.text(), at, keep=[s.length - 1])
+    return Run(s.text(), torch.cat([s.at()[:, :-1], s.at(1) + position], 1), keep=[s.length - 1])
 
 
 def _exchanged(ids: Int[Tensor, "one seq"], one: int, other: int) -> tuple[Run, Run]:
