@@ -53,11 +53,21 @@ class Misspelt(PositionScheme):
         return -offsets.abs().float()[None]
 
 
+def two_biases():
+    class Both(PositionScheme):
+        def bias(self, q, k, positions, key_positions):
+            return None
+
+        def bias_by_offset(self, offsets):
+            return None
+
+
 INPUT = {
     "a scheme whose only method has a slip in its name": (
         Misspelt,
         "Misspelt overrides none of add, rotate, rotate_keys, bias, bias_by_offset, layer, so no token would know",
     ),
+    "two biases, of which attention takes one": (two_biases, "Both defines both bias and bias_by_offset"),
     # Names, sizes and options.
     "a name with a slip": (named("RoPE"), "there is no scheme 'RoPE'; did you mean 'rope'?"),
     "a name of nothing": (named("learned+"), "there is no scheme ''; the schemes are nopos"),
