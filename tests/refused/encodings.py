@@ -158,6 +158,10 @@ INPUT = {
         lambda: RoPE.from_config({"model_type": "eomt_dinov3"}),
         "the code of eomt_dinov3 makes no angles of positions by this config",
     ),
+    "rotations by names that no layer has": (
+        lambda: RoPE.from_config({"model_type": "deepseek_v4"}, 0),
+        "the config's rotations are main (base 10000.0), compress (base 160000.0), and no type of its layers",
+    ),
     "no config": (lambda: RoPE.from_config(None), "config is None; give model.config, or the content of a config"),
     "a name for a config": (lambda: RoPE.from_config("gpt2"), "config is 'gpt2'; give model.config"),
     "a layer in words": (lambda: RoPE.from_config({"model_type": "llama"}, "0"), "layer is '0'; give a whole number"),
