@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
 import itertools
 import math
@@ -63,7 +64,7 @@ class EquivarianceReport:
         token_by_token: whether it is equivariant because no output of a token depends on any other token. That is so of
             a linear layer, and of a model whose tokens lie along another axis than `seq_dim`.
         remark: how an error between rounding and tolerance was decided, or that it was not; how many places moved,
-            where some hold padding. Mostly empty.
+            where a mask keeps some. Mostly empty.
 
     Example:
         >>> import torch
@@ -122,8 +123,8 @@ def check_equivariance(
             may be "batch seq" or "seq features", so there it must be said.
         along: what fn is given beside x by these names and belongs to the tokens, with them on the same axis: a mask of
             padding, token types. It moves with them. Fixed inside a function it would stay where it is, and hide other
-            tokens each time. Padding itself, where ``attention_mask`` is 0 or a ``key_padding_mask`` is True in any
-            row, stays in its place, and only words are permuted.
+            tokens each time. Where it has two values, as a mask of any name has, only tokens with the same ones in all
+            rows change places: words with words.
         output: which part of what fn returns is meant: the name of a field, an index, or a function of it. By
             default a tensor itself, or ``last_hidden_state``, or ``logits``.
         n_permutations: how many permutations to try. The identity is never drawn. Where the sequence has no more
@@ -155,8 +156,8 @@ def check_equivariance(
     """
     seq_dim = _checked_axis(x, seq_dim)
     along = dict(along or {})
-    places = _places(x, along, seq_dim)
-    settings = (seq_dim, output, places, n_permutations, seed)
+    groups = _groups(x, along, seq_dim)
+    settings = (seq_dim, output, groups, n_permutations, seed)
     report, worst = _compared(fn, x, along, *settings, tolerance)
     # Between the rounding of one operation and ten times the tolerance it may be either; in half precision an effect
     # may be smaller than the rounding of one operation.
@@ -164,8 +165,10 @@ def check_equivariance(
     doubtful = min(rounding, torch.finfo(torch.float32).eps) < report.max_error <= min(10 * report.tolerance, 0.1)
     if tolerance is None and rounding > torch.finfo(torch.float64).eps and doubtful and worst is not None:
         report = replace(report, **_second_look(fn, x, along, settings, worst))
-    if len(places) < (n_tokens := x.shape[seq_dim]):
-        moved = f"{len(places)} of {n_tokens} places moved, the others are padding in some text"
+    if (n_moved := sum(map(len, groups))) < (n_tokens := x.shape[seq_dim]):
+        moved = (
+            f"{n_moved} of {n_tokens} places moved, the others hold padding, or what no other token has under a mask"
+        )
         report = replace(report, remark="; ".join(filter(None, (report.remark, moved))))
     return report
 
@@ -176,7 +179,7 @@ def _compared(
     along: Mapping[str, Tensor],
     seq_dim: int,
     output: Any,
-    places: Int[Tensor, " moving"],
+    groups: list[Tensor],
     n_permutations: int,
     seed: int,
     tolerance: float | None,
@@ -189,7 +192,7 @@ def _compared(
         tolerance = _default_tolerance(fn, x, first) if tolerance is None else float(tolerance)
         reference = _numbers(first, "fn(x)")
         _check_repeatable(run, x, along, reference, tolerance)
-        orders = list(_permutations(x, seq_dim, places, n_permutations, seed))
+        orders = _orders(x, seq_dim, groups, n_permutations, seed)
         scale, worst = _largest(reference), dict.fromkeys(("equivariant", "invariant")[not has_sequence :], _NOWHERE)
         for order in orders:
             moved = {name: _moved(each, seq_dim, order) for name, each in along.items()}
@@ -259,7 +262,11 @@ def _token_by_token(
 
 
 def _second_look(
-    fn: Any, x: Tensor, along: Mapping[str, Tensor], settings: tuple[int, Any, Tensor, int, int], worst: Counterexample
+    fn: Any,
+    x: Tensor,
+    along: Mapping[str, Tensor],
+    settings: tuple[int, Any, list[Tensor], int, int],
+    worst: Counterexample,
 ) -> dict[str, Any]:
     """What changes in a report whose error may be rounding or a small effect, after a look at a copy in float64."""
     doubt = "that may be rounding or a small effect; compute in float64"
@@ -367,29 +374,28 @@ def _largest(tensor: Tensor) -> float:
     return float(tensor.double().abs().max())
 
 
-def _places(x: Tensor, along: Mapping[str, Tensor], seq_dim: int) -> Int[Tensor, " moving"]:
-    """The places whose tokens move: all but those of padding, where two of them at least differ."""
-    stays = torch.zeros(x.shape[seq_dim], dtype=torch.bool)
+def _groups(x: Tensor, along: Mapping[str, Tensor], seq_dim: int) -> list[Tensor]:
+    """The places whose tokens may be exchanged: alike under each mask, whichever of its values means padding."""
+    n_tokens = x.shape[seq_dim]
+    masks = [torch.zeros(n_tokens, 1)]
     for name, each in along.items():
-        if each.ndim <= seq_dim or each.shape[seq_dim] != len(stays):
+        if each.ndim <= seq_dim or each.shape[seq_dim] != n_tokens:
             raise EquivarianceInputError(
-                f"along has {name} of shape {tuple(each.shape)}, without the {len(stays)} tokens on axis {seq_dim}"
+                f"along has {name} of shape {tuple(each.shape)}, without the {n_tokens} tokens on axis {seq_dim}"
             )
-        if name == "attention_mask" or name.endswith("key_padding_mask"):
-            if name == "attention_mask" and not bool(((each == 0) | (each == 1)).all()):
-                raise EquivarianceInputError(
-                    f"{name} holds other numbers than 0 and 1, so what is padding is not known"
-                )
-            hidden = (each == 0) if name == "attention_mask" else (each != 0)
-            stays |= hidden.movedim(seq_dim, 0).flatten(1).any(1).cpu()
-    places = (~stays).nonzero().flatten()
-    words = _moved(x, seq_dim, places)
-    if not words.numel() or bool((words == words.narrow(seq_dim, 0, 1)).all()):
+        if len(each.unique()) == 2:
+            masks.append((each == each.flatten()[0]).movedim(seq_dim, 0).flatten(1).float().cpu())
+    kinds = torch.cat(masks, 1).unique(dim=0, return_inverse=True)[1]
+    tokens = ((kinds == kind).nonzero().flatten() for kind in kinds.unique())
+    groups = [
+        places for places in tokens if not (x == _moved(x, seq_dim, places[:1])).index_select(seq_dim, places).all()
+    ]
+    if not groups:
         raise EquivarianceInputError(
             f"x of shape {tuple(x.shape)} has less than two different tokens beside padding, so no permutation changes "
             "it; give more"
         )
-    return places
+    return groups
 
 
 def _moved(tensor: Tensor, seq_dim: int, order: Tensor) -> Tensor:
@@ -398,6 +404,14 @@ def _moved(tensor: Tensor, seq_dim: int, order: Tensor) -> Tensor:
 
 def _wide(tensor: Tensor) -> Tensor:
     return tensor.double() if tensor.is_floating_point() else tensor
+
+
+def _orders(x: Tensor, seq_dim: int, groups: list[Tensor], count: int, seed: int) -> list[Int[Tensor, " seq"]]:
+    """Orders of the tokens that change x in each group."""
+    several = [list(_permutations(x, seq_dim, places, count, seed)) for places in groups]
+    orders = zip(*(itertools.cycle(each) for each in several), strict=True)
+    # They move different places, so one may follow the other.
+    return [functools.reduce(torch.take, each) for each in itertools.islice(orders, max(map(len, several)))]
 
 
 def _permutations(

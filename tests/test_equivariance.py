@@ -491,6 +491,34 @@ def assert_is_a_counterexample(fn, x, seq_dim, report):
     assert abs(example.actual - example.expected) / scale >= report.max_error > report.tolerance
 
 
+class PoolsTheLast(nn.Module):
+    """Attention under a mask of any name and meaning, and of its output the last place, a word in the first text."""
+
+    def __init__(self, mask, hides):
+        super().__init__()
+        self.mask, self.hides = mask, hides
+        self.attention = nn.MultiheadAttention(D_MODEL, 2, batch_first=True)
+
+    def forward(self, x, **given):
+        hidden = given[self.mask] == self.hides
+        return self.attention(x, x, x, key_padding_mask=hidden, need_weights=False)[0][:, -1]
+
+
+@pytest.mark.parametrize(
+    ("name", "hides"),
+    [("attention_mask", 0), ("mask", 0), ("words", False), ("src_key_padding_mask", True), ("m", -9.0)],
+)
+@pytest.mark.parametrize(("lengths", "verdict"), [((6, 4), "neither"), ((4, 4), "invariant")])
+def test_the_name_of_a_mask_decides_nothing(name, hides, lengths, verdict):
+    """The last place holds padding in both texts, or in one."""
+    seen = torch.arange(6) < torch.tensor(lengths)[:, None]
+    mask = (
+        torch.where(seen, 0.0, hides) if hides == -9.0 else seen if hides is False else ~seen if hides else seen.long()
+    )
+    x = torch.where(seen[..., None], tokens(2, 6, D_MODEL), 1.0)
+    assert check_equivariance(PoolsTheLast(name, hides), x, along={name: mask}).verdict == verdict
+
+
 def test_what_belongs_to_the_tokens_moves_with_them_and_padding_stays():
     """A mask that is fixed in a function hides other tokens each time: a blind encoder then seems to see the order."""
     x, mask = tokens(2, 6, D_MODEL), torch.tensor([[1] * 6, [1] * 4 + [0] * 2])
@@ -500,14 +528,16 @@ def test_what_belongs_to_the_tokens_moves_with_them_and_padding_stays():
     for hidden in (mask == 0, torch.zeros(2, 6).masked_fill(mask == 0, -torch.inf)):
         report = check_equivariance(encoder, x, along={"src_key_padding_mask": hidden})
         assert report.verdict == "equivariant"
-        assert report.remark.endswith("4 of 6 places moved, the others are padding in some text")
     moved = []
     check_equivariance(
         lambda y, attention_mask: moved.append(y) or y * attention_mask[..., None], x, along={"attention_mask": mask}
     )
-    permuted = moved[2:10]  # behind the input itself, twice
-    assert all(torch.equal(each[:, 4:], x[:, 4:]) for each in permuted)
-    assert not any(torch.equal(each[:, :4], x[:, :4]) for each in permuted)
+    for each in moved[2:10]:  # behind the input itself, twice
+        same = (each[1, :, None] == x[1]).all(-1)  # by places, what stands there now and what stood there
+        assert same[:4, :4].any(1).all() and same[4:, 4:].any(1).all()
+        assert not same[:4, :4].diagonal().all() and not same[4:, 4:].diagonal().any()
+    alone = check_equivariance(encoder, x[1:], along={"src_key_padding_mask": torch.arange(6)[None] == 5})
+    assert alone.verdict == "equivariant" and "5 of 6 places moved" in alone.remark
 
 
 def test_types_of_tokens_move_with_them():

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..progress import one_line
-from .report import CheckResult, Verdict
+from .report import CheckResult
 from .subject import DoesNotApplyError, Run, Subject
 
 # A difference below this share of what order does is neither rounding nor surely a fault.
@@ -69,9 +70,8 @@ def check(name: str, *needs: str) -> Callable[[Ask], None]:
     return enter
 
 
-def found(verdict: Verdict, reason: str = "", **told: Any) -> CheckResult:
-    """The verdict of a check, whose name is entered later."""
-    return CheckResult("", verdict, reason, **told)
+# The verdict of a check, whose name is entered later.
+found = partial(CheckResult, "")
 
 
 def checked(subject: Subject, name: str) -> CheckResult:

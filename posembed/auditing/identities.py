@@ -60,17 +60,15 @@ def _batch_mates(s: Subject) -> list[Same]:
     leak = "texts of a batch see each other: are batch and sequence, or batch and heads, exchanged?"
     mates = Same(Run(s.text()), Run(torch.cat([s.text(name="mates", unlike=s.text()), s.text()])), leak)
     padded, mask = _padded(s), s.at(s.length + PADS) >= PADS
-    mate = s.text(s.length + PADS, "mates")
-    both = replace(padded, ids=torch.cat([mate, padded.ids]), mask=torch.cat([mask | True, mask]))
+    ids = torch.cat([s.text(s.length + PADS, "mates"), padded.ids])
+    both = replace(padded, ids=ids, mask=torch.cat([mask | True, mask]))
     shared = Same(padded, both, "all texts of a batch get the positions of one")
     return [mates, shared] if "mask" in s.names else [mates]
 
 
 @check("padding in front, positions given", "positions_matter")
 def _padding_in_front_positions_given(s: Subject) -> Same:
-    alone, positions = Run(s.text()), torch.cat([s.at(PADS) * 0, s.at()], 1)
-    counted = replace(alone, positions=s.at() + PADS)
-    return Same(alone, replace(_padded(s), positions=positions), SEEN, {COUNTED: counted})
+    return Same(Run(s.text()), _padded(s, given=True), SEEN, {COUNTED: Run(s.text(), s.at() + PADS)})
 
 
 @check("padding in front")
@@ -94,8 +92,8 @@ def _positions_given(s: Subject) -> list[Same | CheckResult]:
 
 
 @check("in pieces with a cache", "causal")
-def _in_pieces(s: Subject) -> Same:
-    """Pieces of 7, 1 and 5 tokens with a cache give what the whole text gives."""
+def _in_pieces(s: Subject) -> list[Same]:
+    """Pieces of 7, 1 and 5 tokens with a cache give what the whole text gives, also behind padding."""
     ids, at, sizes = s.text(), s.at(), torch.tensor([7, 1, s.length - 8])
     piece, behind = torch.arange(3).repeat_interleave(sizes), (s.at() >= 7).long()
     anew = torch.cat([s.at(int(size)) for size in sizes], 1)
@@ -115,7 +113,7 @@ def _in_pieces(s: Subject) -> Same:
         ),
         f"{one} is right, several are not: has a piece a causal mask of its own?": Run(ids, pieces=(1,) * s.length),
     }
-    return Same(
+    plain = Same(
         Run(ids),
         Run(ids, pieces=tuple(sizes.tolist())),
         "a cache and the whole text disagree: do positions go on behind it, and does the mask end at the last key?",
@@ -123,6 +121,14 @@ def _in_pieces(s: Subject) -> Same:
         still,
         lambda kind: "it keeps a state, and goes on token by token" if kind in still and not s.stateless else "",
     )
+    # A decoder behind an encoder is not made for padding in front, and neither is a state.
+    if "mask" not in s.names or not s.stateless or not (s.pads_left or s.positions_matter):
+        return [plain]
+    padded = _padded(s, given=s.positions_matter)
+    pieces = replace(padded, pieces=(PADS + 7, *plain.tried.pieces[1:]))
+    dropped = "padding is seen behind a cache: is the mask dropped, or not that of all keys?"
+    # What is wrong without a cache is told by the checks of padding.
+    return [plain, Same(plain.right, pieces, dropped)] if (s.narrow or s).agree(plain.right, padded) else [plain]
 
 
 @check("shifted positions", "positions_matter")
@@ -156,9 +162,8 @@ def _packed_unseen(s: Subject) -> Same:
 def _another_order_in_memory(s: Subject) -> Same:
     """Tokens that stand in another order in memory, with their positions and their mask, give the same logits."""
     order = torch.randperm(s.length, generator=torch.Generator().manual_seed(s.seed))
-    moved = s.visible()[:, order][:, :, order]
     right = Run(s.text(), s.at(), s.visible())
-    tried = Run(s.text()[:, order], s.at()[:, order], moved, keep=order.argsort().tolist())
+    tried = Run(s.text()[:, order], s.at()[:, order], s.visible()[:, order][:, :, order], keep=order.argsort().tolist())
 
     def by_design(kind: str) -> str:
         # With equal positions nothing but the order in memory can make a difference.
@@ -168,10 +173,11 @@ def _another_order_in_memory(s: Subject) -> Same:
     return Same(right, tried, "positions are taken for rising by one", excuse=by_design)
 
 
-def _padded(s: Subject, pads: Tensor | None = None) -> Run:
-    """A text behind padding."""
+def _padded(s: Subject, pads: Tensor | None = None, given: bool = False) -> Run:
+    """A text behind padding, with positions that do not count it where they are given."""
     row = torch.cat([torch.full((1, PADS), s.pad_id) if pads is None else pads, s.text()], 1)
-    return Run(row, mask=s.at(row.shape[1]) >= PADS, keep=range(PADS, row.shape[1]))
+    at = s.at(row.shape[1]) - PADS
+    return Run(row, at.clamp(min=0) if given else None, at >= 0, keep=range(PADS, row.shape[1]))
 
 
 PACKED = "packed texts see each other"
@@ -188,8 +194,7 @@ def _packed(s: Subject) -> Run:
         raise DoesNotApplyError(f"no mask of queries by keys: {type(error).__name__}") from error
     if not understood:
         raise DoesNotApplyError("a mask of queries by keys means something else to it")
-    mask = (second[:, None] == second)[None] & s.visible()
-    return Run(s.text(), mask=mask, keep=range(s.length // 2, s.length))
+    return Run(s.text(), mask=(second[:, None] == second)[None] & s.visible(), keep=range(s.length // 2, s.length))
 
 
 def _mixed(s: Subject) -> str:

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from ..models import load_with_scheme
 from ..pretrained import quiet
 from ..tables import PositionRows
 from .checking import Same, arguments, check, found, script
@@ -123,8 +124,12 @@ def _saved(s: Subject) -> Same | CheckResult:
         return found("not decided", "too large to be written to disk")
     with TemporaryDirectory() as folder, quiet():
         s.whole.save_pretrained(folder)
-        attention = s.whole.config._attn_implementation
-        again = type(s.whole).from_pretrained(folder, dtype=s.dtype, attn_implementation=attention)
+        if hasattr(s.whole, "position_scheme"):  # of use_scheme
+            scheme = s.whole.config.position_scheme["name"] or copy.deepcopy(s.whole.position_scheme)
+            again = load_with_scheme(folder, scheme, kind=type(s.whole), dtype=s.dtype).model.eval()
+        else:
+            attention = s.whole.config._attn_implementation
+            again = type(s.whole).from_pretrained(folder, dtype=s.dtype, attn_implementation=attention)
     kind = "what is computed and not saved differs, such as angles: rounded by .bfloat16(), or not made anew"
     made = ('model.save_pretrained("copy")', 'again = type(model).from_pretrained("copy").eval()')
     return Same(Run(s.text()), Run(s.text()), kind, again=(replace(s, whole=again), made))
@@ -194,8 +199,7 @@ def _offset(s: Subject) -> CheckResult:
 
 def _ending(s: Subject, position: int) -> Run:
     """A text whose last token is given this position."""
-    at = torch.cat([s.at()[:, :-1], s.at(1) + position], 1)
-    return Run(s.text(), at, keep=[s.length - 1])
+    return Run(s.text(), torch.cat([s.at()[:, :-1], s.at(1) + position], 1), keep=[s.length - 1])
 
 
 def _exchanged(ids: Int[Tensor, "one seq"], one: int, other: int) -> tuple[Run, Run]:

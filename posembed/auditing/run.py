@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from ..equivariance import TOLERANCES
-from ..errors import AuditError
+from ..errors import AuditError, shown
 from ..progress import one_line
 from ..public import Count, Seed, public
 from . import identities, limits  # noqa: F401  (they enter the checks, in this order)
@@ -32,7 +32,7 @@ FEWEST_POSITIONS = 16
 
 @public(AuditError)
 def audit(
-    model: Callable[..., Any],
+    model: Any,
     *,
     vocab_size: Count | None = None,
     causal: bool | None = None,
@@ -86,6 +86,11 @@ def audit(
         >>> report.passed, [each.verdict for each in report.checks if each.check == "shifted positions"]
         (True, ['holds'])
     """
+    if not callable(model):
+        raise AuditError(
+            f"model is {shown(model)}; give the model itself, as AutoModelForCausalLM.from_pretrained loads it, or on "
+            "the command line its name: posembed audit gpt2"
+        )
     known: dict[str, Any] = {
         "vocab_size": vocab_size,
         "causal": causal,

@@ -14,7 +14,7 @@ from .interface import PositionScheme, ScoreMod
 from .nopos import NoPos
 
 
-class Composed(PositionScheme):
+class Composed(PositionScheme, forwards=True):
     """Several schemes at once: additions and rotations one after the other, biases summed.
 
     It is defined for the objectives that all of its parts are defined for.
@@ -110,7 +110,7 @@ class Composed(PositionScheme):
         return any(part.gated for part in self)
 
 
-class _ByLayer(PositionScheme):
+class _ByLayer(PositionScheme, forwards=True):
     """A scheme that acts on queries, keys and logits through its layers only."""
 
     def _misused(self, *args: Any, **options: Any) -> Any:

@@ -18,6 +18,7 @@ CAUSAL, BIDIRECTIONAL = "causal", "bidirectional"
 ScoreMod = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 # The methods of which a scheme overrides one at least; `score_mod` is another form of its bias.
 PLACES = ("add", "rotate", "rotate_keys", "bias", "bias_by_offset", "layer")
+BIASES = {"bias", "bias_by_offset"}
 
 
 class PositionScheme(nn.Module):
@@ -39,7 +40,9 @@ class PositionScheme(nn.Module):
         blind: whether the scheme is meant to tell nothing, as `NoPos` is.
 
     Raises:
-        EncodingInputError: a class that overrides none of these places, perhaps by a slip of the name.
+        EncodingInputError: a class that overrides none of these places, perhaps by a slip of the name; or that defines
+            both `bias` and `bias_by_offset`, of which attention takes one. A scheme that hands both on to others says
+            ``class Mine(PositionScheme, forwards=True)``.
 
     Example:
         >>> import torch
@@ -60,11 +63,22 @@ class PositionScheme(nn.Module):
     reads_mask: bool = False
     n_axes: int | None = None
     blind: bool = False
+    # The last bias by offset that a class or one that it inherits from has defined; off it `bias` is read.
+    _by_offset: Any = None
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, *, forwards: bool = False, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if "score_mod" not in vars(cls):  # a subclass may have another bias than the hook that it would inherit
-            cls.score_mod = PositionScheme.score_mod  # type: ignore[method-assign]
+        own = BIASES & vars(cls).keys()
+        if own == BIASES and not forwards:
+            raise EncodingInputError(
+                f"{cls.__name__} defines both bias and bias_by_offset, and attention takes one; "
+                "leave bias out, which is read off bias_by_offset"
+            )
+        if "bias_by_offset" in own:
+            cls._by_offset = cls.bias_by_offset
+        # A subclass with another bias does not inherit that bias in its other forms.
+        for name in ({"score_mod"} - vars(cls).keys()) | (BIASES - own if own else set()):
+            setattr(cls, name, getattr(PositionScheme, name))
 
     def __init__(self) -> None:
         super().__init__()
@@ -113,10 +127,10 @@ class PositionScheme(nn.Module):
         both are rotated where the scheme rotates. What a scheme wants to know of the tokens themselves is what `gates`
         has read.
         """
-        if type(self).bias_by_offset is PositionScheme.bias_by_offset:
+        if self._by_offset is None:
             return None
         offsets = offsets_between(q, k, positions, key_positions)
-        by_offset = self.bias_by_offset(offsets.flatten())
+        by_offset = self._by_offset(offsets.flatten())
         return None if by_offset is None else by_offset.unflatten(-1, offsets.shape).movedim(0, -3)
 
     def gates(self, x: Float[Tensor, "batch seq d_model"]) -> Float[Tensor, "batch heads seq"] | None:

@@ -268,6 +268,13 @@ def _turns(config: Any, types: Any, layer: int | None) -> bool:
 def _of_layer(parameters: Mapping[str, Any], types: Any, layer: int | None) -> tuple[Any, str | None]:
     """The parameters of a layer, and its type where they go by it, as in Gemma 3."""
     nested = {kind: parameters[kind] for kind in dict.fromkeys(types or ()) if kind in parameters}
+    inner = {kind: each for kind, each in parameters.items() if isinstance(each, Mapping)}
+    if inner and not nested:
+        told = ", ".join(f"{kind} (base {shown(each.get('rope_theta'))})" for kind, each in inner.items())
+        raise EncodingInputError(
+            f"the config's rotations are {told}, and no type of its layers has such a name: which layer turns by which "
+            "is said in the model's code alone, and not known here"
+        )
     if not nested:
         return parameters, None
     kind = next(iter(nested)) if layer is None else types[layer]

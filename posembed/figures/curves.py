@@ -70,8 +70,8 @@ def curves(
         The figure.
 
     Raises:
-        FigureInputError: an unknown band; places that are NaN or infinite; a number or a band that a logarithmic axis
-            has no place for; NaN in some runs of a label and not in all.
+        FigureInputError: an unknown band; places that are NaN or infinite, points that are infinite; a number or a band
+            that a logarithmic axis has no place for; NaN in some runs of a label and not in all.
 
     Example:
         >>> from posembed.figures import curves
@@ -87,6 +87,7 @@ def curves(
     figure, axes = new_figure(alt, size=size)
     for number, ((label, values), look) in enumerate(zip(series.items(), looks_of(series, schemes), strict=True)):
         runs = np.atleast_2d(as_numbers(values))
+        _check_no_infinity(label, runs)
         places = np.arange(runs.shape[1]) if at_places is None else at_places
         if (np.isnan(runs).any(axis=0) != np.isnan(runs).all(axis=0)).any():
             raise FigureInputError(
@@ -104,6 +105,7 @@ def curves(
     for number, (label, (at, points)) in enumerate((behind or {}).items()):
         # Broad and faint: to be seen on both sides of a curve that lies on it.
         wide = {"color": SOFT, "alpha": 0.35, "linewidth": 5, "linestyle": BEHIND_STYLES[number % 3], "zorder": 1}
+        _check_no_infinity(label, np.append(as_numbers(at, 1), as_numbers(points, 1)))
         axes.plot(at, points, label=written(label), **wide)
         _check_above_zero(label, axes, log_x, log_y)
     axes.set(xlabel=xlabel, ylabel=ylabel)
@@ -121,6 +123,12 @@ def curves(
     elif len(labels) > 1:
         figure.legend(loc="outside upper center", ncols=_columns(labels, size[0] / 6.6), columnspacing=3)
     return figure
+
+
+def _check_no_infinity(label: str, numbers: np.ndarray) -> None:
+    """Refuse what would be a gap that nobody meant."""
+    if np.isinf(numbers).any():
+        raise FigureInputError(f"{label} has infinity, where no point can be drawn; write NaN where a gap is meant")
 
 
 def _check_above_zero(label: str, axes: Any, log_x: bool, log_y: bool) -> None:

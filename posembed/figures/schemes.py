@@ -64,7 +64,7 @@ def added_maps(
 
 @public(FigureInputError)
 def frequency_curves(schemes: Mapping[str, PositionScheme], *, alt: str | None = None) -> DescribedFigure:
-    """Draw the wavelength of each pair of columns: how many positions it takes for one turn.
+    """Draw the wavelength of each pair of columns, in positions for one turn; of one that never turns nothing is drawn.
 
     Args:
         schemes: by label, each with `frequencies`: sinusoidal, learnable sinusoidal or rotary ones.
@@ -80,9 +80,8 @@ def frequency_curves(schemes: Mapping[str, PositionScheme], *, alt: str | None =
         >>> figure.axes[0].lines[0].get_ydata().round(2).tolist()
         [6.28, 628.32]
     """
-    wavelengths = {
-        label: 2 * math.pi / cast(Any, each).frequencies.detach().double().abs() for label, each in schemes.items()
-    }
+    frequencies = {label: cast(Any, each).frequencies.detach().double().abs() for label, each in schemes.items()}
+    wavelengths = {label: 2 * math.pi / each.where(each > 0, math.nan) for label, each in frequencies.items()}
     return curves(
         wavelengths, alt=alt, xlabel="pair of columns", ylabel="positions for one turn", log_y=True, size=(5.6, 3.2)
     )

@@ -26,7 +26,8 @@ def use_scheme(
 
     The model is changed, not copied, and stays what it was otherwise: it trains, generates with a cache, returns
     attention weights. The scheme becomes its submodule ``position_scheme``; its own position table is not trained
-    meanwhile. ``save_pretrained`` writes the scheme's weights, and its name and options into the config, as
+    meanwhile. Make an optimizer after this: one that was made before does not have the scheme's parameters, which then
+    stay as they are. ``save_pretrained`` writes the scheme's weights, and its name and options into the config, as
     ``position_scheme``; `load_with_scheme` brings them back.
 
     Positions are the ``position_ids`` that the model is called with, from 0 also where its own begin elsewhere

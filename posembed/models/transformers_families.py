@@ -195,7 +195,9 @@ def _size(config: Any, name: str, *, or_else: int | None = None) -> int:
 def sizes(config: Any, parts: Anatomy) -> dict[str, int]:
     """Read the sizes that `posembed.scheme` asks for from the config of a model; layers that are one count once."""
     d_model, n_heads = (_size(config, name) for name in ("hidden_size", "num_attention_heads"))
-    found = {"d_model": d_model, "n_heads": n_heads, "n_layers": len(parts.attentions)}
+    # ALBERT and ELECTRA look their words up narrower, add positions, and widen both.
+    found = {"d_model": getattr(config, "embedding_size", None) or d_model, "n_heads": n_heads}
+    found["n_layers"] = len(parts.attentions)
     found["d_head"] = _size(config, "head_dim", or_else=d_model // n_heads)
     if parts.family.rows:
         found["n_positions"] = parts.parameters[0].shape[1]

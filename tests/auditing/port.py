@@ -95,7 +95,8 @@ class Port(nn.Module):
             seen = (back >= -1)[None]
         if self.window is not None:
             seen = seen & (back < self.window + (self.fault == "window off by one"))
-        if mask is None or (mask.ndim == 2 and self.fault == "padding is seen"):
+        dropped = self.fault == "padding is seen" or (self.fault == "mask dropped with a cache" and m > n)
+        if mask is None or (mask.ndim == 2 and dropped):
             return seen[:, None]
         if mask.ndim == 3 and self.fault == "packing leaks":
             return (seen & (back >= 0))[:, None]

@@ -50,12 +50,27 @@ def wrapped(model):
     table.forward = lambda positions: torch.nn.functional.embedding(positions % len(table.weight), table.weight)
 
 
+def without_mask_behind_a_cache(model):
+    """A model that reads the padding mask of a whole text, and not that of a piece behind others."""
+
+    def dropped(model, args, given):
+        return args, given | ({"attention_mask": None} if given.get("past_key_values") is not None else {})
+
+    model.register_forward_pre_hook(dropped, with_kwargs=True)
+
+
 class TestMutations:
     def found(self, name, mutate, **changes):
         model = right(name, **changes)
         assert audit(model).passed
         mutate(model)
         return {each.check: each for each in audit(model).broken}
+
+    @pytest.mark.parametrize("name", ["GPT2LMHeadModel", "LlamaForCausalLM"])
+    def test_a_mask_that_is_dropped_behind_a_cache(self, name):
+        found = self.found(name, without_mask_behind_a_cache)
+        assert {*found} == {"in pieces with a cache"}
+        assert "mask dropped" in found["in pieces with a cache"].kind
 
     def test_an_offset_that_is_ignored(self):
         found = self.found("RobertaForMaskedLM", without_offset)
@@ -78,6 +93,7 @@ class TestMutations:
 
 SCRIPTS = [
     ({"fault": "cache off by one"}, {"causal": True}),
+    ({"fault": "mask dropped with a cache"}, {"causal": True}),
     ({"fault": "packing leaks"}, {"causal": True}),
     ({"fault": "padding is seen", "scheme": "table", "causal": False}, {}),
     ({"fault": "two layouts"}, {"causal": True, "relative": True}),

@@ -7,6 +7,7 @@ from small_models import bits
 
 import posembed
 from posembed import Transformer, TransformerConfig, audit
+from posembed.encodings import ALiBi
 from posembed.models import use_scheme
 
 FEWEST = {"T5ForConditionalGeneration": 14, "BartForConditionalGeneration": 18, "BloomForCausalLM": 7}
@@ -75,6 +76,13 @@ def test_ours_have_nothing_broken(scheme, causal):
     report = audit(Transformer(config))
     assert report.passed, str(report)
     assert report.count("holds") >= 4
+
+
+@pytest.mark.parametrize("scheme", ["t5", ALiBi(4)], ids=str)
+def test_a_scheme_that_was_put_in_is_saved_with_the_model_and_loaded(scheme):
+    model = right("GPT2LMHeadModel")
+    use_scheme(model, scheme)
+    assert verdicts(audit(model))["saved and loaded"] == "holds"
 
 
 @pytest.mark.parametrize(("scheme", "order"), [("sinusoidal", "holds"), ("nopos", "does not apply")])

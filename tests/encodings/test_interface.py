@@ -5,7 +5,8 @@ import torch
 from small_schemes import BIASING, KINDS, build, tokens, vectors
 
 from posembed import PositionScheme
-from posembed.encodings import RoPE, Sinusoidal
+from posembed.encodings import ALiBi, RoPE, Sinusoidal
+from posembed.models import attend
 
 
 class Nearness(PositionScheme):
@@ -37,6 +38,28 @@ def test_a_users_bias_by_offset_is_enough_for_the_bias():
         [[-3.0, -2.0, -1.0, 0.0, -1.0], [-9.0, -8.0, -7.0, -6.0, -5.0]],
         [[-3.0, -2.0, -1.0, 0.0, 1.0], [-9.0, -8.0, -7.0, -6.0, -5.0]],
     ]
+
+
+class Twice(ALiBi):
+    def bias(self, *given):
+        return 2 * super().bias(*given)
+
+
+class TwiceAgain(Twice):
+    def bias_by_offset(self, offsets):
+        return 2 * ALiBi(2).bias_by_offset(offsets)
+
+
+@pytest.mark.parametrize("kind", [Twice, TwiceAgain])
+def test_a_subclass_has_its_own_bias_wherever_attention_looks(kind):
+    """Positions of one text are asked for offsets, those of a batch for the bias."""
+    _, q, k = tokens(5)
+    at, v = torch.arange(5), k.roll(1, -1)
+    expected = 2 * ALiBi(2).bias(q, k, at, at)
+    whole = torch.softmax(q @ k.mT / q.shape[-1] ** 0.5 + expected, -1) @ v
+    for positions in (at, at.expand(len(q), 5)):
+        found = attend(q, k, v, causal=False, scheme=kind(2), positions=positions, key_positions=positions)
+        torch.testing.assert_close(found, whole)
 
 
 def test_a_scheme_is_biased_when_it_says_one_of_the_two_biases():

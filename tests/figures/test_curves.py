@@ -65,6 +65,14 @@ def test_labels_at_the_ends_stand_beside_them_and_apart():
     assert heights["two"] - heights["one"] > 12 / 72 / figure.get_figheight()
 
 
+@pytest.mark.bad_input
+@pytest.mark.parametrize("series", [[1, np.inf], [1, -np.inf], [[1, 2], [1, np.inf]], [[np.inf, np.nan]] * 2])
+def test_infinity_is_no_gap(series):
+    assert "a has infinity, where no point can be drawn" in refused(FigureInputError, curves, {"a": series})
+    behind = {"a": ([1.0] * np.size(series), np.ravel(series))}
+    assert "a has infinity" in refused(FigureInputError, curves, {"b": [1, 2]}, behind=behind)
+
+
 def test_marks_axes_and_limits():
     figure = curves({"a": [1, 10]}, alt="A.", marks={"here": 0.5}, log_y=True, log_x=False, ylim=(0.5, 20), xlabel="x")
     (axes,) = figure.axes

@@ -53,11 +53,21 @@ class Misspelt(PositionScheme):
         return -offsets.abs().float()[None]
 
 
+def two_biases():
+    class Both(PositionScheme):
+        def bias(self, q, k, positions, key_positions):
+            return None
+
+        def bias_by_offset(self, offsets):
+            return None
+
+
 INPUT = {
     "a scheme whose only method has a slip in its name": (
         Misspelt,
         "Misspelt overrides none of add, rotate, rotate_keys, bias, bias_by_offset, layer, so no token would know",
     ),
+    "two biases, of which attention takes one": (two_biases, "Both defines both bias and bias_by_offset"),
     # Names, sizes and options.
     "a name with a slip": (named("RoPE"), "there is no scheme 'RoPE'; did you mean 'rope'?"),
     "a name of nothing": (named("learned+"), "there is no scheme ''; the schemes are nopos"),
@@ -147,6 +157,10 @@ INPUT = {
     "a config of rows and columns": (
         lambda: RoPE.from_config({"model_type": "eomt_dinov3"}),
         "the code of eomt_dinov3 makes no angles of positions by this config",
+    ),
+    "rotations by names that no layer has": (
+        lambda: RoPE.from_config({"model_type": "deepseek_v4"}, 0),
+        "the config's rotations are main (base 10000.0), compress (base 160000.0), and no type of its layers",
     ),
     "no config": (lambda: RoPE.from_config(None), "config is None; give model.config, or the content of a config"),
     "a name for a config": (lambda: RoPE.from_config("gpt2"), "config is 'gpt2'; give model.config"),

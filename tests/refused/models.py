@@ -27,7 +27,7 @@ def _in_pieces(model):
         model(piece, caches=caches)
 
 
-class Given(PositionScheme):
+class Given(PositionScheme, forwards=True):
     """A scheme of somebody else's, with a bias of some shape, of a part of a larger tensor."""
 
     def __init__(self, shape, by_offset=False):
