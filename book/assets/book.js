@@ -59,6 +59,56 @@
   for (const kind of ["pointerover", "focusin"])
     addEventListener(kind, ({ target }) => target.closest?.(".dropdown-download-buttons") && drawAll());
 }
+// What a reader sets in a figure stands in the page's address, and can be sent: the figure's name, a checksum, and the values
+// that are others than at first. It is the figure's id too, so that the address leads to it. Let be is what is damaged, and
+// what was set in a figure that has changed since: that has another name.
+{
+  const sum = (text) => [...text].reduce((sum, each) => (31 * sum + each.codePointAt(0)) % 2 ** 32, 0).toString(36);
+  const place = () => {
+    const address = location.hash.slice(1);
+    const figure = document.querySelector(`[data-posembed="${CSS.escape(address.split("=")[0])}"]`);
+    if (!figure || figure.id === address) return null;
+    figure.id = address;
+    return figure;
+  };
+  const keep = ({ target: figure, detail: { model, state } }) => {
+    const [name, first] = [figure.dataset.posembed, { ...state }];
+    const set = (values) => {
+      // Twice, because one value may have moved another.
+      for (const [key, value] of [values, values].flatMap(Object.entries)) if (state[key] !== value) model.set(key, value);
+    };
+    const restore = () => {
+      const [its, sign, text] = location.hash.slice(1).split("=");
+      if (its !== name) return;
+      const before = { ...state };
+      try {
+        const kept = decodeURIComponent(text);
+        if (sign === sum(name + kept)) set({ ...first, ...JSON.parse(kept) });
+      } catch {
+        set(before);
+      }
+    };
+    const write = () => {
+      const kept = JSON.stringify(Object.fromEntries(Object.entries(state).filter(([key, value]) => value !== first[key])));
+      figure.id = `${name}=${sum(name + kept)}=${encodeURIComponent(kept)}`;
+      history.replaceState(history.state, "", `#${figure.id}`);
+    };
+    restore();
+    addEventListener("hashchange", restore);
+    // What moves by itself is not set by a reader. The rest waits a little: browsers allow few changes a second.
+    let [touched, later] = [false, 0];
+    for (const kind of ["pointerdown", "keydown", "input", "change"])
+      figure.addEventListener(kind, () => (touched = true), true);
+    model.save_changes = () => {
+      clearTimeout(later);
+      if (touched) later = setTimeout(write, 300);
+    };
+  };
+  // At first the browser leads there by itself.
+  place();
+  addEventListener("hashchange", () => place()?.scrollIntoView());
+  addEventListener("posembed:drawn", keep);
+}
 // On a phone the contents lie over the text: following one of their links puts them away.
 document.addEventListener("click", (event) => {
   if (!event.target.closest(".bd-sidebar-primary a, .bd-sidebar-secondary a")) return;

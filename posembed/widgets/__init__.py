@@ -4,6 +4,7 @@ from .base import InteractiveFigure
 from .biases import BiasFigure
 from .chart import ComparisonFigure, DepthFigure, DoseFigure, LayerErrorFigure
 from .counting import CountingFigure
+from .helix import HelixFigure
 from .lookup import LookupFigure
 from .models import ModelsFigure
 from .probe import ProbeFigure
@@ -18,6 +19,7 @@ __all__ = [
     "CountingFigure",
     "DepthFigure",
     "DoseFigure",
+    "HelixFigure",
     "InteractiveFigure",
     "LayerErrorFigure",
     "LookupFigure",

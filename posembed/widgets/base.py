@@ -56,6 +56,8 @@ const start = async () => {{
   URL.revokeObjectURL(url);
   figure.default.render({{ model, el }});
   el.dataset.drawn = "yes";
+  // The page may keep what a reader sets.
+  el.dispatchEvent(new CustomEvent("posembed:drawn", {{ bubbles: true, detail: {{ model, state }} }}));
 }};
 const look = (seen) => seen.some((each) => each.isIntersecting) && start();
 const near = new IntersectionObserver(look, {{ rootMargin: "600px" }});

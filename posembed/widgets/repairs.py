@@ -18,6 +18,8 @@ from .base import InteractiveFigure, html_table
 
 # A number is one byte: 254 steps from the least to the largest, and this where there is none.
 STEPS, NOTHING = 254, 255
+# So much of what differs is shown broken at first, and the rest mended beside it.
+SHOWN = 0.75
 # Letters of a line of code, pixels of the rest of the figure, and of all at least.
 PHONE, WIDE = (42, 455, 0), (46, 113, 413)
 
@@ -67,6 +69,7 @@ class RepairFigure(InteractiveFigure):
             )
         most = float(f"{np.nanmax(np.abs(maps)):.4g}") or 1.0
         lines, kept = ([line for line in each.splitlines() if line.strip()] for each in code)
+        packed = [_bytes(each, most) for each in maps]
         # The name of the function is no mistake.
         blamed = [[line, k > 0 and line not in kept] for k, line in enumerate(lines)]
         self.height = _height(lines, *PHONE), _height(lines, *WIDE)
@@ -75,12 +78,12 @@ class RepairFigure(InteractiveFigure):
             alt=alt,
             shape=list(maps[0].shape),
             most=most,
-            maps=[_bytes(each, most) for each in maps],
+            maps=packed,
             lines=blamed,
             rows=rows,
             columns=columns,
             first_row=first_row,
-            wipe=0.5,
+            wipe=_start(packed, maps[0].shape[1]),
             line=-1,
         )
 
@@ -105,6 +108,14 @@ def _bytes(array: np.ndarray, most: float) -> str:
     """Of each number the nearest step between minus and plus the largest."""
     steps = np.round((np.nan_to_num(array) / most + 1) / 2 * STEPS)
     return base64.b64encode(np.where(np.isnan(array), NOTHING, steps).astype(np.uint8).tobytes()).decode()
+
+
+def _start(packed: list[str], n_columns: int) -> float:
+    """The share of the columns that shows most of the bug; with two columns or more some are mended."""
+    broken, mended = (np.frombuffer(base64.b64decode(each), np.uint8).reshape(-1, n_columns) for each in packed)
+    differing = (broken != mended).sum(axis=0).cumsum()
+    enough = int(np.searchsorted(differing, SHOWN * differing[-1])) + 1
+    return max(1, min(enough, n_columns - 1)) / n_columns
 
 
 def _picture(packed: str, shape: list[int], most: float) -> str:

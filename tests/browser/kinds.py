@@ -257,6 +257,17 @@ TICKS = """(chart) => [["middle", "x", 0], ["end", "y", 4]].map(([anchor, axis, 
                     text.textContent.split("/").map(Number).reduce((above, below) => above / below)]))"""
 
 
+class Helix(Figure):
+    chapter = "probing/position-tables.html"
+    label = "GPT-2 in space"
+    lines = ".pe-note"
+    # As it turns, the names of axes pass in front of each other.
+    overlap = 20
+    begins = (do("key", "turn", "Home"), *[do("key", "turn", "ArrowRight")] * 6)
+    changed_by = (do("key", "turn", "ArrowRight"), do("key", "turn", "End"))
+    shown_by = ([do("key", "turn", "Home")], *[[do("key", "turn", "ArrowRight")] * 5] * 4)
+
+
 class Properties(Figure):
     chapter = "probing/three-properties.html"
     label = "Three properties, cell by cell"
@@ -505,6 +516,6 @@ class Repairs(Figure):
 
 
 KINDS = [
-    *(Shuffle, Lookup, Sinusoids, Rotation, Biases, Probe, Properties, LayerErrors, Counting, Depth, Doses),
+    *(Shuffle, Lookup, Sinusoids, Rotation, Biases, Probe, Helix, Properties, LayerErrors, Counting, Depth, Doses),
     *(Comparison, Models, Repairs),
 ]

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from .chromium import into_view, middle
 from .figures import TOUCHED, touch
-from .kinds import Counting, Lookup, Properties, Rotation, Sinusoids
+from .kinds import Counting, Helix, Lookup, Properties, Rotation, Sinusoids
 
 SLOW = pytest.mark.slow
 
@@ -183,6 +183,7 @@ REACHED = {
     ),
     Counting: ([do("slide", network_counts_up_to=0)], [do("switch", "causal mask")]),
     Properties: ([do("pick", 4)], [do("pick", 3)]),
+    Helix: ([do("key", "turn", "Home")], [do("key", "turn", "ArrowRight")] * 14),
 }
 
 

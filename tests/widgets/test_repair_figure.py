@@ -36,6 +36,22 @@ def test_the_lines_that_mended_code_lacks_are_to_blame_and_a_name_is_not(figure)
     assert figure.lines == [["def broken(x):", False], ["    y = x + 1", False], ["    return y[0]", True]]
 
 
+@pytest.mark.parametrize(
+    ("columns", "wipe"),
+    [
+        # Columns with so many cells that differ.
+        ([1, 1, 1, 1], 3 / 4),
+        ([4, 1, 1, 0], 2 / 4),
+        ([0, 0, 0, 4], 3 / 4),
+        ([4, 0, 0, 0], 1 / 4),
+        ([0, 0, 0, 0], 1 / 4),
+    ],
+)
+def test_at_first_most_of_the_bug_is_shown_and_the_handle_stands_inside(columns, wipe):
+    broken = np.where([[row < n for n in columns] for row in range(4)], NAN, 1.0)
+    assert RepairFigure("a", broken, np.ones((4, 4)), CODE).wipe == wipe
+
+
 def test_the_module(tmp_path, figure):
     run_tests("repairs", tmp_path, figure.source(), {"state": figure.state()}, private="kept")
 

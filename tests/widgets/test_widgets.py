@@ -35,6 +35,7 @@ FIGURES = {
     "depth": "DepthFigure({'a': {'nopos': [a_run()]}})",
     "doses": "DoseFigure({'a': {'symmetry': [[1, 0], [1, 1]]}}, degrees=[0, 12], guesses={'a': 0.5})",
     "comparison": "ComparisonFigure({'a': [[1, 2]] * 2, 'b': [[2, 2]] * 2}, title='t', x=[0, 1], xlabel='', ylabel='')",
+    "helix": "HelixFigure('a', [[0, 1, 2], [1, 0, 1]], [0, 1])",
     "repairs": "RepairFigure('a', [[0, 1]], [[1, 1]], ('a\\nb', 'a\\nc'))",
 }
 # What that code knows.
@@ -229,6 +230,7 @@ def test_every_fallback_has_a_caption_and_headers(figure):
     [
         (widgets.CountingFigure, "pe-count"),
         (widgets.DoseFigure, "pe-chart"),
+        (widgets.HelixFigure, "pe-helix"),
         (widgets.ModelsFigure, "pe-models"),
         (widgets.RepairFigure, "pe-repair"),
         (widgets.BiasFigure, "pe-bias"),

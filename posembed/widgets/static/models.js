@@ -309,6 +309,7 @@ function render({ model, el }) {
       tell(`Shown by itself: positions ${new Map(CHANGES).get(model.get("change")).split(": ")[1]}.`);
       return;
     }
+    near.disconnect();
     const mine = ++now;
     figure.setAttribute("aria-busy", "true");
     const names = SIDES.map((side) => model.get(side));
@@ -354,9 +355,10 @@ function render({ model, el }) {
     for (const kind of ["pointerdown", "keydown", "focusin"]) figure.removeEventListener(kind, wake);
     moves.forEach(clearTimeout);
     near.disconnect();
+    const moved = moving && model.get("change") !== "trained";
     moving = false;
-    if (model.get("change") === "trained") update();
-    else assign(model, "change", "trained");
+    if (moved) assign(model, "change", "trained");
+    else update();
   };
   // Where a page asks for it, the positions stretch once and go back, by what came with the page.
   let [moves, moving] = [[], false];

@@ -87,20 +87,8 @@ function placeAxis(n, name, zero = 0) {
   return { from: -0.5, to: n - 0.5, name, ticks, words: (place) => signed(place - zero) };
 }
 
-/** The address of a picture with a pixel for each value: blue below zero, orange above, clear at zero.
- *
- * So it does for light and dark paper alike. */
-function picture(rows, full) {
-  const canvas = h("canvas", { width: rows[0].length, height: rows.length });
-  const context = canvas.getContext("2d");
-  const image = context.createImageData(canvas.width, canvas.height);
-  rows.flat().forEach((value, k) => {
-    image.data.set(value < 0 ? BELOW : ABOVE, 4 * k);
-    image.data[4 * k + 3] = 255 * Math.min(1, Math.abs(value) / full);
-  });
-  context.putImageData(image, 0, 0);
-  return canvas.toDataURL();
-}
+/** The address of a picture with a pixel for each value; what is not seen is clear. */
+const picture = (rows, full) => pixels(rows.flat().map((value) => value ?? 0), [rows.length, rows[0].length], full);
 
 const [LEFT, RIGHT, TOP, BOTTOM] = [52, 12, 26, 40];
 const HEIGHT = 150;

@@ -27,20 +27,7 @@ const N_OFFSETS = 128;
 const ROUNDING = 1e-9;
 const [HIGH, LOW] = [210, 150];
 
-/** The address of a picture with a pixel for each number between -1 and 1: blue below zero, orange above, clear at it.
- *
- * So it does for light and dark paper alike. */
-function picture(rows) {
-  const canvas = h("canvas", { width: rows[0].length, height: rows.length });
-  const context = canvas.getContext("2d");
-  const image = context.createImageData(canvas.width, canvas.height);
-  rows.flat().forEach((value, k) => {
-    image.data.set(value < 0 ? BELOW : ABOVE, 4 * k);
-    image.data[4 * k + 3] = 255 * Math.abs(value);
-  });
-  context.putImageData(image, 0, 0);
-  return canvas.toDataURL();
-}
+const picture = (rows) => pixels(rows.flat(), [rows.length, rows[0].length], 1);
 
 /** What is drawn of a table, whatever the position. */
 function study(nRows, dModel, base) {

@@ -35,6 +35,14 @@ assert falls[-1] > 0.3 * np.ptp(drift)
 assert falls[:-1].sum() < -0.9 * np.ptp(drift)
 
 # %% What shape do the rows have?
+# Holds: "Turn them: from the front, components 1 and 2, they go around twice"
+# Around as above; and of two rows that a turn parts the later one has drifted.
+turn = round(of_gpt2.helix["period"] / steps.mean())
+drifted = scores[2, 1 : -1 - turn] - scores[2, 1 + turn : -1]
+assert drifted.min() > np.std(scores[0])
+# Holds: "The first row and the last stand far from their neighbours."
+apart = np.linalg.norm(np.diff(scores, axis=1), axis=0)
+assert apart[[0, -1]].min() > 2 * apart[1:-1].max()
 # Holds: "GPT-2's 768 columns hold no more than some 38 directions would"
 assert of_gpt2.d_model == 768 and round(of_gpt2.effective_rank) == 38
 # Holds: "No better than a constant guess."
