@@ -41,7 +41,7 @@ class HelixFigure(InteractiveFigure):
     """
 
     module = "helix.js"
-    height = (514, 477)
+    height = (543, 477)
 
     @public(FigureInputError)
     def __init__(self, title: str, scores: Any, positions: Any) -> None:
