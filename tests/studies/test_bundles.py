@@ -23,19 +23,9 @@ def folders(tmp_path):
     return tmp_path / "results", tmp_path / "stored"
 
 
-def unpacked(path):
-    """What a file holds: another zlib packs the same into other bytes."""
-    return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-
-
-@pytest.mark.parametrize("study", SHIPPED)
-def test_the_package_ships_what_results_hold(study):
-    assert {path.name for path in tool.STORED.glob("*.json*")} == {f"{name}{BUNDLE}" for name in SHIPPED}
-    shipped, made = (
-        json.loads(gzip.decompress(content))
-        for content in ((tool.STORED / f"{study}{BUNDLE}").read_bytes(), bundle_of(study, tool.RESULTS / study))
-    )
-    # Another processor adds in another order.
+def assert_same_bundle(*contents):
+    """Two files hold the same: another zlib packs it into other bytes, another processor adds in another order."""
+    shipped, made = (json.loads(gzip.decompress(content)) for content in contents)
     numbers = [
         {(group, name): value for group, found in each.pop("contrasts").items() for name, value in found.items()}
         for each in (shipped, made)
@@ -46,12 +36,19 @@ def test_the_package_ships_what_results_hold(study):
         assert contrast == pytest.approx(numbers[1][name], rel=1e-6, abs=1e-9), name
 
 
+@pytest.mark.parametrize("study", SHIPPED)
+def test_the_package_ships_what_results_hold(study):
+    assert {path.name for path in tool.STORED.glob("*.json*")} == {f"{name}{BUNDLE}" for name in SHIPPED}
+    assert_same_bundle((tool.STORED / f"{study}{BUNDLE}").read_bytes(), bundle_of(study, tool.RESULTS / study))
+
+
 def test_runs_and_their_tables_are_written_and_a_lost_table_is_an_error(folders):
     results, stored = folders
     tool.store_runs("trained-tables", *folders)
     written = {path.name: path.read_bytes() for path in stored.iterdir()}
-    assert len(written) == 2
-    assert all(unpacked(stored / name) == unpacked(tool.STORED / name) for name in written)
+    bundle, tables = f"trained-tables{BUNDLE}", "trained-tables.safetensors"
+    assert written.keys() == {bundle, tables} and written[tables] == (tool.STORED / tables).read_bytes()
+    assert_same_bundle((tool.STORED / bundle).read_bytes(), written[bundle])
     lost = next((results / "trained-tables").glob("*.npy"))
     lost.unlink()
     message = refused(RunError, tool.store_runs, "trained-tables", *folders)
