@@ -13,7 +13,18 @@ from posembed.errors import RunError
 from posembed.training.grid import Settings
 from posembed.training.plans import run_plan, standing
 
-from . import beginning, causes, far_questions, ladder, ladder_large, length, once_or_again, one_start, past_length
+from . import (
+    beginning,
+    causes,
+    far_questions,
+    ladder,
+    ladder_large,
+    length,
+    once_or_again,
+    one_start,
+    own_rates,
+    past_length,
+)
 from .bundles import SHIPPED
 from .search import results_in, run_searches
 from .training.runs import train
@@ -40,7 +51,17 @@ def _shipped(name: str) -> Callable[..., None]:
 # Those whose rates are searched, and of which the trained models are looked at again.
 SEARCHED = {
     each.NAME: each
-    for each in (beginning, causes, far_questions, ladder, ladder_large, once_or_again, one_start, past_length)
+    for each in (
+        beginning,
+        causes,
+        far_questions,
+        ladder,
+        ladder_large,
+        once_or_again,
+        one_start,
+        own_rates,
+        past_length,
+    )
 }
 KEPT = {once_or_again.NAME}
 STUDIES: dict[str, Callable[..., None]] = {
