@@ -124,14 +124,17 @@ def _saved(s: Subject) -> Same | CheckResult:
         return found("not decided", "too large to be written to disk")
     with TemporaryDirectory() as folder, quiet():
         s.whole.save_pretrained(folder)
+        made = ('model.save_pretrained("copy")', 'again = type(model).from_pretrained("copy").eval()')
         if hasattr(s.whole, "position_scheme"):  # of use_scheme
             scheme = s.whole.config.position_scheme["name"] or copy.deepcopy(s.whole.position_scheme)
             again = load_with_scheme(folder, scheme, kind=type(s.whole), dtype=s.dtype).model.eval()
+            given = repr(scheme) if isinstance(scheme, str) else "model.position_scheme"
+            loads = f'again = load_with_scheme("copy", {given}, kind=type(model)).model.eval()'
+            made = ("from posembed.models import load_with_scheme", made[0], loads)
         else:
             attention = s.whole.config._attn_implementation
             again = type(s.whole).from_pretrained(folder, dtype=s.dtype, attn_implementation=attention)
     kind = "what is computed and not saved differs, such as angles: rounded by .bfloat16(), or not made anew"
-    made = ('model.save_pretrained("copy")', 'again = type(model).from_pretrained("copy").eval()')
     return Same(Run(s.text()), Run(s.text()), kind, again=(replace(s, whole=again), made))
 
 

@@ -110,7 +110,8 @@ def _of_transformers(model: Any, names: Mapping[str, str], part: str, seed: int)
     generates = part != "encoder" and bool(getattr(model, "can_generate", bool)())
     pad_id, layers = getattr(config, "pad_token_id", None), getattr(model.config, "layer_types", None) or []
     origin = getattr(model.config, "_name_or_path", "")
-    made = f'{name}.from_pretrained("{origin}").double()' if origin else f"...  # the {name}, in float64 and eval mode"
+    loads = origin and not hasattr(model, "position_scheme")  # which from_pretrained does not load
+    made = f'{name}.from_pretrained("{origin}").double()' if loads else f"...  # the {name}, in float64 and eval mode"
     imported = [f"from transformers import {name}"] if type(model).__module__.startswith("transformers.") else []
     special = " ".join(re.findall(r'token_(?:id|ids|index)": ([^"}]+)', model.config.to_json_string(use_diff=False)))
     state = any("attention" not in kind or "linear" in kind for kind in layers)

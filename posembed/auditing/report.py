@@ -28,7 +28,8 @@ class CheckResult(Record):
         error: the largest difference between logits that should be equal, in units of the largest logit; None where
             nothing was compared.
         position: of the first token, in the text that was compared, whose logits differ.
-        script: of a broken one, a program that shows it without this package; else empty.
+        script: of a broken one, a program that shows it without this package, which only loads a scheme of
+            `use_scheme`; else empty.
     """
 
     check: str

@@ -58,7 +58,11 @@ def hooks(parts: Anatomy, scheme: PositionScheme) -> list[Callable[[], Any]]:
         own.register_forward_pre_hook(_ask_for_position_zero, with_kwargs=True),
         own.register_forward_hook(_answer_nothing),
     ]
-    return [hook.remove for hook in made]
+    undo: list[Callable[[], Any]] = [hook.remove for hook in made]
+    if "project_in" in parts.body._modules:
+        parts.body.__dict__["project_in"] = None  # in front of the module of this name, which `_embeddings` calls
+        undo.append(partial(parts.body.__dict__.pop, "project_in"))
+    return undo
 
 
 def _no_rows(*args: Any) -> float:
@@ -146,7 +150,8 @@ def _embeddings(body: Any, kwargs: dict[str, Any]) -> Float[Tensor, "batch seq d
     embeds = body.get_input_embeddings()(ids) if embeds is None else embeds
     if embeds.ndim != 3:
         raise ModelInputError(f"the embeddings have shape {tuple(embeds.shape)}; a scheme needs (batch, seq, d_model)")
-    return embeds
+    # A small OPT looks its words up narrower, and adds positions when they are widened.
+    return (body._modules.get("project_in") or nn.Identity())(embeds)
 
 
 def _shared(positions: Tensor, of_keys: Tensor) -> tuple[Tensor, Tensor]:

@@ -8,6 +8,8 @@ from port import VOCABULARY, Port
 from right_models import right
 
 from posembed import audit
+from posembed.encodings import ALiBi
+from posembed.models import use_scheme
 
 
 def without_offset(model):
@@ -100,6 +102,14 @@ SCRIPTS = [
 ]
 
 
+def printed(script, model, capsys):
+    """What a script prints of this model."""
+    code = re.sub(r"^model = .*$|torch.set_grad_enabled.*", "", script, flags=re.MULTILINE)
+    with torch.no_grad():
+        exec(compile(code, "script", "exec"), {"model": model})
+    return float(re.search(r"tensor\(([\d.e+-]+)", capsys.readouterr().out).group(1))
+
+
 @pytest.mark.parametrize(("made", "settings"), SCRIPTS)
 def test_a_script_shows_the_fault_without_this_package(made, settings, capsys):
     model = Port(**made)
@@ -108,10 +118,7 @@ def test_a_script_shows_the_fault_without_this_package(made, settings, capsys):
     for each in broken:
         assert "posembed" not in each.script
         assert len(each.script.splitlines()) < 12
-        code = re.sub(r"^model = .*$", "", each.script, flags=re.MULTILINE)
-        with torch.no_grad():
-            exec(compile(code.replace("torch.set_grad_enabled(False)", ""), "script", "exec"), {"model": model})
-        assert float(re.search(r"tensor\(([\d.e+-]+)", capsys.readouterr().out).group(1)) > 1e-3
+        assert printed(each.script, model, capsys) > 1e-3
 
 
 def test_a_script_of_a_transformers_model_runs(capsys):
@@ -122,10 +129,20 @@ def test_a_script_of_a_transformers_model_runs(capsys):
     assert scripts
     for script in scripts:
         assert "from transformers import RobertaForMaskedLM" in script
-        code = re.sub(r"^model = .*$", "model = given.double()", script, flags=re.MULTILINE)
-        with torch.no_grad():
-            exec(compile(code.replace("torch.set_grad_enabled(False)", ""), "script", "exec"), {"given": model})
-        assert float(re.search(r"tensor\(([\d.e+-]+)", capsys.readouterr().out).group(1)) > 1e-3
+        assert printed(script, model.double(), capsys) > 1e-3
+
+
+@pytest.mark.parametrize("scheme", ["rope", ALiBi(4)], ids=str)
+def test_a_script_loads_a_scheme_that_was_put_in(scheme, capsys, tmp_path, monkeypatch):
+    model = right("GPT2LMHeadModel").eval()
+    model.config._name_or_path = "gpt2"  # which has no scheme
+    use_scheme(model, scheme)
+    model.transformer.h[0].attn.scaling *= 2  # as no file says
+    (found,) = audit(model).broken
+    assert found.check == "saved and loaded" and "model = ...  # the GPT2LMHeadModel" in found.script
+    assert len(found.script.splitlines()) < 12
+    monkeypatch.chdir(tmp_path)
+    assert printed(found.script, model.double(), capsys) > 1e-3
 
 
 class TestSaturatedAttention:

@@ -126,15 +126,16 @@ def test_narrow_embeddings_take_what_acts_in_attention(kind):
             assert difference(model(ids, **given).logits, blind) > 0.01
 
 
-@pytest.mark.parametrize("kind", ["albert", "electra"])
-def test_embeddings_that_are_widened_later_take_rows_of_their_own_width(kind):
-    """Their own rows by the name of a scheme are their own positions."""
-    model, ids = build(kind, embedding_size=16), tokens()
+@pytest.mark.parametrize("kind", NARROW)
+def test_embeddings_that_are_widened_take_rows_as_wide_as_their_own(kind):
+    """Their own rows by the name of a scheme are their own positions: OPT adds them behind what widens."""
+    model, ids = build(kind, **NARROW[kind]), tokens()
     own, rows = model(ids).logits, find_position_rows(model).rows.detach()
     with use_scheme(model, "learned", options={"learned": {"table": rows}}):
         assert difference(model(ids).logits, own) < CLOSE
     with use_scheme(model, "sinusoidal+shaw"):
         assert difference(model(ids).logits, own) > 0.01
+    assert torch.equal(model(ids).logits, own)
 
 
 def test_layers_that_are_one_have_one_part_of_a_scheme():
