@@ -106,12 +106,13 @@ def _in_pieces(s: Subject) -> list[Same]:
         "a piece behind a cache sees its own later tokens": Run(ids, mask=(later & (behind.mT.bool() | causal))[None]),
         "a piece does not see the cache": Run(ids, anew, (alone & causal)[None]),
     }
-    one = "one token at a time"
     still = {
-        f"{one} behind a first piece is right, several are not: where does the mask of a piece begin?": Run(
-            ids, pieces=(7, *[1] * (s.length - 7))
+        "one token at a time behind a first piece is right, several are not: where does the mask of a piece begin?": (
+            Run(ids, pieces=(7, *[1] * (s.length - 7)))
         ),
-        f"{one} is right, several are not: has a piece a causal mask of its own?": Run(ids, pieces=(1,) * s.length),
+        "one token at a time is right, several are not: has a piece a causal mask of its own?": (
+            Run(ids, pieces=(1,) * s.length)
+        ),
     }
     plain = Same(
         Run(ids),
@@ -121,14 +122,18 @@ def _in_pieces(s: Subject) -> list[Same]:
         still,
         lambda kind: "it keeps a state, and goes on token by token" if kind in still and not s.stateless else "",
     )
-    # A decoder behind an encoder is not made for padding in front, and neither is a state.
-    if "mask" not in s.names or not s.stateless or not (s.pads_left or s.positions_matter):
+    if "mask" not in s.names or not s.stateless or not (s.pads_left or s.part or s.positions_matter):
         return [plain]
-    padded = _padded(s, given=s.positions_matter)
-    pieces = replace(padded, pieces=(PADS + 7, *plain.tried.pieces[1:]))
-    dropped = "padding is seen behind a cache: is the mask dropped, or not that of all keys?"
-    # What is wrong without a cache is told by the checks of padding.
-    return [plain, Same(plain.right, pieces, dropped)] if (s.narrow or s).agree(plain.right, padded) else [plain]
+    # As the model counts behind padding, right or not, and as it is told to; where that is not right without a cache,
+    # the checks of padding tell.
+    told = s.positions_matter and (s.narrow or s).agree(plain.right, _padded(s, given=True))
+    behind, cut = [_padded(s, given=each) for each in {False, told}], (PADS + 7, *plain.tried.pieces[1:])
+    counted = torch.cat([s.at(cut[0]) - PADS, s.at(s.length + PADS)[:, cut[0] :]], 1).clamp(min=0)
+    kind = "padding is seen, or counted, behind a cache: is the mask dropped, or not that of all keys?"
+    return [
+        plain,
+        *(Same(each, replace(each, pieces=cut), kind, {COUNTED: replace(each, positions=counted)}) for each in behind),
+    ]
 
 
 @check("shifted positions", "positions_matter")

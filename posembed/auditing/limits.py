@@ -122,20 +122,20 @@ def _saved(s: Subject) -> Same | CheckResult:
         raise DoesNotApplyError("only models of transformers know how to be saved")
     if sum(each.numel() for each in s.whole.parameters()) > LARGEST:
         return found("not decided", "too large to be written to disk")
+    kind = "what is computed and not saved differs, such as angles: rounded by .bfloat16(), or not made anew"
+    saves = 'model.save_pretrained("copy")'
     with TemporaryDirectory() as folder, quiet():
         s.whole.save_pretrained(folder)
-        made = ('model.save_pretrained("copy")', 'again = type(model).from_pretrained("copy").eval()')
-        if hasattr(s.whole, "position_scheme"):  # of use_scheme
-            scheme = s.whole.config.position_scheme["name"] or copy.deepcopy(s.whole.position_scheme)
-            again = load_with_scheme(folder, scheme, kind=type(s.whole), dtype=s.dtype).model.eval()
-            given = repr(scheme) if isinstance(scheme, str) else "model.position_scheme"
-            loads = f'again = load_with_scheme("copy", {given}, kind=type(model)).model.eval()'
-            made = ("from posembed.models import load_with_scheme", made[0], loads)
-        else:
+        if not hasattr(s.whole, "position_scheme"):
             attention = s.whole.config._attn_implementation
             again = type(s.whole).from_pretrained(folder, dtype=s.dtype, attn_implementation=attention)
-    kind = "what is computed and not saved differs, such as angles: rounded by .bfloat16(), or not made anew"
-    return Same(Run(s.text()), Run(s.text()), kind, again=(replace(s, whole=again), made))
+            return _again(s, again, kind, saves, 'again = type(model).from_pretrained("copy").eval()')
+        # Of `use_scheme`, which gives the config a name, or nothing of an object.
+        name = s.whole.config.position_scheme["name"]
+        scheme = name or copy.deepcopy(s.whole.position_scheme)
+        again = load_with_scheme(folder, scheme, kind=type(s.whole), dtype=s.dtype).model.eval()
+    loads = f'again = load_with_scheme("copy", {repr(name) if name else "model.position_scheme"}, kind=type(model))'
+    return _again(s, again, kind, "from posembed.models import load_with_scheme", saves, f"{loads}.model.eval()")
 
 
 @check("made on the meta device", "make")
@@ -147,15 +147,16 @@ def _on_meta(s: Subject) -> Same:
     for each in again.buffers():
         each.fill_(torch.nan if each.is_floating_point() else 0)
     again.load_state_dict(s.whole.state_dict())
-    kind = "a buffer that is not saved with the weights is lost: it is not persistent, and nothing makes it anew"
-    made = (
+    return _again(
+        s,
+        again,
+        "a buffer that is not saved with the weights is lost: it is not persistent, and nothing makes it anew",
         "make = ...  # the function that makes a model",
         'with torch.device("meta"):',
         "    again = make().eval()",
         'buffers = [each.zero_() for each in again.to_empty(device="cpu").buffers()]',
         "again.load_state_dict(model.state_dict())",
     )
-    return Same(Run(s.text()), Run(s.text()), kind, again=(replace(s, whole=again), made))
 
 
 @check("exported, at another length", "exported")
@@ -164,14 +165,19 @@ def _exported(s: Subject) -> Same:
     (short,), ids = s.steps(Run(s.text(s.length - 3))), s.name_of("ids")
     lengths = {name: {1: torch.export.Dim.DYNAMIC} if name == ids else None for name in short}
     program = torch.export.export(s.called, (), short, dynamic_shapes=lengths)
-    kind = "what depends on the length of a text was computed once, when it was exported"
-    made = (
+    return _again(
+        replace(s, part=""),
+        program.module(),
+        "what depends on the length of a text was computed once, when it was exported",
         f"short = dict({arguments(short)})",
         f'lengths = {{name: {{1: torch.export.Dim.DYNAMIC}} if name == "{ids}" else None for name in short}}',
         "again = torch.export.export(model, (), short, dynamic_shapes=lengths).module()",
     )
-    again = replace(s, whole=program.module(), part="")
-    return Same(Run(s.text()), Run(s.text()), kind, again=(again, made))
+
+
+def _again(s: Subject, whole: Any, kind: str, *lines: str) -> Same:
+    """A model that was made from the audited one, by these lines of a script, must give the same logits."""
+    return Same(Run(s.text()), Run(s.text()), kind, again=(replace(s, whole=whole), lines))
 
 
 @check("rows of the table", "table")

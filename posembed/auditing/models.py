@@ -109,9 +109,10 @@ def _of_transformers(model: Any, names: Mapping[str, str], part: str, seed: int)
         raise AuditError(f"{name} takes no ids of words, or does not say how many it knows")
     generates = part != "encoder" and bool(getattr(model, "can_generate", bool)())
     pad_id, layers = getattr(config, "pad_token_id", None), getattr(model.config, "layer_types", None) or []
-    origin = getattr(model.config, "_name_or_path", "")
-    loads = origin and not hasattr(model, "position_scheme")  # which from_pretrained does not load
-    made = f'{name}.from_pretrained("{origin}").double()' if loads else f"...  # the {name}, in float64 and eval mode"
+    # Where `use_scheme` has put one, neither the config nor from_pretrained says which positions there are.
+    scheme = getattr(model, "position_scheme", None)
+    origin = getattr(model.config, "_name_or_path", "") if scheme is None else ""
+    made = f'{name}.from_pretrained("{origin}").double()' if origin else f"...  # the {name}, in float64 and eval mode"
     imported = [f"from transformers import {name}"] if type(model).__module__.startswith("transformers.") else []
     special = " ".join(re.findall(r'token_(?:id|ids|index)": ([^"}]+)', model.config.to_json_string(use_diff=False)))
     state = any("attention" not in kind or "linear" in kind for kind in layers)
@@ -137,8 +138,6 @@ def _of_transformers(model: Any, names: Mapping[str, str], part: str, seed: int)
     # Rotary positions and nothing else: no table, no source beside the text, no scaling by how far it has come.
     plain = getattr(config, "rope_parameters", None) and not any(word in str(config.to_dict()) for word in NOT_RELATIVE)
     alone = part != "decoder" and subject.n_positions is None
-    # Where `use_scheme` has put one, the config does not say which positions there are.
-    scheme = getattr(model, "position_scheme", None)
     subject.relative = bool(plain and alone and subject.stateless and scheme is None) or None
     subject.has_positions = not isinstance(scheme, NoPos)
     return subject

@@ -50,7 +50,9 @@ class Port(nn.Module):
         if positions is None or self.fault == "positions are ignored":
             start = 0 if self.fault == "restarts" else past + (self.fault == "cache off by one" and past > 0)
             if mask is not None and mask.ndim == 2 and self.fault != "counts padding":
-                return (mask.long().cumsum(1) - 1).clamp(min=0)
+                counted = (mask.long().cumsum(1) - 1).clamp(min=0)[:, past:]
+                if past == 0 or self.fault != "counts padding behind a cache":
+                    return counted
             return torch.arange(start, start + ids.shape[1]).expand_as(ids)
         return positions[:, :1] + torch.arange(ids.shape[1]) if self.fault == "taken for contiguous" else positions
 

@@ -48,6 +48,7 @@ CASES = {
     "left padding": LEFT,
     "cache off by one": rope("cache off by one", "in pieces with a cache", "one too high"),
     "cache restarts": rope("restarts", "in pieces with a cache", "begin anew"),
+    "cache counts padding": rope("counts padding behind a cache", "in pieces with a cache", "count padding"),
     "mask dropped": rope("mask dropped with a cache", "in pieces with a cache", "mask dropped"),
     "causality lost": rope("causality lost with a cache", "in pieces with a cache", "later tokens"),
     "top left": rope("top left", "in pieces with a cache", ""),

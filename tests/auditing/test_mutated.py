@@ -54,9 +54,10 @@ def wrapped(model):
 
 def without_mask_behind_a_cache(model):
     """A model that reads the padding mask of a whole text, and not that of a piece behind others."""
+    name = "decoder_attention_mask" if model.config.is_encoder_decoder else "attention_mask"
 
     def dropped(model, args, given):
-        return args, given | ({"attention_mask": None} if given.get("past_key_values") is not None else {})
+        return args, given | ({name: None} if given.get("past_key_values") is not None else {})
 
     model.register_forward_pre_hook(dropped, with_kwargs=True)
 
@@ -68,7 +69,10 @@ class TestMutations:
         mutate(model)
         return {each.check: each for each in audit(model).broken}
 
-    @pytest.mark.parametrize("name", ["GPT2LMHeadModel", "LlamaForCausalLM"])
+    @pytest.mark.parametrize(
+        "name",
+        ["GPT2LMHeadModel", "LlamaForCausalLM", "BartForConditionalGeneration", "T5ForConditionalGeneration"],
+    )
     def test_a_mask_that_is_dropped_behind_a_cache(self, name):
         found = self.found(name, without_mask_behind_a_cache)
         assert {*found} == {"in pieces with a cache"}
