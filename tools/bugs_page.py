@@ -7,7 +7,12 @@ import functools
 import itertools
 import json
 import operator
+import sys
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from studies.bugs import SINCE
 
 ROOT = Path(__file__).resolve().parents[1]
 STORED = ROOT / "results" / "bugs.json"
@@ -24,7 +29,7 @@ TEXT = """\
 Would {{func}}`posembed.audit <posembed.auditing.audit>` have found the bugs that people report? Here are {n} of them,
 each put into one small model that is right without it; each changes the logits. **The audit finds {n_audit} of the
 {n}.** Of the {n_first} that were written with its checks in view it finds {first_audit}; **of the {n_later} that were
-written after the checks were frozen, {later_audit}.**
+written after the checks were frozen, {later_audit},** and {n_since} more since a check was widened to find it.
 
 The difference is one of kind. Most checks of the audit compare two ways to give one text, so they find what does not
 agree with itself. A base of 10,000 where the config says 500,000 agrees with itself everywhere, and such wrong numbers
@@ -44,8 +49,8 @@ Of the {n_found} bugs that anything finds, {n_set} checks find {n_covered}: {cho
 ## All of them
 
 `python -m studies.bugs` asks them again; made on {date}, with torch {torch}. A report is cited for what went wrong
-there; the code here is ours. In *when*, 1 is written with the checks in view, 2 after they were frozen. A report of an
-unlike framework stands for the same fault in ours.
+there; the code here is ours. In *when*, 1 is written with the checks in view, 2 after they were frozen, 3 the same and
+found only since a check was widened for it. A report of an unlike framework stands for the same fault in ours.
 
 :::{{table}}
 :class: wide
@@ -89,6 +94,7 @@ def page():
     bugs = stored["bugs"]
     parts = {part: [bug for bug in bugs if bug["part"] == part] for part in ("first", "later")}
     by_audit = {part: sum(bool(bug["broken"]) for bug in its) for part, its in parts.items()}
+    since = sum(bool(bug["broken"]) for bug in bugs if bug["report"] in SINCE)
     missed = [bug for bug in bugs if not bug["broken"]]
     identity = [bug for bug in missed if {*bug["failing"]} - {FORMULA}]
     formula = [bug for bug in missed if bug["failing"] == [FORMULA]]
@@ -100,7 +106,8 @@ def page():
         n_first=len(parts["first"]),
         n_later=len(parts["later"]),
         first_audit=by_audit["first"],
-        later_audit=by_audit["later"],
+        later_audit=by_audit["later"] - since,
+        n_since=since,
         n_formula=len(formula),
         n_identity=len(identity),
         n_none=len(nothing),
@@ -122,7 +129,7 @@ def rows(bugs):
     for bug in bugs:
         repository, number = bug["report"].split("#")
         link = f"[{bug['report']}](https://github.com/{repository}/issues/{number})"
-        cells = [link, bug["wrong"], bug["scheme"], 1 if bug["part"] == "first" else 2]
+        cells = [link, bug["wrong"], bug["scheme"], 3 if bug["report"] in SINCE else 1 if bug["part"] == "first" else 2]
         lines.append(f"| {' | '.join(map(str, cells))} | {', '.join(bug['broken'])} | {', '.join(bug['failing'])} |")
     return "\n".join(lines)
 

@@ -127,13 +127,11 @@ def _in_pieces(s: Subject) -> list[Same]:
     # As the model counts behind padding, right or not, and as it is told to; where that is not right without a cache,
     # the checks of padding tell.
     told = s.positions_matter and (s.narrow or s).agree(plain.right, _padded(s, given=True))
-    behind, cut = [_padded(s, given=each) for each in {False, told}], (PADS + 7, *plain.tried.pieces[1:])
-    counted = torch.cat([s.at(cut[0]) - PADS, s.at(s.length + PADS)[:, cut[0] :]], 1).clamp(min=0)
+    padded, pieces = [_padded(s, given=each) for each in {False, told}], (PADS + 7, *plain.tried.pieces[1:])
+    on = s.at(s.length + PADS)
+    past = replace(padded[0], positions=torch.where(on < PADS + 7, (on - PADS).clamp(min=0), on))
     kind = "padding is seen, or counted, behind a cache: is the mask dropped, or not that of all keys?"
-    return [
-        plain,
-        *(Same(each, replace(each, pieces=cut), kind, {COUNTED: replace(each, positions=counted)}) for each in behind),
-    ]
+    return [plain, *(Same(each, replace(each, pieces=pieces), kind, {COUNTED: past}) for each in padded)]
 
 
 @check("shifted positions", "positions_matter")

@@ -132,8 +132,9 @@ def _saved(s: Subject) -> Same | CheckResult:
             return _again(s, again, kind, saves, 'again = type(model).from_pretrained("copy").eval()')
         # Of `use_scheme`, which gives the config a name, or nothing of an object.
         name = s.whole.config.position_scheme["name"]
-        scheme = name or copy.deepcopy(s.whole.position_scheme)
-        again = load_with_scheme(folder, scheme, kind=type(s.whole), dtype=s.dtype).model.eval()
+        again = load_with_scheme(
+            folder, name or copy.deepcopy(s.whole.position_scheme), kind=type(s.whole), dtype=s.dtype
+        ).model.eval()
     loads = f'again = load_with_scheme("copy", {repr(name) if name else "model.position_scheme"}, kind=type(model))'
     return _again(s, again, kind, "from posembed.models import load_with_scheme", saves, f"{loads}.model.eval()")
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from ..encodings import NoPos
 from ..errors import AuditError, CheckpointError
-from ..models import KeyValueCache, Transformer
+from ..models import KeyValueCache, Transformer, load_with_scheme
 from ..pretrained import quiet
 from ..progress import one_line
 from .subject import Subject
@@ -46,6 +46,8 @@ def load_model(source: str) -> Any:
         if made is None and hasattr(config, "auto_map"):
             raise CheckpointError("it brings code of its own, which is not run; audit the model in Python")
         with quiet():
+            if hasattr(config, "position_scheme"):  # of `use_scheme`
+                return load_with_scheme(where).model
             return (made or transformers.AutoModel).from_pretrained(where, config=config)
     except Exception as error:  # each library has its own for what is not there, and for files that it cannot read
         raise CheckpointError(f"{source} cannot be loaded: {one_line(error):.300}") from error

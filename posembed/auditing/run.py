@@ -135,8 +135,7 @@ def _measure(s: Subject, rounded: Tensor | None = None) -> Tensor:
     """Find the tolerance, what order does, and whether positions can be given; return the logits of a text."""
     if s.n_positions is not None and s.n_positions < FEWEST_POSITIONS:
         raise AuditError(f"the model has {s.n_positions} positions; give one of at least {FEWEST_POSITIONS}")
-    ids, whole = s.text(), Run(s.text())
-    other = s.text(name="other text", unlike=ids)
+    ids, whole, other = s.text(), Run(s.text()), s.text(name="other text", unlike=s.text())
     try:
         logits = s.logits(whole)
     except Exception as error:

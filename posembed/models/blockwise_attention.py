@@ -94,10 +94,10 @@ def bias_of_offsets(
     diagonals = scheme.bias_by_offset(torch.arange(lowest, lowest + n_offsets, device=q.device))
     if diagonals is None:
         return None
-    if tuple(diagonals.shape) not in ((q.shape[1], n_offsets), (1, n_offsets)):
+    if diagonals.dtype == torch.bool or tuple(diagonals.shape) not in ((q.shape[1], n_offsets), (1, n_offsets)):
         raise ModelInputError(
-            f"{type(scheme).__name__} gave a bias of shape {tuple(diagonals.shape)}, but here it must be "
-            f"{(q.shape[1], n_offsets)}: heads, offsets"
+            f"{type(scheme).__name__} gave a bias of shape {tuple(diagonals.shape)}, {diagonals.dtype}, but here it "
+            f"must be numbers, {(q.shape[1], n_offsets)}: heads, offsets"
         )
     return DiagonalBias(diagonals.to(compute_dtype(q)), mask)
 
@@ -177,11 +177,13 @@ def sdpa(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale: float | No
 def _check_bias(scheme: PositionScheme, bias: Tensor, q: Tensor, n_queries: int, n_keys: int) -> None:
     """Raise ModelInputError unless it is "heads query key", with or without a batch; one number may serve for several.
 
-    Summed with logits of other sizes, it would give other logits in silence.
+    Summed with logits of other sizes, it would give other logits in silence, and so would a mask, which torch's own
+    attention takes in its place.
     """
     wanted = (q.shape[0], q.shape[1], n_queries, n_keys)[-bias.ndim :]
-    if bias.ndim not in (3, 4) or any(n not in (m, 1) for n, m in zip(bias.shape, wanted, strict=True)):
+    fits = bias.ndim in (3, 4) and all(n in (m, 1) for n, m in zip(bias.shape, wanted, strict=True))
+    if not fits or bias.dtype == torch.bool:
         raise ModelInputError(
-            f"{type(scheme).__name__} gave a bias of shape {tuple(bias.shape)}, but here it must be "
-            f"{(q.shape[1], n_queries, n_keys)}: heads, queries, keys"
+            f"{type(scheme).__name__} gave a bias of shape {tuple(bias.shape)}, {bias.dtype}, but here it must be "
+            f"numbers, {(q.shape[1], n_queries, n_keys)}: heads, queries, keys"
         )

@@ -59,10 +59,14 @@ def hooks(parts: Anatomy, scheme: PositionScheme) -> list[Callable[[], Any]]:
         own.register_forward_hook(_answer_nothing),
     ]
     undo: list[Callable[[], Any]] = [hook.remove for hook in made]
-    if "project_in" in parts.body._modules:
-        parts.body.__dict__["project_in"] = None  # in front of the module of this name, which `_embeddings` calls
-        undo.append(partial(parts.body.__dict__.pop, "project_in"))
+    if (widens := getattr(parts.body, "project_in", None)) is not None:
+        widens.forward = _as_it_is  # in front of its class's, which `_embeddings` calls
+        undo.append(partial(delattr, widens, "forward"))
     return undo
+
+
+def _as_it_is(x: Tensor) -> Tensor:
+    return x
 
 
 def _no_rows(*args: Any) -> float:
@@ -151,7 +155,8 @@ def _embeddings(body: Any, kwargs: dict[str, Any]) -> Float[Tensor, "batch seq d
     if embeds.ndim != 3:
         raise ModelInputError(f"the embeddings have shape {tuple(embeds.shape)}; a scheme needs (batch, seq, d_model)")
     # A small OPT looks its words up narrower, and adds positions when they are widened.
-    return (body._modules.get("project_in") or nn.Identity())(embeds)
+    widens = getattr(body, "project_in", None)
+    return embeds if widens is None else type(widens).forward(widens, embeds)
 
 
 def _shared(positions: Tensor, of_keys: Tensor) -> tuple[Tensor, Tensor]:

@@ -2,7 +2,7 @@
 
 Each bug is a small model with one or two methods changed, after a public report; none is code of that report. Each
 differs from the right model. Forty were written with the checks in view; twenty after the checks were frozen, and
-their rate is told apart.
+their rate is told apart, without what a check was widened to find since.
 
 ``python -m studies.bugs`` asks all, and writes ``results/bugs.json``; ``make results`` makes the page of evidence.
 """
@@ -13,6 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from .reference import Reference
+
+# Found only since a check was widened for it: the frozen ones missed it.
+SINCE = frozenset({"explosion/curated-transformers#150"})
 
 
 @dataclass(frozen=True)

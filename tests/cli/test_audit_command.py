@@ -8,6 +8,9 @@ from transformers import GPT2Config, GPT2LMHeadModel
 
 from posembed import audit
 from posembed.auditing.models import load_model
+from posembed.encodings import ALiBi
+from posembed.models import use_scheme
+from posembed.pretrained import quiet
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +48,19 @@ def test_a_broken_model_ends_with_1(folder, call, monkeypatch):
     assert code == 1
     assert "table wraps" in printed
     assert "# past the last position\nimport torch" in printed
+
+
+@pytest.mark.parametrize("scheme", ["alibi", ALiBi(2)], ids=str)
+def test_a_model_that_was_saved_with_a_scheme(folder, data, call, tmp_path, scheme):
+    model = load_model(str(folder))
+    use_scheme(model, scheme)
+    with quiet():
+        model.save_pretrained(tmp_path)
+    if isinstance(scheme, str):
+        told = {each["check"]: each["verdict"] for each in data("audit", tmp_path)["checks"]}
+        assert told["saved and loaded"] == "holds" and told["rows of the table"] == "does not apply"
+    else:
+        assert "give it again, as scheme=" in call("audit", tmp_path)[2]
 
 
 def test_what_is_not_there_is_said_in_a_line(call, tmp_path):

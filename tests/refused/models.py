@@ -30,9 +30,9 @@ def _in_pieces(model):
 class Given(PositionScheme, forwards=True):
     """A scheme of somebody else's, with a bias of some shape, of a part of a larger tensor."""
 
-    def __init__(self, shape, by_offset=False):
+    def __init__(self, shape, by_offset=False, dtype=torch.float32):
         super().__init__()
-        self.given, self.by_offset = torch.zeros(10, *shape)[0], by_offset
+        self.given, self.by_offset = torch.zeros(10, *shape, dtype=dtype)[0], by_offset
 
     def bias(self, *_):
         return self.given
@@ -75,13 +75,28 @@ INPUT = {
     "a mask of other numbers": (attended(attention_mask=torch.full((2, 5), 2)), "numbers other than 0 and 1"),
     "a mask of other keys": (attended(attention_mask=torch.ones(2, 4).bool()), "attention_mask has shape (2, 4)"),
     "a mask of other texts": (attended(attention_mask=torch.ones(3, 5).bool()), "is for a batch of 3"),
-    "a bias of other heads": (attended(scheme=ALiBi(3)), "bias of shape (3, 5), but here it must be (4, 5)"),
-    "a table of other heads": (attended(scheme=T5(3, causal=True)), "bias of shape (3, 5), but here it must be (4, 5)"),
-    "a bias without heads": (attended(scheme=Given((5, 5))), "must be (4, 5, 5): heads, queries, keys"),
-    "a bias of other keys": (attended(scheme=Given((4, 5, 4))), "bias of shape (4, 5, 4), but"),
-    "a bias of other texts": (attended(scheme=Given((3, 4, 5, 5))), "bias of shape (3, 4, 5, 5), but"),
+    "a bias of other heads": (
+        attended(scheme=ALiBi(3)),
+        "bias of shape (3, 5), torch.float32, but here it must be numbers, (4, 5)",
+    ),
+    "a table of other heads": (
+        attended(scheme=T5(3, causal=True)),
+        "bias of shape (3, 5), torch.float32, but here it must be numbers, (4, 5)",
+    ),
+    "a bias without heads": (attended(scheme=Given((5, 5))), "must be numbers, (4, 5, 5): heads, queries, keys"),
+    "a bias of other keys": (attended(scheme=Given((4, 5, 4))), "bias of shape (4, 5, 4), torch.float32, but"),
+    "a bias of other texts": (attended(scheme=Given((3, 4, 5, 5))), "bias of shape (3, 4, 5, 5), torch.float32, but"),
+    # Added, True would be 1.
+    "a mask for a bias": (attended(scheme=Given((4, 5, 5), dtype=torch.bool)), "(4, 5, 5), torch.bool, but here it"),
+    "a mask for a bias of offsets": (
+        attended(scheme=Given((4, 5), True, torch.bool)),
+        "(4, 5), torch.bool, but here it",
+    ),
     # Read past its end, it would be whatever stands there in memory.
-    "a bias of too few offsets": (attended(scheme=Given((4, 3), by_offset=True)), "bias of shape (4, 3), but"),
+    "a bias of too few offsets": (
+        attended(scheme=Given((4, 3), by_offset=True)),
+        "bias of shape (4, 3), torch.float32, but",
+    ),
     "keys behind the queries of a causal mask": (lambda: AttentionMask(3, 2, causal=True), "3 queries and 2 keys"),
     "a text that stands apart": (lambda: pack(torch.tensor([[0, 1, 0]])), "the tokens of a text stand apart"),
     "one cache for all layers": (

@@ -83,14 +83,14 @@ assert found["padding in front, positions given"] == found["in pieces with a cac
 # Holds: "GPT-2 counts padding unless it is told the positions, and it can be"
 assert found["padding in front"] == found["shifted positions"] == "does not apply"
 
-# Holds: "Of {doc}`sixty reported bugs <../evidence/bugs>` the audit finds 37, most of them by what"
+# Holds: "Of {doc}`sixty reported bugs <../evidence/bugs>` the audit finds 38, most of them by what"
 # Holds: "A constant that is wrong everywhere alike it cannot see"
 import json
 
 from studies.bugs.__main__ import PATH
 
 asked = json.loads(PATH.read_text(encoding="utf-8"))["bugs"]
-assert (len(asked), sum(bool(bug["broken"]) for bug in asked)) == (60, 37)
+assert (len(asked), sum(bool(bug["broken"]) for bug in asked)) == (60, 38)
 assert not next(bug for bug in asked if bug["report"] == "google/gemma.cpp#986")["broken"]
 
 # %% Exercises
