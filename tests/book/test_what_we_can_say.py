@@ -179,6 +179,16 @@ def test_a_mark_at_the_beginning():
     assert all(min(each[1:]) < 1 for each in probes)
 
 
+def test_who_reads_further_back_than_it_was_trained():
+    says("ALiBi, FIRE, T5 or forgetting gates find a key more than 120 back in 0.95 of the texts or more; one with RoPE")
+    far = {
+        arm: sum(run.metrics["asked"]["far"]["256"]["needle"] for run in runs) / len(runs)
+        for arm, runs in load_study("far-questions").by_arm.items()
+    }
+    assert min(far[arm] for arm in ("shaw", "alibi", "fire", "t5", "forgetting")) > 0.95
+    assert abs(far["rope"] - 1 / 16) < 0.02
+
+
 def test_what_fails_past_the_trained_length():
     """The chapter's checks hold the onsets; this the costs of keys, and that the formula is behind the guess."""
     says("Four times the keys, at positions that the training had, cost 14 of 16 kinds of models less than 0.1 nats")
