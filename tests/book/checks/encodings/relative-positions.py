@@ -327,7 +327,7 @@ worse = by_place["rope"] > by_place["learned"]
 assert worse[:, 11:].all() and not worse[:, 10].all()
 
 # %% Stretching RoPE
-by_recipe = {name: torch.tensor(losses) for name, losses in stretched.items()}
+by_recipe = {recipes[name]: torch.tensor(losses) for name, losses in stretched.items()}
 ends = {name: curve[:, 26:].mean() for name, curve in by_recipe.items()}
 # Holds: "None of the recipes makes these models as good on texts of 512"
 # Holds: "None of the scalings keeps the loss to 512."
