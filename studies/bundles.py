@@ -21,6 +21,7 @@ from . import (
     depth,
     doses,
     encodings,
+    far_questions,
     images,
     ladder,
     length,
@@ -84,6 +85,9 @@ SHIPPED = {
     depth.NAME: Shipped((depth, images), lambda _: depth.plan(), lambda runs, _: {"planned": depth.contrasts(runs)}),
     encodings.NAME: Shipped(
         (encodings,), lambda _: encodings.plan(), lambda runs, _: {"planned": encodings.contrasts(runs)}
+    ),
+    far_questions.NAME: replace(
+        _searched(far_questions), contrasts=lambda runs, _: far_questions.contrasts(runs)
     ),
     ladder.NAME: _searched(ladder),
     length.NAME: replace(_searched(length), told=(length, length_law), contrasts=_of_length),

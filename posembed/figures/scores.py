@@ -118,7 +118,7 @@ def forest_plot(
     axes.axvline(0, color="#57606a", linewidth=1.2, zorder=1)
     if margin is not None:
         axes.axvspan(-margin, margin, color="#57606a", alpha=0.15, linewidth=0, zorder=0)
-    axes.set_yticks(range(len(found)), [str(name) for name in found.index])
+    axes.set_yticks(range(len(found)), [written(name) for name in found.index])
     axes.set_ylim(len(found) - 0.4, -0.6)
     axes.set(xlabel=xlabel)
     return figure

@@ -23,7 +23,7 @@ test("the numbers of a map", () => {
 
 test("what is changed, with what came back in one alone", () => {
   assert.deepEqual(cells, [false, true, false, true]);
-  assert.deepEqual(changed([1, 1], [1.005, 1.02], 1), [false, true]);
+  assert.deepEqual(changed([1, 1], [1.009, 1.02], 1), [false, true]);
 });
 
 test("a frame has the edges between what is changed and what is not, and no others", () => {

@@ -9,7 +9,7 @@ export const unpacked = (packed, most) =>
 
 /** Of each cell whether mended code makes another number there; a step more or less is rounding. */
 export const changed = (before, after, most) =>
-  before.map((value, k) => (value === null) !== (after[k] === null) || Math.abs((value ?? 0) - (after[k] ?? 0)) > (1.5 * most) / STEPS);
+  before.map((value, k) => (value === null) !== (after[k] === null) || Math.abs((value ?? 0) - (after[k] ?? 0)) > (1.5 * 2 * most) / STEPS);
 
 /** The edges between cells that are changed and those that are not, as the `d` of a path with cells of size 1. */
 export function outline(cells, [rows, columns]) {

@@ -201,7 +201,7 @@ assert [round(float(each[0]), 2) for each in left] == [0.24, 0.43]
 assert all(round(float(each[-1]), 2) == 0.08 for each in left)
 # Holds in No positions at all: "On a ladder of sizes the price falls as models and their texts grow, against RoPE"
 assert [[round(100 * (exp(each[at]) - 1)) for each in left] for at in (0, -1)] == [[27, 54], [8, 9]]
-# Holds in No positions at all: "on the ladder, whose rates were tuned over whole runs, models of this width pay 12"
+# Holds in No positions at all: "on the ladder, whose rates come from whole runs of smaller models"
 assert WIDTHS[2] == study.by_arm["causal, nopos"][0].config.d_model == 64
 assert [round(100 * (exp(each[2]) - 1)) for each in left] == [12, 16]
 # Holds in The start sets much of it: "Rates were chosen in runs of 500 steps, and for the table that chose 0.03."
@@ -254,12 +254,34 @@ def first_below(name, level):
 
 
 # Holds: "NoPos reaches 2 about 250 steps after the table"
-# Holds in What to remember: "NoPos begins late: at 25 million parameters some 200 steps after"
+# Holds in What to remember: "NoPos begins late: at 25 million parameters some 200 steps after the table"
 assert (abs(first_below("nopos", 2) - first_below("learned", 2) - 250) <= 50).all()
 late = [(first_below("nopos", level) - first_below("learned", level)).mean() for level in (2.4, 2.2, 1.8)]
 assert all(140 <= each <= 250 for each in late)
+
+
+def along(arm):
+    """The training loss at each step of a rung's arm, mean over seeds."""
+    runs = load_study("ladder").by_arm[arm]
+    curve, steps = np.mean([run.metrics["curve"] for run in runs], axis=0), runs[0].config.steps
+    return np.interp(np.arange(steps + 1), np.linspace(0, steps, len(curve) + 1)[1:], curve)
+
+
+behind = [[np.argmax(along(f"{a}, width {w}") < 2) for a in ("nopos", "learned")] for w in WIDTHS]
+assert all(190 < none - table < 300 for none, table in behind)
+# Holds in Does it close with size?: "After 530 steps, where the first rung ends, NoPos was between 0.4 and 0.5"
+early = [along(f"nopos, width {w}")[530] - along(f"rope, width {w}")[530] for w in WIDTHS]
+assert all(0.4 < each < 0.5 for each in early)
+# Holds in No positions at all: "at one early step all sizes paid alike, so much of the fall may be training."
+assert max(early) - min(early) < 0.05
 # Holds in What this does not show: "What a large model pays when it is trained to the end"
-# Holds in What this does not show: "no run here varies depth alone, and no larger one has RoPE"
+# Holds in What this does not show: "In the models of [chapter 10](chapter-once-enough), of like size, twelve"
+of_depth = load_study("depth").runs.groupby("arm")
+paid = [of_depth["loss"].mean()[f"{n} layers, none"] - of_depth["loss"].mean()[f"{n} layers, input"] for n in (12, 4)]
+assert [round(100 * (exp(each) - 1)) for each in paid] == [1, 9]
+sizes = of_depth["parameters"].mean()
+assert abs(sizes["12 layers, none"] / sizes["4 layers, none"] - 1) < 0.1
+# Holds in What this does not show: "What depth alone does, and what RoPE gains above 0.4 million parameters."
 assert not [name for name in (*large.by_arm, *(each for each in study.by_arm if "larger" in each)) if "rope" in name]
 # Holds in What this does not show: "The rates of the first study were chosen by one seed in runs of a third of the"
 arms_of = {arm.name: arm for arm in load_plan("nopos").arms}

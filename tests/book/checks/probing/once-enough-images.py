@@ -21,6 +21,8 @@ assert min(right[name] for name in ROPES) > right["learned rows"]
 # Holds: "On images of twice the side no scheme works as it is."
 # Holds: "With *interpolated* positions RoPE on two axes names 0.80"
 # Holds in What to remember: "To count on is not to extrapolate: on images of twice the side"
+# Holds in A larger image than trained: "the model must have been trained near it"
+assert round(of_arm("RoPE, two axes", "patches", "sizes", "14", "as it is").mean(), 2) == 0.77
 twice = {
     (name, how): of_arm(name, "patches", "sizes", "24", how).mean()
     for name in CALLED

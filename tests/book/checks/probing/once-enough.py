@@ -55,7 +55,12 @@ elsewhere = (load_study("depth").by_arm[arm] for arm in ("12 layers, input", "ma
 of_others = [[run.metrics["depth"]["trained"]["left, coefficient"][1] for run in runs] for runs in elsewhere]
 assert [round(sum(each) / 5, 2) for each in of_others] == [0.83, 0.71]
 # Holds: "Position has about as much variance after the layer as before"
-# Holds in What to remember: "A share falls when the rest grows: in our causal model position has"
+# Holds in What to remember: "A share falls when the rest grows: in our causal models of four layers position has"
+import numpy as np
+
+varying = [np.multiply(its["total"], its["position"])[:2] for its in kept]
+assert all(0.7 < after / before < 1 for before, after in varying)
+assert 0.04 < np.mean([its["position"][1] / its["position"][0] for its in kept]) < 0.06
 assert all(abs(each - 12) < 1 for each in square[:2])
 assert abs(total[0] - 39) < 1 and abs(total[1] - 797) < 3
 read_off = [each.position.accuracy for each in table]

@@ -66,9 +66,9 @@ assert mean["a constant guess"][[0, 9, -1]].tolist() == [60, 3, 59]
 found = study.contrasts
 assert len(found) == 6 and (found["n"] == 5).all()
 assert found["holm"].max() < 0.05
-# Holds in What shapes a position table?: "*Short texts*: where nine tenths of the training steps had short"
+# Holds in What shapes a position table?: "*Short texts*: where nine tenths of the steps had short texts, a linear"
 assert [round(found.loc[f"{kind}, tail: short minus long", "mean"]) for kind in ("causal", "masked")] == [20, 6]
-# Holds in What shapes a position table?: "*Reading from left to right*: rows of causal models were read better"
+# Holds in What shapes a position table?: "*Reading from left to right*: those of causal models were guessed better"
 assert round(found.loc["masked minus causal", "mean"]) == 21
 # Holds in What shapes a position table?: "**How sure:** five seeds each, small models, six contrasts planned"
 assert len(found) == 6 and (found["n"] == 5).all() and found["holm"].max() < 0.05
@@ -111,6 +111,7 @@ assert round(less.mean, 1) == 0.5 and less.excludes_zero
 direct, fair = (found.loc[f"masked minus causal{words}"] for words in ("", ", as many guesses"))
 assert abs(direct["mean"] - 20) < 2 and abs(fair["mean"] - direct["mean"]) < 2
 # Holds: "in the masked models 93 or 94 of these 95 rows still look untrained"
+# Holds in Rows that were hardly trained: "That may be so: in our masked models 93 or 94 of 95 such"
 for weight in trained["masked, short"]:
     untrained = load_table(weight).untrained_rows
     assert min(untrained) >= 32 and len(untrained) > (127 - 32) / 2
