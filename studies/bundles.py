@@ -86,9 +86,7 @@ SHIPPED = {
     encodings.NAME: Shipped(
         (encodings,), lambda _: encodings.plan(), lambda runs, _: {"planned": encodings.contrasts(runs)}
     ),
-    far_questions.NAME: replace(
-        _searched(far_questions), contrasts=lambda runs, _: far_questions.contrasts(runs)
-    ),
+    far_questions.NAME: replace(_searched(far_questions), contrasts=lambda runs, _: far_questions.contrasts(runs)),
     ladder.NAME: _searched(ladder),
     length.NAME: replace(_searched(length), told=(length, length_law), contrasts=_of_length),
     nopos.NAME: Shipped((nopos,), lambda _: nopos.plan(), lambda runs, _: {"planned": nopos_contrasts.contrasts(runs)}),
