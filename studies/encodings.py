@@ -68,13 +68,20 @@ def contrasts(runs: Sequence[RunResult]) -> dict[str, Interval]:
     pairs += [(name, "nopos") for name in loss if name != "nopos"]
     found = {f"{name} minus {other}": difference(loss[name], loss[other]) for name, other in pairs}
     for name, its in arms.items():
-        curves = [run.metrics["loss_by_position"] for run in its]
-        before = [mean_between(curve, TRAINED - GROUP, TRAINED) for curve in curves]
-        past = [mean_between(curve, TRAINED, TESTED) for curve in curves]
-        found[f"{name}, past the trained length"] = difference(past, before)
-    rope = [mean_between(run.metrics["loss_by_position"], TRAINED, TESTED) for run in arms["rope"]]
+        found[f"{name}, past the trained length"] = past_the_trained_length(its)
     for scaling in SCALING_NAMES:
-        by_run = [run.metrics["loss_by_position_scaled"][scaling] for run in arms["rope"]]
-        scaled = [mean_between(curve, TRAINED, TESTED) for curve in by_run]
-        found[f"rope, {scaling} minus unscaled"] = difference(scaled, rope)
+        found[f"rope, {scaling} minus unscaled"] = scaled_minus_unscaled(arms["rope"], scaling)
     return found
+
+
+def past_the_trained_length(runs: Sequence[RunResult]) -> Interval:
+    """The loss at positions that no training had, less that at the last ones that it had."""
+    curves = [run.metrics["loss_by_position"] for run in runs]
+    past = [mean_between(curve, TRAINED, TESTED) for curve in curves]
+    return difference(past, [mean_between(curve, TRAINED - GROUP, TRAINED) for curve in curves])
+
+
+def scaled_minus_unscaled(runs: Sequence[RunResult], scaling: str) -> Interval:
+    """The loss at positions that no training had, with RoPE under a scaling less without one."""
+    scaled = [mean_between(run.metrics["loss_by_position_scaled"][scaling], TRAINED, TESTED) for run in runs]
+    return difference(scaled, [mean_between(run.metrics["loss_by_position"], TRAINED, TESTED) for run in runs])

@@ -38,7 +38,6 @@ from dataclasses import replace
 from posembed import RunResult
 from posembed.stats import Interval, difference
 from posembed.training.config import SCALING_NAMES
-from posembed.training.measure import mean_between
 
 from . import encodings
 from .search import Search
@@ -48,7 +47,7 @@ NAME = "one-start"
 SCHEMES = ("nopos", "sinusoidal", "learned", "learnable_sinusoidal", "shaw", "t5", "alibi", "rope")
 SEEDS, TRIAL_SEEDS = (1, 2, 3, 4, 5), (0, 6, 7)
 RATES, TRIAL_STEPS = (1e-3, 3e-3, 1e-2, 3e-2), 500
-WIDTH, TRAINED, TESTED = 64, 64, 512
+WIDTH, TRAINED, TESTED = 64, encodings.TRAINED, encodings.TESTED
 MARGIN = 0.02
 START_B = replace(
     FIRST,
@@ -88,11 +87,9 @@ def contrasts(runs: Sequence[RunResult], start_a: Sequence[RunResult]) -> dict[s
     pairs += [(scheme, "nopos") for scheme in SCHEMES[1:]]
     found = {f"{one} minus {other}": difference(_losses(b[one]), _losses(b[other])) for one, other in pairs}
     for scheme in SCHEMES:
-        past, before = (_between(b[scheme], *ends) for ends in ((TRAINED, TESTED), (48, TRAINED)))
-        found[f"{scheme}, past the trained length"] = difference(past, before)
+        found[f"{scheme}, past the trained length"] = encodings.past_the_trained_length(b[scheme])
     for scaling in SCALING_NAMES:
-        scaled = [mean_between(run.metrics["loss_by_position_scaled"][scaling], TRAINED, TESTED) for run in b["rope"]]
-        found[f"rope, {scaling} minus unscaled"] = difference(scaled, _between(b["rope"], TRAINED, TESTED))
+        found[f"rope, {scaling} minus unscaled"] = encodings.scaled_minus_unscaled(b["rope"], scaling)
     for one, other in pairs:
         gaps = [[x - y for x, y in zip(_losses(start[one]), _losses(start[other]), strict=True)] for start in (b, a)]
         found[f"{one} minus {other}, start B minus A"] = difference(*gaps)
@@ -103,7 +100,3 @@ def contrasts(runs: Sequence[RunResult], start_a: Sequence[RunResult]) -> dict[s
 
 def _losses(runs: Sequence[RunResult]) -> list[float]:
     return [run.metrics["loss"] for run in runs]
-
-
-def _between(runs: Sequence[RunResult], first: int, end: int) -> list[float]:
-    return [mean_between(run.metrics["loss_by_position"], first, end) for run in runs]

@@ -42,7 +42,6 @@ from dataclasses import replace
 from posembed import RunResult
 from posembed.stats import Interval, difference
 from posembed.training import RunConfig
-from posembed.training.measure import mean_between
 
 from . import encodings, one_start
 from .search import Search
@@ -50,7 +49,6 @@ from .search import Search
 NAME = "own-rates"
 ABSOLUTE, RELATIVE = encodings.ABSOLUTE[1:], encodings.RELATIVE
 TRIAL_SEEDS, RATES = (0, 6), (3e-3, 1e-2, 3e-2)
-TRAINED, TESTED = one_start.TRAINED, one_start.TESTED
 OF_START = {
     "A": {name: encodings.arm(name).runs[0] for name in encodings.ABSOLUTE},
     "B": {name: one_start.arm(name).run for name in one_start.SCHEMES},
@@ -88,7 +86,6 @@ def contrasts(runs: Sequence[RunResult]) -> dict[str, dict[str, Interval]]:
     }
     secondary |= {f"{a} minus {b}, start B minus A": difference(minus(a, b, "B"), minus(a, b, "A")) for a, b in pairs}
     for scheme in OF_START["B"]:
-        curves = [run.metrics["loss_by_position"] for run in reported[f"{scheme}, start B"]]
-        past, before = ([mean_between(each, *ends) for each in curves] for ends in ((TRAINED, TESTED), (48, TRAINED)))
-        secondary[f"{scheme}, past the trained length"] = difference(past, before)
+        its = reported[f"{scheme}, start B"]
+        secondary[f"{scheme}, past the trained length"] = encodings.past_the_trained_length(its)
     return {"primary": found, "secondary": secondary}
