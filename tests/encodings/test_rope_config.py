@@ -108,17 +108,6 @@ def test_the_share_that_turns_is_that_of_the_models_code(kind):
 
 
 @pytest.mark.bad_input
-def test_what_turns_by_more_than_a_position_is_refused():
-    """By rows and columns of an image, or one of the heads alone."""
-    for kind, why in (
-        ("eomt_dinov3", "makes no angles of positions"),
-        ("efficientloftr", "has no hidden_size or num_hidden_layers"),
-        ("qwen2_5_omni_dit", "turns the first of its heads alone"),
-    ):
-        assert why in refused(EncodingInputError, RoPE.from_config, AutoConfig.for_model(kind))
-
-
-@pytest.mark.bad_input
 def test_a_mapping_is_left_as_it_was():
     """Two configs that share what is inside of them are two."""
     scaling = {"rope_type": "linear", "factor": 2.0}
@@ -189,41 +178,6 @@ def test_it_turns_as_the_models_own_code_does(kind):
     torch.testing.assert_close(ours, theirs, rtol=0, atol=5e-5)
 
 
-# Layers that have no positions, which no field of the config says, or the bases of the layers, 0 for none.
-STILL = {"afmoe": 3, "cohere2_moe": 3, "exaone_moe": 3, "kolibri1": 4, "muse_glimmer_text": 3, "muse_spark_text": 1}
-# Those that look at an image, of which a field says which they are.
-STILL |= {"mllama_text_model": 3}
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize("kind", STILL)
-def test_a_layer_that_does_not_turn_is_refused(kind):
-    config = AutoConfig.for_model(kind)
-    assert "does not turn" in refused(EncodingInputError, RoPE.from_config, config, STILL[kind])
-    assert "do not turn" in refused(EncodingInputError, RoPE.from_config, config)
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize(
-    ("kind", "changes", "why"),
-    [
-        ("granitemoehybrid", {}, "says position_embedding_type None"),
-        ("granitemoehybrid", {"position_embedding_type": "nope"}, "says position_embedding_type 'nope'"),
-        ("falcon", {"alibi": True}, "says alibi True"),
-        ("zamba2", {}, "says use_mem_rope False"),
-    ],
-)
-def test_a_model_whose_config_says_that_it_does_not_rotate_is_refused(kind, changes, why):
-    assert why in refused(EncodingInputError, RoPE.from_config, AutoConfig.for_model(kind, **changes))
-
-
-@pytest.mark.bad_input
-def test_axes_that_are_shared_in_a_way_of_its_own_are_refused():
-    config = AutoConfig.for_model("qwen3_5_text")
-    config.rope_parameters["mrope_section"] = [8, 12, 12]
-    assert "for texts alone leave mrope_section out" in refused(EncodingInputError, RoPE.from_config, config, 3)
-
-
 def test_a_model_that_can_do_without_its_rotation_rotates_where_its_config_says_so():
     layers = {"num_hidden_layers": 2, "layer_types": ["mamba", "attention"]}
     granite = AutoConfig.for_model("granitemoehybrid", position_embedding_type="rope", **layers)
@@ -253,15 +207,6 @@ def test_products_are_those_of_code_that_puts_the_columns_in_another_order(kind)
     products = ours.rotate(q, at) @ ours.rotate(k, at).mT
     torch.testing.assert_close(products, theirs[0] @ theirs[1].mT, rtol=0, atol=5e-3)
     assert ours.layout == "interleaved"
-
-
-@pytest.mark.bad_input
-def test_what_turns_in_a_way_of_its_own_is_refused():
-    """NanoChat turns backwards; a part that has no heads is no config of a rotation."""
-    assert "how nanochat turns its heads is not known" in refused(
-        EncodingInputError, RoPE.from_config, transformers.NanoChatConfig()
-    )
-    assert "has no hidden_size" in refused(EncodingInputError, RoPE.from_config, transformers.BltConfig())
 
 
 def test_proportional_pairs_keep_the_heads_frequencies_and_the_others_stand_still():

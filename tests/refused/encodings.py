@@ -1,6 +1,7 @@
 """Refused by position schemes."""
 
 import torch
+from transformers import AutoConfig
 
 from posembed import PositionScheme, scheme, sinusoidal
 from posembed.encodings import (
@@ -42,6 +43,10 @@ def only(objective):
 
 def named(name, **given):
     return lambda: scheme(name, **given)
+
+
+def configured(kind, layer=None, **changes):
+    return lambda: RoPE.from_config(AutoConfig.for_model(kind, **changes), layer)
 
 
 def turned(weight, **changes):
@@ -268,6 +273,30 @@ INPUT = {
     ),
     "vectors of another width": (lambda: RoPE(6).rotate(Q, AT), "8 wide, but this scheme was made for 6"),
 }
+# Layers that have no positions, which no field of the config says, or the bases of the layers, 0 for none.
+STILL = {"afmoe": 3, "cohere2_moe": 3, "exaone_moe": 3, "kolibri1": 4, "muse_glimmer_text": 3, "muse_spark_text": 1}
+# Those that look at an image, of which a field says which they are.
+STILL |= {"mllama_text_model": 3}
+CONFIGS = {
+    **{f"a layer of {kind} that does not turn": (configured(kind, at), "does not turn") for kind, at in STILL.items()},
+    **{f"layers of {kind}, some of which turn": (configured(kind), "do not turn") for kind in STILL},
+    "rows and columns of an image": (configured("eomt_dinov3"), "makes no angles of positions"),
+    "a model without a width": (configured("efficientloftr"), "has no hidden_size or num_hidden_layers"),
+    "one head that turns": (configured("qwen2_5_omni_dit"), "turns the first of its heads alone"),
+    "a model that could turn": (configured("granitemoehybrid"), "says position_embedding_type None"),
+    "positions of another kind": (
+        configured("granitemoehybrid", position_embedding_type="nope"),
+        "says position_embedding_type 'nope'",
+    ),
+    "biases in place of angles": (configured("falcon", alibi=True), "says alibi True"),
+    "memory without angles": (configured("zamba2"), "says use_mem_rope False"),
+    "axes that are shared in a way of its own": (
+        configured("qwen3_5_text", 3, rope_parameters=SECTIONS),
+        "for texts alone leave mrope_section out",
+    ),
+    "a turn backwards": (configured("nanochat"), "how nanochat turns its heads is not known"),
+    "a part without heads": (configured("blt"), "has no hidden_size"),
+}
 OUT_OF_RANGE = {
     "a position past a table": (lambda: Learned(2, 8).add(X, AT), "position 2 has no row in a learned table of 2"),
     "a negative position, which Python would count from the end": (
@@ -283,5 +312,5 @@ OUT_OF_RANGE = {
         "from the origin 0, and damping leaves float32's range",
     ),
 }
-CASES = {name: (EncodingInputError, *case) for name, case in INPUT.items()}
+CASES = {name: (EncodingInputError, *case) for name, case in (INPUT | CONFIGS).items()}
 CASES |= {name: (PositionOutOfRangeError, *case) for name, case in OUT_OF_RANGE.items()}
