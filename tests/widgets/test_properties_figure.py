@@ -35,6 +35,8 @@ MATRICES = {
     "half precision": drawn(16, seed=1, dtype=torch.bfloat16),
     "ties": drawn(24, seed=2).round(),
     "one far larger": drawn(12, seed=3).index_fill(0, torch.tensor([4]), 900.0),
+    "tiny": 1e-200 * drawn(9, seed=4),
+    "huge": 1e300 * drawn(9, seed=5).numpy(),
     "largest": drawn(MOST_ROWS, seed=6),
     "two rows": drawn(2, seed=7),
     "three rows": drawn(3, seed=8),
