@@ -30,7 +30,7 @@ def attention_maps(model: nn.Module, ids: Int[Tensor, "batch seq"], layer: int) 
     n_layers = len(maps) if own is None else len(own.layers)
     if layer >= n_layers:
         raise ProbeInputError(f"layer is {layer}, but {named(model)} gives attention weights of {n_layers} layers")
-    found = maps[layer] if own is None else _of_own(own, ids, layer)
+    found = maps[layer] if own is None else own_attention(own, ids, layer)
     if found.ndim != 4 or found.shape[-2:] != 2 * ids.shape[1:]:
         raise ProbeInputError(
             f"{named(model)} hands out attention weights of {tuple(found.shape)} for {ids.shape[1]} tokens, with no "
@@ -53,11 +53,13 @@ def _of_transformers(model: Any, ids: Int[Tensor, "batch seq"]) -> list[Tensor]:
     return [each for each in getattr(output, "attentions", None) or () if each is not None]
 
 
-def _of_own(model: Transformer, ids: Int[Tensor, "batch seq"], layer: int) -> Float[Tensor, "batch heads seq seq"]:
+def own_attention(
+    model: Transformer, ids: Int[Tensor, "batch seq"], layer: int, positions: Int[Tensor, " seq"] | None = None
+) -> Float[Tensor, "batch heads seq seq"]:
     """Attend to values that are the rows of the identity: what comes out are the weights."""
-    ids = ids.to(model.words.weight.device)
-    positions, its = torch.arange(ids.shape[1], device=ids.device), cast(TransformerLayer, model.layers[layer])
-    x = model.entering(layer, model.hidden_states(ids)[layer], positions)
+    ids, its = ids.to(model.words.weight.device), cast(TransformerLayer, model.layers[layer])
+    positions = torch.arange(ids.shape[1], device=ids.device) if positions is None else positions
+    x = model.entering(layer, model.hidden_states(ids, positions)[layer], positions)
     attention, scheme = its.attention, its.attention.position_scheme
     x = its.attention_norm(x) if its.pre_norm else x
     q, k = (each(x).unflatten(-1, (-1, attention.d_head)).transpose(1, 2) for each in (attention.query, attention.key))

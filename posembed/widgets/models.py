@@ -9,11 +9,11 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
 
 from ..data import Characters
 from ..errors import FigureInputError
-from ..models import LanguageModel, attend, drop_positions
+from ..models import LanguageModel, drop_positions
+from ..probing.attention_maps import own_attention
 from ..public import public
 from .base import InteractiveFigure, html_table, rounded
 from .eight_bit import described, packed
@@ -115,7 +115,8 @@ class ModelsFigure(InteractiveFigure):
         positions = stretch * torch.arange(ids.shape[1])
         with torch.no_grad():
             top = model(ids, positions)[0, -1].softmax(-1).topk(SHOWN)
-        shares = (attention(model, ids, self.layer - 1, positions)[self.head - 1] * 255).round().to(torch.uint8)
+            weights = own_attention(model.transformer, ids, self.layer - 1, positions)[0, self.head - 1]
+        shares = (weights * 255).round().to(torch.uint8)
         return {
             "losses": [None] * causal + rounded(self._losses(model, stretch), DECIMALS),
             "next": [
@@ -155,21 +156,6 @@ class ModelsFigure(InteractiveFigure):
 
 def _known(said: dict[str, Any]) -> list[float]:
     return [loss for loss in said["losses"] if loss is not None]
-
-
-def attention(model: LanguageModel, ids: Tensor, layer: int, positions: Tensor | None = None) -> Tensor:
-    """The attention of a layer, "head query key", read off with values that are ones at a place each."""
-    transformer: Any = model.transformer
-    own, positions = transformer.layers[layer], torch.arange(ids.shape[1]) if positions is None else positions
-    with torch.no_grad():
-        x = own.attention_norm(transformer.hidden_states(ids, positions)[layer])
-        q, k = (own.attention._heads(x, each) for each in (own.attention.query, own.attention.key))
-        scheme = own.attention.position_scheme
-        q, k = scheme.rotate(q, positions), scheme.rotate_keys(k, positions)
-        ones = torch.eye(ids.shape[1], dtype=q.dtype).expand(1, q.shape[1], -1, -1)
-        return attend(
-            q, k, ones, causal=own.attention.causal, scheme=scheme, positions=positions, key_positions=positions
-        )[0]
 
 
 def _picture(losses: list[list[float]], names: list[str]) -> str:

@@ -12,11 +12,12 @@ from widget_checks import assert_refused, rows_of, run_tests
 from posembed import RunConfig
 from posembed.data import load_corpus
 from posembed.models import drop_positions
+from posembed.probing.attention_maps import own_attention
 from posembed.stored import MODELS, load_model
 from posembed.training import make_model
 from posembed.widgets import ModelsFigure
 from posembed.widgets.eight_bit import BARRED, N_POSITIONS, STEPS, eight_bits, packed, rounded, script, seven_bits
-from posembed.widgets.models import MOST_CHARACTERS, attention
+from posembed.widgets.models import MOST_CHARACTERS
 
 TEXT = "We must keep the peace of the United States"
 BY = 21
@@ -56,10 +57,12 @@ def case(name, model, ids, change, causal):
         drop_positions(model.transformer)
     for layer in model.transformer.layers:
         layer.attention.causal = causal
+    at = positions_of(change, ids.shape[1])
     with torch.no_grad():
-        logits = model(ids, positions_of(change, ids.shape[1]))[0]
+        logits = model(ids, at)[0]
+        weights = own_attention(model.transformer, ids, 1, at)[0, 2]
     its = {"name": name, "change": change, "by": BY, "causal": causal, "logits": logits.tolist()}
-    return its | {"attention": attention(model, ids, 1, positions_of(change, ids.shape[1]))[2].tolist()}
+    return its | {"attention": weights.tolist()}
 
 
 def hidden_losses(model, vocabulary, ids):

@@ -3,7 +3,7 @@
 # The same of the figure.
 import torch
 
-from posembed.widgets.models import attention
+from posembed.probing.attention_maps import own_attention
 
 # Holds: "squares are tinted where no text of the training had such a row or offset."
 # Holds: "The table's loss rises by a nat, and ALiBi's does not, though this head of it looks there."
@@ -19,7 +19,7 @@ def read_at(name, positions):
 
 with torch.no_grad():
     rises = [read_at(name, apart) - read_at(name, closed) for name in ("causal-learned", "causal-alibi")]
-    looks = attention(models["causal-alibi"], ids, 0, apart)[3][apart[:, None] - apart >= 63]
+    looks = own_attention(models["causal-alibi"].transformer, ids, 0, apart)[0, 3][apart[:, None] - apart >= 63]
 assert 0.8 < rises[0] < 1.3 and rises[1] < 0.05 and looks.mean() > 0.005
 
 # %% Two causes, and how to tell them apart

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 
 from posembed.data import Characters
 from posembed.widgets.eight_bit import rounded
-from posembed.widgets.models import attention
+from posembed.probing.attention_maps import attention_maps
 
 
 def loss_of_text(name, ids):
@@ -31,7 +31,7 @@ assert loss_of_text("causal-nopos", mixed) > loss_of_text("causal-nopos", its_te
 assert abs(loss_of_text("masked-nopos", mixed) - loss_of_text("masked-nopos", its_text)) < 1e-4
 # By definition: "Then lift the mask of the causal one."
 # Holds: "In this head it looks most at the nearest characters, though"
-shares = attention(rounded(models[live.left]), its_text[None], live.layer - 1)[live.head - 1]
+shares = attention_maps(rounded(models[live.left]), its_text[None], live.layer - 1)[0, live.head - 1]
 # Itself and the two before it, of up to fifty.
 assert sum(shares.diagonal(-k)[10:].mean() for k in range(3)) > 0.8
 
