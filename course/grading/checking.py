@@ -131,7 +131,7 @@ def seed_of(env, n):
 
 
 def function(source):
-    """A function that is handed to an answer, defined as `candidate`; the graders send its source."""
+    """A function that is handed to an answer, defined as `candidate`; the graders tell it by its source."""
     source = f"import torch\nimport torch.nn.functional as F\n{source}"
     scope = {}
     exec(source, scope)

@@ -69,7 +69,7 @@ def decode(message, function):
 
     Args:
         message: as `encode` gave it.
-        function: makes a function of its name and its source, of which one may be None.
+        function: makes a function of its name, or of its place among what the grader hands over; the other is None.
     """
     if not isinstance(message, dict):
         return message
@@ -85,7 +85,7 @@ def decode(message, function):
     if "dict" in message:
         return {decode(key, function): decode(each, function) for key, each in message["dict"]}
     if "function" in message:
-        return function(message["function"], message["source"])
+        return function(message["function"], message.get("place"))
     raise TypeError(f"a value of the type {message.get('unknown')} cannot be graded; give a number, a text or a tensor")
 
 
