@@ -122,3 +122,10 @@ def test_pytorch_is_seen_where_numpy_alone_is_asked_and_an_array_that_is_sent_is
             sent = wire.encode(np.asarray(answer()))
         assert noted.used == seen
         assert wire.decode(sent, None) == pytest.approx(np.linalg.pinv(x) if seen else np.linalg.pinv(x).T)
+
+
+@pytest.mark.parametrize("kind", ["quint8", "complex64", "float8_e5m2"])
+def test_numbers_that_are_no_real_ones_are_refused_before_anything_is_computed_with_them(kind):
+    wire = load("wire", TOOLS.parent / "course" / "grading")
+    with pytest.raises(TypeError, match=f"numbers of the type {kind} cannot be graded"):
+        wire.decode({"tensor": "AAAAAAAAAAA=", "dtype": kind, "shape": [8 // getattr(torch, kind).itemsize]}, None)
