@@ -22,6 +22,10 @@ from fnmatch import translate
 ON_TORCH = re.compile(r"torch(?![-\w])(?!.*\bextra\b)|torch(?![-\w]).*extra == .torch.")
 # Kinds of kernels by which an operator of PyTorch computes on a CPU.
 KERNELS = ("CompositeImplicitAutograd", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional", "CPU")
+# And those of `torch.vmap`, of nested and of sparse tensors, which need not come to the others.
+KERNELS += ("FuncTorchBatched", "FuncTorchBatchedDecomposition", "NestedTensorCPU", "SparseCPU", "SparseCsrCPU")
+# By which one comes to a node of autograd's way back. It is no method, and can be called.
+NODES = {"grad_fn", "_grad_fn", "next_functions"}
 # What finds operators that have no kernel, such as `aten::grad`, and what compiles a program that names them.
 COMPILED = ("_jit_get_operation", "_create_function_from_graph", "parse_ir")
 
@@ -125,9 +129,9 @@ def _methods(kind, fits):
     """Replace methods of a class; where it is written in C, Python allows that to nobody, and its dictionary does."""
     methods = next(each for each in gc.get_referents(vars(kind)) if isinstance(each, dict))
     found = {name: refusal(name) for name, method in methods.items() if callable(method) and fits(name)}
-    if fits("grad_fn") and "grad_fn" in methods:
-        # Autograd's way back from a tensor is no method, and can be called; PyTorch itself asks whether there is one.
-        found["grad_fn"] = property(lambda _: None)
+    if fits("grad_fn"):
+        # PyTorch itself asks whether there is one.
+        found |= dict.fromkeys(NODES & set(methods), property(lambda _: None))
     methods |= found
     if found:
         ctypes.pythonapi.PyType_Modified(ctypes.py_object(kind))

@@ -36,7 +36,8 @@ def plain(value):
         values = [plain(each) for _, each in zip(range(MOST + 1), value, strict=False)]
         assert len(values) <= MOST, "more entries than any answer has"
         return values
-    return value
+    # An expression such as SymPy's 2 * pi is none of Python's numbers.
+    return float(value) if hasattr(value, "__float__") else value
 
 
 def number(name, value):
@@ -131,7 +132,7 @@ def seed_of(env, n):
 
 
 def function(source):
-    """A function that is handed to an answer, defined as `candidate`; the graders send its source."""
+    """A function that is handed to an answer, defined as `candidate`; the graders tell it by its source."""
     source = f"import torch\nimport torch.nn.functional as F\n{source}"
     scope = {}
     exec(source, scope)

@@ -185,17 +185,25 @@ class Box:
         self.process.wait()
         self.desk.cleanup()
 
-    def ask(self, message):
-        """Say something; give the answer, whatever it holds."""
+    def ask(self, message, functions=()):
+        """Say something; give the answer, whatever it holds.
+
+        Args:
+            message: what is asked.
+            functions: those that the message hands over, by their places: until the answer they are computed here.
+        """
         self.n_asked += 1
         self.since = time.monotonic()
         try:
             write(self.process.stdin, message | {"number": self.n_asked})
-            line = self.process.stdout.readline(ANSWER)
-            if line.endswith(b"\n"):
-                if (answer := _answer(line, self.n_asked)) is not None:
+            while (line := self.process.stdout.readline(ANSWER)).endswith(b"\n"):
+                answer = _answer(line, self.n_asked)
+                if answer is None:
+                    self.end("wrote something where the grader reads its answers")
+                    break
+                if "place" not in answer:
                     return answer
-                self.end("wrote something where the grader reads its answers")
+                write(self.process.stdin, _computed_here(functions, answer))
             self.end(f"gave back more than {ANSWER // 2**20} MB" if line else "")
         except BrokenPipeError:
             pass
@@ -293,10 +301,10 @@ class House:
         self.box.begin()
         return True
 
-    def ask(self, message):
+    def ask(self, message, functions=()):
         """Say something to the sandbox; after its end the notebook is run in another one for what is asked next."""
         try:
-            return self.box.ask(message | {"seconds": max(1, self.seconds // 4)})
+            return self.box.ask(message | {"seconds": max(1, self.seconds // 4)}, functions)
         except EndedError:
             self.move()
             raise
@@ -309,6 +317,24 @@ def _answer(line, number):
     except (ValueError, RecursionError):
         answer = None
     return answer if isinstance(answer, dict) and answer.get("number") == number else None
+
+
+def _by_place(arguments):
+    """Encoded arguments, with its place for the code of a function, in which could be read what is to be found out."""
+    places = [
+        each | {"source": None, "place": place} if isinstance(each, dict) and each.get("source") else each
+        for place, each in enumerate(arguments["tuple"])
+    ]
+    return {"tuple": places}
+
+
+def _computed_here(functions, asked):
+    """What a function gives that was handed over."""
+    try:
+        function, (args, kwargs) = functions[asked["place"]], (decode(asked[key], None) for key in ("args", "kwargs"))
+        return {"value": encode(function(*args, **kwargs))}
+    except Exception as error:
+        return {"error": f"{type(error).__name__}: {error}"[:1000]}
 
 
 def _family(process):
@@ -379,13 +405,13 @@ class Names(dict):
             self._refuse(name, f"`{name}`: {str(answer['error'])[:1000]}")
         return self._value(answer, name)
 
-    def _call(self, name, request):
+    def _call(self, name, request, functions):
         # What took too long or ended the sandbox is not asked again: it would take the time of the other questions.
         if name in self.ended:
             raise StudentError(self.ended[name])
         key = json.dumps(request, sort_keys=True)
         if key not in self.answers:
-            self.answers[key] = self._answer(request)
+            self.answers[key] = self._answer(request | {"args": _by_place(request["args"])}, functions)
         answer = self.answers[key]
         if answer.get("used"):
             used = ", ".join(f"`{str(each)[:60]}`" for each in answer["used"])
@@ -397,14 +423,14 @@ class Names(dict):
             self._refuse(name, f"`{name}`: {str(answer['error'])[:1000]}")
         return self._value(answer, name)
 
-    def _answer(self, request):
+    def _answer(self, request, functions):
         away = tuple(request["without"])
         try:
             if not away:
-                return self.house.ask(request)
+                return self.house.ask(request, functions)
             # One sandbox does for all questions, unless an answer needs what another question forbids.
             for each in dict.fromkeys((tuple(dict.fromkeys(sum(self.forbidden.values(), ()))), away)):
-                answer = self._bare(each).ask(request)
+                answer = self._bare(each).ask(request, functions)
                 if "error" not in answer or answer.get("used") or answer.get("too slow"):
                     return answer
             if answer.get("absent"):
@@ -438,11 +464,11 @@ class Names(dict):
         except (TypeError, ValueError, KeyError, AttributeError, RuntimeError, OverflowError, MemoryError) as error:
             self._refuse(name, f"`{name}` cannot be graded: {error}")
 
-    def _function(self, name, _source):
+    def _function(self, name, _place):
         def call(*args, **kwargs):
             request = {"call": name, "args": encode(args), "kwargs": encode(kwargs), "without": []}
             request["without"] += self.forbidden.get(self.question, ())
-            return self._call(str(name), request)
+            return self._call(str(name), request, args)
 
         call.remote, call.__name__ = name, str(name)
         return call

@@ -1,7 +1,7 @@
 """Inside the sandbox: runs the cells of a notebook, then answers what the grader asks of its names.
 
-It reads messages from standard input and answers on standard output. No test and no right answer is in here: whatever
-a submission patches, reads or forges, the grader outside compares values.
+It reads messages from standard input and answers on standard output. No test, no right answer and no function that a
+question hands over is in here: whatever a submission patches, reads or forges, the grader outside compares values.
 """
 
 import io
@@ -44,7 +44,15 @@ def main():
     write(answers, {"ready": True})
     for line in asked:
         request = json.loads(line)
-        write(answers, answer(shell, request, notes) | {"number": request["number"]})
+        if "number" not in request:
+            continue  # a reply to what did not wait for it, since its time was over
+        number = {"number": request["number"]}
+
+        def ask(message, number=number):
+            write(answers, message | number)
+            return json.loads(asked.readline())
+
+        write(answers, answer(shell, request, notes, ask) | number)
         notes.clear()
 
 
@@ -127,8 +135,15 @@ def run_as_written(torch):
     torch.compile = torch.jit.script = torch.jit.trace = same
 
 
-def answer(shell, request, notes):
-    """What was asked for: to run a cell, the values of names, or what a function gives."""
+def answer(shell, request, notes, ask):
+    """What was asked for: to run a cell, the values of names, or what a function gives.
+
+    Args:
+        shell: where the cells run.
+        request: what was asked.
+        notes: what was skipped.
+        ask: asks the grader back, and gives its reply.
+    """
     if "addresses" in request:
         # What is used by all is watched from outside.
         resource.setrlimit(resource.RLIMIT_AS, (request["addresses"],) * 2)
@@ -141,7 +156,7 @@ def answer(shell, request, notes):
         return {"error": run(shell, request["cell"], request["seconds"]), "notes": list(notes)}
     if "get" in request:
         return {"values": {name: value_of(shell.user_ns, name, request["seconds"]) for name in request["get"]}}
-    return called(shell.user_ns, request)
+    return called(shell.user_ns, request, ask)
 
 
 def run(shell, cell, seconds):
@@ -180,13 +195,13 @@ def value_of(names, name, seconds):
         allow(0)
 
 
-def called(names, request):
+def called(names, request, ask=None):
     """What a function gives; with what it used that its question forbids."""
     watch = Watch(request["without"])
     allow(request["seconds"])
     try:
         function = names[request["call"]]
-        arguments, options = (decode(request[key], lambda *f: given(names, *f)) for key in ("args", "kwargs"))
+        arguments, options = (decode(request[key], lambda *f: given(names, ask, *f)) for key in ("args", "kwargs"))
         with watch:
             # Encoded here, since a tensor of a class of its own may compute what it holds only when it is asked.
             value = named(function(*arguments, **options), None)
@@ -206,13 +221,18 @@ def named(value, name):
     return encoded | {"function": name} if isinstance(encoded, dict) and "function" in encoded else encoded
 
 
-def given(names, name, source):
-    """A function that the grader passes: one of the submission's own, or one that comes as its source."""
-    if source is None:
+def given(names, ask, name, place):
+    """A function that the grader passes: one of the submission's own, or one that the grader keeps and computes."""
+    if place is None:
         return names[name]
-    scope = {}
-    exec(source, scope)
-    return scope["candidate"]
+
+    def computed_outside(*args, **kwargs):
+        reply = ask({"place": place, "args": encode(args), "kwargs": encode(kwargs)})
+        if "error" in reply:
+            raise RuntimeError(reply["error"])
+        return decode(reply["value"], None)
+
+    return computed_outside
 
 
 if __name__ == "__main__":

@@ -147,7 +147,7 @@ def verdict(low, high, matters):
     return "lower" if low < 0 else "higher"
 report = reported(losses, plan)
 """,
-        # A larger difference matters; numbers of other libraries, rounded.
+        # A larger difference matters; numbers of other libraries, rounded, of which two may be the same.
         REPORT
         + """
 import numpy as np
@@ -161,7 +161,7 @@ def verdict(low, high, matters):
     else:
         return "cannot tell"
 plan["matters"] = np.float32(0.5)
-losses = {arm: {seed: np.round(loss, 4) for seed, loss in runs.items()} for arm, runs in losses.items()}
+losses = {arm: {seed: np.round(loss, 3) for seed, loss in runs.items()} for arm, runs in losses.items()}
 report = reported(losses, plan)
 assert {each["verdict"] for each in report.values()} == {"too small to matter"}
 """,

@@ -11,6 +11,7 @@ import time
 
 import psutil
 import pytest
+import torch
 from tool import ROOT, load
 
 NAME, MOST = "order-and-lookup", 36
@@ -439,3 +440,23 @@ def test_what_cannot_be_done_is_said_in_one_line(made, tmp_path, fresh_environme
         unsafe = ["--unsafe"] if out == "file" else []
         done = grade(tmp_path / folder, course, tmp_path / out, *unsafe, environment=environment)
         assert done.returncode == 1 and line in done.stderr and done.stderr.count("\n") == 1, done.stderr
+
+
+@pytest.mark.slow
+def test_a_function_that_is_handed_over_stays_with_the_grader_who_computes_it():
+    house, checking = (load(name, ROOT / "course" / "grading") for name in ("house", "checking"))
+    cell = """
+def reads(f, x): return [f(x), list(f.__code__.co_names), list(f.__code__.co_consts)]
+def asks_on_and_on(f, x):
+    while True: f(x)
+def asks_nonsense(f, x): f("nonsense")
+"""
+    handed = checking.function("def candidate(x): return 3.5 * x.cumsum(dim=0)")
+    with house.House("none", [(1, cell)], 8) as inside:
+        names = house.Names(inside, "", ["reads", "asks_on_and_on", "asks_nonsense"])
+        for name, why in (("asks_on_and_on", "took more than"), ("asks_nonsense", "AttributeError: 'str'")):
+            with pytest.raises(house.StudentError, match=why):
+                names.get(name)(handed, torch.ones(3))
+        out, called, constants = names.get("reads")(handed, torch.ones(3))
+    assert out.tolist() == [3.5, 7.0, 10.5]
+    assert "cumsum" not in called and 3.5 not in constants

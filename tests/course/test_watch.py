@@ -122,3 +122,18 @@ def test_pytorch_is_seen_where_numpy_alone_is_asked_and_an_array_that_is_sent_is
             sent = wire.encode(np.asarray(answer()))
         assert noted.used == seen
         assert wire.decode(sent, None) == pytest.approx(np.linalg.pinv(x) if seen else np.linalg.pinv(x).T)
+
+
+@pytest.mark.parametrize("kind", ["quint8", "complex64", "float8_e5m2"])
+def test_numbers_that_are_no_real_ones_are_refused_before_anything_is_computed_with_them(kind):
+    wire = load("wire", TOOLS.parent / "course" / "grading")
+    with pytest.raises(TypeError, match=f"numbers of the type {kind} cannot be graded"):
+        wire.decode({"tensor": "AAAAAAAAAAA=", "dtype": kind, "shape": [8 // getattr(torch, kind).itemsize]}, None)
+
+
+def test_an_expression_that_is_a_number_is_taken_as_one():
+    wire, sympy = load("wire", TOOLS.parent / "course" / "grading"), pytest.importorskip("sympy")
+    assert wire.decode(wire.encode(2 * sympy.pi * sympy.sqrt(2)), None) == pytest.approx(8.885765876)
+    assert wire.decode(wire.encode({"x": sympy.Rational(5, 4)}), None) == {"x": 1.25}
+    with pytest.raises(TypeError):
+        wire.encode(2 * sympy.Symbol("x"))
