@@ -372,4 +372,6 @@ def test_repairs(opened):
         figure.line(number)
         expect(framed).to_have_count(int(blamed))
         if blamed:
-            assert int(numbers(figure.status.inner_text().replace(",", ""))[1]) == (packed[0] != packed[1]).sum()
+            # A step apart is rounding, and 255 is no number.
+            differ = (abs(packed[0] - packed[1]) > 1) | ((packed[0] == 255) != (packed[1] == 255))
+            assert int(numbers(figure.status.inner_text().replace(",", ""))[1]) == differ.sum()
