@@ -269,7 +269,9 @@ assert by_arm.loc["t5", "far.256.needle"] > 0.95 and 0.2 < by_arm.loc["t5", "nea
 assert (others.loc[["nopos", "learned"], "far.256.needle"] > 5 * others.loc[["nopos", "learned"], "nearer"]).all()
 places = 256 - questions.ASKED - asked_at_256.back[:, 0]
 of_far = asked_at_256.back[:, 0] > 120
-assert abs(float((places[of_far] < 64).double().mean()) - by_arm.loc["learned", "far.256.needle"]) < 0.05
+# The letter stands behind the needle, and the last of the 64 tokens is only guessed: rows 0 to 62 were trained.
+on_trained_rows = float((places[of_far] + 1 < 63).double().mean())
+assert abs(on_trained_rows - by_arm.loc["learned", "far.256.needle"]) < 0.03
 # Holds: "Not distance alone is RoPE's trouble: of the needles that a gap of 64 moves away in texts of 64"
 assert round(by_arm.loc["rope", "gap.128.needle"], 2) == 0.83
 # Holds: "A flat loss does not say how much is read: ALiBi's was flat above, where nothing far back was worth reading"
