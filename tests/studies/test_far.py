@@ -47,9 +47,9 @@ def test_the_study_in_miniature():
         small = replace(arm.run, **TINY)
         metrics = train(small).metrics
         metrics["far"] = {how: 2 * its for how, its in metrics["far"].items()}  # of 128 positions those of 256
-        results += [RunResult(replace(arm.run, seed=n, learning_rate=3e-3), metrics, {}, "", 1.0) for n in arm.seeds]
+        results += [RunResult(replace(arm.run, seed=n, learning_rate=1e-2), metrics, {}, "", 1.0) for n in arm.seeds]
         for rate in arm.rates:
-            loss = {"validation_loss": 1.0 if rate == 3e-3 else 2.0}
+            loss = {"validation_loss": 1.0 if rate == 1e-2 else 2.0}
             results += [RunResult(trial, loss, {}, "", 1.0) for trial in arm.trials_at(rate)]
     found = past_length.contrasts(results)
     assert len(found) == 1 + 2 + 2 * 5 and all(each.n == 5 for each in found.values())
