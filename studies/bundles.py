@@ -30,6 +30,7 @@ from . import (
     nopos_contrasts,
     nopos_large,
     one_start,
+    own_rates,
     starts,
     trained_tables,
 )
@@ -96,6 +97,7 @@ SHIPPED = {
     one_start.NAME: _searched(
         one_start, lambda runs, folder: one_start.contrasts(runs, read_results(folder.parent / encodings.NAME))
     ),
+    own_rates.NAME: replace(_searched(own_rates), contrasts=lambda runs, _: own_rates.contrasts(runs)),
     starts.NAME: Shipped((starts,), lambda _: starts.plan(), lambda runs, _: {"planned": starts.contrasts(runs)}),
     doses.NAME: Shipped((doses, positions), _tasks, _of_tasks),
     trained_tables.NAME: Shipped(

@@ -16,18 +16,28 @@ def losses(study):
 
 
 def test_losses_and_perplexities():
-    means = losses("one-start").mean()
-    rows = [frequency_loss(), means["learned"], means["rope"]]
+    means = losses("own-rates").mean()
+    rows = [frequency_loss(), means["learned, start B"], means["rope, start B"]]
     for loss, digits in zip(rows, (1, 1, 1), strict=True):
         assert f"| {loss:.2f} | {math.exp(loss):.{digits}f} |" in PAGE
 
 
 def test_a_difference_that_stands():
-    of = losses("one-start")
-    assert "| " + " | ".join(f"{each:.3f}" for each in of["rope"] - of["learned"]) + " |" in PAGE
-    found = difference(of["rope"], of["learned"])
+    of = losses("own-rates")
+    rope, table = (of[f"{name}, start B"] for name in ("rope", "learned"))
+    assert "| " + " | ".join(f"{each:.3f}" for each in rope - table) + " |" in PAGE
+    found = difference(rope, table)
     assert f"The mean is {found.mean:.3f}." in PAGE
     assert f"from {found.low:.3f} to {found.high:.3f}, found by a method" in PAGE
+
+
+def test_rates_from_short_trials():
+    study, short = (load_study(name) for name in ("own-rates", "one-start"))
+    found = difference(losses("one-start")["rope"], losses("one-start")["learned"])
+    assert f"chose too high a rate for the table: with it the difference above was {found.mean:.3f}." in PAGE
+    rates = [short.by_arm["learned"], study.by_arm["learned, start B"], study.by_arm["rope, start B"]]
+    assert [runs[0].config.learning_rate for runs in rates] == [0.03, 0.01, 0.01]
+    assert {3 * run.config.steps for run in short.trials} == {run.config.steps for run in study.trials}
 
 
 def test_one_that_does_not():

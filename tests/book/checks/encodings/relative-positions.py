@@ -1,17 +1,27 @@
 # %% Relative positions
+import pandas as pd
 import torch
 
-by_place = {arm: torch.tensor([run.metrics["loss_by_position"] for run in its]) for arm, its in study.by_arm.items()}
-final = by_scheme["loss"].agg(list)
+by_place = {name: torch.tensor(its) for name, its in of_each("loss_by_position").items()}
+final = of_each("loss")
 RELATIVE, ABSOLUTE = ("shaw", "t5", "alibi", "rope"), ("sinusoidal", "learned", "learnable_sinusoidal")
-gains = -study.contrasts.loc[[f"{name} minus nopos" for name in RELATIVE], "mean"]
-# Holds: "In our models each of four relative schemes is ahead of every absolute one"
+gains = -study.contrasts.loc[[f"{name} minus nopos, start B" for name in RELATIVE], "mean"]
+# Holds: "In our models Shaw, T5 and RoPE are ahead of every absolute scheme, by 0.056 nats a character and more"
 # Holds: "Up to 64 the relative schemes are lowest."
 lowest = min(min(final[name]) for name in (*ABSOLUTE, "nopos"))
-assert max(max(final[name]) for name in RELATIVE) < lowest
-assert (round(gains.min(), 2), round(gains.max(), 2)) == (0.13, 0.19)
-gains = -study.contrasts.loc[[f"{name} minus nopos" for name in ABSOLUTE], "mean"]
-assert (round(gains.min(), 2), round(gains.max(), 2)) == (0.06, 0.1)
+LEAD = ("shaw", "t5", "rope")
+assert max(max(final[name]) for name in LEAD) < lowest
+assert gains.min() > 0.12
+ahead = study.contrasts.loc[[f"{one} minus {other}, start B" for one in LEAD for other in ABSOLUTE]]
+assert round(ahead["mean"].max(), 3) == -0.056 and (ahead["holm"] < 0.05).all()
+# Holds: "ALiBi, which learns nothing, is level with a learned table."
+# Holds in Train short, test long: "ALiBi and the table are level, within the margin of 0.02 that the plan had named"
+from posembed import scheme
+from posembed.stats import interval
+
+within = interval([a - b for a, b in zip(final["alibi"], final["learned"], strict=True)], level=0.9)
+assert -0.02 < within.low < within.high < 0.02 and "lies within 0.02 nats of zero" in " ".join(study.about.split())
+assert not list(scheme("alibi", n_heads=4).parameters())
 # Holds: "But knowing distances is not enough to read past the trained length"
 # Holds: "Shaw and ALiBi stay flat to the end."
 # Holds: "Beyond it, relative is not enough"
@@ -21,21 +31,21 @@ for name in ("shaw", "alibi"):
 for name in ("t5", "rope"):
     assert (by_place[name][:, -1] > 2 * by_place[name][:, 3]).all()
 assert (by_place["rope"][:, 5] < 1.25).all() and abs(by_place["rope"][:, 12:].mean() - 3.8) < 0.1
-assert abs(by_place["t5"][:, -1].mean() - 3.3) < 0.1 and abs(by_place["nopos"][:, -1].mean() - 3.2) < 0.06
+assert abs(by_place["t5"][:, -1].mean() - 3.4) < 0.1 and abs(by_place["nopos"][:, -1].mean() - 3.2) < 0.06
 assert all(by_place[name][:, 5].mean() > 3.2 for name in ABSOLUTE)
 # By definition: "Relative schemes act in every layer, absolute ones at the input: that was not separated."
-# Holds: "**How sure:** five seeds each, one text, 0.2 million parameters."
-assert {len(its) for its in study.by_arm.values()} == {5}
-assert (study.contrasts.filter(like=" minus nopos", axis=0)["holm"] < 0.05).all()
-assert 190_000 < study.by_arm["nopos"][0].metrics["parameters"] < 230_000
-# Holds: "with rates carried up from smaller models RoPE leads a table by 0.03 nats at this size and by 0.01 at twice"
+# Holds: "**How sure:** five seeds each, one text, 0.2 million parameters, rates chosen in whole runs."
+assert {len(its) for its in by_scheme.values()} == {5} and len(by_scheme) == 8
+assert (study.contrasts.filter(like=" minus nopos, start B", axis=0)["holm"] < 0.05).all()
+assert 190_000 < by_scheme["nopos"][0].metrics["parameters"] < 230_000
+# Holds: "RoPE leads a table by 0.03 nats at this size, and at twice the size three seeds cannot tell them apart."
 rungs = load_study("ladder").runs.pivot(index="seed", columns="arm", values="loss")
 lead = [rungs[f"learned, width {w}"] - rungs[f"rope, width {w}"] for w in (64, 88)]
-assert [round(each.mean(), 2) for each in lead] == [0.03, 0.01]
-assert {3 * run.config.steps for run in study.trials} == {study.by_arm["rope"][0].config.steps}
-# Holds: "From another start T5 leads, and whether ALiBi is ahead of all absolute"
-# Holds in What this does not show: "From start A ({doc}`../evidence/encodings`) it is T5, Shaw, RoPE, and then"
-# Holds in Train short, test long: "From start A T5, which ignores content, is first in four of five seeds"
+assert round(lead[0].mean(), 2) == 0.03 and len(lead[1]) == 3 and not interval(lead[1]).excludes_zero
+assert {run.config.steps for run in study.trials} == {by_scheme["rope"][0].config.steps}
+# Holds: "From another start T5 leads."
+# Holds in What this does not show: "From start A ({doc}`../evidence/encodings`), with rates that one run each chose"
+# Holds in Train short, test long: "From start A T5 is first in four of five seeds."
 from posembed.stats import difference
 
 of_a = load_study("encodings").runs.groupby("arm")["loss"].agg(list)
@@ -240,7 +250,7 @@ assert t5.bucket(torch.tensor(-18)) == 16
 for name in ("shaw", "t5", "alibi", "kerple"):
     assert change_when_moved(name) < 1e-5
 
-t5_runs = [torch.tensor(run.metrics["scheme"]["weight"]).view(32, 4) for run in study.by_arm["t5"]]
+t5_runs = [torch.tensor(run.metrics["scheme"]["weight"]).view(32, 4) for run in by_scheme["t5"]]
 # Holds: "Nobody told the heads to prefer near characters, and all four heads of all"
 # Holds: "Buckets beyond the longest distance of the training are near zero, where they"
 for weight in t5_runs:
@@ -252,34 +262,37 @@ for weight in t5_runs:
     assert (in_bins.diff(dim=0) < 0).all()
     assert curve[:, 67:].abs().max() < 0.1
     assert ((curve[:, 70:71] > curve[:, 12:59]).all(dim=1)).all()
-# Holds: "Each has a peak of 3 or more at distance 1 or 2"
+# Holds: "Each has a peak of 2 or more at distance 1 or 2"
 # Holds: "Every head has its peak at distance 1 or 2; from distance 67 on"
-assert (by_head.max(dim=1).values >= 3).all()  # the run in the picture
+assert (by_head.max(dim=1).values >= 2).all()  # the run in the picture
 assert all(peak in (1, 2) for peak in by_head[:, :63].argmax(dim=1))
-assert ((by_head[:, 45] < -6) & (by_head[:, 45] > -8)).all()
-assert all(1 < jump < 2.2 for jump in by_head[:, 59] - by_head[:, 58])
+assert ((by_head[:, 45] < -4) & (by_head[:, 45] > -5)).all()
+assert all(0.9 < jump < 1.4 for jump in by_head[:, 59] - by_head[:, 58])
 assert by_head[:, 67:].abs().max() < 0.1
 
 # %% Train short, test long
 mean = {name: sum(each) / 5 for name, each in final.items()}
 # Holds: "With each scheme the same model is trained on texts of 64 characters"
-configs = [run.config for its in study.by_arm.values() for run in its]
+configs = [run.config for its in by_scheme.values() for run in its]
 sizes = {(c.steps, c.length, c.n_layers, c.d_model, c.test_length) for c in configs}
 assert sizes == {(1500, 64, 4, 64, 512)} and len(by_place["rope"][0]) * 16 == 512
 assert {(c.weight_std, c.scale_embeddings) for c in configs} == {(64**-0.5, False)}
-assert all(len({run.config.learning_rate for run in its}) == 1 for its in study.by_arm.values())
+assert all(len({run.config.learning_rate for run in its}) == 1 for its in by_scheme.values())
 # Holds in What this does not show: "What a large model prefers, or one of another text"
 assert {c.steps for c in configs} == {1500}
-# Holds: "NoPos near 1.43, sinusoidal 1.38, learned 1.35, learnable sinusoidal"
-about = {"nopos": 1.43, "sinusoidal": 1.38, "learned": 1.35, "learnable_sinusoidal": 1.34}
-about |= {"alibi": 1.31, "t5": 1.28, "rope": 1.25, "shaw": 1.24}
+# Holds: "NoPos near 1.43, learnable sinusoidal 1.34, sinusoidal 1.33"
+about = {"nopos": 1.43, "learnable_sinusoidal": 1.34, "sinusoidal": 1.33, "learned": 1.31}
+about |= {"alibi": 1.31, "rope": 1.25, "t5": 1.24, "shaw": 1.24}
 assert all(abs(mean[name] - value) < 0.006 for name, value in about.items())
-# Holds: "Every relative scheme lies below every absolute one in every seed"
-assert max(max(final[name]) for name in RELATIVE) < min(min(final[name]) for name in ABSOLUTE)
-# Holds: "The order is the same in every {term}`seed`"
-of_seed = study.runs.pivot(index="seed", columns="arm", values="loss")
+# Holds: "Shaw, T5 and RoPE lie below every absolute scheme in every seed; ALiBi stands where the table does."
+assert max(max(final[name]) for name in LEAD) < min(min(final[name]) for name in ABSOLUTE)
+# Holds: "In every {term}`seed` Shaw and T5 are ahead of RoPE, and RoPE of all others."
+# Holds: "T5, which ignores it, stands between the two"
+of_seed = pd.DataFrame(final)
 for _, row in of_seed.iterrows():
-    assert row["shaw"] < row["rope"] < row["t5"] < row["alibi"] < row[list(ABSOLUTE)].min()
+    assert max(row["shaw"], row["t5"]) < row["rope"] < row.drop(["shaw", "t5", "rope"]).min()
+    assert max(row["alibi"], row["learned"]) < min(row["sinusoidal"], row["learnable_sinusoidal"])
+assert mean["shaw"] < mean["t5"] < mean["rope"]
 
 # By definition: "Each line is the mean loss at positions 64 to 511 minus that at 48 to 63"
 assert (past["n"] == 5).all() and len(past) == 8
@@ -288,7 +301,7 @@ assert (past["n"] == 5).all() and len(past) == 8
 rises = {name.split(",")[0]: line for name, line in past.iterrows()}
 for name in ("shaw", "alibi"):
     assert abs(rises[name]["mean"]) < 0.005 and rises[name]["holm"] > 0.05
-about = {"nopos": 1.43, "t5": 1.69, "learned": 2.19, "rope": 2.21, "sinusoidal": 2.29, "learnable_sinusoidal": 3.25}
+about = {"nopos": 1.43, "t5": 1.81, "learned": 2.16, "rope": 2.21, "sinusoidal": 3.02, "learnable_sinusoidal": 3.25}
 for name, value in about.items():
     assert abs(rises[name]["mean"] - value) < 0.006 and rises[name]["holm"] < 0.05
 # Holds in What to remember: "Relative alone does not carry a model past its trained length."
@@ -296,7 +309,7 @@ assert rises["t5"]["mean"] > 1 and rises["rope"]["mean"] > 1
 
 # Holds: "**Shaw** meets nothing new at a new distance: beyond its limit of 16"
 assert scheme("shaw", d_model=64, n_heads=4).layer(0).max_distance == 16 < 64
-for run in study.by_arm["shaw"]:
+for run in by_scheme["shaw"]:
     for weight in run.metrics["scheme"].values():
         used = torch.tensor(weight).view(33, 16).norm(dim=1)
         # The first vector is that of far keys; the last, of the future, is never used.

@@ -5,18 +5,18 @@ mean = {arm: sum(values) / 5 for arm, values in losses.items()}
 rise = {arm: sum(values) / 5 for arm, values in rises.items()}
 # Holds: "Two panels of eight schemes, five seeds each."
 # Holds: "Shaw leads left, at a product more for each query; right it is Shaw or ALiBi."
-assert sorted(mean, key=mean.get)[:4] == ["shaw", "rope", "t5", "alibi"] and max(mean, key=mean.get) == "nopos"
+assert sorted(mean, key=mean.get)[:3] == ["shaw", "t5", "rope"] and max(mean, key=mean.get) == "nopos"
 assert abs(mean["shaw"] - 1.24) < 0.006 and abs(mean["rope"] - 1.25) < 0.006 and abs(mean["nopos"] - 1.43) < 0.006
 assert abs(rise["shaw"]) < 0.006 and abs(rise["alibi"]) < 0.006
-assert abs(rise["nopos"] - 1.4) < 0.05 and abs(rise["t5"] - 1.7) < 0.05
+assert abs(rise["nopos"] - 1.4) < 0.05 and abs(rise["t5"] - 1.8) < 0.05
 assert all(2 < rise[arm] < 4 for arm in ("learned", "sinusoidal", "learnable_sinusoidal", "rope"))
-contrasts = load_study("one-start").contrasts
+contrasts = load_study("own-rates").contrasts
 assert contrasts.loc["shaw, past the trained length", "holm"] > 0.05
 assert len(runs) == 40 and runs["seed"].nunique() == 5
 # The table: RoPE beside all but Shaw's, the scalings, the images.
 for row in runs.pivot(index="seed", columns="arm", values="loss").itertuples():
-    assert row.shaw < row.rope < min(row.t5, row.alibi, row.learned, row.sinusoidal)
-scaled = [run.metrics["loss_by_position_scaled"] for run in load_study("one-start").by_arm["rope"]]
+    assert max(row.shaw, row.t5) < row.rope < min(row.alibi, row.learned, row.sinusoidal)
+scaled = [run.metrics["loss_by_position_scaled"] for run in load_study("own-rates").by_arm["rope, start B"]]
 for found in scaled:
     assert all(sum(found[name][4:]) / 28 > 1.25 + 0.3 for name in ("linear", "ntk", "yarn", "llama3"))
 of_masked = load_study("nopos").runs.groupby("arm")["loss"].mean()
@@ -28,10 +28,10 @@ for better in ("sinusoidal, 2-D", "rope, 2-D"):
     assert images.loc[f"images: {better} minus learned", "holm"] > 0.05
 assert images.loc["images twice as long: learned, interpolated, minus rope, 2-D", "mean"] > 0
 assert images.loc["images twice as long: rope, 2-D, interpolated minus as it is", "mean"] > 0.5
-# Second of eight from one start, third from the other; Shaw, ALiBi and KERPLE stay where they were.
-for name, place in (("one-start", 2), ("encodings", 3)):
-    order = load_study(name).runs.groupby("arm")["loss"].mean().sort_values().index
-    assert order.get_loc("rope") == place - 1 and len(order) == 8
+# Third of eight from both starts; Shaw, ALiBi and KERPLE stay where they were.
+for its in (runs, load_study("encodings").runs):
+    order = its.groupby("arm")["loss"].mean().sort_values().index
+    assert order.get_loc("rope") == 2 and len(order) == 8
 of_twelve = load_study("nopos").contrasts["mean"]
 assert all(abs(of_twelve[f"past the trained length: {arm}"]) < 0.03 for arm in ("shaw", "alibi", "kerple"))
 assert load_study("nopos").contrasts.loc["rope in three layers of four minus rope", "holm"] > 0.05
@@ -46,7 +46,7 @@ for name in turning | {"bloom", "mpt", "bert", "gpt2", "opt", "vit"}:
     assert hasattr(module, "apply_rotary_pos_emb") == (name in turning), name
     assert any("alibi" in attribute for attribute in vars(module)) == (name in {"bloom", "mpt"}), name
 # Holds: "Left at the trained length of 64 characters, right by how much the loss"
-configs = [run.config for run in load_study("one-start").by_arm["rope"]]
+configs = [run.config for run in load_study("own-rates").by_arm["rope, start B"]]
 assert {(config.length, config.test_length) for config in configs} == {(64, 512)}
 
 # %% What decides
@@ -65,12 +65,15 @@ assert abs(rise["alibi"]) < 0.006
 # Holds: "For two more groups nothing happens, which is half a trained text."
 assert all(abs(rises[group]) < 0.1 for group in (4, 5)) and rises[6] > 0.1
 ranks = {
-    name: list(load_study(name).runs.groupby("arm")["loss"].mean().sort_values().index)
-    for name in ("one-start", "encodings")
+    start: list(its.groupby("arm")["loss"].mean().sort_values().index)
+    for start, its in {"B": runs, "A": load_study("encodings").runs}.items()
 }
-# Holds: "T5 moves from the third place to the first, the learned table falls"
-assert (ranks["one-start"].index("t5"), ranks["encodings"].index("t5")) == (2, 0)
-assert ranks["one-start"].index("learned") < ranks["one-start"].index("sinusoidal")
-assert ranks["encodings"].index("learned") > ranks["encodings"].index("sinusoidal")
-assert ranks["one-start"][-1] == ranks["encodings"][-1] == "nopos"
-# By definition: "A difference of 0.03 between two schemes can be a matter of the start"
+# Holds: "T5 moves from the second place to the first, the learned table falls behind"
+assert (ranks["B"].index("t5"), ranks["A"].index("t5")) == (1, 0)
+assert ranks["B"].index("learned") < ranks["B"].index("sinusoidal")
+assert ranks["A"].index("learned") > ranks["A"].index("sinusoidal")
+assert ranks["B"][-1] == ranks["A"][-1] == "nopos"
+# Holds: "But from A one run chose each rate; at that which whole runs choose the table is level with the sines."
+level = contrasts.loc["learned minus sinusoidal, start A"]
+assert abs(level["mean"]) < 0.002 and load_study("encodings").by_arm["learned"][0].config.learning_rate == 0.03
+# By definition: "So a difference of 0.03 can be a matter of the start, or of a rate"
