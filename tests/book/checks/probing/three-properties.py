@@ -291,6 +291,8 @@ assert round(shorter, 2) == 0.84
 # Holds: "Both leave position 0 out: the weights are those on positions 1 to 48, divided by their sum."
 # Holds: "Attention of four heads between positions 1 and 48 of identical words."
 assert later.shape == (12, 48, 48) and torch.allclose(later.sum(2), torch.ones(12, 48).double())
+# Holds: "Head 2: a thin line just left of the diagonal and, but for query 1, nothing else."
+assert later[2].diagonal(-1).min() > 0.99 and later[2][0].max() < 0.99  # query 1's word before is left out
 # Holds: "Head 9: columns that fade to the right."
 # Holds: "head 3 through a window, head 9 most at the first keys."
 between = [48**2 * float(A.mean(0).var(correction=0) / (A - A.mean()).square().sum()) for A in later]
