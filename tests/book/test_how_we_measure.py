@@ -18,8 +18,10 @@ def losses(study):
 def test_losses_and_perplexities():
     means = losses("own-rates").mean()
     rows = [frequency_loss(), means["learned, start B"], means["rope, start B"]]
-    for loss, digits in zip(rows, (1, 1, 1), strict=True):
-        assert f"| {loss:.2f} | {math.exp(loss):.{digits}f} |" in PAGE
+    for loss in rows:
+        shown, perplexity = f"{loss:.3f}", f"{math.exp(loss):.1f}"
+        assert f"| {shown} | {perplexity} |" in PAGE
+        assert f"{math.exp(float(shown)):.1f}" == perplexity  # so that a reader comes out at the same
 
 
 def test_a_difference_that_stands():

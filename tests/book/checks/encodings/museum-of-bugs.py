@@ -1,4 +1,5 @@
 # %% Exhibit 1: The clock that stands still
+their_properties = {check}  # each exhibit's property
 seen, right = picture(broken), picture(mended)
 # Holds: "Heat map of products in a single colour."
 # Holds: "Broken, all are the same: no position is seen."
@@ -19,6 +20,7 @@ added = torch.zeros(3, 8, 8) + rows[: torch.zeros(3, 8, 8).shape[0], None]
 assert torch.equal(added, rows[:3, None].expand(3, 8, 8)) and len(added[1].unique(dim=0)) == 1
 
 # %% Exhibit 2: Two halves that do not match
+their_properties.add(check)
 seen, right = picture(broken), picture(mended)
 # Holds: "Heat map of products over the positions of query and key."
 # Holds: "Broken, follow a diagonal: at one offset the product changes."
@@ -36,6 +38,7 @@ pairs = x.unflatten(-1, (8, 2)).norm(dim=-1)
 assert (lengths[0] - pairs).abs().max() > 0.1 > 1e-4 > (lengths[1] - pairs).abs().max()
 
 # %% Exhibit 3: Half a table
+their_properties.add(check)
 seen, right = picture(broken), picture(mended)
 # Holds in A museum of positional bugs: "Heat maps of two tables of 64 positions and 64 columns."
 # Holds in A museum of positional bugs: "One of them is wrong, and exhibit 3 says which."
@@ -101,6 +104,7 @@ for theirs in (m2m100, whisper_sinusoids(100, 64)):
     assert torch.allclose(exponents, torch.arange(32).double() / 31, atol=1e-3)
 
 # %% Exhibit 4: Twins
+their_properties.add(check)
 # What is seen, and what is rounded.
 steps, waves = ((image[1:] != image[:-1]).any(1) for image in map(picture, (broken, mended)))
 # Holds: "Heat map of 64 positions. The rows come in blocks of equal rows"
@@ -150,6 +154,7 @@ assert (twins[1:] != twins[:-1]).any(1).all()
 assert torch.tensor(257.0).bfloat16() == 256 and torch.tensor(514.0).bfloat16() == 512
 
 # %% Exhibit 5: A text and its twin in a batch
+their_properties.add(check)
 # Holds: "Heat map with one row for each number of pads, 0 to 8"
 assert (picture(broken).amax(1) > 0.5).tolist() == [False] + [True] * 8
 # Holds: "The mask hides the padding from attention"
@@ -211,6 +216,7 @@ assert ids_of(torch.tensor([[5, 6, 1, 1]]), 1).tolist() == [[2, 3, 1, 1]]
 assert (ids_of(torch.full((1, 512), 5), 1)[0] - torch.arange(512)).unique().tolist() == [2]
 
 # %% Exhibit 6: Always at the beginning
+their_properties.add(check)
 seen = picture(broken)
 # Holds: "The error when a text comes in four parts"
 # Holds: "Heat map with 8 rows, one for each token. The first four"
@@ -247,6 +253,7 @@ lower = attention(q, k, v, causal_lower_right(4, 12))[0, 0] > 0
 assert torch.equal(lower, torch.ones(4, 12).tril(8) > 0)
 
 # %% Exhibit 7: Neighbours in a pack
+their_properties.add(check)
 seen, right = (picture(each) > 1e-4 for each in (broken, mended))
 # Holds: "Grid with 12 rows and 12 columns; all cells on and below the diagonal are coloured."
 # Holds: "Broken, one triangle: later texts see earlier ones."
@@ -279,6 +286,7 @@ x, text = numbers(12, 16), torch.tensor(5 * [0] + 4 * [1] + 3 * [2])
 assert torch.allclose(rotated(x, text, None), rotated(x, text, 0), atol=1e-4)
 
 # %% Exhibit 8: The other quarter
+their_properties.add(check)
 still = [(picture(each).abs().amax(0) < 1e-6) for each in (broken, mended)]
 # Holds: "Heat map of 32 positions and 32 columns; only the left quarter is coloured."
 # Holds: "Broken, the first eight columns change."
@@ -314,6 +322,7 @@ assert (slopes - 2.0 ** (-8 * torch.arange(1, 13) / 12)).abs().max() > 0.5
 # By definition in Room 4: The wrong reading: "The code is right, but for another model's weights."
 
 # %% Exhibit 9: One layer in six
+their_properties.add(check)
 seen, right = picture(broken), picture(mended)
 # Holds: "Heat map with 12 equal rows, one for each layer, that fall from left to right."
 # Holds: "Broken, all layers are alike."
@@ -342,6 +351,7 @@ near, far = (turn(x, (torch.arange(12) + move)[:, None] * broken(gemma(), 0, 32)
 assert torch.allclose(near @ near.T, far @ far.T, atol=1e-3)
 
 # %% Exhibit 10: Places of another grid
+their_properties.add(check)
 seen, right = picture(broken), picture(mended)
 # Holds: "Grid with 8 rows and 8 columns. Rows are faint and strong in turn"
 # Holds: "Broken, one row of patches goes to the middle of the image, and the next goes on from there."
@@ -397,8 +407,9 @@ assert off.pop(None) < 1e-5 and min(off.values()) > 0.05
 # Holds in What to remember: "Positional bugs need not crash: of these ten, which we chose, none does."
 # Holds in A museum of positional bugs: "None of these ten bugs crashes"
 assert len({*reports}) >= 10
-# Exhibits 3, 4 and 9 are held against exponents, exact rows and the config's numbers.
-# Holds in A museum of positional bugs: "A property of a few lines catches each, and seven of the ten properties need"
+# Exhibits 3, 4 and 9 are held against exponents, exact rows and the config's numbers; exhibit 2 has that of exhibit 1.
+# Holds in A museum of positional bugs: "A property of a few lines catches each, and six of the nine properties need"
+assert len(their_properties) == 9
 numbers_that_are_right = {"pair 1 has exponent", "are identical", "turns its slowest pair by"}
 assert all(any(part in report for report in reports) for part in numbers_that_are_right)
 # By definition in A museum of positional bugs: "a query together with its key, a text behind padding, in parts, in a"

@@ -22,6 +22,9 @@ assert min(right[name] for name in ROPES) > right["learned rows"]
 # Holds: "With *interpolated* positions RoPE on two axes names 0.80"
 # Holds in What to remember: "To count on is not to extrapolate: on images of twice the side"
 # Holds in A larger image than trained: "the model must have been trained near it"
+# Holds in A larger image than trained: "at a side of 7 patches, where 6 were trained, RoPE on two axes still names"
+patch = 12 // round(study.by_arm["images, none"][0].config.length ** 0.5)  # in pixels, as sizes are
+assert (12 // patch, 14 // patch) == (6, 7)
 assert round(of_arm("RoPE, two axes", "patches", "sizes", "14", "as it is").mean(), 2) == 0.77
 twice = {
     (name, how): of_arm(name, "patches", "sizes", "24", how).mean()
@@ -163,7 +166,9 @@ for axis, pairs in enumerate((range(16), range(16, 40), range(40, 64))):
     alone[axis] = 1000 * at
     turned = (rotary(x, alone)[0][0, :, :64] != 1).any(0).nonzero().flatten()
     assert turned.tolist() == [*pairs]
-# By definition: "Right. Patches that lay six columns apart now lie twelve apart"
+# Holds: "Right. Patches that lay three columns apart now lie six apart, and no weight has met the turn of six."
+met = {j - i for i in range(6) for j in range(6)}
+assert 3 in met and 6 not in met
 # Holds: "They are the same as before, and divided by two the same frequencies"
 assert interpolated["RoPE, two axes"] > 5 * twice["RoPE, two axes", "as it is"]
 

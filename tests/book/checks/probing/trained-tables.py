@@ -41,6 +41,8 @@ for name, configs in settings.items():
     assert len({c.seed for c in configs}) == 5 == len(configs) == len(settings)
     for c in configs:
         assert (c.n_layers, c.d_model, c.steps) == (2, 64, 5000)
+        # Holds: "Weights, words and rows are drawn with 0.02: start C of"
+        assert (c.weight_std, c.scale_embeddings, c.scheme_options) == (0.02, False, {})  # a table's own is 0.02 too
         # Holds in What this does not show: "each step has 32 texts, so with short ones a model"
         assert c.batch_size == 32 and round((0.9 * 32 + 0.1 * 128) / 128, 1) == 0.3
         # Holds: "*Long* models see pieces of 128 characters; *short* ones see"
@@ -100,6 +102,12 @@ assert sum(each > by_frequency - 0.3 for each in late) == 1
 # Holds: "A tenth of the steps, at low learning rates"
 unlike = [sum(32 <= row < 127 for row in load_table(P).untrained_rows) for P in trained["masked, short"]]
 assert sorted(set(unlike)) == [93, 94]
+# Holds: "in the causal ones one or two of 95 do"
+few_unlike = [sum(32 <= row < 127 for row in load_table(P).untrained_rows) for P in trained["causal, short"]]
+assert sorted(set(few_unlike)) == [1, 2]
+# Holds: "And the masked models' 6 is near its ceiling: in the tail they are off by 25.6 positions, a constant guess by"
+of_tail = by_arm["masked, short"][:, 32:].mean(), guessing[0, 32:].mean()
+assert [round(float(each), 1) for each in of_tail] == [25.6, 26.4]
 few, every = "causal, long, few guesses", "causal, long"
 # Holds: "and the number of guesses explains half a position of it"
 from posembed.stats import difference
@@ -117,6 +125,8 @@ for weight in trained["masked, short"]:
     assert min(untrained) >= 32 and len(untrained) > (127 - 32) / 2
 
 # %% What this does not show
+# Holds: "From small weights masked models leave the loss by frequency late"
+assert curve[:, 9].min() > 2.9
 # Holds: "The notes found them so beyond position 400 of 512; our short texts"
 assert settings["masked, short"][0].study["short_length"] / 128 == 1 / 4
 
