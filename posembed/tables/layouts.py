@@ -162,17 +162,21 @@ def rows_before(weights: Weights, entry: Entry) -> int:
 def patches_of(weights: Weights, entry: Entry) -> tuple[int, tuple[int, int] | None]:
     """How many class tokens a table of image patches has, and the grid of the patches; (0, None) for other tables.
 
-    A config tells it by the sizes of images and patches; where there is none, as in timm's checkpoints, a square number
-    of rows does beside the convolution that cuts patches.
+    A config tells it by the sizes of images, or of sounds, and patches; where there is none, as in timm's checkpoints,
+    a square number of rows does beside the convolution that cuts patches.
     """
     if part_of(entry.name) == "text":
         return 0, None
     settings, rows = settings_for(entry.name, weights.config)[0], entry.matrix[0]
     image, patch = (_sides(settings.get(name)) for name in ("image_size", "patch_size"))
+    # AST: of frequencies and times, and cut into patches that overlap.
+    image = image or _sides([settings.get(name) for name in ("num_mel_bins", "max_length")])
+    step = _sides([settings.get(name) for name in ("frequency_stride", "time_stride")]) or patch
+    of_config = [(whole - cut) // by + 1 for whole, cut, by in zip(image, patch, step, strict=False)]
     square = not settings and _has_patches(weights, entry)
     for n_class_tokens in (0, 1, 2):  # none, [CLS], and DeiT's token for distillation
         side = math.isqrt(max(0, rows - n_class_tokens)) if square else 0
-        grid = (image[0] // patch[0], image[1] // patch[1]) if image and patch else (side, side)
+        grid = (of_config[0], of_config[1]) if of_config else (side, side)
         if grid > (1, 1) and math.prod(grid) + n_class_tokens == rows:
             return n_class_tokens, grid
     return 0, None
