@@ -372,6 +372,30 @@ def test_class_tokens_and_the_grid_of_patches(rows, config, expected):
 
 
 @pytest.mark.parametrize(
+    ("table", "rows", "tokens", "expected"),
+    [
+        # A ViT's 1 + 4 x 6 is no 5 x 5, and DeiT's 2 + 2 x 7 no 4 x 4.
+        ("position_embeddings", 25, ["cls_token"], (1, None)),
+        ("position_embeddings", 16, ["cls_token", "distillation_token"], (2, None)),
+        ("position_embedding.weight", 50, ["class_embedding"], (1, (7, 7))),
+        # Registers have no rows.
+        ("position_embeddings", 17, ["cls_token", "register_tokens"], (1, (4, 4))),
+        # timm's table may leave out the class token's row, as EoMT's does.
+        ("pos_embed", 16, ["cls_token", "reg_token"], (0, (4, 4))),
+        ("pos_embed", 17, ["cls_token"], (1, (4, 4))),
+        ("position_embeddings.weight", 16, ["cls_token", "register_tokens"], (0, (4, 4))),
+        # Another part's.
+        ("position_embeddings", 16, ["other.cls_token"], (0, (4, 4))),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("path", ["", "vit.embeddings."])
+def test_without_a_config_class_tokens_beside_the_table_are_left_out_of_the_square(path, table, rows, tokens, expected):
+    beside = {f"{path}{token}": (1, 1, 8) for token in tokens}
+    assert patches({f"{path}{table}": (rows, 8), f"{path}patch.weight": (8, 3, 4, 4)} | beside) == expected
+
+
+@pytest.mark.parametrize(
     "shapes",
     [
         # A text of 1024 positions is no image of 32 x 32.
