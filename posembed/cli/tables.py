@@ -128,7 +128,7 @@ def _table_shown(found: PositionTable, spread: Spectrum | None) -> list[Any]:
         "part": found.part,
         "revision": found.revision,
         "offset": f"{found.offset} rows before position 0, left out here" if found.offset else None,
-        "rows": found.line if found.grid else None,
+        "rows": found.line if found.grid or found.n_class_tokens else None,
         "other tables": f"--name reads {found.others}" if found.others else None,
         "bytes read": f"{found.bytes_read:,}",
         "norms": f"median {median(norms):.4g}, from {min(norms):.4g} to {max(norms):.4g}" if norms else None,

@@ -88,7 +88,8 @@ def forest_plot(
     """Draw contrasts, a row each in their order: a full mark where p after Holm's correction is below 0.05, else open.
 
     Args:
-        found: as `posembed.Study.contrasts` has them, or rows of it: with the columns "mean", "low", "high" and "holm".
+        found: as `posembed.Study.contrasts` has them or `posembed.stats.family` makes them, or rows of it: with the
+            columns "mean", "low", "high" and "holm".
         alt: the description; by default one of what is drawn, in words and numbers.
         xlabel: what the numbers are.
         margin: differences of less than this count as none; drawn as a band around zero.
@@ -98,7 +99,7 @@ def forest_plot(
         The figure.
 
     Raises:
-        FigureInputError: a row whose "low" is not below its "high".
+        FigureInputError: a row whose "low" is above its "high", or no such columns, as in a dictionary of intervals.
 
     Example:
         >>> from posembed import load_study
@@ -107,6 +108,8 @@ def forest_plot(
         >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
         ['nopos minus learned', 'nopos minus alibi']
     """
+    if not all(column in found for column in ("mean", "low", "high", "holm")):
+        raise FigureInputError("contrasts have mean, low, high and holm; give them to posembed.stats.family first")
     if not (found["low"] <= found["high"]).all():
         raise FigureInputError("an interval goes from 'low' up to 'high', and some row's does not")
     figure, axes = new_figure(alt, size=size or (6.6, 0.9 + 0.32 * len(found)))

@@ -235,6 +235,8 @@ def properties_of_matrix(
     else:
         rounding, values = float(np.finfo(matrix.dtype).eps), matrix.astype(np.float64)
     n = len(values)
+    if not n:
+        raise PropertiesInputError("the matrix is empty; give one with at least one row and column")
     future = np.triu(np.ones((n, n), bool), 1)
     absent: Any = np.isneginf(values) & future
     numbers: Any = np.where(absent, 0.0, values)

@@ -162,20 +162,26 @@ def rows_before(weights: Weights, entry: Entry) -> int:
 def patches_of(weights: Weights, entry: Entry) -> tuple[int, tuple[int, int] | None]:
     """How many class tokens a table of image patches has, and the grid of the patches; (0, None) for other tables.
 
-    A config tells it by the sizes of images and patches; where there is none, as in timm's checkpoints, a square number
-    of rows does beside the convolution that cuts patches.
+    A config tells it by the sizes of images, or of sounds, and patches. Where there is none, as in timm's checkpoints,
+    a square is guessed beside the convolution that cuts patches, behind the rows of the class tokens that stand there;
+    the grid is None where what is left is no square number.
     """
     if part_of(entry.name) == "text":
         return 0, None
     settings, rows = settings_for(entry.name, weights.config)[0], entry.matrix[0]
     image, patch = (_sides(settings.get(name)) for name in ("image_size", "patch_size"))
+    # AST: of frequencies and times, and cut into patches that overlap.
+    image = image or _sides([settings.get(name) for name in ("num_mel_bins", "max_length")])
+    step = _sides([settings.get(name) for name in ("frequency_stride", "time_stride")]) or patch
+    of_config = [(whole - cut) // by + 1 for whole, cut, by in zip(image, patch, step, strict=False)]
     square = not settings and _has_patches(weights, entry)
-    for n_class_tokens in (0, 1, 2):  # none, [CLS], and DeiT's token for distillation
+    known = _class_tokens(weights, entry) if square else 0
+    for n_class_tokens in (known,) if known else (0, 1, 2):  # none, [CLS], and DeiT's token for distillation
         side = math.isqrt(max(0, rows - n_class_tokens)) if square else 0
-        grid = (image[0] // patch[0], image[1] // patch[1]) if image and patch else (side, side)
+        grid = (of_config[0], of_config[1]) if of_config else (side, side)
         if grid > (1, 1) and math.prod(grid) + n_class_tokens == rows:
             return n_class_tokens, grid
-    return 0, None
+    return known, None
 
 
 def others_of(weights: Weights, entry: Entry) -> str:
@@ -372,6 +378,14 @@ def _sides(size: Any) -> tuple[int, ...]:
     """Height and width, from the ways in which configs give them; none where there are no two."""
     sides = size.values() if isinstance(size, dict) else size if isinstance(size, list) else [size, size]
     return tuple(sides) if len(sides) == 2 and all(sides) else ()
+
+
+def _class_tokens(weights: Weights, entry: Entry) -> int:
+    """How many class tokens, each with a row of the table, stand beside it for certain."""
+    if entry.name.endswith(rules.PERHAPS_WITHOUT_CLASS):
+        return 0
+    beside = stem(entry.name).removesuffix(_last(entry.name))
+    return sum(f"{beside}{token}" in weights.names for token in rules.CLASS_TOKENS)
 
 
 def _has_patches(weights: Weights, entry: Entry) -> bool:

@@ -35,6 +35,11 @@ OWN_NAMES = {
 # Parts of paths under which those names mean something else: GPT-J's angles, SAM's random frequencies.
 NO_TABLES = ("attn.embed_positions", "shared_image_embedding.", "shared_embedding.")
 
+# What models of images call the tokens that have a row of the table in front of the patches, and under which names some
+# table has none for them: timm's no_embed_class, EoMT's.
+CLASS_TOKENS = ("class_embedding", "cls_token", "dist_token", "distillation_token")
+PERHAPS_WITHOUT_CLASS = ("pos_embed", "position_embeddings.weight")
+
 # Other names that may be a table's, for a list to choose from.
 LIKELY = re.compile(r"pos(ition(al|s)?)?_?(emb|enc|table)|wpe")
 UNLIKELY = re.compile(r"rel(ative)?_|relative|bias|rotary|_ids|proj|post_")

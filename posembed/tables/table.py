@@ -49,7 +49,7 @@ class PositionTable:
         stored_dtype: the kind of number in the checkpoint; bfloat16 and float16 are widened, which is exact.
         n_class_tokens: how many rows stand for class tokens in front of the patches, in models of images.
         grid: the rows and columns of the patches, which follow each other row by row, in models of images;
-            of sounds that are cut like images (AST), frequencies and times.
+            of sounds that are cut like images (AST), frequencies and times. None where they are not known.
         others: the names of what else there may be a position table; `load_table` reads one that is given as its name=.
 
     Raises:
@@ -114,10 +114,11 @@ class PositionTable:
     @property
     def line(self) -> str:
         """What its rows are, and how they are read where distances between positions are asked for."""
-        if self.grid is None:
-            return "one position after the other"
-        rows, columns = self.grid
         before = f"{self.n_class_tokens} of class tokens, then " if self.n_class_tokens else ""
+        if self.grid is None:
+            unknown = f"{before}patches in a grid that is not known, read as one line"
+            return unknown if before else "one position after the other"
+        rows, columns = self.grid
         return (
             f"{before}a grid of {rows} x {columns} patches, read as one line: a patch is {columns} positions from the "
             "one below it"
@@ -202,7 +203,7 @@ class PositionTable:
 
 def warn_of_grid(table: PositionTable) -> None:
     """Say of a table of patches that what follows takes it for a line."""
-    if table.grid is not None:
+    if table.grid is not None or table.n_class_tokens:
         warnings.warn(f"the rows of {table.source} are {table.line}", RuntimeWarning, stacklevel=4)
 
 

@@ -58,3 +58,12 @@ def test_the_gradient_in_float32_is_position_times_the_other_function():
     ]
     # Four products of float32 numbers of about five.
     torch.testing.assert_close(made.frequencies.grad, torch.stack(expected), rtol=0, atol=2e-6)
+
+
+def test_frequencies_that_are_cast_to_bfloat16_let_far_rows_drift_as_the_docstring_says():
+    made = LearnableSinusoidal(64)
+    rows = made.rows(torch.arange(5000))
+    row = made.to(torch.bfloat16).rows(torch.tensor([4000]))
+    assert torch.cdist(row, rows).argmin() == 4001
+    said = " ".join(LearnableSinusoidal.__doc__.split())
+    assert "Keep the scheme in float32 for long texts" in said and "position 4000 comes nearest to 4001's" in said

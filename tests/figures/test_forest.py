@@ -22,5 +22,7 @@ def test_an_interval_the_wrong_way_round_and_nothing_to_draw_are_refused():
     found = family({"apart": interval([1.0, 1.01, 1.02])})
     found[["low", "high"]] = found[["high", "low"]].to_numpy()
     assert "from 'low' up to 'high'" in refused(FigureInputError, forest_plot, found)
+    for lacking in ({"apart": interval([1.0, 1.01, 1.02])}, found.drop(columns="holm")):
+        assert "give them to posembed.stats.family first" in refused(FigureInputError, forest_plot, lacking)
     assert "no scores to draw" in refused(FigureInputError, seed_scores, {})
     assert "no tables to draw" in refused(FigureInputError, table_maps, {})

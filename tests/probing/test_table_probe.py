@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+import torch
 from probing_tables import linear_table, random_table
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import mean_absolute_error, r2_score
@@ -145,6 +146,13 @@ def test_a_table_of_patches_says_that_it_is_read_as_a_line():
     for measure in (probe_table, properties):
         with pytest.warns(RuntimeWarning, match=said):
             measure(model)
+    oblong = {
+        "position_embeddings": torch.eye(25),
+        "cls_token": torch.zeros(1, 1, 25),
+        "patch.weight": torch.zeros(25, 3, 4, 4),
+    }
+    with pytest.warns(RuntimeWarning, match="1 of class tokens, then patches in a grid that is not known, read as one"):
+        properties(load_table(oblong))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         probe_table(linear_table(20))

@@ -11,6 +11,7 @@ from transformers.initialization import no_init_weights
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 from posembed.errors import PositionTableError
+from posembed.tables import load_table
 from posembed.tables.layouts import (
     MOST_LISTED,
     find_entry,
@@ -356,7 +357,9 @@ AST = {"model_type": "audio-spectrogram-transformer", "patch_size": 16, "frequen
         (197, {}, (1, (14, 14))),
         (198, {}, (2, (14, 14))),
         (200, {}, (0, None)),
-        # What a config says of sounds and films is not read, and nothing is guessed of them.
+        # Sounds, whose patches overlap.
+        (2 + 12 * 101, AST | {"time_stride": 10, "num_mel_bins": 128, "max_length": 1024}, (2, (12, 101))),
+        # What a config says of films is not read, and nothing is guessed of them, nor where sizes are missing.
         (10, AST, (0, None)),
         (1 + 14 * 14, {"image_size": 224, "num_frames": 32, "tubelet_size": [2, 16, 16]}, (0, None)),
     ],
@@ -366,6 +369,30 @@ def test_class_tokens_and_the_grid_of_patches(rows, config, expected):
     name = f"{'vision_model.' if 'vision_config' in config else ''}embeddings."
     shapes = {f"{name}position_embeddings": (1, rows, 8), f"{name}patch_embeddings.projection.weight": (8, 3, 16, 16)}
     assert patches(shapes, config) == expected
+
+
+@pytest.mark.parametrize(
+    ("table", "rows", "tokens", "expected"),
+    [
+        # A ViT's 1 + 4 x 6 is no 5 x 5, and DeiT's 2 + 2 x 7 no 4 x 4.
+        ("position_embeddings", 25, ["cls_token"], (1, None)),
+        ("position_embeddings", 16, ["cls_token", "distillation_token"], (2, None)),
+        ("position_embedding.weight", 50, ["class_embedding"], (1, (7, 7))),
+        # Registers have no rows.
+        ("position_embeddings", 17, ["cls_token", "register_tokens"], (1, (4, 4))),
+        # timm's table may leave out the class token's row, as EoMT's does.
+        ("pos_embed", 16, ["cls_token", "reg_token"], (0, (4, 4))),
+        ("pos_embed", 17, ["cls_token"], (1, (4, 4))),
+        ("position_embeddings.weight", 16, ["cls_token", "register_tokens"], (0, (4, 4))),
+        # Another part's.
+        ("position_embeddings", 16, ["other.cls_token"], (0, (4, 4))),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("path", ["", "vit.embeddings."])
+def test_without_a_config_class_tokens_beside_the_table_are_left_out_of_the_square(path, table, rows, tokens, expected):
+    beside = {f"{path}{token}": (1, 1, 8) for token in tokens}
+    assert patches({f"{path}{table}": (rows, 8), f"{path}patch.weight": (8, 3, 4, 4)} | beside) == expected
 
 
 @pytest.mark.parametrize(
@@ -393,3 +420,11 @@ def test_the_grid_is_the_one_of_the_model_of_transformers(kind):
     n_class_tokens, grid = patches_of(weights, find_entry(weights))
     assert grid == tuple(cut.to("meta")(image).shape[-2:])
     assert n_class_tokens == {"deit": 2, "siglip_vision_model": 0}[kind]
+
+
+def test_sounds_have_the_grid_of_the_model_of_transformers_live_and_in_a_folder(tmp_path):
+    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
+    model = transformers.ASTModel(transformers.ASTConfig(**sizes, num_mel_bins=32, max_length=96))
+    model.save_pretrained(tmp_path)
+    for table in map(load_table, (model, tmp_path)):
+        assert (table.n_class_tokens, table.grid) == (2, model.embeddings.get_shape(model.config)) == (2, (2, 9))
