@@ -23,7 +23,7 @@ PAGES = ROOT / "book" / "evidence"
 CHAPTERS = {
     "encodings": ("encodings/sinusoidal-and-learned", "encodings/relative-positions"),
     "one-start": ("encodings/sinusoidal-and-learned", "encodings/relative-positions"),
-    "own-rates": ("encodings/sinusoidal-and-learned", "encodings/relative-positions"),
+    "own-rates": ("encodings/sinusoidal-and-learned", "encodings/relative-positions", "nopos/no-positions"),
     "starts": ("nopos/no-positions",),
     "nopos": ("nopos/no-positions", "nopos/how-it-knows", "nopos/masked-models", "nopos/after-nopos"),
     "nopos-large": ("nopos/no-positions",),

@@ -39,13 +39,15 @@ assert {len(its) for its in by_scheme.values()} == {5} and len(by_scheme) == 8
 assert (study.contrasts.filter(like=" minus nopos, start B", axis=0)["holm"] < 0.05).all()
 assert 190_000 < by_scheme["nopos"][0].metrics["parameters"] < 230_000
 # Holds: "RoPE leads a table by 0.03 nats at this size, and at twice the size three seeds cannot tell them apart."
+of_ladder = load_study("ladder").by_arm["rope, width 64"][0].config
+assert of_ladder.steps > by_scheme["rope"][0].config.steps and of_ladder.d_model == 64
 rungs = load_study("ladder").runs.pivot(index="seed", columns="arm", values="loss")
 lead = [rungs[f"learned, width {w}"] - rungs[f"rope, width {w}"] for w in (64, 88)]
 assert round(lead[0].mean(), 2) == 0.03 and len(lead[1]) == 3 and not interval(lead[1]).excludes_zero
 assert {run.config.steps for run in study.trials} == {by_scheme["rope"][0].config.steps}
 # Holds: "From another start T5 leads."
 # Holds in What this does not show: "From start A ({doc}`../evidence/encodings`), with rates that one run each chose"
-# Holds in Train short, test long: "From start A T5 is first in four of five seeds."
+# Holds in Train short, test long: "From start A T5 leads in four of five seeds."
 from posembed.stats import difference
 
 of_a = load_study("encodings").runs.groupby("arm")["loss"].agg(list)
@@ -231,7 +233,7 @@ from posembed.widgets.biases import THRESHOLD
 panels = {each["name"]: each["learned"]["causal"] for each in trained.panels}
 table = torch.tensor(panels["T5"]["tables"][0])  # "heads keys", up to 128
 assert table[:, : 128 - 67 + 1].abs().max() < 0.1
-assert table[:, 128 - 66 : 128 - 40].abs().min() > 3
+assert table[:, 128 - 66 : 128 - 40].abs().min() > 2
 assert "texts of 64 characters" in trained.learned_note
 assert "distance 67 on" in trained.learned_note
 fire = FIRE(4, threshold=THRESHOLD)
@@ -273,6 +275,8 @@ assert by_head[:, 67:].abs().max() < 0.1
 # %% Train short, test long
 mean = {name: sum(each) / 5 for name, each in final.items()}
 # Holds: "With each scheme the same model is trained on texts of 64 characters"
+# Holds: "all chose 0.01"
+assert {run.config.learning_rate for its in by_scheme.values() for run in its} == {0.01}
 configs = [run.config for its in by_scheme.values() for run in its]
 sizes = {(c.steps, c.length, c.n_layers, c.d_model, c.test_length) for c in configs}
 assert sizes == {(1500, 64, 4, 64, 512)} and len(by_place["rope"][0]) * 16 == 512
@@ -287,14 +291,14 @@ assert all(abs(mean[name] - value) < 0.006 for name, value in about.items())
 # Holds: "Shaw, T5 and RoPE lie below every absolute scheme in every seed; ALiBi stands where the table does."
 assert max(max(final[name]) for name in LEAD) < min(min(final[name]) for name in ABSOLUTE)
 # Holds: "In every {term}`seed` Shaw and T5 are ahead of RoPE, and RoPE of all others."
-# Holds: "T5, which ignores it, stands between the two"
+# Holds: "T5, which ignores it, stands between them."
 of_seed = pd.DataFrame(final)
 for _, row in of_seed.iterrows():
     assert max(row["shaw"], row["t5"]) < row["rope"] < row.drop(["shaw", "t5", "rope"]).min()
     assert max(row["alibi"], row["learned"]) < min(row["sinusoidal"], row["learnable_sinusoidal"])
 assert mean["shaw"] < mean["t5"] < mean["rope"]
 
-# By definition: "Each line is the mean loss at positions 64 to 511 minus that at 48 to 63"
+# By definition: "Past the trained length each line is the mean loss at positions 64 to 511 minus that at 48"
 assert (past["n"] == 5).all() and len(past) == 8
 # Holds: "The rise of the loss past the trained length for eight schemes."
 # Holds: "Shaw and ALiBi stay where they were; T5 and RoPE fail like the absolute"

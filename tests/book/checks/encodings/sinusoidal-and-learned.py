@@ -157,7 +157,7 @@ assert all(abs(of_b[name].mean() - value) < 0.006 for name, value in about.items
 # Holds: "From start A the sines and the learned table are level, from start B the table is ahead."
 in_a, in_b = (planned.loc[f"{GAP}, start {start}"] for start in "AB")
 assert round(in_b["mean"], 3) == -0.02 and abs(in_a["mean"]) < 0.002
-# Holds in Sinusoidal or learned?: "Learning rates that suit one of them less made larger differences, with both signs."
+# Holds in Sinusoidal or learned?: "Learning rates that suit them less made larger differences, with both signs."
 # Holds: "The rate alone had put the sines ahead from A, by 0.045."
 # Holds in What to remember: "Neither is ahead by more than 0.020 nats here, with rates chosen in whole runs."
 # Holds in What to remember: "A rate that does not suit cost the table twice as much."
@@ -167,7 +167,7 @@ pd.testing.assert_series_equal(
     load_study("encodings").runs.pivot(index="seed", columns="arm", values="loss")["sinusoidal"],
     check_names=False,
 )
-# Holds: "From start A the two are level, within the margin that the plan had named."
+# Holds: "From start A the two are level: the 90 % interval, narrower than the line drawn, lies within the margin"
 from posembed.stats import interval
 
 within = interval(of_a["learned"] - of_a["sinusoidal"], level=0.9)
@@ -238,7 +238,7 @@ assert ((waves[:, :2] / first_waves[:2] - 1).abs() < 0.25).all()
 slower = waves[:, 16:]
 assert int(((slower > 64) & (slower < 512)).sum()) == slower.numel() - 2 == 78
 assert slower.min() > 90
-# Holds: "From start B only half of them did."
+# Holds: "In the models of start B only half of these slower pairs became such waves."
 of_b = [torch.tensor(run.metrics["scheme"]["frequencies"]) for run in study.by_arm["learnable_sinusoidal, start B"]]
 slower_b = torch.stack([2 * torch.pi / each.abs().sort(descending=True).values for each in of_b])[:, 16:]
 assert 36 <= int(((slower_b > 64) & (slower_b < 512)).sum()) <= 44

@@ -139,6 +139,8 @@ for stop in (49, 128):
     assert near > 0.99 > 0.9 > next_one
 
 # %% What $W_Q$ and $W_K$ add
+# Holds: "The encoder's first layer has twelve heads, counted from 0."
+assert len(logits) == model.config.num_attention_heads == 12
 head_2, head_3, head_9 = (logits[head] for head in (2, 3, 9))
 by_offset = {k: [float(A.diagonal(k).mean()) for A in (head_2, head_3)] for k in range(-30, 31)}
 # Holds: "Head 2 has its strongest stripe one step to the left"

@@ -125,7 +125,7 @@ assert (share("order"), share("order", f"{RISE} by 48")) == (0.99, 0.47)
 # Holds: "That is where the mirror ceiling lies, at 0.50"
 of_rise = longer.loc[f"order: {RISE}, largest dose minus none"]
 assert share("order") + of_rise["low"] < ceilings["order"] < share("order") + of_rise["high"]
-# Holds: "Under the largest far rise marks on both sides of the middle give the first token nearly the same bias."
+# Holds: "Seen from the first token, the largest far rise falls up to position 16 and rises beyond it"
 to_first = rise[:, 0]
 assert (to_first[1:16] - to_first[17:].flip(0)).abs().max() < 0.7
 assert (undosed[1:16, 0] - undosed[17:, 0].flip(0)).abs().max() == 30
@@ -140,14 +140,14 @@ assert told(f"lookup, {DRIFT}")[0] == -0.3
 risen = after_1200("lookup", f"{RISE} by 48")
 assert min(risen) > 0.62 and max(risen) < 0.64
 assert abs(np.mean(risen) - ceilings["lookup"]) < 0.01
-# Holds: "The far rise and the drift are ahead there, by 0.015 and 0.009, but the straight bias had the highest of"
+# Holds: "The far rise and the drift are ahead there, by 0.015 and 0.009, but for the straight bias"
 assert [told(f"majority, {each}", 3)[0] for each in (RISE, DRIFT)] == [0.015, 0.009]
 from posembed.stored import load_plan
 
 trials = next(arm.trials for arm in load_plan("tasks").arms if arm.name == "majority, undosed, long")
 rates = {run.learning_rate for run in trials}
 assert study.by_arm["majority, undosed, long"][0].config.learning_rate == max(rates) and len(rates) == 3
-# Holds: "At a higher one, in the second study below, it is right in 0.993, and the two lead by 0.007 at most."
+# Holds: "At a still higher one, tried in the second study below, it is right in 0.993"
 straight = load_study("causes").by_arm["majority, undosed"]
 assert straight[0].config.learning_rate > max(rates)
 right_at_higher = np.mean([run.metrics["accuracy"] for run in straight])
