@@ -56,9 +56,9 @@ def load_with_scheme(
     said = getattr(config, ENTRY, None)
     if config._attn_implementation != NAME and isinstance(said, Mapping):
         raise ModelInputError(
-            f"the config of {source} names the scheme {_told(said)!r}, but its model was loaded with another attention, "
-            "so without it, and saved again: what the scheme had learned is lost, and that model runs with its former "
-            "positions; take the files from before, and load them with load_with_scheme"
+            f"the config of {source} names the scheme {_told(said)!r}, but its model was loaded with another "
+            "attention, so without it, and saved again: what the scheme had learned is lost, and that model runs with "
+            "its former positions; take the files from before, and load them with load_with_scheme"
         )
     if not isinstance(said, Mapping):
         raise ModelInputError(f"{source} was saved without a scheme; load it with from_pretrained, then use_scheme")
