@@ -166,7 +166,7 @@ def check_equivariance(
     if tolerance is None and rounding > torch.finfo(torch.float64).eps and doubtful and worst is not None:
         report = replace(report, **_second_look(fn, x, along, settings, worst))
     if report.verdict == "neither" and not (along or report.remark) and _module_of(fn) is None:
-        fixed = "what belongs to tokens, such as a mask, stays where it is if it is fixed in the function; give it in along="
+        fixed = "what belongs to tokens, such as a mask, stays where it is if fixed in the function; give it in along="
         report = replace(report, remark=fixed)
     if (n_moved := sum(map(len, groups))) < (n_tokens := x.shape[seq_dim]):
         moved = (

@@ -548,7 +548,7 @@ def test_tokens_on_the_first_axis_have_a_mask_of_one():
 
 def test_a_function_is_told_of_the_mask_that_it_may_hold_fixed():
     encoder, x, hidden = nn.TransformerEncoderLayer(8, 2, 8, batch_first=True), tokens(2, 6, 8), torch.arange(6) > 3
-    encoder, said = encoder.eval(), "fixed in the function"
+    encoder, said = encoder.eval(), "stays where it is if fixed in the function"
     report = check_equivariance(lambda x: encoder(x, src_key_padding_mask=hidden.expand(2, 6)), x)
     assert report.verdict == "neither" and said in report.remark and report.remark in str(report)
     assert said not in str(check_equivariance(lambda x: encoder(x), x))
