@@ -22,7 +22,8 @@ def load_with_scheme(
 
     Transformers' own ``from_pretrained`` makes a model that refuses to run, for it would have its former positions.
     Given another ``attn_implementation`` it runs with these, and all that can be done is that transformers reports a
-    weight that it did not expect, whose name is what to do instead.
+    weight that it did not expect, whose name is what to do instead. Saved from there once more it loads in silence, for
+    no such weight is left, and only this function still tells.
 
     Args:
         source: a folder of ``save_pretrained``, or a hub id.
