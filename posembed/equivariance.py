@@ -64,7 +64,7 @@ class EquivarianceReport:
         token_by_token: whether it is equivariant because no output of a token depends on any other token. That is so of
             a linear layer, and of a model whose tokens lie along another axis than `seq_dim`.
         remark: how an error between rounding and tolerance was decided, or that it was not; how many places moved,
-            where a mask keeps some. Mostly empty.
+            where a mask keeps some; where a function is no module, what it may hold fixed. Mostly empty.
 
     Example:
         >>> import torch
@@ -165,6 +165,9 @@ def check_equivariance(
     doubtful = min(rounding, torch.finfo(torch.float32).eps) < report.max_error <= min(10 * report.tolerance, 0.1)
     if tolerance is None and rounding > torch.finfo(torch.float64).eps and doubtful and worst is not None:
         report = replace(report, **_second_look(fn, x, along, settings, worst))
+    if report.verdict == "neither" and not (along or report.remark) and _module_of(fn) is None:
+        fixed = "what belongs to tokens, such as a mask, stays where it is if fixed in the function; give it in along="
+        report = replace(report, remark=fixed)
     if (n_moved := sum(map(len, groups))) < (n_tokens := x.shape[seq_dim]):
         moved = (
             f"{n_moved} of {n_tokens} places moved, the others hold padding, or what no other token has under a mask"
@@ -384,7 +387,7 @@ def _groups(x: Tensor, along: Mapping[str, Tensor], seq_dim: int) -> list[Tensor
                 f"along has {name} of shape {tuple(each.shape)}, without the {n_tokens} tokens on axis {seq_dim}"
             )
         if len(each.unique()) == 2:
-            masks.append((each == each.flatten()[0]).movedim(seq_dim, 0).flatten(1).float().cpu())
+            masks.append((each == each.flatten()[0]).movedim(seq_dim, 0).reshape(n_tokens, -1).float().cpu())
     kinds = torch.cat(masks, 1).unique(dim=0, return_inverse=True)[1]
     tokens = ((kinds == kind).nonzero().flatten() for kind in kinds.unique())
     groups = [

@@ -540,6 +540,21 @@ def test_what_belongs_to_the_tokens_moves_with_them_and_padding_stays():
     assert alone.verdict == "equivariant" and "5 of 6 places moved" in alone.remark
 
 
+def test_tokens_on_the_first_axis_have_a_mask_of_one():
+    x, mask = tokens(6, 8), torch.tensor([1, 1, 1, 1, 0, 0])
+    report = check_equivariance(lambda x, mask: x * mask[:, None], x, seq_dim=0, along={"mask": mask})
+    assert report.verdict == "equivariant"
+
+
+def test_a_function_is_told_of_the_mask_that_it_may_hold_fixed():
+    encoder, x, hidden = nn.TransformerEncoderLayer(8, 2, 8, batch_first=True), tokens(2, 6, 8), torch.arange(6) > 3
+    encoder, said = encoder.eval(), "stays where it is if fixed in the function"
+    report = check_equivariance(lambda x: encoder(x, src_key_padding_mask=hidden.expand(2, 6)), x)
+    assert report.verdict == "neither" and said in report.remark and report.remark in str(report)
+    assert said not in str(check_equivariance(lambda x: encoder(x), x))
+    assert said not in str(check_equivariance(nn.GRU(8, 8, batch_first=True), x, output=0))
+
+
 def test_types_of_tokens_move_with_them():
     model, types = build("bert"), torch.tensor([[0, 0, 1, 1, 0]]).expand(len(IDS), -1)[:, : IDS.shape[1]]
     with with_position_table(model, "zeroed"):

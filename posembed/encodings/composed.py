@@ -58,11 +58,13 @@ class Composed(PositionScheme, forwards=True):
     def add(self, x: Tensor, positions: Tensor) -> Tensor:
         return reduce(lambda x, part: part.add(x, positions), self, x)
 
-    def rotate(self, x: Tensor, positions: Tensor) -> Tensor:
-        return reduce(lambda x, part: part.rotate(x, positions), self, x)
+    def rotate(self, x: Tensor, positions: Tensor, *, seq_dim: int = -2) -> Tensor:
+        x = x.transpose(seq_dim, -2)
+        return reduce(lambda x, part: part.rotate(x, positions), self, x).transpose(seq_dim, -2)
 
-    def rotate_keys(self, x: Tensor, positions: Tensor) -> Tensor:
-        return reduce(lambda x, part: part.rotate_keys(x, positions), self, x)
+    def rotate_keys(self, x: Tensor, positions: Tensor, *, seq_dim: int = -2) -> Tensor:
+        x = x.transpose(seq_dim, -2)
+        return reduce(lambda x, part: part.rotate_keys(x, positions), self, x).transpose(seq_dim, -2)
 
     def gates(self, x: Tensor) -> Tensor | None:
         return next((part.gates(x) for part in self if part.gated), None)
@@ -114,7 +116,7 @@ class _ByLayer(PositionScheme, forwards=True):
     """A scheme that acts on queries, keys and logits through its layers only."""
 
     def _misused(self, *args: Any, **options: Any) -> Any:
-        raise EncodingInputError("each layer has its own scheme here; give attention scheme.layer(i)")
+        raise EncodingInputError("each layer has its own scheme here; take that of one, scheme.layer(i)")
 
     rotate = bias = bias_by_offset = _misused
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -19,6 +20,7 @@ ScoreMod = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 # The methods of which a scheme overrides one at least; `score_mod` is another form of its bias.
 PLACES = ("add", "rotate", "rotate_keys", "bias", "bias_by_offset", "layer")
 BIASES = {"bias", "bias_by_offset"}
+HOOKS = (*PLACES, "gates", "score_mod")
 
 
 class PositionScheme(nn.Module):
@@ -40,9 +42,9 @@ class PositionScheme(nn.Module):
         blind: whether the scheme is meant to tell nothing, as `NoPos` is.
 
     Raises:
-        EncodingInputError: a class that overrides none of these places, perhaps by a slip of the name; or that defines
-            both `bias` and `bias_by_offset`, of which attention takes one. A scheme that hands both on to others says
-            ``class Mine(PositionScheme, forwards=True)``.
+        EncodingInputError: a class that overrides none of these places, perhaps by a slip of the name; with a method
+            that looks like such a slip; or that defines both `bias` and `bias_by_offset`, of which attention takes one.
+            A scheme that hands both on to others says ``class Mine(PositionScheme, forwards=True)``.
 
     Example:
         >>> import torch
@@ -68,6 +70,7 @@ class PositionScheme(nn.Module):
 
     def __init_subclass__(cls, *, forwards: bool = False, **options: Any) -> None:
         super().__init_subclass__(**options)
+        _refuse_slips(cls)
         own = BIASES & vars(cls).keys()
         if own == BIASES and not forwards:
             raise EncodingInputError(
@@ -203,6 +206,16 @@ class PositionScheme(nn.Module):
         from .composed import Composed
 
         return Composed(self, other) if isinstance(other, PositionScheme) else NotImplemented
+
+
+def _refuse_slips(kind: type) -> None:
+    """A method that looks like one of the hooks is called by nobody; beside that hook itself it may be a part of it."""
+    for name in (name for name, its in vars(kind).items() if inspect.isfunction(its) and name not in HOOKS):
+        near = [] if name.startswith("_") else difflib.get_close_matches(name, HOOKS, n=1, cutoff=0.85)
+        if near and near[0] not in vars(kind):
+            raise EncodingInputError(
+                f"{kind.__name__}.{name} is called by nobody; is {near[0]} meant? Else give it another name"
+            )
 
 
 def layers_of(scheme: PositionScheme, n_layers: int) -> list[PositionScheme]:

@@ -22,8 +22,8 @@ class Learned(PositionScheme):
     Args:
         n_positions: the number of rows; there is no row for a position beyond.
         d_model: the width.
-        table: "positions d_model" to start from instead, copied: a tensor, or anything that has one as its ``weight``
-            and is no module. Row p is position p.
+        table: "positions d_model" to start from instead, copied: a tensor, an array, or anything that has one as its
+            ``weight`` and is no module. Row p is position p.
         std: of the normal distribution that rows are drawn from.
 
     Raises:
@@ -90,7 +90,7 @@ def _checked_table(table: Any, n_positions: int | None, d_model: int | None) -> 
         raise EncodingInputError(
             f"table is a {type(table).__name__}, whose first rows may not be positions; give its rows as a tensor"
         )
-    weight = table if isinstance(table, Tensor) else table.weight
+    weight = torch.as_tensor(getattr(table, "weight", table))
     if weight.shape != (n_positions or len(weight), d_model or weight.shape[1]):
         raise EncodingInputError(
             f"the table has shape {tuple(weight.shape)}, but ({n_positions}, {d_model}) was asked for; cut it so that "

@@ -144,9 +144,10 @@ def pack(
 ) -> tuple[Int[Tensor, "batch seq"], Bool[Tensor, "batch seq seq"]]:
     """Make positions and mask for several texts in one row, so that none sees another.
 
-    A model of transformers takes them as ``position_ids=positions, attention_mask=mask[:, None]``. If it is causal, it
-    takes this mask for all there is to hide: say ``causal=True``. A window it forgets too, so take from the mask what
-    lies outside of it. Models of posembed keep causality themselves.
+    A model of transformers takes them as ``position_ids=positions, attention_mask=mask[:, None]``; without the
+    ``[:, None]`` GPT-2 reads the mask as another one, in silence. If it is causal, it takes this mask for all there is
+    to hide: say ``causal=True``. A window it forgets too, so take from the mask what lies outside of it. Models of
+    posembed keep causality themselves.
 
     Args:
         segments: the number of the text that each token belongs to; a text's tokens stand together.

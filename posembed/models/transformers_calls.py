@@ -112,7 +112,10 @@ class _Calls:
     def _asked(self, body: Any, args: tuple, kwargs: dict[str, Any]) -> dict[str, Any]:
         if body.config._attn_implementation != NAME:
             raise ModelInputError("the model's attention was changed under its scheme; remove the scheme before that")
-        return dict(zip(self.names, args, strict=False)) | kwargs
+        asked = dict(zip(self.names, args, strict=False)) | kwargs
+        if getattr(asked.get("attention_mask"), "ndim", None) == 3:  # which GPT-2 would read as one of padding
+            raise ModelInputError("attention_mask has three axes, and transformers wants four; give mask[:, None]")
+        return asked
 
     def after(self, body: Any, args: tuple, kwargs: dict[str, Any], output: Any) -> None:
         """Tell a cache that the model has just made the positions of its keys."""

@@ -157,11 +157,18 @@ def anatomy(model: Any) -> Anatomy:
         why = WHY_NOT.get(name, untested)
         raise ModelInputError(f"{kind} cannot take a scheme: {why}; use a model with one of the model_types {known}")
     family = FAMILIES[name]
-    if family.body == "encoder" and hasattr(model.base_model, "decoder"):
+    base = model.base_model
+    if family.body == "encoder" and (hasattr(base, "decoder") or not hasattr(base, "encoder")):
         raise ModelInputError(
-            f"{kind} has two stacks, which would need a scheme each; use a {name} with an encoder alone"
+            f"{kind} has two stacks, which would need a scheme each, or is one of them; use a {name} with an encoder "
+            "alone, such as T5EncoderModel"
         )
-    body = model.base_model.get_submodule(family.body)
+    path = f"{family.body}.{family.own}".strip(".")
+    try:
+        own, body = base.get_submodule(path), base.get_submodule(family.body)
+    except AttributeError:
+        parts = ", ".join(name for name, _ in base.named_children())
+        raise ModelInputError(f"{kind} has no module {path!r} that makes its positions; it has {parts}") from None
     attentions = [
         module
         for path, module in body.named_modules()
@@ -169,11 +176,6 @@ def anatomy(model: Any) -> Anatomy:
     ]
     if not attentions:
         raise ModelInputError(f"{kind} cannot take a scheme: it has no attention that can be exchanged; use another")
-    try:
-        own = body.get_submodule(family.own)
-    except AttributeError:
-        parts = ", ".join(path for path, _ in body.named_children())
-        raise ModelInputError(f"{kind} has no module {family.own!r} that makes its positions; it has {parts}") from None
     return Anatomy(family, body, own, attentions)
 
 

@@ -22,7 +22,8 @@ def load_with_scheme(
 
     Transformers' own ``from_pretrained`` makes a model that refuses to run, for it would have its former positions.
     Given another ``attn_implementation`` it runs with these, and all that can be done is that transformers reports a
-    weight that it did not expect, whose name is what to do instead.
+    weight that it did not expect, whose name is what to do instead. Saved from there once more it loads in silence, for
+    no such weight is left, and only this function still tells.
 
     Args:
         source: a folder of ``save_pretrained``, or a hub id.
@@ -54,7 +55,13 @@ def load_with_scheme(
     where = {name: more[name] for name in ("revision", "cache_dir", "token", "local_files_only") if name in more}
     config = transformers.AutoConfig.from_pretrained(source, **where)
     said = getattr(config, ENTRY, None)
-    if config._attn_implementation != NAME or not isinstance(said, Mapping):
+    if config._attn_implementation != NAME and isinstance(said, Mapping):
+        raise ModelInputError(
+            f"the config of {source} names the scheme {_told(said)!r}, but its model was loaded with another "
+            "attention, so without it, and saved again: what the scheme had learned is lost, and that model runs with "
+            "its former positions; take the files from before, and load them with load_with_scheme"
+        )
+    if not isinstance(said, Mapping):
         raise ModelInputError(f"{source} was saved without a scheme; load it with from_pretrained, then use_scheme")
     scheme, options = _chosen(said, scheme, source)
     kind = kind or getattr(transformers, (config.architectures or ["none"])[0], None)
@@ -85,9 +92,13 @@ def _ours(name: str) -> bool:
     return "position_scheme." in name
 
 
+def _told(said: Mapping[str, Any]) -> Any:
+    return said.get("name") or said.get("made")
+
+
 def _chosen(said: Mapping[str, Any], scheme: Any, source: Any) -> tuple[Any, Any]:
     """The scheme that is meant, and its options."""
-    name, its = said.get("name"), said.get("name") or said.get("made")
+    name, its = said.get("name"), _told(said)
     if scheme is None and (name is None or ":" in name):
         raise ModelInputError(
             f"the scheme of {source} is {its!r}; give it again, as scheme=: no config holds an object, and nothing is "

@@ -210,7 +210,8 @@ def _run(model: Any, inputs: Tensor, **mask: Tensor) -> Any:
     if name is None:
         with telling(model, "these inputs"):
             found = model(inputs, **mask)
-        if isinstance(found, Tensor):
+        one = found[0] if isinstance(found, tuple) and len(found) == 1 else found
+        if isinstance(one, Tensor):
             raise ProbeInputError(
                 f"{named(model)} hands out its output and not the states of its layers; where that is what you mean, "
                 "give a function: lambda ids: [module(ids)]"

@@ -19,7 +19,7 @@ from scipy.stats import kendalltau
 from torch import Tensor
 
 from ..dense_tensors import float64_array
-from ..encodings import Learned, PositionScheme
+from ..encodings import Composed, Learned, PositionScheme
 from ..encodings.interface import CAUSAL
 from ..errors import PropertiesInputError
 from ..public import Count, public
@@ -114,7 +114,8 @@ def properties(
         PositionTableError: a row holds NaN or infinity, or what is no table; and the other errors of `load_table`.
         PropertiesInputError: an unknown similarity, a max_offset that is not a whole number of at least 1, or rows that
             the table does not have; a scheme without n, one whose bias depends on queries, keys or more than the
-            offset, or one that has neither bias nor rows (RoPE).
+            offset, one that acts in several places or has a scheme for each layer, or one that has neither bias nor
+            rows (RoPE).
 
     Example:
         >>> import torch
@@ -170,6 +171,17 @@ def _of_scheme(scheme: PositionScheme, n: int | None, max_offset: int | None) ->
     name = type(scheme).__name__
     if n is None:
         raise PropertiesInputError(f"{name} has no table, and serves any length; say n=, the number of positions")
+    parts: list[PositionScheme] = list(scheme) if isinstance(scheme, Composed) else [scheme]
+    if any(hasattr(part, "n_layers") for part in parts):
+        raise PropertiesInputError(
+            f"{name} has a scheme for each layer; measure one: properties(scheme.layer(0), n={n})"
+        )
+    turns = any(type(part).rotate is not PositionScheme.rotate for part in parts)
+    if scheme.adds + scheme.biased + turns > 1:
+        raise PropertiesInputError(
+            f"{name} acts in several places (embeddings, queries and keys, logits), and a number is of one; measure "
+            f"each alone: of a sum, properties(part, n={n}) for part in scheme"
+        )
     at = torch.arange(n)
     width = getattr(scheme, "d_model", None) or getattr(scheme, "weight", at[:, None]).shape[1]
     with torch.no_grad():

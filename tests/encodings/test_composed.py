@@ -32,6 +32,13 @@ def test_additions_and_rotations_come_one_after_the_other():
     assert not made.biased and made.bias(q, k, positions, positions) is None
 
 
+def test_a_sum_turns_what_has_its_tokens_on_another_axis():
+    _, q, k = tokens()
+    at, made = torch.arange(7), build("rope") + build("alibi") + build("xpos")
+    assert torch.equal(made.rotate(q.transpose(1, 2), at, seq_dim=1).transpose(1, 2), made.rotate(q, at))
+    assert torch.equal(made.rotate_keys(k.transpose(1, 2), at, seq_dim=1).transpose(1, 2), made.rotate_keys(k, at))
+
+
 def test_biases_are_summed():
     _, q, k = tokens()
     positions, key_positions = torch.arange(7) + 3, torch.arange(7)

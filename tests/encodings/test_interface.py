@@ -62,6 +62,23 @@ def test_a_subclass_has_its_own_bias_wherever_attention_looks(kind):
         torch.testing.assert_close(found, whole)
 
 
+def test_parts_of_a_hook_and_other_methods_may_have_names_of_their_own():
+    class Mine(PositionScheme):
+        def rotate(self, x, positions):
+            return x
+
+        def rotated(self, x):
+            return x
+
+        def bias_of(self, distance): ...
+
+        def bucket(self, distance): ...
+
+        def _bias(self, distance): ...
+
+    Mine()
+
+
 def test_a_scheme_is_biased_when_it_says_one_of_the_two_biases():
     assert {kind for kind in KINDS if build(kind).biased} == set(BIASING)
 

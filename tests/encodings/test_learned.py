@@ -6,7 +6,7 @@ import pytest
 import torch
 from refusals import refused
 from small_schemes import vectors
-from torch import nn
+from torch import Tensor, nn
 
 from posembed.encodings import Learned
 from posembed.errors import PositionOutOfRangeError
@@ -30,7 +30,9 @@ def test_rows_start_small_and_normal():
 
 
 @pytest.mark.parametrize(
-    "wrap", [lambda t: t, lambda t: SimpleNamespace(weight=t), nn.Parameter], ids=["", "like", "parameter"]
+    "wrap",
+    [lambda t: t, lambda t: SimpleNamespace(weight=t), nn.Parameter, Tensor.numpy],
+    ids=["", "like", "parameter", "array"],
 )
 def test_a_table_is_copied(wrap):
     table = vectors(5, 3)

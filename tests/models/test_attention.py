@@ -8,6 +8,7 @@ from models.reference import CASES, D_HEAD, N_HEADS, ONE_WAY, attention, gates, 
 from refused.models import Given
 
 from posembed import PositionScheme
+from posembed.errors import ModelInputError
 from posembed.models import attend
 
 # Sums of at most a few hundred products in float64, of numbers around one.
@@ -166,6 +167,13 @@ def test_a_bias_by_offset_is_never_a_whole_matrix():
         attend(q, k, v, scheme=one, positions=positions, key_positions=positions, causal=True)
     largest = max(event.self_cpu_memory_usage for event in profile.events())
     assert largest < 4000 * 4000
+
+
+@pytest.mark.bad_input
+def test_a_trace_would_fix_the_length_and_is_refused():
+    q = torch.zeros(1, 2, 3, 4)
+    with pytest.raises(ModelInputError, match="torch.jit.trace fixes the length that it sees; use torch.export"):
+        torch.jit.trace(lambda q: attend(q, q, q, causal=True), (q,), check_trace=False)
 
 
 class ForAllHeads(PositionScheme):

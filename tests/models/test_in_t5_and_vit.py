@@ -65,6 +65,8 @@ def test_t5s_own_bias_as_a_scheme_gives_its_own_numbers(kind, padded):
 def test_t5s_two_stacks_are_refused_and_it_has_no_longest_text():
     two = T5ForConditionalGeneration(T5Config(**SIZES))
     assert "has two stacks, which would need a scheme each" in refused(ModelInputError, use_scheme, two, "alibi")
+    for stack in (two.encoder, two.decoder):
+        assert refused(ModelInputError, use_scheme, stack, "alibi").endswith("such as T5EncoderModel")
     said = refused(EncodingInputError, use_scheme, t5()[0], "learned")
     assert said == "learned needs n_positions=, and the model has no longest text; give a scheme that is made"
 

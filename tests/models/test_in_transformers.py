@@ -466,6 +466,9 @@ def test_packed_texts_do_not_see_each_other(kind):
             packed = model(ids, position_ids=positions, attention_mask=mask[:, None], **how).logits
             alone = [model(text, attention_mask=torch.ones_like(text)).logits for text in texts]
             assert difference(packed, torch.cat(alone, 1)) < CLOSE
+        # GPT-2 would read it as a mask of padding.
+        said = refused(ModelInputError, model, ids, position_ids=positions, attention_mask=mask)
+        assert said == "attention_mask has three axes, and transformers wants four; give mask[:, None]"
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "llama", "bert"])

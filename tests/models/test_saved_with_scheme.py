@@ -114,6 +114,10 @@ def test_what_does_not_belong_together_is_refused(tmp_path):
     folder, plain = tmp_path / "mine", tmp_path / "plain"
     said = f"{plain} was saved without a scheme; load it with from_pretrained, then use_scheme"
     assert refused(ModelInputError, load_with_scheme, plain) == said
+    build("gpt2").from_pretrained(folder, attn_implementation="sdpa").save_pretrained(tmp_path / "again")
+    assert "names the scheme 'shaw', but its model was" in refused(
+        ModelInputError, load_with_scheme, tmp_path / "again"
+    )
     said = f"the scheme of {folder} is 'shaw', not 't5'; give the same one"
     assert refused(ModelInputError, load_with_scheme, folder, "t5") == said
     said = refused(ModelInputError, load_with_scheme, folder, kind=transformers.AutoModelForCausalLM)

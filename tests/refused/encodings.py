@@ -54,8 +54,12 @@ def turned(weight, **changes):
 
 
 class Misspelt(PositionScheme):
-    def bias_by_offsets(self, offsets):
+    def bias_by_distance(self, offsets):
         return -offsets.abs().float()[None]
+
+
+def slipped(kind, name="bias_by_offsets", **right):
+    return lambda: type("Mine", (kind,), {name: lambda self, offsets: -offsets, **right})
 
 
 def two_biases():
@@ -72,6 +76,15 @@ INPUT = {
         Misspelt,
         "Misspelt overrides none of add, rotate, rotate_keys, bias, bias_by_offset, layer, so no token would know",
     ),
+    "a slip beside a hook of its own": (
+        slipped(PositionScheme, add=lambda self, x, positions: x),
+        "Mine.bias_by_offsets is called by nobody; is bias_by_offset meant? Else give it another name",
+    ),
+    "a slip in a subclass of a scheme": (
+        slipped(ALiBi, "rotated"),
+        "Mine.rotated is called by nobody; is rotate meant",
+    ),
+    "a slip in a subclass of no positions": (slipped(NoPos), "is bias_by_offset meant?"),
     "two biases, of which attention takes one": (two_biases, "Both defines both bias and bias_by_offset"),
     # Names, sizes and options.
     "a name with a slip": (named("RoPE"), "there is no scheme 'RoPE'; did you mean 'rope'?"),

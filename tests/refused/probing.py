@@ -69,6 +69,12 @@ def with_a_sink():
     return model
 
 
+def handing_out_a_tuple():
+    module = torch.nn.Embedding(50, 4)
+    module.register_forward_hook(lambda module, given, output: (output,))
+    return module
+
+
 def damaged():
     model = own()
     torch.nn.init.constant_(model.layers[1].feed_forward[0].weight, torch.nan)
@@ -191,6 +197,11 @@ CASES = {
         P,
         probed(torch.nn.Embedding(50, 4), IDS),
         "Embedding hands out its output and not the states of its layers; where that is what you mean, give a function",
+    ),
+    "the output of a module, alone in a tuple": (
+        P,
+        probed(handing_out_a_tuple(), IDS),
+        "Embedding hands out its output and not the states of its layers",
     ),
     "states of one position": (P, probed(torch.randn(8, 1, 4)), "hands out no hidden states of these texts"),
     "a function of one text": (

@@ -3,6 +3,7 @@
 import numpy as np
 import torch
 
+from posembed import scheme
 from posembed.encodings import ALiBi, RoPE, Shaw, Sinusoidal
 from posembed.errors import PositionTableError, PropertiesInputError
 from posembed.similarity import perturbed_bias, properties, properties_of_matrix
@@ -32,6 +33,17 @@ CASES = {
         "Sinusoidal has no table, and serves any length; say n=",
     ),
     "angles": (P, lambda: properties(RoPE(4), n=9), "the product of what scheme.rotate turns"),
+    "rows beside a bias": (
+        P,
+        lambda: properties(scheme("sinusoidal+alibi", d_model=8, n_heads=2), n=9),
+        "measure each alone: of a sum, properties(part, n=9) for part in scheme",
+    ),
+    "a rotation beside a bias": (P, lambda: properties(RoPE(4) + ALiBi(2), n=9), "acts in several places"),
+    "a scheme for each layer": (
+        P,
+        lambda: properties(Sinusoidal(8) + scheme("shaw", d_model=8, n_heads=2, n_layers=2), n=9),
+        "measure one: properties(scheme.layer(0), n=9)",
+    ),
     "a number of rows for positions": (P, lambda: properties(TABLE, n=9), "of a table choose rows="),
     "whole numbers": (P, lambda: properties_of_matrix(torch.zeros(3, 3, dtype=torch.int64)), "Float[Tensor"),
     "a masked array": (P, lambda: properties_of_matrix(np.ma.masked_array(np.eye(3), np.eye(3) > 0)), "would be lost"),

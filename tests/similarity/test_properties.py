@@ -381,6 +381,12 @@ def test_what_a_scheme_adds_has_the_properties_of_its_rows(name):
         same(properties(one, n=12), properties(one.add(torch.zeros(1, 12, 8), at)[0]))
 
 
+def test_what_a_sum_is_measured_by_is_each_of_its_parts():
+    for part, alone in zip(scheme("kerple+alibi", n_heads=2), ("kerple", "alibi"), strict=True):
+        assert properties(part, n=9) == properties(scheme(alone, n_heads=2), n=9)
+    assert len(properties(scheme("nopos+alibi", n_heads=2), n=9)) == 2
+
+
 def test_a_part_of_a_model_is_chosen_as_for_load_table():
     model = build("bart")
     same(properties(model, part="decoder"), properties(load_table(model, part="decoder")))
