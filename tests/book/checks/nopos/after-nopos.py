@@ -261,6 +261,15 @@ for name in ("gpt_oss", "granite_swa", "granitemoe_swa"):
     assert "self.sinks = nn.Parameter(torch." in inspect.getsource(module), name
 # By definition in The first token as a sink: "causal language models give much of it to the first token"
 
+# Holds in What this does not show: "What rates of whole runs would change: those here come from runs of 500 steps"
+from posembed.stored import load_plan
+
+of_whole = load_study("own-rates").by_arm
+for arm in load_plan("nopos").arms:
+    if arm.name in ("causal, learned", "causal, sinusoidal", "causal, t5"):
+        assert {trial.steps for trial in arm.trials} == {500}
+        its = of_whole[f"{arm.name.removeprefix('causal, ')}, start B"]
+        assert study.by_arm[arm.name][0].config.learning_rate > its[0].config.learning_rate
 # By definition in What this does not show: "Whether a scheme that stays level reads far back"
 
 # Holds in After NoPos: "Without any, the loss at the trained length is 0.18 nats above RoPE's."
