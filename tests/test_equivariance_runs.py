@@ -263,7 +263,8 @@ def test_the_worst_entry_is_named():
     assert report.max_error == 0.5
     assert str(report) == (
         "neither: error 5.0e-01 of the output's scale over 1 permutations; "
-        "permutation [1, 0]: output[0, 0, 0] is 5, expected 10"
+        "permutation [1, 0]: output[0, 0, 0] is 5, expected 10; "
+        "what belongs to tokens, such as a mask, stays where it is if fixed in the function; give it in along="
     )
 
 
