@@ -2,7 +2,7 @@
 import numpy as np
 import torch
 
-RISE, DRIFT, SIDE = FORMS
+RISE, DRIFT, SIDE = BENDS.values()
 
 
 def angle(bias, other):
@@ -13,32 +13,32 @@ def angle(bias, other):
 
 undosed = perturbed_bias("symmetry", 0)
 at = torch.arange(32.0, dtype=torch.float64)
-# Holds: "Our {term}`bias` without a dose is minus the distance, as ALiBi's."
+# Holds: "Our straight {term}`bias` is minus the distance, as ALiBi's."
 # Holds: "It has all three properties."
 assert torch.equal(undosed, -(at - at[:, None]).abs())
-assert min(properties_of_matrix(undosed).to_dict()[each] for each in FORMS) == 1
+assert min(properties_of_matrix(undosed).to_dict()[each] for each in BENDS.values()) == 1
 # Holds: "The dose is the *angle* between the bent bias and the straight one"
-for violated in FORMS:
+for violated in BENDS.values():
     for degrees in DEGREES:
         assert abs(angle(perturbed_bias(violated, degrees), undosed) - degrees) < 1e-6
 
 centred = undosed - undosed.mean(1, keepdim=True)
 taken = {}
-for violated in FORMS:
+for violated in BENDS.values():
     bias = perturbed_bias(violated, 48)
     found = properties_of_matrix(bias).to_dict()
     # Holds: "a dose is another form, not another strength"
     assert abs((bias - bias.mean(1, keepdim=True)).norm() / centred.norm() - 1) < 1e-9
-    # Holds: "Each form violates its own property and no other"
-    # Holds in What are three properties good for?: "The far rise breaks monotonicity, the drift"
-    assert min(found[each] for each in FORMS if each != violated) > 1 - 1e-9
+    # Holds: "Each bend violates its own property and no other"
+    # Holds in What are three properties good for?: "the far rise breaks monotonicity, the drift"
+    assert min(found[each] for each in BENDS.values() if each != violated) > 1 - 1e-9
     assert found[violated] < 0.8
     taken[violated] = 1 - found[violated]
 # Holds: "At 48 degrees monotonicity has lost a quarter, and each of the"
 assert round(taken[RISE], 2) == 0.25 and min(taken[DRIFT], taken[SIDE]) > 0.5
 # Holds: "The far rise turns at distance 24, and at 16 for the largest dose."
 assert turns == [24, 20, 18, 16]
-# Holds: "What the paper reports is of *local* monotonicity, and none of our doses"
+# Holds: "What the paper reports is of *local* monotonicity, and none of these doses"
 for degrees in DEGREES:
     assert (perturbed_bias(RISE, degrees)[0, :17].diff() < 0).all()
 # Holds: "With 500 it would be the same"
@@ -47,8 +47,8 @@ row = torch.randn(32, dtype=torch.float64)
 assert torch.allclose(row.softmax(0), (row + 500).softmax(0))
 
 # The same of the pictures and the forms.
-rise, drift, side = (perturbed_bias(each, 48) for each in FORMS)
-# Holds in What are three properties good for?: "Biases of 32 positions, each with its own scale."
+rise, drift, side = (perturbed_bias(each, 48) for each in BENDS.values())
+# Holds in What are three properties good for?: "Above, four biases of 32 positions, each with its own scale."
 assert rise[0].argmin() not in (0, 31) and rise[0, 31] > rise[0].min()
 assert drift[0, 4] / drift[31, 27] < 0.05
 assert side[31, 27] / side[0, 4] < 0.2
@@ -60,9 +60,11 @@ assert ((-drift.diagonal(1)).diff() > 0).all()
 # Holds: "the bias falls faster ahead than behind"
 assert (side[16, 17:].diff() < side[16, :16].flip(0).diff().max()).all()
 
-# %% Four tasks, each with a need of its own
-ceilings = {name: mirror_ceiling(name, difficulty=difficulty) for name, difficulty in TASKS.items()}
+# %% Two tasks, each with a need of its own
+four = {"majority": 8, "lookup": 2} | TASKS
+ceilings = {name: mirror_ceiling(name, difficulty=difficulty) for name, difficulty in four.items()}
 # Holds: "A reader who cannot tell a text from its mirror image is right in at"
+# Holds: "It needs distances, and no direction."
 # By definition: "The best share that is left to such a reader is the *mirror ceiling*."
 assert ceilings["majority"] == ceilings["distance"] == 1
 assert ceilings["order"] == 0.5 and 0.5 < ceilings["lookup"] < 0.75
@@ -78,7 +80,7 @@ same = [(m[:, None] - m).abs() for m in (marks, mirrored)]
 assert torch.equal(*same) and bool(same[0].argmax() == 3)
 assert synthetic_task("order", difficulty=4).n_classes == 24
 
-# %% What a dose costs
+# %% What a strong bend costs
 
 
 def told(name, digits=2, of=longer):
@@ -87,8 +89,9 @@ def told(name, digits=2, of=longer):
     return [round(float(row[each]), digits) for each in ("mean", "low", "high")]
 
 
-# Holds in What are three properties good for?: "Two strong bends each cost half of the right answers, one in a task"
-# Holds: "The far rise takes half of the answers on order and none on distance;"
+# Holds in What are three properties good for?: "One strong bend cost half of the right answers in a task about order"
+# Holds: "The far rise costs nothing here."
+# Holds: "What the one side costs is open: 0.26 in the mean, with seeds far apart."
 assert told(f"order, {RISE}") == [-0.52, -0.61, -0.43]
 assert told(f"distance, {RISE}", 3) == [0, -0.003, 0.002]
 assert told(f"distance, {DRIFT}") == [-0.53, -0.73, -0.33]
@@ -96,14 +99,29 @@ assert told(f"order, {DRIFT}")[0] == -0.06
 # Holds in What are three properties good for?: "**How sure:** five seeds after 1200 steps, two-layer encoders"
 long = study.by_arm[f"order, {RISE} by 48, long"]
 assert len(long) == 5 and (long[0].config.steps, long[0].config.n_layers) == (1200, 2)
-# Holds: "Full marks are significant after Holm's correction for all twelve."
+assert told(f"distance, {SIDE}")[0] == -0.26 and told(f"distance, {SIDE}")[2] > 0
+# Holds in What are three properties good for?: "Dotted: a constant guess."
+# Holds in What are three properties good for?: "Below, the share of right answers on two tasks after 1200 steps"
+# Holds in What are three properties good for?: "Below, right answers of five seeds. Order: 0.99"
+# Holds: "What they have right is in the picture at the top."
+# Holds: "all twelve differences with their intervals are on"
+named = {lost: bend for bend, lost in BENDS.items()}
+
+
+def plainly(name):
+    task, _, lost = name.partition(", ")[0].partition(": ")
+    return f"{task}: {named[lost]}"
+
+
 full = longer.rename(index=plainly).query("holm < 0.05").index
 assert len(longer) == 12 and set(longer["n"]) == {5}
 names = ["majority: far rise", "majority: drift", "order: far rise", "distance: drift", "lookup: drift"]
 assert [*full] == names
-# Holds: "Twelve differences with their intervals. Majority: far rise"
-drawn = longer.rename(index=plainly)["mean"].round(2)
-assert [*drawn] == [0.01, 0.01, 0, -0.52, -0.06, 0.01, 0, -0.53, -0.26, -0.25, -0.3, -0.16]
+on_top = [[round(right_at_48[each, name].mean(), 2) for name in strong] for each in TASKS]
+assert on_top == [[0.99, 0.47, 0.93, 1.0], [1.0, 1.0, 0.47, 0.74]]
+guess = {each: round(float(baseline[f"{each}, undosed"]), 2) for each in TASKS}
+assert guess == {"order": 0.05, "distance": 0.13}
+assert len(right_at_48["order", "drift"]) == 5
 
 config = study.by_arm["order, undosed"][0].config
 # Holds: "The model is an encoder of two layers, width 32, with four heads"
@@ -131,38 +149,27 @@ assert (to_first[1:16] - to_first[17:].flip(0)).abs().max() < 0.7
 assert (undosed[1:16, 0] - undosed[17:, 0].flip(0)).abs().max() == 30
 # Holds: "**Distance** suffers from the drift, where a distance does not mean"
 assert (share("distance"), share("distance", f"{DRIFT} by 48")) == (1.0, 0.47)
-# Holds: "The far rise costs nothing here."
 # Holds: "the task asks for distances up to 8, and the bias turns at 16"
 assert told(f"distance, {RISE}", 3)[1:] == [-0.003, 0.002] and TASKS["distance"] == 8 and turns[-1] == 16
-# Holds: "**Lookup** suffers from the drift too, by 0.30."
+# Holds: "lost 0.30 to the drift."
 assert told(f"lookup, {DRIFT}")[0] == -0.3
-# Holds: "With the far rise all five seeds stand between 0.62 and 0.64"
-risen = after_1200("lookup", f"{RISE} by 48")
-assert min(risen) > 0.62 and max(risen) < 0.64
-assert abs(np.mean(risen) - ceilings["lookup"]) < 0.01
-# Holds: "The far rise and the drift are ahead there, by 0.015 and 0.009, but for the straight bias"
+# Holds: "needs no position, and no bend cost it anything significant."
+of_majority = longer.filter(like="majority", axis=0)
+assert len(of_majority) == 3 and len(of_majority.query("mean < 0 and holm < 0.05")) == 0
+# Holds in What this does not show: "The far rise and the drift led there by 0.015 and 0.009, significantly."
 assert [told(f"majority, {each}", 3)[0] for each in (RISE, DRIFT)] == [0.015, 0.009]
 from posembed.stored import load_plan
 
 trials = next(arm.trials for arm in load_plan("tasks").arms if arm.name == "majority, undosed, long")
 rates = {run.learning_rate for run in trials}
 assert study.by_arm["majority, undosed, long"][0].config.learning_rate == max(rates) and len(rates) == 3
-# Holds: "At a still higher one, tried in the second study below, it is right in 0.993"
+# Holds in What this does not show: "and at a still higher one it is right in 0.993"
 straight = load_study("causes").by_arm["majority, undosed"]
 assert straight[0].config.learning_rate > max(rates)
 right_at_higher = np.mean([run.metrics["accuracy"] for run in straight])
 assert round(right_at_higher, 3) == 0.993
 assert max(np.mean(after_1200("majority", f"{each} by 48")) - right_at_higher for each in (RISE, DRIFT)) < 0.0075
 
-# The same of the interactive figure, and of the question.
-halved = by_seed("order", RISE).mean(0)
-# Holds: "Find a dose that costs one task nothing and another one half of its"
-# Holds: "These are the doses after 400 steps, where many models are still"
-assert config.steps == 400 and scores["distance, undosed"].min() < 0.4 < 0.99 < min(after_1200("distance"))
-# Holds: "Choose monotonicity and 48 degrees: order loses more than half of its"
-assert halved[-1] < halved[0] / 2
-early = study.contrasts.query("family == 'doses'")
-assert early.loc[f"majority: {RISE}, largest dose minus none", "low"] > 0
 # Holds: "These runs cannot tell. Right. That is no proof of the opposite"
 # Holds: "Alone it would be one."
 in_question = longer.loc[f"lookup: {RISE}, largest dose minus none"]
@@ -184,7 +191,7 @@ assert told(f"order, {SIDE}")[2] == 0.03
 assert min(after_1200("order", f"{SIDE} by 48") + after_1200("order")) > 0.97
 # Holds: "The far rise takes half of the answers after 400 steps and half after"
 assert (told(f"order, {RISE}", of=shorter)[0], told(f"order, {RISE}")[0]) == (-0.51, -0.52)
-# Holds: "On distance the five models without a dose lay between 0.31 and 0.86"
+# Holds: "On distance the five models with the straight bias lay between 0.31 and 0.86"
 ends = scores["distance, undosed"]
 assert (round(ends.min(), 2), round(ends.max(), 2)) == (0.31, 0.86)
 # Holds: "After 1200 steps they have all learned the task"
@@ -194,28 +201,39 @@ found = pd.DataFrame(rows).T
 assert [round(float(mean), 2) for mean in found["mean"]] == [0.21, 0.01, -0.51, -0.52, -0.52, -0.53]
 assert (found["holm"] < 0.05).tolist() == [True, False, True, True, False, True]
 
-# %% Another form of the same property
+halved = by_seed("order", RISE).mean(0)
+# Holds: "Find a dose that costs one task nothing and another one half of its"
+# Holds: "These are the doses after 400 steps, where many models are still"
+assert config.steps == 400 and scores["distance, undosed"].min() < 0.4 < 0.99 < min(after_1200("distance"))
+# Holds: "Choose monotonicity and 48 degrees: order loses more than half of its"
+assert halved[-1] < halved[0] / 2
+early = study.contrasts.query("family == 'doses'")
+assert early.loc[f"majority: {RISE}, largest dose minus none", "low"] > 0
+
+# %% Is it the property? Two bends of each
 from studies import causes, forms
 
 found = load_study("causes").contrasts
-# Holds: "So a second study bends each property in another way too, by 30 degrees."
+# Holds: "So a second study bends each property in another way too, by 30 degrees"
 assert causes.DEGREES == 30
-assert min(sum(each[0] == kind for each in forms.FORMS.values()) for kind in FORMS) == 2
+assert min(sum(each[0] == kind for each in forms.FORMS.values()) for kind in BENDS.values()) == 2
 peak, ripple, wave = (forms.bias_of(name, 30.0, 0.0, 32)[-1][::-1] for name in ("near peak", "near ripple", "wave"))
-# Holds: "A *near peak* rises up to a distance of 6 and falls beyond it; a *near ripple*"
+# Holds: "the bias rises up to a distance of 6 and falls beyond it"
+# Holds: "a *near ripple* that goes up and down to a distance of 8, costs nothing significant on any task."
 assert (np.diff(peak[:7]) > 0).all() and (np.diff(peak[7:]) < 0).all()
 turns = np.diff(np.sign(np.diff(ripple))) != 0
+assert (found.filter(regex="near ripple minus undosed", axis=0)["holm"] > 0.05).all()
 assert turns[:7].all() and not turns[8:].any()
-# Holds: "A *wave* has short steps in the middle of the text."
+# Holds: "steps are short in the middle of the text"
 steps = np.abs(np.diff(forms.bias_of("wave", 30.0, 0.0, 32)[0]))
 assert steps[14:17].max() < steps[:4].min() and steps[14:17].max() < steps[-4:].min()
-# By definition: "A *curve* has another shape behind than ahead."
-# Holds: "For a finding about a property two of its forms had to agree, both significantly"
+# By definition: "it has another shape behind than ahead"
+# Holds: "For a finding about a property two of its bends had to agree, both significantly"
 assert "two of its forms have corrected p below 0.05 and one sign" in " ".join(load_study("causes").about.split())
 # Holds: "**No property passed.**"
-# Holds: "of no property do two forms agree"
+# Holds: "of no property do two bends agree"
 # Holds in What are three properties good for?: "and of no property did two bends agree as planned."
-# Holds in What this does not show: "as planned no two forms of a property agreed."
+# Holds in What this does not show: "as planned no two bends of a property agreed."
 # Holds in What this does not show: "Unplanned, drift at 48 degrees and wave at 30 did, on distance."
 of_drift = longer.loc[f"distance: {DRIFT}, largest dose minus none"]
 of_wave = found.loc["distance: wave minus undosed"]
@@ -225,16 +243,16 @@ assert {*passed.index} == {
     f"{each} minus undosed" for each in ("distance: wave", "lookup: near peak", "majority: near peak")
 }
 # Holds: "The wave costs distance 0.36 of the right answers; the drift, of 30 degrees here, nothing significant."
-# Holds: "The near peak costs lookup 0.40, and distance nothing, though that task asks for distances up to 8."
+# Holds: "The near peak costs distance nothing, though that task asks for distances up to 8."
+# Holds: "On lookup it costs 0.40."
 cost = found["mean"].round(2)
 assert (cost["distance: wave minus undosed"], cost["lookup: near peak minus undosed"]) == (-0.36, -0.4)
 assert found.loc["distance: drift minus undosed", "holm"] > 0.05
 nothing = found.loc["distance: near peak minus undosed"]
 assert nothing["low"] > -0.02 and nothing["high"] < 0.02 and causes.TASKS["distance"] == 8
 of_causes = load_study("causes").runs.pivot(index="seed", columns="arm", values="accuracy")
-# Holds: "Five seeds and 52 comparisons are coarse; the 31 that are not drawn are on the page of evidence."
-# Holds: "On lookup, where the straight bias is right in 0.69 to 0.98, both forms without symmetry"
-# Holds in What becomes of the published signs: "at 30 degrees both forms led on lookup, in every seed."
+# Holds: "Five seeds and 52 comparisons are coarse; the 40 that are not drawn are on the page of evidence."
+# Holds in What becomes of the published signs: "both bends led on lookup at 30 degrees, in every seed."
 straight = of_causes["lookup, undosed"]
 assert [round(each, 2) for each in (straight.min(), straight.max())] == [0.69, 0.98]
 for name in ("lookup, one side", "lookup, curve"):
@@ -242,10 +260,10 @@ for name in ("lookup, one side", "lookup, curve"):
     assert found.loc[f"{name.replace(', ', ': ')} minus undosed", "holm"] > 0.05
 # Holds: "And the far rise on order and the drift on distance, which cost half at 48 degrees"
 # Holds in What are three properties good for?: "These two, milder, cost nothing significant in either"
-# Holds in What are three properties good for?: "a milder bend of the second kind took 0.15 of the answers"
+# Holds in What are three properties good for?: "the milder bend of the second kind took 0.15 of the answers"
 # Holds in What are three properties good for?: "So these properties do not say which scheme to take."
 # Holds in What to remember: "Bent by 30, neither could be shown."
-# Holds: "Those halves are of forms and strengths, not of properties."
+# Holds: "Those halves are of bends and strengths, not of properties."
 # Holds in What becomes of the published signs: "So do not rank schemes by a property"
 at_30 = found.loc[["order: far rise minus undosed", "distance: drift minus undosed"]]
 assert (at_30["holm"] > 0.05).all() and (at_30["high"] > 0).all()
@@ -254,7 +272,7 @@ for task, form, share in (("distance", "drift", -0.15), ("lookup", "one side", 0
     ahead = by_seed_at_30[f"{task}, {form}"] - by_seed_at_30[f"{task}, undosed"]
     assert round(ahead.mean(), 2) == share and len(ahead) == 5 and (ahead * share > 0).all()
     assert found.loc[f"{task}: {form} minus undosed", "holm"] > 0.05
-# Holds in What becomes of the published signs: "*Local* monotonicity, which the claim is about, two forms break:"
+# Holds in What becomes of the published signs: "*Local* monotonicity, which the claim is about, two bends break:"
 near_by = {
     form: properties_of_matrix(torch.from_numpy(forms.bias_of(form, 30.0, 0.0, 32)), max_offset=8).monotonicity
     for form in ("near peak", "near ripple")
@@ -263,13 +281,19 @@ assert max(near_by.values()) < 0.7
 costs = found[(found["holm"] < 0.05) & (found["mean"] < 0)].index
 assert {each.split(":")[0] for each in costs if "near peak minus undosed" in each} == {"lookup", "majority"}
 assert not any("near ripple minus undosed" in each for each in costs)
-# Holds: "No dose, seven forms bent by 30 degrees, and what each of these changes on three tasks"
-# Holds: "Below, their costs on order, distance and lookup, twenty-one differences with their intervals."
-# Holds: "Above, maps of no dose and seven forms: far rise, near peak, near ripple, drift"
-for each, drawn in shapes.items():
-    true = forms.bias_of(each, 30.0, 0.0, 32) if each != "no dose" else perturbed_bias("symmetry", 0).numpy()
+# Holds: "The straight bias and two bends of each property, of 30 degrees: far rise and near peak break"
+# Holds: "Above, the straight bias and six bends: far rise, near peak, drift"
+for each, drawn in mild.items():
+    true = forms.bias_of(each, 30.0, 0.0, 32) if each != "straight" else perturbed_bias("symmetry", 0).numpy()
     drawn = drawn * forms._norm(true) / forms._norm(drawn)
     assert np.allclose(forms._centred(drawn), forms._centred(true), atol=0.01)
+on_top = [[round(right_at_30[each, name].mean(), 2) for name in mild] for each in TASKS]
+# Holds: "Below, right answers of five seeds. Order: 0.99"
+# Holds: "The wave costs distance; of no property"
+# Holds: "Below, right answers after 1200 steps, drawn as at the top; full means are significantly off"
+assert on_top == [[0.99, 0.98, 0.97, 0.98, 0.89, 1.0, 1.0], [1.0, 0.99, 1.0, 0.85, 0.64, 0.97, 0.93]]
+assert significant == {("distance", "wave")}
+assert {forms.FORMS[each][0] for each in ("far rise", "near peak", "near ripple")} == {RISE}
 assert len(found) == 52 and len(forms.FORMS) == 7 and causes.STEPS == 1200 and (found["n"] == 5).all()
 
 # %% What becomes of the published signs
@@ -277,9 +301,9 @@ assert len(found) == 52 and len(forms.FORMS) == 7 and causes.STEPS == 1200 and (
 after = longer.rename(index=plainly)
 worse = after.query("holm < 0.05 and mean < 0").index
 # Holds: "*Less monotone is worse*: on order with the far rise."
-# Holds: "*Less invariant is worse*: on distance and on lookup with the drift."
+# Holds: "*Less invariant is worse*: on distance with the drift and with the wave, and on lookup with the drift."
 # Holds: "*Less symmetric is better*: on order with the one side, as long as"
-# Holds: "After 1200 steps on no task at 48 degrees"
+# Holds: "After 1200 steps on no task significantly"
 assert [*worse] == ["order: far rise", "distance: drift", "lookup: drift"]
 better = after.query("holm < 0.05 and mean > 0").index
 assert [*better] == ["majority: far rise", "majority: drift"]
