@@ -14,8 +14,13 @@ def contents(name):
 ROPES = ("RoPE, running number", "RoPE, two axes")
 place = {name: of_arm(name, *PLACE).mean(0) for name in CALLED}
 right = {name: of_arm(name, "accuracy").mean() for name in CALLED}
-# Holds: "With learned rows position is the larger part of what differs"
-assert place["learned rows"][1] > contents("learned rows")[1]
+# Holds: "With learned rows, drawn as large as ours, position is 0.65 of what differs between the states at the input"
+# Holds: "With RoPE it is next to nothing in early states, and the model names no fewer digits."
+assert place["learned rows"][:2].round(2).tolist() == [0.65, 0.46]
+assert all(abs(place[name][:2] - (0, 0.04)).max() < 0.006 for name in ROPES)
+# Holds: "The learned rows were drawn with a standard deviation of 0.7, which pilots chose."
+of_rows = study.by_arm["images, learned"][0].config.scheme_options
+assert round(of_rows["learned"]["std"], 1) == 0.7 and "pilot" in study.about
 assert max(place[name][1] for name in ROPES) < 0.05
 assert min(right[name] for name in ROPES) > right["learned rows"]
 # Holds: "On images of twice the side no scheme works as it is."
@@ -99,14 +104,16 @@ lost = {
 }
 # Holds: "shuffled after the first, they cost half of all answers, and the"
 assert [round(lost["learned rows", key][1], 2) for key in ("cost", "control")] == [0.53, 0.11]
-# Holds: "Shuffled after the first layer they lose 0.37 of the answers, and 0.36 at the input, where there is no place"
-# Holds: "So this does not show that place is used there."
+# Holds: "At the input they have none, and the shuffle costs 0.36 of the answers all the same"
+# Holds: "So the 0.37 after the first layer need not be place."
 from posembed.stats import difference
 
 at_input, after_first = of_arm("RoPE, two axes", "patches", "ablations", "shuffle", "cost")[:, :2].T
 assert round(at_input.mean(), 2) == 0.36 and not difference(after_first, at_input).excludes_zero
 assert abs(of_arm("RoPE, two axes", *PLACE)[:, 0]).max() < 0.01
-# Holds: "RoPE loses more than NoPos, which has no places to lose"
+# Holds: "After the first layer RoPE loses more than NoPos, which has no places to lose, and at the input less"
+assert lost["RoPE, two axes", "cost"][1] > lost["NoPos", "cost"][1]
+assert lost["RoPE, two axes", "cost"][0] < lost["NoPos", "cost"][0]
 assert [round(lost["RoPE, two axes", key][1], 2) for key in ("cost", "control")] == [0.37, 0.01]
 # Holds: "after the first layer NoPos, which has no places, loses 0.21 by it"
 # Holds: "Only what goes beyond that can be place."
