@@ -31,6 +31,7 @@ from . import (
     nopos_large,
     one_start,
     own_rates,
+    past_length,
     starts,
     trained_tables,
 )
@@ -98,6 +99,7 @@ SHIPPED = {
         one_start, lambda runs, folder: one_start.contrasts(runs, read_results(folder.parent / encodings.NAME))
     ),
     own_rates.NAME: replace(_searched(own_rates), contrasts=lambda runs, _: own_rates.contrasts(runs)),
+    past_length.NAME: _searched(past_length),
     starts.NAME: Shipped((starts,), lambda _: starts.plan(), lambda runs, _: {"planned": starts.contrasts(runs)}),
     doses.NAME: Shipped((doses, positions), _tasks, _of_tasks),
     trained_tables.NAME: Shipped(

@@ -60,7 +60,7 @@ assert rise["alibi"].high < 0.03 < 0.9 < rise["nopos"].low
 assert small.length < 200 and rise["shaw"].high < 0.03 < rise["nopos"].low
 
 # The same of the picture.
-# Holds in After NoPos: "ALiBi alone stays level."
+# Holds in After NoPos: "Of these ALiBi alone stays level."
 assert rise["alibi"].high < 0.03
 assert min(rise[name].low for name in SHOWN if name != "alibi") > 0.9
 # Holds in After NoPos: "NoPos rises slowly, but by a nat on average: having no positions"
@@ -108,7 +108,7 @@ more = difference(*([np.mean(each[4:]) - each[3] for each in of] for of in curve
 assert [round(each, 2) for each in (more.mean, more.low, more.high)] == [0.19, 0.09, 0.30]
 assert abs(difference(*([np.mean(each[4:]) for each in of] for of in curves_of)).mean) < 0.05
 # Holds in What to remember: "Past the trained length the loss of ours rises by a nat"
-# Holds in After NoPos: "Past it, up to four times that length, neither holds"
+# Holds in After NoPos: "To leave positions out is no way to longer texts"
 assert round(rise["nopos"].mean, 1) == 1.0
 # Holds in What to remember: "less than with a table, sinusoids or RoPE, more than with ALiBi, KERPLE or Shaw's
 # vectors"
@@ -144,6 +144,55 @@ assert moved[:63].min() > 0.5 and moved[63:].max() < 1e-3
 in_512 = load_study("one-start").contrasts
 for name in ("alibi", "shaw"):
     assert abs(in_512.loc[f"{name}, past the trained length", "mean"]) < 0.005
+
+# %% Or read the end alone
+short = apart.contrasts
+assert (short["n"] == 5).all() and apart.by_arm["rope"][0].config.length == 64
+# Holds: "It then reads 63 characters, as in its training, and no position is new."
+# Holds: "We trained six kinds anew, each at a rate that whole runs chose"
+assert len(apart.by_arm) == 6
+for name, runs in apart.by_arm.items():
+    its = [trial for trial in apart.trials if trial.config.scheme_options == runs[0].config.scheme_options]
+    its = [trial.config for trial in its if trial.config.scheme == runs[0].config.scheme]
+    assert {(trial.steps, trial.length) for trial in its} == {(runs[0].config.steps, 64)}, name
+    rates = {trial.learning_rate for trial in its}
+    assert min(rates) < runs[0].config.learning_rate < max(rates), name
+# Holds: "or in blocks of 32, each with the block before it"
+# Holds: "Test loss of the same characters, at positions 64 to 255 of models trained on 64"
+# Holds: "Five kinds of models, three marks each."
+seen = {key: interval(its).mean for key, its in losses.items()}
+assert [round(seen[kind, "last"], 2) for kind in KINDS] == [1.2, 1.2, 1.26, 1.2, 1.42]
+assert [round(seen[kind, "as it is"], 1) for kind in KINDS] == [2.9, 2.3, 1.3, 1.4, 2.3]
+assert [round(seen[kind, "blocks"], 1) for kind in KINDS] == [1.2, 1.2, 1.3, 1.4, 3.0]
+# Holds: "With the end alone RoPE and xPos are ahead of ALiBi, which reads all."
+# Holds: "**With the end alone RoPE is ahead of all five that read the whole text**: its loss is 1.196"
+# Holds in After NoPos: "Given the last 63 characters alone, RoPE is ahead even of ALiBi."
+# Holds in What to remember: "Given the end of the text alone, RoPE loses nothing past its trained length"
+behind_rope = short.filter(like="as it is, minus rope, last 63", axis=0)
+assert len(behind_rope) == 4 and (behind_rope["low"] > 0).all() and (behind_rope["holm"] < 0.01).all()
+assert interval([a - b for a, b in zip(losses["fire, 32", "as it is"], losses["rope", "last"], strict=True)]).low > 0
+assert (round(seen["rope", "last"], 3), round(seen["alibi", "as it is"], 2)) == (1.196, 1.26)
+assert difference(losses["alibi", "as it is"], losses["xpos", "last"]).low > 0
+ends = [run.metrics["far"]["last"] for run in apart.by_arm["rope"]]
+assert all(np.mean(its[4:]) < its[3] for its in ends)
+# Holds: "Level with it is xPos in its blocks, equal by the margin of 0.02 that was planned."
+level_with = difference(losses["xpos", "blocks"], losses["rope", "last"])
+assert max(abs(level_with.low), abs(level_with.high)) < 0.02
+# Holds: "As it is, xPos loses 1.1 nats more than that."
+assert round(-short.loc["xpos: in blocks minus as it is", "mean"], 1) == 1.1
+# Holds: "So where the near past is enough, as it is here, cut the text"
+# Holds: "No positions gain 0.89 nats by the end alone."
+assert round(short.loc["none, as it is, minus none, last 63", "mean"], 2) == 0.89
+# Holds: "In blocks they lose more than as they are"
+assert difference(losses["none", "blocks"], losses["none", "as it is"]).low > 0.5
+# Holds: "in blocks it loses as much as with all the text"
+# Holds: "So not what stands far back is in its way, but the query's own position, by which it divides."
+for kind in ("fire, 512", "fire, 32"):
+    assert max(abs(a - b) for a, b in zip(losses[kind, "blocks"], losses[kind, "as it is"], strict=True)) < 0.001
+assert difference(losses["fire, 512", "as it is"], losses["fire, 512", "last"]).low > 0.1
+# Holds: "Where its threshold starts, at 512 or at 32, makes no significant difference."
+assert short.loc["fire: rise, from 32 minus from 512", "holm"] > 0.05
+assert apart.by_arm["fire, 32"][0].config.scheme_options == {"fire": {"threshold": 32}}
 
 # %% Taking positions away
 # Holds: "In the mean over the seeds none of them is better than guessing"
@@ -261,7 +310,7 @@ for name in ("gpt_oss", "granite_swa", "granitemoe_swa"):
     assert "self.sinks = nn.Parameter(torch." in inspect.getsource(module), name
 # By definition in The first token as a sink: "causal language models give much of it to the first token"
 
-# Holds in What this does not show: "What rates of whole runs would change: those here come from runs of 500 steps"
+# Holds in What this does not show: "What rates of whole runs would change in the twelve schemes"
 from posembed.stored import load_plan
 
 of_whole = load_study("own-rates").by_arm
@@ -272,8 +321,8 @@ for arm in load_plan("nopos").arms:
         assert study.by_arm[arm.name][0].config.learning_rate > its[0].config.learning_rate
 # By definition in What this does not show: "Whether a scheme that stays level reads far back"
 
-# Holds in After NoPos: "Without any, the loss at the trained length is 0.18 nats above RoPE's."
-# Holds in After NoPos: "the loss rises by 1.0 nat without positions and by 1.7 with RoPE, while with"
+# Holds in After NoPos: "At the trained length no positions cost 0.18 nats beside RoPE."
+# Holds in After NoPos: "up to four times the trained length the loss rises by 1.0 nat without any and by 1.7 with"
 # The table of the first screen.
 costs = study.contrasts["mean"]
 assert (
