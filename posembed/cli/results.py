@@ -32,8 +32,9 @@ def results(
     """
     with progress(f"reading {source}"):
         from ..stored import load_results, summary
+        from ..stored.results import table_of
 
-        table = load_results(source)
+        table = load_results(source) if as_csv else table_of(source)
     if as_csv:
         typer.echo(table.map(_cell).to_csv(index=False), nl=False)
         return
