@@ -108,7 +108,7 @@ def check_equivariance(
     A function is permutation equivariant when f(Px) = P f(x) and permutation invariant when f(Px) = f(x)
     (Zaheer et al. 2017, Deep Sets, section 2). An output that does both, a constant one for example, ignores the
     order and is called invariant. Modules, also those that a function names, run in eval mode and without gradients and
-    are put back as they were.
+    are put back as they were; those that an object or a partial holds cannot be seen: call their ``eval()`` first.
 
     An effect of the order below the tolerance looks like rounding, and rounding that a very deep or badly conditioned
     model amplifies beyond it looks like an effect. So where an error lies above the rounding of one operation in
@@ -520,8 +520,6 @@ def _module_of(fn: Any) -> nn.Module | None:
 
 def _modules_of(fn: Any) -> nn.ModuleList:
     """The same, or those that a function names: batch norm in training mode would learn from what it is asked."""
-    found = [_module_of(fn)]
-    if inspect.isfunction(fn):
-        named = inspect.getclosurevars(fn)
-        found = [*named.nonlocals.values(), *named.globals.values()]
+    named = inspect.getclosurevars(fn) if inspect.isfunction(fn) else None
+    found = [_module_of(fn)] if named is None else [*named.nonlocals.values(), *named.globals.values()]
     return nn.ModuleList(each for each in found if isinstance(each, nn.Module))

@@ -31,8 +31,7 @@ def results(
     $ posembed results results/mine --csv > mine.csv
     """
     with progress(f"reading {source}"):
-        from ..stored import load_results, summary
-        from ..stored.results import table_of
+        from ..stored.results import load_results, summary, table_of
 
         table = load_results(source) if as_csv else table_of(source)
     if as_csv:

@@ -253,8 +253,9 @@ def properties_of_matrix(
     if not n:
         raise PropertiesInputError("the matrix is empty; give one with at least one row and column")
     future = np.triu(np.ones((n, n), bool), 1)
-    hidden = values[future].max(initial=-np.inf) <= HIDDEN < values[~future].min()
-    absent: Any = (np.isneginf(values) | hidden) & future
+    absent: Any = future & (
+        np.isneginf(values) | (values[future].max(initial=-np.inf) <= HIDDEN < values[~future].min())
+    )
     numbers: Any = np.where(absent, 0.0, values)
     advice = "only the future may be minus infinity"
     check_finite_rows(~np.isfinite(numbers).all(axis=1), range(n), "the matrix", advice)

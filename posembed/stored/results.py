@@ -51,10 +51,10 @@ def load_results(source: Path | str) -> pandas.DataFrame:
         True
     """
     table = table_of(source)
-    arms = table.groupby("config.scheme")["arm"].nunique()
-    if several := ", ".join(f"{scheme} in {n}" for scheme, n in arms.items() if n > 1):
-        said = f"a scheme is in several arms ({several}); group by 'arm', for by 'config.scheme' they are mixed"
-        warnings.warn(said, stacklevel=3)
+    n_arms = table.groupby("config.scheme")["arm"].nunique()
+    if several := ", ".join(f"{scheme} in {n}" for scheme, n in n_arms.items() if n > 1):
+        advice = "group by 'arm', for by 'config.scheme' they are mixed"
+        warnings.warn(f"a scheme is in several arms ({several}); {advice}", stacklevel=3)
     return table
 
 
