@@ -107,7 +107,8 @@ def check_equivariance(
 
     A function is permutation equivariant when f(Px) = P f(x) and permutation invariant when f(Px) = f(x)
     (Zaheer et al. 2017, Deep Sets, section 2). An output that does both, a constant one for example, ignores the
-    order and is called invariant. Modules run in eval mode and without gradients and are put back as they were.
+    order and is called invariant. Modules, also those that a function names, run in eval mode and without gradients and
+    are put back as they were; those that an object or a partial holds cannot be seen: call their ``eval()`` first.
 
     An effect of the order below the tolerance looks like rounding, and rounding that a very deep or badly conditioned
     model amplifies beyond it looks like an effect. So where an error lies above the rounding of one operation in
@@ -189,7 +190,7 @@ def _compared(
 ) -> tuple[EquivarianceReport, Counterexample | None]:
     """The report, and the entry that lies furthest from the relation that it names."""
     run = _runner(fn, output)
-    with eval_mode(_module_of(fn)):
+    with eval_mode(_modules_of(fn)):
         first = run(x, along)
         has_sequence = _has_sequence_axis(x, first, seq_dim)
         tolerance = _default_tolerance(fn, x, first) if tolerance is None else float(tolerance)
@@ -353,8 +354,7 @@ def _check_no_sequence_elsewhere(x: Tensor, out: Tensor, seq_dim: int) -> None:
 
 def _default_tolerance(fn: Any, x: Tensor, out: Tensor) -> float:
     """That of the coarsest format on the way: a bfloat16 model may well hand out float32."""
-    module = _module_of(fn)
-    dtypes = {x.dtype, out.dtype, *(parameter.dtype for parameter in (module.parameters() if module else ()))}
+    dtypes = {x.dtype, out.dtype, *(parameter.dtype for parameter in _modules_of(fn).parameters())}
     if torch.is_autocast_enabled(x.device.type):
         dtypes.add(torch.get_autocast_dtype(x.device.type))
     real = [dtype.to_real() for dtype in dtypes if dtype.is_floating_point or dtype.is_complex]
@@ -516,3 +516,10 @@ def _module_of(fn: Any) -> nn.Module | None:
     """The module itself, or the one that a bound method belongs to."""
     owner = fn if isinstance(fn, nn.Module) else getattr(fn, "__self__", None)
     return owner if isinstance(owner, nn.Module) else None
+
+
+def _modules_of(fn: Any) -> nn.ModuleList:
+    """The same, or those that a function names: batch norm in training mode would learn from what it is asked."""
+    named = inspect.getclosurevars(fn) if inspect.isfunction(fn) else None
+    found = [_module_of(fn)] if named is None else [*named.nonlocals.values(), *named.globals.values()]
+    return nn.ModuleList(each for each in found if isinstance(each, nn.Module))

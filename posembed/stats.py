@@ -61,7 +61,7 @@ def interval(values: Any, *, level: Share = 0.95) -> Interval:
     """The mean of independent values and Student's t interval.
 
     Args:
-        values: at least two; one for each seed.
+        values: at least two, one for each seed; a list, an array, a tensor or a Series, for a set has no seeds.
         level: the share of experiments whose interval holds the true mean, from 0 to 1.
 
     Returns:

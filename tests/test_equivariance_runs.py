@@ -1,6 +1,7 @@
 """How the function is called: what it may do to the check, what the check may do to it, and what it is given."""
 
 import contextlib
+import copy
 import itertools
 from collections import UserDict
 from dataclasses import dataclass
@@ -293,3 +294,17 @@ def test_the_line_for_a_relation_that_is_kept(fn, line):
     report = check_equivariance(fn, X)
     assert isinstance(report, EquivarianceReport)
     assert str(report) == line
+
+
+def test_what_a_function_names_is_in_eval_mode_too_and_learns_nothing():
+    """Batch norm in training mode would take the tokens of the check into its statistics, for good."""
+    net = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.5), nn.Flatten(0, 1), nn.BatchNorm1d(8)).train()
+    before = copy.deepcopy(net.state_dict())
+    report = check_equivariance(lambda x: net(x).unflatten(0, (2, -1)), X)
+    assert report.verdict == "equivariant" and all(modes(net).values())
+    assert all(torch.equal(value, before[name]) for name, value in net.state_dict().items())
+
+
+def test_the_tolerance_is_that_of_a_model_that_a_function_names():
+    net = nn.TransformerEncoderLayer(8, 2, batch_first=True, device="cpu").bfloat16()
+    assert check_equivariance(lambda x: net(x.bfloat16()).float(), X).tolerance == 6e-2

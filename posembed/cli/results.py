@@ -31,9 +31,9 @@ def results(
     $ posembed results results/mine --csv > mine.csv
     """
     with progress(f"reading {source}"):
-        from ..stored import load_results, summary
+        from ..stored.results import load_results, summary, table_of
 
-        table = load_results(source)
+        table = load_results(source) if as_csv else table_of(source)
     if as_csv:
         typer.echo(table.map(_cell).to_csv(index=False), nl=False)
         return

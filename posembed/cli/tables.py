@@ -128,7 +128,7 @@ def _table_shown(found: PositionTable, spread: Spectrum | None) -> list[Any]:
         "part": found.part,
         "revision": found.revision,
         "offset": f"{found.offset} rows before position 0, left out here" if found.offset else None,
-        "rows": found.line if found.grid or found.n_class_tokens else None,
+        "rows": found.line or None,
         "other tables": f"--name reads {found.others}" if found.others else None,
         "bytes read": f"{found.bytes_read:,}",
         "norms": f"median {median(norms):.4g}, from {min(norms):.4g} to {max(norms):.4g}" if norms else None,
@@ -139,7 +139,7 @@ def _table_shown(found: PositionTable, spread: Spectrum | None) -> list[Any]:
 
 
 def _table_json(found: PositionTable, spread: Spectrum | None) -> dict[str, Any]:
-    names = "source name file part revision stored_dtype offset n_class_tokens grid others bytes_read"
+    names = "source name file part revision stored_dtype offset n_class_tokens grid patches others bytes_read"
     told = {name: getattr(found, name) for name in (*names.split(), "untrained_rows", "non_finite_rows")}
     norms = found.norms[found.norms.isfinite()]
     ends = {"median": norms.quantile(0.5), "min": norms.min(), "max": norms.max()} if len(norms) else None

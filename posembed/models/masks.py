@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from ..encodings.positions import known
@@ -23,7 +23,7 @@ class AttentionMask:
         n_keys: the number of keys.
         causal: whether a query sees only itself and the keys before it.
         given: True, or 1, where attention is allowed: "batch key" (padding), "batch query key" or
-            "batch heads query key".
+            "batch heads query key"; or, as `pack` has it, 0 there and minus infinity elsewhere.
         device: of the queries.
 
     Raises:
@@ -78,6 +78,8 @@ class AttentionMask:
         return given if seen is None else given & seen
 
     def _checked(self, given: Any) -> Bool[Tensor, "batch heads query key"]:
+        if isinstance(given, Tensor) and given.is_floating_point() and bool(((given == 0) | given.isneginf()).all()):
+            given = given == 0
         if not isinstance(given, Tensor) or given.is_floating_point() or given.is_complex():
             what = given.dtype if isinstance(given, Tensor) else type(given).__name__
             raise ModelInputError(f"attention_mask is {what}; give a tensor of True, or 1, where attention is allowed")
@@ -141,13 +143,14 @@ def positions_from_mask(
 
 def pack(
     segments: Int[Tensor, "batch seq"], *, causal: bool = False
-) -> tuple[Int[Tensor, "batch seq"], Bool[Tensor, "batch seq seq"]]:
+) -> tuple[Int[Tensor, "batch seq"], Float[Tensor, "batch 1 seq seq"]]:
     """Make positions and mask for several texts in one row, so that none sees another.
 
-    A model of transformers takes them as ``position_ids=positions, attention_mask=mask[:, None]``; without the
-    ``[:, None]`` GPT-2 reads the mask as another one, in silence. If it is causal, it takes this mask for all there is
-    to hide: say ``causal=True``. A window it forgets too, so take from the mask what lies outside of it. Models of
-    posembed keep causality themselves.
+    The mask is one to add, 0 where attention is allowed and minus infinity elsewhere, which all attention takes alike;
+    True and False some of transformers' would add as 1 and 0, in silence. Its models take both as
+    ``position_ids=positions, attention_mask=mask``, in half precision ``mask.to(model.dtype)``. If one is causal, it
+    takes this mask for all there is to hide: say ``causal=True``. A window it forgets too, so put minus infinity
+    outside of it. Models of posembed keep causality themselves.
 
     Args:
         segments: the number of the text that each token belongs to; a text's tokens stand together.
@@ -165,8 +168,8 @@ def pack(
         >>> positions, mask = pack(torch.tensor([[0, 0, 0, 1, 1]]))
         >>> positions
         tensor([[0, 1, 2, 0, 1]])
-        >>> mask[0, 3]
-        tensor([False, False, False,  True,  True])
+        >>> mask[0, 0, 3]
+        tensor([-inf, -inf, -inf, 0., 0.])
     """
     begins = torch.ones_like(segments, dtype=torch.bool)
     begins[:, 1:] = segments[:, 1:] != segments[:, :-1]
@@ -176,5 +179,5 @@ def pack(
         raise ModelInputError("the tokens of a text stand apart in segments; give each text a number of its own")
     index = torch.arange(segments.shape[1], device=segments.device)
     start = torch.where(begins, index, 0).cummax(-1).values
-    same = segments[:, :, None] == segments[:, None, :]
-    return index - start, same.tril() if causal else same
+    same = segments[:, None, :, None] == segments[:, None, None, :]
+    return index - start, torch.where(same.tril() if causal else same, 0.0, -torch.inf)

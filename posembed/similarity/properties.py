@@ -34,6 +34,8 @@ TIED = 1e-12
 MOST_ROWS, N_SIMILARITIES = 4096, 2**21
 # Below this share of their mean square the variance of the similarities of more rows is rounding.
 ROUNDING = 1e-12
+# What masks hold in place of minus infinity is less: -10,000 with logits added, the lowest of float16, -1e9.
+HIDDEN = -5000.0
 # The rows of an attention map sum to one within the larger of this and eight roundings of its format.
 SUM_TOLERANCE, ROUNDINGS = 1e-5, 8
 
@@ -214,9 +216,10 @@ def properties_of_matrix(
 
     A map is causal where everything above the diagonal is zero, or everything is minus infinity: what a mask hides is
     no number. It is measured on the past side, and its symmetry is NaN. An even spread over the past is not Toeplitz,
-    but its rows fall from one to the next, which the offset explains in part: 0.16 of 64 tokens. The large negative
-    number that some masks hold in place of minus infinity is a number like any other: fill it with that first. So are
-    the rows and columns of padding, in front or behind: leave them out, as in ``a[3:, 3:]``.
+    but its rows fall from one to the next, which the offset explains in part: 0.16 of 64 tokens. What some masks hold
+    in place of minus infinity is taken for it: numbers of -5,000 and less in all of the future, and none elsewhere.
+    Rows and columns of padding are numbers like any other where they cannot be told from them: leave them out, those
+    in front as in ``a[3:, 3:]``, those behind as in ``a[:-3, :-3]``.
 
     Args:
         matrix: row i holds what query i gives each key, on any device and in any floating-point format. With an axis
@@ -229,7 +232,7 @@ def properties_of_matrix(
     Raises:
         PositionTableError: a row holds NaN or infinity, other than minus infinity in the future of a causal bias.
         PropertiesInputError: a matrix that is empty, not square or not of floating-point numbers, or a max_offset that
-            is not a whole number of at least 1.
+            is not a whole number of at least 1; a causal map with rows of padding in front, spread over all keys.
 
     Example:
         >>> import torch
@@ -250,7 +253,9 @@ def properties_of_matrix(
     if not n:
         raise PropertiesInputError("the matrix is empty; give one with at least one row and column")
     future = np.triu(np.ones((n, n), bool), 1)
-    absent: Any = np.isneginf(values) & future
+    absent: Any = future & (
+        np.isneginf(values) | (values[future].max(initial=-np.inf) <= HIDDEN < values[~future].min())
+    )
     numbers: Any = np.where(absent, 0.0, values)
     advice = "only the future may be minus infinity"
     check_finite_rows(~np.isfinite(numbers).all(axis=1), range(n), "the matrix", advice)
@@ -259,6 +264,12 @@ def properties_of_matrix(
     if masked and not (absent == future).all():
         advice = "minus infinity may only fill the whole future, above the diagonal"
         check_finite_rows(absent.any(axis=1), range(n), "the matrix", advice)
+    even = (numbers == numbers[:, :1]).all(axis=1) & (numbers[:, 0] > 0)
+    if np.triu(numbers, 1)[even].any() and zeros_hide_the_future(numbers[~even][:, ~even]):
+        raise PropertiesInputError(
+            f"{even.sum()} rows are spread evenly over all keys and the others hide the future, so they are padding; "
+            "leave them out with their columns, as in a[3:, 3:]"
+        )
     uneven, scaled = np.abs(numbers.sum(axis=1) - 1).max(), _scaled(numbers)
     found = _measured(
         scaled,

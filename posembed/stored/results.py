@@ -26,6 +26,7 @@ def load_results(source: Path | str) -> pandas.DataFrame:
 
     Runs of one arm differ in their seed alone. An arm of a study has its name there; of a folder it is told by the
     settings in which its runs differ. One scheme may be in several arms: what is compared is arms, as `summary` does.
+    By ``config.scheme`` alone they are thrown together: in the study "nopos" T5 would then lead RoPE.
 
     Args:
         source: the name of a study, or a folder of `run_grid`, ``posembed train`` or ``posembed grid``; a folder with
@@ -40,12 +41,25 @@ def load_results(source: Path | str) -> pandas.DataFrame:
     Raises:
         RunError: no such study or folder; a folder without results, or with a file that is damaged, which is named.
 
+    Warns:
+        UserWarning: a scheme is in several arms.
+
     Example:
         >>> from posembed import load_results
         >>> table = load_results("encodings")
         >>> bool((table[table["arm"] == "rope"]["metrics.loss"] > 1).all())
         True
     """
+    table = table_of(source)
+    n_arms = table.groupby("config.scheme")["arm"].nunique()
+    if several := ", ".join(f"{scheme} in {n}" for scheme, n in n_arms.items() if n > 1):
+        advice = "group by 'arm', for by 'config.scheme' they are mixed"
+        warnings.warn(f"a scheme is in several arms ({several}); {advice}", stacklevel=3)
+    return table
+
+
+def table_of(source: Path | str) -> pandas.DataFrame:
+    """The table of `load_results`, for those who compare arms."""
     import pandas
 
     if isinstance(source, str) and source in study_names():
@@ -99,7 +113,7 @@ def summary(
     """
     import pandas
 
-    table = load_results(source) if isinstance(source, Path | str) else source
+    table = table_of(source) if isinstance(source, Path | str) else source
     numbers = [name for name in table if name.startswith("metrics.") and _of_numbers(table[name])]
     if (column := f"metrics.{metric}") not in numbers:
         metrics = ", ".join(name.removeprefix("metrics.") for name in numbers)

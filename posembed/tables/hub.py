@@ -23,7 +23,7 @@ from .checkpoint import WEIGHT_FILES, Checkpoint
 from .table import PositionTable
 
 # What is kept is only as right as what was known of layouts then: raise it when that changes.
-_FORMAT = 4
+_FORMAT = 5
 
 
 def cache_folder() -> Path:

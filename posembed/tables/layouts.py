@@ -162,9 +162,9 @@ def rows_before(weights: Weights, entry: Entry) -> int:
 def patches_of(weights: Weights, entry: Entry) -> tuple[int, tuple[int, int] | None]:
     """How many class tokens a table of image patches has, and the grid of the patches; (0, None) for other tables.
 
-    A config tells it by the sizes of images, or of sounds, and patches. Where there is none, as in timm's checkpoints,
-    a square is guessed beside the convolution that cuts patches, behind the rows of the class tokens that stand there;
-    the grid is None where what is left is no square number.
+    A config tells it by the sizes of images, or of sounds, and patches, or by the number of patches in a square
+    (Siglip 2). Where there is none, as in timm's checkpoints, a square is guessed beside what cuts patches, behind the
+    rows of the class tokens that stand there; the grid is None where what is left is no square number.
     """
     if part_of(entry.name) == "text":
         return 0, None
@@ -174,9 +174,11 @@ def patches_of(weights: Weights, entry: Entry) -> tuple[int, tuple[int, int] | N
     image = image or _sides([settings.get(name) for name in ("num_mel_bins", "max_length")])
     step = _sides([settings.get(name) for name in ("frequency_stride", "time_stride")]) or patch
     of_config = [(whole - cut) // by + 1 for whole, cut, by in zip(image, patch, step, strict=False)]
-    square = not settings and _has_patches(weights, entry)
-    known = _class_tokens(weights, entry) if square else 0
-    for n_class_tokens in (known,) if known else (0, 1, 2):  # none, [CLS], and DeiT's token for distillation
+    cut = cut_into_patches(weights, entry)
+    square = cut in (2, 4) and (not settings or "num_patches" in settings)
+    known = _class_tokens(weights, entry) if cut else 0
+    # None, [CLS], and DeiT's token for distillation.
+    for n_class_tokens in (known,) if known and not settings else (0, 1, 2):
         side = math.isqrt(max(0, rows - n_class_tokens)) if square else 0
         grid = (of_config[0], of_config[1]) if of_config else (side, side)
         if grid > (1, 1) and math.prod(grid) + n_class_tokens == rows:
@@ -356,7 +358,7 @@ def _check_not_shifted(weights: Weights, entry: Entry) -> None:
     settings = settings_for(entry.name, weights.config)
     kind = next((its["model_type"] for its in settings if its.get("model_type")), None)
     of_scheme = entry.name in weights.schemes or "position_scheme" in entry.name.split(".")
-    if kind not in {*rules.TWO_ROWS, *rules.AFTER_PADDING} or of_scheme or _has_patches(weights, entry):
+    if kind not in {*rules.TWO_ROWS, *rules.AFTER_PADDING} or of_scheme or cut_into_patches(weights, entry):
         return
     if part_of(entry.name) not in ("vision", "audio"):
         raise PositionTableError(
@@ -388,13 +390,19 @@ def _class_tokens(weights: Weights, entry: Entry) -> int:
     return sum(f"{beside}{token}" in weights.names for token in rules.CLASS_TOKENS)
 
 
-def _has_patches(weights: Weights, entry: Entry) -> bool:
-    """Whether a convolution that cuts images into patches of this width stands beside the table."""
+def cut_into_patches(weights: Weights, entry: Entry) -> int:
+    """How many axes has what cuts images, or videos, into patches of this width, beside the table; 0 where nothing."""
     beside = stem(entry.name).rpartition(".")[0]
-    return any(
-        len(other.shape) == 4 and other.shape[0] == entry.shape[-1] and ("patch" in name or "conv1" in name)
-        for name, other in weights.seen.items()
-        if name.startswith(beside)
+    return next(
+        (
+            len(other.shape)
+            for name, other in weights.seen.items()
+            if name.startswith(beside) and other.shape[:1] == entry.shape[-1:] and part_of(entry.name) != "text"
+            # A convolution, or of patches that were cut before (Siglip 2) a matrix.
+            if (len(other.shape) > 3 and ("patch" in name or "conv1" in name))
+            or (len(other.shape) == 2 and "patch_embed" in name)
+        ),
+        0,
     )
 
 

@@ -20,6 +20,7 @@ from .checkpoint import WEIGHT_ENDINGS, Checkpoint
 from .hub import find_on_hub, keep, recall
 from .layouts import (
     Weights,
+    cut_into_patches,
     find_entry,
     others_of,
     part_of,
@@ -62,7 +63,8 @@ def load_table(
     Rows that stand before position 0 are cut off: RoBERTa counts positions from its padding id + 1, OPT and BART from
     2 (https://github.com/huggingface/transformers/issues/15292). Which model does is known by the model_type in
     config.json; nothing is guessed where it is not. Of images, a state dict says no sizes: a square of patches is
-    guessed, so that a strip of 1 x 25 is read as 5 x 5; give the model or its folder.
+    guessed, so that a strip of 1 x 25 is read as 5 x 5; give the model or its folder, or say what they are:
+    ``dataclasses.replace(table, grid=(1, 25), n_class_tokens=0)``.
 
     Args:
         source: an id on the hub ("gpt2", "facebook/opt-125m"), a local folder or file of weights, an .npy file, a
@@ -190,5 +192,6 @@ def _table(weights: Weights, part: str | None, name: str | None, offset: int | N
         stored_dtype=entry.kind,
         n_class_tokens=n_class_tokens,
         grid=grid,
+        patches=not before and bool(cut_into_patches(weights, entry)),
         others=others_of(weights, entry),
     )

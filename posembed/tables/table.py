@@ -50,6 +50,7 @@ class PositionTable:
         n_class_tokens: how many rows stand for class tokens in front of the patches, in models of images.
         grid: the rows and columns of the patches, which follow each other row by row, in models of images;
             of sounds that are cut like images (AST), frequencies and times. None where they are not known.
+        patches: whether the rows are patches, also where their grid is not known.
         others: the names of what else there may be a position table; `load_table` reads one that is given as its name=.
 
     Raises:
@@ -78,6 +79,7 @@ class PositionTable:
     n_class_tokens: Whole = 0
     grid: tuple[int, int] | None = None
     others: str = ""
+    patches: bool = False
 
     def __post_init__(self) -> None:
         check_fields(self, PositionTableError)
@@ -113,11 +115,10 @@ class PositionTable:
 
     @property
     def line(self) -> str:
-        """What its rows are, and how they are read where distances between positions are asked for."""
+        """What its rows are, and how distances between them are read, where they are not one text of positions."""
         before = f"{self.n_class_tokens} of class tokens, then " if self.n_class_tokens else ""
         if self.grid is None:
-            unknown = f"{before}patches in a grid that is not known, read as one line"
-            return unknown if before else "one position after the other"
+            return f"{before}patches in a grid that is not known, read as one line" if before or self.patches else ""
         rows, columns = self.grid
         return (
             f"{before}a grid of {rows} x {columns} patches, read as one line: a patch is {columns} positions from the "
@@ -203,7 +204,7 @@ class PositionTable:
 
 def warn_of_grid(table: PositionTable) -> None:
     """Say of a table of patches that what follows takes it for a line."""
-    if table.grid is not None or table.n_class_tokens:
+    if table.line:
         warnings.warn(f"the rows of {table.source} are {table.line}", RuntimeWarning, stacklevel=4)
 
 

@@ -117,7 +117,7 @@ def test_where_causality_follows_positions_tokens_may_stand_in_any_order(name):
     at, mask = pack(segments[None])
     layer.causal = True
     packed, layer.causal = layer(x[:1], at, attention_mask=mask), "positions"
-    mixed = layer(x[:1, order], at[:, order], attention_mask=mask[:, order][..., order])
+    mixed = layer(x[:1, order], at[:, order], attention_mask=mask[..., order, :][..., order])
     torch.testing.assert_close(mixed, packed[:, order], **EXACT)
 
 

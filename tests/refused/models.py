@@ -71,7 +71,7 @@ INPUT = {
     "more queries than keys": (attended(k=Q[:, :, :3], v=Q[:, :, :3]), "5 queries and 3 keys"),
     "a word for True": (attended(causal="no"), "causal is 'no'; give True or False"),
     "a scale of 0": (attended(scale=0.0), "scale is 0.0; give a finite number that is not 0"),
-    "a mask to be added": (attended(attention_mask=torch.ones(2, 5)), "attention_mask is torch.float32"),
+    "a mask of another kind": (attended(attention_mask=torch.ones(2, 5)), "attention_mask is torch.float32"),
     "a mask of other numbers": (attended(attention_mask=torch.full((2, 5), 2)), "numbers other than 0 and 1"),
     "a mask of other keys": (attended(attention_mask=torch.ones(2, 4).bool()), "attention_mask has shape (2, 4)"),
     "a mask of other texts": (attended(attention_mask=torch.ones(3, 5).bool()), "is for a batch of 3"),

@@ -11,6 +11,9 @@ from posembed.similarity import perturbed_bias, properties, properties_of_matrix
 TABLE, MATRIX = torch.randn(20, 4), torch.randn(9, 9)
 MASKED = torch.randn(9, 9).masked_fill(torch.ones(9, 9).triu(1).bool(), -torch.inf)
 
+PADDED = MASKED.masked_fill(torch.arange(9) < 3, -1e9).masked_fill(MASKED.isinf(), -1e9).softmax(-1)
+PADDED[:3] = 1 / 9
+
 
 def changed(matrix, place, value):
     matrix = matrix.clone()
@@ -66,6 +69,11 @@ CASES = {
     ),
     "minus infinity in the past": (T, lambda: properties_of_matrix(changed(MASKED, (5, 2), -torch.inf)), "row 5 of"),
     "a future open in part": (T, lambda: properties_of_matrix(changed(MASKED, (4, 8), 0.0)), "may only fill the whole"),
+    "rows of padding in front": (
+        P,
+        lambda: properties_of_matrix(PADDED),
+        "3 rows are spread evenly over all keys and the others hide the future, so they are padding; leave them out",
+    ),
     "an unknown property": (
         P,
         lambda: perturbed_bias("locality", 1),

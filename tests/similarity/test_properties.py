@@ -390,3 +390,19 @@ def test_what_a_sum_is_measured_by_is_each_of_its_parts():
 def test_a_part_of_a_model_is_chosen_as_for_load_table():
     model = build("bart")
     same(properties(model, part="decoder"), properties(load_table(model, part="decoder")))
+
+
+@pytest.mark.parametrize("hidden", [-1e4, -65504.0, -1e9, torch.finfo(torch.float32).min])
+def test_what_a_mask_holds_in_place_of_minus_infinity_is_taken_for_it(hidden):
+    logits = torch.randn(9, 9, generator=torch.Generator().manual_seed(0))
+    future = torch.ones(9, 9, dtype=torch.bool).triu(1)
+    wanted = properties_of_matrix(logits.masked_fill(future, -torch.inf))
+    for masked in (logits.masked_fill(future, hidden), logits + torch.zeros(9, 9).masked_fill(future, hidden)):
+        assert repr(properties_of_matrix(masked)) == repr(wanted) and math.isnan(wanted.symmetry)
+
+
+def test_a_bias_that_falls_far_hides_nothing():
+    """ALiBi of long texts reaches -5,000, a step at a time."""
+    at = 1000.0 * torch.arange(12)
+    assert properties_of_matrix(-(at - at[:, None]).abs()).symmetry == 1
+    assert len(properties_of_matrix(torch.full((2, 5, 5), 0.2))) == 2  # all rows are even, and none is padding

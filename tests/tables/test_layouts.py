@@ -11,6 +11,7 @@ from transformers.initialization import no_init_weights
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 from posembed.errors import PositionTableError
+from posembed.similarity import properties
 from posembed.tables import load_table
 from posembed.tables.layouts import (
     MOST_LISTED,
@@ -428,3 +429,36 @@ def test_sounds_have_the_grid_of_the_model_of_transformers_live_and_in_a_folder(
     model.save_pretrained(tmp_path)
     for table in map(load_table, (model, tmp_path)):
         assert (table.n_class_tokens, table.grid) == (2, model.embeddings.get_shape(model.config)) == (2, (2, 9))
+
+
+VIT = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
+OBLONG = {"pos_embed": torch.zeros(1, 99, 8), "patch_embed.proj.weight": torch.zeros(8, 3, 4, 4)}
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        # Rows of detections stand behind the patches, which no grid says.
+        (lambda: transformers.YolosModel(transformers.YolosConfig(**VIT, image_size=[64, 96])), (1, None)),
+        (lambda: transformers.VivitModel(transformers.VivitConfig(**VIT, image_size=32, num_frames=4)), (1, None)),
+        # Cut before the model, so a matrix; its rows are a square that is stretched over each image.
+        (
+            lambda: transformers.Siglip2VisionModel(transformers.Siglip2VisionConfig(**VIT, num_patches=64)),
+            (0, (8, 8)),
+        ),
+        # timm's of 14 x 7 patches, of which a state dict says nothing.
+        (lambda: OBLONG, (0, None)),
+    ],
+    ids=["yolos", "vivit", "siglip2", "timm"],
+)
+def test_patches_are_never_read_as_a_text_in_silence(make, expected):
+    table = load_table(make())
+    assert table.patches and (table.n_class_tokens, table.grid) == expected
+    said = "grid of 8 x 8 patches, read as one line" if table.grid else "patches in a grid that is not known, read as"
+    with pytest.warns(RuntimeWarning, match=said):
+        properties(table)
+
+
+def test_a_grid_that_no_file_says_can_be_said():
+    table = replace(load_table(OBLONG), grid=(14, 7), n_class_tokens=1)
+    assert table.line.startswith("1 of class tokens, then a grid of 14 x 7 patches")
