@@ -219,8 +219,8 @@ def properties_of_matrix(
     but its rows fall from one to the next, which the offset explains in part: 0.16 of 64 tokens. What some masks hold
     in place of minus infinity is taken for it: numbers of -5,000 and less in all of the future, and none elsewhere.
     Rows and columns of padding are numbers like any other where they cannot be told from them: leave them out, those
-    in front as in ``a[3:, 3:]``, those behind as in ``a[:-3, :-3]``. So is the far past that a window hides: measure
-    with ``max_offset`` below it.
+    in front as in ``a[3:, 3:]``, those behind as in ``a[:-3, :-3]``. So is the far past that a window hides: zeros
+    that are alike make a map more invariant, and ``max_offset`` keeps them out of monotonicity alone.
 
     Args:
         matrix: row i holds what query i gives each key, on any device and in any floating-point format. With an axis
