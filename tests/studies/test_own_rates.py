@@ -29,7 +29,10 @@ def test_the_contrasts_are_of_runs_with_one_seed():
     trials = [result(trial, 0.0) for arm in arms for rate in own_rates.RATES for trial in arm.trials_at(rate)]
     reported = [result(run, level[arm.name] + run.seed) for arm in arms for run in arm.runs(trials)]
     found = own_rates.contrasts([*trials, *reported])
-    assert [len(each) for each in found.values()] == [16, 20]
+    assert [len(each) for each in found.values()] == [16, 20, 1]
+    (later,) = found["later seeds"].values()
+    ends = [level[f"{name}, start A, later seeds"] for name in ("learned", "sinusoidal")]
+    assert later.n == 8 and later.mean == pytest.approx(ends[0] - ends[1])
     for name, its in found["primary"].items():
         pair, start = name.rsplit(", ", 1)
         one, other = (f"{each}, {start}" for each in pair.split(" minus "))
