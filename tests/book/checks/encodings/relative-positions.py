@@ -45,7 +45,7 @@ rungs = load_study("ladder").runs.pivot(index="seed", columns="arm", values="los
 lead = [rungs[f"learned, width {w}"] - rungs[f"rope, width {w}"] for w in (64, 88)]
 assert round(lead[0].mean(), 2) == 0.03 and len(lead[1]) == 3 and not interval(lead[1]).excludes_zero
 assert {run.config.steps for run in study.trials} == {by_scheme["rope"][0].config.steps}
-# Holds: "From another start T5 leads."
+# Holds: "From another start T5 leads in the mean."
 # Holds in What this does not show: "From start A ({doc}`../evidence/encodings`), with rates that one run each chose"
 # Holds in Train short, test long: "From start A T5 leads in four of five seeds."
 from posembed.stats import difference
@@ -334,7 +334,10 @@ assert bool((t5.bucket(-torch.arange(200)) == 31).any())
 assert ((by_place["rope"][:, 4:6] - by_place["rope"][:, 3:4]).abs() < 0.15).all()
 assert (by_place["rope"][:, 8:].mean(1) > 3).all()
 # Holds: "From position 176 on RoPE does worse than the learned table, in every seed."
-# Holds: "One of its eight pairs, a wave of 199 positions, does the harm, from about half a turn on; the four slower"
+# Holds: "In one model one of its eight pairs does the harm, a wave of 199 positions, from about half a turn on"
+# Holds: "A variant without it fails as well"
+of_quarter = [run.metrics["longer"]["plain"] for run in load_study("length").by_arm["p-rope, a quarter"]]
+assert min(its["256"] - its["64"] for its in of_quarter) > 1
 # The check of chapter 15 holds that it is this one alone; here is where the loss begins to rise.
 wave = float(2 * torch.pi / RoPE(16).frequencies[3])
 mean_loss = by_place["rope"].mean(0)

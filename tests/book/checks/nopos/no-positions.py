@@ -191,7 +191,7 @@ for arm in load_plan("ladder").arms:
     assert len(arm.runs) == 3
 # Holds: "The rule, what is compared, and that a gap within 0.01 nats would count as closed, were written down before"
 assert "Margins: a gap is closed where its 90 % interval lies within 0.01 nats of zero" in rungs.about
-# Holds: "With each doubling of the parameters, and of the text that is read with them, the gap to the table falls by"
+# Holds: "By the planned slopes, a doubling of the parameters, and of the text with them, takes 0.060 nats"
 slopes = [rungs.contrasts.loc[f"nopos minus {name}: slope a doubling"] for name in ("learned", "rope")]
 assert [round(each["mean"], 3) for each in slopes] == [-0.06, -0.126] and all(each["high"] < -0.05 for each in slopes)
 # Holds: "**It narrows, and it is not closed.**"
@@ -278,7 +278,22 @@ def along(arm):
 # Holds in Does it close with size?: "After 530 steps, where the first rung ends, NoPos was between 0.4 and 0.5"
 early = [along(f"nopos, width {w}")[530] - along(f"rope, width {w}")[530] for w in WIDTHS]
 assert all(0.4 < each < 0.5 for each in early)
-# Holds in No positions at all: "at one early step all sizes paid alike, so much of the fall may be training."
+# Holds in No positions at all: "But at one early step all sizes paid alike: the fall may be of training."
+beside_table = [along(f"nopos, width {w}")[530] - along(f"learned, width {w}")[530] for w in WIDTHS]
+assert (np.diff(beside_table) > 0.02).all() and [round(each, 2) for each in beside_table[::3]] == [0.24, 0.34]
+# Holds in Does it close with size?: "The falls get smaller: a doubling leaves six to seven tenths"
+rungs = load_study("ladder")
+doublings = np.diff(np.log2([rungs.by_arm[f"nopos, width {w}"][0].metrics["parameters"] for w in WIDTHS]))
+for other, low, high in (("learned", 0.6, 0.72), ("rope", 0.49, 0.63)):
+    gaps = np.array([rungs.contrasts.loc[f"width {w}: nopos minus {other}", "mean"] for w in WIDTHS])
+    left_by = (gaps[1:] / gaps[:-1]) ** (1 / doublings)
+    assert low < left_by.min() and left_by.max() < high, left_by
+# Holds in Does it close with size?: "Nor was any rate tried on the two wider rungs."
+# Holds in Does it close with size?: "The rule gave theirs, and for the second rung it had foretold 0.027"
+assert not any(arm.trials for arm in load_plan("ladder").arms if arm.name.endswith(("width 64", "width 88")))
+for each in ("learned", "rope"):
+    rates = [rungs.by_arm[f"{each}, width {width}"][0].config.learning_rate for width in (32, 48)]
+    assert round(rates[0] * 32 / 48, 3) == 0.027 and rates[1] == 0.01
 assert max(early) - min(early) < 0.05
 # Holds in What this does not show: "What a large model pays when it is trained to the end"
 # Holds in What this does not show: "In the models of [chapter 10](chapter-once-enough), of like size, twelve"

@@ -58,7 +58,7 @@ assert rise["sinusoidal"] > 2
 masked = load_study("nopos").contrasts
 assert masked.loc["masked: learned minus nopos", "mean"] < -1
 # By definition in What to remember: "Past the trained length nothing is free"
-# Holds in What to remember: "Longer than trained without more training: ALiBi, after a test that"
+# Holds in What to remember: "Longer than trained without more training: the end of the text alone"
 assert abs(rise["alibi"]) < 0.006
 
 # %% Exercises
