@@ -73,7 +73,7 @@ assert (ranks["B"].index("t5"), ranks["A"].index("t5")) == (1, 0)
 assert ranks["B"].index("learned") < ranks["B"].index("sinusoidal")
 assert ranks["A"].index("learned") > ranks["A"].index("sinusoidal")
 assert ranks["B"][-1] == ranks["A"][-1] == "nopos"
-# Holds: "But from A one run chose each rate; at that which whole runs choose the table is level with the sines."
+# Holds: "But from A one run chose each rate; at that which whole runs choose the table is nearer to the sines."
 level = contrasts.loc["learned minus sinusoidal, start A"]
 assert abs(level["mean"]) < 0.002 and load_study("encodings").by_arm["learned"][0].config.learning_rate == 0.03
 # By definition: "So a difference of 0.03 can be a matter of the start, or of a rate"
