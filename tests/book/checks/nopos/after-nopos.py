@@ -154,8 +154,8 @@ for name in ("alibi", "shaw"):
 short = apart.contrasts
 assert (short["n"] == 5).all() and apart.by_arm["rope"][0].config.length == 64
 # Holds: "It then reads 63 characters, as in its training, and no position is new."
-# Holds: "We ran six kinds of the study of [chapter 15](chapter-longer) again, with its seeds and at rates that whole"
-assert len(apart.by_arm) == 6
+# Holds: "We ran five kinds of the study of [chapter 15](chapter-longer) again, FIRE from two thresholds"
+assert len(apart.by_arm) == 6 and len({runs[0].config.scheme for runs in apart.by_arm.values()}) == 5
 for name, runs in apart.by_arm.items():
     its = [trial for trial in apart.trials if trial.config.scheme_options == runs[0].config.scheme_options]
     its = [trial.config for trial in its if trial.config.scheme == runs[0].config.scheme]
