@@ -122,6 +122,7 @@ assert on_top == [[0.99, 0.47, 0.93, 1.0], [1.0, 1.0, 0.47, 0.74]]
 guess = {each: round(float(baseline[f"{each}, undosed"]), 2) for each in TASKS}
 assert guess == {"order": 0.05, "distance": 0.13}
 assert len(right_at_48["order", "drift"]) == 5
+assert marked == {("order", "far rise"), ("distance", "drift")}
 
 config = study.by_arm["order, undosed"][0].config
 # Holds: "The model is an encoder of two layers, width 32, with four heads"
