@@ -20,6 +20,7 @@ from . import (
     ladder,
     ladder_large,
     length,
+    length_doses,
     once_or_again,
     one_start,
     own_rates,
@@ -68,6 +69,7 @@ STUDIES: dict[str, Callable[..., None]] = {
     **{name: _shipped(name) for name in SHIPPED},
     **{name: partial(run_searches, each.arms, save_models=name in KEPT) for name, each in SEARCHED.items()},
     length.NAME: length.run_study,
+    length_doses.NAME: length_doses.run_study,
 }
 
 

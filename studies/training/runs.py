@@ -29,6 +29,7 @@ from posembed.training.weights import with_weights
 
 from . import questions
 from .cls import MaskedBehindCLS
+from .drawn import Drawn
 from .guesses import SomeGuessed
 from .inspections import inspect_model, probed_layers, steps_watched
 from .marks import Marked
@@ -182,6 +183,8 @@ def objective_of(config: RunConfig) -> Objective:
     if config.objective == "causal":
         if setting(config, "mark"):
             return Marked()
+        if setting(config, "drawn_positions"):
+            return Drawn(setting(config, "drawn_positions"))
         share = setting(config, "guessed_share")
         return Causal() if share is None else SomeGuessed(share)
     cls, rate = setting(config, "cls"), config.masking_rate or 0.0

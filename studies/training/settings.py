@@ -29,6 +29,7 @@ SETTINGS = {
     "mark": "whether the texts of a causal model begin with a token that no text holds",
     "compiled": "whether a causal model's step is compiled, for a GPU",
     "losses_at": "in how many equal parts of a run its validation loss is measured, at the end of each",
+    "drawn_positions": "from how many the positions of a causal model are drawn in training",
     "positions_added": "where rows are added to embeddings: input; every layer, the same rows; layers anew",
 }
 
