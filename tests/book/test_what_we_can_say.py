@@ -31,10 +31,15 @@ def losses(study):
 
 def test_sines_and_a_table():
     gaps = load_study("own-rates").contrasts["mean"].filter(like="learned minus sinusoidal, start")
-    says(f"the table is ahead by {-gaps['learned minus sinusoidal, start B']:.3f} nats from one start; from")
-    says("from another five seeds have the two level, and eight later ones the sines ahead by 0.034.")
+    says(f"the table is ahead by {-gaps['learned minus sinusoidal, start B']:.3f} nats from one start;")
+    says("from another the sines, by 0.021 over thirteen seeds.")
     assert abs(gaps["learned minus sinusoidal, start A"]) < 0.002
-    assert round(gaps["learned minus sinusoidal, start A, later seeds"], 3) == 0.034
+    of = load_study("own-rates").runs.pivot(index="seed", columns="arm", values="loss")
+    by_seed = [
+        (of[f"learned, {arm}"] - of[f"sinusoidal, {arm}"]).dropna() for arm in ("start A", "start A, later seeds")
+    ]
+    found = interval([*by_seed[0], *by_seed[1]])
+    assert (round(found.mean, 3), found.n) == (0.021, 13) and found.low > 0
     says("Other rates gave differences as large, with both signs.")
     of_a, of_b = (load_study(name).contrasts["mean"]["learned minus sinusoidal"] for name in ("encodings", "one-start"))
     assert of_a > 0.02 and of_b < gaps["learned minus sinusoidal, start B"] < 0
@@ -72,7 +77,7 @@ def test_relative_schemes():
     assert (of[["shaw", "t5", "rope"]].max(axis=1) < of[ABSOLUTE].min(axis=1)).all()
     level = interval(of["alibi"] - of["learned"], level=0.9)
     assert -0.02 < level.low < level.high < 0.02
-    says("On a ladder of sizes RoPE's lead on a table shrinks, and at 0.4 million parameters three seeds cannot tell")
+    says("On a ladder of sizes, compared afterwards, RoPE's lead on a table shrinks, and at 0.4 million")
     leads = [losses("ladder")[f"learned, width {w}"] - losses("ladder")[f"rope, width {w}"] for w in (32, 48, 64, 88)]
     assert sorted((each.mean() for each in leads), reverse=True) == [each.mean() for each in leads]
     assert not interval(leads[-1]).excludes_zero and len(leads[-1]) == 3
@@ -84,7 +89,10 @@ def test_without_positions():
     contrasts = load_study("nopos").contrasts["mean"]
     behind_a_table = -load_study("own-rates").contrasts["mean"]["learned minus nopos, start B"]
     percent = round(100 * (math.exp(behind_a_table) - 1))
-    says(f"but for tables in two set-ups. In one set-up its perplexity a character is {percent} % above that")
+    says(
+        "but for a table at length 256, and rows added in each of twelve layers. "
+        f"In one set-up its perplexity a character is {percent} % above that"
+    )
     causal = [f"causal: {name} minus nopos" for name in ("learned", "sinusoidal", "alibi", "rope")]
     assert (contrasts[causal] < 0).all()
     assert all(
@@ -222,7 +230,7 @@ def test_what_fails_past_the_trained_length():
         "Four times the keys, at positions that the training had, cost 14 of 16 kinds of models less than 0.1 nats, and"
     )
     says(
-        "hardly more often than a guess by the most similar scheme did. Of the size of the rise that guess was nearer."
+        "for eight of the ten kinds that it was not fitted to; a guess by the most similar scheme did for seven."
     )
     study = load_study("length")
     stack = study.contrasts["mean"].filter(like="stack minus the last 64")

@@ -296,7 +296,8 @@ assert (~still[0]).nonzero().flatten().tolist() == list(range(8))
 # Holds: "Mended, columns 0 to 3 and 16 to 19 do: the four fastest pairs of the whole head."
 assert (~still[1]).nonzero().flatten().tolist() == [0, 1, 2, 3, 16, 17, 18, 19]
 assert (frequencies(32).diff() < 0).all()
-# Holds: "What turns in a part of a head turns as it does in the whole head"
+# Holds: "Of proportional RoPE: what turns in a part of a head turns as in the whole head"
+# By definition: "(Partial RoPE should fail this.)"
 assert caught(check, broken) != caught(check, mended) == "passes"
 
 from transformers import Gemma4TextConfig

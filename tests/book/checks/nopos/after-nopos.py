@@ -314,7 +314,7 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 # Holds: "Mistral Large 4 leaves RoPE out of every fourth layer, and Muse Spark of"
 # Holds: "Models that came to the library in 2026 go on."
 # Holds: "Trinity (`afmoe`) and EXAONE's mixture of experts leave it out where a"
-# Holds in After NoPos: "eight models of today whose code we read do so."
+# Holds in After NoPos: "eight models of today whose code we read leave it out of some layers."
 mistral = CONFIG_MAPPING["mistral_large4"]().get_text_config()
 assert layers_without(mistral)[:3] == [3, 7, 11] and len(layers_without(mistral)) == mistral.num_hidden_layers // 4
 spark = CONFIG_MAPPING["muse_spark_text"]()

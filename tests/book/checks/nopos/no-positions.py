@@ -95,7 +95,9 @@ assert all((within["nopos"] > within[name]).all() for name in SCHEMES[1:])
 # By definition: "Differences are between runs with the same seed, with 95 % {term}`intervals"
 assert "Written before its runs." in tuned.about
 # Holds: "**What agrees is the sign**, but for Irie's models and one line of ours"
-# Holds: "Everywhere else NoPos is behind in the mean, and further behind ALiBi than behind a table, but from start B"
+# Holds: "Everywhere else NoPos is behind in the mean."
+# Holds: "It is further behind ALiBi than behind a table, except from start B, where those two are level."
+# Holds: "At length 256, at a rate taken over from 128, the mean of three seeds has NoPos ahead of the table"
 at_256 = interval((loss["larger, nopos, length 256"] - loss["larger, learned, length 256"]).dropna())
 assert at_256.mean < 0 < at_256.high and at_256.high > 0.09
 assert not interval((loss["larger, nopos"] - loss["larger, learned"]).dropna()).excludes_zero
@@ -136,13 +138,13 @@ assert [round(each, 2) for each in absolute[1]] == [2.21, 1.21, 0.76, 0.59]
 # %% The start sets much of it
 mean = {place: np.mean(of_seeds) for place, of_seeds in gap_from.items()}
 # Holds: "Loss of NoPos minus that of the learned table, five seeds each."
-# Holds: "Start A makes the gap more than three times that of B; a thousand"
+# Holds: "Start A makes the gap largest, a thousand more steps make it smallest."
 # Holds: "The tables of B and of its longer training learned at 0.03; at 0.01 the gap of B is 0.126."
 # Holds: "**The gap of 0.31 nats needs both halves of A**, small weights and large words."
 # Holds: "Change either, and less than half of it is left."
 assert [round(mean[p], 2) for p in "ABCD"] == [0.31, 0.08, 0.13, 0.11]
 assert round(mean["B, wider"], 2) == 0.15 and round(mean["B, longer"], 2) == 0.03
-assert mean["A"] > 3 * mean["B"] and min(mean, key=mean.get) == "B, longer"
+assert max(mean, key=mean.get) == "A" and min(mean, key=mean.get) == "B, longer"
 assert all(2 * mean[p] < mean["A"] for p in "CD")
 assert all(interval(gap_from["A"]).low > max(gap_from[p]) for p in "CD")
 assert (
@@ -155,7 +157,7 @@ spread = {
     for its in [[loss_from[f"{PLACES[p]}, {scheme}"].mean() for p in "ABCD"]]
 }
 assert spread["nopos"] > 2 * spread["learned"] > 0.2
-# Holds: "A thousand more steps, and the gap falls from 0.085 to 0.032."
+# Holds: "A thousand more steps, and it falls from 0.085 to 0.032."
 # Holds: "Twice the width, and it rises to 0.147"
 assert [round(mean[p], 3) for p in ("B", "B, longer", "B, wider")] == [0.085, 0.032, 0.147]
 of_b = interval(gap_from["B"])
@@ -172,11 +174,12 @@ assert [configs[p].scale_embeddings for p in "ABCD"] == [True, False, False, Tru
 for arm in load_plan("starts").arms:
     of_trials, of_runs = ({config.seed for config in its} for its in (arm.trials, arm.runs))
     assert (len(of_trials), len(of_runs)) == (3, 5) and not of_trials & of_runs
-# Holds: "From another start the same size had 9 % in this study, 13 % with a rate that suits the table"
+# Holds: "From another start the same size had 9 % in this study, and 13 % with a rate that suits the table."
+# Holds: "After a thousand more steps it had 3 % beside one table and 8 % beside another."
 # Holds: "That they are worth as much with this start, rate and number"
 assert [round(100 * (exp(mean[place]) - 1)) for place in ("B", "B, longer")] == [9, 3]
-# Holds in What to remember: "How large the gap is depends on the start (0.31 nats from one, 0.11 to 0.13 from three"
-assert sorted(round(each, 2) for each in (mean["C"], mean["D"], gaps["learned"].mean)) == [0.11, 0.13, 0.13]
+# Holds in What to remember: "How large the gap is depends on the start (0.31 nats from A, and from B 0.126 at rates"
+assert round(gaps["learned"].mean, 3) == 0.126
 
 # %% Does it close with size?
 from studies import ladder
@@ -207,7 +210,7 @@ assert [round(float(each[0]), 2) for each in left] == [0.24, 0.43]
 assert all(round(float(each[-1]), 2) == 0.08 for each in left)
 # Holds in No positions at all: "On a ladder of sizes the price falls as models and their texts grow, against RoPE"
 assert [[round(100 * (exp(each[at]) - 1)) for each in left] for at in (0, -1)] == [[27, 54], [8, 9]]
-# Holds in No positions at all: "on the ladder, whose rates come from whole runs of smaller models"
+# Holds in No positions at all: "on the ladder models of this width pay 12 and 16 %."
 assert WIDTHS[2] == study.by_arm["causal, nopos"][0].config.d_model == 64
 assert [round(100 * (exp(each[2]) - 1)) for each in left] == [12, 16]
 # Holds in The start sets much of it: "Here rates were chosen in runs of 500 steps, and from B"
@@ -220,8 +223,19 @@ same_size = rungs.by_arm["learned, width 64"]
 assert same_size[0].config.d_model == table_longer[0].config.d_model == 64
 assert same_size[0].config.steps < table_longer[0].config.steps == 2500
 assert max(run.metrics["loss"] for run in same_size) < min(run.metrics["loss"] for run in table_longer) - 0.03
-# By definition in The start sets much of it: "So the gap of 0.032 is small in part because the table's rate"
-# Holds in The start sets much of it: "there the table has 0.003"
+# Holds in The start sets much of it: "Beside it the NoPos of *B, longer* is 0.073 behind, not 0.032: 8 % of perplexity"
+beside_it = [
+    nopos.metrics["loss"] - its.metrics["loss"]
+    for nopos in starts.by_arm["longer, nopos"]
+    for its in same_size
+    if nopos.config.seed == its.config.seed
+]
+assert len(beside_it) == 3 and round(np.mean(beside_it), 3) == 0.073 and round(100 * (exp(np.mean(beside_it)) - 1)) == 8
+# Holds in The start sets much of it: "At twice the width, where the table has 0.003, it is larger than that by 0.021"
+# Holds in The start sets much of it: "and the interval holds zero: whether width counts is open."
+# Holds in The start sets much of it: "Nor are all the steps' doing steps'."
+at_twice = interval(gap_from["B, wider"] - (losses["nopos"] - losses["learned"]).to_numpy())
+assert [round(each, 3) for each in (at_twice.mean, at_twice.low, at_twice.high)] == [0.021, -0.001, 0.044]
 assert {run.config.learning_rate for run in starts.by_arm["large, learned"]} == {0.03}
 assert {run.config.learning_rate for run in starts.by_arm["wider, learned"]} == {0.003}
 LARGER = study.by_arm["larger, nopos"]
@@ -236,6 +250,11 @@ assert (round(to_table.low, 3), round(to_table.high, 3)) == (-0.02, 0.035)
 assert round(percents["ours, 1.2M", "alibi"], 1) == 9.6
 # Holds in What this does not show: "at length 256 three seeds of our 1.2 million reach from far below zero"
 assert at_256.low < -0.1 and at_256.high > 0.09
+# Holds: "But one short run gave that table three times the rate of NoPos; what a better one would do is not known."
+of_larger = {name: study.by_arm[f"larger, {name}"][0].config.learning_rate for name in ("nopos", "learned")}
+tried = next(arm.trials for arm in load_plan("nopos").arms if arm.name == "larger, learned")
+assert abs(of_larger["learned"] / of_larger["nopos"] - 3.3) < 0.1
+assert {t.steps for t in tried} == {600} and len({t.seed for t in tried}) == 1
 # Holds: "With 25 million, on a GPU, it is 14 %."
 assert round(percents["ours, 25M", "learned"]) == 14 and round(one.metrics["parameters"] / 1e6) == 25
 # Holds: "Size is one of the things that differ."
@@ -278,7 +297,7 @@ def along(arm):
 # Holds in Does it close with size?: "After 530 steps, where the first rung ends, NoPos was between 0.4 and 0.5"
 early = [along(f"nopos, width {w}")[530] - along(f"rope, width {w}")[530] for w in WIDTHS]
 assert all(0.4 < each < 0.5 for each in early)
-# Holds in No positions at all: "But at one early step all sizes paid alike: the fall may be of training."
+# Holds in No positions at all: "But at one early step larger models paid no less: the fall may be of training."
 beside_table = [along(f"nopos, width {w}")[530] - along(f"learned, width {w}")[530] for w in WIDTHS]
 assert (np.diff(beside_table) > 0.02).all() and [round(each, 2) for each in beside_table[::3]] == [0.24, 0.34]
 # Holds in Does it close with size?: "The falls get smaller: a doubling leaves six to seven tenths"

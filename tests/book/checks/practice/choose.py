@@ -19,6 +19,13 @@ for row in runs.pivot(index="seed", columns="arm", values="loss").itertuples():
 scaled = [run.metrics["loss_by_position_scaled"] for run in load_study("own-rates").by_arm["rope, start B"]]
 for found in scaled:
     assert all(sum(found[name][4:]) / 28 > 1.25 + 0.3 for name in ("linear", "ntk", "yarn", "llama3"))
+longer = load_study("length").by_arm["rope"]
+assert max(its.metrics["remedies"]["ntk"]["128"] - its.metrics["longer"]["plain"]["64"] for its in longer) < 0.1
+distant = load_study("far-questions").by_arm
+found = {
+    arm: sum(its.metrics["asked"]["far"]["256"]["needle"] for its in distant[arm]) / 5 for arm in ("alibi", "rope")
+}
+assert found["alibi"] > 0.985 and round(found["rope"], 2) == 0.07
 of_masked = load_study("nopos").runs.groupby("arm")["loss"].mean()
 assert [round(of_masked[f"masked, {name}"], 2) for name in ("rope", "learned", "sinusoidal")] == [1.07, 1.62, 2.47]
 of_a = load_study("encodings").runs.groupby("arm")["loss"].mean()

@@ -205,8 +205,9 @@ def by_layer(n, arm, column):
 
 # Holds: "With the same rows again, a probe reads the position from the state"
 assert [round(by_layer(4, arm, "read position")[3], 2) for arm in ("every layer", "input")] == [0.8, 0.13]
-# Holds: "**RoPE gave a good deal**, about as much again as the table itself."
-assert abs(of("4 layers: rope minus input")[0] / of("4 layers: input minus none")[0] - 1) < 0.2
+# Holds: "**RoPE gave a good deal**: 0.097 here, and 0.056 at width 64 with rates of whole runs, where the table itself"
+whole = load_study("own-rates").contrasts["mean"]
+assert round(whole["learned minus nopos, start B"], 3) == -0.126
 # Holds: "RoPE puts next to nothing into the states: a probe reads the position from"
 assert round(by_layer(4, "rope", "read position").max(), 2) == 0.03
 # Holds: "We trained the same arms with twelve layers and as many parameters"
@@ -215,13 +216,15 @@ for n in (4, 12):
     of_layers = make_model(study.by_arm[f"{n} layers, none"][0].config, corpus)
     sizes.append(sum(p.numel() for p in of_layers.transformer.layers.parameters()))
 assert abs(sizes[1] / sizes[0] - 1) < 0.02 and deep[0].config.d_model == 32
-# Holds: "A table once then has a loss of 1.380; the four layers have 1.360"
+# Holds: "A table once is then no better than in four layers: 0.020 worse, not significantly."
 assert [round(loss[f"{n} layers, input"], 3) for n in (12, 4)] == [1.38, 1.36]
-# Holds: "The table is worth 0.013 nats there, and the same rows again cost 0.026; neither can be told from nothing."
+# Holds: "The table is worth 0.013 nats there, and the same rows again cost 0.026, new ones 0.028; after the correction"
 of_deep = study.contrasts.loc["12 layers: input minus none"]
 assert round(of_deep["mean"], 3) == -0.013 and of_deep["holm"] > 0.05
 again = study.contrasts.loc["12 layers: every layer minus input"]
 assert round(again["mean"], 3) == 0.026 and again["holm"] > 0.05
+anew = study.contrasts.loc["12 layers: layers anew minus input"]
+assert round(anew["mean"], 3) == 0.028 and anew["holm"] > 0.05
 # Holds: "With a table, depth was no help yet: these models cannot say"
 assert loss["12 layers, rope"] > loss["4 layers, rope"]
 # Holds: "Look at table again: from state 1 to 3 the position is read better and better"

@@ -2,7 +2,7 @@
 from posembed.stored import stored_studies
 
 of_gpt2 = stored_studies()["gpt2"]
-# Holds: "The rows of the four trained tables here lie on smooth curves, with neighbours"
+# Holds: "In each of the four trained tables here neighbouring rows are alike; GPT-2's rows lie for"
 # Holds in What shape do the rows have?: "The rows lie in few directions, and along the first two of their"
 # Holds in What to remember: "GPT-2's table is for the most part a helix"
 assert sum(of_gpt2.explained_variance[:3]) > 0.85 and of_gpt2.effective_rank < 40
@@ -43,8 +43,15 @@ assert drifted.min() > np.std(scores[0])
 # Holds: "The first row and the last stand far from their neighbours."
 apart = np.linalg.norm(np.diff(scores, axis=1), axis=0)
 assert apart[[0, -1]].min() > 2 * apart[1:-1].max()
-# Holds: "GPT-2's 768 columns hold no more than some 38 directions would"
-assert of_gpt2.d_model == 768 and round(of_gpt2.effective_rank) == 38
+# Holds: "In GPT-2 they are the first two and hold 0.65 of the variance, so only its table is called a helix here."
+assert of_gpt2.helix["components"] == [0, 1] and round(sum(of_gpt2.explained_variance[:2]), 2) == 0.65
+# Holds: "Two components that turn together are no rarity: in smooth random tables, below, there are such too."
+from posembed.probing import spectrum
+
+around = np.arange(-512, 1024)
+spread_out = np.exp(-(((np.arange(512)[:, None] - around) / 32) ** 2))
+drawn = [spread_out @ np.random.default_rng(seed).normal(size=(len(around), 384)) for seed in range(12)]
+assert sum(spectrum(each).helix is not None for each in drawn) > 1
 # Holds: "No better than a constant guess."
 from posembed import probe_table as probed_as
 
@@ -205,6 +212,8 @@ assert abs(drawn.test_mae - 128) < 5
 split = probe_table(table, split="even-odd")
 assert [row for row in split.positions if not {row - 1, row + 1} <= set(split.train_positions)] == [511]
 # By definition: "The split `half` fits the first half of the positions"
+# Holds: "the sinusoidal table, where every row follows from a formula, is off by 203 positions."
+assert int(formula.test_mae) == 203
 # Holds: "The map that was fitted to the first half does not go on as it began"
 slope = {}
 for study, name in zip(stored, CHECKPOINTS[2:], strict=True):

@@ -130,6 +130,9 @@ assert curve[:, 9].min() > 2.9
 # Holds: "The notes found them so beyond position 400 of 512; our short texts"
 assert settings["masked, short"][0].study["short_length"] / 128 == 1 / 4
 
+# Holds in What this does not show: "What rates of their own would give: all arms have 0.003, chosen for masked models"
+assert {run.config.learning_rate for runs in load_study("trained-tables").by_arm.values() for run in runs} == {0.003}
+
 # %% Exercises
 # Holds: "The last row, 127."
 # Holds: "Of a piece of 128 characters the model reads the first 127"

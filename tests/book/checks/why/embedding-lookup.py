@@ -248,6 +248,7 @@ with torch.no_grad():
     assert (longer_beside - by_hand).abs().max() > 1
 
 # Holds: "its row is several times longer than the next ones"
+# By definition: "It always carries `[CLS]`; whether that is why was not tested."
 lengths = position.norm(dim=1)
 assert lengths[0] > 4 * lengths[1:].max()
 # Holds: "Half of this small model is its word table. Its positions are one parameter in a hundred"
