@@ -48,7 +48,7 @@ assert torch.allclose(row.softmax(0), (row + 500).softmax(0))
 
 # The same of the pictures and the forms.
 rise, drift, side = (perturbed_bias(each, 48) for each in BENDS.values())
-# Holds in What are three properties good for?: "Above, four biases of 32 positions, each with its own scale."
+# Holds in What are three properties good for?: "Left, four biases of 32 positions, each with its own scale."
 assert rise[0].argmin() not in (0, 31) and rise[0, 31] > rise[0].min()
 assert drift[0, 4] / drift[31, 27] < 0.05
 assert side[31, 27] / side[0, 4] < 0.2
@@ -101,8 +101,8 @@ long = study.by_arm[f"order, {RISE} by 48, long"]
 assert len(long) == 5 and (long[0].config.steps, long[0].config.n_layers) == (1200, 2)
 assert told(f"distance, {SIDE}")[0] == -0.26 and told(f"distance, {SIDE}")[2] > 0
 # Holds in What are three properties good for?: "Dotted: a constant guess."
-# Holds in What are three properties good for?: "Below, the share of right answers on two tasks after 1200 steps"
-# Holds in What are three properties good for?: "Below, right answers of five seeds. Order: 0.99"
+# Holds in What are three properties good for?: "Right, the share of right answers on two tasks after 1200 steps"
+# Holds in What are three properties good for?: "Right, right answers of five seeds. Order: 0.99"
 # Holds: "What they have right is in the picture at the top."
 # Holds: "all twelve differences with their intervals are on"
 named = {lost: bend for bend, lost in BENDS.items()}
@@ -299,15 +299,15 @@ costs = found[(found["holm"] < 0.05) & (found["mean"] < 0)].index
 assert {each.split(":")[0] for each in costs if "near peak minus undosed" in each} == {"lookup", "majority"}
 assert not any("near ripple minus undosed" in each for each in costs)
 # Holds: "The straight bias and two bends of each property, of 30 degrees: far rise and near peak break"
-# Holds: "Above, the straight bias and six bends: far rise, near peak, drift"
+# Holds: "Left, the straight bias and six bends: far rise, near peak, drift"
 for each, drawn in mild.items():
     true = forms.bias_of(each, 30.0, 0.0, 32) if each != "straight" else perturbed_bias("symmetry", 0).numpy()
     drawn = drawn * forms._norm(true) / forms._norm(drawn)
     assert np.allclose(forms._centred(drawn), forms._centred(true), atol=0.01)
 on_top = [[round(right_at_30[each, name].mean(), 2) for name in mild] for each in TASKS]
-# Holds: "Below, right answers of five seeds. Order: 0.99"
+# Holds: "Right, right answers of five seeds. Order: 0.99"
 # Holds: "The wave costs distance; of no property"
-# Holds: "Below, right answers after 1200 steps, drawn as at the top; full means are significantly off"
+# Holds: "Right, the share of right answers after 1200 steps, drawn as at the top; full means are"
 assert on_top == [[0.99, 0.98, 0.97, 0.98, 0.89, 1.0, 1.0], [1.0, 0.99, 1.0, 0.85, 0.64, 0.97, 0.93]]
 assert significant == {("distance", "wave")}
 assert {forms.FORMS[each][0] for each in ("far rise", "near peak", "near ripple")} == {RISE}
