@@ -235,7 +235,7 @@ assert not {run.config.seed for run in study.trials} & {run.config.seed for run 
 # Holds: "From A one run chose each rate, from B three of 500 steps in place of 1500."
 # Holds: "Both took 0.03 for the table, and one of them for the sines."
 # Holds: "The third and the fifth line are of earlier studies of ours"
-# Holds: "The third and the fifth line are the same models at other rates."
+# Holds: "The third and the fifth line are the same models at other rates; trained waves, too, are minus the sines."
 earlier = {start: load_study(name) for start, name in (("A", "encodings"), ("B", "one-start"))}
 chosen = {
     start: [its.by_arm[name][0].config.learning_rate for name in ("learned", "sinusoidal")]
