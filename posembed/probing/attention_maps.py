@@ -15,7 +15,7 @@ from ..errors import ProbeInputError
 from ..inference import eval_mode
 from ..models import Transformer, TransformerLayer, attend
 from ..public import Count, Seed, Whole, public
-from .hidden_states import checked_inputs, named, own_transformer, telling, vocabulary_of
+from .hidden_states import check_one_stack, checked_inputs, named, own_transformer, telling, vocabulary_of
 
 # Attention functions of transformers that compute the same as "eager" and keep no weights.
 WITHOUT_WEIGHTS = frozenset({"sdpa", "flash_attention_2", "flash_attention_3", "flex_attention"})
@@ -149,6 +149,7 @@ def identical_word_attention(
 
 
 def _words(model: nn.Module, words: Any, seed: int) -> Int[Tensor, " words"]:
+    check_one_stack(model)
     n, special, padding = vocabulary_of(model)
     if not isinstance(words, int | np.integer):
         if padding in torch.as_tensor(words).tolist():

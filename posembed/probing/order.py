@@ -65,14 +65,11 @@ class OrderResult(Record):
 
     def __str__(self) -> str:
         test = "accuracy" if self.held_out else "no test: accuracy on the rows it was fitted to"
-        permuted, random = (
-            mean_and_runs(sum(runs) / len(runs), runs) for runs in (self.permuted_labels, self.random_table)
-        )
         lines = [
             f"order, {self.split}: {self.n_rows} rows x {self.d_model} of {self.source}",
             f"  {test} {self.accuracy:.4f} ({self.interval.low:.4f} to {self.interval.high:.4f})",
-            f"  permuted labels {permuted}",
-            f"  random table {random}",
+            f"  permuted labels {mean_and_runs(self.permuted_labels)}",
+            f"  random table {mean_and_runs(self.random_table)}",
         ]
         return "\n".join(lines)
 

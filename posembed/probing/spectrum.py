@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.optimize import minimize_scalar
+from scipy.stats import entropy
+from sklearn.utils.extmath import svd_flip
 from threadpoolctl import threadpool_limits
 
 from ..errors import ProbeInputError
@@ -271,15 +273,14 @@ def spectrum(table: Any, *, rows: RowChoice = None) -> Spectrum:
     x = chosen.x / size - chosen.x[0] / size
     with threadpool_limits(1):
         left, values, right = np.linalg.svd(x - x.mean(axis=0), full_matrices=False)
-    largest = np.argmax(np.abs(right), axis=1)
-    left *= np.where(right[np.arange(len(right)), largest] < 0, -1.0, 1.0)
+    left, _ = svd_flip(left, right, u_based_decision=False)
     scores = left[:, :KEPT] * values[:KEPT]
     variances = values**2
     total = float(variances.sum())
     step = int(chosen.positions[1] - chosen.positions[0]) if len(chosen.positions) > 1 else 1
     return Spectrum(
         explained_variance_ratio=(variances / (total or 1.0)).tolist(),
-        effective_rank=_effective_rank(values) if total else 0.0,
+        effective_rank=float(np.exp(entropy(values))) if total else 0.0,
         participation_ratio=total**2 / float((variances**2).sum()) if total else 0.0,
         components=scores * size,
         positions=chosen.positions,
@@ -288,8 +289,3 @@ def spectrum(table: Any, *, rows: RowChoice = None) -> Spectrum:
         d_model=x.shape[1],
         source=chosen.source,
     )
-
-
-def _effective_rank(values: Float[np.ndarray, " k"]) -> float:
-    shares = values[values > 0] / values.sum()
-    return float(np.exp(-(shares * np.log(shares)).sum()))

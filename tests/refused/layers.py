@@ -49,8 +49,12 @@ CASES = {
     ),
     "no list of inputs": (P, lambda: layers_of(model(), [[1, 2]]), "inputs is [[1, 2]]; give a Tensor, or None"),
     "a layer that there is not": (P, lambda: ablate(model(), IDS, IDS, layers=[3]), "has layers 0 (embeddings) to 2"),
-    "one text": (P, lambda: ablate(model(), IDS, IDS[:1]), "1 texts of 8 tokens are too few"),
-    "means of another length": (P, lambda: ablate(model(), IDS[:, :5], IDS), "texts of 5 do not belong to texts of 8"),
+    "one text": (P, lambda: ablate(model(), IDS, IDS[:1]), "shape (1, 8) are too few"),
+    "means of another length": (
+        P,
+        lambda: ablate(model(), IDS[:, :5], IDS),
+        "texts of (5,) do not belong",
+    ),
     "a loss of one text at a time": (P, lambda: ablate(model(), IDS, IDS, loss=alone), "give it two at a time"),
     "a loss of all texts at once": (
         P,

@@ -10,7 +10,6 @@ from small_models import build
 from posembed import Transformer, TransformerConfig
 from posembed.errors import PositionTableError, ProbeInputError
 from posembed.probing import (
-    GradientDescent,
     identical_word_attention,
     intervene,
     permuted_labels,
@@ -127,11 +126,6 @@ CASES = {
         "n_permutations is 0; it must be a whole number of at least 1",
     ),
     "a list of rows": (P, lambda: random_tables_like([[1.0]], 2), "x is [[1.0]]; give an array"),
-    "steps backwards": (
-        P,
-        lambda: GradientDescent(n_steps=-1).fit(ROWS, range(20)),
-        "n_steps is -1; it must be a whole",
-    ),
     # The subspace of positions.
     "more directions than there are": (P, lambda: position_subspace(ROWS, n_components=4), "whole number from 1 to 3"),
     "all of the variance": (P, lambda: position_subspace(ROWS, n_components=1.0), "or a share of the variance above 0"),
@@ -150,12 +144,12 @@ CASES = {
     "a name for a model": (P, probed("gpt2"), "model is 'gpt2'; give a"),
     "ids as a list": (P, probed(own(), [[1, 2]]), "ids is [[1, 2]]; give a tensor"),
     "one text": (P, probed(own(), IDS[0]), "reads input_ids; give a tensor, a text or an image a row"),
-    "too few texts": (P, probed(own(), IDS[:3]), "3 texts of 6 tokens are too few; give at least 4 of at least 2"),
+    "too few texts": (P, probed(own(), IDS[:3]), "shape (3, 6) are too few; give at least 4 along"),
     "padding": (P, probed(build("roberta"), padded()), "holds id 1, which pads; give texts of one length"),
     "lengths that differ": (
         P,
         probed(own(), IDS, test_ids=IDS[:, :5]),
-        "texts of 6 do not belong to texts of 5; cut them",
+        "texts of (6,) do not belong to texts of (5,); cut both",
     ),
     "a text too long": (P, probed(build("bert"), IDS.repeat(1, 9)), "cannot be called with this input_ids alone"),
     "two stacks": (P, probed(build("bart"), IDS), "BartModel has two stacks of layers; give one"),
@@ -170,11 +164,6 @@ CASES = {
         P,
         lambda: probe_layers(own(), IDS, attention_mask=torch.arange(IDS.shape[1]).expand_as(IDS) > 0),
         "hide what stands behind them; pad behind texts",
-    ),
-    "a mask of another length": (
-        P,
-        lambda: probe_layers(torch.randn(8, 5, 4), attention_mask=torch.ones(8, 6)),
-        "attention_mask is for 6 tokens a text, and the states are of 5",
     ),
     "a mask beside other texts": (
         P,
