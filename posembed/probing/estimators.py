@@ -61,9 +61,6 @@ class ScaledProbe(MultiOutputMixin, RegressorMixin, BaseEstimator):
         n_features_in_: the width of the table.
     """
 
-    _fit: Any
-    _weights: Any
-
     def fit(self, x: Any, y: Any) -> Any:
         """Fit to rows.
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from ..errors import ProbeInputError, shown
@@ -30,7 +30,7 @@ def own_transformer(model: Any) -> Transformer | None:
 
 def named(model: Any) -> str:
     """The class of a model, or the name of a function."""
-    return getattr(model, "__name__", type(model).__name__)
+    return "what was given" if isinstance(model, list) else getattr(model, "__name__", type(model).__name__)
 
 
 def read_by(model: Any) -> str | None:
@@ -104,19 +104,6 @@ def without_padding(inputs: Any, attention_mask: Tensor) -> tuple[Any, Bool[Tens
             "behind texts"
         )
     return inputs.where(mask.to(inputs.device), inputs[:, :1]) if inputs.shape == mask.shape else inputs, mask
-
-
-def given_states(states: Tensor | Sequence[Tensor]) -> tuple[Callable[[Tensor], Any], Int[Tensor, " texts"]]:
-    """States in place of a model: a function that looks those of some texts up, and the numbers of all texts."""
-    layers = [states] if isinstance(states, Tensor) else list(states)
-    if not layers or len({len(each) for each in layers}) > 1:
-        raise ProbeInputError("hidden states are those of the same texts: (texts, length, d_model), one a layer")
-
-    def look_up(texts: Tensor, **mask: Tensor) -> list[Tensor]:
-        return [layer[texts] for layer in layers]
-
-    look_up.__name__ = "what was given"
-    return look_up, torch.arange(len(layers[0]))
 
 
 def hidden_states(
@@ -195,6 +182,8 @@ def _fits(states: Any, n_texts: int) -> bool:
 
 def _run(model: Any, inputs: Tensor, **mask: Tensor) -> Any:
     """What a model or a function makes of a batch, and of a mask of padding where there is one."""
+    if isinstance(model, list):  # the states of all texts, of which these are the numbers
+        return [layer[inputs] for layer in model]
     if not isinstance(model, nn.Module):
         return model(inputs, **mask)
     inputs = inputs.to(next(model.parameters(), inputs).device)

@@ -48,8 +48,8 @@ def position_subspace(
         >>> position_subspace(line, n_components=1).abs()
         tensor([[0., 1., 0.]], dtype=torch.float64)
     """
-    chosen = chosen_rows(table, rows, at_least=2, purpose="a position subspace")
-    values, span = _span(torch.from_numpy(chosen.x))
+    x, _, _ = chosen_rows(table, rows, at_least=2, purpose="a position subspace")
+    values, span = _span(torch.from_numpy(x))
     return span[: _count(n_components, values)]
 
 
@@ -173,7 +173,7 @@ def intervene(
         raise ProbeInputError("there are no batches; give at least one")
     found = find_position_rows(model, part=part, name=name)
     rows = found.rows.detach().cpu()
-    table = torch.from_numpy(chosen_rows(rows, None, at_least=2, purpose="an intervention").x)
+    table = torch.from_numpy(chosen_rows(rows, None, at_least=2, purpose="an intervention")[0])
     values, span = _span(table)
     basis = span[: _count(n_components, values)]
     centred, generator = table - table.mean(dim=0), torch.Generator().manual_seed(seed)

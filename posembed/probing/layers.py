@@ -20,7 +20,7 @@ from ..seeds import torch_generator
 from ..serialization import Record
 from ..stats import BootstrapInterval, mean_interval
 from .estimators import fitted_scaling
-from .hidden_states import fitted_and_tested, given_states, hidden_states, named, without_padding
+from .hidden_states import fitted_and_tested, hidden_states, named, without_padding
 
 HIDDEN = 128
 # Tokens a step.
@@ -318,7 +318,8 @@ def probe_layers(
     if isinstance(model, Tensor | list | tuple):
         if ids is not None or test_ids is not None:
             raise ProbeInputError(f"{named(model)} is no model and no function; give one, or hidden states without ids")
-        model, ids = given_states(model)
+        model = [model] if isinstance(model, Tensor) else list(model)
+        ids = torch.arange(max(map(len, model), default=0))
     mask = None
     if attention_mask is not None:
         if test_ids is not None:

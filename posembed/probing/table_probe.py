@@ -203,34 +203,34 @@ def probe_table(
     """
     table = load_table(table, part=part)
     warn_of_grid(table)
-    chosen = chosen_rows(table, rows, at_least=2, purpose="a probe")
-    parts = split_rows(chosen.positions, split, seed=seed)
+    x, positions, source = chosen_rows(table, rows, at_least=2, purpose="a probe")
+    parts = split_rows(positions, split, seed=seed)
     if len(parts) == len(parts[0].test) == 1:
-        few = f"of {len(chosen.x)} rows {split} tests one alone, whose error has no interval; choose more rows"
+        few = f"of {len(x)} rows {split} tests one alone, whose error has no interval; choose more rows"
         raise ProbeInputError(few)
     with threadpool_limits(1):  # so that the last digits do not depend on how many there are
-        fits = _fits(probe, chosen.x, chosen.positions, parts, split, seed)
-        baselines = _baselines(probe, chosen.x, chosen.positions, parts, fits, seed)
+        fits = _fits(probe, x, positions, parts, split, seed)
+        baselines = _baselines(probe, x, positions, parts, fits, seed)
     tested = np.concatenate([part.test for part in parts])
     order = np.argsort(tested)
     tested, predictions = tested[order], np.concatenate([fit.predictions[:, 0] for fit in fits])[order]
-    true = chosen.positions[tested]
+    true = positions[tested]
     errors = np.abs(predictions - true)
     return ProbeResult(
         probe=probe,
         split=split,
-        source=chosen.source,
+        source=source,
         train_mae=float(np.mean([fit.train_error for fit in fits])),
         test_mae=float(errors.mean()),
         r2=1 - float(((predictions - true) ** 2).sum() / ((true - true.mean()) ** 2).sum()),
         predictions=predictions,
         positions=true,
-        train_positions=chosen.positions[np.unique(np.concatenate([part.train for part in parts]))],
+        train_positions=positions[np.unique(np.concatenate([part.train for part in parts]))],
         baselines=baselines,
         interval=mean_interval(errors, seed=seed),
-        by_region=_by_region(chosen.positions, tested, errors),
-        n_rows=len(chosen.x),
-        d_model=chosen.x.shape[1],
+        by_region=_by_region(positions, tested, errors),
+        n_rows=len(x),
+        d_model=x.shape[1],
         held_out=split != "all",
     )
 

@@ -73,6 +73,3 @@ def test_the_steps_are_what_the_docstring_says():
     for found, wanted in ((steps.attention, even), (steps.share, 1 / t), (steps.hidden, units), (steps.count, t)):
         torch.testing.assert_close(found, wanted.expand_as(found), rtol=0, atol=1e-12)
     assert torch.equal(steps.count, model(ids))
-
-
-# What is refused.

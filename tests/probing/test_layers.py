@@ -325,6 +325,3 @@ def test_our_own_model_is_probed_on_embeddings():
     made = model("rope")
     found = probe_layers(made, made.words(texts(16)).detach(), **QUICK)
     assert found.to_dict() == probe_layers(made, texts(16), **QUICK).to_dict()
-
-
-# What is refused.

@@ -3,7 +3,6 @@ import math
 import sys
 from dataclasses import asdict, replace
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -13,7 +12,7 @@ from small_models import build
 from torch import nn
 
 from posembed import scheme
-from posembed.errors import PositionTableError, PropertiesInputError
+from posembed.errors import PositionTableError
 from posembed.similarity import Properties, properties, properties_of_matrix
 from posembed.tables import load_table
 
@@ -345,12 +344,6 @@ def test_zeros_among_minus_infinities_are_a_bias_and_no_mask(place):
     matrix = by_distance(9).masked_fill(torch.ones(9, 9).triu(1).bool(), -INF)
     matrix[place] = 0.0
     assert "minus infinity may only fill the whole future" in refused(PositionTableError, properties_of_matrix, matrix)
-
-
-@pytest.mark.parametrize("shape", [(0, 0), (2, 0, 0)], ids=str)
-def test_an_empty_matrix_is_refused(shape):
-    for empty in (torch.ones(shape), np.ones(shape)):
-        assert "the matrix is empty" in refused(PropertiesInputError, properties_of_matrix, empty)
 
 
 def test_heads_are_measured_one_by_one():
