@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -147,7 +147,7 @@ def hidden_states(
     return found
 
 
-def check_repeatable(model: nn.Module | Callable[..., Any], inputs: Tensor, **mask: Tensor) -> None:
+def check_repeatable(model: Any, inputs: Tensor, **mask: Tensor) -> None:
     """Refuse what draws as it runs: a model that shuffles its patches, a function that drops something out."""
     first, again = states_of(model, inputs, **mask), states_of(model, inputs, **mask)
     same = (torch.allclose(*each, rtol=1e-3, atol=1e-3, equal_nan=True) for each in zip(first, again, strict=True))
