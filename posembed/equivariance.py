@@ -38,12 +38,10 @@ class Counterexample:
     actual: float | int
 
     def __str__(self) -> str:
-        # As many digits as show two of the difference: of a small effect both numbers begin alike.
-        apart, size = abs(self.actual - self.expected) or 1, max(abs(self.actual), abs(self.expected)) or 1
-        digits = min(17, max(2, 2 + math.floor(math.log10(size)) - math.floor(math.log10(apart))))
+        # Of a small effect both numbers begin alike.
         return (
-            f"permutation {list(self.permutation)}: output{list(self.index)} is {self.actual:.{digits}g}, "
-            f"expected {self.expected:.{digits}g}"
+            f"permutation {list(self.permutation)}: output{list(self.index)} is {self.actual:.6g}, "
+            f"expected {self.expected:.6g}, {abs(self.actual - self.expected):.2g} apart"
         )
 
 
@@ -322,22 +320,18 @@ def _has_sequence_axis(x: Tensor, out: Tensor, seq_dim: int) -> bool:
     pooled one, unless it holds the tokens of all rows on one axis. Integer ids lack the feature axis that their
     embeddings have, so a floating-point output of theirs is expected to have one more.
     """
-    if out.numel() == 0:
-        raise EquivarianceInputError(f"fn returned an empty tensor of shape {tuple(out.shape)}; choose another output=")
-    if out.shape[: seq_dim + 1] == x.shape[: seq_dim + 1]:
-        return True
-    if seq_dim > 1 and out.ndim == x.ndim and all(out.shape[axis] == x.shape[axis] for axis in (0, seq_dim)):
+    channels = seq_dim > 1 and out.ndim == x.ndim and all(out.shape[axis] == x.shape[axis] for axis in (0, seq_dim))
+    if channels or out.shape[: seq_dim + 1] == x.shape[: seq_dim + 1]:
         return True
     ids_embedded = not (x.is_floating_point() or x.is_complex()) and out.is_floating_point()
     n_tokens = math.prod(x.shape[: seq_dim + 1])
     flattened = seq_dim > 0 and out.ndim > 0 and out.shape[0] == n_tokens != x.shape[0]
     if out.ndim < x.ndim + ids_embedded and not flattened:
         return False
-    longer = out.ndim > seq_dim and out.shape[seq_dim] > x.shape[seq_dim]
-    part = "take the part that belongs to the tokens with output=, for example output=lambda y: y[:, 1:]; " * longer
     raise EquivarianceInputError(
-        f"x has {x.shape[seq_dim]} tokens on axis {seq_dim}, but the output has shape {tuple(out.shape)}; {part}"
-        "if it belongs to none of them, as latents do, make it one vector: output=lambda y: y.flatten(1)"
+        f"x has {x.shape[seq_dim]} tokens on axis {seq_dim}, but the output has shape {tuple(out.shape)}; take the "
+        "part that belongs to the tokens with output=, for example output=lambda y: y[:, 1:]; if it belongs to "
+        "none of them, as latents do, make it one vector: output=lambda y: y.flatten(1)"
     )
 
 
@@ -438,12 +432,13 @@ def _random_orders(n_tokens: int, seed: int) -> Iterator[Int[Tensor, " seq"]]:
     """
     generator = torch.Generator().manual_seed(seed)
     orders = (torch.randperm(n_tokens, generator=generator) for _ in itertools.count())
-    for order in orders:
-        steps = (order - torch.arange(n_tokens)) % n_tokens
-        if bool((steps != 0).all()) and bool((steps != steps[0]).any()):
-            yield order
-            break
+    yield next(filter(_moves_all_apart, orders))
     yield from orders
+
+
+def _moves_all_apart(order: Int[Tensor, " seq"]) -> bool:
+    steps = (order - torch.arange(len(order))) % len(order)
+    return bool(0 < steps.min() < steps.max())
 
 
 def _runner(fn: Callable[..., Any], output: Any) -> Callable[[Tensor, Mapping[str, Tensor]], Tensor]:

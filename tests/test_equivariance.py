@@ -13,7 +13,6 @@ from torch import nn
 from transformers import DebertaV2Config, DebertaV2Model
 
 from posembed import check_equivariance, with_position_table
-from posembed.errors import EquivarianceInputError
 
 D_MODEL = 16
 FLOATS = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
@@ -422,17 +421,6 @@ def test_token_by_token_is_said_in_every_format_only_where_it_is_true(dtype):
     assert check_equivariance(alone.to(dtype), tokens(3, 11, D_MODEL, dtype=dtype)).token_by_token
     # The same where the tokens do not lie in memory in their order.
     assert check_equivariance(alone, tokens(11, 3, D_MODEL, dtype=dtype).transpose(0, 1)).token_by_token
-
-
-@pytest.mark.parametrize("seq_dim", [0, 1])
-def test_numbers_with_two_axes_ask_which_holds_the_tokens(seq_dim):
-    x = tokens(6, 4)
-    with pytest.raises(
-        EquivarianceInputError, match=r"\(6, 4\) may hold tokens on either axis; say which with seq_dim"
-    ):
-        check_equivariance(torch.relu, x)
-    assert check_equivariance(torch.relu, x, seq_dim=seq_dim).n_permutations > 0
-    assert check_equivariance(torch.relu, torch.arange(24).reshape(4, 6)).verdict == "equivariant"
 
 
 # Models of transformers.

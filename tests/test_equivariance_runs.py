@@ -14,7 +14,7 @@ from refusals import refused
 from torch import Tensor, nn
 from transformers.modeling_outputs import BaseModelOutput
 
-from posembed import EquivarianceReport, check_equivariance
+from posembed import check_equivariance
 from posembed.equivariance import Counterexample
 from posembed.errors import NonDeterministicError
 
@@ -138,22 +138,9 @@ def test_dropout_is_off_in_the_check_and_every_submodule_gets_its_mode_back(name
     before = modes(net)
     with pytest.raises(RuntimeError, match="mine") if fails else contextlib.nullcontext():
         assert check_equivariance(net if call == "module" else net.encode, X).verdict == "equivariant"
-    assert net.modes == {(False,) * len(before)}
+    assert net.modes == {(False,) * len(before)} and net.gradients == {False}
     assert modes(net) == before
     assert torch.is_grad_enabled()
-
-
-def test_no_gradients_are_recorded_and_recording_is_as_before():
-    net = Net()
-    x = X.clone().requires_grad_()
-    check_equivariance(net, x)
-    assert net.gradients == {False}
-    assert torch.is_grad_enabled()
-    assert x.grad is None
-    assert all(parameter.grad is None for parameter in net.parameters())
-    with torch.no_grad():
-        check_equivariance(net, x)
-        assert not torch.is_grad_enabled()
 
 
 # Which tensor is meant.
@@ -264,36 +251,9 @@ def test_the_worst_entry_is_named():
     assert report.max_error == 0.5
     assert str(report) == (
         "neither: error 5.0e-01 of the output's scale over 1 permutations; "
-        "permutation [1, 0]: output[0, 0, 0] is 5, expected 10; "
+        "permutation [1, 0]: output[0, 0, 0] is 5, expected 10, 5 apart; "
         "what belongs to tokens, such as a mask, stays where it is if fixed in the function; give it in along="
     )
-
-
-@pytest.mark.parametrize(
-    ("expected", "actual", "said"),
-    [
-        (0.1234567, 0.1234567 + 2.1e-8, "0.123456721, expected 0.1234567"),
-        (1.23456789e-9, 2.3456789e-9, "2.3e-09, expected 1.2e-09"),
-        (0.4123456, -0.8345678, "-0.83, expected 0.41"),
-        (0, 1, "1, expected 0"),
-    ],
-)
-def test_a_counterexample_has_the_digits_that_say_something(expected, actual, said):
-    assert str(Counterexample((1, 0), (0,), expected, actual)) == f"permutation [1, 0]: output[0] is {said}"
-
-
-@pytest.mark.parametrize(
-    ("fn", "line"),
-    [
-        (lambda x: x + x.amax(1, True), "equivariant: error 0.0e+00 of the output's scale over 8 permutations"),
-        (lambda x: x.amax(dim=1), "invariant: error 0.0e+00 of the output's scale over 8 permutations"),
-    ],
-    ids=["with the largest", "max"],
-)
-def test_the_line_for_a_relation_that_is_kept(fn, line):
-    report = check_equivariance(fn, X)
-    assert isinstance(report, EquivarianceReport)
-    assert str(report) == line
 
 
 def test_what_a_function_names_is_in_eval_mode_too_and_learns_nothing():

@@ -22,6 +22,7 @@ from ..probing.hidden_states import (
     chosen_layers,
     fitted_and_tested,
     own_transformer,
+    relative_change,
     states_of,
 )
 from ..public import Count, Seed, Whole, public
@@ -216,19 +217,10 @@ def layers_of(model: nn.Module, inputs: Tensor | None = None) -> nn.ModuleList:
 
 def _hand_on_states(model: nn.Module, stack: nn.ModuleList, inputs: Tensor) -> bool:
     """Whether the states that `changed` would change are those of the model, and all that it goes on from."""
-    noted: dict[int, Any] = {}
-
-    def note(states: Any, layer: int) -> Any:
-        noted[layer] = states
-        return states
-
     with eval_mode(model):
         states_of(model, inputs)  # what it cannot be called with is not the layers' fault
         try:
-            with ExitStack() as hooks:
-                for layer in range(len(stack) + 1):
-                    hooks.enter_context(changed(stack, layer, partial(note, layer=layer)))
-                states = states_of(model, inputs)
+            states, noted = _noted(model, stack, range(len(stack) + 1), inputs)
             # The last one may be handed out behind a norm, which makes the same of all that is zero.
             with changed(stack, len(stack), torch.zeros_like):
                 last = states_of(model, inputs)[-1]
@@ -289,21 +281,30 @@ def changed(stack: nn.ModuleList, layer: Whole, change: Change) -> Iterator[None
             module.forward = before
 
 
-def _mean_states(
-    model: nn.Module, stack: nn.ModuleList, layers: Sequence[int], ids: Tensor
-) -> dict[int, Float[Tensor, "length d_model"]]:
-    """The mean state at each position, layer by layer; of the last before a final norm."""
-    sums: dict[int, Any] = dict.fromkeys(layers, 0)
+def _noted(
+    model: nn.Module, stack: nn.ModuleList, layers: Sequence[int], inputs: Tensor
+) -> tuple[Sequence[Tensor], dict[int, Any]]:
+    """The states that a model hands out for a batch, and those of some layers that `changed` would change."""
+    noted: dict[int, Any] = {}
 
-    def note(states: Tensor, layer: int) -> Tensor:
-        sums[layer] = sums[layer] + states.double().sum(dim=0)
+    def note(states: Any, layer: int) -> Any:
+        noted[layer] = states
         return states
 
     with ExitStack() as hooks:
         for layer in layers:
             hooks.enter_context(changed(stack, layer, partial(note, layer=layer)))
-        for some in ids.split(BATCH_SIZE):
-            states_of(model, some)
+        return states_of(model, inputs), noted
+
+
+def _mean_states(
+    model: nn.Module, stack: nn.ModuleList, layers: Sequence[int], ids: Tensor
+) -> dict[int, Float[Tensor, "length d_model"]]:
+    """The mean state at each position, layer by layer; of the last before a final norm."""
+    sums: dict[int, Any] = dict.fromkeys(layers, 0)
+    for some in ids.split(BATCH_SIZE):
+        for layer, states in _noted(model, stack, layers, some)[1].items():
+            sums[layer] = sums[layer] + states.double().sum(dim=0)
     return {layer: total / len(ids) for layer, total in sums.items()}
 
 
@@ -413,21 +414,18 @@ def _cost_of(
     """A function that says by how much the model does worse than now, or otherwise, for each text."""
     # Of one size, so that no text is alone in the last one.
     batches = ids.tensor_split(-(-len(ids) // BATCH_SIZE))
-    if loss is None and isinstance(model, LanguageModel) and model.transformer.config.causal:
-        loss = lambda its_model: torch.cat([next_token_loss(its_model, some) for some in batches])  # noqa: E731
-    if loss is not None:
-        before = loss(model).detach().double().cpu()
-        return lambda: loss(model).detach().double().cpu() - before
-    states = [states_of(model, some)[-1].double().cpu() for some in batches]
+    predicts = isinstance(model, LanguageModel) and model.transformer.config.causal
 
-    def change() -> Float[Tensor, " texts"]:
-        moves = []
-        for some, was in zip(batches, states, strict=True):
-            moved = (states_of(model, some)[-1].double().cpu() - was).norm(dim=-1)
-            moves.append((moved / was.norm(dim=-1).clamp(min=torch.finfo(was.dtype).tiny)).mean(dim=1))
-        return torch.cat(moves)
+    def measured() -> Tensor:
+        if loss is not None:
+            return loss(model).detach().double().cpu()
+        of_batch: Any = partial(next_token_loss, model) if predicts else lambda some: states_of(model, some)[-1]
+        return torch.cat([of_batch(some).double().cpu() for some in batches])
 
-    return change
+    before = measured()
+    if loss is not None or predicts:
+        return lambda: measured() - before
+    return lambda: relative_change(before, measured()).mean(dim=1)
 
 
 @public(ProbeInputError)

@@ -12,30 +12,26 @@ from torch import Tensor, nn
 
 from ..errors import ProbeInputError
 from ..inference import eval_mode
+from ..probing.attention_maps import attention_input
 from ..probing.hidden_states import BATCH_SIZE, checked_inputs, own_transformer
 from ..public import Seed, Whole, public
 from ..seeds import generator
 from ..serialization import Record
 
 
+@public(ProbeInputError)
 def attention_outputs(
-    model: nn.Module, ids: Int[Tensor, "texts length"], layer: int
+    model: nn.Module, ids: Int[Tensor, "texts length"], layer: Whole
 ) -> Float[Tensor, "texts length d_model"]:
-    """Run a model of posembed's own in eval mode and catch what the attention of a layer, from 0, gives, in float64."""
+    """Run a model of posembed's own in eval mode and say what the attention of a layer, from 0, gives, in float64."""
     own: Any = own_transformer(model)
     if own is None:
         raise ProbeInputError(f"{type(model).__name__} is not posembed's own; give a Transformer or a LanguageModel")
-    if not 0 <= layer < len(own.layers):
-        raise ProbeInputError(f"{type(model).__name__} has {len(own.layers)} layers, and no attention before or beyond")
-    caught: list[Tensor] = []
-    hook = own.layers[layer].attention.register_forward_hook(lambda *given: caught.append(given[-1].double().cpu()))
-    try:
-        with eval_mode(own):
-            for some in ids.split(BATCH_SIZE):
-                own(some.to(own.words.weight.device))
-    finally:
-        hook.remove()
-    return torch.cat(caught)
+    ids = ids.to(own.words.weight.device)
+    attention, at = own.layers[layer].attention, torch.arange(ids.shape[1], device=ids.device)
+    with eval_mode(own):
+        parts = [attention(attention_input(own, some, layer, at), at) for some in ids.split(BATCH_SIZE)]
+    return torch.cat(parts).double().cpu()
 
 
 # Of fewer, some resamples would be one text and nothing else.

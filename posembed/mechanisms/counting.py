@@ -62,7 +62,7 @@ class CountingTransformer(nn.Module):
     feed-forward network of a fixed size could count on. There is no LayerNorm, which would divide by the spread.
 
     Args:
-        n_positions: up to where it counts, T.
+        n_positions: up to where it counts, T; two or more.
         vocab_size: the number of words. Every text begins with word 0, which stands nowhere else.
 
     Raises:
@@ -81,10 +81,6 @@ class CountingTransformer(nn.Module):
     @public(ModelInputError)
     def __init__(self, n_positions: Count, *, vocab_size: Count = 2):
         super().__init__()
-        if min(n_positions, vocab_size) < 2:
-            raise ModelInputError(
-                f"there is nothing to count up to {n_positions} with {vocab_size} words; give 2 of each"
-            )
         self.words = nn.Embedding(vocab_size, 3)
         self.attention = MultiHeadAttention(3, 1, "nopos", causal=True)
         self.feed_forward = nn.Sequential(nn.Linear(3, n_positions - 1), nn.ReLU(), nn.Linear(n_positions - 1, 3))

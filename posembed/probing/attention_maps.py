@@ -15,7 +15,7 @@ from ..errors import ProbeInputError
 from ..inference import eval_mode
 from ..models import Transformer, TransformerLayer, attend
 from ..public import Count, Seed, Whole, public
-from .hidden_states import checked_inputs, named, own_transformer, telling, vocabulary_of
+from .hidden_states import check_one_stack, checked_inputs, named, own_transformer, telling, vocabulary_of
 
 # Attention functions of transformers that compute the same as "eager" and keep no weights.
 WITHOUT_WEIGHTS = frozenset({"sdpa", "flash_attention_2", "flash_attention_3", "flex_attention"})
@@ -26,10 +26,9 @@ SUM_TOLERANCE = 0.02
 def attention_maps(model: nn.Module, ids: Int[Tensor, "batch seq"], layer: int) -> Float[Tensor, "batch heads seq seq"]:
     """How each head of a layer attends. Row i of a map holds the weights of query i; every row sums to one."""
     own: Any = own_transformer(model)
-    maps = [] if own is not None else _of_transformers(model, ids)
-    n_layers = len(maps) if own is None else len(own.layers)
-    if layer >= n_layers:
-        raise ProbeInputError(f"layer is {layer}, but {named(model)} gives attention weights of {n_layers} layers")
+    maps = _of_transformers(model, ids) if own is None else own.layers
+    if layer >= len(maps):
+        raise ProbeInputError(f"layer is {layer}, but {named(model)} gives attention weights of {len(maps)} layers")
     found = maps[layer] if own is None else own_attention(own, ids, layer)
     if found.ndim != 4 or found.shape[-2:] != 2 * ids.shape[1:]:
         raise ProbeInputError(
@@ -53,15 +52,22 @@ def _of_transformers(model: Any, ids: Int[Tensor, "batch seq"]) -> list[Tensor]:
     return [each for each in getattr(output, "attentions", None) or () if each is not None]
 
 
+def attention_input(
+    model: Transformer, ids: Int[Tensor, "batch seq"], layer: int, positions: Int[Tensor, " seq"]
+) -> Float[Tensor, "batch seq d_model"]:
+    """What the attention of a layer is given."""
+    its: Any = model.layers[layer]
+    x = model.entering(layer, model.hidden_states(ids, positions)[layer], positions)
+    return its.attention_norm(x) if its.pre_norm else x
+
+
 def own_attention(
     model: Transformer, ids: Int[Tensor, "batch seq"], layer: int, positions: Int[Tensor, " seq"] | None = None
 ) -> Float[Tensor, "batch heads seq seq"]:
     """Attend to values that are the rows of the identity: what comes out are the weights."""
-    ids, its = ids.to(model.words.weight.device), cast(TransformerLayer, model.layers[layer])
+    ids, attention = ids.to(model.words.weight.device), cast(TransformerLayer, model.layers[layer]).attention
     positions = torch.arange(ids.shape[1], device=ids.device) if positions is None else positions
-    x = model.entering(layer, model.hidden_states(ids, positions)[layer], positions)
-    attention, scheme = its.attention, its.attention.position_scheme
-    x = its.attention_norm(x) if its.pre_norm else x
+    x, scheme = attention_input(model, ids, layer, positions), attention.position_scheme
     q, k = (each(x).unflatten(-1, (-1, attention.d_head)).transpose(1, 2) for each in (attention.query, attention.key))
     q, k, gates = scheme.rotate(q, positions), scheme.rotate_keys(k, positions), scheme.gates(x)
     # In slices as wide as a head, which every way to attend can take.
@@ -149,6 +155,7 @@ def identical_word_attention(
 
 
 def _words(model: nn.Module, words: Any, seed: int) -> Int[Tensor, " words"]:
+    check_one_stack(model)
     n, special, padding = vocabulary_of(model)
     if not isinstance(words, int | np.integer):
         if padding in torch.as_tensor(words).tolist():

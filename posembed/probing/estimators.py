@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..errors import ProbeInputError, shown
+from ..errors import ProbeInputError
 from ..public import Count, Seed, public
 from ..seeds import generator
 from .rows import N_FOLDS, shuffled_folds
@@ -60,9 +60,6 @@ class ScaledProbe(MultiOutputMixin, RegressorMixin, BaseEstimator):
     Attributes:
         n_features_in_: the width of the table.
     """
-
-    _fit: Any
-    _weights: Any
 
     def fit(self, x: Any, y: Any) -> Any:
         """Fit to rows.
@@ -180,9 +177,6 @@ class GradientDescent(ScaledProbe):
     Attributes:
         n_features_in_: the width of the table.
 
-    Raises:
-        ProbeInputError: on fitting: n_steps is not a whole number of at least 0.
-
     Example:
         >>> import numpy as np
         >>> from posembed.probing import GradientDescent
@@ -196,8 +190,6 @@ class GradientDescent(ScaledProbe):
         self.seed = seed
 
     def _fit(self, x: Float[np.ndarray, "n d_model"], y: Float[np.ndarray, "n n_outputs"]) -> None:
-        if self.n_steps < 0:
-            raise ProbeInputError(f"n_steps is {shown(self.n_steps)}; it must be a whole number of at least 0")
         reach = x.shape[1] ** -0.5
         start = generator(self.seed, "start").uniform(-reach, reach, size=(y.shape[1], x.shape[1])).T
         left, values, right = np.linalg.svd(x, full_matrices=False)

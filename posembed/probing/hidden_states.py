@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from ..errors import ProbeInputError, shown
@@ -30,7 +30,7 @@ def own_transformer(model: Any) -> Transformer | None:
 
 def named(model: Any) -> str:
     """The class of a model, or the name of a function."""
-    return getattr(model, "__name__", type(model).__name__)
+    return "what was given" if isinstance(model, list) else getattr(model, "__name__", type(model).__name__)
 
 
 def read_by(model: Any) -> str | None:
@@ -40,9 +40,8 @@ def read_by(model: Any) -> str | None:
 
 def check_one_stack(model: Any) -> None:
     """Refuse a model of transformers that has an encoder and a decoder."""
-    if not getattr(getattr(model, "config", None), "is_encoder_decoder", False):
-        return
-    if {"encoder", "decoder"} <= {name.rpartition(".")[2] for name, _ in model.named_modules()}:
+    two = getattr(getattr(model, "config", None), "is_encoder_decoder", False)
+    if two and {"encoder", "decoder"} <= {name.rpartition(".")[2] for name, _ in model.named_modules()}:
         raise ProbeInputError(f"{type(model).__name__} has two stacks of layers; give one, such as model.get_encoder()")
 
 
@@ -52,7 +51,6 @@ def vocabulary_of(model: Any) -> tuple[int, set[int], int | None]:
         return own.config.vocab_size, set(), None
     if read_by(model) != "input_ids":
         raise ProbeInputError(f"{named(model)} reads no words; give a model of text, of transformers or of posembed")
-    check_one_stack(model)
     settings = model.config.get_text_config().to_dict()
     named_ids = [ids for name, ids in settings.items() if name.endswith("_token_id") and ids is not None]
     special = {each for ids in named_ids for each in (ids if isinstance(ids, list) else [ids])}
@@ -62,27 +60,25 @@ def vocabulary_of(model: Any) -> tuple[int, set[int], int | None]:
 def checked_inputs(model: Any, inputs: Any, *, at_least: int) -> Tensor:
     """Refuse what a model cannot read, too little of it, and padding, whose places are none."""
     reads = read_by(model)
-    if not isinstance(inputs, Tensor) or inputs.ndim < 1 or (reads == "input_ids" and inputs.ndim < 2):
+    if not isinstance(inputs, Tensor) or inputs.ndim < 1 + (reads == "input_ids"):
         raise ProbeInputError(f"{named(model)} reads {reads or 'a tensor'}; give a tensor, a text or an image a row")
     # The states of a Perceiver are those of latents, which stand at no place of its input.
     if getattr(getattr(model, "config", None), "num_latents", None):
         raise ProbeInputError(f"the states of {named(model)} are those of latents; give a function to states of places")
-    if reads != "input_ids" or inputs.is_floating_point():
-        check_one_stack(model)
-        if len(inputs) < at_least:
-            raise ProbeInputError(f"there are {len(inputs)} inputs; give at least {at_least} along the first axis")
-        return inputs
-    padding = vocabulary_of(model)[2]
-    if len(inputs) < at_least or inputs.shape[1] < 2:
+    check_one_stack(model)
+    are_words = reads == "input_ids" and not inputs.is_floating_point()
+    if len(inputs) < at_least or (are_words and inputs.shape[1] < 2):
         raise ProbeInputError(
-            f"{len(inputs)} texts of {inputs.shape[1]} tokens are too few; give at least {at_least} of at least 2"
+            f"inputs of shape {tuple(inputs.shape)} are too few; give at least {at_least} along the first axis, texts "
+            "of at least 2 tokens"
         )
+    padding = vocabulary_of(model)[2] if are_words else None
     if padding is not None and bool((inputs == padding).any()):
         raise ProbeInputError(
             f"a text holds id {padding}, which pads; give texts of one length, without padding, or, where it is taken, "
             "attention_mask="
         )
-    return inputs.long().cpu()
+    return inputs.long().cpu() if are_words else inputs
 
 
 def fitted_and_tested(model: Any, inputs: Any, test_inputs: Any) -> tuple[Tensor, Tensor]:
@@ -93,8 +89,9 @@ def fitted_and_tested(model: Any, inputs: Any, test_inputs: Any) -> tuple[Tensor
         return given[:-n_test], given[-n_test:]
     train, test = (checked_inputs(model, each, at_least=2) for each in (inputs, test_inputs))
     if train.shape[1:] != test.shape[1:]:
-        sizes = [" x ".join(map(str, each.shape[1:])) for each in (train, test)]
-        raise ProbeInputError("texts of {} do not belong to texts of {}; cut them to one length".format(*sizes))
+        raise ProbeInputError(
+            f"texts of {tuple(train.shape[1:])} do not belong to texts of {tuple(test.shape[1:])}; cut both alike"
+        )
     return train, test
 
 
@@ -109,21 +106,8 @@ def without_padding(inputs: Any, attention_mask: Tensor) -> tuple[Any, Bool[Tens
     return inputs.where(mask.to(inputs.device), inputs[:, :1]) if inputs.shape == mask.shape else inputs, mask
 
 
-def given_states(states: Tensor | Sequence[Tensor]) -> tuple[Callable[[Tensor], Any], Int[Tensor, " texts"]]:
-    """States in place of a model: a function that looks those of some texts up, and the numbers of all texts."""
-    layers = [states] if isinstance(states, Tensor) else list(states)
-    if not layers or len({len(each) for each in layers}) > 1:
-        raise ProbeInputError("hidden states are those of the same texts: (texts, length, d_model), one a layer")
-
-    def look_up(texts: Tensor, **mask: Tensor) -> list[Tensor]:
-        return [layer[texts] for layer in layers]
-
-    look_up.__name__ = "what was given"
-    return look_up, torch.arange(len(layers[0]))
-
-
 def hidden_states(
-    model: nn.Module | Callable[..., Any],
+    model: Any,
     inputs: Tensor,
     layers: Collection[int] | None = None,
     mask: Bool[Tensor, "texts length"] | None = None,
@@ -131,7 +115,7 @@ def hidden_states(
     """Run a model in eval mode without gradients and keep the states of some layers, in float32 on the CPU.
 
     Args:
-        model: as in `checked_inputs`, which the inputs have passed.
+        model: or a function, as in `checked_inputs`, which the inputs have passed.
         inputs: the texts, or whatever the model reads.
         layers: which: 0 is what enters the first layer, n what leaves the n-th. All by default.
         mask: which tokens are none of padding, where there is any.
@@ -154,9 +138,8 @@ def hidden_states(
                 kept.setdefault(layer, []).append(states[layer].float().cpu())
     found = {layer: torch.cat(parts) for layer, parts in kept.items()}
     for layer, each in found.items():
-        # What padding has become is not looked at; a mask of another length is refused later.
-        seen = each if mask is None or mask.shape != each.shape[:2] else each[mask]
-        if not bool(seen.isfinite().all()):
+        # What padding has become is not looked at.
+        if not bool((each if mask is None else each[mask]).isfinite().all()):
             raise ProbeInputError(f"hidden states of layer {layer} are NaN or infinite; look at the model's weights")
     if len({each.shape for each in found.values()}) > 1:
         sizes = ", ".join(f"{tuple(each.shape[1:])} of layer {layer}" for layer, each in found.items())
@@ -164,7 +147,7 @@ def hidden_states(
     return found
 
 
-def check_repeatable(model: nn.Module | Callable[..., Any], inputs: Tensor, **mask: Tensor) -> None:
+def check_repeatable(model: Any, inputs: Tensor, **mask: Tensor) -> None:
     """Refuse what draws as it runs: a model that shuffles its patches, a function that drops something out."""
     first, again = states_of(model, inputs, **mask), states_of(model, inputs, **mask)
     same = (torch.allclose(*each, rtol=1e-3, atol=1e-3, equal_nan=True) for each in zip(first, again, strict=True))
@@ -193,12 +176,14 @@ def states_of(model: Any, inputs: Tensor, **mask: Tensor) -> Sequence[Float[Tens
 
 
 def _fits(states: Any, n_texts: int) -> bool:
-    floats = isinstance(states, Tensor) and states.is_floating_point() and states.ndim == 3
-    return floats and len(states) == n_texts and states.shape[1] > 1
+    numbers = isinstance(states, Tensor) and states.is_floating_point()
+    return numbers and states.ndim == 3 and len(states) == n_texts and states.shape[1] > 1
 
 
 def _run(model: Any, inputs: Tensor, **mask: Tensor) -> Any:
     """What a model or a function makes of a batch, and of a mask of padding where there is one."""
+    if isinstance(model, list):  # the states of all texts, of which these are the numbers
+        return [layer[inputs] for layer in model]
     if not isinstance(model, nn.Module):
         return model(inputs, **mask)
     inputs = inputs.to(next(model.parameters(), inputs).device)
@@ -231,6 +216,13 @@ def _run(model: Any, inputs: Tensor, **mask: Tensor) -> Any:
     if body.config.model_type in STATES_AFTER_LAYERS:
         states = (inputs if floats else body.get_input_embeddings()(inputs), *states[:-2], states[-1])
     return states
+
+
+def relative_change(before: Float[Tensor, "*tokens d_model"], after: Float[Tensor, "*tokens d_model"]) -> Tensor:
+    """How far each token's state has moved, as a part of its size."""
+    # A token whose state is zero has changed by nothing or without bounds.
+    sizes = before.norm(dim=-1).clamp(min=torch.finfo(before.dtype).tiny)
+    return (after - before).norm(dim=-1) / sizes
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +12,10 @@ from torch import Tensor, nn
 
 from ..errors import ProbeInputError, shown
 from ..inference import eval_mode
-from ..models import LanguageModel
 from ..public import Count, Seed, public
 from ..serialization import Record
 from ..tables import RowChoice, find_position_rows, with_position_table
-from .hidden_states import telling
+from .hidden_states import own_transformer, relative_change, telling
 from .rows import chosen_rows
 
 # A singular value below this part of the largest is the rounding of float32: the table has nothing in that direction.
@@ -49,8 +48,8 @@ def position_subspace(
         >>> position_subspace(line, n_components=1).abs()
         tensor([[0., 1., 0.]], dtype=torch.float64)
     """
-    chosen = chosen_rows(table, rows, at_least=2, purpose="a position subspace")
-    values, span = _span(torch.from_numpy(chosen.x))
+    x, _, _ = chosen_rows(table, rows, at_least=2, purpose="a position subspace")
+    values, span = _span(torch.from_numpy(x))
     return span[: _count(n_components, values)]
 
 
@@ -155,7 +154,7 @@ def intervene(
         How much the last hidden states change, and how much by the controls.
 
     Raises:
-        ProbeInputError: no batches, components that the table does not have, a model without hidden states.
+        ProbeInputError: no batches, components that the table does not have, a model that cannot be called with them.
         PositionTableError: the model has no table, or several and neither `part` nor `name` chooses one; a row of it is
             NaN.
 
@@ -174,17 +173,20 @@ def intervene(
         raise ProbeInputError("there are no batches; give at least one")
     found = find_position_rows(model, part=part, name=name)
     rows = found.rows.detach().cpu()
-    table = torch.from_numpy(chosen_rows(rows, None, at_least=2, purpose="an intervention").x)
+    table = torch.from_numpy(chosen_rows(rows, None, at_least=2, purpose="an intervention")[0])
     values, span = _span(table)
     basis = span[: _count(n_components, values)]
-    centred, draws = table - table.mean(dim=0), list(_random_bases(span, len(basis), n_draws, seed))
+    centred, generator = table - table.mean(dim=0), torch.Generator().manual_seed(seed)
+    # Orthonormal directions inside what the rows span.
+    drawn = (torch.randn(len(span), len(basis), dtype=span.dtype, generator=generator) for _ in range(n_draws))
+    draws = [torch.linalg.qr(each).Q.T @ span for each in drawn]
     moves = centred @ basis.T
     with eval_mode(model):
         before = torch.cat([_states(model, batch) for batch in kept])
 
         def change(moved: Tensor) -> float:
             with with_position_table(model, table - moved, part=part, name=name):
-                return _relative_change(before, torch.cat([_states(model, batch) for batch in kept]))
+                return float(relative_change(before, torch.cat([_states(model, batch) for batch in kept])).mean())
 
         result = InterventionResult(
             n_components=len(basis),
@@ -225,39 +227,17 @@ def _count(n_components: Any, values: Float[Tensor, " rank"]) -> int:
     )
 
 
-def _random_bases(
-    span: Float[Tensor, "rank d_model"], dimension: int, n_draws: int, seed: int
-) -> Iterator[Float[Tensor, "dimension d_model"]]:
-    """Yield orthonormal directions inside the span."""
-    generator = torch.Generator().manual_seed(seed)
-    for _ in range(n_draws):
-        drawn = torch.randn(len(span), dimension, dtype=span.dtype, generator=generator)
-        yield torch.linalg.qr(drawn).Q.T @ span
-
-
-def _relative_change(before: Float[Tensor, "tokens d_model"], after: Float[Tensor, "tokens d_model"]) -> float:
-    # A token whose state is zero has changed by nothing or without bounds.
-    sizes = before.norm(dim=-1).clamp(min=torch.finfo(before.dtype).tiny)
-    return float(((after - before).norm(dim=-1) / sizes).mean())
-
-
 def _states(model: Any, batch: Any) -> Float[Tensor, "tokens d_model"]:
     """The last hidden states of all tokens but padding, in float64, of a model without its head."""
     device = next(model.parameters()).device
-    body = model.transformer if isinstance(model, LanguageModel) else getattr(model, "base_model", model)
+    body = own_transformer(model) or getattr(model, "base_model", model)
+    named = batch if isinstance(batch, Mapping) else {}
+    given = {name: each.to(device) if isinstance(each, Tensor) else each for name, each in named.items()}
     with telling(model, "this batch"):
-        if isinstance(batch, Mapping):
-            output = body(
-                **{name: each.to(device) if isinstance(each, Tensor) else each for name, each in batch.items()}
-            )
-        else:
-            output = body(batch.to(device))
+        output = body(**given) if named else body(batch.to(device))
     states = getattr(output, "last_hidden_state", output)
-    if not isinstance(states, Tensor):
-        raise ProbeInputError(f"{type(model).__name__} hands out no last_hidden_state; give the part that does")
     two_stacks = getattr(getattr(model, "config", None), "is_encoder_decoder", False)
-    name = "decoder_attention_mask" if two_stacks else "attention_mask"
-    mask = batch.get(name) if isinstance(batch, Mapping) else None
+    mask = named.get("decoder_attention_mask" if two_stacks else "attention_mask")
     # Images have no padding, and a mask of another shape is not of these tokens.
     if mask is None or mask.shape != states.shape[:-1]:
         return states.double().flatten(0, -2)

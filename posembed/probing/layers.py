@@ -20,7 +20,7 @@ from ..seeds import torch_generator
 from ..serialization import Record
 from ..stats import BootstrapInterval, mean_interval
 from .estimators import fitted_scaling
-from .hidden_states import fitted_and_tested, given_states, hidden_states, named, without_padding
+from .hidden_states import fitted_and_tested, hidden_states, named, without_padding
 
 HIDDEN = 128
 # Tokens a step.
@@ -29,17 +29,6 @@ BATCH_SIZE = 512
 LEARNING_RATE = 1e-2
 # Tokens whose logits are held at a time when a fitted network is asked.
 BLOCK = 4096
-
-
-class Predictions(NamedTuple):
-    """The position of each token: the most probable one, and the median of all probabilities.
-
-    The median has the least expected distance that the network can promise; the most probable position may be anywhere
-    where all are about as probable.
-    """
-
-    likeliest: Int[Tensor, " tokens"]
-    median: Int[Tensor, " tokens"]
 
 
 def fit_network(
@@ -60,16 +49,19 @@ def fit_network(
     return network
 
 
-def predict(network: nn.Sequential, states: Float[Tensor, "tokens d_model"]) -> Predictions:
-    """Ask a fitted network for the positions of tokens."""
+def predict(network: nn.Sequential, states: Float[Tensor, "tokens d_model"]) -> Int[Tensor, "2 tokens"]:
+    """Ask a fitted network for the position of each token: the most probable one, and the median of all probabilities.
+
+    The median has the least expected distance that the network can promise; the most probable position may be anywhere
+    where all are about as probable.
+    """
     with torch.no_grad():
-        parts = [_predicted(network(block)) for block in states.split(BLOCK)]
-    return Predictions(*(torch.cat(each) for each in zip(*parts, strict=True)))
+        return torch.cat([_predicted(network(block)) for block in states.split(BLOCK)], dim=1)
 
 
-def _predicted(logits: Float[Tensor, "tokens labels"]) -> Predictions:
+def _predicted(logits: Float[Tensor, "tokens labels"]) -> Int[Tensor, "2 tokens"]:
     below_half = logits.softmax(dim=1).cumsum(dim=1) < 0.5
-    return Predictions(logits.argmax(dim=1), below_half.sum(dim=1))
+    return torch.stack([logits.argmax(dim=1), below_half.sum(dim=1)])
 
 
 def mean_distance(predicted: Int[Tensor, "..."], labels: Int[Tensor, "..."]) -> float:
@@ -326,8 +318,8 @@ def probe_layers(
     if isinstance(model, Tensor | list | tuple):
         if ids is not None or test_ids is not None:
             raise ProbeInputError(f"{named(model)} is no model and no function; give one, or hidden states without ids")
-        model, ids = given_states(model)
-    asked: Any = model
+        model = [model] if isinstance(model, Tensor) else list(model)
+        ids = torch.arange(max(map(len, model), default=0))
     mask = None
     if attention_mask is not None:
         if test_ids is not None:
@@ -337,20 +329,15 @@ def probe_layers(
         ids, mask = without_padding(ids, attention_mask)
     train, test = fitted_and_tested(model, ids, test_ids)
     with torch_threads(1):  # what torch adds up must not depend on how many there are
-        states = hidden_states(asked, torch.cat([train, test]), layers, mask)
+        states = hidden_states(model, torch.cat([train, test]), layers, mask)
         length, d_model = next(iter(states.values())).shape[1:]
         real = torch.ones(len(train) + len(test), length, dtype=torch.bool) if mask is None else mask
-        if real.shape[1] != length:
-            raise ProbeInputError(
-                f"attention_mask is for {real.shape[1]} tokens a text, and the states are of {length}"
-            )
         parts = real[: len(train)], real[len(train) :]
         probed = [
             _probed(layer, each[: len(train)], each[len(train) :], parts, steps, control, seed)
             for layer, each in states.items()
         ]
-    usual = random_guess_error(length), middle_guess_error(length)
-    random_guess, middle_guess = usual if mask is None else _guesses(parts[1])
+    random_guess, middle_guess = _guesses(parts[1])
     return LayerProbeResult(
         layers=tuple(error for error, _ in probed),
         random_guess=random_guess,
@@ -388,14 +375,14 @@ def _probed(
     scaling = fitted_scaling(words)
     rows, test_rows = (torch.from_numpy(scaling.apply(each)).float() for each in (words, test_words))
 
-    def fitted(labels: Int[Tensor, " tokens"]) -> tuple[Predictions, Predictions]:
+    def fitted(labels: Int[Tensor, " tokens"]) -> tuple[Int[Tensor, "2 tokens"], Int[Tensor, "2 tested"]]:
         network = fit_network(rows, labels, length, steps, seed)
         return predict(network, rows), predict(network, test_rows)
 
     labels, positions = (torch.arange(length).expand_as(each)[each] for each in real)
-    seen, held_out = fitted(labels)
-    likeliest = torch.full_like(real[1], -1, dtype=torch.long).masked_scatter(real[1], held_out.likeliest)
-    distances = (held_out.likeliest - positions).abs().double()
+    (seen, _), (said, median) = fitted(labels)
+    likeliest = torch.full_like(real[1], -1, dtype=torch.long).masked_scatter(real[1], said)
+    distances = (said - positions).abs().double()
     placed = torch.zeros(real[1].shape, dtype=torch.double).masked_scatter(real[1], distances)
     mae, sizes = float(distances.mean()), real[1].sum(dim=1)
     permuted = None
@@ -404,16 +391,14 @@ def _probed(
         dealt, test_dealt = (
             torch.rand(each.shape, generator=random).masked_fill(~each, torch.inf).argsort(dim=1)[each] for each in real
         )
-        by_heart, by_chance = fitted(dealt)
-        permuted = PermutedLabels(
-            mean_distance(by_chance.likeliest, test_dealt), mean_distance(by_heart.likeliest, dealt)
-        )
+        (by_heart, _), (by_chance, _) = fitted(dealt)
+        permuted = PermutedLabels(mean_distance(by_chance, test_dealt), mean_distance(by_heart, dealt))
     error = LayerError(
         layer=layer,
         mae=mae,
         interval=mean_interval(placed.sum(dim=1).numpy(), sizes=sizes.numpy(), seed=seed),
-        train_mae=mean_distance(seen.likeliest, labels),
-        median_mae=mean_distance(held_out.median, positions),
+        train_mae=mean_distance(seen, labels),
+        median_mae=mean_distance(median, positions),
         accuracy=float((distances == 0).double().mean()),
         by_position=tuple((placed.sum(dim=0) / real[1].sum(dim=0)).tolist()),
         permuted_labels=permuted,

@@ -65,14 +65,11 @@ class OrderResult(Record):
 
     def __str__(self) -> str:
         test = "accuracy" if self.held_out else "no test: accuracy on the rows it was fitted to"
-        permuted, random = (
-            mean_and_runs(sum(runs) / len(runs), runs) for runs in (self.permuted_labels, self.random_table)
-        )
         lines = [
             f"order, {self.split}: {self.n_rows} rows x {self.d_model} of {self.source}",
             f"  {test} {self.accuracy:.4f} ({self.interval.low:.4f} to {self.interval.high:.4f})",
-            f"  permuted labels {permuted}",
-            f"  random table {random}",
+            f"  permuted labels {mean_and_runs(self.permuted_labels)}",
+            f"  random table {mean_and_runs(self.random_table)}",
         ]
         return "\n".join(lines)
 
@@ -114,20 +111,18 @@ def probe_order(table: Any, *, split: Split = "even-odd", rows: RowChoice = None
         >>> probe_order(torch.arange(60.0)[:, None] * torch.ones(4)).accuracy
         1.0
     """
-    chosen = chosen_rows(table, rows, at_least=4, purpose="a probe of order")
-    parts = split_rows(chosen.positions, split, seed=seed)
+    x, positions, source = chosen_rows(table, rows, at_least=4, purpose="a probe of order")
+    parts = split_rows(positions, split, seed=seed)
     if min(min(len(part.train), len(part.test)) for part in parts) < 2:
-        raise ProbeInputError(
-            f"the split {split} leaves fewer than two of {len(chosen.x)} rows to compare; take more rows"
-        )
-    ranks = np.arange(len(chosen.x), dtype=np.float64)
+        raise ProbeInputError(f"the split {split} leaves fewer than two of {len(x)} rows to compare; take more rows")
+    ranks = np.arange(len(x), dtype=np.float64)
     # Rows without an order are all alike, so one of the parts says as much of a control as the others.
     used = [parts[run % len(parts)] for run in range(N_CONTROLS)]
     orders = permuted_labels(ranks, N_CONTROLS, seed=seed).T
-    tables = random_tables_like(chosen.x, N_CONTROLS, seed=seed)
+    tables = random_tables_like(x, N_CONTROLS, seed=seed)
     with threadpool_limits(1):
-        right = [_right(chosen.x, ranks, part, seed) for part in parts]
-        permuted = [_right(chosen.x, order, part, seed).mean() for order, part in zip(orders, used, strict=True)]
+        right = [_right(x, ranks, part, seed) for part in parts]
+        permuted = [_right(x, order, part, seed).mean() for order, part in zip(orders, used, strict=True)]
         random = [_right(drawn, ranks, part, seed).mean() for drawn, part in zip(tables, used, strict=True)]
     n_others = np.concatenate([np.full(len(some), len(some) - 1) for some in right])
     by_row = np.concatenate(right)
@@ -137,13 +132,13 @@ def probe_order(table: Any, *, split: Split = "even-odd", rows: RowChoice = None
     low, high = (accuracy + 2 * (end - float(by_row.mean())) for end in (once.low, once.high))
     return OrderResult(
         split=split,
-        source=chosen.source,
+        source=source,
         accuracy=accuracy,
         interval=BootstrapInterval(max(low, 0.0), min(high, 1.0), once.level, once.block),
         permuted_labels=tuple(map(float, permuted)),
         random_table=tuple(map(float, random)),
-        n_rows=len(chosen.x),
-        d_model=chosen.x.shape[1],
+        n_rows=len(x),
+        d_model=x.shape[1],
         held_out=split != "all",
     )
 
@@ -168,8 +163,6 @@ def _scores(x: np.ndarray, order: np.ndarray, part: Part, seed: int) -> Float[np
     answers = np.arange(len(first)) % 2 == 0
     turned = np.where(answers == (order[first] > order[second]), 1.0, -1.0)
     differences = (scaled[first] - scaled[second]) * turned[:, None]
-    if not differences.any():
-        return np.zeros(len(x))
     probe = LogisticRegression(C=INVERSE_PENALTY, fit_intercept=False, max_iter=1000)
     with warnings.catch_warnings():
         # A score that has not come to rest still orders rows, and is tested as it is.

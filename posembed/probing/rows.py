@@ -21,16 +21,13 @@ SPLITS: tuple[Split, ...] = get_args(Split)
 N_FOLDS = 5
 
 
-class Rows(NamedTuple):
-    """Chosen rows of a table in float64, their positions, rising, and where the table comes from."""
+def chosen_rows(
+    table: Any, rows: RowChoice, *, at_least: int, purpose: str
+) -> tuple[Float[np.ndarray, "n d_model"], Int[np.ndarray, " n"], str]:
+    """Rows of what `load_table` takes in float64, their positions, rising, and where the table comes from.
 
-    x: Float[np.ndarray, "n d_model"]
-    positions: Int[np.ndarray, " n"]
-    source: str
-
-
-def chosen_rows(table: Any, rows: RowChoice, *, at_least: int, purpose: str) -> Rows:
-    """Take rows of what `load_table` takes, refusing NaN and fewer rows than the purpose needs."""
+    Rows that hold NaN are refused, and fewer than the purpose needs.
+    """
     found = load_table(table)
     positions = row_positions(rows, len(found.weight), ProbeInputError)
     if len(positions) < at_least:
@@ -41,7 +38,7 @@ def chosen_rows(table: Any, rows: RowChoice, *, at_least: int, purpose: str) -> 
     check_finite_rows(
         ~np.isfinite(x).all(axis=1), positions, found.source, "choose rows without them (rows=), or mend them"
     )
-    return Rows(x, positions, found.source)
+    return x, positions, found.source
 
 
 class Part(NamedTuple):

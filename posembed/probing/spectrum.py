@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.optimize import minimize_scalar
+from scipy.stats import entropy
+from sklearn.utils.extmath import svd_flip
 from threadpoolctl import threadpool_limits
 
 from ..errors import ProbeInputError
@@ -264,32 +266,26 @@ def spectrum(table: Any, *, rows: RowChoice = None) -> Spectrum:
         >>> print(spectrum(sinusoidal(200, 2)).helix.components)
         (0, 1)
     """
-    chosen = chosen_rows(table, rows, at_least=1, purpose="a spectrum")
+    given, positions, source = chosen_rows(table, rows, at_least=1, purpose="a spectrum")
     # The first row before the mean: equal rows then give zeros, not the rounding of a mean.
     # In units of a power of two near the largest, in which squares of numbers of any size are numbers too.
-    size = 2.0 ** (math.frexp(float(np.abs(chosen.x).max()))[1] - 1)
-    x = chosen.x / size - chosen.x[0] / size
+    size = 2.0 ** (math.frexp(float(np.abs(given).max()))[1] - 1)
+    x = given / size - given[0] / size
     with threadpool_limits(1):
         left, values, right = np.linalg.svd(x - x.mean(axis=0), full_matrices=False)
-    largest = np.argmax(np.abs(right), axis=1)
-    left *= np.where(right[np.arange(len(right)), largest] < 0, -1.0, 1.0)
+    left, _ = svd_flip(left, right, u_based_decision=False)
     scores = left[:, :KEPT] * values[:KEPT]
     variances = values**2
     total = float(variances.sum())
-    step = int(chosen.positions[1] - chosen.positions[0]) if len(chosen.positions) > 1 else 1
+    step = int(positions[1] - positions[0]) if len(positions) > 1 else 1
     return Spectrum(
         explained_variance_ratio=(variances / (total or 1.0)).tolist(),
-        effective_rank=_effective_rank(values) if total else 0.0,
+        effective_rank=float(np.exp(entropy(values))) if total else 0.0,
         participation_ratio=total**2 / float((variances**2).sum()) if total else 0.0,
         components=scores * size,
-        positions=chosen.positions,
+        positions=positions,
         helix=find_helix(scores, step=step, total_variance=total),
         n_rows=len(x),
         d_model=x.shape[1],
-        source=chosen.source,
+        source=source,
     )
-
-
-def _effective_rank(values: Float[np.ndarray, " k"]) -> float:
-    shares = values[values > 0] / values.sum()
-    return float(np.exp(-(shares * np.log(shares)).sum()))

@@ -95,7 +95,7 @@ class ProbeResult(Record):
         train_mae: the mean absolute error on the rows it was fitted to; with five folds, the mean over the fits.
         test_mae: the same on the tested rows. With the split "all" these are the rows it was fitted to, and
             `held_out` is false.
-        r2: 1 less the squared error over that of the mean of the tested positions; NaN for a single tested row.
+        r2: 1 less the squared error over that of the mean of the tested positions.
         predictions: of the tested rows, in the order of positions.
         positions: of the tested rows.
         train_positions: of the rows that it was fitted to; with five folds, all.
@@ -138,8 +138,8 @@ class ProbeResult(Record):
             f"{self.probe}, {self.split}: {self.n_rows} rows x {self.d_model} of {self.source}",
             f"  {test}, training error {self.train_mae:.2f}, r2 {self.r2:.4f}",
             f"  constant guess {self.baselines.constant:.2f}",
-            f"  permuted labels {mean_and_runs(self.baselines.permuted_labels, self.baselines.permuted_labels_runs)}",
-            f"  random table {mean_and_runs(self.baselines.random_table, self.baselines.random_table_runs)}",
+            f"  permuted labels {mean_and_runs(self.baselines.permuted_labels_runs)}",
+            f"  random table {mean_and_runs(self.baselines.random_table_runs)}",
             f"  by region {', '.join(map(str, self.by_region))}",
             *([f"  {self.remark}"] if self.remark else []),
         ]
@@ -203,33 +203,34 @@ def probe_table(
     """
     table = load_table(table, part=part)
     warn_of_grid(table)
-    chosen = chosen_rows(table, rows, at_least=2, purpose="a probe")
-    parts = split_rows(chosen.positions, split, seed=seed)
+    x, positions, source = chosen_rows(table, rows, at_least=2, purpose="a probe")
+    parts = split_rows(positions, split, seed=seed)
     if len(parts) == len(parts[0].test) == 1:
-        few = f"of {len(chosen.x)} rows {split} tests one alone, whose error has no interval; choose more rows"
+        few = f"of {len(x)} rows {split} tests one alone, whose error has no interval; choose more rows"
         raise ProbeInputError(few)
     with threadpool_limits(1):  # so that the last digits do not depend on how many there are
-        fits = _fits(probe, chosen.x, chosen.positions, parts, split, seed)
-        baselines = _baselines(probe, chosen.x, chosen.positions, parts, fits, seed)
+        fits = _fits(probe, x, positions, parts, split, seed)
+        baselines = _baselines(probe, x, positions, parts, fits, seed)
     tested = np.concatenate([part.test for part in parts])
     order = np.argsort(tested)
     tested, predictions = tested[order], np.concatenate([fit.predictions[:, 0] for fit in fits])[order]
-    errors = np.abs(predictions - chosen.positions[tested])
+    true = positions[tested]
+    errors = np.abs(predictions - true)
     return ProbeResult(
         probe=probe,
         split=split,
-        source=chosen.source,
+        source=source,
         train_mae=float(np.mean([fit.train_error for fit in fits])),
         test_mae=float(errors.mean()),
-        r2=_r2(chosen.positions[tested], predictions),
+        r2=1 - float(((predictions - true) ** 2).sum() / ((true - true.mean()) ** 2).sum()),
         predictions=predictions,
-        positions=chosen.positions[tested],
-        train_positions=chosen.positions[np.unique(np.concatenate([part.train for part in parts]))],
+        positions=true,
+        train_positions=positions[np.unique(np.concatenate([part.train for part in parts]))],
         baselines=baselines,
         interval=mean_interval(errors, seed=seed),
-        by_region=_by_region(chosen.positions, tested, errors),
-        n_rows=len(chosen.x),
-        d_model=chosen.x.shape[1],
+        by_region=_by_region(positions, tested, errors),
+        n_rows=len(x),
+        d_model=x.shape[1],
         held_out=split != "all",
     )
 
@@ -282,12 +283,6 @@ def _baselines(
     return Baselines(constant, float(np.mean(permuted)), float(np.mean(random)), permuted, random)
 
 
-def _r2(positions: np.ndarray, predictions: np.ndarray) -> float:
-    if len(positions) < 2:
-        return float("nan")
-    return 1 - float(((predictions - positions) ** 2).sum() / ((positions - positions.mean()) ** 2).sum())
-
-
 def _by_region(positions: np.ndarray, tested: np.ndarray, errors: np.ndarray) -> list[Region]:
     """Eighths of the range that the chosen rows span, those with tested rows in them."""
     first, stop = int(positions[0]), int(positions[-1]) + 1
@@ -300,6 +295,6 @@ def _by_region(positions: np.ndarray, tested: np.ndarray, errors: np.ndarray) ->
     return regions
 
 
-def mean_and_runs(mean: float, runs: Sequence[float]) -> str:
+def mean_and_runs(runs: Sequence[float]) -> str:
     """A mean over runs, with the smallest and the largest of them."""
-    return f"{mean:.2f} ({min(runs):.2f} to {max(runs):.2f} in {len(runs)})"
+    return f"{np.mean(runs):.2f} ({min(runs):.2f} to {max(runs):.2f} in {len(runs)})"

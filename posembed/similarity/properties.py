@@ -70,10 +70,9 @@ class Properties(Record):
     locality: float
 
     def __str__(self) -> str:
-        shown = {name: "undefined" if value is None else f"{value:.3f}" for name, value in self.to_dict().items()}
-        if math.isnan(self.locality):
-            del shown["locality"]
-        return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in shown.items())
+        found = {name: value for name, value in self.to_dict().items() if (name, value) != ("locality", None)}
+        said = {name: "undefined" if value is None else f"{value:.3f}" for name, value in found.items()}
+        return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in said.items())
 
 
 @public(PropertiesInputError)
@@ -198,11 +197,7 @@ def _of_scheme(scheme: PositionScheme, n: int | None, max_offset: int | None) ->
     whole = bias[:, at - at[:, None] + n - 1]
     if scheme.objectives == {CAUSAL}:
         whole = whole.masked_fill(at > at[:, None], -torch.inf)
-    return _of_heads(whole, max_offset)
-
-
-def _of_heads(matrices: Tensor | np.ndarray, max_offset: int | None) -> list[Any]:
-    return [properties_of_matrix(each, max_offset=max_offset) for each in matrices]
+    return properties_of_matrix(whole, max_offset=max_offset)
 
 
 @public(PropertiesInputError)
@@ -232,7 +227,7 @@ def properties_of_matrix(
 
     Raises:
         PositionTableError: a row holds NaN or infinity, other than minus infinity in the future of a causal bias.
-        PropertiesInputError: a matrix that is empty, not square or not of floating-point numbers, or a max_offset that
+        PropertiesInputError: a matrix that is not square or not of floating-point numbers, or a max_offset that
             is not a whole number of at least 1; a causal map with rows of padding in front, spread over all keys.
 
     Example:
@@ -245,14 +240,12 @@ def properties_of_matrix(
     if isinstance(matrix, np.ma.MaskedArray):
         raise PropertiesInputError("the matrix is a masked array, whose mask would be lost; give it with NaN filled in")
     if matrix.ndim > 2:
-        return _of_heads(matrix, max_offset)
+        return [properties_of_matrix(each, max_offset=max_offset) for each in matrix]
     if isinstance(matrix, Tensor):
         rounding, values = torch.finfo(matrix.dtype).eps, float64_array(matrix)
     else:
         rounding, values = float(np.finfo(matrix.dtype).eps), matrix.astype(np.float64)
     n = len(values)
-    if not n:
-        raise PropertiesInputError("the matrix is empty; give one with at least one row and column")
     future = np.triu(np.ones((n, n), bool), 1)
     absent: Any = future & (
         np.isneginf(values) | (values[future].max(initial=-np.inf) <= HIDDEN < values[~future].min())

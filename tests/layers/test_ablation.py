@@ -6,7 +6,7 @@ import transformers
 from refusals import refused
 from small_models import build
 
-from posembed import Transformer, TransformerConfig
+from posembed import TransformerConfig
 from posembed.errors import ProbeInputError
 from posembed.layers import ablate, depth_profile, next_token_loss
 from posembed.layers.ablation import _swapped, changed, layers_of
@@ -125,14 +125,6 @@ def test_a_model_whose_loss_is_of_position_loses_what_a_change_of_other_directio
     assert ablate(model, ids + 1, ids[:16], seed=3) == found
 
 
-def test_without_positions_both_ways_nothing_is_there_and_nothing_is_lost():
-    torch.manual_seed(0)
-    model = Transformer(TransformerConfig(WORDS, n_layers=2, d_model=WIDTH, n_heads=2, causal=False))
-    found = ablate(model, texts(60), texts(8, seed=1))
-    assert found[1][0].n_directions == 0
-    assert found[1][0].cost == found[1][0].control == 0
-
-
 def test_a_loss_of_ones_own_and_tokens_that_stay():
     model = language_model()
     seen = []
@@ -147,10 +139,6 @@ def test_a_loss_of_ones_own_and_tokens_that_stay():
     for changed_states in seen[1:]:
         torch.testing.assert_close(changed_states[:, : LENGTH - 2], seen[0][:, : LENGTH - 2])
     assert any(not torch.equal(each, seen[0]) for each in seen[1:])
-
-
-def one_at_a_time(model):
-    return torch.cat([next_token_loss(model, each[None]) for each in texts()])
 
 
 MODELS = ("bert", "gpt2", "vit")
@@ -273,12 +261,6 @@ def test_lists_side_by_side_are_not_taken_for_the_layers_and_lists_inside_of_one
 def test_a_layer_that_returns_a_list_is_changed():
     model = build("gpt", n_layer=2)
     assert [*ablate(model, texts(), texts(4), n_draws=1)] == [0, 1, 2]
-
-
-def swin():
-    """A model whose second layer has fewer and wider states than its first."""
-    sizes = {"image_size": 16, "patch_size": 2, "window_size": 4, "embed_dim": 8, "depths": [1, 1], "num_heads": [2, 2]}
-    return transformers.SwinModel(transformers.SwinConfig(**sizes)).eval()
 
 
 def deit():

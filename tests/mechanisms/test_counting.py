@@ -39,14 +39,6 @@ def test_the_weights_count_exactly_and_stop_at_the_last(n_positions, t):
     assert in_fractions(model, Fraction(1, t)) == min(t, n_positions)
 
 
-@given(st.integers(2, 40), st.integers(1, 38), st.fractions(0, 1))
-def test_between_the_shares_it_is_a_straight_line(n_positions, t, part):
-    t = min(t, n_positions - 1)
-    model = CountingTransformer(n_positions)
-    between = Fraction(1, t) * part + Fraction(1, t + 1) * (1 - part)
-    assert in_fractions(model, between) == t * part + (t + 1) * (1 - part)
-
-
 @pytest.mark.parametrize("n_positions", [2, 3, 10, 64, 1024])
 def test_the_module_counts_within_the_rounding_of_its_sums(n_positions):
     """The T terms of the sum are as large as T^2 together."""
@@ -73,6 +65,3 @@ def test_the_steps_are_what_the_docstring_says():
     for found, wanted in ((steps.attention, even), (steps.share, 1 / t), (steps.hidden, units), (steps.count, t)):
         torch.testing.assert_close(found, wanted.expand_as(found), rtol=0, atol=1e-12)
     assert torch.equal(steps.count, model(ids))
-
-
-# What is refused.

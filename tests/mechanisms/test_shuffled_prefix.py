@@ -1,7 +1,6 @@
 """What a model loses when the tokens before the last one are shuffled."""
 
 import itertools
-import json
 
 import pytest
 import torch
@@ -91,13 +90,3 @@ def test_it_follows_its_seed_and_leaves_the_global_state_alone():
     found, again, other = (shuffled_prefix(last_word, ids, seed=seed) for seed in (0, 0, 1))
     assert found == again and found.shuffled != other.shuffled
     assert torch.equal(torch.get_rng_state(), state)
-
-
-def test_it_can_be_stored_and_printed():
-    found = shuffled_prefix(last_word, small_texts(), keep=2)
-    stored = json.loads(json.dumps(found.to_dict()))
-    assert stored["shuffled"] == found.shuffled and stored["keep"] == 2
-    assert "of the last of 8 tokens" in str(found) and "shuffled but for the last 2" in str(found)
-
-
-# What is refused.

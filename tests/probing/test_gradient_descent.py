@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from probing_tables import random_table
 
 from posembed.probing import GradientDescent
@@ -33,21 +31,6 @@ def test_it_is_the_loop_that_people_write(n, d_model):
         weight = (weight - step * gradient).detach().requires_grad_()
     expected = (rows @ weight).detach().numpy() + y.mean()
     np.testing.assert_allclose(GradientDescent(n_steps=50, seed=5).fit(x, y).predict(x), expected, rtol=1e-9)
-
-
-@shapes
-@given(n_steps=st.integers(0, 300), seed=st.integers(0, 100))
-def test_after_t_steps_a_direction_keeps_its_share_of_the_error(n, d_model, n_steps, seed):
-    """In the basis of the singular vectors each residual shrinks by (1 - s / L) a step (Landweber's iteration)."""
-    x, y = random_table(n, d_model, seed), np.random.default_rng(seed).normal(size=n)
-    rows, targets = fitted_scaling(x).apply(x), y - y.mean()
-    left, values, _ = np.linalg.svd(rows)
-    curvature = np.zeros(n)
-    curvature[: len(values)] = values**2
-    first = targets - rows @ start_of(d_model, seed)
-    expected = left @ ((1 - curvature / curvature.max()) ** n_steps * (left.T @ first))
-    fitted = GradientDescent(n_steps=n_steps, seed=seed).fit(x, y)
-    np.testing.assert_allclose(y - fitted.predict(x), expected, atol=1e-9)
 
 
 def test_the_start_is_that_of_a_linear_layer_and_follows_the_seed():

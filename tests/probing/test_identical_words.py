@@ -172,6 +172,3 @@ def by_hand(model, layer, length=6):
 def test_posembeds_own_models_with_any_scheme(scheme, layer):
     model = own_model(scheme)
     torch.testing.assert_close(attention(model, layer=layer, heads=None), by_hand(model, layer), rtol=0, atol=2e-6)
-
-
-# What is refused.

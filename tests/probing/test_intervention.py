@@ -165,6 +165,3 @@ def test_the_draws_follow_the_seed_and_leave_the_global_state_alone():
     assert one == again and one.changed == other.changed and one.control != other.control
     assert torch.equal(torch.get_rng_state(), state)
     assert len(set(one.control.values)) == 3
-
-
-# What is refused.

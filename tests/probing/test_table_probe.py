@@ -54,17 +54,6 @@ def test_what_is_in_the_table_is_read_and_what_is_not_is_not(probe):
     assert nothing.r2 < 0.2
 
 
-@pytest.mark.parametrize("probe", FAST)
-def test_other_rows_of_the_table_play_no_part(probe):
-    table = linear_table(60, noise=3.0)
-    alone = probe_table(table[10:50], probe=probe, split="folds")
-    table[:10], table[50:] = 1e6, np.nan
-    among = probe_table(table, probe=probe, split="folds", rows=(10, 50))
-    np.testing.assert_allclose(among.predictions, alone.predictions + 10, rtol=1e-9)
-    assert among.test_mae == pytest.approx(alone.test_mae)
-    assert among.by_region == [(start + 10, stop + 10, pytest.approx(mae)) for start, stop, mae in alone.by_region]
-
-
 # So many that chance, a quarter of them between seen rows and half of them beyond, is far from no error.
 N = 200
 

@@ -1,7 +1,6 @@
 """Refused where the layers of a model are measured."""
 
 import torch
-import transformers
 
 from posembed import TransformerConfig
 from posembed.errors import ProbeInputError
@@ -10,23 +9,10 @@ from posembed.models import LanguageModel, Transformer
 
 IDS = torch.randint(9, (12, 8), generator=torch.Generator().manual_seed(0))
 STATES, LABELS = torch.randn(6, 8, 4), torch.arange(8).expand(6, -1)
-SMALL = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
 
 
 def model():
     return LanguageModel(TransformerConfig(9, n_layers=2, d_model=16, n_heads=2)).eval()
-
-
-def registers():
-    """A model with [CLS] and two registers in front of its patches."""
-    config = transformers.Dinov2WithRegistersConfig(**SMALL, num_register_tokens=2, image_size=8, patch_size=4)
-    return transformers.Dinov2WithRegistersModel(config).eval()
-
-
-def side_by_side():
-    """A model that keeps the parts of its layers in lists side by side."""
-    sizes = {"vocab_size": 30, "emb_dim": 16, "n_layers": 2, "n_heads": 2, "max_position_embeddings": 8}
-    return transformers.XLMModel(transformers.XLMConfig(**sizes)).eval()
 
 
 def alone(its_model):
@@ -36,12 +22,6 @@ def alone(its_model):
 P = ProbeInputError
 CASES = {
     "a skip that leaves one position": (P, lambda: ablate(model(), IDS, IDS, skip=7), "skip is 7, but there are 8"),
-    "a part of what stands in front of patches": (
-        P,
-        lambda: depth_profile(registers(), torch.rand(12, 3, 8, 8), skip=1, ablations=False),
-        "skip is 1, but there are 7 positions, of which 3 stand in front of patches",
-    ),
-    "layers that do not hand on states": (P, lambda: ablate(side_by_side(), IDS + 4, IDS + 4), "are not found"),
     "a stack that is a model": (
         P,
         lambda: changed(Transformer(TransformerConfig(9)), 1, torch.relu),
@@ -49,8 +29,12 @@ CASES = {
     ),
     "no list of inputs": (P, lambda: layers_of(model(), [[1, 2]]), "inputs is [[1, 2]]; give a Tensor, or None"),
     "a layer that there is not": (P, lambda: ablate(model(), IDS, IDS, layers=[3]), "has layers 0 (embeddings) to 2"),
-    "one text": (P, lambda: ablate(model(), IDS, IDS[:1]), "1 texts of 8 tokens are too few"),
-    "means of another length": (P, lambda: ablate(model(), IDS[:, :5], IDS), "texts of 5 do not belong to texts of 8"),
+    "one text": (P, lambda: ablate(model(), IDS, IDS[:1]), "shape (1, 8) are too few"),
+    "means of another length": (
+        P,
+        lambda: ablate(model(), IDS[:, :5], IDS),
+        "texts of (5,) do not belong",
+    ),
     "a loss of one text at a time": (P, lambda: ablate(model(), IDS, IDS, loss=alone), "give it two at a time"),
     "a loss of all texts at once": (
         P,

@@ -31,7 +31,6 @@ def likely(ids):
 
 P, M = ProbeInputError, ModelInputError
 CASES = {
-    "nothing to count": (M, lambda: CountingTransformer(1), "there is nothing to count up to 1"),
     "a text without its mark": (M, lambda: CountingTransformer(4)(torch.tensor([[1, 1]])), "must begin with word 0"),
     "a second mark": (M, lambda: CountingTransformer(4)(torch.tensor([[0, 1, 0]])), "nowhere else"),
     "attention of another's model": (P, lambda: attention_variance(build("gpt2"), IDS), "is not posembed's own"),

@@ -1,19 +1,16 @@
-import json
 import math
 import sys
 from dataclasses import asdict, replace
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refused
 from small_models import build
-from torch import nn
 
 from posembed import scheme
-from posembed.errors import PositionTableError, PropertiesInputError
+from posembed.errors import PositionTableError
 from posembed.similarity import Properties, properties, properties_of_matrix
 from posembed.tables import load_table
 
@@ -203,14 +200,6 @@ def test_cosine_is_the_dot_product_of_rows_of_norm_one():
     same(properties(table, similarity="cosine"), properties(unit), 1e-12)
 
 
-def test_a_table_may_be_whatever_holds_one():
-    embedding = nn.Embedding(9, 4)
-    found = properties(embedding.weight)
-    same(properties(embedding.weight[None]), found)  # as vision models keep theirs
-    same(properties(embedding), found)
-    same(properties(load_table(embedding)), found)
-
-
 @pytest.mark.parametrize(
     ("max_offset", "property_of_it", "promised"),
     [(None, "translation_invariance", 0.801), (50, "monotonicity", 0.992)],
@@ -298,16 +287,6 @@ def test_the_last_digit_of_a_constant_is_no_variance(dtype):
 # What is returned.
 
 
-def test_numbers_by_name_are_json_without_nan():
-    found = properties_of_matrix(by_distance(4))
-    assert json.loads(json.dumps(found.to_dict(), allow_nan=False)) == {
-        "monotonicity": 1.0,
-        "translation_invariance": 1.0,
-        "symmetry": 1.0,
-        "locality": None,
-    }
-
-
 def test_locality_is_printed_where_it_is_defined():
     """It is asked of attention maps alone; a symmetry that is undefined is said to be so."""
     past, far = torch.ones(4, 4).tril().log(), "monotonicity 0.500, translation invariance"
@@ -319,24 +298,11 @@ def test_locality_is_printed_where_it_is_defined():
 # What is refused.
 
 
-@pytest.mark.parametrize("value", [NAN, INF, -INF])
-@pytest.mark.parametrize(
-    ("bad", "said"),
-    [
-        ([3], "row 3 of the table holds"),
-        ([3, 7], "rows 3, 7 of the table hold "),
-        (range(20), "rows 0, 1, 2, 3, 4, 5, 6, 7 and 12 more"),
-    ],
-    ids=str,
-)
-def test_rows_of_a_table_that_are_not_finite_are_named(value, bad, said):
+def test_rows_are_chosen_and_the_others_need_not_be_finite():
     table = random(20, 4)
-    table[list(bad), 1] = value
-    message = refused(PositionTableError, properties, table)
-    assert "rows=" in message and said in message
-    if bad == [3]:
-        same(properties(table, rows=(5, 20)), properties(table[5:]), 1e-15)
-        assert "row 3 of the table" in refused(PositionTableError, properties, table, rows=(2, 20))
+    table[3, 1] = NAN
+    same(properties(table, rows=(5, 20)), properties(table[5:]), 1e-15)
+    assert "row 3 of the table" in refused(PositionTableError, properties, table, rows=(2, 20))
 
 
 @pytest.mark.parametrize("place", [(0, 1), (0, slice(1, None)), (4, 8), (7, 8)], ids=["entry", "row", "end", "last"])
@@ -345,12 +311,6 @@ def test_zeros_among_minus_infinities_are_a_bias_and_no_mask(place):
     matrix = by_distance(9).masked_fill(torch.ones(9, 9).triu(1).bool(), -INF)
     matrix[place] = 0.0
     assert "minus infinity may only fill the whole future" in refused(PositionTableError, properties_of_matrix, matrix)
-
-
-@pytest.mark.parametrize("shape", [(0, 0), (2, 0, 0)], ids=str)
-def test_an_empty_matrix_is_refused(shape):
-    for empty in (torch.ones(shape), np.ones(shape)):
-        assert "the matrix is empty" in refused(PropertiesInputError, properties_of_matrix, empty)
 
 
 def test_heads_are_measured_one_by_one():
