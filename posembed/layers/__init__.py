@@ -1,5 +1,6 @@
 """Is once enough? What the layers of a model have of the positions that were added at its input, and what they use."""
 
+from .._deprecation import renamed
 from .ablation import Ablation, ablate, changed, layers_of, next_token_loss
 from .linear_probe import LinearProbeResult, RetainedInput, linear_probe, retained_input
 from .profile import DepthProfile, LayerProfile, depth_profile
@@ -21,3 +22,13 @@ __all__ = [
     "position_shares",
     "retained_input",
 ]
+
+__getattr__ = renamed(
+    __name__,
+    {
+        "InputLeft": "RetainedInput",
+        "Reading": "LinearProbeResult",
+        "input_left": "retained_input",
+        "read": "linear_probe",
+    },
+)
