@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from ..errors import EncodingInputError, shown
-from .rope_scaling import SCALINGS, Scaling, kind_of
+from .rope_scaling import Scaling
 
 # Models whose code turns complex numbers, each of two neighbouring columns.
 COMPLEX = ("deepseek_v2", "llama4_text")
@@ -36,8 +36,6 @@ MROPE = {
     "qwen2_vl_text": "sliced",
     "qwen3_vl_text": "interleaved",
 }
-# What a rope_type may be, besides the scalings.
-KINDS = ("default", "dynamic", "proportional")
 # Models that turn one of their heads and leave the others; their code says so, no field does.
 ONE_HEAD = ("qwen2_5_omni_dit",)
 
@@ -82,9 +80,6 @@ def rotation_of(config: Any, layer: int | None, length: int | None) -> dict[str,
     parameters, kind = _of_layer(config.rope_parameters, types, layer)
     if parameters is None:
         return None
-    if (rope_type := kind_of(parameters)) not in (*KINDS, *SCALINGS):
-        known = ", ".join((*KINDS, *SCALINGS))
-        raise EncodingInputError(f"the config's rope_type is {shown(rope_type)}; those that are read are {known}")
     # In Gemma 4 heads of some layers are wider.
     mixed = layer is not None and getattr(config, "is_heterogeneous", False)
     sizes = config.per_layer_config[layer] if mixed else config
@@ -208,8 +203,6 @@ def _with_one_form(config: Any) -> Any:
     if isinstance(config, Mapping):
         from transformers import AutoConfig
 
-        if "model_type" not in config:
-            raise EncodingInputError("the config has no model_type, so nobody knows how to read it; add it")
         _check_twice(config.get("text_config", config))
         try:
             # transformers writes into what is inside of it.
@@ -220,11 +213,10 @@ def _with_one_form(config: Any) -> Any:
                 f"transformers does not read this config: {why}; write it in today's form, such as 'longrope' for 'su'"
             ) from None
     config = getattr(config, "text_config", config)
-    if not hasattr(config, "model_type"):
-        raise EncodingInputError(f"config is {shown(config)}; give model.config, or the content of a config.json")
     if not getattr(config, "rope_parameters", None):
         raise EncodingInputError(
-            f"the config of {config.model_type} has no rope_parameters: its model does not rotate, or its code says how"
+            f"config is {shown(config)}, without rope_parameters; give model.config, or the content of a config.json, "
+            "of a model that rotates"
         )
     for name, values in ROTATES_WHERE.items():
         if (said := getattr(config, name, values[0])) not in values:
