@@ -13,7 +13,6 @@ from torch import Tensor, nn
 
 from ..encodings import NoPos, PositionScheme, Sizes, scheme
 from ..encodings.interface import layers_of
-from ..encodings.positions import known
 from ..errors import ModelInputError
 from ..public import Count, NotNegative, Share, check_fields, public
 from .attention import added
@@ -85,8 +84,8 @@ class Transformer(nn.Module):
         config: the sizes and the scheme.
 
     Raises:
-        ModelInputError: what is no config; ids that are no integers of shape (batch, seq) or outside the vocabulary;
-            embeddings of another width; positions that are to be added again by a scheme that adds none, or anew by
+        ModelInputError: what is no config; ids that are no integers of shape (batch, seq); embeddings of another width;
+            positions that are to be added again by a scheme that adds none, or anew by
             one that learns none.
         EncodingInputError: a scheme that lacks a size or is not defined for the objective; one of your own whose
             methods take other arguments than those of `PositionScheme`, or whose ``add`` changes the shape.
@@ -217,22 +216,12 @@ class Transformer(nn.Module):
                 nn.init.normal_(output.weight, std=std / (2 * self.config.n_layers) ** 0.5)
 
     def _check(self, ids: Tensor) -> None:
-        if not (ids.is_floating_point() and ids.ndim == 3):
-            _check_ids(ids, self.config.vocab_size)
-        elif ids.shape[2] != self.config.d_model:
+        wanted = (self.config.d_model,) if ids.is_floating_point() else ()
+        if ids.ndim < 2 or ids.shape[2:] != wanted:
             raise ModelInputError(
-                f"embeddings are of shape {tuple(ids.shape)}; they must be (batch, seq, {self.config.d_model})"
+                f"ids are {ids.dtype} of {tuple(ids.shape)}; they must be integers of shape (batch, seq), or "
+                f"embeddings, (batch, seq, {self.config.d_model})"
             )
-
-
-def _check_ids(ids: Tensor, n: int) -> None:
-    """Raise ModelInputError unless they are whole numbers below n, "batch seq"."""
-    if ids.is_floating_point() or ids.dtype == torch.bool or ids.ndim != 2 or ids.numel() == 0:
-        raise ModelInputError(f"ids are {ids.dtype} of {tuple(ids.shape)}; they must be integers of shape (batch, seq)")
-    if known(ids) and ids.device.type == "cpu":
-        least, most = (int(end) for end in ids.aminmax())
-        if least < 0 or most >= n:
-            raise ModelInputError(f"id {least if least < 0 else most} is outside the vocabulary of {n} tokens")
 
 
 @public(ModelInputError)
