@@ -99,11 +99,9 @@ class PositionScheme(nn.Module):
         """Turn queries, and keys before they go into a cache; shape and dtype are kept."""
         return x
 
-    def rotate_keys(
-        self, x: Float[Tensor, "*batch seq d_head"], positions: Integer[Tensor, "..."], **where: Any
-    ) -> Tensor:
+    def rotate_keys(self, x: Float[Tensor, "*batch seq d_head"], positions: Integer[Tensor, "..."]) -> Tensor:
         """Turn keys, where that is not what `rotate` does (xPos)."""
-        return self.rotate(x, positions, **where)
+        return self.rotate(x, positions)
 
     def bias(
         self,

@@ -146,6 +146,12 @@ class RoPE(PositionScheme):
         """
         return self._turned(x.transpose(seq_dim, -2), positions).transpose(seq_dim, -2)
 
+    def rotate_keys(
+        self, x: Float[Tensor, "*batch seq d_head"], positions: Integer[Tensor, "..."], *, seq_dim: int = -2
+    ) -> Tensor:
+        """Turn keys as queries are turned."""
+        return self.rotate(x, positions, seq_dim=seq_dim)
+
     def _turned(self, x: Tensor, positions: Tensor) -> Tensor:
         check_positions(positions, x, width=self.d_head, n_axes=self.n_axes)
         of_pairs = positions[..., None] if self._axis_of_pairs is None else positions[..., self._axis_of_pairs]

@@ -60,7 +60,7 @@ def hooks(parts: Anatomy, scheme: PositionScheme) -> list[Callable[[], Any]]:
     ]
     undo: list[Callable[[], Any]] = [hook.remove for hook in made]
     if (widens := getattr(parts.body, "project_in", None)) is not None:
-        widens.forward = nn.Identity()  # in front of its class's, which `_embeddings` calls
+        widens.forward = nn.Identity().forward  # in front of its class's, which `_embeddings` calls
         undo.append(partial(delattr, widens, "forward"))
     return undo
 
