@@ -11,13 +11,12 @@ from .kerple import KERPLE
 from .learnable_sinusoids import LearnableSinusoidal
 from .learned import Learned
 from .nopos import NoPos
-from .registry import scheme, schemes
+from .registry import Sizes, scheme, schemes
 from .rope import RoPE, convert_rope_layout
 from .rope_scaling import LinearScaling, Llama3Scaling, LongRoPEScaling, NTKScaling, YaRNScaling
 from .scaled_logits import ScaledLogits
 from .shaw import Shaw
 from .sinusoids import Sinusoidal, convert_layout, sinusoidal
-from .sizes import Sizes
 from .t5 import T5
 from .xpos import XPos
 

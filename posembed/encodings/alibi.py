@@ -32,8 +32,6 @@ class ALiBi(PositionScheme):
                 [-0.0078, -0.0039, -0.0000]])
     """
 
-    sizes = ("n_heads",)
-
     @public(EncodingInputError)
     def __init__(self, n_heads: Count):
         super().__init__()

@@ -115,10 +115,17 @@ class Composed(PositionScheme, forwards=True):
 class _ByLayer(PositionScheme, forwards=True):
     """A scheme that acts on queries, keys and logits through its layers only."""
 
+    of_layers: Sequence[Any]
+
     def _misused(self, *args: Any, **options: Any) -> Any:
         raise EncodingInputError("each layer has its own scheme here; take that of one, scheme.layer(i)")
 
     rotate = bias = bias_by_offset = _misused
+
+    def layer(self, index: int) -> PositionScheme:
+        if index not in range(len(self.of_layers)):
+            raise EncodingInputError(f"there is no layer {index} in a model of {len(self.of_layers)}; count from 0")
+        return cast(PositionScheme, self.of_layers[index])
 
 
 class PerLayer(_ByLayer):
@@ -141,16 +148,12 @@ class PerLayer(_ByLayer):
     def __init__(self, layers: Sequence[PositionScheme]):
         super().__init__()
         self.layers, self.n_layers = nn.ModuleList(layers), len(layers)
+        self.of_layers = layers
         self.objectives = frozenset.intersection(*(layer.objectives for layer in layers))
         self.n_axes = layers[0].n_axes
 
     def add(self, x: Tensor, positions: Tensor) -> Tensor:
-        return cast(PositionScheme, self.layers[0]).add(x, positions)
-
-    def layer(self, index: int) -> PositionScheme:
-        if index not in range(len(self.layers)):
-            raise EncodingInputError(f"there is no layer {index}; this scheme was made for {len(self.layers)} layers")
-        return cast(PositionScheme, self.layers[index])
+        return self.layer(0).add(x, positions)
 
 
 class OnLayers(_ByLayer):
@@ -177,19 +180,11 @@ class OnLayers(_ByLayer):
     @public(EncodingInputError)
     def __init__(self, scheme: PositionScheme, layers: Iterable[Whole], *, n_layers: Count):
         super().__init__()
-        self.scheme, self.chosen, self.n_layers = scheme, frozenset(layers), n_layers
-        self.layers = tuple(sorted(self.chosen))
+        self.scheme, self.layers, self.n_layers = scheme, tuple(sorted({*layers})), n_layers
         self.objectives, self.n_axes = scheme.objectives, scheme.n_axes
-        for index in self.chosen:
-            self._check(index)
+        if self.layers and self.layers[-1] >= n_layers:
+            raise EncodingInputError(f"there is no layer {self.layers[-1]} in a model of {n_layers}; count from 0")
+        self.of_layers = [scheme.layer(i) if i in self.layers else NoPos() for i in range(n_layers)]
 
     def add(self, x: Tensor, positions: Tensor) -> Tensor:
         return self.scheme.add(x, positions)
-
-    def layer(self, index: int) -> PositionScheme:
-        self._check(index)
-        return self.scheme.layer(index) if index in self.chosen else NoPos()
-
-    def _check(self, index: int) -> None:
-        if index not in range(self.n_layers):
-            raise EncodingInputError(f"there is no layer {index} in a model of {self.n_layers}; count from 0")

@@ -38,7 +38,6 @@ class FIRE(PositionScheme):
         (2, 3, 3)
     """
 
-    sizes = ("n_heads",)
     objectives = frozenset({CAUSAL})
     shared = False
 

@@ -38,7 +38,6 @@ class Forgetting(PositionScheme):
                 [-3., -2.,  0.]])
     """
 
-    sizes = ("d_model", "n_heads")
     objectives = frozenset({CAUSAL})
     shared = False
     reads_mask = True

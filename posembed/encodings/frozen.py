@@ -5,7 +5,7 @@ from __future__ import annotations
 from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
-from ..errors import EncodingInputError, PositionOutOfRangeError
+from ..errors import PositionOutOfRangeError
 from .interface import PositionScheme
 from .positions import check_pair
 
@@ -18,8 +18,7 @@ class FrozenBias(PositionScheme):
         slopes: what each head multiplies it by.
 
     Raises:
-        EncodingInputError: a matrix that is not square, slopes that are not one a head; positions of a wrong
-            dtype or shape.
+        EncodingInputError: positions of a wrong dtype or shape.
         PositionOutOfRangeError: a position without a row.
 
     Example:
@@ -32,13 +31,8 @@ class FrozenBias(PositionScheme):
                 [-1.0000, -0.5000, -0.0000]])
     """
 
-    def __init__(self, matrix: Float[Tensor, "..."], slopes: Float[Tensor, "..."]):
+    def __init__(self, matrix: Float[Tensor, "n n"], slopes: Float[Tensor, " heads"]):
         super().__init__()
-        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or slopes.ndim != 1:
-            raise EncodingInputError(
-                f"the matrix has shape {tuple(matrix.shape)} and the slopes {tuple(slopes.shape)}; give a square "
-                "matrix and one slope for each head"
-            )
         # Given, not learned: a checkpoint has no need of it.
         self.biases = nn.Buffer((slopes.double()[:, None, None] * matrix.double()).float(), persistent=False)
 

@@ -12,7 +12,6 @@ from torch import Tensor, nn
 
 from ..errors import EncodingInputError, shown
 from .positions import offsets_between
-from .sizes import SIZE_NAMES, Sizes
 
 CAUSAL, BIDIRECTIONAL = "causal", "bidirectional"
 # score, batch, head, position of the query, position of the key -> score
@@ -33,8 +32,8 @@ class PositionScheme(nn.Module):
     Shapes: ``positions`` is "seq" or "batch seq" of integers ("... seq axes" where `n_axes` is set).
 
     Attributes:
-        sizes: the names of the arguments that are sizes of the model, as in `Sizes`, or "d_head"; where none are named,
-            the arguments that have such a name.
+        sizes: the names of the arguments that are sizes of the model, as in `Sizes`; where none are named, the
+            arguments that have such a name.
         objectives: which of "causal" and "bidirectional" the scheme is defined for.
         shared: whether all layers use the same parameters; if not, `scheme` makes one part for each layer.
         reads_mask: whether `bias` also wants ``visible=``, "... query key", True where a query may see a key.
@@ -91,16 +90,6 @@ class PositionScheme(nn.Module):
                 f"{own.__name__} overrides none of {', '.join(PLACES)}, so no token would know its position; is one "
                 "misspelt? Where nothing is meant, say blind = True in the class"
             )
-
-    @classmethod
-    def build(cls, name: str, sizes: Sizes, **options: Any) -> PositionScheme:
-        """Make the scheme for a model of these sizes; the name is for messages."""
-        return cls(**sizes.of(name, cls.size_names()), **options)
-
-    @classmethod
-    def size_names(cls) -> tuple[str, ...]:
-        """The arguments that are sizes of the model."""
-        return cls.sizes or tuple(name for name in inspect.signature(cls.__init__).parameters if name in SIZE_NAMES)
 
     def add(self, x: Float[Tensor, "*batch seq d_model"], positions: Integer[Tensor, "..."]) -> Tensor:
         """Add to the embeddings, once, before the first layer; shape and dtype are kept."""

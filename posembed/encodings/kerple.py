@@ -41,8 +41,6 @@ class KERPLE(PositionScheme):
         [[-2.0, -0.0]]
     """
 
-    sizes = ("n_heads",)
-
     @public(EncodingInputError)
     def __init__(self, n_heads: Count, *, kernel: Kernel = "log"):
         super().__init__()

@@ -38,8 +38,6 @@ class LearnableSinusoidal(PositionScheme):
         tensor([1.0000, 0.0100], requires_grad=True)
     """
 
-    sizes = ("d_model",)
-
     @public(EncodingInputError)
     def __init__(
         self, d_model: Count, *, base: Positive = 10000.0, layout: Literal["interleaved", "concat"] = "interleaved"

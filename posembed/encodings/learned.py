@@ -13,7 +13,6 @@ from ..errors import EncodingInputError, PositionOutOfRangeError
 from ..public import Count, NotNegative, public
 from .interface import PositionScheme
 from .positions import add_rows, check_positions, known
-from .sizes import Sizes
 
 
 class Learned(PositionScheme):
@@ -52,17 +51,11 @@ class Learned(PositionScheme):
         super().__init__()
         if table is None:
             if n_positions is None or d_model is None:
-                raise EncodingInputError("learned needs n_positions and d_model, or a table")
+                raise EncodingInputError("learned needs n_positions= and d_model=, or a table=")
             self.weight = nn.Parameter(torch.empty(n_positions, d_model))
             nn.init.normal_(self.weight, std=std)
         else:
             self.weight = nn.Parameter(_checked_table(table, n_positions, d_model).detach().clone())
-
-    @classmethod
-    def build(cls, name: str, sizes: Sizes, **options: Any) -> Learned:
-        if options.get("table") is None:
-            sizes.of(name, ("n_positions", "d_model"))
-        return cls(sizes.n_positions, sizes.d_model, **options)
 
     def add(self, x: Float[Tensor, "*batch seq d_model"], positions: Integer[Tensor, "..."]) -> Tensor:
         """Add each position's row. The sum is taken in float32 at least and rounded once."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from jaxtyping import Integer
 from torch import Tensor
 
-from ..errors import EncodingInputError
+from ..errors import EncodingInputError, shown
 
 
 def check_positions(
@@ -27,7 +28,8 @@ def check_positions(
         raise EncodingInputError(f"the vectors are {x.dtype}; give floating-point ones, such as x.float()")
     if width is not None and x.shape[-1] != width:
         raise EncodingInputError(f"the vectors are {x.shape[-1]} wide, but this scheme was made for {width}")
-    if not is_whole(positions):
+    whole = isinstance(positions, Tensor) and not (positions.is_floating_point() or positions.is_complex())
+    if not whole or positions.dtype == torch.bool:
         given = positions.dtype if isinstance(positions, Tensor) else f"a {type(positions).__name__}"
         raise EncodingInputError(f"{name} are {given}; give a tensor of integers, such as torch.arange(seq)")
     if n_axes is not None and (positions.ndim == 0 or positions.shape[-1] != n_axes):
@@ -48,13 +50,6 @@ def check_pair(q: Tensor, k: Tensor, positions: Any, key_positions: Any, *, n_ax
     check_positions(positions, q, n_axes=n_axes)
     if key_positions is not positions or q.shape[-2] != k.shape[-2]:
         check_positions(key_positions, k, n_axes=n_axes, name="key_positions")
-
-
-def is_whole(given: Any) -> bool:
-    """Whether it is a tensor of integers."""
-    if not isinstance(given, Tensor):
-        return False
-    return not (given.is_floating_point() or given.is_complex() or given.dtype == torch.bool)
 
 
 def known(positions: Tensor) -> bool:
@@ -92,3 +87,17 @@ def add_rows(x: Tensor, rows: Tensor) -> Tensor:
     """Add the rows of positions to embeddings: in float32 at least, and rounded once to the format of x."""
     dtype = compute_dtype(x)
     return (x.to(dtype) + for_heads(rows, x).to(dtype)).to(x.dtype)
+
+
+def axis_widths(axes: int | Sequence[int], total: int, *, even: bool = False) -> tuple[int, ...]:
+    """Return how many of the columns each axis gets: as given, or equal parts for a number of axes."""
+    if isinstance(axes, int):
+        if total % (axes * (2 if even else 1)):
+            kind = "equal, even parts" if even else "equal parts"
+            raise EncodingInputError(f"{axes} axes do not divide {total} columns into {kind}; give each axis its width")
+        return (total // axes,) * axes
+    if even and any(each % 2 for each in axes):
+        raise EncodingInputError(f"axes are {tuple(axes)}; each axis needs an even number of columns")
+    if sum(axes) != total:
+        raise EncodingInputError(f"axes are {shown(axes)}, of {sum(axes)} columns together; they must have {total}")
+    return tuple(axes)

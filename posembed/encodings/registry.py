@@ -6,6 +6,7 @@ import difflib
 import hashlib
 import inspect
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module, invalidate_caches
 from pathlib import Path
@@ -27,7 +28,6 @@ from .rope import RoPE
 from .scaled_logits import ScaledLogits
 from .shaw import Shaw
 from .sinusoids import Sinusoidal
-from .sizes import Sizes
 from .t5 import T5
 from .xpos import XPos
 
@@ -47,6 +47,32 @@ SCHEMES: dict[str, type[PositionScheme]] = {
     "forgetting": Forgetting,
     "scaled_logits": ScaledLogits,
 }
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes of the model that a scheme is made for; None where nobody said.
+
+    A head is as wide as d_model // n_heads, unless d_head says something else.
+
+    Example:
+        >>> from posembed.encodings import Sizes
+        >>> Sizes(d_model=64, n_heads=4).causal is None
+        True
+    """
+
+    d_model: int | None = None
+    n_heads: int | None = None
+    n_layers: int | None = None
+    n_positions: int | None = None
+    causal: bool | None = None
+    d_head: int | None = None
+
+    def __post_init__(self):
+        if self.d_head is None and self.d_model is not None and self.n_heads is not None:
+            if self.d_model % self.n_heads:
+                raise EncodingInputError(f"d_model is {self.d_model}, which {self.n_heads} heads do not divide")
+            object.__setattr__(self, "d_head", self.d_model // self.n_heads)
 
 
 def schemes() -> list[str]:
@@ -148,45 +174,32 @@ def _check_options(options: Mapping[str, Mapping[str, Any]], names: list[str]) -
 
 
 def _kind(name: str) -> type[PositionScheme]:
-    return own_scheme(name) if ":" in name else SCHEMES[name]
+    return _unchanged(name)[0] if ":" in name else SCHEMES[name]
 
 
-def _options_of(name: str) -> list[inspect.Parameter]:
-    """List the options of a scheme: its arguments, without the sizes of the model."""
+def _arguments(name: str) -> tuple[list[inspect.Parameter], list[inspect.Parameter]]:
+    """The arguments of a scheme that are sizes of the model, and the others, its options."""
     kind = _kind(name)
-    # A scheme that is built in another way has its sizes among the arguments that need no name.
-    named = any("build" in vars(each) for each in kind.__mro__ if each is not PositionScheme)
-    kinds = ("KEYWORD_ONLY",) if named else ("KEYWORD_ONLY", "POSITIONAL_OR_KEYWORD")
-    parameters = inspect.signature(kind).parameters.values()
-    return [each for each in parameters if each.kind.name in kinds and each.name not in kind.size_names()]
+    given = inspect.signature(kind).parameters.values()
+    sizes = [each for each in given if each.name in (kind.sizes or Sizes.__annotations__)]
+    return sizes, [each for each in given if each not in sizes]
 
 
 def _option_names(name: str) -> list[str]:
-    return [each.name for each in _options_of(name)]
+    return [each.name for each in _arguments(name)[1]]
 
 
 def _made(name: str, sizes: Sizes, options: Mapping[str, Any]) -> PositionScheme:
-    kind = _kind(name)
-    needed = [each.name for each in _options_of(name) if each.default is each.empty and each.name not in options]
-    if needed:
-        raise EncodingInputError(f"{name} needs {needed[0]!r}; give options={{{name!r}: {{{needed[0]!r}: ...}}}}")
+    kind, wanted = _kind(name), _arguments(name)[0]
+    given = {each.name: size for each in wanted if (size := getattr(sizes, each.name)) is not None}
+    missing = [each.name for each in wanted if each.default is each.empty and each.name not in given]
+    if "d_head" in missing:
+        missing = [size for size in ("d_model", "n_heads") if getattr(sizes, size) is None]
+    if missing:
+        raise EncodingInputError(f"{name} needs {' and '.join(f'{size}=' for size in missing)}")
     if kind.shared or sizes.n_layers is None:
-        return kind.build(name, sizes, **options)
-    return PerLayer([kind.build(name, sizes, **options) for _ in range(sizes.n_layers)])
-
-
-def own_scheme(path: str) -> type[PositionScheme]:
-    """Import the class that a path "module:Class" names.
-
-    Raises:
-        EncodingInputError: a module that cannot be imported or was changed since it was; no `PositionScheme`.
-
-    Example:
-        >>> from posembed.encodings.registry import own_scheme
-        >>> own_scheme("posembed.encodings.rope:RoPE").__name__
-        'RoPE'
-    """
-    return _unchanged(path)[0]
+        return kind(**given, **options)
+    return PerLayer([kind(**given, **options) for _ in range(sizes.n_layers)])
 
 
 def source_hash(name: str) -> str | None:
@@ -195,6 +208,7 @@ def source_hash(name: str) -> str | None:
 
 
 def _unchanged(path: str) -> tuple[type[PositionScheme], str]:
+    """The class that a path "module:Class" names, and the hash of its source."""
     kind, file, hash_of_import = _imported(path)
     if _hash(file) != hash_of_import:
         raise EncodingInputError(f"{file.name} has changed since it was imported; start Python anew")

@@ -13,10 +13,9 @@ from ..errors import EncodingInputError, shown
 from ..public import Count, Positive, Share, public
 from .angles import cos_sin, frequencies, rotate_pairs
 from .interface import PositionScheme
-from .positions import check_positions, compute_dtype, for_heads
+from .positions import axis_widths, check_positions, compute_dtype, for_heads
 from .rope_config import rotation_of
 from .rope_scaling import Scaling, agreed, said_by
-from .sizes import axis_widths
 
 RotaryLayout = Literal["half", "interleaved"]
 PairLayout = Literal["first", "proportional"]
@@ -67,8 +66,6 @@ class RoPE(PositionScheme):
         True
     """
 
-    sizes = ("d_head",)
-
     @public(EncodingInputError)
     def __init__(
         self,
@@ -92,7 +89,7 @@ class RoPE(PositionScheme):
         # Said where they are not as usual: by what it says of itself one rotation is told from another.
         self.fraction = None if fraction == 1.0 else fraction
         self.pairs, self.mrope = "proportional" if proportional else None, mrope
-        self.axes = None if axes is None else axis_widths(axes, self.width, least=2, even=True)
+        self.axes = None if axes is None else axis_widths(axes, self.width, even=True)
         self.n_axes = None if self.axes is None else len(self.axes)
         if mrope is not None and self.axes is None:
             raise EncodingInputError("mrope shares the pairs of a head among axes; give axes=, the columns of each")
@@ -200,7 +197,7 @@ def convert_rope_layout(
         The same numbers in another order.
 
     Raises:
-        EncodingInputError: an unknown layout, or heads that do not divide the rows.
+        EncodingInputError: an unknown layout.
 
     Example:
         >>> import torch
@@ -208,8 +205,6 @@ def convert_rope_layout(
         >>> convert_rope_layout(torch.arange(8.0), n_heads=2, source="half", target="interleaved")
         tensor([0., 2., 1., 3., 4., 6., 5., 7.])
     """
-    if weight.shape[0] % n_heads:
-        raise EncodingInputError(f"a projection of {weight.shape[0]} rows has no {n_heads} equal heads")
     heads = weight.unflatten(0, (n_heads, -1))
     width = _rotated_width(heads.shape[1], fraction)
     turned, rest = heads[:, :width], heads[:, width:]

@@ -208,8 +208,6 @@ def _with_one_form(config: Any) -> Any:
     if isinstance(config, Mapping):
         from transformers import AutoConfig
 
-        if "model_type" not in config:
-            raise EncodingInputError("the config has no model_type, so nobody knows how to read it; add it")
         _check_twice(config.get("text_config", config))
         try:
             # transformers writes into what is inside of it.
@@ -220,11 +218,10 @@ def _with_one_form(config: Any) -> Any:
                 f"transformers does not read this config: {why}; write it in today's form, such as 'longrope' for 'su'"
             ) from None
     config = getattr(config, "text_config", config)
-    if not hasattr(config, "model_type"):
-        raise EncodingInputError(f"config is {shown(config)}; give model.config, or the content of a config.json")
     if not getattr(config, "rope_parameters", None):
         raise EncodingInputError(
-            f"the config of {config.model_type} has no rope_parameters: its model does not rotate, or its code says how"
+            f"config is {shown(config)}, without rope_parameters; give model.config, or the content of a config.json, "
+            "of a model that rotates"
         )
     for name, values in ROTATES_WHERE.items():
         if (said := getattr(config, name, values[0])) not in values:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -115,8 +114,6 @@ class YaRNScaling(Scaling):
     attention: Positive | None = None
 
     def frequencies(self, width: int, base: float) -> Float[Tensor, " pairs"]:
-        if base <= 1:
-            raise EncodingInputError(f"base is {shown(base)}; for yarn it must be above 1, so that frequencies differ")
         kept = frequencies(width, base)
         low, high = self._pair_turning(self.beta_fast, width, base), self._pair_turning(self.beta_slow, width, base)
         if self.truncate:
@@ -235,48 +232,6 @@ def kind_of(parameters: Mapping[str, Any]) -> Any:
     return parameters.get("rope_type", parameters.get("type", "default"))
 
 
-def as_scaling(scaling: Scaling | Mapping[str, Any] | None) -> Scaling | None:
-    """Read a scaling, given as one or in the form of transformers' ``rope_scaling``; "default" there means none.
-
-    Args:
-        scaling: None, a scaling, or a mapping with ``rope_type`` and the options of that scaling.
-
-    Raises:
-        EncodingInputError: an unknown rope_type, an option that is missing or not known.
-
-    Example:
-        >>> from posembed.encodings.rope_scaling import as_scaling
-        >>> as_scaling({"rope_type": "linear", "factor": 2.0})
-        LinearScaling(factor=2.0)
-    """
-    if scaling is None or isinstance(scaling, Scaling):
-        return scaling
-    kind = kind_of(scaling)
-    given = {name: value for name, value in scaling.items() if name not in ("rope_type", "type")}
-    if kind == "default" and not given:
-        return None
-    if kind == "default":
-        raise EncodingInputError(f"the scaling default scales nothing, so {min(given)!r} would be lost; remove it")
-    if kind == "dynamic":
-        raise EncodingInputError(
-            "the scaling dynamic turns keys in a cache by other angles than later queries; for texts of one length use "
-            "RoPE.from_config(config, length=...)"
-        )
-    if kind not in SCALINGS:
-        raise EncodingInputError(
-            f"the scaling's rope_type is {shown(kind)}; choose among default, proportional, {', '.join(SCALINGS)}"
-        )
-    if "attention_factor" in given and kind in ("yarn", "longrope"):
-        given["attention"] = given.pop("attention_factor")
-    if kind == "yarn":
-        _read_mscale(given)
-    try:
-        return SCALINGS[kind](**given)
-    except TypeError as error:  # an option that it has not, or needs
-        known = ", ".join(field.name for field in dataclasses.fields(SCALINGS[kind]))
-        raise EncodingInputError(f"the scaling {kind} has the options {known}: {error}") from None
-
-
 def _read_mscale(given: dict[str, Any]) -> None:
     """DeepSeek's two numbers as one: the quotient of two of YaRN's factors, each with its own weight of the logarithm.
 
@@ -292,27 +247,43 @@ def said_by(scaling: Scaling | Mapping[str, Any] | None) -> tuple[Scaling | None
     """Read a scaling, or a whole ``rope_parameters``, which has the base and the share of the columns too.
 
     Args:
-        scaling: None, a scaling, or a mapping in the form of transformers.
+        scaling: None, a scaling, or a mapping in the form of transformers, with ``rope_type`` and the options of that
+            scaling; "default" there means none.
 
     Returns:
         The scaling, and base, fraction and pairs of `RoPE`; None of what it is silent about.
 
     Raises:
-        EncodingInputError: an unknown rope_type, an option that is missing or not known.
+        EncodingInputError: an unknown rope_type, or options of a scaling that scales nothing.
 
     Example:
         >>> from posembed.encodings.rope_scaling import said_by
-        >>> said_by({"rope_type": "default", "rope_theta": 500000.0})
-        (None, 500000.0, None, None)
+        >>> said_by({"rope_type": "linear", "factor": 2.0, "rope_theta": 500000.0})
+        (LinearScaling(factor=2.0), 500000.0, None, None)
     """
     if scaling is None or isinstance(scaling, Scaling):
         return scaling, None, None, None
     given = {name: value for name, value in scaling.items() if value is not None}
+    kind = kind_of(given)
+    given = {name: value for name, value in given.items() if name not in ("rope_type", "type")}
     base, fraction = given.pop("rope_theta", None), given.pop("partial_rotary_factor", None)
-    if kind_of(given) != "proportional":
-        return as_scaling(given), base, fraction, None
-    given.pop("type", None)
-    return as_scaling({"factor": 1.0, **given, "rope_type": "linear"}), base, fraction, "proportional"
+    if kind == "proportional":
+        return LinearScaling(**{"factor": 1.0, **given}), base, fraction, kind
+    if kind == "default":
+        if given:
+            raise EncodingInputError(f"the scaling default scales nothing, so {min(given)!r} would be lost; remove it")
+        return None, base, fraction, None
+    if kind not in SCALINGS:
+        raise EncodingInputError(
+            f"the scaling's rope_type is {shown(kind)}; choose among default, proportional, {', '.join(SCALINGS)}; in "
+            "place of dynamic, which turns keys in a cache by other angles than later queries, use "
+            "RoPE.from_config(config, length=...)"
+        )
+    if "attention_factor" in given and kind in ("yarn", "longrope"):
+        given["attention"] = given.pop("attention_factor")
+    if kind == "yarn":
+        _read_mscale(given)
+    return SCALINGS[kind](**given), base, fraction, None
 
 
 def agreed(name: str, given: Any, said: Any, usual: Any) -> Any:

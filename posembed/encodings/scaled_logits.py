@@ -36,7 +36,6 @@ class ScaledLogits(PositionScheme):
         tensor([0.0000, 0.6931, 2.0794])
     """
 
-    sizes = ("n_heads",)
     objectives = frozenset({CAUSAL})
     shared = False
 

@@ -45,7 +45,6 @@ class Shaw(PositionScheme):
         (1, 2, 5, 5)
     """
 
-    sizes = ("d_head",)
     shared = False
 
     @public(EncodingInputError)
@@ -72,20 +71,18 @@ class Shaw(PositionScheme):
         """Return q_i . a_(j - i) / sqrt(d_head) for every query and key."""
         offsets = offsets_between(q, k, positions, key_positions)
         if self.max_distance is None:  # each offset that there is, and where
-            there, index = offsets.unique(return_inverse=True)
-            vectors = self.relative_vectors(there)
+            each, index = offsets.unique(return_inverse=True)
         else:
             far = self.max_distance
+            each = torch.arange(-far, far + 1, device=q.device)
             index = offsets.clamp(-far, far) + far
-            every = torch.arange(-far, far + 1, device=q.device)
-            vectors = self.weight if self.vectors == "learned" else self.relative_vectors(every)
-        by_offset = F.linear(q, vectors.to(q.dtype)) / math.sqrt(self.d_head)
+        by_offset = F.linear(q, self.relative_vectors(each).to(q.dtype)) / math.sqrt(self.d_head)
         return by_offset.gather(-1, (index[:, None] if index.ndim > 2 else index).expand(*q.shape[:-1], -1))
 
     def relative_vectors(self, offsets: Integer[Tensor, " offsets"]) -> Float[Tensor, "offsets d_head"]:
         """Return the vector of each offset, key position minus query position."""
-        if self.max_distance is None:
-            return self.sinusoids.rows(offsets)
-        far = self.max_distance
-        offsets = offsets.clamp(-far, far)
-        return F.embedding(offsets + far, self.weight) if self.vectors == "learned" else self.sinusoids.rows(offsets)
+        if self.max_distance is not None:
+            offsets = offsets.clamp(-self.max_distance, self.max_distance)
+        if self.vectors == "learned":
+            return F.embedding(offsets + len(self.weight) // 2, self.weight)
+        return self.sinusoids.rows(offsets)

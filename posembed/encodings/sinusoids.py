@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import torch
-from jaxtyping import Complex, Float, Integer
+import torch.nn.functional as F
+from jaxtyping import Float, Integer
 from torch import Tensor
 
 from ..errors import EncodingInputError
 from ..public import Count, Positive, Whole, public
 from .angles import arrange, cos_sin, frequencies
 from .interface import PositionScheme
-from .positions import add_rows, check_positions, compute_dtype
-from .sizes import axis_widths
+from .positions import add_rows, axis_widths, check_positions, compute_dtype
 
 Layout = Literal["interleaved", "concat", "tensor2tensor"]
 
@@ -53,7 +53,7 @@ def sinusoidal(
         The table.
 
     Raises:
-        EncodingInputError: a negative number of positions, a width below 1 (below 2 for "tensor2tensor"), a base that
+        EncodingInputError: a negative number of positions, a width below 1, a base that
             is not a positive number, an unknown layout, a dtype that is not floating point.
 
     Example:
@@ -62,13 +62,22 @@ def sinusoidal(
         tensor([[0.0000, 1.0000, 0.0000, 1.0000],
                 [0.8415, 0.5403, 0.0100, 0.9999]])
     """
-    _check_width(d_model, layout)
     if not dtype.is_floating_point:
         raise EncodingInputError(f"dtype is {dtype}; sines need a floating-point format, such as torch.float32")
-    table = torch.zeros(n_positions, d_model, dtype=dtype)
-    for start, block in _blocks(n_positions, _frequencies(d_model, base, layout)):
-        rows = table[start : start + BLOCK]
-        _write(rows, block[: len(rows)], layout)
+    table = torch.empty(n_positions, d_model, dtype=dtype)
+    # A sine costs many times a product, so they are taken for the starts of blocks and for one block only. With a for
+    # the angle of the start and b for that within it, (sin a + i cos a)(cos b - i sin b) = sin(a + b) + i cos(a + b).
+    speeds = _frequencies(d_model, base, layout)
+    within = torch.arange(BLOCK).double()[:, None] * speeds
+    starts = torch.arange(0, n_positions, BLOCK).double()[:, None] * speeds
+    turn = torch.complex(within.cos(), -within.sin())
+    # An empty table is one block without a start.
+    for rows, start in zip(table.split(BLOCK), torch.complex(starts.sin(), starts.cos()), strict=False):
+        block = start * turn[: len(rows)]
+        if layout == "interleaved":  # in memory a complex number is its real part followed by its imaginary part
+            rows.copy_(torch.view_as_real(block).flatten(1)[:, :d_model])
+        else:
+            rows.copy_(arrange(block.real, block.imag, d_model, layout))
     return table.to(device)
 
 
@@ -100,8 +109,6 @@ class Sinusoidal(PositionScheme):
         True
     """
 
-    sizes = ("d_model",)
-
     @public(EncodingInputError)
     def __init__(
         self,
@@ -112,9 +119,8 @@ class Sinusoidal(PositionScheme):
         axes: Count | Sequence[Count] | None = None,
     ):
         super().__init__()
-        _check_width(d_model, layout)
         self.d_model, self.base, self.layout = d_model, base, layout
-        self.axes = None if axes is None else axis_widths(axes, d_model, least=_narrowest(layout))
+        self.axes = None if axes is None else axis_widths(axes, d_model)
         self.n_axes = None if self.axes is None else len(self.axes)
         of_axes = [_frequencies(width, base, layout) for width in self.axes or (d_model,)]
         self.frequencies, self._n_of_axes = torch.cat(of_axes), [len(each) for each in of_axes]
@@ -168,39 +174,10 @@ def convert_layout(
         raise EncodingInputError(
             f"{source} and {target} have different frequencies; make the table anew with sinusoidal(layout=...)"
         )
-    d_model = table.shape[-1]
-    converted = torch.empty_like(table)
-    for here, there in zip(_columns(d_model, source), _columns(d_model, target), strict=True):
-        converted[..., there] = table[..., here]
-    return converted
-
-
-def _blocks(
-    n_positions: int, frequencies: Float[Tensor, " n_frequencies"]
-) -> Iterator[tuple[int, Complex[Tensor, "block n_frequencies"]]]:
-    """Yield sin + i cos of the angles, a block of positions at a time, with its first position.
-
-    A sine costs many times a product, so they are taken for the starts of blocks and for one block only. With a for the
-    angle of the start and b for that within the block, (sin a + i cos a)(cos b - i sin b) = sin(a+b) + i cos(a+b).
-    """
-    within = torch.arange(BLOCK, dtype=torch.float64)[:, None] * frequencies
-    turn = torch.complex(within.cos(), -within.sin())
-    starts = torch.arange(0, n_positions, BLOCK)
-    angles = starts.double()[:, None] * frequencies
-    for start, at_start in zip(starts.tolist(), torch.complex(angles.sin(), angles.cos()), strict=True):
-        yield start, at_start * turn
-
-
-def _write(rows: Float[Tensor, "rows d_model"], block: Complex[Tensor, "rows n_frequencies"], layout: Layout) -> None:
-    """Put sines and cosines into their columns. An odd width has one cosine fewer than it has sines."""
-    d_model = rows.shape[1]
-    if layout == "interleaved":
-        # In memory a complex number is its real part followed by its imaginary part.
-        rows.copy_(torch.view_as_real(block).flatten(1)[:, :d_model])
-        return
-    sines, cosines = _columns(d_model, layout)
-    rows[:, sines] = block.real.to(rows.dtype)
-    rows[:, cosines] = block.imag[:, : len(range(d_model)[cosines])].to(rows.dtype)
+    if target == "concat":
+        return torch.cat([table[..., ::2], table[..., 1::2]], -1)
+    sines, cosines = F.pad(table, (0, table.shape[-1] % 2)).chunk(2, -1)
+    return arrange(sines, cosines, table.shape[-1], target)
 
 
 def _frequencies(d_model: int, base: float, layout: Layout) -> Float[Tensor, " n_frequencies"]:
@@ -208,20 +185,3 @@ def _frequencies(d_model: int, base: float, layout: Layout) -> Float[Tensor, " n
         return frequencies(d_model, base)
     number = torch.arange(d_model // 2, dtype=torch.float64, device="cpu")
     return torch.exp(-math.log(base) * number / max(d_model // 2 - 1, 1))
-
-
-def _columns(d_model: int, layout: Layout) -> tuple[slice, slice]:
-    """The columns of the sines and those of the cosines."""
-    if layout == "interleaved":
-        return slice(0, None, 2), slice(1, None, 2)
-    n_sines = d_model // 2 if layout == "tensor2tensor" else (d_model + 1) // 2
-    return slice(0, n_sines), slice(n_sines, n_sines + d_model // 2)
-
-
-def _narrowest(layout: str) -> int:
-    return 2 if layout == "tensor2tensor" else 1
-
-
-def _check_width(d_model: int, layout: str) -> None:
-    if d_model < _narrowest(layout):
-        raise EncodingInputError(f"d_model is {d_model}; {layout} needs a sine and a cosine, so at least 2")

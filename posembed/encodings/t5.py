@@ -56,8 +56,6 @@ class T5(PositionScheme):
         [1.0, 1.0]
     """
 
-    sizes = ("n_heads", "causal")
-
     @public(EncodingInputError)
     def __init__(
         self,
@@ -72,7 +70,14 @@ class T5(PositionScheme):
         self.n_heads, self.causal, self.n_buckets, self.max_distance = n_heads, causal, n_buckets, max_distance
         # The buckets of one side: a causal model has one side, the other kind two.
         self.side = n_buckets if causal else n_buckets // 2
-        self._check()
+        if n_buckets < 2 or (not causal and (n_buckets < 4 or n_buckets % 2)):
+            raise EncodingInputError(
+                f"n_buckets is {n_buckets}; it must be at least 2, in a bidirectional model at least 4 and even"
+            )
+        if max_distance <= self.side // 2:
+            raise EncodingInputError(
+                f"max_distance is {max_distance}; with {n_buckets} buckets it must be above {self.side // 2}"
+            )
         if causal:
             self.objectives = frozenset({CAUSAL})
         self.weight = nn.Parameter(torch.empty(n_buckets, n_heads))
@@ -105,16 +110,6 @@ class T5(PositionScheme):
             return score + by_offset[head, (key - query).clamp(-far, far) + far]
 
         return hook
-
-    def _check(self) -> None:
-        if self.n_buckets < 2 or (not self.causal and (self.n_buckets < 4 or self.n_buckets % 2)):
-            raise EncodingInputError(
-                f"n_buckets is {self.n_buckets}; it must be at least 2, in a bidirectional model at least 4 and even"
-            )
-        if self.max_distance <= self.side // 2:
-            raise EncodingInputError(
-                f"max_distance is {self.max_distance}; with {self.n_buckets} buckets it must be above {self.side // 2}"
-            )
 
 
 def _first_distances(n_buckets: int, max_distance: int) -> list[int]:

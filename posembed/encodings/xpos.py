@@ -67,19 +67,13 @@ class XPos(RoPE):
         share = torch.arange(0, self.width, 2, dtype=torch.float64, device="cpu") / self.width
         self.decay = torch.log((share + GAMMA) / (1 + GAMMA)) / self.scale_base
 
-    def rotate(
-        self, x: Float[Tensor, "*batch seq d_head"], positions: Integer[Tensor, "..."], *, seq_dim: int = -2
-    ) -> Tensor:
-        """Turn and damp queries."""
-        return self._scaled_rotation(x.transpose(seq_dim, -2), positions, 1).transpose(seq_dim, -2)
-
     def rotate_keys(
         self, x: Float[Tensor, "*batch seq d_head"], positions: Integer[Tensor, "..."], *, seq_dim: int = -2
     ) -> Tensor:
         """Turn keys and multiply them by the inverse."""
-        return self._scaled_rotation(x.transpose(seq_dim, -2), positions, -1).transpose(seq_dim, -2)
+        return self._turned(x.transpose(seq_dim, -2), positions, -1).transpose(seq_dim, -2)
 
-    def _scaled_rotation(self, x: Tensor, positions: Tensor, sign: int) -> Tensor:
+    def _turned(self, x: Tensor, positions: Tensor, sign: int = 1) -> Tensor:
         check_positions(positions, x, width=self.d_head)
         positions = positions.long()[..., None]
         if known(positions):

@@ -141,14 +141,12 @@ def attend(
 
 def _check_shapes(q: Tensor, k: Tensor, v: Tensor) -> None:
     """What torch would read otherwise than it is meant, or name in its own words of many lines."""
-    if not q.ndim == k.ndim == v.ndim == 4:
-        raise ModelInputError("q, k and v must be tensors of shape (batch, heads, seq, d_head)")
-    (batch, n_heads, _, width), (k_batch, kv_heads, _, k_width) = q.shape, k.shape
-    if k.shape[:3] != v.shape[:3] or (batch, width) != (k_batch, k_width) or n_heads % kv_heads:
+    one_batch = q.ndim == k.ndim == v.ndim == 4 and k.shape[:3] == v.shape[:3] and q.shape[::3] == k.shape[::3]
+    if not one_batch or q.shape[1] % k.shape[1]:
         shapes = ", ".join(str(tuple(each.shape)) for each in (q, k, v))
         raise ModelInputError(
-            f"q, k and v have shapes {shapes}; give one batch and width, a value for each key, and query heads that "
-            "share those of keys equally"
+            f"q, k and v have shapes {shapes}; give (batch, heads, seq, d_head), of one batch and width, with a value "
+            "for each key, and query heads that share those of keys equally"
         )
 
 

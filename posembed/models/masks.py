@@ -78,13 +78,13 @@ class AttentionMask:
         return given if seen is None else given & seen
 
     def _checked(self, given: Any) -> Bool[Tensor, "batch heads query key"]:
-        if isinstance(given, Tensor) and given.is_floating_point() and bool(((given == 0) | given.isneginf()).all()):
+        if given.is_floating_point() and bool(((given == 0) | given.isneginf()).all()):
             given = given == 0
-        if not isinstance(given, Tensor) or given.is_floating_point() or given.is_complex():
-            what = given.dtype if isinstance(given, Tensor) else type(given).__name__
-            raise ModelInputError(f"attention_mask is {what}; give a tensor of True, or 1, where attention is allowed")
-        if given.dtype != torch.bool and not bool(((given == 0) | (given == 1)).all()):
-            raise ModelInputError("attention_mask holds numbers other than 0 and 1; give 1 where attention is allowed")
+        if given.is_floating_point() or (given.dtype != torch.bool and not bool(((given == 0) | (given == 1)).all())):
+            raise ModelInputError(
+                f"attention_mask is {given.dtype} with numbers of another kind; give True, or 1, where attention is "
+                "allowed, and False, or 0, elsewhere"
+            )
         shape = tuple(given.shape)
         if given.ndim == 2:
             given = given[:, None, None, :]

@@ -85,8 +85,8 @@ class MultiHeadAttention(nn.Module):
     Raises:
         EncodingInputError: a width that the heads do not divide, a scheme that is not defined for the objective.
         EncodingInputError: a name that no scheme has.
-        ModelInputError: sizes or options of another kind; heads that the key heads do not divide; a mask that does not
-            fit.
+        ModelInputError: sizes or options of another kind; as it is called, heads that the key heads do not divide, a
+            mask that does not fit.
 
     Example:
         >>> import torch
@@ -114,8 +114,6 @@ class MultiHeadAttention(nn.Module):
     ):
         super().__init__()
         n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
-        if n_heads % n_kv_heads:
-            raise ModelInputError(f"{n_heads} query heads cannot share {n_kv_heads} key heads; choose a divisor")
         self.position_scheme = scheme(position_scheme, d_model=d_model, n_heads=n_heads, causal=bool(causal))
         self.n_heads, self.n_kv_heads, self.d_head = n_heads, n_kv_heads, d_model // n_heads
         self.causal, self.dropout, self.logit_scale = causal, dropout, logit_scale
@@ -141,7 +139,9 @@ class MultiHeadAttention(nn.Module):
                 far), "batch query key" or "batch heads query key".
             cache: of this layer; it is added to.
         """
-        positions = self._positions(x, positions, cache)
+        if positions is None:
+            start = 0 if cache is None else len(cache)
+            positions = torch.arange(start, start + x.shape[1], device=x.device)
         q, k, v = (self._heads(x, each) for each in (self.query, self.key, self.value))
         q, k = rotated(self.position_scheme, q, k, positions, positions)
         key_positions, gates = positions, self.position_scheme.gates(x)
@@ -166,9 +166,3 @@ class MultiHeadAttention(nn.Module):
 
     def _heads(self, x: Tensor, projection: nn.Linear) -> Float[Tensor, "batch heads seq d_head"]:
         return projection(x).unflatten(-1, (-1, self.d_head)).transpose(1, 2)
-
-    def _positions(self, x: Tensor, positions: Tensor | None, cache: KeyValueCache | None) -> Tensor:
-        if positions is not None:
-            return positions
-        start = 0 if cache is None else len(cache)
-        return torch.arange(start, start + x.shape[1], device=x.device)

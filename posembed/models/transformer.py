@@ -217,22 +217,17 @@ class Transformer(nn.Module):
                 nn.init.normal_(output.weight, std=std / (2 * self.config.n_layers) ** 0.5)
 
     def _check(self, ids: Tensor) -> None:
-        if not (ids.is_floating_point() and ids.ndim == 3):
-            _check_ids(ids, self.config.vocab_size)
-        elif ids.shape[2] != self.config.d_model:
+        wanted = (self.config.d_model,) if ids.is_floating_point() else ()
+        if ids.ndim < 2 or ids.shape[2:] != wanted or not ids.numel():
             raise ModelInputError(
-                f"embeddings are of shape {tuple(ids.shape)}; they must be (batch, seq, {self.config.d_model})"
+                f"ids are {ids.dtype} of {tuple(ids.shape)}; they must be integers of shape (batch, seq), or "
+                f"embeddings, (batch, seq, {self.config.d_model})"
             )
-
-
-def _check_ids(ids: Tensor, n: int) -> None:
-    """Raise ModelInputError unless they are whole numbers below n, "batch seq"."""
-    if ids.is_floating_point() or ids.dtype == torch.bool or ids.ndim != 2 or ids.numel() == 0:
-        raise ModelInputError(f"ids are {ids.dtype} of {tuple(ids.shape)}; they must be integers of shape (batch, seq)")
-    if known(ids) and ids.device.type == "cpu":
-        least, most = (int(end) for end in ids.aminmax())
-        if least < 0 or most >= n:
-            raise ModelInputError(f"id {least if least < 0 else most} is outside the vocabulary of {n} tokens")
+        if not wanted and known(ids) and ids.device.type == "cpu":
+            least, most = (int(end) for end in ids.aminmax())
+            if least < 0 or most >= self.config.vocab_size:
+                outside = least if least < 0 else most
+                raise ModelInputError(f"id {outside} is outside the vocabulary of {self.config.vocab_size} tokens")
 
 
 @public(ModelInputError)

@@ -60,13 +60,9 @@ def hooks(parts: Anatomy, scheme: PositionScheme) -> list[Callable[[], Any]]:
     ]
     undo: list[Callable[[], Any]] = [hook.remove for hook in made]
     if (widens := getattr(parts.body, "project_in", None)) is not None:
-        widens.forward = _as_it_is  # in front of its class's, which `_embeddings` calls
+        widens.forward = nn.Identity().forward  # in front of its class's, which `_embeddings` calls
         undo.append(partial(delattr, widens, "forward"))
     return undo
-
-
-def _as_it_is(x: Tensor) -> Tensor:
-    return x
 
 
 def _no_rows(*args: Any) -> float:

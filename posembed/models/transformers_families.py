@@ -163,12 +163,8 @@ def anatomy(model: Any) -> Anatomy:
             f"{kind} has two stacks, which would need a scheme each, or is one of them; use a {name} with an encoder "
             "alone, such as T5EncoderModel"
         )
-    path = f"{family.body}.{family.own}".strip(".")
-    try:
-        own, body = base.get_submodule(path), base.get_submodule(family.body)
-    except AttributeError:
-        parts = ", ".join(name for name, _ in base.named_children())
-        raise ModelInputError(f"{kind} has no module {path!r} that makes its positions; it has {parts}") from None
+    body = base.get_submodule(family.body)
+    own = body.get_submodule(family.own)
     attentions = [
         module
         for path, module in body.named_modules()
@@ -184,27 +180,17 @@ def crosses(attention: nn.Module) -> bool:
     return bool(getattr(attention, "is_cross_attention", "Cross" in type(attention).__name__))
 
 
-def _size(config: Any, name: str, *, or_else: int | None = None) -> int:
-    """A number of a config; of a model of several parts each part has its own."""
-    found = getattr(config, name, None) or or_else
-    if not isinstance(found, int):
-        raise ModelInputError(
-            f"the config of {config.model_type} says no {name}; give one part, such as language_model"
-        )
-    return found
-
-
 def sizes(config: Any, parts: Anatomy) -> dict[str, int]:
     """Read the sizes that `posembed.scheme` asks for from the config of a model; layers that are one count once."""
-    d_model, n_heads = (_size(config, name) for name in ("hidden_size", "num_attention_heads"))
+    d_model, n_heads = config.hidden_size, config.num_attention_heads
     # ALBERT and ELECTRA look their words up narrower, add positions, and widen both.
     found = {"d_model": getattr(config, "embedding_size", None) or d_model, "n_heads": n_heads}
     found["n_layers"] = len(parts.attentions)
-    found["d_head"] = _size(config, "head_dim", or_else=d_model // n_heads)
+    found["d_head"] = getattr(config, "head_dim", None) or d_model // n_heads
     if parts.family.rows:
         found["n_positions"] = parts.parameters[0].shape[1]
     elif config.model_type != "t5":  # which has no longest text
-        found["n_positions"] = _size(config, "max_position_embeddings")
+        found["n_positions"] = config.max_position_embeddings
     if parts.family.counted_by == "ids":
         found["n_positions"] -= config.pad_token_id + 1  # the rows before position 0
     return found

@@ -229,9 +229,7 @@ def test_what_fails_past_the_trained_length():
     says(
         "Four times the keys, at positions that the training had, cost 14 of 16 kinds of models less than 0.1 nats, and"
     )
-    says(
-        "for eight of the ten kinds that it was not fitted to; a guess by the most similar scheme did for seven."
-    )
+    says("for eight of the ten kinds that it was not fitted to; a guess by the most similar scheme did for seven.")
     study = load_study("length")
     stack = study.contrasts["mean"].filter(like="stack minus the last 64")
     plain = study.contrasts["mean"].filter(like="plain minus the last 64")

@@ -1,7 +1,5 @@
 """Small position schemes of every kind, and the vectors that they act on."""
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor, nn
 
@@ -104,19 +102,6 @@ def acts(made: PositionScheme, x: Tensor, q: Tensor, k: Tensor, positions: Tenso
         "bias": bias(made, q, k, positions, positions, x),
     }
     return {place: result for place, result in done.items() if result is not None}
-
-
-def readers(kind: str, x: Tensor, q: Tensor, k: Tensor, bad: Tensor) -> list[tuple[str, Callable[[], object]]]:
-    """Each place where a scheme looks at positions, by their name, with these in place of good ones."""
-    made, good = build(kind), torch.arange(7)
-    if kind in ADDING:
-        return [("positions", lambda: made.add(x, bad))]
-    if kind in SCALING:
-        return [("positions", lambda: made.rotate(q, bad))]
-    if kind in ROTATING:
-        return [("positions", lambda: made.rotate(q, bad)), ("positions", lambda: made.rotate_keys(k, bad))]
-    queries, keys = (lambda: bias(made, q, k, bad, good)), (lambda: bias(made, q, k, good, bad))
-    return [("positions", queries), ("key_positions", keys)]
 
 
 def assert_same(actual: dict[str, Tensor], expected: dict[str, Tensor], **tolerances) -> None:

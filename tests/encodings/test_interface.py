@@ -2,18 +2,11 @@
 
 import pytest
 import torch
-from small_schemes import BIASING, KINDS, build, tokens, vectors
+from small_schemes import tokens, vectors
 
 from posembed import PositionScheme
 from posembed.encodings import ALiBi, RoPE, Sinusoidal
 from posembed.models import attend
-
-
-class Nearness(PositionScheme):
-    """A user's scheme that knows of offsets alone."""
-
-    def bias_by_offset(self, offsets):
-        return torch.stack([-offsets.abs().float(), offsets.float()])
 
 
 class Idle(PositionScheme):
@@ -29,15 +22,6 @@ def test_by_itself_a_scheme_does_nothing():
     assert idle.bias_by_offset(positions) is None and idle.score_mod() is None
     assert idle.layer(3) is idle and not idle.biased
     assert idle.objectives == {"causal", "bidirectional"}
-
-
-def test_a_users_bias_by_offset_is_enough_for_the_bias():
-    _, q, k = tokens(5)
-    bias = Nearness().bias(q[:, :, :2], k, torch.tensor([3, 9]), torch.arange(5))
-    assert bias.tolist() == [
-        [[-3.0, -2.0, -1.0, 0.0, -1.0], [-9.0, -8.0, -7.0, -6.0, -5.0]],
-        [[-3.0, -2.0, -1.0, 0.0, 1.0], [-9.0, -8.0, -7.0, -6.0, -5.0]],
-    ]
 
 
 class Twice(ALiBi):
@@ -77,10 +61,6 @@ def test_parts_of_a_hook_and_other_methods_may_have_names_of_their_own():
         def _bias(self, distance): ...
 
     Mine()
-
-
-def test_a_scheme_is_biased_when_it_says_one_of_the_two_biases():
-    assert {kind for kind in KINDS if build(kind).biased} == set(BIASING)
 
 
 @pytest.mark.parametrize("made", [Sinusoidal(8), RoPE(8, layout="interleaved")], ids=repr)

@@ -139,12 +139,6 @@ def test_heads_of_other_widths_and_proportional_pairs_in_gemma_4():
         torch.testing.assert_close(RoPE.from_config(config, layer).frequencies, expected, rtol=1e-6, atol=1e-9)
 
 
-def test_layers_of_linear_attention_do_not_turn():
-    config = AutoConfig.for_model("qwen3_5_text")
-    kinds = {kind: layer for layer, kind in enumerate(config.layer_types)}
-    assert RoPE.from_config(config, kinds["full_attention"]).width == 64
-
-
 # The class that makes cos and sin, the module that it is from; both families of pairs.
 FAMILIES = {
     "cohere": "Cohere",

@@ -10,17 +10,8 @@ from hypothesis import strategies as st
 from small_schemes import vectors
 
 from posembed.encodings import LinearScaling, Llama3Scaling, LongRoPEScaling, NTKScaling, RoPE, YaRNScaling
-from posembed.encodings.rope_scaling import as_scaling
+from posembed.encodings.rope_scaling import said_by
 
-KINDS = {
-    "linear": lambda factor: LinearScaling(factor=factor),
-    "ntk": lambda factor: NTKScaling(factor=factor),
-    "yarn": lambda factor: YaRNScaling(factor=factor, original_max_position_embeddings=2048),
-    "yarn, not truncated": lambda factor: YaRNScaling(
-        factor=factor, original_max_position_embeddings=2048, truncate=False
-    ),
-    "llama3": lambda factor: Llama3Scaling(factor=factor, original_max_position_embeddings=8192),
-}
 factors = st.floats(1.0, 64.0)
 widths = st.integers(1, 64).map(lambda half: 2 * half)
 bases = st.sampled_from([10000.0, 500000.0])
@@ -28,18 +19,6 @@ bases = st.sampled_from([10000.0, 500000.0])
 
 def plain(width, base):
     return torch.tensor([base ** (-2 * i / width) for i in range(width // 2)], dtype=torch.float64)
-
-
-@pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
-@pytest.mark.parametrize("width", [2, 8, 128])
-def test_a_factor_of_one_is_no_scaling(make, width):
-    scaling = make(1.0)
-    torch.testing.assert_close(scaling.frequencies(width, 10000.0), plain(width, 10000.0), rtol=1e-14, atol=0)
-    assert scaling.attention_factor == 1.0
-    x, positions = vectors(2, 5, 8), torch.arange(5)
-    torch.testing.assert_close(
-        RoPE(8, scaling=scaling).rotate(x, positions), RoPE(8).rotate(x, positions), rtol=0, atol=1e-6
-    )
 
 
 @given(factor=factors, width=widths, base=bases)
@@ -55,22 +34,6 @@ def test_ntk_is_rope_of_a_larger_base_and_keeps_a_single_pair(factor, width, bas
     expected = plain(width, base if width == 2 else base * factor ** (width / (width - 2)))
     torch.testing.assert_close(NTKScaling(factor=factor).frequencies(width, base), expected, rtol=1e-13, atol=0)
     assert NTKScaling(factor=factor).attention_factor == 1.0
-
-
-@given(factor=factors, width=st.integers(4, 64).map(lambda half: 2 * half))
-def test_yarn_keeps_pairs_that_turn_often_and_divides_those_that_turn_seldom(factor, width):
-    trained = 2048
-    scaling = YaRNScaling(factor=factor, original_max_position_embeddings=trained, truncate=False)
-    before, scaled = plain(width, 10000.0), scaling.frequencies(width, 10000.0)
-    turns = trained * before / (2 * math.pi)
-    torch.testing.assert_close(scaled[turns >= 32], before[turns >= 32], rtol=1e-13, atol=0)
-    torch.testing.assert_close(scaled[turns <= 1], before[turns <= 1] / factor, rtol=1e-13, atol=0)
-    # Between the two the share of the division rises evenly from pair to pair: the number of a pair that turns so and
-    # so often is a logarithm.
-    pair_of = lambda times: width * math.log(trained / (2 * math.pi * times)) / (2 * math.log(10000.0))
-    share = [(i - pair_of(32)) / (pair_of(1) - pair_of(32)) for i in range(width // 2)]
-    share = torch.tensor(share, dtype=torch.float64).clamp(0, 1)
-    torch.testing.assert_close(scaled, before * (1 - share) + before / factor * share, rtol=1e-12, atol=0)
 
 
 def test_yarn_multiplies_queries_and_keys():
@@ -114,26 +77,26 @@ FLOAT32 = {"rtol": 16 * 2.0**-23, "atol": 0}
 def test_yarns_options_are_those_of_transformers(options, trained, base, truncate):
     given = {"factor": 8.0, "original_max_position_embeddings": trained, "truncate": truncate, **options}
     theirs, attention = peers.rope_parameters_transformers("yarn", 32, base, **given)
-    scaling = as_scaling({"rope_type": "yarn", **given})
+    scaling = said_by({"rope_type": "yarn", **given})[0]
     torch.testing.assert_close(scaling.frequencies(32, base), theirs.double(), **FLOAT32)
     assert scaling.attention_factor == pytest.approx(attention, rel=1e-12)
 
 
 def test_scalings_in_the_form_of_transformers():
     yarn = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64, "attention_factor": 0.9}
-    assert as_scaling(yarn) == YaRNScaling(factor=4.0, original_max_position_embeddings=64, attention=0.9)
-    assert as_scaling({"rope_type": "linear", "factor": 2.0}) == LinearScaling(factor=2.0)
-    assert as_scaling({"type": "linear", "factor": 2.0}) == LinearScaling(factor=2.0)  # as older configs have it
-    assert as_scaling({"rope_type": "ntk", "factor": 2.0}) == NTKScaling(factor=2.0)
+    assert said_by(yarn)[0] == YaRNScaling(factor=4.0, original_max_position_embeddings=64, attention=0.9)
+    assert said_by({"rope_type": "linear", "factor": 2.0})[0] == LinearScaling(factor=2.0)
+    assert said_by({"type": "linear", "factor": 2.0})[0] == LinearScaling(factor=2.0)  # as older configs have it
+    assert said_by({"rope_type": "ntk", "factor": 2.0})[0] == NTKScaling(factor=2.0)
     llama = {"rope_type": "llama3", "factor": 8.0, "original_max_position_embeddings": 8192, "high_freq_factor": 8.0}
-    assert as_scaling(llama) == Llama3Scaling(factor=8.0, original_max_position_embeddings=8192, high_freq_factor=8.0)
-    assert as_scaling({"rope_type": "default"}) is None and as_scaling(None) is None
+    assert said_by(llama)[0] == Llama3Scaling(factor=8.0, original_max_position_embeddings=8192, high_freq_factor=8.0)
+    assert said_by({"rope_type": "default"}) == said_by(None) == (None,) * 4
     ready = LinearScaling(factor=2.0)
-    assert as_scaling(ready) is ready
+    assert said_by(ready)[0] is ready
     assert yarn["attention_factor"] == 0.9  # a caller's mapping is left alone
     x, positions = vectors(2, 5, 8), torch.arange(5)
     assert torch.equal(
-        RoPE(8, scaling=yarn).rotate(x, positions), RoPE(8, scaling=as_scaling(yarn)).rotate(x, positions)
+        RoPE(8, scaling=yarn).rotate(x, positions), RoPE(8, scaling=said_by(yarn)[0]).rotate(x, positions)
     )
 
 

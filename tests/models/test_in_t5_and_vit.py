@@ -68,7 +68,8 @@ def test_t5s_two_stacks_are_refused_and_it_has_no_longest_text():
     for stack in (two.encoder, two.decoder):
         assert refused(ModelInputError, use_scheme, stack, "alibi").endswith("such as T5EncoderModel")
     said = refused(EncodingInputError, use_scheme, t5()[0], "learned")
-    assert said == "learned needs n_positions=, and the model has no longest text; give a scheme that is made"
+    assert said.startswith("learned needs n_positions=")
+    assert said.endswith("and the model has no longest text; give a scheme that is made")
 
 
 @pytest.mark.parametrize("kind", [ViTModel, ViTForImageClassification])

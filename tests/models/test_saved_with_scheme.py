@@ -168,13 +168,6 @@ def test_where_the_scheme_has_no_table_the_silent_one_is_not_taken_for_it(tmp_pa
         assert torch.equal(load_table(tmp_path, name=own.name + ".weight").weight, own.weight)
 
 
-def test_an_object_is_told_from_another_one(tmp_path):
-    expected = saved(tmp_path, "llama", RoPE(8, base=500.0))
-    assert torch.equal(load_with_scheme(tmp_path, RoPE(8, base=500.0)).model(tokens()).logits, expected)
-    for other in (RoPE(8), NoPos()):
-        assert "base=500.0" in refused(ModelInputError, load_with_scheme, tmp_path, other)
-
-
 DYNAMIC = {"model_type": "llama", "hidden_size": 32, "num_attention_heads": 4, "max_position_embeddings": 16}
 DYNAMIC |= {"rope_parameters": {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 1e4}}
 
@@ -183,12 +176,14 @@ DYNAMIC |= {"rope_parameters": {"rope_type": "dynamic", "factor": 2.0, "rope_the
 @pytest.mark.parametrize(
     ("one", "other"),
     [
+        (RoPE(8, base=500.0), RoPE(8)),
+        (RoPE(8, base=500.0), NoPos()),
         (RoPE(8, fraction=0.5), RoPE(8)),
         (RoPE(8, fraction=0.5, pairs="proportional"), RoPE(8, fraction=0.5)),
         (RoPE.from_config(DYNAMIC, length=64), RoPE.from_config(DYNAMIC)),
         (OnLayers(ALiBi(4), [0], n_layers=2), OnLayers(ALiBi(4), [1], n_layers=2)),
     ],
-    ids=["fraction", "pairs", "length", "layers"],
+    ids=["base", "none", "fraction", "pairs", "length", "layers"],
 )
 def test_an_object_with_another_option_is_refused(tmp_path, one, other):
     expected = saved(tmp_path, "llama", one)
