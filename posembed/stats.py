@@ -212,7 +212,7 @@ def mean_interval(values: Any, *, sizes: Any = None, level: Share = 0.95, seed: 
         in it.
 
     Raises:
-        ProbeInputError: fewer than two values, or a level that is no share.
+        ProbeInputError: fewer than two values, sizes that are not one for each, or a level that is no share.
 
     Example:
         >>> import numpy as np
@@ -228,7 +228,10 @@ def mean_interval(values: Any, *, sizes: Any = None, level: Share = 0.95, seed: 
         )
     means = _resampled_means(found, seed)
     if sizes is not None:
-        means = means / _resampled_means(_numbers(sizes), seed)  # the same draws
+        counts = _numbers(sizes)
+        if counts.shape != found.shape or not (counts > 0).all():
+            raise ProbeInputError(f"sizes is {shown(sizes)}; give a number above 0 for each of {len(found)} values")
+        means = means / _resampled_means(counts, seed)  # the same draws
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     return BootstrapInterval(float(low), float(high), level, _block_length(len(found)))
 

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from posembed import probing, training
+from posembed.errors import ProbeInputError
 from posembed.seeds import generator
 from posembed.stats import N_RESAMPLES, Interval, difference, family, interval, mean_interval
 
@@ -100,3 +101,9 @@ def test_intervals_are_computed_in_float64_whatever_is_given():
     assert interval(torch.tensor([1.0, 2.0, 3.0], dtype=torch.bfloat16)).mean == 2.0
     turned = torch.complex(torch.ones(3), torch.tensor([1.0, 2.0, 3.0])).conj().imag  # its sign is a mark
     assert interval(turned).mean == -2.0
+
+
+@pytest.mark.parametrize("sizes", [np.ones(20), np.ones(80), np.zeros(40), np.full(40, np.nan)])
+def test_sizes_that_are_not_one_a_value_are_refused(sizes):
+    with pytest.raises(ProbeInputError, match="give a number above 0 for each of 40 values"):
+        mean_interval(np.arange(40.0), sizes=sizes)

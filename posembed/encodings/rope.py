@@ -141,8 +141,8 @@ class RoPE(PositionScheme):
         """Turn the pairs of x by the angles of its positions, on the axis `seq_dim`.
 
         The arithmetic is float32 at least, rounded once. Turns add up, so keys of a cache, which are turned already,
-        move on by d with ``rotate(keys, d)``, d below 0 where the first tokens were dropped; divide by
-        ``scaling.attention_factor`` where a scaling has one, for the keys have it once.
+        move on by d with ``rotate(keys, torch.full((seq,), d))``, d below 0 where the first tokens were dropped; divide
+        by ``scaling.attention_factor`` where a scaling has one, for the keys have it once.
         """
         return self._turned(x.transpose(seq_dim, -2), positions).transpose(seq_dim, -2)
 
@@ -171,7 +171,10 @@ def _axis_of_pairs(axes: Sequence[int], dealt: bool) -> list[int]:
             axis_of_pair[pair] = axis
     counts = [2 * axis_of_pair.count(axis) for axis in range(len(axes))]
     if counts != list(axes):
-        raise EncodingInputError(f"axes are {shown(axes)}, but dealt out in turn they get {counts} columns; use these")
+        raise EncodingInputError(
+            f"axes are {shown(axes)}, but dealt out in turn they get {counts} columns; use these, or in a config's "
+            f"mrope_section {[each // 2 for each in counts]} pairs"
+        )
     return axis_of_pair
 
 

@@ -267,7 +267,7 @@ def probe_layers(
             or `LanguageModel`; trained or not. Or a function from a batch to the hidden states of its layers, "batch
             length d_model" each, which are numbered from 0 as it lists them; what it calls must draw nothing, as in
             eval mode. A module of one's own hands out such a list too, or one behind its output. Or, without ids,
-            hidden states themselves: "texts length d_model", or a list of such, one a layer.
+            hidden states themselves: "texts length d_model", or those of several layers, a list or in front.
         ids: texts of one length, without padding, at least four. Texts that overlap must not be on both sides: the
             held-out ones are the last quarter, so give pieces in the order of the corpus. Or what else the model or the
             function reads in their place, one a row: embeddings, pixels, samples. A position is then a place in the
@@ -318,7 +318,8 @@ def probe_layers(
     if isinstance(model, Tensor | list | tuple):
         if ids is not None or test_ids is not None:
             raise ProbeInputError(f"{named(model)} is no model and no function; give one, or hidden states without ids")
-        model = [model] if isinstance(model, Tensor) else list(model)
+        # With four axes a tensor is states of several layers.
+        model = [model] if isinstance(model, Tensor) and model.ndim < 4 else list(model)
         ids = torch.arange(max(map(len, model), default=0))
     mask = None
     if attention_mask is not None:

@@ -106,8 +106,8 @@ def tensor_entry(name: str, tensor: Tensor, place: Hashable = None, **more: Any)
 
 
 def tensor_of(array: np.ndarray) -> Tensor:
-    """The same numbers in this machine's byte order, of which torch knows no other."""
-    return torch.from_numpy(np.array(array, array.dtype.newbyteorder("=")))
+    """The same numbers in this machine's byte order, of which torch knows no other; what is masked is no number."""
+    return torch.from_numpy(np.array(np.ma.filled(array, np.nan), array.dtype.newbyteorder("=")))
 
 
 def kind_of(dtype: torch.dtype) -> str:

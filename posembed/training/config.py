@@ -10,6 +10,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import torch
 
 from ..encodings import scheme
@@ -100,6 +101,9 @@ class RunConfig:
     study: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        # As a loop over numpy's numbers gives them.
+        for name, value in vars(self).items():
+            object.__setattr__(self, name, value.item() if isinstance(value, np.generic) else value)
         self._check_storable()
         check_fields(self, RunError)
         said = {

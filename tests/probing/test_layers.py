@@ -325,3 +325,9 @@ def test_our_own_model_is_probed_on_embeddings():
     made = model("rope")
     found = probe_layers(made, made.words(texts(16)).detach(), **QUICK)
     assert found.to_dict() == probe_layers(made, texts(16), **QUICK).to_dict()
+
+
+def test_layers_in_front_are_a_list_of_layers():
+    states = torch.randn(3, 12, 4, 5, generator=torch.Generator().manual_seed(0))
+    one, other = (probe_layers(each, steps=3, control=False) for each in (states, list(states)))
+    assert one.layers == other.layers and len(one.layers) == 3

@@ -130,7 +130,8 @@ INPUT = {
     ),
     "a kind of scaling that nobody knows": (
         lambda: RoPE(8, scaling={"rope_type": "mrope"}),
-        "rope_type is 'mrope'; choose among default, proportional, linear, ntk, yarn, llama3, longrope; in place of dynamic, which turns keys in a cache by other angles",
+        "rope_type is 'mrope'; choose among default, proportional, linear, ntk, yarn, llama3, longrope; in "
+        "place of dynamic, which turns keys in a cache by other angles",
     ),
     "two bases": (
         lambda: RoPE(8, base=1e4, scaling={"rope_type": "default", "rope_theta": 5e5}),

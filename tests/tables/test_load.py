@@ -352,3 +352,9 @@ def test_the_real_encoder_from_its_files_and_alive(encoder):
     assert (table.offset, tuple(table.weight.shape)) == (0, (512, 384))
     # The beginning of the file, the table, and config.json.
     assert table.bytes_read < 1.01 * table.weight.nbytes + 300_000
+
+
+@pytest.mark.bad_input  # what type checkers refuse is right all the same
+def test_what_is_masked_is_no_number():
+    masked = np.ma.masked_where(np.eye(12, 8) > 0, np.random.default_rng(0).normal(size=(12, 8)))
+    assert load_table(masked).non_finite_rows == [*range(8)]

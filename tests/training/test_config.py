@@ -122,3 +122,11 @@ def test_the_scheme_that_is_tried_draws_nothing_and_fits_every_position():
 def test_a_masked_model_can_be_trained_on_single_characters():
     assert RunConfig(objective="masked", masking_rate=0.15, length=1).length == 1
     assert "length is 1" in refused(RunError, RunConfig, length=1)
+
+
+def test_numbers_of_numpy_are_numbers():
+    plain, loop = (
+        RunConfig(seed=1, learning_rate=0.5),
+        [RunConfig(seed=n, learning_rate=np.float32(0.5)) for n in np.arange(2)],
+    )
+    assert loop[1] == plain and loop[1].key == plain.key and type(loop[1].seed) is int
