@@ -166,8 +166,14 @@ class EachByItself(ast.NodeTransformer):
 
     def visit_Module(self, cell):
         """Put each statement but imports from the future into a `try` of its own."""
-        cell.body = [each if _of_the_future(each) else _tried(each) for each in cell.body]
+        statements = [each for whole in cell.body for each in _one_by_one(whole)]
+        cell.body = [each if _of_the_future(each) else _tried(each) for each in statements]
         return ast.fix_missing_locations(cell)
+
+
+def _one_by_one(statement):
+    """An import of several libraries as several imports; anything else as it is."""
+    return [ast.Import([each]) for each in statement.names] if isinstance(statement, ast.Import) else [statement]
 
 
 def _of_the_future(statement):

@@ -19,7 +19,7 @@ from watch import Watch
 from wire import decode, encode, write
 
 # Magics that do something in any shell; all others belong to a notebook on a screen, or to a machine of its own.
-MAGICS = {"time", "capture"}
+MAGICS = {"time", "capture", "writefile"}
 
 
 # How much longer than its time of the processor something may take by the clock: the machine may be busy with others.
@@ -76,6 +76,8 @@ def new_shell(notes):
     otter = types.ModuleType("otter")
     otter.Notebook = lambda *_, **__: types.SimpleNamespace(check=lambda *_: None, check_all=lambda *_: None)
     sys.modules["otter"] = otter
+    # As in a notebook, a module that a cell has written can be imported.
+    sys.path.append("")
     warnings.simplefilter("ignore")
     # Its history would be a file, and its colours are for a terminal.
     shell = InteractiveShell.instance(colors="NoColor")

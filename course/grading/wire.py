@@ -28,7 +28,7 @@ def encode(value):
         return value
     if isinstance(value, str):
         return str.__str__(value)
-    if isinstance(value, np.ndarray) and value.dtype != object:
+    if isinstance(value, np.ndarray) and str(value.dtype) in NUMBERS:
         # By NumPy alone, for a question may forbid PyTorch, and this is watched too.
         return _encoded(value.size, lambda: value.tobytes(), value.dtype, value.shape) | {"numpy": True}
     if isinstance(value, torch.Tensor):
@@ -88,10 +88,18 @@ def decode(message, function):
         if kind.__name__ in message:
             return kind(decode(each, function) for each in message[kind.__name__])
     if "dict" in message:
-        return {decode(key, function): decode(each, function) for key, each in message["dict"]}
+        return {decode(key, function): _entry(each, function) for key, each in message["dict"]}
     if "function" in message:
         return function(message["function"], message.get("place"))
     raise TypeError(f"a value of the type {message.get('unknown')} cannot be graded; give a number, a text or a tensor")
+
+
+def _entry(message, function):
+    """A value of a dictionary, which may hold more than a question asks for: None for one that cannot be graded."""
+    try:
+        return decode(message, function)
+    except TypeError:
+        return None
 
 
 def write(stream, message):

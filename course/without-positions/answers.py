@@ -163,6 +163,10 @@ def verdict(low, high, matters):
 plan["matters"] = np.float32(0.5)
 losses = {arm: {seed: np.round(loss, 3) for seed, loss in runs.items()} for arm, runs in losses.items()}
 report = reported(losses, plan)
+report = {
+    arm: {name: said if name == "verdict" else round(said, 3) for name, said in each.items()}
+    for arm, each in report.items()
+}
 assert {each["verdict"] for each in report.values()} == {"too small to matter"}
 """,
     ],

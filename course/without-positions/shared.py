@@ -69,6 +69,11 @@ def refuse_other_runs(env, plan, settings, losses):
         )
 
 
+def is_chance(told, right):
+    """Whether a p value is the right one, or that with three decimals, as it is often written."""
+    return min(abs(told - each) for each in (right, round(right, 3))) < 0.02 * right + 1e-6
+
+
 def probe_errors(model):
     """The error of a linear probe for the position at each layer of a model."""
     from posembed.data import load_corpus, windows_in_order

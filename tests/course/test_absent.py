@@ -1,6 +1,8 @@
 """What a question forbids is taken away before a notebook is run, by all its names; the rest goes on as before."""
 
+import ast
 import json
+import math
 import subprocess
 import sys
 
@@ -109,3 +111,10 @@ def test_what_is_forbidden_is_gone_by_all_its_names_and_nothing_else():
     said = json.loads(done.stdout)
     assert {each: said[each] for each in THERE if said[each]} == {}
     assert {each: said[each] for each in GONE if said[each] not in ("AbsentError", "ModuleNotFoundError")} == {}
+
+
+def test_a_library_that_is_not_there_takes_none_away_that_the_same_line_imports():
+    absent = load("absent", TOOLS.parent / "course" / "grading")
+    cell, names = ast.parse("import not_there, math\nfrom not_there import f\nx = math.pi"), {}
+    exec(compile(absent.EachByItself().visit(cell), "cell", "exec"), names)
+    assert names["x"] == math.pi

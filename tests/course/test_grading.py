@@ -460,3 +460,11 @@ def asks_nonsense(f, x): f("nonsense")
         out, called, constants = names.get("reads")(handed, torch.ones(3))
     assert out.tolist() == [3.5, 7.0, 10.5]
     assert "cumsum" not in called and 3.5 not in constants
+
+
+@pytest.mark.slow
+def test_a_module_that_a_cell_has_written_can_be_imported():
+    house = load("house", ROOT / "course" / "grading")
+    with house.House("none", [(1, "%%writefile mine.py\nx = 3\n"), (2, "from mine import x")], 20) as inside:
+        assert inside.errors == inside.notes == []
+        assert house.Names(inside, "", ["x"]).get("x") == 3

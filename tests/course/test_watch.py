@@ -137,3 +137,15 @@ def test_an_expression_that_is_a_number_is_taken_as_one():
     assert wire.decode(wire.encode({"x": sympy.Rational(5, 4)}), None) == {"x": 1.25}
     with pytest.raises(TypeError):
         wire.encode(2 * sympy.Symbol("x"))
+
+
+def test_names_in_an_array_and_entries_that_no_question_asks_for_cost_nothing():
+    wire = load("wire", TOOLS.parent / "course" / "grading")
+
+    def sent(value):
+        return wire.decode(wire.encode(value), None)
+
+    assert sent(np.array(["nopos", "rope"])) == ["nopos", "rope"]
+    assert sent({"p": 0.25, "found": object(), "each": [1, object()]}) == {"p": 0.25, "found": None, "each": None}
+    with pytest.raises(TypeError, match="a value of the type object cannot be graded"):
+        sent(object())
