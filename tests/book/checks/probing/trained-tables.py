@@ -72,7 +72,7 @@ assert found["holm"].max() < 0.05
 assert [round(found.loc[f"{kind}, tail: short minus long", "mean"]) for kind in ("causal", "masked")] == [20, 6]
 # Holds in What shapes a position table?: "*Reading from left to right*: those of causal models were guessed better"
 assert round(found.loc["masked minus causal", "mean"]) == 21
-# Holds in What shapes a position table?: "**How sure:** five seeds each, small models, the masked ones not trained to their end, six"
+# Holds in What shapes a position table?: "**How sure:** five seeds each, small models, the masked ones not trained"
 assert len(found) == 6 and (found["n"] == 5).all() and found["holm"].max() < 0.05
 # Holds: "The tail is the rows behind 31, where short texts end."
 # Holds: "Short texts make it worse in both kinds of model."
