@@ -1,7 +1,11 @@
 """Named errors, one a subject. Each message is one line that says what was given and what to do."""
 
+from collections.abc import Sequence
+
 # The longest that a message shows of what was given.
 SHOWN = 80
+# Of a list it names so many.
+LISTED = 8
 
 
 class PosembedError(Exception):
@@ -99,3 +103,15 @@ def shown(given: object) -> str:
     if len(text) <= SHOWN and "\n" not in text:
         return text
     return f"{given[:SHOWN]!r}..." if isinstance(given, str) else f"a {type(given).__name__}"
+
+
+def listed(values: Sequence[object]) -> str:
+    """Values in one line, the first few where there are many.
+
+    Example:
+        >>> from posembed.errors import listed
+        >>> listed(range(10))
+        '0, 1, 2, 3, 4, 5, 6, 7 and 2 more'
+    """
+    more = f" and {len(values) - LISTED} more" if len(values) > LISTED else ""
+    return ", ".join(map(str, values[:LISTED])) + more

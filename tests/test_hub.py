@@ -67,10 +67,6 @@ def test_a_real_table_costs_a_few_megabytes_once(nothing_kept, monkeypatch, repo
         assert again.revision == table.revision
 
 
-def test_gpt2_never_trained_its_last_row(nothing_kept):
-    assert load_table("gpt2").untrained_rows == [1023]
-
-
 def test_the_hub_answers_the_doctor(nothing_kept):
     assert why_unreachable() is None
 

@@ -11,7 +11,8 @@ from typing import NamedTuple, TypeAlias
 
 import typer
 
-from .output import facts, listed, print_json, progress, show
+from ..errors import listed
+from .output import facts, print_json, progress, show
 from .tables import AsJson
 
 # What posembed computes with; the rest of what it depends on fails with these.

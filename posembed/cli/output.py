@@ -1,7 +1,7 @@
 """What the commands write: JSON for programs, tables for people, progress while either waits."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,9 +12,6 @@ from rich.table import Table
 
 from ..progress import one_line, show_progress
 from ..serialization import plain
-
-# Of a list, how many are shown one by one.
-LISTED = 8
 
 
 def print_json(value: Any) -> None:
@@ -38,12 +35,6 @@ def facts(rows: Mapping[str, str | None]) -> Table:
         if value is not None:
             grid.add_row(name, one_line(value))
     return grid
-
-
-def listed(values: Sequence[object]) -> str:
-    """Write values in one line, the first few where there are many."""
-    more = f" and {len(values) - LISTED} more" if len(values) > LISTED else ""
-    return ", ".join(map(str, values[:LISTED])) + more if values else "none"
 
 
 @contextmanager

@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from .output import facts, listed, one_line, print_json, progress, show
+import posembed
+
+from ..errors import listed
+from .output import facts, one_line, print_json, progress, show
 
 if TYPE_CHECKING:
     from ..probing import Spectrum
@@ -104,9 +107,8 @@ def table(
     """
     with progress(f"reading the table of {source}") as tell:
         from ..probing import spectrum
-        from ..tables import load_table
 
-        found = load_table(source, **how)
+        found = posembed.load_table(source, **how)
         tell("the spectrum")
         # A table with NaN is shown all the same.
         spread = None if found.non_finite_rows else spectrum(found)
@@ -132,7 +134,7 @@ def _table_shown(found: PositionTable, spread: Spectrum | None) -> list[Any]:
         "other tables": f"--name reads {found.others}" if found.others else None,
         "bytes read": f"{found.bytes_read:,}",
         "norms": f"median {median(norms):.4g}, from {min(norms):.4g} to {max(norms):.4g}" if norms else None,
-        "untrained rows": listed(found.untrained_rows),
+        "untrained rows": listed(found.untrained_rows) or "none",
         "NaN or infinity": f"rows {listed(broken)}" if broken else None,
     }
     return [facts(told), "", str(spread or "rows with NaN or infinity have no spectrum")]
@@ -171,12 +173,9 @@ def probe(
     $ posembed probe gpt2 --probe ols --split folds --rows 512
     """
     with progress(f"reading the table of {source}") as tell:
-        from ..probing import probe_table
-        from ..tables import load_table
-
-        found = load_table(source, **how)
+        found = posembed.load_table(source, **how)
         tell("probing the rows")
-        result = probe_table(found, probe=kind, split=split, rows=rows, seed=seed)
+        result = posembed.probe_table(found, probe=kind, split=split, rows=rows, seed=seed)
     if as_json:
         print_json(result)
         return
@@ -220,12 +219,9 @@ def properties(
     $ posembed properties bert-base-cased --similarity cosine --rows 0:128
     """
     with progress(f"reading the table of {source}") as tell:
-        from ..similarity import properties as measure
-        from ..tables import load_table
-
-        found = load_table(source, **how)
+        found = posembed.load_table(source, **how)
         tell("comparing the rows")
-        measured = measure(found, similarity=similarity, max_offset=max_offset, rows=rows).to_dict()
+        measured = posembed.properties(found, similarity=similarity, max_offset=max_offset, rows=rows).to_dict()
     if as_json:
         print_json({"source": found.source, "similarity": similarity, "max_offset": max_offset} | measured)
         return

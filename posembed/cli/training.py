@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import posembed
+
 from ..errors import PosembedError, RunError
 from ..progress import say
 from .output import facts, one_line, print_json, progress, show
@@ -54,7 +56,6 @@ def train(words: Annotated[list[str] | None, typer.Argument(metavar="[OPTIONS]")
 
 def training_app() -> typer.Typer:
     """Make the app that reads the options of a run: the settings of RunConfig, which takes a second to import."""
-    from ..training import RunConfig
 
     def run(out: Path | None, save_model: bool | None, as_json: bool | None, **settings: Any) -> None:
         # A command starts elsewhere; modules of one's own stand in this folder.
@@ -62,7 +63,7 @@ def training_app() -> typer.Typer:
         given = {name: value for name, value in settings.items() if value not in (None, [])}
         # Made anew, it takes the hash of its text.
         with _own_code(given.get("scheme", "")):
-            config = replace(RunConfig.from_dict(RunConfig().to_dict() | given))
+            config = replace(posembed.RunConfig.from_dict(posembed.RunConfig().to_dict() | given))
         result = _trained(config, out, bool(save_model))
         if as_json:
             print_json({"key": result.config.key} | result.to_dict())
@@ -74,7 +75,7 @@ def training_app() -> typer.Typer:
     own = {"out": Annotated[Path | None, stored], "save_model": Annotated[bool, weights], "as_json": AsJson}
     parameters = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
-        for name, annotation in {**dict(_settings(RunConfig)), **own}.items()
+        for name, annotation in {**dict(_settings(posembed.RunConfig)), **own}.items()
     ]
     # What typer reads of a function.
     run.__dict__["__signature__"] = inspect.Signature(parameters)
@@ -123,7 +124,6 @@ def _own_code(scheme: Any) -> Iterator[None]:
 
 def _trained(config: RunConfig, out: Path | None, save_model: bool) -> RunResult:
     from ..training import run_and_store
-    from ..training import train as train_run
     from ..training.results import file_of
 
     if save_model and out is None:
@@ -132,7 +132,7 @@ def _trained(config: RunConfig, out: Path | None, save_model: bool) -> RunResult
     is_there = out is not None and stored.exists()
     if unfinished.exists():
         say(f"this run was stopped, and goes on from {unfinished.name}; to begin anew move it away")
-    work = partial(run_and_store, config, out, save_model=save_model) if out else partial(train_run, config)
+    work = partial(run_and_store, config, out, save_model=save_model) if out else partial(posembed.train, config)
     try:
         with _own_code(config.scheme), progress(config.scheme, config.steps) as tell:
             result = work(progress=lambda step, loss: tell(f"{config.scheme}, loss {loss:.3f}", step))

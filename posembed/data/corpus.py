@@ -140,10 +140,8 @@ def perplexities(loss_per_token: NotNegative, *, n_tokens: Count, n_words: Whole
 
 
 def _exp(nats: float) -> float:
-    try:
-        return math.exp(nats)
-    except OverflowError:
-        return math.inf
+    """Infinity where math.exp would overflow."""
+    return float(torch.tensor(nats, dtype=torch.float64).exp())
 
 
 @dataclass(frozen=True, eq=False)

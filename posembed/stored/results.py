@@ -6,7 +6,6 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import asdict
-from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -114,7 +113,7 @@ def summary(
     import pandas
 
     table = table_of(source) if isinstance(source, Path | str) else source
-    numbers = [name for name in table if name.startswith("metrics.") and _of_numbers(table[name])]
+    numbers = [name for name in table.select_dtypes("number") if name.startswith("metrics.")]
     if (column := f"metrics.{metric}") not in numbers:
         metrics = ", ".join(name.removeprefix("metrics.") for name in numbers)
         raise RunError(f"there is no metric {shown(metric)} that is a number; choose among {metrics}")
@@ -134,10 +133,6 @@ def summary(
         pairs = [_mean((values - by_arm[against]).dropna()) for values in by_arm.values()]
         rows = [row | {names[name]: each[name] for name in names} for row, each in zip(rows, pairs, strict=True)]
     return pandas.DataFrame(rows, index=[*by_arm])
-
-
-def _of_numbers(values: pandas.Series) -> bool:
-    return all(isinstance(value, Real) for value in values.dropna())
 
 
 def _mean(values: pandas.Series) -> dict[str, float]:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
-import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import cached_property
 from importlib.resources import files
@@ -25,7 +24,7 @@ from ..serialization import Record
 from ..stats import Interval, family
 from ..training.config import RunConfig
 from ..training.plans import Arm, Plan, miniature
-from ..training.results import RunResult, of_format, parse_result
+from ..training.results import RunResult, of_format, parse_result, read_json
 from ..training.weights import read_model
 
 if TYPE_CHECKING:
@@ -109,8 +108,8 @@ def load_study(name: str) -> Study:
         >>> bool((loss["causal, nopos"] > loss["causal, learned"]).all())
         True
     """
-    stored = _read(name)
-    try:
+
+    def study(stored: Mapping[str, Any]) -> Study:
         by_key = {key: parse_result(run) for key, run in stored["runs"].items()}
         by_arm = {arm["arm"]: [by_key[key] for key in arm["runs"]] for arm in stored["plan"]}
         trials = {key: by_key[key] for arm in stored["plan"] for key in arm["trials"] if key in by_key}
@@ -118,9 +117,9 @@ def load_study(name: str) -> Study:
             group: {contrast: Interval(*numbers) for contrast, numbers in found.items()}
             for group, found in stored["contrasts"].items()
         }
-    except (KeyError, TypeError, ValueError, AttributeError):
-        raise _damaged(name) from None
-    return Study(name, stored["about"], by_arm, [*trials.values()], planned)
+        return Study(name, stored["about"], by_arm, [*trials.values()], planned)
+
+    return _read(name, study)
 
 
 @public(RunError)
@@ -139,14 +138,13 @@ def load_plan(name: str, preset: Literal["smoke", "cpu"] = "cpu") -> Plan:
         >>> load_plan("encodings").n_runs
         72
     """
-    stored = _read(name)
-    try:
+
+    def plan(stored: Mapping[str, Any]) -> Plan:
         told = {key: run["config"] for key, run in stored["runs"].items()} | stored["untrained"]
         arms = [Arm(arm["arm"], *(_configs(arm[kind], told) for kind in ("runs", "trials"))) for arm in stored["plan"]]
-    except (KeyError, TypeError, ValueError, AttributeError):
-        raise _damaged(name) from None
-    plan = Plan(name, tuple(arms), save_tables=stored["save_tables"])
-    return miniature(plan) if preset == "smoke" else plan
+        return Plan(name, tuple(arms), save_tables=stored["save_tables"])
+
+    return miniature(_read(name, plan)) if preset == "smoke" else _read(name, plan)
 
 
 def study_names() -> list[str]:
@@ -174,7 +172,7 @@ def load_runs(study: str) -> list[RunResult]:
         >>> load_runs("encodings")[0].config.data
         'sotu'
     """
-    return [parse_result(each) for each in _read(study)["runs"].values()]
+    return _read(study, lambda stored: [parse_result(each) for each in stored["runs"].values()])
 
 
 def bundle(about: str, plan: Plan, runs: Mapping[str, Any], planned: Mapping[str, Mapping[str, Interval]]) -> bytes:
@@ -282,19 +280,12 @@ def _row(arm: str, run: RunResult) -> dict[str, Any]:
     return {"arm": arm, "seed": config.seed, "learning_rate": config.learning_rate, "key": config.key, **run.metrics}
 
 
-def _read(name: str) -> dict[str, Any]:
+def _read(name: str, parse: Callable[[Mapping[str, Any]], Any]) -> Any:
+    """What a study's file holds, as it is parsed."""
     if name not in (names := study_names()):
         raise RunError(f"there is no study {shown(name)}; choose among {', '.join(names)}")
-    try:
-        stored = dict(json.loads(gzip.decompress((_folder() / f"{name}{BUNDLE}").read_bytes())))
-        stored.setdefault("format", None)
-    except (OSError, EOFError, zlib.error, ValueError, TypeError):
-        raise _damaged(name) from None
-    return of_format(stored, FORMAT)
-
-
-def _damaged(name: str) -> RunError:
-    return RunError(f"the file {name}{BUNDLE} of posembed is damaged; install posembed again")
+    path = Path(str(_folder() / f"{name}{BUNDLE}"))
+    return read_json(path, lambda stored: parse(of_format(stored, FORMAT)), "install posembed again")
 
 
 def _folder() -> Any:

@@ -170,7 +170,15 @@ class TableStudy(Record):
         Raises:
             RunError: a format that this version does not read.
         """
-        return cls(**_read_values(of_format(values, FORMAT)), stored=stored)
+        kept = of_format(values, FORMAT)
+        tuples = {name: tuple(kept[name]) for name in ("untrained_rows", "rows", "explained_variance")}
+        read = {
+            "scores": tuple(SplitScore.from_dict(each) for each in kept["scores"]),
+            "monotonicity": {name: _number(value) for name, value in kept["monotonicity"].items()},
+            "translation_invariance": _number(kept["translation_invariance"]),
+            "products": {name: _whole(each) for name, each in kept["products"].items()},
+        }
+        return cls(**kept | tuples | read, stored=stored)
 
 
 def stored_studies() -> dict[str, TableStudy]:
@@ -233,22 +241,8 @@ def write_study(study: TableStudy, folder: Path | str) -> Path:
         True
     """
     text = json.dumps(study.to_dict(), separators=(",", ":"))
-    return write_whole(Path(folder) / _file_name(study.source), f"{text}\n".encode())
-
-
-def _file_name(source: str) -> str:
-    return re.sub(r"[^\w.-]+", "--", source) + ".json"
-
-
-def _read_values(kept: dict[str, Any]) -> dict[str, Any]:
-    for name in ("untrained_rows", "rows", "explained_variance"):
-        kept[name] = tuple(kept[name])
-    return kept | {
-        "scores": tuple(SplitScore.from_dict(each) for each in kept["scores"]),
-        "monotonicity": {name: _number(value) for name, value in kept["monotonicity"].items()},
-        "translation_invariance": _number(kept["translation_invariance"]),
-        "products": {name: _whole(each) for name, each in kept["products"].items()},
-    }
+    name = re.sub(r"[^\w.-]+", "--", study.source)
+    return write_whole(Path(folder) / f"{name}.json", f"{text}\n".encode())
 
 
 def _number(value: float | None) -> float:

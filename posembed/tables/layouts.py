@@ -17,11 +17,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..errors import CheckpointError, PositionTableError, shown
+from ..errors import LISTED, CheckpointError, PositionTableError, listed, shown
 from . import rules
 
-# How many candidates an error lists.
-MOST_LISTED = 8
 # What a tensor is called that was saved by itself.
 ALONE = "the tensor"
 
@@ -192,7 +190,7 @@ def others_of(weights: Weights, entry: Entry) -> str:
     found = {name: weights.seen.get(name) for name in _likely(weights)}
     # Shards that are not open stay so.
     others = (name for name, it in found.items() if it is None or (it.is_table and (it.file, it.place) != here))
-    return ", ".join(islice(others, MOST_LISTED))
+    return ", ".join(islice(others, LISTED))
 
 
 def part_of(name: str) -> str | None:
@@ -263,7 +261,7 @@ def _found(weights: Weights, part: str | None) -> Entry:
         fits = "" if part is None else f" that part={part!r} fits"
         how = "part= or name=" if part is None and any(part_of(entry.name) for entry in added) else "name="
         raise PositionTableError(
-            f"{source} has {len(added)} position tables{fits}; choose with {how} among: {_listed(added)}"
+            f"{source} has {len(added)} position tables{fits}; choose with {how} among: {listed([*map(_shown, added)])}"
         )
     if entries:
         raise PositionTableError(
@@ -272,8 +270,7 @@ def _found(weights: Weights, part: str | None) -> Entry:
             f"{weights.call.format(entries[0].name)}"
         )
     if names and part is not None:
-        listed = ", ".join(names[:MOST_LISTED])
-        raise PositionTableError(f"part={part!r} fits none of the position tables of {source}: {listed}")
+        raise PositionTableError(f"part={part!r} fits none of the position tables of {source}: {listed(names)}")
     if names:
         return weights[names[0]]  # of another shape, as SAM's: rows x columns x width
     raise _none(weights)
@@ -298,13 +295,13 @@ def _none(weights: Weights) -> PositionTableError:
     what = _instead_by_config(weights.config)
     if what is None:
         what = next((it for word, it in rules.BY_NAME.items() if any(word in name for name in weights.names)), None)
-    entries = [entry for entry in map(weights.__getitem__, _likely(weights)[: 2 * MOST_LISTED]) if entry.is_table]
+    entries = [entry for entry in map(weights.__getitem__, _likely(weights)[: 2 * LISTED]) if entry.is_table]
     if entries:
         # A sinusoid that is held as a tensor is a table like any other.
         has = f"; it has {what}" if what and what != rules.SINUSOID else ""
         return PositionTableError(
             f"{weights.source} has no position table under a name that is known{has}; these may be one: "
-            f"{_listed(entries)}; choose: {weights.call.format(entries[0].name)}"
+            f"{listed([*map(_shown, entries)])}; choose: {weights.call.format(entries[0].name)}"
         )
     if what:
         return PositionTableError(f"{weights.source} has no position table; it has {what}")
@@ -406,16 +403,11 @@ def cut_into_patches(weights: Weights, entry: Entry) -> int:
     )
 
 
-def _listed(entries: list[Entry]) -> str:
-    more = len(entries) - MOST_LISTED
-    return ", ".join(map(_shown, entries[:MOST_LISTED])) + (f" and {more} more" if more > 0 else "")
-
-
 def _first(weights: Weights) -> str:
     """The first tensors, and how many more there are; biases and norms, which are no tables, last."""
     ordered = sorted(weights.names, key=lambda name: bool(re.search(r"bias|norm|ln_", name)))
-    more = f" and {len(ordered) - MOST_LISTED} more" if len(ordered) > MOST_LISTED else ""
-    return _listed([weights[name] for name in ordered[:MOST_LISTED]]) + more
+    # Of the others nothing is read.
+    return listed([*(_shown(weights[name]) for name in ordered[:LISTED]), *ordered[LISTED:]])
 
 
 def _shown(entry: Entry) -> str:

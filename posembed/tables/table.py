@@ -13,14 +13,11 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from ..errors import PositionTableError, shown
+from ..errors import PositionTableError, listed, shown
 from ..public import Whole, check_fields
 
 # None means all rows, a number the first so many, a pair its start and stop.
 RowChoice = int | slice | range | tuple[int, int] | None
-
-# So many row numbers are named in a message.
-NAMED = 8
 
 # How often a table of random vectors may have a row that is not flagged as one.
 MISSED = 0.001
@@ -255,9 +252,8 @@ def check_finite_rows(bad: Bool[np.ndarray, " n"], positions: Any, name: str, ad
     """
     found = [str(positions[int(place)]) for place in np.flatnonzero(bad)]
     if found:
-        named = ", ".join(found[:NAMED]) + (f" and {len(found) - NAMED} more" if len(found) > NAMED else "")
         rows, hold = ("row", "holds") if len(found) == 1 else ("rows", "hold")
-        raise PositionTableError(f"{rows} {named} of {name} {hold} NaN or infinity; {advice}")
+        raise PositionTableError(f"{rows} {listed(found)} of {name} {hold} NaN or infinity; {advice}")
 
 
 def _range(rows: RowChoice, n_rows: int) -> range:

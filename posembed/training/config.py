@@ -18,9 +18,6 @@ from ..encodings.registry import source_hash
 from ..errors import RunError, shown
 from ..public import Count, NotNegative, Positive, Seed, Share, Whole, check_fields, public
 
-# What may change without changing any number of a result.
-_NOT_HASHED = ("preset",)
-
 
 @dataclass(frozen=True)
 class RunConfig:
@@ -177,7 +174,7 @@ class RunConfig:
         default, settings = _defaults(), self.to_dict()
         more = settings.pop("study")
         differ = {name: value for name, value in settings.items() if value != default[name]}
-        return {name: value for name, value in {**differ, **more}.items() if name not in _NOT_HASHED}
+        return {name: value for name, value in {**differ, **more}.items() if name != "preset"}
 
     @cached_property
     def key(self) -> str:

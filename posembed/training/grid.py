@@ -307,7 +307,7 @@ def _in_worker(config: RunConfig, settings: Settings, parent: int, folders: list
     # At a terminal Ctrl-C reaches all processes; the grid's own passes it on, as SIGTERM.
     for number in ASKING:
         signal.signal(number, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, _end)
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     _end_with(parent)
     try:
         return _attempt(config, settings)
@@ -316,10 +316,6 @@ def _in_worker(config: RunConfig, settings: Settings, parent: int, folders: list
     finally:
         # Between two runs there is nothing to write down, and a worker that dies would take the others with it.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-
-
-def _end(number: int, _: Any) -> None:
-    raise SystemExit(128 + number)
 
 
 @cache

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from ..data import Characters, Tokens, masked, random_windows
+from ..data import Characters, masked
 from ..models import LanguageModel
 from .config import RunConfig
 
@@ -111,15 +111,3 @@ OBJECTIVES: dict[str, Callable[[RunConfig], Objective]] = {
     "causal": lambda config: Causal(),
     "masked": lambda config: Masked(config.masking_rate or 0.0),
 }
-
-
-def drawn_from(
-    text: Tokens, model: LanguageModel, objective: Objective, config: RunConfig
-) -> Callable[[torch.Generator], Tensor]:
-    """The loss of a batch, whose pieces are drawn anew at each call."""
-
-    def draw_loss(generator: torch.Generator) -> Tensor:
-        pieces = random_windows(text, config.length, config.batch_size, generator)
-        return objective.loss(model, pieces, generator)
-
-    return draw_loss

@@ -15,14 +15,10 @@ from ..errors import RunError
 from ..inference import torch_threads
 from .config import RunConfig
 from .grid import Progress, Settings, report, run_all
-from .loop import Training
 from .machine import check_device, seeded
 from .measure import TOKENS, TOKENS_BY_POSITION
-from .objectives import OBJECTIVES, drawn_from
 from .results import RunResult, missing, results_of
-from .runs import load_text, make_model
-
-__all__ = ["Arm", "Plan", "Standing", "estimate", "miniature", "run_plan", "standing"]
+from .runs import prepared
 
 # Runs that differ in these alone take as long for each step.
 FREE = ("seed", "learning_rate", "weight_decay", "warmup", "steps", "preset")
@@ -195,10 +191,7 @@ def time_a_step(config: RunConfig) -> float:
     check_device(config)
     few, ends = replace(config, steps=1 + TIMED_STEPS), list[float]()
     with torch_threads(config.threads), seeded(config):
-        corpus = load_text(config)
-        model = make_model(few, corpus)
-        objective = OBJECTIVES[config.objective](config)
-        training = Training(model, drawn_from(corpus.train, model, objective, few), few)
+        training = prepared(few)[-1]
         training.run(lambda: ends.append(training.seconds))
     return (ends[-1] - ends[0]) / TIMED_STEPS
 

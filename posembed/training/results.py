@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 import os
 import tempfile
+import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -168,7 +170,7 @@ def read_result(path: Path | str) -> RunResult:
 
 
 def read_json(path: Path, parse: Callable[[Any], Any], advice: str) -> Any:
-    """Parse a stored JSON file.
+    """Parse a stored JSON file, packed by gzip where its name ends in .gz.
 
     Args:
         path: of the file.
@@ -179,13 +181,15 @@ def read_json(path: Path, parse: Callable[[Any], Any], advice: str) -> Any:
         RunError: it cannot be read, is damaged, or `parse` refuses it.
     """
     try:
-        return parse(json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=each_once))
-    except OSError as error:
-        raise RunError(f"{path.name} cannot be read ({error.strerror})") from None
+        content = path.read_bytes()
+        text = gzip.decompress(content) if path.suffix == ".gz" else content
+        return parse(json.loads(text, object_pairs_hook=each_once))
     except RunError as error:
         raise RunError(f"{path.name}: {error}") from None
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError):
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, EOFError, zlib.error, gzip.BadGzipFile):
         raise RunError(f"{path.name} is damaged, or of another kind; {advice}") from None
+    except OSError as error:
+        raise RunError(f"{path.name} cannot be read ({error.strerror})") from None
 
 
 def of_format(values: Mapping[str, Any], known: int) -> dict[str, Any]:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
-from ..data import Corpus, load_corpus
+from ..data import Corpus, load_corpus, random_windows
 from ..encodings import OnLayers, scheme
 from ..encodings.registry import source_hash
 from ..errors import RunError
@@ -21,7 +22,7 @@ from .config import RunConfig, text_hash
 from .loop import Training
 from .machine import check_device, machine_of, seeded, versions
 from .measure import measure
-from .objectives import OBJECTIVES, drawn_from
+from .objectives import OBJECTIVES, Objective
 from .results import RunResult
 
 # The training loss is noted as the mean over so many pieces of the run.
@@ -72,14 +73,24 @@ def train(
     check_device(config)
     began = time.perf_counter()
     with torch_threads(config.threads), seeded(config):
-        corpus = load_text(config)
-        objective = OBJECTIVES[config.objective](config)
-        model = make_model(config, corpus)
-        training = Training(model, drawn_from(corpus.train, model, objective, config), config)
+        corpus, objective, training = prepared(config)
         with kept(training, checkpoint, progress) as after_step:
             training.run(after_step)
-            metrics = measure(model.eval(), corpus, objective, config)
+            metrics = measure(training.model.eval(), corpus, objective, config)
     return result_of(training, metrics, time.perf_counter() - began)
+
+
+def prepared(config: RunConfig) -> tuple[Corpus, Objective, Training]:
+    """The text of a run, what is guessed of it, and the training, of which no step is taken yet."""
+    corpus = load_text(config)
+    objective = OBJECTIVES[config.objective](config)
+    model = make_model(config, corpus)
+
+    def draw_loss(generator: torch.Generator) -> Tensor:
+        pieces = random_windows(corpus.train, config.length, config.batch_size, generator)
+        return objective.loss(model, pieces, generator)
+
+    return corpus, objective, Training(model, draw_loss, config)
 
 
 def result_of(training: Training, metrics: dict[str, Any], seconds: float) -> RunResult:

@@ -2,7 +2,6 @@
 
 import io
 import json
-import os
 import re
 import subprocess
 import sys
@@ -35,21 +34,6 @@ def test_help_starts_without_anything_slow(fresh_environment):
     assert not SLOW & set(ran.stdout.splitlines()[-1].split())
 
 
-def test_a_reader_that_leaves_early_gets_no_traceback(fresh_environment):
-    reading, writing = os.pipe()
-    os.close(reading)
-    words = [sys.executable, "-m", "posembed", "--help"]
-    ran = subprocess.run(words, check=False, stdout=writing, stderr=subprocess.PIPE, env=fresh_environment)
-    os.close(writing)
-    assert (ran.returncode, ran.stderr) == (1, b"")
-
-
-def test_version(call):
-    from posembed import __version__
-
-    assert call("--version") == (0, f"posembed {__version__}\n", "")
-
-
 @pytest.mark.parametrize("command", ["table", "probe", "properties", "report", "audit", "train", "grid", "doctor"])
 def test_help_teaches_by_examples(call, command):
     code, printed, _ = call(command, "--help")
@@ -72,6 +56,8 @@ def test_help_teaches_by_examples(call, command):
         (["probe", "gpt2", "--rows", "1:2:3:4"], "'--rows'"),
         (["properties", "gpt2", "--similarity", "love"], "cosine"),
         (["report", "-o", "page.html"], "SOURCE"),
+        (["train", "--steps", "many"], "'--steps'"),
+        (["grid", "nopos", "--n-workers", "many"], "'--n-workers'"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

@@ -143,20 +143,6 @@ def test_a_run_that_cannot_be_is_one_line(call, words, part):
     assert refused(call, ["train", *WORDS, *words], part) == (1, "")
 
 
-@pytest.mark.parametrize(
-    ("words", "part"),
-    [
-        (["train", "--steps", "many"], "'--steps'"),
-        (["train", "--stepps", "3"], "--stepps"),
-        (["grid", "nopos", "--n-workers", "many"], "'--n-workers'"),
-        (["grid", "nopos", "encodings"], "encodings"),
-    ],
-)
-def test_a_call_that_is_not_understood(call, words, part):
-    code, printed, complained = call(*words)
-    assert (code, printed) == (2, "") and part in complained
-
-
 def test_grid_says_beforehand_what_there_is_to_do(call, data):
     found = data("grid", "encodings", "--preset", "smoke", "--dry-run", "--engine", "serial", "--out", "mine")
     n_runs = load_plan("encodings", "smoke").n_runs

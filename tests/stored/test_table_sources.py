@@ -92,15 +92,6 @@ def test_a_path_is_a_source_too_and_is_studied_once_without_a_request(hub, check
     assert (hub.requests, table_studies([])) == ([], {})
 
 
-def test_what_the_hub_gave_before_is_measured_when_it_is_gone(hub):
-    hub.start()
-    before = table_studies(["FacebookAI/roberta-base"])
-    hub.faults = [answers(503)]
-    hub.forget()
-    assert table_studies(["FacebookAI/roberta-base"]) == before
-    assert hub.requests == []
-
-
 def test_without_the_hub_it_is_as_stored_and_what_is_not_stored_is_left_out(hub):
     names = ["gpt2", "sentence-transformers/all-mpnet-base-v2"]
     studies = table_studies([names[0], "someone/unknown", names[1], "FacebookAI/roberta-base"])
@@ -116,11 +107,6 @@ def test_without_the_hub_the_encoder_is_measured_from_its_wheel(hub):
     study, stored = table_studies([HUB_NAME])[HUB_NAME], stored_studies()[HUB_NAME]
     assert not study.stored
     assert (study.source, study.revision, study.sha256) == (HUB_NAME, stored.revision, stored.sha256)
-
-
-def test_without_the_wheel_too_the_encoder_is_as_stored(hub, monkeypatch):
-    monkeypatch.setattr("posembed.tables.load.installed_folder", lambda: None)
-    assert table_studies([HUB_NAME]) == {HUB_NAME: stored_studies()[HUB_NAME]}
 
 
 def test_a_repository_that_the_hub_does_not_have_is_as_stored_or_left_out(hub):

@@ -17,7 +17,6 @@ from hub_server import (
     login_page,
     redirects_to,
     says_nothing,
-    stalls,
 )
 from huggingface_hub import constants, hf_hub_download
 from made_files import FORMS, STATE, WEIGHT, write
@@ -178,12 +177,6 @@ def test_a_download_is_of_whole_files_and_only_when_asked_for(serve, form):
 
 # Faults.
 
-MENDED = {
-    "busy": On(WEIGHTS, answers(503), times=1),
-    "cut off in the table": On(WEIGHTS, cuts_off(999), times=1, after=1),
-    "silent in the table": On(WEIGHTS, stalls(999), times=1, after=1),
-    "too many requests": On("config", answers(429), times=2),
-}
 REFUSED = {
     "gated": (On("resolve", answers(403, X_Error_Code="GatedRepo")), "is gated: accept its terms at"),
     "not there": (answers(404, X_Error_Code="RepoNotFound"), "check the spelling, or log in"),
@@ -196,14 +189,6 @@ REFUSED = {
     ),
     "cut off for ever": (On(WEIGHTS, cuts_off(999)), "could not be read from http://127.0.0.1"),
 }
-
-
-@pytest.mark.parametrize("name", MENDED)
-def test_mended_by_another_try(hub, monkeypatch, name):
-    monkeypatch.setattr(constants, "HF_HUB_DOWNLOAD_TIMEOUT", 0.8)
-    hub.server.faults = [MENDED[name]]
-    hub.load()
-    assert hub.waits
 
 
 @pytest.mark.parametrize("name", REFUSED)

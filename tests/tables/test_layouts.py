@@ -10,11 +10,10 @@ from refusals import refused
 from transformers.initialization import no_init_weights
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-from posembed.errors import PositionTableError
+from posembed.errors import LISTED, PositionTableError
 from posembed.similarity import properties
 from posembed.tables import load_table
 from posembed.tables.layouts import (
-    MOST_LISTED,
     find_entry,
     is_table_name,
     part_of,
@@ -236,7 +235,7 @@ UNKNOWN = {"emb.position_embeds_layer.weight": (64, 8), "emb.words.weight": (99,
         ),
         (TWO, {"part": "vision"}, "part='vision' fits none of the position tables of here: model.enc"),
         (TWO, {"part": "coder"}, "has 2 position tables that part='coder' fits"),
-        (MANY, {}, f" and {100 - MOST_LISTED} more"),
+        (MANY, {}, f" and {100 - LISTED} more"),
         (
             UNKNOWN,
             {"config": {"model_type": "bark"}},
@@ -256,7 +255,7 @@ UNKNOWN = {"emb.position_embeds_layer.weight": (64, 8), "emb.words.weight": (99,
 def test_what_singles_out_no_table_is_told_what_there_is(shapes, wanted, words):
     message = no_offset(shapes, **wanted)
     assert words in message
-    assert (message.count("wpe.weight") == MOST_LISTED) == (shapes is MANY)
+    assert (message.count("wpe.weight") == LISTED) == (shapes is MANY)
 
 
 def test_a_name_chooses():

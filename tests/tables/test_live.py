@@ -48,16 +48,6 @@ def test_a_table_in_a_module_of_ones_own_is_found_once():
     assert (found.name, found.offset, found.parameter) == ("encoder.pos_emb", 0, shared.weight)
 
 
-@pytest.mark.parametrize(
-    ("owner", "name", "shape"),
-    [("a", "pos_embed", (2, 7, 4)), ("shared_image_embedding", "positional_embedding", (2, 8))],
-)
-def test_what_no_model_adds_to_its_tokens_is_no_table(owner, name, shape):
-    """Of three axes, or SAM's random frequencies."""
-    parameters = nn.ParameterDict({name: nn.Parameter(torch.zeros(shape))})
-    assert " no position table" in no_table(nn.ModuleDict({owner: parameters}))
-
-
 def test_lxmert_reads_its_padding_row_for_position_0():
     """The table's padding_idx is 0, and its positions begin there all the same."""
     config = LxmertConfig(vocab_size=30, hidden_size=16, num_attention_heads=2, intermediate_size=16)
@@ -106,10 +96,3 @@ INSTEAD = {
 @pytest.mark.parametrize("kind", INSTEAD)
 def test_a_model_without_a_table_says_what_it_has_instead(kind):
     assert INSTEAD[kind] in no_table(build(kind)).partition(" has no position table; it has ")[2]
-
-
-def test_what_singles_out_no_table_is_an_error_that_lists_them():
-    """As `test_layouts.py` has it of files; of a model with its class."""
-    assert "part='decoder' fits none of the position tables of BertModel: emb" in no_table(
-        build("bert"), part="decoder"
-    )

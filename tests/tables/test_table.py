@@ -2,7 +2,6 @@ import math
 
 import numpy as np
 import pytest
-import scipy.ndimage
 import scipy.stats
 import torch
 from hypothesis import given
@@ -38,14 +37,6 @@ def plain_nearest(weight):
     return torch.tensor(np.max(cosines, axis=1))
 
 
-def test_sizes_norms_and_a_short_form():
-    weight = random(7, 5)
-    table = table_of(weight, source="gpt2", stored_dtype="bfloat16")
-    assert (table.n_positions, table.d_model, len(table)) == (7, 5, 7)
-    torch.testing.assert_close(table.norms, (weight.double() ** 2).sum(1).sqrt())
-    assert repr(table) == "PositionTable('gpt2', wpe.weight: 7 positions x 5, bfloat16)"
-
-
 @pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
 def test_norms_and_cosines_of_very_small_and_very_large_rows(scale):
     weight = random(9, 20)
@@ -54,8 +45,10 @@ def test_norms_and_cosines_of_very_small_and_very_large_rows(scale):
     torch.testing.assert_close(scaled.nearest, table_of(weight).nearest)
 
 
+@pytest.mark.parametrize("block", [2**23, 50])
 @pytest.mark.parametrize(("n_positions", "d_model"), [(2, 1), (2, 3), (17, 4), (40, 64)])
-def test_nearest_is_what_plain_loops_give(n_positions, d_model):
+def test_nearest_is_what_plain_loops_give(monkeypatch, n_positions, d_model, block):
+    monkeypatch.setattr("posembed.tables.table._BLOCK", block)
     weight = random(n_positions, d_model)
     # Cosines of units rounded to float32.
     torch.testing.assert_close(table_of(weight).nearest.double(), plain_nearest(weight), rtol=0.0, atol=1e-6)
@@ -70,22 +63,6 @@ def test_the_memory_of_a_long_table_is_bounded(monkeypatch):
     table.nearest.sum(), table.nearest.sum(), table.untrained_rows
     assert sum(sizes) == 10_000**2
     assert max(sizes) <= 2**23
-
-
-@pytest.fixture(scope="module")
-def long_table():
-    """A smooth table of 9,000 rows, with planted rows of zeros and of random numbers, four of them side by side."""
-    steps = np.random.default_rng(0).standard_normal((9000, 32))
-    weight = torch.tensor(scipy.ndimage.gaussian_filter1d(steps, 4.0, axis=0), dtype=torch.float32)
-    planted = [0, 77, 5000, 5001, 5002, 5003, 8999]
-    weight[planted] = torch.nn.functional.normalize(random(len(planted), 32), dim=1) * weight.norm(dim=1).median()
-    weight[[7000, 7001]] = 0.0
-    return table_of(weight), sorted([*planted, 7000, 7001])
-
-
-def test_of_a_long_table_exactly_the_planted_rows_are_found(long_table):
-    table, planted = long_table
-    assert table.untrained_rows == planted
 
 
 def test_rows_that_cannot_be_compared_have_no_nearest_and_do_not_disturb_the_others():

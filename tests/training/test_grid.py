@@ -6,7 +6,6 @@ import re
 import signal
 import sys
 import time
-from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from types import SimpleNamespace
 
@@ -121,19 +120,6 @@ def own_handlers():
         signal.signal(number, handler)
 
 
-def test_a_worker_that_is_killed_ends_the_grid_in_one_line(tmp_path, monkeypatch):
-    class Broken:
-        def __init__(self, **_):
-            pass
-
-        def __call__(self, tasks):
-            raise BrokenProcessPool
-
-    monkeypatch.setattr("joblib.Parallel", Broken)
-    message = refused(RunError, run_grid, GRID, out=tmp_path, n_workers=2)
-    assert message.startswith("a worker process was killed, for too much memory perhaps; what is done is stored, run")
-
-
 def test_a_folder_that_cannot_be_written_is_known_before_the_training(tmp_path, trained, monkeypatch):
     def denied(**_):
         raise PermissionError(13, "Permission denied")
@@ -186,13 +172,6 @@ def test_a_damaged_checkpoint_costs_its_own_run_and_stays(tmp_path):
     assert message.startswith("1 of 2 runs failed") and f"{path.name} is damaged, or of another run" in message
     assert "is damaged" in refused(CheckpointError, run_and_store, GRID[1], tmp_path)
     assert path.read_text() == "damaged" and len(read_results(tmp_path)) == 1
-
-
-def test_what_has_a_result_is_read_and_not_trained(tmp_path, trained):
-    first = run_and_store(GRID[0], tmp_path, train=trained)
-    again = run_and_store(GRID[0], tmp_path, train=trained)
-    assert trained.seeds == [1] and again.model is None and first.model is not None
-    assert again.metrics == json.loads(json.dumps(first.metrics))
 
 
 def test_weights_are_kept_and_come_back(tmp_path):
