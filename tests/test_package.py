@@ -78,7 +78,7 @@ def test_the_version_is_that_of_the_installed_package():
     assert posembed.__version__ == version("posembed")
 
 
-ERRORS = [value for _, value in inspect.getmembers(errors, inspect.isclass)]
+ERRORS = [value for _, value in inspect.getmembers(errors, inspect.isclass) if issubclass(value, Exception)]
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: error.__name__)

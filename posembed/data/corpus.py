@@ -140,8 +140,8 @@ def perplexities(loss_per_token: NotNegative, *, n_tokens: Count, n_words: Whole
 
 
 def _exp(nats: float) -> float:
-    """Infinity where math.exp would overflow."""
-    return float(torch.tensor(nats, dtype=torch.float64).exp())
+    # Where math.exp overflows.
+    return math.exp(nats) if nats < 709 else math.inf
 
 
 @dataclass(frozen=True, eq=False)
