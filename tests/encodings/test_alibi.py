@@ -45,3 +45,19 @@ def test_the_bias_is_minus_slope_times_distance(n_heads, positions, key_position
     torch.testing.assert_close(bias, torch.tensor(expected), rtol=2.0**-23, atol=0)
     back = ALiBi(n_heads).bias(k, q, torch.tensor(key_positions), torch.tensor(positions))
     assert torch.equal(back, bias.mT)  # the form for bidirectional models is symmetric
+
+
+def test_the_slopes_that_the_paper_prints():
+    assert alibi_slopes(8).tolist() == [2.0**-i for i in range(1, 9)]
+    # For 16 heads it takes the geometric means between them.
+    assert alibi_slopes(16).tolist() == pytest.approx([2.0 ** (-i / 2) for i in range(1, 17)], rel=1e-15)
+    # For 12: those of 8, and every second one of 16.
+    in_between = [2.0**-0.5, 2.0**-1.5, 2.0**-2.5, 2.0**-3.5]
+    assert alibi_slopes(12).tolist() == pytest.approx([2.0**-i for i in range(1, 9)] + in_between, rel=1e-15)
+
+
+def test_it_stays_float32_in_a_bfloat16_model_where_far_keys_would_fall_together():
+    offsets = -torch.arange(2**20, 2**20 + 64)
+    bias = ALiBi(8).to(torch.bfloat16).bias_by_offset(offsets)
+    assert bias.dtype == torch.float32 and torch.equal(bias, ALiBi(8).bias_by_offset(offsets))
+    assert all(len(head.unique()) == 64 for head in bias)

@@ -94,6 +94,23 @@ def test_many_open_gates_are_counted_in_bfloat16(autocast):
     assert counted[0, 0, -1].tolist() == list(range(600, 0, -1))
 
 
+def test_positions_beyond_the_last_share_its_row():
+    q = torch.full((1, 1, 6, 4), 100.0)  # every gate is open: each key counts as one
+    cope = made(n_positions=3, dtype=torch.float32)
+    assert cope.counted(q, q, causal(6, 6))[0, 0, 5].tolist() == [6, 5, 4, 3, 2, 1]
+    bias = bias_of(cope, q, q, causal(6, 6))[0, 0, 5]
+    rows = q[0, 0, 5] @ cope.weight.T
+    torch.testing.assert_close(bias, rows[[2, 2, 2, 2, 2, 1]], rtol=1e-6, atol=0)
+
+
+def test_between_two_positions_the_bias_is_in_between():
+    q, k = torch.ones(1, 1, 1, 4), torch.zeros(1, 1, 3, 4)  # every gate is half open
+    cope = made(dtype=torch.float32)
+    rows = cope.weight.sum(1)
+    expected = torch.stack([(rows[1] + rows[2]) / 2, rows[1], (rows[0] + rows[1]) / 2])
+    torch.testing.assert_close(bias_of(cope, q, k, causal(1, 3)).flatten(), expected, rtol=0, atol=1e-6)
+
+
 def test_positions_given_from_outside_do_not_matter():
     q, cope = vectors(1, 2, 3, 4, dtype=torch.float64), made()
     elsewhere = cope.bias(q, q, torch.tensor([9, 2, 7]), torch.tensor([100, 0, 3]), visible=causal(3, 3))

@@ -79,3 +79,32 @@ def test_far_neighbours_are_told_apart_in_a_bfloat16_model_and_under_autocast():
         torch.testing.assert_close(bias, expected, rtol=0, atol=1e-6)
         with torch.autocast("cpu", torch.bfloat16):
             torch.testing.assert_close(fire.bias(q, k, positions, key_positions), expected, rtol=0, atol=1e-6)
+
+
+def share_of(position, key_position, **options):
+    """What the network reads: with weights and units of one it hands it on."""
+    fire = FIRE(1, width=1, **options)
+    for parameter, value in zip(fire.mlp.parameters(), (1.0, 0.0, 1.0, 0.0), strict=True):
+        parameter.data.fill_(value)
+    one = torch.zeros(1, 1, 1, 2)
+    return fire.bias(one, one, torch.tensor([position]), torch.tensor([key_position])).item()
+
+
+@given(position=st.integers(0, 10**6), back=st.integers(0, 10**6))
+def test_what_the_network_reads_is_between_zero_and_one(position, back):
+    share = share_of(position, max(position - back, 0))
+    assert 0 <= share <= 1
+
+
+@pytest.mark.parametrize("position", [513, 10_000, 1_000_000])
+def test_the_first_token_is_at_share_one_of_any_far_query(position):
+    assert share_of(position, 0) == pytest.approx(1.0, abs=1e-6)
+    assert share_of(position, position) == 0.0
+
+
+def test_below_the_threshold_shares_depend_on_the_distance_alone():
+    assert share_of(100, 90) == share_of(500, 490) == share_of(10, 0)
+    assert share_of(10_000, 9_990) < share_of(600, 590) < share_of(500, 490)
+    psi = lambda x: math.log(0.1 * x + 1)
+    assert share_of(100, 90) == pytest.approx(psi(10) / psi(512), rel=1e-6)
+    assert share_of(100, 90, threshold=50.0, log_scale=2.0) == pytest.approx(math.log(21) / math.log(201), rel=1e-6)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_schemes import vectors
 
-from posembed.encodings import Forgetting
-from posembed.models import MultiHeadAttention
+from posembed.encodings import ALiBi, Forgetting
+from posembed.models import KeyValueCache, MultiHeadAttention
 
 
 def made(n_heads=2, dtype=torch.float64):
@@ -60,6 +60,17 @@ def test_what_a_query_may_not_see_is_not_forgotten_for():
     torch.testing.assert_close(bias_of(one, x, visible)[:1, :, kept][..., kept].tril(), expected, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("n_heads", [1, 4, 12])
+def test_gates_that_are_all_alike_are_alibi(n_heads):
+    """With log f = -m the bias falls by m at each step, whatever the tokens say."""
+    one, alibi, at = Forgetting(4, n_heads), ALiBi(n_heads), torch.arange(9)
+    one.gate.weight.data.zero_()
+    one.gate.bias.data = -torch.log(torch.expm1(alibi.slopes.float()))
+    q = torch.zeros(2, n_heads, 9, 4)
+    ours = bias_of(one, vectors(2, 9, 4), causal(9, 9)).tril()
+    torch.testing.assert_close(ours, alibi.bias(q, q, at, at).tril().expand_as(ours), rtol=1e-5, atol=1e-6)
+
+
 def test_a_gate_is_a_factor_on_the_weight_of_every_key_before():
     """Weights are exp(q k) times the product of gates, divided by their sum: no softmax of a bias."""
     torch.manual_seed(0)
@@ -77,9 +88,32 @@ def test_a_gate_is_a_factor_on_the_weight_of_every_key_before():
     torch.testing.assert_close(layer(x), expected, rtol=0, atol=1e-12)
 
 
+def test_a_token_that_forgets_all_is_a_new_start():
+    """As if what stands before it were another text."""
+    layer = MultiHeadAttention(8, 2, Forgetting(8, 2), causal=True).double().eval()
+    gate = layer.position_scheme.gate
+    gate.weight.data.zero_()
+    gate.weight.data[:, 0], gate.bias.data[:] = -1000.0, 20.0
+    x = vectors(1, 7, 8, dtype=torch.float64)
+    x[..., 0] = 0.0
+    x[:, 3, 0] = 1.0
+    torch.testing.assert_close(layer(x)[:, 3:], layer(x[:, 3:]), rtol=0, atol=1e-12)
+    assert not torch.allclose(layer(x)[:, 2], layer(x[:, 2:])[:, 0])
+
+
 def test_positions_given_from_outside_do_not_matter():
     layer, x = MultiHeadAttention(8, 2, Forgetting(8, 2), causal=True).eval(), vectors(1, 5, 8)
     assert torch.equal(layer(x, torch.tensor([9, 2, 7, 7, 100])), layer(x))
+
+
+def test_a_cache_keeps_gates_beside_keys():
+    layer, x, cache = MultiHeadAttention(8, 2, Forgetting(8, 2), causal=True).eval(), vectors(2, 6, 8), KeyValueCache()
+    torch.nn.init.normal_(layer.position_scheme.gate.weight)
+    steps = torch.cat([layer(x[:, :2], cache=cache), *(layer(x[:, [i]], cache=cache) for i in range(2, 6))], 1)
+    torch.testing.assert_close(steps, layer(x), rtol=0, atol=1e-6)
+    other = x.clone()
+    other[:, 3] += 1.0  # a gate in the middle
+    assert not torch.allclose(layer(other)[:, 5], layer(x)[:, 5], atol=1e-4)
 
 
 def test_at_first_half_is_kept():

@@ -6,6 +6,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from small_schemes import vectors
 
 from posembed import sinusoidal
 from posembed.encodings import LearnableSinusoidal
@@ -42,6 +43,21 @@ def test_the_rows_are_sines_and_cosines_of_the_frequencies(layout, d_model):
         expected = [[(c if j % 2 else s)[j // 2] for j in range(d_model)] for s, c in zip(sines, cosines, strict=True)]
     rows = made.add(torch.zeros(1, 3, d_model), torch.tensor([-4, 0, 9]))[0]
     torch.testing.assert_close(rows, torch.tensor(expected), rtol=0, atol=2.0**-24)
+
+
+def test_the_gradient_in_float32_is_position_times_the_other_function():
+    made, positions = LearnableSinusoidal(4), torch.tensor([2, 5])
+    upstream = vectors(1, 2, 4)
+    made.add(torch.zeros(1, 2, 4), positions).backward(upstream)
+    expected = [
+        sum(
+            p * (upstream[0, i, 2 * pair] * math.cos(p * w) - upstream[0, i, 2 * pair + 1] * math.sin(p * w))
+            for i, p in enumerate((2, 5))
+        )
+        for pair, w in enumerate(made.frequencies.tolist())
+    ]
+    # Four products of float32 numbers of about five.
+    torch.testing.assert_close(made.frequencies.grad, torch.stack(expected), rtol=0, atol=2e-6)
 
 
 def test_frequencies_that_are_cast_to_bfloat16_let_far_rows_drift_as_the_docstring_says():

@@ -4,10 +4,12 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from refusals import refused
 from small_schemes import vectors
 from torch import Tensor, nn
 
 from posembed.encodings import Learned
+from posembed.errors import PositionOutOfRangeError
 
 
 def test_each_token_gets_the_row_of_its_position():
@@ -44,3 +46,25 @@ def test_a_table_is_copied(wrap):
 def test_a_table_keeps_its_format():
     assert Learned(table=vectors(5, 3, dtype=torch.float64)).weight.dtype == torch.float64
     assert torch.equal(Learned(5, 3, table=vectors(5, 3)).weight, vectors(5, 3))
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("position", [8, -1, -9])
+def test_positions_without_a_row(position):
+    """A negative one would be the row of a late position, which Python counts from the end."""
+    given = (torch.zeros(2, 4), torch.tensor([0, position]))
+    message = f"position {position} has no row in a learned table of 8"
+    assert refused(PositionOutOfRangeError, Learned(8, 4).add, *given).startswith(message)
+
+
+def test_the_gradient_reaches_the_rows_that_were_used_and_no_others():
+    learned, x = Learned(10, 4), vectors(2, 3, 4).requires_grad_()
+    upstream = vectors(2, 3, 4, seed=1)
+    learned.add(x, torch.tensor([[7, 2, 7], [2, 2, 0]])).backward(upstream)
+    expected = torch.zeros(10, 4)
+    expected[7] = upstream[0, 0] + upstream[0, 2]
+    expected[2] = upstream[0, 1] + upstream[1, 0] + upstream[1, 1]
+    expected[0] = upstream[1, 2]
+    # Three terms, summed in another order.
+    torch.testing.assert_close(learned.weight.grad, expected, rtol=0, atol=1e-6)
+    assert torch.equal(x.grad, upstream)

@@ -212,6 +212,17 @@ def convert_columns(x, target):
     return convert_rope_layout(x.movedim(-1, 0), n_heads=1, source="half", target=target).movedim(0, -1)
 
 
+@given(options=ropes(), position=st.tuples(*[st.integers(-FAR, FAR)] * 3))
+def test_norms_are_kept(options, position):
+    rope = RoPE(**options)
+    turned = rope.width
+    x = vectors(1, rope.d_head, dtype=torch.float64)
+    rotated = rope.rotate(x, place(rope, *position))
+    # What an attention factor multiplies are the columns that turn.
+    torch.testing.assert_close(rotated[:, :turned].norm(), x[:, :turned].norm() * factor(rope), rtol=1e-14, atol=0)
+    assert torch.equal(rotated[:, turned:], x[:, turned:])
+
+
 @pytest.mark.parametrize("kind", [RoPE, XPos])
 @pytest.mark.parametrize("act", ["rotate", "rotate_keys"])
 def test_tokens_may_stand_before_the_heads(kind, act):

@@ -43,6 +43,14 @@ def test_learned_vectors(positions, key_positions, clip, d_head):
     torch.testing.assert_close(bias, expected, rtol=0, atol=1e-14)
 
 
+def test_offsets_beyond_the_limit_share_one_vector():
+    shaw, q = Shaw(4, max_distance=3, std=1.0), vectors(1, 2, 1, 4)
+    bias = lambda offset: shaw.bias(q, q, torch.tensor([0]), torch.tensor([offset]))
+    assert torch.equal(bias(3), bias(4)) and torch.equal(bias(3), bias(10**9))
+    assert torch.equal(bias(-3), bias(-4)) and torch.equal(bias(-3), bias(-(10**9)))
+    assert len({tuple(bias(offset).flatten().tolist()) for offset in range(-3, 4)}) == 7
+
+
 @pytest.mark.parametrize(
     ("kind", "dtype", "tolerance"),
     [
@@ -76,3 +84,18 @@ def test_vectors_start_where_asked():
     assert Shaw(500, max_distance=100).weight.std().item() == pytest.approx(0.02, rel=0.02)
     assert Shaw(500, max_distance=100, std=2.0).weight.std().item() == pytest.approx(2.0, rel=0.02)
     assert Shaw(8).weight.shape == (33, 8)
+
+
+def test_gradients_reach_the_vectors_that_were_met_and_the_queries():
+    torch.manual_seed(0)
+    shaw, positions = Shaw(4, max_distance=3, std=1.0).double(), torch.tensor([0, 2])
+    q = vectors(1, 2, 2, 4, dtype=torch.float64).requires_grad_()
+    upstream = vectors(1, 2, 2, 2, seed=1, dtype=torch.float64)
+    shaw.bias(q, q, positions, positions).backward(upstream)
+    expected = torch.zeros(7, 4, dtype=torch.float64)
+    for i in range(2):
+        for j in range(2):
+            expected[3 + 2 * (j - i)] += upstream[0, :, i, j] @ q[0, :, i].detach() / 2
+    torch.testing.assert_close(shaw.weight.grad, expected, rtol=0, atol=1e-14)
+    assert shaw.weight.grad[[0, 2, 4, 6]].eq(0).all()
+    assert q.grad.abs().min() > 0

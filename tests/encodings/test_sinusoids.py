@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -52,6 +53,14 @@ def test_rows_have_one_length_and_their_product_depends_on_the_offset_alone(d_mo
     assert products.max() - products.min() < 1e-12 * d_model
 
 
+@given(d_model=st.integers(1, 20).map(lambda half: 2 * half), offset=st.integers(-50, 50))
+def test_an_offset_is_a_rotation_of_each_pair(d_model, offset):
+    table = sinusoidal(200, d_model, dtype=torch.float64)
+    pairs = table[:, 1::2].numpy() + 1j * table[:, ::2].numpy()  # cos + i sin
+    turn = np.exp(1j * offset * 10000.0 ** (-np.arange(0, d_model, 2) / d_model))
+    np.testing.assert_allclose(pairs[60 + offset : 140 + offset], pairs[60:140] * turn, rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize("d_model", [1, 2, 7, 64])
 def test_layouts_convert_there_and_back(d_model):
     paper, concat = (sinusoidal(9, d_model, layout=layout) for layout in ("interleaved", "concat"))
@@ -70,3 +79,10 @@ def test_every_format_holds_the_exact_table_rounded_once(dtype):
 
 def test_an_odd_tensor2tensor_table_ends_with_a_zero_column():
     assert sinusoidal(5, 7, layout="tensor2tensor")[:, -1].tolist() == [0.0] * 5
+
+
+@pytest.mark.parametrize(("d_model", "last_fall"), [(768, 43), (64, 5)])
+def test_where_the_product_first_rises(d_model, last_fall):
+    products = sinusoidal(100, d_model, dtype=torch.float64) @ sinusoidal(1, d_model, dtype=torch.float64)[0]
+    rises = (products.diff() > 0).nonzero().flatten()
+    assert int(rises[0]) == last_fall

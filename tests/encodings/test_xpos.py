@@ -103,3 +103,42 @@ def test_products_within_reach_are_exact_in_float32():
     product = XPos(64).rotate(q, positions) @ XPos(64).rotate_keys(k, positions).T
     # Sums of 64 products of numbers of about one, each rounded a few times.
     torch.testing.assert_close(product.double(), exact, rtol=0, atol=64 * 2.0**-22)
+
+
+@given(
+    half=st.integers(1, 12),
+    layout=st.sampled_from(LAYOUTS),
+    query=st.integers(0, 15_000),
+    back=st.integers(0, 15_000),
+    move=st.integers(-30_000, 15_000),
+    origin=st.integers(-(10**6), 10**6),
+)
+def test_a_product_depends_on_the_offset_alone(half, layout, query, back, move, origin):
+    xpos = XPos(2 * half, layout=layout, origin=origin)
+    q, k = (vectors(1, 2 * half, seed=seed, dtype=torch.float64) for seed in (0, 1))
+    q, k = q / q.norm(), k / k.norm()
+
+    def product(shift):
+        places = (origin + query + shift, origin + query - back + shift)
+        return (xpos.rotate(q, at(places[0])) * xpos.rotate_keys(k, at(places[1]))).sum()
+
+    # Angles of a million are rounded by 2**-53 of that, for q and k in two places; sines and sums as much again.
+    assert abs(product(0) - product(move)) < 16 * 1.1e6 * 2.0**-53
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_at_offset_zero_the_damping_cancels(layout):
+    xpos, x = XPos(16, layout=layout), vectors(3, 16, dtype=torch.float64)
+    positions = torch.tensor([0, 700, 30_000])
+    q, k = xpos.rotate(x, positions), xpos.rotate_keys(x, positions)
+    torch.testing.assert_close((q * k).sum(-1), (x * x).sum(-1), rtol=1e-13, atol=0)
+    assert torch.equal(q[0], x[0]) and torch.equal(k[0], x[0])
+
+
+def test_the_further_back_the_more_and_the_slower_the_less():
+    xpos, one = XPos(8, layout="half"), torch.ones(1, 8, dtype=torch.float64)
+    lengths = torch.stack(
+        [torch.stack(pairs(xpos.rotate(one, at(p)), "half")).norm(dim=0)[0] for p in (0, 1, 99, 5000)]
+    )
+    assert (lengths.diff(dim=0) < 0).all()  # more with the distance
+    assert (lengths[1:].diff(dim=1) > 0).all()  # less for slower pairs

@@ -3,7 +3,9 @@
 import pytest
 import torch
 from models.reference import BIDIRECTIONAL, CASES, D_MODEL, N_HEADS, NAMES, made
+from peers import attention_torch
 from refusals import refused
+from torch import nn
 
 from posembed import check_equivariance
 from posembed.encodings import scheme
@@ -150,6 +152,13 @@ def test_compiled_and_exported_it_gives_the_same_numbers_and_gradients(cases_of)
             assert difference < 1e-12, f"{case}, {how}: {difference}"
 
 
+def test_dropout_acts_in_training_only():
+    layer, x = attention("rope", True, dropout=0.5), drawn(1, LENGTH, D_MODEL)
+    assert torch.equal(layer(x), layer(x))
+    layer.train()
+    assert not torch.equal(layer(x), layer(x))
+
+
 def test_positions_on_several_axes():
     one = scheme("rope", d_model=D_MODEL, n_heads=N_HEADS, options={"rope": {"axes": (4, 4)}})
     layer = MultiHeadAttention(D_MODEL, N_HEADS, one, causal=True).double()
@@ -166,3 +175,15 @@ def test_positions_on_several_axes():
 def test_an_empty_text_stays_empty():
     for name in ("rope", "t5", "shaw", "cope", "nopos"):
         assert tuple(attention(name, True)(drawn(2, 0, D_MODEL)).shape) == (2, 0, D_MODEL)
+
+
+def test_a_causal_model_without_positions_is_not_blind_to_order():
+    layer = attention("nopos", True)
+    assert check_equivariance(layer, drawn(1, LENGTH, D_MODEL)).verdict == "neither"
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_without_positions_it_is_torchs_own(causal):
+    layer, x = attention("nopos", causal), drawn(2, LENGTH, D_MODEL)
+    mask = nn.Transformer.generate_square_subsequent_mask(LENGTH, dtype=torch.float64) if causal else None
+    torch.testing.assert_close(layer(x), attention_torch(layer)(x, x, x, attn_mask=mask)[0], **EXACT)

@@ -6,7 +6,9 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from training.interrupted_grid import SIZES, configs
@@ -113,3 +115,54 @@ def test_a_worker_that_is_killed_ends_the_grid_which_goes_on_when_it_is_called_a
     assert "RunError: a worker process was killed, for too much memory perhaps" in (tmp_path / "said").read_text()
     assert start("joblib", tmp_path, fresh_environment).wait(timeout=900) == 0
     assert {path.name for path in folder.iterdir()} == {f"{config.key}.json" for config in configs()}
+
+
+@pytest.fixture
+def cluster(tmp_path, fresh_environment):
+    """The environment of a machine on which `ray start` has begun a cluster of one core."""
+    pytest.importorskip("ray")
+    # In a folder of its own, where no other Ray looks; sockets have short names.
+    with TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as place:
+        environment = quiet(tmp_path, fresh_environment) | {"RAY_TMPDIR": place}
+        alone = ["--include-dashboard=false", "--num-cpus=1", f"--object-store-memory={100 * 2**20}"]
+        words = [Path(sys.executable).with_name("ray"), "start", "--head", "--block", "--port=0", *alone]
+        head = start_cluster(words, environment, Path(place), tmp_path / "cluster")
+        try:
+            yield environment, head
+        finally:
+            os.killpg(head.pid, signal.SIGKILL)
+            head.wait()
+
+
+def start_cluster(words, environment, place, said, starts=3):
+    """A cluster that is up: where the machine is too busy Ray gives up, and is started again, as by the package."""
+    with said.open("w") as out:
+        head = subprocess.Popen(words, env=environment, stdout=out, stderr=out, start_new_session=True)
+    try:
+        wait_for(head, place, "ray/ray_current_cluster")
+    except AssertionError:
+        with suppress(ProcessLookupError):
+            os.killpg(head.pid, signal.SIGKILL)
+        head.wait()
+        if starts == 1:
+            raise
+        return start_cluster(words, environment, place, said, starts - 1)
+    return head
+
+
+def started_in(place):
+    """The processes of Ray in a folder, each as its group and its command."""
+    told = subprocess.run(["ps", "-ww", "-eo", "pgid=,args="], capture_output=True, text=True).stdout
+    return [line for line in told.splitlines() if f"{place}/" in line]
+
+
+def test_without_an_address_ray_is_started_beside_a_cluster_of_this_machine(tmp_path, cluster):
+    environment, head = cluster
+    assert start("ray", tmp_path, environment).wait(timeout=900) == 0, (tmp_path / "said").read_text()
+    assert len(read_results(tmp_path / "results")) == len(configs())
+    # What it has started ends with it, and the cluster is still there.
+    end = time.monotonic() + 300
+    while others := [line for line in started_in(environment["RAY_TMPDIR"]) if line.split()[0] != str(head.pid)]:
+        assert time.monotonic() < end, others
+        time.sleep(0.2)
+    assert head.poll() is None and started_in(environment["RAY_TMPDIR"])
