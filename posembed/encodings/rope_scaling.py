@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -254,7 +255,7 @@ def said_by(scaling: Scaling | Mapping[str, Any] | None) -> tuple[Scaling | None
         The scaling, and base, fraction and pairs of `RoPE`; None of what it is silent about.
 
     Raises:
-        EncodingInputError: an unknown rope_type, or options of a scaling that scales nothing.
+        EncodingInputError: an unknown rope_type, an option that is missing or not known.
 
     Example:
         >>> from posembed.encodings.rope_scaling import said_by
@@ -283,7 +284,11 @@ def said_by(scaling: Scaling | Mapping[str, Any] | None) -> tuple[Scaling | None
         given["attention"] = given.pop("attention_factor")
     if kind == "yarn":
         _read_mscale(given)
-    return SCALINGS[kind](**given), base, fraction, None
+    try:
+        return SCALINGS[kind](**given), base, fraction, None
+    except TypeError as error:  # an option that it has not, or needs
+        known = ", ".join(field.name for field in dataclasses.fields(SCALINGS[kind]))
+        raise EncodingInputError(f"the scaling {kind} has the options {known}: {error}") from None
 
 
 def agreed(name: str, given: Any, said: Any, usual: Any) -> Any:

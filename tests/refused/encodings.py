@@ -171,6 +171,14 @@ INPUT = {
         lambda: RoPE.from_config({"model_type": "deepseek_v4"}, 0),
         "the config's rotations are main (base 10000.0), compress (base 160000.0), and no type of its layers",
     ),
+    "an option that a scaling lacks": (
+        lambda: RoPE(8, scaling={"rope_type": "linear", "factor": 2.0, "beta": 1}),
+        "the scaling linear has the options factor: LinearScaling.__init__() got an unexpected keyword argument 'beta'",
+    ),
+    "a scaling without its factor": (
+        lambda: RoPE(8, scaling={"rope_type": "linear"}),
+        "missing 1 required positional argument: 'factor'",
+    ),
     "a config of a kind that nobody knows": (
         lambda: RoPE.from_config({"model_type": "llama", "rope_parameters": {"rope_type": "own", "rope_theta": 1e4}}),
         "the config's rope_type is 'own'; those that are read are default, dynamic, proportional, linear",

@@ -43,8 +43,8 @@ assert drifted.min() > np.std(scores[0])
 # Holds: "The first row and the last stand far from their neighbours."
 apart = np.linalg.norm(np.diff(scores, axis=1), axis=0)
 assert apart[[0, -1]].min() > 2 * apart[1:-1].max()
-# Holds: "In GPT-2 they are the first two and hold 0.65 of the variance, so only its table is called a helix here."
-assert of_gpt2.helix["components"] == [0, 1] and round(sum(of_gpt2.explained_variance[:2]), 2) == 0.65
+# Holds: "In GPT-2 they are the first two and hold two thirds of the variance, so only its table"
+assert of_gpt2.helix["components"] == [0, 1] and abs(sum(of_gpt2.explained_variance[:2]) - 2 / 3) < 0.02
 # Holds: "Two components that turn together are no rarity: in smooth random tables, below, there are such too."
 from posembed.probing import spectrum
 
