@@ -239,6 +239,11 @@ clipped(torch.tensor([1, 2]))
 assert (clipped.weight != untouched).any(dim=1).nonzero().flatten().tolist() == [1, 2]
 
 # %% BERT adds three tables
+# Holds: "A matrix that reads them side by side is one for each, and adds what these give"
+# By definition: "After a sum both have one matrix, $W(x + p)$, and no vector is longer than before."
+# By definition: "Training can give words and positions directions of their own; nothing makes it."
+both, one_word, one_position = torch.randn(8, 5).double(), torch.randn(4).double(), torch.randn(4).double()
+assert torch.allclose(torch.cat([one_word, one_position]) @ both, one_word @ both[:4] + one_position @ both[4:])
 with torch.no_grad():
     # Holds: "rescales each token's vector as a whole, so scaling all three rows alike changes nothing"
     alike = parts.LayerNorm(7 * (word + position + segment))
