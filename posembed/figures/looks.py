@@ -98,6 +98,7 @@ LOOKS: Mapping[str, Look] = {
 WRITTEN = {
     **{"nopos": "NoPos", "shaw": "Shaw", "t5": "T5", "alibi": "ALiBi", "rope": "RoPE", "xpos": "xPos"},
     **{"kerple": "KERPLE", "fire": "FIRE", "cope": "CoPE", "learnable_sinusoidal": "learnable sinusoidal"},
+    "p-rope": "p-RoPE",
 }
 
 # What labels call a scheme beside its name, in lower case.
