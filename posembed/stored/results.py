@@ -9,6 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..errors import RunError, shown
 from ..public import public
 from ..stats import interval
@@ -117,11 +119,12 @@ def summary(
     if (column := f"metrics.{metric}") not in numbers:
         metrics = ", ".join(name.removeprefix("metrics.") for name in numbers)
         raise RunError(f"there is no metric {shown(metric)} that is a number; choose among {metrics}")
-    known = table[column].notna().groupby(table["arm"], sort=False).mean()
+    finite = np.isfinite(table[column])
+    known = finite.groupby(table["arm"], sort=False).mean()
     # An arm without any has no row, which can be seen.
     if lost := ", ".join(f"{arm} ({1 - share:.0%})" for arm, share in known.items() if 0 < share < 1):
         warnings.warn(f"runs are left out, for their {metric} is no number: {lost}", stacklevel=2)
-    groups = table.dropna(subset=[column]).groupby("arm", sort=False)
+    groups = table[finite].groupby("arm", sort=False)
     if twice := [arm for arm, rows in groups if rows["seed"].duplicated().any()]:
         raise RunError(f"the arm {shown(twice[0])} has a seed twice, which would make its interval too narrow")
     by_arm = {arm: rows.set_index("seed")[column] for arm, rows in groups}

@@ -179,8 +179,9 @@ def test_the_arms_of_a_folder_are_the_settings_that_differ(tmp_path):
 
 
 @pytest.mark.bad_input
-def test_a_run_that_diverged_is_not_left_out_in_silence():
-    losses = {"steady": (1.0, 2.0, 3.0), "wild": (1.0, float("nan"), 3.0), "lost": (float("nan"),) * 3}
+@pytest.mark.parametrize("diverged", [float("nan"), float("inf")])
+def test_a_run_that_diverged_is_not_left_out_in_silence(diverged):
+    losses = {"steady": (1.0, 2.0, 3.0), "wild": (1.0, diverged, 3.0), "lost": (float("nan"),) * 3}
     rows = [{"arm": arm, "seed": seed, "metrics.loss": loss} for arm in losses for seed, loss in enumerate(losses[arm])]
     with pytest.warns(UserWarning, match=r"^runs are left out, for their loss is no number: wild \(33%\)$"):
         assert summary(pd.DataFrame(rows))["n"].to_dict() == {"steady": 3, "wild": 2}
