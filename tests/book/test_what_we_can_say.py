@@ -182,6 +182,17 @@ def test_each_question_leads_to_a_chapter_that_is_there():
     assert len(labels) > 15 and all(f"({label})=" in chapters for label in labels)
 
 
+def test_positions_in_some_layers_and_taken_out():
+    says("with RoPE in three layers of four no loss was seen that three seeds could show")
+    study, of = load_study("nopos"), losses("nopos")
+    found = interval((of["causal, rope in three layers of four"] - of["causal, rope"]).dropna())
+    assert found.n == 3 and not found.excludes_zero
+    says("they are in the mean no better than guessing by frequency")
+    for name in ("learned", "sinusoidal", "alibi", "rope"):
+        runs = study.by_arm[f"causal, {name}"]
+        assert len(runs) == 5 and sum(run.metrics["dropped"]["loss"] for run in runs) / 5 > frequency_loss()
+
+
 def test_the_end_alone():
     says(
         "given the last 63 characters alone, or in blocks, ours with RoPE lose nothing, and are then 0.06 nats ahead of"

@@ -424,7 +424,7 @@ class Depth(Chart):
 
 
 class Comparison(Chart):
-    chapter = "nopos/after-nopos.html"
+    chapter = "longer/past-the-trained-length.html"
     label = "Loss past the trained length"
     axis = "position"
     begins = (do("reveal"), do("switch", "single seeds"), do("pick", "NoPos", 8))

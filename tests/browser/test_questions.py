@@ -8,7 +8,7 @@ from .built import BOOK, HTML, chapters, soup
 from .chromium import Record, into_view, outside, printed, styles, wait_until_still
 from .colours import LIGHT_AND_DARK, VISIBLE, contrast, ink_and_paper
 
-CHAPTER = "nopos/after-nopos"
+CHAPTER = "nopos/no-positions"
 QUESTIONED = [name for name in chapters() if "quick-question" in (BOOK / f"{name}.ipynb").read_text(encoding="utf-8")]
 ADDED = ".verdict, .question-score, .chapter-score"
 # A browser that refuses the page's memory. The theme's own script is not made for that.

@@ -182,6 +182,8 @@ assert torch.allclose(score, moved, atol=1e-3)
 assert not torch.allclose(turn(q, here + 1000), turn(q, here), atol=0.1)
 
 # Holds: "The vector $(1, 0)$ is the query at 3 and the key at 1"
+# Holds: "At 13 and 11 they are $(0.91, 0.42)$ and $(0.00, -1.00)$, and the product is the same."
+# Holds: "At 13 and 11 they are $(0.91, 0.42)$ and $(0.00, -1.00)$, and the product is the same."
 unit = torch.tensor([[1.0, 0.0]])
 at_3, at_1, at_13, at_11 = (turn(unit, torch.tensor([place]))[0] for place in (3, 1, 13, 11))
 for hand, written in ((at_3, (-0.99, 0.14)), (at_1, (0.54, 0.84)), (at_13, (0.91, 0.42)), (at_11, (0.0, -1.0))):
@@ -355,7 +357,7 @@ assert (by_place["rope"][:, 8:].mean(1) > 3).all()
 # Holds: "a variant without it fails as well"
 of_quarter = [run.metrics["longer"]["plain"] for run in load_study("length").by_arm["p-rope, a quarter"]]
 assert min(its["256"] - its["64"] for its in of_quarter) > 1
-# The check of chapter 15 holds that it is this one alone.
+# The check of chapter 16 holds that it is this one alone.
 worse = by_place["rope"] > by_place["learned"]
 assert worse[:, 11:].all() and not worse[:, 10].all()
 

@@ -109,7 +109,7 @@ from studies import length
 
 mean = rise.groupby("arm", sort=False).mean()
 
-# Holds: "We trained 16 kinds of models on pieces of 64 characters: the twelve schemes of [chapter 14]"
+# Holds: "We trained 16 kinds of models on pieces of 64 characters: the twelve schemes of [chapter 15]"
 kinds = {runs[0].config.scheme for runs in study.by_arm.values()}
 variants = [arm for arm, runs in study.by_arm.items() if "rope" in runs[0].config.scheme_options]
 assert len(kinds) == 13 and len(variants) == 3 and kinds <= {*schemes()}
