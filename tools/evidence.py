@@ -76,7 +76,7 @@ that is significant, and without a form order stands at 0.99, far above the mirr
 side cost lookup 0.41, where less than half of what the one side gains was expected.""",
     "ladder": """\
 The gap to a table did not close and its slope is negative, as was expected. The gap to RoPE was to stay above 0.1, and
-falls below it on the last rung: RoPE and the table come together there. The rule that carries rates up would have
+falls below it on the last rung, where RoPE is hardly ahead of the table. The rule that carries rates up would have
 foretold rates at width 48 from those at 32 of 0.013 for none and 0.027 for the two others; trials chose 0.01 for all
 three. So the wider rungs have what follows from width 48, and for the two others not what would follow from 32.""",
     "one-start": """\

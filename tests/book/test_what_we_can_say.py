@@ -40,7 +40,7 @@ def test_sines_and_a_table():
     ]
     found = interval([*by_seed[0], *by_seed[1]])
     assert (round(found.mean, 3), found.n) == (0.021, 13) and found.low > 0
-    says("Other rates gave differences as large, with both signs.")
+    says("At rates that suit less the same two led, by more.")
     of_a, of_b = (load_study(name).contrasts["mean"]["learned minus sinusoidal"] for name in ("encodings", "one-start"))
     assert of_a > 0.02 and of_b < gaps["learned minus sinusoidal, start B"] < 0
 
@@ -77,7 +77,7 @@ def test_relative_schemes():
     assert (of[["shaw", "t5", "rope"]].max(axis=1) < of[ABSOLUTE].min(axis=1)).all()
     level = interval(of["alibi"] - of["learned"], level=0.9)
     assert -0.02 < level.low < level.high < 0.02
-    says("On a ladder of sizes, compared afterwards, RoPE's lead on a table shrinks, and at 0.4 million")
+    says("On a ladder of sizes, where training grew as well, compared afterwards, RoPE's lead")
     leads = [losses("ladder")[f"learned, width {w}"] - losses("ladder")[f"rope, width {w}"] for w in (32, 48, 64, 88)]
     assert sorted((each.mean() for each in leads), reverse=True) == [each.mean() for each in leads]
     assert not interval(leads[-1]).excludes_zero and len(leads[-1]) == 3
@@ -90,7 +90,7 @@ def test_without_positions():
     behind_a_table = -load_study("own-rates").contrasts["mean"]["learned minus nopos, start B"]
     percent = round(100 * (math.exp(behind_a_table) - 1))
     says(
-        "but for a table at length 256, and rows added in each of twelve layers. "
+        "but for a table at length 256 (three seeds, open), and rows added in each of twelve layers. "
         f"In one set-up its perplexity a character is {percent} % above that"
     )
     causal = [f"causal: {name} minus nopos" for name in ("learned", "sinusoidal", "alibi", "rope")]
@@ -121,10 +121,13 @@ def test_once_is_enough_and_images():
     depth = load_study("depth").runs.groupby("arm")["loss"].mean()
     for layers in (4, 12):
         assert depth[f"{layers} layers, every layer"] > depth[f"{layers} layers, input"]
-    says("of the added row 0.42 was left after the first layer in ours of four layers, 0.83 with twelve and 0.71 in a")
+    says("of the added row 0.42 was left after the first layer in ours of four layers, 0.55 to 1.14 with twelve")
     for arm, left in {"4 layers, input": 0.42, "12 layers, input": 0.83, "masked, 4 layers, input": 0.71}.items():
         trained = [run.metrics["depth"]["trained"] for run in load_study("depth").by_arm[arm]]
-        assert round(sum(each["left, coefficient"][1] for each in trained) / len(trained), 2) == left
+        each_left = [each["left, coefficient"][1] for each in trained]
+        assert round(sum(each_left) / len(each_left), 2) == left
+        if arm.startswith("12"):
+            assert [round(f(each_left), 2) for f in (min, max)] == [0.55, 1.14]
     says("With learned rows, which were drawn large, they did in ours; with RoPE they did not, and with sines")
     found = load_study("depth").contrasts["mean"]
     early = {arm: found[f"images, {arm}: early, place minus contents"] for arm in
@@ -208,7 +211,7 @@ def test_the_end_alone():
 
 
 def test_a_mark_at_the_beginning():
-    says("a probe finds positions to within one, and the loss falls by 0.044 nats, where 0.126 separate models")
+    says("a probe finds positions to within one, and the loss of characters with 16 and more before them falls")
     late = {arm: [run.metrics["heads"]["late"] for run in runs] for arm, runs in load_study("beginning").by_arm.items()}
     mean = {arm: sum(each) / len(each) for arm, each in late.items()}
     gained = mean["nopos"] - mean["nopos, mark"]

@@ -95,7 +95,7 @@ assert all((within["nopos"] > within[name]).all() for name in SCHEMES[1:])
 # By definition: "Differences are between runs with the same seed, with 95 % {term}`intervals"
 assert "Written before its runs." in tuned.about
 # Holds: "**What agrees is the sign**, but for Irie's models and one line of ours"
-# Holds: "Everywhere else NoPos is behind in the mean."
+# Holds: "Everywhere else in the picture NoPos is behind in the mean."
 # Holds: "It is further behind ALiBi than behind a table, except from start B, where those two are level."
 # Holds: "At length 256, at a rate taken over from 128, the mean of three seeds has NoPos ahead of the table"
 at_256 = interval((loss["larger, nopos, length 256"] - loss["larger, learned, length 256"]).dropna())

@@ -35,6 +35,15 @@ for better in ("sinusoidal, 2-D", "rope, 2-D"):
     assert images.loc[f"images: {better} minus learned", "holm"] > 0.05
 assert images.loc["images twice as long: learned, interpolated, minus rope, 2-D", "mean"] > 0
 assert images.loc["images twice as long: rope, 2-D, interpolated minus as it is", "mean"] > 0.5
+at_twice = {
+    arm: [run.metrics["patches"]["sizes"]["24"]["interpolated"] for run in load_study("depth").by_arm[f"images, {arm}"]]
+    for arm in ("rope, 2-D", "sinusoidal, 2-D", "learned")
+}
+assert [round(sum(its) / 5, 2) for its in at_twice.values()] == [0.80, 0.65, 0.63]
+assert sum(a < b for a, b in zip(at_twice["rope, 2-D"], at_twice["sinusoidal, 2-D"], strict=True)) == 1
+in_three = load_study("nopos").runs.pivot(index="seed", columns="arm", values="loss")
+in_three = (in_three["causal, rope in three layers of four"] - in_three["causal, rope"]).dropna()
+assert len(in_three) == 3 and in_three.between(0, 0.01).all()
 # Third of eight from both starts; Shaw, ALiBi and KERPLE stay where they were.
 for its in (runs, load_study("encodings").runs):
     order = its.groupby("arm")["loss"].mean().sort_values().index
