@@ -1,6 +1,6 @@
 # %% After NoPos
 # Holds: "Leaving RoPE out of one layer of four cost our models nothing that three seeds could show"
-# Holds: "None in any layer costs 0.18 nats beside RoPE."
+# Holds: "A model trained without any positions is 0.18 nats behind RoPE."
 # The table of the first screen.
 costs = study.contrasts["mean"]
 assert round(-costs["causal: rope minus nopos"], 2) == 0.18
@@ -9,7 +9,7 @@ assert (
 )
 behind_by = (loss[three] - loss[all_four]).dropna()
 assert len(behind_by) == 3 and not interval(behind_by).excludes_zero
-# Holds: "**How sure:** three to five seeds at 0.2 million parameters; one arrangement"
+# Holds: "**How sure:** three to five seeds at 0.2 million parameters; of the layers only"
 assert {run.config.layers_with_positions for run in study.by_arm[three]} == {(0, 1, 2)}
 assert {round(run.metrics["parameters"] / 1e6, 1) for run in study.by_arm[all_four]} == {0.2}
 # Holds: "RoPE in all four layers and trained with RoPE in three: both at 1.25."
@@ -35,7 +35,7 @@ assert config.n_layers == 4 and config.layers_with_positions == (0, 1, 2)
 # By definition: "It makes the rotations cheaper."
 
 # %% Taking positions away
-# Holds in After NoPos: "with its table, sines, biases or rotations taken out, ours is in the mean no better than"
+# Holds in After NoPos: "with table, sines, biases or rotations taken out, each of our four kinds is in the mean"
 # Holds: "In the mean over the seeds none of them is better than guessing"
 of_dropped = without
 assert all(its.mean > frequency_loss() for its in of_dropped.values())
@@ -44,11 +44,11 @@ for name in ("learned", "rope"):
     kept, dropped = (loss[f"causal, {name}, further{more}"].dropna() for more in ("", " without"))
     assert interval((kept - loss[f"causal, {name}"]).dropna()).low > 0
     assert interval((dropped - kept).dropna()).low > 0.2
-# Holds: "Taken out of its last layer alone, RoPE costs this model 0.29 nats, and more out of any other but one."
+# Holds: "Taken out of its last layer alone, RoPE costs this model 0.3 nats, and more out of any other but one."
 # Holds: "So a layer can do without positions, and its finished weights cannot"
 each_costs = [loss_without([k]) - loss_without([]) for k in range(4)]
 assert round(each_costs[3], 2) == 0.29 and sorted(each_costs)[1] == each_costs[3]
-# Holds: "Without RoPE in its second layer the finished model loses 0.82 nats, more than without it in any other."
+# Holds: "Without RoPE in its second layer the finished model loses 0.8 nats, more than without it in any other."
 # Holds: "This one does, with the weights that it has."
 assert round(each_costs[1], 2) == 0.82 == round(max(each_costs), 2)
 # By definition: "What a finished model loses shows what it relies on, not what a new one would need."

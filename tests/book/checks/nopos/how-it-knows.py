@@ -224,8 +224,8 @@ pairs = {
 ahead = {"small, scaled": "A", "large, scaled": "D", "wider": "wider"}
 assert {arm for arm, its in pairs.items() if its.low > 0} == {*ahead}
 assert {arm for arm, its in pairs.items() if not its.excludes_zero} == {"small", "longer"}
-# With those of the first study: its base, planned, and three lengths of the larger models, of which 128 was planned.
-assert len(pairs) + len(settings) == 9
+# Nine with those of the first study; its base, which is "large" here, and the larger models at 128 were planned.
+assert len({*pairs} - {"large"}) + len(settings) == 9
 for arm in ahead:
     assert min(x - y for x, y in zip(best_of[f"{arm}, nopos"], best_of[f"{arm}, learned"], strict=True)) > 0
 nopos, learned = by_layer["larger, length 32"]
