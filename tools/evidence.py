@@ -26,7 +26,10 @@ CHAPTERS = {
     "own-rates": ("encodings/sinusoidal-and-learned", "encodings/relative-positions", "nopos/no-positions"),
     "past-length": ("longer/past-the-trained-length",),
     "starts": ("nopos/no-positions",),
-    "nopos": ("nopos/no-positions", "nopos/how-it-knows", "nopos/masked-models", "nopos/after-nopos", "longer/past-the-trained-length"),
+    "nopos": (
+        *("nopos/no-positions", "nopos/how-it-knows", "nopos/masked-models", "nopos/after-nopos"),
+        "longer/past-the-trained-length",
+    ),
     "nopos-large": ("nopos/no-positions",),
     "ladder": ("nopos/no-positions",),
     "trained-tables": ("probing/trained-tables",),
