@@ -25,7 +25,7 @@ NEEDS = {
     "exported": "say exported=True",
     "has_positions": "it is made without positions",
     "make": "say make=, a function that makes a model of this kind",
-    "n_positions": "it has no table of positions",
+    "n_positions": "no table of positions is known of it; of a module of your own, say n_positions=",
     "positions_matter": "no positions can be given to it, or they change nothing",
     "stateless": "it keeps a state from token to token",
     "table": "it has no table of positions that is known",

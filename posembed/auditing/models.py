@@ -97,7 +97,8 @@ def _own(model: Any, said: dict[str, Any], seed: int) -> Subject:
     taken, vocab_size = _taken(named(model)), said.pop("vocab_size")
     if not vocab_size:
         raise AuditError("how many ids the model knows is not known; say vocab_size=")
-    if "ids" not in taken:
+    # Those of transformers are not given, and checks would pass without them.
+    if "ids" not in taken or {*NAMES.values()} & {*taken}:
         raise AuditError(f"the model takes {', '.join(taken)}; it must take ids, and may take positions, mask, cache")
     names, code = {name: name for name in NAMES if name in taken}, ("model = ...  # the model that was audited",)
     return Subject(named(model), names, torch.arange(1, vocab_size), code, seed, **said)

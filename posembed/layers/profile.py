@@ -110,7 +110,7 @@ def depth_profile(
     and tested on these; ablations take their means from the others too. Everything runs in one thread.
 
     Args:
-        model: as for `posembed.probing.hidden_states`; for ablations one whose layers are found.
+        model: as for `posembed.probe_layers`; for ablations one whose layers are found.
         ids: texts of one length, without padding, in the order of the corpus; or images, or the embeddings of texts,
             whose tokens then have no names.
         test_ids: those to be held out; by default the last quarter of ``ids``.

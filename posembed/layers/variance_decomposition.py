@@ -77,19 +77,19 @@ def position_shares(
     The squared distances of all states from their mean are divided twice, as in an analysis of variance: first into
     what the means over texts at each position explain, then into what the means of each token explain of what is left.
     Means of groups explain something by chance alone. Adjusted, a share is 0 on average where there is nothing to
-    explain, 1 where nothing is left, and may come out a little below 0. The mean of a position over T texts has a T-th
-    of the variance that texts have at that position, less what each has at all of its positions (a topic, say): as in
-    a two-way analysis of variance that is estimated from what neither positions nor texts explain, so states of one
-    text may be as alike as they like. For tokens it is the adjusted coefficient of determination (Ezekiel 1930), as if
-    tokens were drawn one by one: where texts differ as wholes and have words of their own, some of that counts as the
-    token's.
+    explain, 1 where nothing is left and texts are many, and may come out a little below 0. The mean of a position over
+    T texts has a T-th of the variance that texts have at that position, less what each has at all of its positions (a
+    topic, say): as in a two-way analysis of variance that is estimated from what neither positions nor texts explain,
+    so states of one text may be as alike as they like. For tokens it is the adjusted coefficient of determination
+    (Ezekiel 1930), as if tokens were drawn one by one: where texts differ as wholes and have words of their own, some
+    of that counts as the token's.
 
     The intervals are over texts, by a bootstrap of blocks of neighbouring ones (`posembed.stats.mean_interval`) of what
     each text adds to the share, with the means held: to first order that is all, as the means are those that leave the
     least.
 
     Args:
-        states: of texts of one length; of `posembed.probing.hidden_states` the values.
+        states: of texts of one length, of each layer.
         ids: which token stands where; None where tokens have no names, as in images.
         seed: of the bootstrap.
 

@@ -117,7 +117,8 @@ def hidden_states(
     Args:
         model: or a function, as in `checked_inputs`, which the inputs have passed.
         inputs: the texts, or whatever the model reads.
-        layers: which: 0 is what enters the first layer, n what leaves the n-th. All by default.
+        layers: which: 0 is what enters the first layer, n what leaves the n-th, the last one behind the final norm. All
+            by default.
         mask: which tokens are none of padding, where there is any.
 
     Raises:

@@ -142,7 +142,7 @@ class LayerError:
     """How far from the true positions a probe of one layer guesses. Errors are in positions.
 
     Attributes:
-        layer: 0 is what enters the first layer, n what leaves the n-th.
+        layer: 0 is what enters the first layer, n what leaves the n-th, the last one behind the final norm.
         mae: the mean distance of the most probable position on held-out texts, as published.
         interval: of it, over texts.
         train_mae: the same on the texts it was fitted to.
@@ -278,7 +278,8 @@ def probe_layers(
             and each text's positions are dealt out among its own tokens. A function takes it by this name; hidden
             states have it too.
         test_ids: other texts of that length to test on, at least two; all of `ids` are for fitting then.
-        layers: which: 0 is what enters the first layer, n what leaves the n-th. All by default.
+        layers: which: 0 is what enters the first layer, n what leaves the n-th, the last one behind the final norm. All
+            by default.
         steps: of Adam.
         control: whether to run the control.
         seed: of the networks, the draws, the control and the interval.

@@ -56,6 +56,10 @@ CASES = {
     "two layouts": rope("two layouts", "shifted positions", "layouts"),
     "heads": rope("heads and sequence exchanged", "order is seen", "heads and sequence"),
     "packing": rope("packing leaks", "packed, none sees another", "see each other", "packed, each as alone"),
+    # In a window the first token does not reach the last, as beside a convolution.
+    "packing, in a window": rope(
+        "packing leaks", "packed, none sees another", "see each other", "packed, each as alone", window=4
+    ),
     "window": rope("window off by one", "edge of the window", "off by one", window=4),
     "contiguous": table(
         "taken for contiguous", "packed, each as alone", "begin anew", "padding in front, positions given"

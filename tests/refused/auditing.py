@@ -29,6 +29,7 @@ CASES = {
         "no model": (checked(3), "model is 3"),
         "the name of a model": (checked("gpt2"), "model is 'gpt2'; give the model itself"),
         "other names": (checked(nn.Linear(2, 2), vocab_size=3), "it must take ids"),
+        "a mask by another name": (checked(lambda ids, attention_mask=None: ids, vocab_size=30), "it must take ids"),
         "no logits": (checked(lambda ids: ids, vocab_size=30), "numbers for each token"),
         "one number a text": (checked(lambda ids: ids.float().sum(1), vocab_size=30), "numbers for each token"),
         "an image model": (checked(build("vit")), "takes no ids of words"),
