@@ -29,9 +29,13 @@ OPENING = """\
 
 {summary}
 
+<div class="scrolled" role="region" aria-label="Times beside peers" tabindex="0">
+
 ```{{image}} assets/benchmarks.svg
 :alt: {alt}
 ```
+
+</div>
 
 *The time of each peer divided by posembed's, on a logarithmic axis: at 10 it took ten times as long.*
 
@@ -142,7 +146,7 @@ def summary(document: Mapping[str, Any]) -> str:
     slower = sum(min(ratio for _, ratio in timed) > 1 + NOISE for timed in cases.values())
     return (
         f"**In {slower} of {len(cases)} cases posembed was faster than every peer by more than {NOISE:.0%}.** "
-        f"A peer was faster by as much {len(ahead)} times{': ' if ahead else ''}{where}. "
+        f"In {len(ahead)} a peer was faster by as much{': ' if ahead else ''}{where}. "
         f"Of {len(goals)} goals {sum(goals)} were met."
     )
 

@@ -35,9 +35,13 @@ OPENING = """\
 
 {verdict}
 
+<div class="scrolled" role="region" aria-label="Lines and times of each library" tabindex="0">
+
 ```{{image}} assets/alternatives.svg
 :alt: Dots on two logarithmic axes, a row for each of ten tasks: lines and time of each library, divided by posembed's.
 ```
+
+</div>
 
 *What each library takes beside posembed, which stands at 1, on logarithmic axes: lines of code, and time.*
 

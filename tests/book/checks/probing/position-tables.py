@@ -171,7 +171,7 @@ assert max(by_scale[scale][0] for scale in (8, 32, 128)) < 0.05
 for study in stored:
     assert study.score("ridge", "even-odd").test_mae > 1 > 10 * by_scale[8][0]
 # By definition: "Nearly every tested row has a fitted one beside it"
-# Holds: "wherever a table has no more rows than columns, the picture"
+# Holds: "and then the random table as control: the same perfect diagonal, as wherever"
 # Holds: "Without a test even a random table with no more rows than columns"
 for each in stored:
     by_heart = each.score("ols", "all").random_table < 1e-6
