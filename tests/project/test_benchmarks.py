@@ -103,5 +103,5 @@ def test_the_page_says_where_peers_are_ahead_and_its_picture_is_as_it_is_describ
         for name, who, ratio in [("a", "posembed", 1), ("a", "peer", 2), ("b", "posembed", 1), ("b", "peer", 0.5)]
     ]
     said = page.summary({"rows": rows})
-    assert "In 1 of 2 cases" in said and "1 times: peer in *b* (0.50 of the time)" in said
+    assert "In 1 of 2 cases" in said and "In 1 a peer was faster by as much: peer in *b* (0.50 of the time)" in said
     assert "Of 4 goals 2 were met" in said
