@@ -29,7 +29,7 @@ OPENING = """\
 
 {summary}
 
-<div class="scrolled" role="region" aria-label="Times beside peers" tabindex="0">
+<div class="chart-of-peers" role="region" aria-label="Times beside peers" tabindex="0">
 
 ```{{image}} assets/benchmarks.svg
 :alt: {alt}

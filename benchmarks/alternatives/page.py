@@ -35,7 +35,7 @@ OPENING = """\
 
 {verdict}
 
-<div class="scrolled" role="region" aria-label="Lines and times of each library" tabindex="0">
+<div class="chart-of-peers" role="region" aria-label="Lines and times of each library" tabindex="0">
 
 ```{{image}} assets/alternatives.svg
 :alt: Dots on two logarithmic axes, a row for each of ten tasks: lines and time of each library, divided by posembed's.
