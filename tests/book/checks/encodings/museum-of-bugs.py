@@ -409,7 +409,7 @@ assert off.pop(None) < 1e-5 and min(off.values()) > 0.05
 # Holds in A museum of positional bugs: "None of these ten bugs crashes"
 assert len({*reports}) >= 10
 # Exhibits 3, 4 and 9 are held against exponents, exact rows and the config's numbers; exhibit 2 has that of exhibit 1.
-# Holds in A museum of positional bugs: "A property of a few lines catches each, and six of the nine properties need"
+# Holds in A museum of positional bugs: "A property of a few lines catches each."
 assert len(their_properties) == 9
 numbers_that_are_right = {"pair 1 has exponent", "are identical", "turns its slowest pair by"}
 assert all(any(part in report for report in reports) for part in numbers_that_are_right)

@@ -34,11 +34,12 @@ assert (by_place["rope"][:, 5] < 1.25).all() and abs(by_place["rope"][:, 12:].me
 assert abs(by_place["t5"][:, -1].mean() - 3.4) < 0.1 and abs(by_place["nopos"][:, -1].mean() - 3.2) < 0.06
 assert all(by_place[name][:, 5].mean() > 3.2 for name in ABSOLUTE)
 # By definition: "Relative schemes act in every layer, absolute ones at the input: that was not separated."
-# Holds: "**How sure:** five seeds each, one text, 0.2 million parameters, rates chosen in whole runs."
+# Holds: "**How sure:** five seeds each, one text, 0.2 million parameters."
+# Holds: "At twice the size three seeds cannot tell RoPE and a table apart."
 assert {len(its) for its in by_scheme.values()} == {5} and len(by_scheme) == 8
 assert (study.contrasts.filter(like=" minus nopos, start B", axis=0)["holm"] < 0.05).all()
 assert 190_000 < by_scheme["nopos"][0].metrics["parameters"] < 230_000
-# Holds: "RoPE leads a table by 0.03 nats at this size, and at twice the size three seeds cannot tell them apart."
+# Holds in What this does not show: "On a ladder with more steps ([chapter 11](chapter-nopos)) RoPE leads a table by"
 of_ladder = load_study("ladder").by_arm["rope, width 64"][0].config
 assert of_ladder.steps > by_scheme["rope"][0].config.steps and of_ladder.d_model == 64
 rungs = load_study("ladder").runs.pivot(index="seed", columns="arm", values="loss")
@@ -66,7 +67,6 @@ assert max(max(of_a[name]) for name in ("shaw", "t5", "rope")) < min(min(of_a[na
 assert max(of_a["alibi"]) > min(of_a["learnable_sinusoidal"])
 assert not difference(of_a["alibi"], of_a["learnable_sinusoidal"]).excludes_zero
 assert sum(of_a["learnable_sinusoidal"]) == min(sum(of_a[name]) for name in ABSOLUTE)
-# By definition: "A model that goes on need not use what lies far back."
 # By definition in What to remember: "Shaw has a vector for each offset up to a limit"
 
 # %% What becomes of the offset in a logit

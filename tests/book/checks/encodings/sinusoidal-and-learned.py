@@ -152,7 +152,7 @@ about = {"learnable_sinusoidal": 1.34, "learned": 1.31, "sinusoidal": 1.33, "nop
 assert all(abs(of_b[name].mean() - value) < 0.006 for name, value in about.items())
 # Holds: "From start A the learned table is level with the sines, with later seeds 0.034 behind, with"
 # Holds: "From start B it is 0.020 ahead, with other rates 0.028."
-# Holds in Sinusoidal or learned?: "From another the sines are, by 0.021 over thirteen seeds: five had the"
+# Holds in Sinusoidal or learned?: "From another the sines are, by 0.021."
 # Holds in Sinusoidal or learned?: "Both leads are significant; that they differ, tested as planned"
 # Holds: "but the five pairs of table and sines from start A were known then"
 # Holds: "The eight later ones have the sines ahead by 0.034, in seven of eight."
@@ -176,7 +176,6 @@ assert "were taken over from *encodings* and known" in " ".join(study.about.spli
 # Holds: "In these seeds the sines and the learned table are level from start A, and from start B the table is"
 in_a, in_b = (planned.loc[f"{GAP}, start {start}"] for start in "AB")
 assert round(in_b["mean"], 3) == -0.02 and abs(in_a["mean"]) < 0.002
-# Holds in Sinusoidal or learned?: "At rates that suit less the same two led, by more."
 # Holds: "With the other rate the first five seeds had the sines ahead from A, by 0.045."
 # Holds in What to remember: "From one of them a rate that does not suit makes as much of a difference."
 assert (round(single.loc[GAP, "mean"], 3), round(short.loc[GAP, "mean"], 3)) == (0.045, -0.028)
@@ -199,7 +198,7 @@ assert round(change["mean"], 2) == -0.02 and change["holm"] > 0.05
 trained_a, trained_b = (planned.loc[f"{TRAINED}, start {start}"] for start in "AB")
 assert [round(each["mean"], 2) for each in (trained_a, trained_b)] == [-0.04, 0.01]
 assert min(trained_a["holm"], trained_b["holm"]) > 0.05
-# Holds in Sinusoidal or learned?: "five seeds and eight, one text, 0.2 million parameters, rates chosen in whole runs."
+# Holds in Sinusoidal or learned?: "**How sure:** five seeds and thirteen, one text, 0.2 million parameters."
 # Holds: "Each small mark is a model, each large one the mean of five"
 assert len(rows) == 7 and all(len(each) == 5 for each in by_start.values())
 assert round(study.by_arm["nopos, start B"][0].metrics["parameters"] / 1e6, 1) == 0.2

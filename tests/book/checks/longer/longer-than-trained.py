@@ -166,7 +166,8 @@ base_100 = mean.loc["rope, base 100"]
 assert 0.1 < base_100["gap.256"] < 0.5 * base_100["plain.256"]
 # Holds: "So the two causes do not add up to the whole."
 whole_minus_parts = study.contrasts[study.contrasts.index.str.endswith("plain minus gap and stack")]
-assert (whole_minus_parts["mean"] > 0.2).sum() >= 4
+neither_says = whole_minus_parts["mean"].rename(lambda name: name.split(":")[0])
+assert (neither_says[["t5", "xpos", "rope", "p-rope, half", "rope, base 100"]] > 1).all()
 # Holds: "From 128 characters on a longer text brings it no new bucket, only more keys in the last one"
 from posembed.encodings import T5
 
@@ -185,8 +186,6 @@ assert (mean.loc[["nopos", "cope", "shaw", "alibi", "kerple", "rope", "xpos"], "
 assert abs(mean.loc["nopos", "stack.256"] - 1.7) < 0.1 and abs(mean.loc["cope", "stack.256"] - 0.5) < 0.15
 costs = mean[["plain.256", "gap.256", "stack.256"]] > 0.1
 assert {*costs.index[costs["stack.256"]]} == {"nopos", "cope"}
-# Holds in Longer than it was trained: "moved 192, RoPE loses nothing."
-assert abs(mean.loc["rope", "gap.256"]) < 0.02
 
 
 # Holds: "More keys hurt two kinds, this gap seven, the whole text all but four."
@@ -257,7 +256,6 @@ four = ["shaw", "alibi", "fire", "forgetting"]
 # Holds: "At 64 all eight found at least 98 % of the needles."
 assert (by_arm["plain.64.needle"] > 0.98).all()
 # Holds: "At 256 Shaw, ALiBi, FIRE and the forgetting Transformer still find nearly all of them, and of the names"
-# Holds in Longer than it was trained: "Taught on made texts to look far back, Shaw, ALiBi, FIRE and forgetting"
 assert (by_arm.loc[four, ["far.256.needle", "nearer"]] > 0.98).all().all()
 assert ((by_arm["plain.64.induction"] - by_arm["plain.256.induction"])[four] < 0.03).all()
 others = by_arm.drop(four)
@@ -407,7 +405,11 @@ to_further = {
     for arm in mean.index
 }
 assert round(to_further.pop("nopos"), 2) == 0.30 and max(to_further.values()) < 0.07
-# Holds in Longer than it was trained: "Our formula foretold the loss worse than copying the most similar"
+# Holds in Longer than it was trained: "**Both, for different schemes; how much, our formula could not say.**"
+# Holds in Longer than it was trained: "Of the differences between six other schemes our formula explained 0.52 (R²)"
+of_others = law.loc["asked: law", "mean"], law.loc["asked: law minus name", "mean"]
+assert [round(float(each), 2) for each in (of_others[0], of_others[0] - of_others[1])] == [0.52, 0.71]
+assert law.loc["asked: law minus name", "holm"] < 0.05
 onsets = [[length_law.onset(its.loc[arm].tolist()) for its in (told_at, seen_at)] for arm in mean.index]
 steps = [*lengths, None]
 near = [abs(steps.index(a) - steps.index(b)) <= 1 for a, b in onsets]
@@ -451,10 +453,6 @@ assert law.loc["asked: law minus name", "mean"] < 0
 assert gains.empty
 # Holds: "Of eight kinds that were taught to look far back, four found nearly every needle past their trained length."
 assert {*by_arm.index[by_arm["plain.256.needle"] > 0.98]} == {*four}
-# Holds in Longer than it was trained: "Both, for different schemes."
-# Holds in Longer than it was trained: "At four times the length T5, xPos and most RoPEs lose over a nat more than by"
-neither_says = whole_minus_parts["mean"].rename(lambda name: name.split(":")[0])
-assert (neither_says[["t5", "xpos", "rope", "p-rope, half", "rope, base 100"]] > 1).all()
 # Holds in What this does not show: "And rates were chosen in shorter runs; on text these took too high ones"
 of_whole = load_study("own-rates").by_arm
 for name in ("learned", "sinusoidal", "t5"):

@@ -1,6 +1,6 @@
 # %% After NoPos
 # Holds: "Leaving RoPE out of one layer of four cost our models nothing that three seeds could show"
-# Holds: "A model trained without any positions is 0.18 nats behind RoPE."
+# Holds: "**Not every layer needs positions, and a finished model cannot do without those it was given.**"
 # The table of the first screen.
 costs = study.contrasts["mean"]
 assert round(-costs["causal: rope minus nopos"], 2) == 0.18
@@ -35,7 +35,7 @@ assert config.n_layers == 4 and config.layers_with_positions == (0, 1, 2)
 # By definition: "It makes the rotations cheaper."
 
 # %% Taking positions away
-# Holds in After NoPos: "with table, sines, biases or rotations taken out, each of our four kinds is in the mean"
+# Holds in After NoPos: "With table, sines, biases or rotations taken out afterwards, each of our four kinds"
 # Holds: "In the mean over the seeds none of them is better than guessing"
 of_dropped = without
 assert all(its.mean > frequency_loss() for its in of_dropped.values())
@@ -72,7 +72,6 @@ assert configs["Llama 4"].attn_temperature_tuning
 # Holds: "In each every fourth layer goes without."
 # Holds: "Seven leave RoPE out of every fourth layer, counted from the fourth, and Muse Spark of every fourth, counted"
 # Holds: "Every fourth is a dot: counted from the fourth in seven models, and from the second in Muse Spark"
-# Holds in After NoPos: "eight models of today whose code we read leave it out of some layers."
 # Holds in What to remember: "Eight of today's large models have RoPE in some layers"
 for name, its in configs.items():
     start = 1 if name == "Muse Spark" else 3

@@ -36,7 +36,7 @@ shares = attention_maps(rounded(models[live.left]), its_text[None], live.layer -
 assert sum(shares.diagonal(-k)[10:].mean() for k in range(3)) > 0.8
 
 # Holds: "Error of the probe by state, five seeds."
-# Holds: "Training sharpens that: after two layers a probe is off by 3 of 64 characters"
+# Holds: "After two layers a probe is off by 3 of 64 characters"
 # Holds: "One layer tells positions before any training; two trained ones tell them best."
 assert len(of_nopos) == 5 and of_nopos[0].metrics["layers"]["middle_guess"] == 16
 assert abs(by_state["untrained"][0] - 16) < 0.1 and np.allclose(by_state["untrained"][1:], 7.5, rtol=0, atol=0.15)
@@ -481,7 +481,7 @@ assert np.mean([run.metrics["prefix"]["shuffled"] for run in by_scheme["nopos"]]
 # Holds: "With the last eight characters in place hardly anything is lost."
 assert max(lost("causal, nopos", "shuffled but for the last 8")) < 0.06
 
-# Holds in How does it know?: "From three of our four starts one layer shows them before any training."
+# Holds in What this does not show: "That every start leaks: from three of our four starts one untrained layer shows"
 of_starts = load_study("starts").by_arm
 for arm in ("large, nopos", "small, nopos", "large, scaled, nopos"):
     assert max(run.metrics["untrained"]["median_mae"][1] for run in of_starts[arm]) < 10

@@ -197,7 +197,7 @@ assert abs(gained.mean + 0.08) < 0.01
 assert all(min(run.metrics["layers"]["median_mae"]) > 15.9 for run in by_scheme["nopos"])
 # Holds in What to remember: "For the first 300 steps our masked models with a table"
 assert abs((curve["learned"] - curve["nopos"])[:, 1:6].mean(axis=0)).max() < 0.01
-# Holds in And a masked model?: "without positions and without a causal mask, a Transformer makes the same guess"
+# Holds in And a masked model?: "Without positions and without a causal mask, a Transformer makes the same guess"
 assert (at_hidden - at_hidden[0]).abs().max() < 1e-4
 # Holds in And a masked model?: "Ours gain 0.08 nats from those, and a position table gains 1.3 more."
 # Holds in And a masked model?: "the numbers are of five seeds, small models and 15 % hidden characters"

@@ -210,7 +210,7 @@ assert [round(float(each[0]), 2) for each in left] == [0.24, 0.43]
 assert all(round(float(each[-1]), 2) == 0.08 for each in left)
 # Holds in No positions at all: "On a ladder of sizes the price falls as models and their texts grow, against RoPE"
 assert [[round(100 * (exp(each[at]) - 1)) for each in left] for at in (0, -1)] == [[27, 54], [8, 9]]
-# Holds in No positions at all: "on the ladder models of this width pay 12 and 16 %."
+# Holds in What this does not show: "Its models of the width above pay 12 and 16 %."
 assert WIDTHS[2] == study.by_arm["causal, nopos"][0].config.d_model == 64
 assert [round(100 * (exp(each[2]) - 1)) for each in left] == [12, 16]
 # Holds in The start sets much of it: "Here rates were chosen in runs of 500 steps, and from B"

@@ -23,8 +23,7 @@ of_rows = study.by_arm["images, learned"][0].config.scheme_options
 assert round(of_rows["learned"]["std"], 1) == 0.7 and "pilot" in study.about
 assert max(place[name][1] for name in ROPES) < 0.05
 assert min(right[name] for name in ROPES) > right["learned rows"]
-# Holds: "On images of twice the side no scheme works as it is."
-# Holds: "With *interpolated* positions RoPE on two axes names 0.80"
+# Holds: "On images of twice the side RoPE on two axes, with *interpolated* positions, names 0.80"
 # Holds in What to remember: "To count on is not to extrapolate: on images of twice the side"
 # Holds in A larger image than trained: "the model must have been trained near it"
 # Holds in A larger image than trained: "at a side of 7 patches, where 6 were trained, RoPE on two axes still names"

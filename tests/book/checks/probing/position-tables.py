@@ -2,15 +2,14 @@
 from posembed.stored import stored_studies
 
 of_gpt2 = stored_studies()["gpt2"]
-# Holds: "In each of the four trained tables here neighbouring rows are alike; GPT-2's rows lie for"
+# Holds: "GPT-2's rows lie for the most part on a helix of about two turns"
 # Holds in What shape do the rows have?: "The rows lie in few directions, and along the first two of their"
 # Holds in What to remember: "GPT-2's table is for the most part a helix"
 assert sum(of_gpt2.explained_variance[:3]) > 0.85 and of_gpt2.effective_rank < 40
 assert round(of_gpt2.n_positions / of_gpt2.helix["period"]) == 2
 stored = [stored_studies()[name] for name in CHECKPOINTS[2:]]
 assert sum(bool(each.helix) for each in stored) == 3
-# Holds: "From such rows a linear map reads positions that it was not fitted"
-# Holds: "GPT-2's within 1.6, where a constant guess is 256 off."
+# Holds: "and a linear map reads from them positions that it was not fitted to within 1.6"
 score = of_gpt2.score("ridge", "even-odd")
 assert (round(score.test_mae, 1), round(score.constant)) == (1.6, 256)
 # Holds: "**How sure:** four tables measured, with the controls beside each"
@@ -246,7 +245,6 @@ shape = spectrum(table)
 left_over = {k: probe_table(part).test_mae for k, part in erased.items()}
 # Holds: "The probe does not need the first two components, which hold a"
 # Holds: "Without the first *two* components the probe reads the positions as"
-# Holds in What has a position table learned?: "in our encoder the first two components matter to the"
 assert round(sum(shape.explained_variance_ratio[:2]), 2) == 0.25
 assert abs(left_over[2] - probe_table(table).test_mae) < 0.1
 # Holds: "Without the first twelve of 384 directions nothing is left that *this"

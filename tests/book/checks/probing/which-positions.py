@@ -251,7 +251,6 @@ assert steps[14:17].max() < steps[:4].min() and steps[14:17].max() < steps[-4:].
 assert "two of its forms have corrected p below 0.05 and one sign" in " ".join(load_study("causes").about.split())
 # Holds: "**No property passed.**"
 # Holds: "of no property do two bends agree"
-# Holds in What are three properties good for?: "In the study planned for it, no property had two bends that"
 # Holds in What this does not show: "as planned no two bends of a property agreed."
 # Holds in What this does not show: "Unplanned, drift at 48 degrees and wave at 30 did, on distance."
 of_drift = longer.loc[f"distance: {DRIFT}, largest dose minus none"]

@@ -18,8 +18,6 @@ assert used.grad.any(dim=1).tolist() == [i in BATCH for i in range(8)]
 # Holds: "For 512 ids and a table of 32,768 rows the one-hot matrix takes 67 MB a batch"
 # Holds: "With the 512 rows of a position table the matrix is a megabyte"
 assert round(4 * 512 * 32768 / 1e6) == 67 and round(4 * 512 * 512 / 1e6) == 1
-# Holds in nn.Embedding is a lookup table: "but nearly all of that product multiplies by zero"
-assert F.one_hot(torch.tensor([3, 5]), 512).float().mean() == 1 / 512
 
 # %% Which rows learn
 # One step for ids 3 and 5 of eight rows.

@@ -190,7 +190,7 @@ assert (after_layers - after_layers[0]).abs().max() < 1e-12
 # Holds: "Three letters show what one layer sees."
 assert check_equivariance(two_causal_layers, x8).verdict == "neither"
 assert (aab - aba).abs().max() < 1e-12 < (aab - abb).abs().max()
-# Holds in Permutation equivariance: "the first half is a theorem about every stack"
+# Holds in Permutation equivariance: "a theorem about every stack of self-attention"
 # Holds in What to remember: "Without a mask, self-attention, the feed-forward network, LayerNorm and every stack"
 for part in [lambda x: self_attention(x, *weights), *parts.values()]:
     assert check_equivariance(part, x).verdict == "equivariant"
