@@ -79,7 +79,7 @@ for run in by_scheme["fire"]:
     for layer in range(4):
         assert abs(512 * run.metrics["scheme"][f"layers.{layer}.multiplier"][0] - 60) < 6
 # Holds in What to remember: "Past the trained length the loss of ours rises by a nat"
-# Holds in Past the trained length: "**ALiBi, KERPLE and Shaw go on as before; what helps RoPE at once is to read less.**"
+# Holds in Past the trained length: "**ALiBi, KERPLE and Shaw go on as before; what helps RoPE at once is to read"
 # Holds in Past the trained length: "up to four times the trained length the loss rises by 1.0 nat without any"
 # Holds in Past the trained length: "**How sure:** three to five seeds, 0.2 million parameters, one text."
 # Holds in Past the trained length: "To leave positions out is no way to longer texts"
