@@ -27,7 +27,9 @@ found = {
 }
 assert found["alibi"] > 0.985 and round(found["rope"], 2) == 0.07
 of_masked = load_study("nopos").runs.groupby("arm")["loss"].mean()
-assert [round(of_masked[f"masked, {name}"], 2) for name in ("rope", "learned", "sinusoidal")] == [1.07, 1.62, 2.47]
+of_masked = of_masked.filter(like="masked, ")
+assert [round(of_masked[f"masked, {name}"], 2) for name in ("rope", "learned")] == [1.07, 1.62]
+assert of_masked.drop("masked, rope").min() > of_masked["masked, rope"]
 of_a = load_study("encodings").runs.groupby("arm")["loss"].mean()
 assert round(of_a["rope"] - of_a["shaw"], 2) >= 0.01 and round(of_a["rope"] - of_a["t5"], 2) <= 0.02
 images = load_study("depth").contrasts
@@ -37,20 +39,15 @@ assert images.loc["images twice as long: learned, interpolated, minus rope, 2-D"
 assert images.loc["images twice as long: rope, 2-D, interpolated minus as it is", "mean"] > 0.5
 at_twice = {
     arm: [run.metrics["patches"]["sizes"]["24"]["interpolated"] for run in load_study("depth").by_arm[f"images, {arm}"]]
-    for arm in ("rope, 2-D", "sinusoidal, 2-D", "learned")
+    for arm in ("rope, 2-D", "learned")
 }
-assert [round(sum(its) / 5, 2) for its in at_twice.values()] == [0.80, 0.65, 0.63]
-assert sum(a < b for a, b in zip(at_twice["rope, 2-D"], at_twice["sinusoidal, 2-D"], strict=True)) == 1
-in_three = load_study("nopos").runs.pivot(index="seed", columns="arm", values="loss")
-in_three = (in_three["causal, rope in three layers of four"] - in_three["causal, rope"]).dropna()
-assert len(in_three) == 3 and in_three.between(0, 0.01).all()
+assert [round(sum(its) / 5, 2) for its in at_twice.values()] == [0.80, 0.63]
 # Third of eight from both starts; Shaw, ALiBi and KERPLE stay where they were.
 for its in (runs, load_study("encodings").runs):
     order = its.groupby("arm")["loss"].mean().sort_values().index
     assert order.get_loc("rope") == 2 and len(order) == 8
 of_twelve = load_study("nopos").contrasts["mean"]
 assert all(abs(of_twelve[f"past the trained length: {arm}"]) < 0.03 for arm in ("shaw", "alibi", "kerple"))
-assert load_study("nopos").contrasts.loc["rope in three layers of four minus rope", "holm"] > 0.05
 # By definition: "*In our runs* means small models, three to five seeds, and a chapter"
 
 import importlib
@@ -75,6 +72,7 @@ masked = load_study("nopos").contrasts
 assert masked.loc["masked: learned minus nopos", "mean"] < -1
 # By definition in What to remember: "Past the trained length nothing is free"
 # Holds in What to remember: "Longer than trained without more training: the end of the text alone"
+# Holds in Which positions should I use?: "Longer texts than it was trained on, without more training:"
 assert abs(rise["alibi"]) < 0.006
 
 # %% Exercises
