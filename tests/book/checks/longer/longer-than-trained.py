@@ -410,16 +410,9 @@ assert round(to_further.pop("nopos"), 2) == 0.30 and max(to_further.values()) < 
 of_others = law.loc["asked: law", "mean"], law.loc["asked: law minus name", "mean"]
 assert [round(float(each), 2) for each in (of_others[0], of_others[0] - of_others[1])] == [0.52, 0.71]
 assert law.loc["asked: law minus name", "holm"] < 0.05
-onsets = [[length_law.onset(its.loc[arm].tolist()) for its in (told_at, seen_at)] for arm in mean.index]
 steps = [*lengths, None]
-near = [abs(steps.index(a) - steps.index(b)) <= 1 for a, b in onsets]
-# Holds in Can one say beforehand how much?: "Of nine lengths from 80 to 512 it names the one at which"
-rises = [b is not None for _, b in onsets]
-# Holds in Can one say beforehand how much?: "Of three of the others it says rightly that they never do."
-assert (sum(rises), sum(n for n, b in zip(near, rises, strict=True) if b)) == (12, 10)
-assert sum(a is None for (a, _), b in zip(onsets, rises, strict=True) if not b) == 3
-assert sum(near) == 13 and len(lengths) == 9
-# Holds in Can one say beforehand how much?: "Of the ten kinds that it was not fitted to, forgetting among"
+assert len(lengths) == 9 and lengths[0] == 80
+# Holds in Can one say beforehand how much?: "Of the ten kinds that it was not fitted to, the formula names"
 right = []
 for arm, kin in length_law.KIN.items():
     where = steps.index(length_law.onset(seen_at.loc[arm].tolist()))
