@@ -151,6 +151,8 @@ twins = rounding("angles")(torch.arange(4096), 32, torch.float16)
 assert (twins[1:] != twins[:-1]).any(1).all()
 
 # Holds: "from 256 on it has no odd numbers, from 512 to 1,024 only every fourth"
+# Holds: "float16 has them whole up to 2,048, but rounds the angles: beyond 512 to halves."
+assert torch.arange(2049).half().unique().numel() == 2049 and torch.tensor(600.3).half() == 600.5
 assert torch.tensor(257.0).bfloat16() == 256 and torch.tensor(514.0).bfloat16() == 512
 
 # %% Exhibit 5: A text and its twin in a batch

@@ -353,11 +353,6 @@ assert bool((t5.bucket(-torch.arange(200)) == 31).any())
 assert ((by_place["rope"][:, 4:6] - by_place["rope"][:, 3:4]).abs() < 0.15).all()
 assert (by_place["rope"][:, 8:].mean(1) > 3).all()
 # Holds: "From position 176 on RoPE does worse than the learned table, in every seed."
-# Holds: "In one model one of its eight pairs does the harm"
-# Holds: "a variant without it fails as well"
-of_quarter = [run.metrics["longer"]["plain"] for run in load_study("length").by_arm["p-rope, a quarter"]]
-assert min(its["256"] - its["64"] for its in of_quarter) > 1
-# The check of chapter 16 holds that it is this one alone.
 worse = by_place["rope"] > by_place["learned"]
 assert worse[:, 11:].all() and not worse[:, 10].all()
 
@@ -405,7 +400,7 @@ assert torch.allclose(waves["linear"], 8 * waves["none"])
 for name in ("ntk", "yarn", "llama3"):
     assert torch.isclose(waves[name][0], waves["none"][0]) and torch.isclose(waves[name][-1], waves["linear"][-1])
 assert torch.allclose(waves["linear"], 8 * waves["none"])
-# Holds in What to remember: "Scalings of RoPE slow down the slow pairs"
+# Holds in What to remember: "Scalings of RoPE turn its pairs slower"
 for name in ("ntk", "yarn", "llama3"):
     assert torch.isclose(waves[name][0], waves["none"][0])
     assert torch.isclose(waves[name][-1], waves["linear"][-1])
@@ -413,7 +408,7 @@ for name in ("ntk", "yarn", "llama3"):
 # And of single recipes.
 # Holds in Exercises: "That is why YaRN and Llama 3's recipe treat the pairs apart"
 slow = waves["none"] > 64
-# Holds: "Past 64 some hands come to angles that training never showed, and one of them hurts."
+# Holds: "Past 64 some hands come to angles that training never showed."
 assert slow.sum() >= 4 and not slow[0]
 # Holds: "and a text of 512 keeps to known angles"
 assert torch.allclose(512 * 2 * math.pi / waves["linear"], 64 * 2 * math.pi / waves["none"])

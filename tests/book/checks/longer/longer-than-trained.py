@@ -410,8 +410,9 @@ assert round(to_further.pop("nopos"), 2) == 0.30 and max(to_further.values()) < 
 of_others = law.loc["asked: law", "mean"], law.loc["asked: law minus name", "mean"]
 assert [round(float(each), 2) for each in (of_others[0], of_others[0] - of_others[1])] == [0.52, 0.71]
 assert law.loc["asked: law minus name", "holm"] < 0.05
+# Holds in Can one say beforehand how much?: "Take nine lengths from 80 to 512."
 steps = [*lengths, None]
-assert len(lengths) == 9 and lengths[0] == 80
+assert (len(lengths), min(lengths), max(lengths)) == (9, 80, 512)
 # Holds in Can one say beforehand how much?: "Of the ten kinds that it was not fitted to, the formula names"
 right = []
 for arm, kin in length_law.KIN.items():
