@@ -49,7 +49,7 @@ def _shipped(name: str) -> Callable[..., None]:
     return run
 
 
-# Those whose rates are searched, and of which the trained models are looked at again.
+# Those whose rates are searched.
 SEARCHED = {
     each.NAME: each
     for each in (
@@ -64,10 +64,9 @@ SEARCHED = {
         past_length,
     )
 }
-KEPT = {once_or_again.NAME}
 STUDIES: dict[str, Callable[..., None]] = {
     **{name: _shipped(name) for name in SHIPPED},
-    **{name: partial(run_searches, each.arms, save_models=name in KEPT) for name, each in SEARCHED.items()},
+    **{name: partial(run_searches, each.arms) for name, each in SEARCHED.items()},
     length.NAME: length.run_study,
     length_doses.NAME: length_doses.run_study,
 }

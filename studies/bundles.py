@@ -29,6 +29,7 @@ from . import (
     nopos,
     nopos_contrasts,
     nopos_large,
+    once_or_again,
     one_start,
     own_rates,
     past_length,
@@ -95,6 +96,7 @@ SHIPPED = {
     nopos_large.NAME: Shipped(
         (nopos_large,), lambda _: nopos_large.plan(), lambda runs, _: {"planned": nopos_large.contrasts(runs)}
     ),
+    once_or_again.NAME: _searched(once_or_again),
     one_start.NAME: _searched(
         one_start, lambda runs, folder: one_start.contrasts(runs, read_results(folder.parent / encodings.NAME))
     ),

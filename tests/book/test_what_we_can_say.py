@@ -32,7 +32,7 @@ def losses(study):
 def test_sines_and_a_table():
     gaps = load_study("own-rates").contrasts["mean"].filter(like="learned minus sinusoidal, start")
     says(f"the table is ahead by {-gaps['learned minus sinusoidal, start B']:.3f} nats from one start, and")
-    says("from another the sines, by 0.021 over thirteen seeds.")
+    says("from another the sines, by 0.021 over thirteen seeds: five had the two level, and eight later ones")
     assert abs(gaps["learned minus sinusoidal, start A"]) < 0.002
     of = load_study("own-rates").runs.pivot(index="seed", columns="arm", values="loss")
     by_seed = [
@@ -40,6 +40,7 @@ def test_sines_and_a_table():
     ]
     found = interval([*by_seed[0], *by_seed[1]])
     assert (round(found.mean, 3), found.n) == (0.021, 13) and found.low > 0
+    assert (len(by_seed[1]), round(by_seed[1].mean(), 3)) == (8, 0.034)
 
 
 @pytest.mark.parametrize("study", ["one-start", "encodings"])
@@ -72,7 +73,7 @@ def test_relative_schemes():
     assert (of[["shaw", "t5", "rope"]].max(axis=1) < of[ABSOLUTE].min(axis=1)).all()
     level = interval(of["alibi"] - of["learned"], level=0.9)
     assert -0.02 < level.low < level.high < 0.02
-    says("On a ladder of sizes RoPE's lead on a table shrinks, and at 0.4 million parameters three seeds cannot tell")
+    says("RoPE's lead on a table shrinks: at 0.4 million parameters three seeds cannot tell the two apart.")
     leads = [losses("ladder")[f"learned, width {w}"] - losses("ladder")[f"rope, width {w}"] for w in (32, 48, 64, 88)]
     assert sorted((each.mean() for each in leads), reverse=True) == [each.mean() for each in leads]
     assert not interval(leads[-1]).excludes_zero and len(leads[-1]) == 3
@@ -82,7 +83,7 @@ def test_without_positions():
     contrasts = load_study("nopos").contrasts["mean"]
     behind_a_table = -load_study("own-rates").contrasts["mean"]["learned minus nopos, start B"]
     percent = round(100 * (math.exp(behind_a_table) - 1))
-    says(f"in ours {percent} % of perplexity a character beside a learned table;")
+    says(f"in one set-up of ours {percent} % of perplexity a character beside a learned table, in others more or less;")
     says("the loss of ours rises by a nat on average up to four times the length, and by more up to eight.")
     assert round(contrasts["past the trained length: nopos"], 1) == 1.0
     assert load_study("one-start").contrasts.loc["nopos, past the trained length", "mean"] > 1.3
@@ -102,11 +103,11 @@ def test_once_is_enough_and_images():
     depth = load_study("depth").runs.groupby("arm")["loss"].mean()
     for layers in (4, 12):
         assert depth[f"{layers} layers, every layer"] > depth[f"{layers} layers, input"]
-    says("of the added row 0.42 was left after the first of four layers in ours.")
-    left = [
-        run.metrics["depth"]["trained"]["left, coefficient"][1] for run in load_study("depth").by_arm["4 layers, input"]
-    ]
-    assert round(sum(left) / len(left), 2) == 0.42
+    says("0.42 was left after the first of four layers in ours, 0.83 after the first of twelve, and 0.71 in a masked")
+    for arm, left in {"4 layers, input": 0.42, "12 layers, input": 0.83, "masked, 4 layers, input": 0.71}.items():
+        runs = load_study("depth").by_arm[arm]
+        each_left = [run.metrics["depth"]["trained"]["left, coefficient"][1] for run in runs]
+        assert round(sum(each_left) / len(each_left), 2) == left
     says("With learned rows, which were drawn large, they did in ours; with RoPE they did not, and with sines")
     found = load_study("depth").contrasts["mean"]
     early = {arm: found[f"images, {arm}: early, place minus contents"] for arm in
@@ -165,10 +166,11 @@ def test_each_question_leads_to_a_chapter_that_is_there():
 
 
 def test_positions_in_some_layers_and_taken_out():
-    says("with RoPE in three layers of four no loss was seen that three seeds could show")
+    says("with RoPE in three layers of four the loss is less than 0.01 nats higher in each of three seeds")
     study, of = load_study("nopos"), losses("nopos")
     found = interval((of["causal, rope in three layers of four"] - of["causal, rope"]).dropna())
     assert found.n == 3 and not found.excludes_zero
+    assert (of["causal, rope in three layers of four"] - of["causal, rope"]).dropna().between(0, 0.01).all()
     says("they are in the mean no better than guessing by frequency")
     for name in ("learned", "sinusoidal", "alibi", "rope"):
         runs = study.by_arm[f"causal, {name}"]
@@ -186,7 +188,7 @@ def test_the_end_alone():
 
 
 def test_a_mark_at_the_beginning():
-    says("a probe finds positions to within one, and the loss of characters with 16 and more before them falls")
+    says("a probe finds positions to within one in the mean, and the loss of characters with 16 and more before")
     late = {arm: [run.metrics["heads"]["late"] for run in runs] for arm, runs in load_study("beginning").by_arm.items()}
     mean = {arm: sum(each) / len(each) for arm, each in late.items()}
     gained = mean["nopos"] - mean["nopos, mark"]
@@ -196,14 +198,20 @@ def test_a_mark_at_the_beginning():
 
 
 def test_who_reads_further_back_than_it_was_trained():
-    says("forgetting gates find 0.99 of the needles or more; a table 0.49, RoPE 0.07, where a guess has 0.06.")
+    says(
+        "forgetting gates find 0.99 of the needles or more; T5 0.96, no positions 0.65, a table 0.49, RoPE 0.07, where"
+    )
+    says("Of the nearer ones these four lose many.")
     far = {
         (arm, which): sum(run.metrics["asked"][which]["256"]["needle"] for run in runs) / len(runs)
         for arm, runs in load_study("far-questions").by_arm.items()
         for which in ("far", "plain")
     }
     assert min(far[arm, which] for arm in ("shaw", "alibi", "fire", "forgetting") for which in ("far", "plain")) > 0.99
-    assert [round(far[arm, "far"], 2) for arm in ("learned", "rope")] == [0.49, 0.07]
+    four = ("t5", "nopos", "learned", "rope")
+    assert [round(far[arm, "far"], 2) for arm in four] == [0.96, 0.65, 0.49, 0.07]
+    # Nearly half of the 512 needles stand so far back; of the others these find less than two thirds.
+    assert all(2 * far[arm, "plain"] - far[arm, "far"] < 0.6 for arm in four)
 
 
 def test_what_fails_past_the_trained_length():
@@ -211,7 +219,7 @@ def test_what_fails_past_the_trained_length():
     says(
         "Four times the keys, at positions that the training had, cost 14 of 16 kinds of models less than 0.1 nats, and"
     )
-    says("it named for eight of the ten kinds that it was not fitted to, and that guess for seven.")
+    says("it told to within one step of nine lengths for eight of the ten kinds that it was not fitted to")
     says("a guess by the most similar scheme came nearer to the size of the rise.")
     study = load_study("length")
     stack = study.contrasts["mean"].filter(like="stack minus the last 64")
@@ -219,9 +227,7 @@ def test_what_fails_past_the_trained_length():
     dear = stack[stack > 0.1]
     assert len(stack) == 16 and [each.split(":")[0] for each in dear.index] == ["nopos", "cope"]
     assert all(cost > 0.9 * plain[name.replace("stack", "plain")] for name, cost in dear.items())
-    says(
-        "New positions alone cost tables, sines and FIRE most of it, and T5, xPos and most RoPEs lose more than by both"
-    )
+    says("New positions alone cost tables, sines and FIRE, in the mean, most of it, and T5, xPos and most RoPEs lose")
     gap = study.contrasts["mean"].filter(like="gap minus the last 64")
     for name in ("learned", "sinusoidal", "learnable_sinusoidal", "fire"):
         assert gap[f"{name}: gap minus the last 64"] > plain[f"{name}: plain minus the last 64"] / 2

@@ -68,12 +68,22 @@ class EnoughError(Exception):
         ("ladder", load_study("ladder").by_arm["rope, width 32"][0].config),
         ("far-questions", load_study("far-questions").by_arm["rope"][0].config),
         ("own-rates", load_study("own-rates").by_arm["t5, start B"][0].config),
+        ("once-or-again", load_study("once-or-again").by_arm["4 layers, RoPE first"][0].config),
         ("past-length", load_study("past-length").by_arm["fire, 32"][0].config),
         pytest.param(
             "trained-tables", load_study("trained-tables").by_arm["causal, short"][0].config, marks=pytest.mark.slow
         ),
     ],
-    ids=["encodings", "starts", "ladder", "far-questions", "own-rates", "past-length", "trained-tables"],
+    ids=[
+        "encodings",
+        "starts",
+        "ladder",
+        "far-questions",
+        "own-rates",
+        "once-or-again",
+        "past-length",
+        "trained-tables",
+    ],
 )
 def test_the_beginning_of_a_stored_run_is_reproduced(study, config):
     """The curve's first point is the mean loss of the first fortieth of the steps, which take seconds."""

@@ -14,7 +14,7 @@ assert max(max(final[name]) for name in LEAD) < lowest
 assert gains.min() > 0.12
 ahead = study.contrasts.loc[[f"{one} minus {other}, start B" for one in LEAD for other in ABSOLUTE]]
 assert round(ahead["mean"].max(), 3) == -0.056 and (ahead["holm"] < 0.05).all()
-# Holds: "ALiBi, which learns nothing, is level with a learned table."
+# Holds: "ALiBi, which learns nothing, is from this start level with a learned table."
 # Holds in Train short, test long: "ALiBi and the table are level, within the margin of 0.02 that the plan had named"
 from posembed import scheme
 from posembed.stats import interval
@@ -39,7 +39,7 @@ assert all(by_place[name][:, 5].mean() > 3.2 for name in ABSOLUTE)
 assert {len(its) for its in by_scheme.values()} == {5} and len(by_scheme) == 8
 assert (study.contrasts.filter(like=" minus nopos, start B", axis=0)["holm"] < 0.05).all()
 assert 190_000 < by_scheme["nopos"][0].metrics["parameters"] < 230_000
-# Holds in What this does not show: "On a ladder with more steps ([chapter 11](chapter-nopos)) RoPE leads a table by"
+# Holds in What this does not show: "On a ladder with more steps and rates by a rule"
 of_ladder = load_study("ladder").by_arm["rope, width 64"][0].config
 assert of_ladder.steps > by_scheme["rope"][0].config.steps and of_ladder.d_model == 64
 rungs = load_study("ladder").runs.pivot(index="seed", columns="arm", values="loss")

@@ -153,7 +153,7 @@ assert all(abs(of_b[name].mean() - value) < 0.006 for name, value in about.items
 # Holds: "From start A the learned table is level with the sines, with later seeds 0.034 behind, with"
 # Holds: "From start B it is 0.020 ahead, with other rates 0.028."
 # Holds in Sinusoidal or learned?: "From another the sines are, by 0.021."
-# Holds in Sinusoidal or learned?: "Both leads are significant; that they differ, tested as planned"
+# Holds in Sinusoidal or learned?: "The first lead is significant, and so is the second in its eight later seeds;"
 # Holds: "but the five pairs of table and sines from start A were known then"
 # Holds: "The eight later ones have the sines ahead by 0.034, in seven of eight."
 # Holds: "Over all thirteen it is 0.021."

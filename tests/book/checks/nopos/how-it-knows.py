@@ -1,5 +1,5 @@
 # %% How does it know?
-# Holds: "It has them, and they come from the mask: each token averages over one token more than its neighbour"
+# Holds: "**It has them, and they come from the mask: what a token averages over depends on its place.**"
 import numpy as np
 
 by_state = {
@@ -534,7 +534,7 @@ for k in (1, 2):
 
 # Holds: "Models trained with a mark are read to within one position, and their loss is lower; whether they count"
 assert max(off_by["mark, trained"]) < 1 and gain > 0.03
-# Holds: "Before any training they leak already, by way of the causal mask"
+# Holds: "From three of our four starts they leak before any training, by way of the causal mask"
 assert interval(fresh).high < found.middle_guess and laws["our start"].high < -0.5
 # Holds: "Training sharpens them, from our start from the second layer on."
 assert (first_error := errors["nopos"][:, 1].mean()) > 2 * errors["nopos"][:, 2].mean()

@@ -47,7 +47,8 @@ assert [round(100 * (exp(gap_to[name].mean) - 1)) for name in ("learned", "rope"
 # Holds in What to remember: "A causal language model without any positions learns"
 shuffled = [run.metrics["prefix"] for run in load_study("nopos").by_arm["causal, nopos"]]
 assert interval([of["shuffled"] - of["intact"] for of in shuffled]).low > 4
-# Holds: "**How sure:** five seeds, one text, 0.2 million parameters, and two papers"
+# Holds: "**How sure:** five seeds, three on the ladder, one text, 0.2 million parameters."
+# By definition: "Two papers agree in sign, a run each, with models of up to 8 billion."
 # By definition: "A third, with language models for speech recognition, found the opposite."
 assert {len(tuned.by_arm[f"{name}, start B"]) for name in SCHEMES} == {5}
 assert round(tuned.by_arm["nopos, start B"][0].metrics["parameters"] / 1e6, 1) == 0.2
@@ -297,7 +298,7 @@ def along(arm):
 # Holds in Does it close with size?: "After 530 steps, where the first rung ends, NoPos was between 0.4 and 0.5"
 early = [along(f"nopos, width {w}")[530] - along(f"rope, width {w}")[530] for w in WIDTHS]
 assert all(0.4 < each < 0.5 for each in early)
-# Holds in No positions at all: "But at one early step larger models paid no less: the fall may be of training."
+# Holds in No positions at all: "But at one early step of training larger models paid no less: the fall"
 beside_table = [along(f"nopos, width {w}")[530] - along(f"learned, width {w}")[530] for w in WIDTHS]
 assert (np.diff(beside_table) > 0.02).all() and [round(each, 2) for each in beside_table[::3]] == [0.24, 0.34]
 # Holds in Does it close with size?: "The falls get smaller: a doubling leaves six to seven tenths"

@@ -71,6 +71,7 @@ assert max(right.values()) - min(right[name] for name in CALLED if name != "NoPo
 # Holds: "Share of right answers. NoPos near 0.67; learned rows near 0.94"
 assert [round(right[name], 2) for name in CALLED] == [0.67, 0.94, 0.95, 0.97, 0.95]
 # Holds: "To know the two axes did not help RoPE at this size"
+assert of("images: rope, 2-D minus rope, 1-D", 3)[1:] == [-0.036, 0.001]
 assert of("images: rope, 2-D minus rope, 1-D")[0] < 0
 assert study.contrasts.loc["images: rope, 2-D minus rope, 1-D", "holm"] > 0.05
 # By definition: "Right. Corners, strokes and ends occur in some digits more than"
@@ -102,7 +103,8 @@ lost = {
     for key in ("cost", "control")
 }
 # Holds: "shuffled after the first, they cost 0.53 of all answers, the control 0.11, and NoPos, which"
-# Holds: "So some 0.3, or less, can be place."
+# Holds: "So some 0.3, or less, can be place; beside RoPE, below, it is about half of that."
+assert round(lost["learned rows", "cost"][1] - lost["RoPE, two axes", "cost"][1], 2) == 0.16
 assert [round(lost["learned rows", key][1], 2) for key in ("cost", "control")] == [0.53, 0.11]
 assert round(lost["learned rows", "cost"][1] - lost["NoPos", "cost"][1], 1) == 0.3
 # Holds: "At the input they have none, and the shuffle costs 0.36 of the answers all the same"

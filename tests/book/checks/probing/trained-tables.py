@@ -71,7 +71,7 @@ assert found["holm"].max() < 0.05
 # Holds in What shapes a position table?: "Where nine tenths of the steps had short texts, a linear map guesses"
 assert [round(found.loc[f"{kind}, tail: short minus long", "mean"]) for kind in ("causal", "masked")] == [20, 6]
 # Holds in What shapes a position table?: "Rows of causal models were guessed better by 21 places"
-# Holds in What shapes a position table?: "**Short texts do; the direction of reading may.**"
+# Holds in What shapes a position table?: "**Training mostly on short texts does; the direction of reading may.**"
 assert round(found.loc["masked minus causal", "mean"]) == 21
 # Holds in What shapes a position table?: "**How sure:** five seeds each, small models, the masked ones not trained"
 assert len(found) == 6 and (found["n"] == 5).all() and found["holm"].max() < 0.05

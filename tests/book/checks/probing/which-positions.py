@@ -89,7 +89,7 @@ def told(name, digits=2, of=longer):
     return [round(float(row[each]), digits) for each in ("mean", "low", "high")]
 
 
-# Holds in What are three properties good for?: "A strong bend against monotonicity, the *far rise*, cost half of the answers in a task"
+# Holds in What are three properties good for?: "A strong bend against monotonicity, the *far rise*, cost half"
 # Holds: "The far rise costs nothing here."
 # Holds: "What the one side costs is open: 0.26 in the mean, with seeds far apart."
 assert told(f"order, {RISE}") == [-0.52, -0.61, -0.43]
@@ -284,7 +284,7 @@ for name in ("lookup, one side", "lookup, curve"):
     assert (of_causes[name] > straight).all() and of_causes[name].min() > 0.99
     assert found.loc[f"{name.replace(', ', ': ')} minus undosed", "holm"] > 0.05
 # Holds: "And the far rise on order and the drift on distance, which cost half at 48 degrees"
-# Holds in What are three properties good for?: "Bent less, neither cost anything significant, but another one against invariance did."
+# Holds in What are three properties good for?: "Bent less, neither cost anything significant, but another one"
 # Holds in What are three properties good for?: "the milder drift took answers about distance in every seed"
 # Holds in What are three properties good for?: "So these properties do not yet say which scheme to take."
 # Holds in What to remember: "Bent by 30, neither could be shown; another bend against invariance, the wave"
