@@ -1,6 +1,8 @@
-"""The pages that show all of a study: its plan, its arms with the rates that were tried, and every planned contrast.
+"""The pages that show all of a study: what came of it, every planned contrast, its arms with their rates, and its plan.
 
 Usage: python tools/evidence.py
+
+What is said of a study stands in `tools/evidence_words.py`.
 """
 
 import re
@@ -8,9 +10,15 @@ import sys
 from pathlib import Path
 
 import torch
+from evidence_words import STUDIES
 
 from posembed import properties_of_matrix
-from posembed.stored import load_plan, load_study, study_names
+from posembed.figures import forest_plot
+from posembed.figures.drawing import svg_of
+from posembed.figures.looks import WRITTEN, signed
+from posembed.figures.scores import LEVEL
+from posembed.figures.style import styled
+from posembed.stored import load_plan, load_study
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -19,128 +27,24 @@ from studies.forms import FORMS, bias_of
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ROOT / "book" / "evidence"
-# By study: the chapters that rest on it.
-CHAPTERS = {
-    "encodings": ("encodings/sinusoidal-and-learned", "encodings/relative-positions"),
-    "one-start": ("encodings/sinusoidal-and-learned", "encodings/relative-positions"),
-    "own-rates": ("encodings/sinusoidal-and-learned", "encodings/relative-positions", "nopos/no-positions"),
-    "past-length": ("longer/past-the-trained-length",),
-    "starts": ("nopos/no-positions",),
-    "nopos": (
-        *("nopos/no-positions", "nopos/how-it-knows", "nopos/masked-models", "nopos/after-nopos"),
-        "longer/past-the-trained-length",
-    ),
-    "nopos-large": ("nopos/no-positions",),
-    "ladder": ("nopos/no-positions",),
-    "trained-tables": ("probing/trained-tables",),
-    "tasks": ("probing/which-positions",),
-    "causes": ("probing/which-positions",),
-    "beginning": ("nopos/how-it-knows",),
-    "length": ("longer/longer-than-trained",),
-    "far-questions": ("longer/longer-than-trained",),
-    "depth": ("probing/once-enough", "probing/once-enough-images"),
-}
-# What a study could not answer after all, and why, or what was planned and is no contrast; stands behind its plan.
-FAILED = {
-    "length": """\
-Of what was expected, p-RoPE with a quarter of its pairs was to lose a tenth of what RoPE does, and loses as much;
-CoPE was to lose as little in a stack as those with positions, and loses there all that it loses; sharper logits were
-to take a tenth of what a model without positions loses, and take nothing at four times the length; and a copy within
-64 was to give each scheme 0.1 nats, and gives none 0.02. The law was to have an R2 above 0.5 in the asked arms and
-above that of its draft, and "name" is better than both: by its own rule it did not hold. A gap at 256 was to cost
-learned, both sinusoidal ones, T5, RoPE and xPos more than half of what the longer text costs; it cost RoPE and xPos
-nothing and T5 a third. The whole was to be its two parts within 0.2 where less than 2 nats are lost; T5 and xPos lose
-more than a nat beyond them. Sharper logits were to help no scheme with positions by more than 0.1, and helped CoPE by
-0.4. The forgetting Transformer did what was expected of it.""",
-    "far-questions": """\
-Of what was expected, Shaw, ALiBi and forgetting gained at least half, and RoPE less than 0.2. FIRE was to lie between
-and gains as much as Shaw; learned and T5 were to gain less than 0.2 and gain 0.4 and 0.9. A gap was to cost learned, T5
-and RoPE more than 0.25: it costs T5 nothing, and of the others no difference is significant; it costs ALiBi 0.03 of
-induction, where nothing was expected. Nor are all others as good as RoPE at 64: none never learns induction, and ALiBi,
-the table and forgetting answer fewer of its questions. At 256 Shaw and forgetting still count right in three of five
-texts, where nobody was to keep counting.
-
-Those more than 120 back are not the whole: of all needles at 256 T5 finds 0.61 where it found all at 64, so of those
-that stand nearer about a quarter. RoPE finds half of the nearer ones.""",
-    "depth": """\
-On images twice as long nothing was halved for RoPE by the running number, whose positions have one axis: what is called
-interpolated of it is the same as it is, and the difference of the two RoPEs, interpolated, compares halved positions
-with others that are not.""",
-    "beginning": """\
-Of what was expected, the mark lowered the loss by more, 0.044 and not less than 0.02, and texts of one character were
-read to within ten positions, not four. Without its pair of heads a model with a table kept two thirds of what order
-costs, more than the half that was expected, and as much as one without positions. With the mark the second layer looks
-at the first token a little less than evenly, where more was expected.""",
-    "causes": """\
-No property has what the plan asks of a finding about one, two of its forms with a corrected p below 0.05 and one sign.
-Three costs stand by themselves: the wave's on distance, and the near peak's on lookup and on majority. What was
-expected did not come: a near peak cost distance nothing, both forms without symmetry gained order and lookup nothing
-that is significant, and without a form order stands at 0.99, far above the mirror ceiling of 0.5. A near peak on one
-side cost lookup 0.41, where less than half of what the one side gains was expected.""",
-    "ladder": """\
-The gap to a table did not close and its slope is negative, as was expected. The gap to RoPE was to stay above 0.1, and
-falls below it on the last rung, where RoPE is hardly ahead of the table. The rule that carries rates up would have
-foretold rates at width 48 from those at 32 of 0.013 for none and 0.027 for the two others; trials chose 0.01 for all
-three. So the wider rungs have what follows from width 48, and for the two others not what would follow from 32.""",
-    "one-start": """\
-RoPE was expected to be best from both starts; T5 has the lowest loss from start A, and Shaw from start B.
-
-Its rates were chosen in a third of the steps. With those that whole runs choose ({doc}`own-rates`) the table, the sines
-and T5 lose less from start B, by 0.035 to 0.050, and the five others chose the same rate.""",
-    "own-rates": """\
-All rates are 0.01, as was expected. From start A the table and the sines are equal in the first five seeds, as was
-expected from both starts, and in the eight later ones the sines are ahead by 0.034; from B the table is, by 0.020.
-Trained frequencies were to lose no less than fixed ones, and lose 0.038 less from A and 0.010 more from B. ALiBi was
-to be ahead of each absolute scheme by less than 0.02: it is 0.001 behind the table and 0.019 and 0.029 ahead of the
-others. Both differences of differences were to lie within 0.02, and are -0.021 and 0.048, neither of them significant.
-Past the trained length all came as was expected.""",
-    "past-length": """\
-Of what was expected, blocks took more than the rise from xPos and RoPE; RoPE with the last 63 was to be no worse than
-ALiBi, and is ahead of it by 0.063, and of all others as they are; xPos in blocks is equal to it. None gains 0.89 nats
-by the end alone, where a nat was expected. From 32 FIRE rises by 0.046 more than from 512: that its start makes no
-difference, as was expected, is not shown and not refuted.
-
-The models have the seeds of `length`, whose runs, whole before these, gave RoPE with the last 64 a lead of 0.065 on
-ALiBi with all: the sign of that contrast was known. Not planned: in blocks FIRE loses as much as with all that stands
-before, and none loses 0.65 more. Nobody gains from what stands more than 32 back, so a cut costs nothing here.""",
-    "starts": """\
-f. Over the four starts the order of the untrained errors is that of the losses of none, with a tie: B, D, C and A have
-lowest errors of 8.7, 9.4, 9.6 and 18.6 in the mean, and losses of 1.432, 1.432, 1.529 and 1.786.""",
-    "tasks": """\
-The second part, of nine schemes, says nothing of the published ranking, in either direction: its preconditions failed.
-
-- The models were not equally far when they began the tasks. The three absolute arms ended their pre-training at losses
-  of 2.8 to 2.9, the six others at 1.7 to 2.1.
-- SST-2 was hardly learned: all nine have between 0.58 and 0.62 of the answers right, where a constant guess has 0.50.
-- Real spans were not learned: on XQuAD with moved questions the two arms have an F1 of 0.41 and 0.45, and to say that
-  there is no answer has 0.47.
-
-The planned correlations came out with both signs. Translation invariance of the attention goes with the score on SST-2
-(+0.77) and against it on moved words (−0.87): it tells the schemes with relative vectors from those without, and
-whatever else these differ in goes along. Symmetry on TREC (−0.88) is the only one of twelve left after a correction.
-
-Of the first part: no dose violates monotonicity nearer than a distance of 16, and under the largest rise *order* stands
-at the mirror ceiling, so a cost there may be of directions.""",
-}
-CAME = "What came of it"
-HEADINGS = dict.fromkeys(
-    ("beginning", "causes", "depth", "far-questions", "ladder", "length", "one-start", "own-rates", "past-length"), CAME
-)
-HEADINGS |= {"starts": "What is no contrast", "tasks": "What failed"}
+# In inches: the width of a picture, a row, what stands below the rows, and a letter of their names.
+WIDTH, ROW, BELOW, LETTER = 5.6, 0.3, 0.8, 0.09
 INDEX = """\
 % Made by `make results`.
 
 # Evidence
 
-A chapter shows what a reader needs to follow it. What it rests on stands here whole, a page a study: the plan as it was
-written before the runs, every arm with the learning rates that were tried, and every contrast that was planned,
-whichever way it came out. {{func}}`~posembed.stored.load_study` reads the same numbers, `make study NAME=...` runs a
-study again (the code is in `studies/`), and a test computes each contrast anew from the stored runs.
+A chapter shows what a reader needs to follow it. What it rests on stands here whole, a page a study: what came of it,
+every contrast that was planned, whichever way it came out, every arm with the learning rates that were tried, and the
+plan as it was written before the runs.
 
-{table}
-An interval is Student's, over seeds, for differences between runs with one seed unless the plan says otherwise. *Holm*
-is p after Holm's correction for all contrasts of its family: those below 0.05 are a set that in at least 95 of 100
-studies holds none whose true mean is zero.
+{studies}
+
+{{func}}`~posembed.stored.load_study` reads the same numbers, `make study NAME=...` runs a study again (the code is in
+`studies/`), and a test computes each contrast anew from the stored runs. An interval is Student's, over seeds, for
+differences between runs with one seed unless the plan says otherwise. *Holm* is p after Holm's correction for all
+contrasts of its family: those below 0.05 are a set that in at least 95 of 100 studies holds none whose true mean is
+zero.
 
 {{doc}}`A census of transformers <census>` is no study of training: it audits how the library's models handle positions.
 {{doc}}`Sixty bugs <bugs>` asks what the audit finds of what people report.
@@ -148,23 +52,19 @@ studies holds none whose true mean is zero.
 PAGE = """\
 % Made by `make results`.
 
-# Evidence: {name}
+# Evidence: {title}
 
-{chapters}
+:::{{admonition}} What came of it
+:class: tip
+{said}
+:::
 
-```python
-from posembed import load_study
+This is the study `{name}` of {chapters}: {n_reported} runs in {n_arms} arms.
 
-study = load_study("{name}")
-study.runs, study.contrasts
-```
+Drawn are {drawn} planned contrasts, all of a kind in one picture, with 95 % intervals. A full mark is a significant
+difference, an open one may be luck: {{doc}}`../how-we-measure`.
 
-`make study NAME={name}` runs what is not stored yet; in an empty `results/{name}` that is all of it.
-
-## The plan
-
-{plan}
-
+{charts}
 {failed}{forms}## What was planned to be compared
 
 {contrasts}
@@ -175,38 +75,135 @@ study.runs, study.contrasts
 chosen one; where one stands alone it was given. Losses and shares of right answers are those of the test, the mean and
 the lowest to the highest run.
 
-{arms}"""
+{arms}
+## The plan
+
+{plan}
+
+## Load it, run it again
+
+```python
+from posembed import load_study
+
+study = load_study("{name}")
+study.runs, study.contrasts
+```
+
+`make study NAME={name}` runs what is not stored yet; in an empty `results/{name}` that is all of it.
+"""
 
 
 def made():
-    """Every page by its path."""
-    pages = {PAGES / "index.md": INDEX.format(table=_index())}
-    return pages | {PAGES / f"{name}.md": _page(name) for name in study_names()}
+    """Every page and picture by its path."""
+    studies = [load_study(name) for name in STUDIES]
+    files = {PAGES / "index.md": INDEX.format(studies="\n".join(map(_entry, studies)))}
+    for study in studies:
+        files[PAGES / f"{study.name}.md"] = _page(study)
+        files |= {PAGES / picture: _drawing(study, chart, picture) for picture, chart in _pictures(study.name)}
+    return files
 
 
-def _index():
-    rows = []
-    for name in study_names():
-        study = load_study(name)
-        question = study.about.splitlines()[0]
-        rows.append([f"{{doc}}`{name} <{name}>`", question, len(study.runs), len(study.trials), len(study.contrasts)])
-    return _table(["study", "question", "runs", "trials", "contrasts"], rows)
+def _entry(study):
+    """A line of the index: the first sentence of what came of it."""
+    name, page = study.name, STUDIES[study.name]
+    title = page.title[0].upper() + page.title[1:]
+    first = re.split(r"(?<=\.) ", filled(page.said, study.contrasts))[0]
+    return f"- {{doc}}`{title} <{name}>`{'' if title.endswith('?') else '.'} {first} (`{name}`, {len(study.runs)} runs)"
 
 
-def _page(name):
-    study = load_study(name)
-    chapters = ", ".join(f"{{doc}}`../{each}`" for each in CHAPTERS[name])
+def _page(study):
+    name, page = study.name, STUDIES[study.name]
+    n, shown = len(study.contrasts), sum(len(drawn(study, chart)) for chart in page.charts)
     return PAGE.format(
         name=name,
-        chapters=f"Of {chapters}.",
-        plan=_as_markdown(study.about),
-        failed=f"## {HEADINGS[name]}\n\n{_as_markdown(FAILED[name])}\n\n" if name in FAILED else "",
+        title=page.title,
+        said=filled(page.said, study.contrasts),
+        chapters=", ".join(f"{{doc}}`../{each}`" for each in page.chapters),
+        n_arms=len(study.by_arm),
+        drawn=f"all {n}" if shown == n else f"{shown} of the {n}",
+        charts="\n".join(_chart(study, chart, picture) for picture, chart in _pictures(name)),
+        failed=f"## {page.heading}\n\n{_as_markdown(page.failed)}\n\n" if page.failed else "",
         forms=_forms() if name == "causes" else "",
         contrasts="\n".join(_family(study, family) for family in study.planned),
         n_reported=len(study.runs),
         n_trials=len(study.trials),
         arms=_arms(study, load_plan(name)),
+        plan=_as_markdown(study.about),
     )
+
+
+def filled(said, contrasts):
+    """What came of a study, with its numbers; stops where the words are not true of a contrast they name."""
+    one_line = " ".join(said.split())
+    return re.sub(r"\{(\+|-|above |below |open )([^{}]+)\}", lambda place: _held(contrasts, *place.groups()), one_line)
+
+
+def _held(contrasts, kind, names):
+    found = contrasts[[match is not None for match in _matches(contrasts, names)]]
+    significant, side = found["holm"] < LEVEL, -1 if kind in ("-", "below ") else 1
+    if found.empty or not (~significant if kind == "open " else significant & (side * found["mean"] > 0)).all():
+        raise ValueError(f"not true of the contrasts: {{{kind}{names}}}")
+    ends = found["mean"].abs().agg(["min", "max"])
+    return " to ".join(dict.fromkeys(map(_short, ends))) if kind in "+-" else ""
+
+
+def _short(number):
+    """In two digits."""
+    return signed(f"{number:#.2g}".rstrip("."))
+
+
+def _matches(contrasts, names):
+    """Of each contrast how an expression matches its name, or its family and name."""
+    for name, family in zip(contrasts.index, contrasts["family"], strict=True):
+        yield re.fullmatch(names, name) or re.fullmatch(names, f"{family}/{name}")
+
+
+def _written(study, match):
+    """What a row is called: what stands in the groups, with the names of schemes as they are written."""
+    row = "".join(filter(None, match.groups()))
+    words = re.sub(r"[\w-]+", lambda word: WRITTEN.get(word[0], word[0]).replace("_", " "), row)
+    return STUDIES[study.name].rows.get(row, words)
+
+
+def _pictures(name):
+    return [(f"{name}-{number}.svg", chart) for number, chart in enumerate(STUDIES[name].charts, 1)]
+
+
+def drawn(study, chart):
+    """The contrasts of a picture, a row each, under their names there."""
+    matches = list(_matches(study.contrasts, chart.rows))
+    found = study.contrasts[[match is not None for match in matches]]
+    return found.set_axis([_written(study, match) for match in matches if match])
+
+
+def _chart(study, chart, picture):
+    return f"**{chart.caption}**\n\n```{{image}} {picture}\n:alt: {_alt(drawn(study, chart))}\n```\n"
+
+
+def _alt(found):
+    """The rows in words: those whose mark is full, then those whose is open."""
+    full, parts = found["holm"] < LEVEL, []
+    for mark, rows in (("Full", found[full]), ("Open", found[~full])):
+        means = "; ".join(f"{row} {_short(mean)}" for row, mean in rows["mean"].items())
+        parts += [f"{mark}: {means}."] if means else []
+    return " ".join(parts)
+
+
+@styled
+def _drawing(study, chart, picture):
+    """The picture, with the scale of all pictures of its unit, and names that have as much room as in the others."""
+    found = drawn(study, chart)
+    charts = STUDIES[study.name].charts
+    alike = [drawn(study, each) for each in charts if each.unit == chart.unit]
+    low, high = min(0, *(each["low"].min() for each in alike)), max(0, *(each["high"].max() for each in alike))
+    letters = max(len(row) for each in charts for row in drawn(study, each).index)
+    height = ROW * len(found) + BELOW
+    figure = forest_plot(found, alt="", xlabel=chart.unit, size=(WIDTH, height))
+    left, bottom = (LETTER * letters + 0.1) / WIDTH, (BELOW - 0.05) / height
+    figure.axes[0].set_position([left, bottom, 0.98 - left, 0.99 - bottom])
+    space = 0.04 * (high - low)
+    figure.axes[0].set_xlim(low - space, high + space)
+    return svg_of(figure, picture) + "\n"
 
 
 def _as_markdown(about):
@@ -241,7 +238,7 @@ def _family(study, family):
     rows = []
     for name, row in found.iterrows():
         digits = 3 if max(abs(row["low"]), abs(row["high"])) < 5 else 1
-        mean, low, high = (f"{row[each]:.{digits}f}".replace("-", "−") for each in ("mean", "low", "high"))
+        mean, low, high = (signed(f"{row[each]:.{digits}f}") for each in ("mean", "low", "high"))
         rows.append([name, mean, f"{low} to {high}", row["n"], _p(row["p"]), _p(row["holm"])])
     head = "" if len(study.planned) == 1 else f"### {family.capitalize()}\n\n"
     return head + _table(["contrast", "mean", "95 % interval", "n", "p", "Holm"], rows)
@@ -280,14 +277,13 @@ def _table(columns, rows):
 
 
 def main():
-    """Write the pages, and take away those of studies that are no more."""
-    PAGES.mkdir(exist_ok=True)
-    pages = made()
-    for path, text in pages.items():
+    """Write pages and pictures, and take away those of studies that are no more."""
+    files = made()
+    for path, text in files.items():
         path.write_text(text, encoding="utf-8")
-    for path in {*PAGES.glob("*.md")} - {*pages, PAGES / "census.md", PAGES / "bugs.md"}:
+    for path in {*PAGES.iterdir()} - {*files, PAGES / "census.md", PAGES / "bugs.md"}:
         path.unlink()
-    print(f"evidence: {len(pages)} pages in {PAGES.relative_to(ROOT)}")
+    print(f"evidence: {len(STUDIES)} studies in {PAGES.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

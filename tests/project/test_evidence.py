@@ -1,23 +1,30 @@
-"""The pages of evidence say what the stored studies hold, all of it."""
+"""The pages of evidence say what the stored studies hold, all of it, and what came of them first."""
 
 import re
+from functools import cache
 from statistics import fmean
+from xml.etree import ElementTree
 
 import pytest
 from tool import load
 
-from posembed import load_study
+from posembed import load_study as loaded
+from posembed.stats import family, mean_interval
 from posembed.stored import study_names
 from studies.which_positions import correlation
 
 TOOL = load("evidence")
+STUDIES, load_study = TOOL.STUDIES, cache(loaded)
 CENSUS = load("census_page")
+# What a number of a sentence stands for, and what the sentence says of it beside.
+PLACE = r"\{(\+|-|above |below |open )([^{}]+)\}"
 
 
 def test_the_pages_are_those_that_the_studies_make():
-    pages = TOOL.made()
-    assert {*TOOL.PAGES.glob("*.md")} == {*pages, CENSUS.PAGE, CENSUS.PAGE.with_name("bugs.md")}
-    stale = [path.name for path, text in pages.items() if path.read_text(encoding="utf-8") != text]
+    assert {*STUDIES} == {*study_names()}
+    files = TOOL.made()
+    assert {*TOOL.PAGES.iterdir()} == {*files, CENSUS.PAGE, CENSUS.PAGE.with_name("bugs.md")}
+    stale = [path.name for path, text in files.items() if path.read_text(encoding="utf-8") != text]
     assert stale == [], "run make results"
 
 
@@ -31,8 +38,54 @@ def test_a_page_has_every_contrast_and_every_arm(name):
     ) + (name == "causes") * (2 + 1 + len(TOOL.FORMS))
 
 
+@pytest.mark.parametrize("name", study_names())
+def test_what_came_of_a_study_is_what_its_contrasts_show(name):
+    """No number is typed, each is that of the contrasts it names, and these are as the words around it say."""
+    said, found = " ".join(STUDIES[name].said.split()), load_study(name).contrasts
+    assert not re.search(r"\b\d", re.sub(PLACE, "", said))
+    for kind, names in re.findall(PLACE, said):
+        called = [(row, f"{family}/{row}") for row, family in found["family"].items()]
+        rows = found[[any(re.fullmatch(names, each) for each in both) for both in called]]
+        signs = {(mean > 0) - (mean < 0) for mean in rows["mean"][rows["holm"] < 0.05]}
+        assert len(rows) and signs == {"+": {1}, "above ": {1}, "-": {-1}, "below ": {-1}, "open ": set()}[kind], names
+        assert (rows["holm"] < 0.05).all() or kind == "open ", names
+        sizes = [f"{size:#.2g}".rstrip(".") for size in sorted(rows["mean"].abs())]
+        number = " to ".join(dict.fromkeys((sizes[0], sizes[-1]))) if kind in "+-" else ""
+        said = said.replace(f"{{{kind}{names}}}", number)
+    page = (TOOL.PAGES / f"{name}.md").read_text(encoding="utf-8")
+    assert page.split("\n## ")[0].count(f"\n{said}\n") == 1 and f"`{name}`" in page.split("\n## ")[0]
+    assert len(said.split()) <= 60 and len(re.findall(r"\b\d[\d.]*", said)) <= 3 and len(said.split(". ")) <= 3
+    index = (TOOL.PAGES / "index.md").read_text(encoding="utf-8")
+    assert re.split(r"(?<=\.) ", said)[0] in next(line for line in index.splitlines() if f"<{name}>`" in line)
+
+
+@pytest.mark.parametrize("place", ["{-a}", "{open a}", "{below a}", "{+b}", "{above b}", "{+a|b}", "{+c}"])
+def test_words_that_are_not_true_of_a_contrast_are_refused(place):
+    found = family({"a": mean_interval([1.0, 1.1, 0.9]), "b": mean_interval([-1.0, 1.0, 0.1])}).assign(family="planned")
+    assert TOOL.filled("It costs {+a}{open planned/b}.", found) == "It costs 1.0."
+    with pytest.raises(ValueError, match="not true"):
+        TOOL.filled(f"It costs {place}.", found)
+
+
+@pytest.mark.parametrize("name", study_names())
+def test_a_picture_has_a_row_for_each_of_its_contrasts_and_says_which_are_significant(name):
+    page, study = (TOOL.PAGES / f"{name}.md").read_text(encoding="utf-8"), load_study(name)
+    pictures = re.findall(r"```\{image\} (\S+)\n:alt: (.*)\n", page)
+    drawn = 0
+    for (file, alt), chart in zip(pictures, STUDIES[name].charts, strict=True):
+        texts = {each.text for each in ElementTree.parse(TOOL.PAGES / file).iter("{http://www.w3.org/2000/svg}text")}
+        rows = TOOL.drawn(study, chart)
+        assert len(rows) and rows.index.is_unique and {*rows.index, chart.unit} <= texts
+        assert max(map(len, rows.index)) <= 31  # or half of a phone is names
+        full = re.findall(r"(?:^Full: |; )(.*?) −?[\d.]+(?=[;.])", alt.partition("Open: ")[0])
+        assert full == [*rows.index[rows["holm"] < 0.05]], file
+        drawn += len(rows)
+    total = f"all {drawn}" if drawn == len(study.contrasts) else f"{drawn} of the {len(study.contrasts)}"
+    assert f"Drawn are {total} planned contrasts" in page
+
+
 def test_what_came_of_the_forms_is_what_the_contrasts_show():
-    said, found = " ".join(TOOL.FAILED["causes"].split()), load_study("causes").contrasts
+    said, found = " ".join(STUDIES["causes"].failed.split()), load_study("causes").contrasts
     costs = found[(found["holm"] < 0.05) & found.index.str.endswith(" minus undosed")]
     assert {*costs.index} == {
         f"{each} minus undosed" for each in ("distance: wave", "lookup: near peak", "majority: near peak")
@@ -46,7 +99,7 @@ def test_what_came_of_the_forms_is_what_the_contrasts_show():
 
 
 def test_the_order_of_untrained_errors_is_what_the_runs_show():
-    study, said = load_study("starts"), " ".join(TOOL.FAILED["starts"].split())
+    study, said = load_study("starts"), " ".join(STUDIES["starts"].failed.split())
     arms = [study.by_arm[f"{start}, nopos"] for start in ("large", "large, scaled", "small", "small, scaled")]
     errors = [round(fmean(min(run.metrics["untrained"]["mae"]) for run in its), 1) for its in arms]
     losses = [round(fmean(run.metrics["loss"] for run in its), 3) for its in arms]
@@ -59,7 +112,7 @@ def test_the_order_of_untrained_errors_is_what_the_runs_show():
 def test_what_failed_is_what_the_runs_show():
     """The numbers of the nine schemes: losses, scores, and the planned correlations."""
     study = load_study("tasks")
-    said = " ".join(TOOL.FAILED["tasks"].split())
+    said = " ".join(STUDIES["tasks"].failed.split())
     kinds = ("learned", "sinusoidal", "learnable_sinusoidal")
     means = study.runs.groupby("arm")[["loss", "accuracy", "f1", "baseline"]].mean()
     forms = {form: [f"{kind}, {form}" for kind in kinds] for form in ("absolute", "relative", "both")}
