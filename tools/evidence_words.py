@@ -318,6 +318,29 @@ interpolated of it is the same as it is, and the difference of the two RoPEs, in
 with others that are not.""",
         heading="What a contrast does not say",
     ),
+    "once-or-again": Page(
+        title="once or again, four layers and twelve",
+        chapters=("probing/once-enough",),
+        said="""\
+Adding a table again in every layer showed no gain over once, with four layers or
+twelve{open .* layers: table again minus table once}. RoPE in all layers is ahead of a table by
+{+.* layers: table once minus RoPE} nats a character; in the first layer alone it is not, and behind RoPE in all by
+{+.* layers: RoPE first minus RoPE}{open 4 layers: RoPE first minus table once}.""",
+        charts=(
+            Chart("The loss with four layers", r"4 layers: (.*)"),
+            Chart("The loss with twelve", r"12 layers: (.*)"),
+            Chart("Twelve layers minus four", r"(.*): 12 layers minus 4"),
+        ),
+        failed="""\
+The precondition for sentences on depth is met: with a table once twelve layers lose 0.100 less than four. RoPE in the
+first layer alone was to lie between the table and RoPE, nearer to RoPE: with four layers it is level with the table, and
+with twelve behind it, and behind no positions at all. In the last layer alone it is behind both, as was expected, and
+at both depths behind no positions. To add the table again was to change less than 0.01 with four layers, and does: the
+90 % interval is -0.005 to 0.009. With twelve it is 0.022 behind, which the correction leaves open. That RoPE in the
+first layer alone loses more beside RoPE in all with twelve layers came in the mean, 0.037, and is not significant.
+
+The rate of RoPE in the first of twelve layers, 0.03, was ahead of 0.01 by 0.001 in its one trial.""",
+    ),
     "length": Page(
         title="longer than it was trained",
         chapters=("longer/longer-than-trained",),
