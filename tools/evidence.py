@@ -161,8 +161,8 @@ def _matches(contrasts, names):
 def _written(study, match):
     """What a row is called: what stands in the groups, with the names of schemes as they are written."""
     row = "".join(filter(None, match.groups()))
-    words = re.sub(r"[\w-]+", lambda word: WRITTEN.get(word[0], word[0]).replace("_", " "), row)
-    return STUDIES[study.name].rows.get(row, words)
+    row = STUDIES[study.name].rows.get(row, row)
+    return re.sub(r"[\w-]+", lambda word: WRITTEN.get(word[0], word[0]).replace("_", " "), row)
 
 
 def _pictures(name):
@@ -199,8 +199,8 @@ def _drawing(study, chart, picture):
     letters = max(len(row) for each in charts for row in drawn(study, each).index)
     height = ROW * len(found) + BELOW
     figure = forest_plot(found, alt="", xlabel=chart.unit, size=(WIDTH, height))
-    left, bottom = (LETTER * letters + 0.1) / WIDTH, (BELOW - 0.05) / height
-    figure.axes[0].set_position([left, bottom, 0.98 - left, 0.99 - bottom])
+    figure.set_layout_engine(None)
+    figure.subplots_adjust(left=(LETTER * letters + 0.1) / WIDTH, right=0.98, bottom=(BELOW - 0.05) / height, top=0.99)
     space = 0.04 * (high - low)
     figure.axes[0].set_xlim(low - space, high + space)
     return svg_of(figure, picture) + "\n"

@@ -45,7 +45,11 @@ class Page:
     rows: Mapping[str, str] = field(default_factory=dict)
 
 
-SCALINGS = {"ntk": "NTK", "yarn": "YaRN", "llama3": "Llama 3"}
+EIGHT = {
+    "learnable_sinusoidal minus sinusoidal": "learnable minus sinusoidal",
+    "learnable_sinusoidal minus nopos": "learnable minus NoPos",
+    **{"ntk": "NTK", "yarn": "YaRN", "llama3": "Llama 3"},
+}
 STARTS = {
     "small, scaled": "start A",
     "large": "start B",
@@ -102,7 +106,7 @@ significant{open (shaw|alibi), past the trained length}.""",
             Chart("Past the trained length, minus just before its end", r"(\w+), past the trained length", RISE),
             Chart("RoPE past the trained length: scaled minus unscaled", r"rope, (\w+) minus unscaled", RISE),
         ),
-        rows=SCALINGS,
+        rows=EIGHT,
     ),
     "one-start": Page(
         title="eight schemes from start B",
@@ -118,7 +122,7 @@ change of {-learned minus sinusoidal, start B minus A}. Short runs chose these r
             Chart("Past the trained length, minus just before its end", r"(\w+), past the trained length", RISE),
             Chart("RoPE past the trained length: scaled minus unscaled", r"rope, (\w+) minus unscaled", RISE),
         ),
-        rows=SCALINGS,
+        rows=EIGHT,
         failed="""\
 RoPE was expected to be best from both starts; T5 has the lowest loss from start A, and Shaw from start B.
 
@@ -399,10 +403,10 @@ that stand nearer about a quarter. RoPE finds half of the nearer ones.""",
             "longer/past-the-trained-length",
         ),
         said="""\
-A model that reads from left to right does without positions at a small price, a masked one at a large: a table lowers
-the loss by {-causal: learned minus nopos} nats in the one and {-masked: learned minus nopos} in the other. In larger
-causal models of three seeds no difference to a table is significant{open larger.*: learned minus nopos}. Past the
-trained length a model without positions loses {+past the trained length: nopos} more.""",
+Causal models do without positions at a small price, masked ones at a large: a table lowers the loss by
+{-causal: learned minus nopos} nats in the one and {-masked: learned minus nopos} in the other. In larger causal models,
+of three seeds, no difference to a table is significant{open larger.*: learned minus nopos}. Past the trained length a
+model without positions loses {+past the trained length: nopos} more.""",
         charts=(
             Chart("Reading from left to right", r"causal: (.*)|(larger.*:.*minus nopos)"),
             Chart("Masked: learned minus none", r"(masked.*): learned minus nopos"),

@@ -9,7 +9,7 @@ import pytest
 from tool import load
 
 from posembed import load_study as loaded
-from posembed.stats import family, mean_interval
+from posembed.stats import family, interval
 from posembed.stored import study_names
 from studies.which_positions import correlation
 
@@ -61,7 +61,7 @@ def test_what_came_of_a_study_is_what_its_contrasts_show(name):
 
 @pytest.mark.parametrize("place", ["{-a}", "{open a}", "{below a}", "{+b}", "{above b}", "{+a|b}", "{+c}"])
 def test_words_that_are_not_true_of_a_contrast_are_refused(place):
-    found = family({"a": mean_interval([1.0, 1.1, 0.9]), "b": mean_interval([-1.0, 1.0, 0.1])}).assign(family="planned")
+    found = family({"a": interval([1.0, 1.1, 0.9]), "b": interval([-1.0, 1.0, 0.1])}).assign(family="planned")
     assert TOOL.filled("It costs {+a}{open planned/b}.", found) == "It costs 1.0."
     with pytest.raises(ValueError, match="not true"):
         TOOL.filled(f"It costs {place}.", found)
