@@ -338,8 +338,8 @@ twelve{open .* layers: table again minus table once}. RoPE in all layers is ahea
         failed="""\
 The precondition for sentences on depth is met: with a table once twelve layers lose 0.100 less than four. RoPE in the
 first layer alone was to lie between the table and RoPE, nearer to RoPE: with four layers it is not told from the table,
-and with twelve behind it, and behind no positions at all. In the last layer alone it is behind both, as was expected, and
-at both depths behind no positions. To add the table again was to change less than 0.01 with four layers, and does: the
+and with twelve behind it and behind no positions. In the last layer alone it is behind both, as was expected, and at
+both depths behind no positions. To add the table again was to change less than 0.01 with four layers, and does: the
 90 % interval is -0.005 to 0.009. With twelve it is 0.022 behind, which the correction leaves open. That RoPE in the
 first layer alone loses more beside RoPE in all with twelve layers came in the mean, 0.037, and is not significant.
 
