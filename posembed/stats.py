@@ -101,9 +101,7 @@ def difference(values: Any, others: Any, *, level: Share = 0.95) -> Interval:
         >>> print(difference([1.0, 2.0, 3.0], [0.9, 1.8, 2.7]))
         0.200 (-0.048 to 0.448, 3 seeds)
     """
-    # Of pandas; the index of a list is a method.
-    rows: list[Any] = [each.index for each in (values, others) if hasattr(getattr(each, "index", None), "equals")]
-    if len(rows) == 2 and not rows[0].equals(rows[1]):
+    if not _same_rows(values, others):
         raise RunError("the rows of the two are not the same, in one order; align them by seed first")
     one, other = _numbers(values), _numbers(others)
     if one.ndim != 1 or one.shape != other.shape:
@@ -111,6 +109,12 @@ def difference(values: Any, others: Any, *, level: Share = 0.95) -> Interval:
             f"{shown(values)} and {shown(others)} cannot be paired; give two lists, one number for each seed"
         )
     return interval((one - other).tolist(), level=level)
+
+
+def _same_rows(values: Any, others: Any) -> bool:
+    """Whether two Series of pandas have the same rows in one order; the index of a list is a method."""
+    rows: list[Any] = [each.index for each in (values, others) if hasattr(getattr(each, "index", None), "equals")]
+    return len(rows) < 2 or rows[0].equals(rows[1])
 
 
 def _numbers(values: Any) -> np.ndarray:
@@ -212,7 +216,8 @@ def mean_interval(values: Any, *, sizes: Any = None, level: Share = 0.95, seed: 
         in it.
 
     Raises:
-        ProbeInputError: fewer than two values, sizes that are not one for each, or a level that is no share.
+        ProbeInputError: fewer than two values, sizes that are not one for each, pandas Series with other rows, or a
+            level that is no share.
 
     Example:
         >>> import numpy as np
@@ -229,6 +234,8 @@ def mean_interval(values: Any, *, sizes: Any = None, level: Share = 0.95, seed: 
     means = _resampled_means(found, seed)
     if sizes is not None:
         counts = _numbers(sizes)
+        if not _same_rows(values, sizes):
+            raise ProbeInputError("the rows of values and sizes are not the same, in one order; align them first")
         if counts.shape != found.shape or not (counts > 0).all():
             raise ProbeInputError(f"sizes is {shown(sizes)}; give a number above 0 for each of {len(found)} values")
         means = means / _resampled_means(counts, seed)  # the same draws

@@ -1,6 +1,7 @@
 """Means with their intervals: of seeds, and of positions whose neighbours are alike."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -101,6 +102,14 @@ def test_intervals_are_computed_in_float64_whatever_is_given():
     assert interval(torch.tensor([1.0, 2.0, 3.0], dtype=torch.bfloat16)).mean == 2.0
     turned = torch.complex(torch.ones(3), torch.tensor([1.0, 2.0, 3.0])).conj().imag  # its sign is a mark
     assert interval(turned).mean == -2.0
+
+
+@pytest.mark.bad_input
+def test_sizes_in_another_order_of_rows_are_refused():
+    values, sizes = pd.Series([10.0, 40.0, 90.0], list("abc")), pd.Series([3, 2, 1], list("cba"))
+    with pytest.raises(ProbeInputError, match="not the same, in one order"):
+        mean_interval(values, sizes=sizes)
+    assert mean_interval(values, sizes=sizes[values.index]).high < 40
 
 
 @pytest.mark.parametrize("sizes", [np.ones(20), np.ones(80), np.zeros(40), np.full(40, np.nan)])

@@ -281,6 +281,8 @@ def _read(path: Path) -> str:
 def frequency_loss(corpus: Corpus | None = None) -> float:
     """The mean loss of guessing each character of the test text by its frequency in the training text, in nats.
 
+    Each character counts once more than it stands there, so that none is impossible.
+
     It is the cross-entropy that a masked model can reach without knowing where any other character stands or which
     ones there are.
 
@@ -294,7 +296,6 @@ def frequency_loss(corpus: Corpus | None = None) -> float:
     """
     corpus = corpus or load_corpus()
     counts = torch.bincount(corpus.train, minlength=len(corpus.vocabulary)).double()
-    # A character that the training text lacks would cost infinitely much.
     chances = (counts + 1) / (counts + 1).sum()
     return float(-chances.log()[corpus.test].mean())
 

@@ -64,12 +64,12 @@ def sinusoidal(
     """
     if not dtype.is_floating_point:
         raise EncodingInputError(f"dtype is {dtype}; sines need a floating-point format, such as torch.float32")
-    table = torch.empty(n_positions, d_model, dtype=dtype)
+    table = torch.empty(n_positions, d_model, dtype=dtype, device="cpu")
     # A sine costs many times a product, so they are taken for the starts of blocks and for one block only. With a for
     # the angle of the start and b for that within it, (sin a + i cos a)(cos b - i sin b) = sin(a + b) + i cos(a + b).
     speeds = _frequencies(d_model, base, layout)
-    within = torch.arange(BLOCK).double()[:, None] * speeds
-    starts = torch.arange(0, n_positions, BLOCK).double()[:, None] * speeds
+    within = torch.arange(BLOCK, dtype=torch.float64, device="cpu")[:, None] * speeds
+    starts = torch.arange(0, n_positions, BLOCK, dtype=torch.float64, device="cpu")[:, None] * speeds
     turn = torch.complex(within.cos(), -within.sin())
     # An empty table is one block without a start.
     for rows, start in zip(table.split(BLOCK), torch.complex(starts.sin(), starts.cos()), strict=False):

@@ -28,7 +28,8 @@ class Training:
     Args:
         model: the untrained model; its weights change.
         draw_loss: draws the next batch, by a generator of random numbers, and returns its mean loss.
-        config: of the run; of it the steps, the learning rate and the seed are read, and on which device it is.
+        config: of the run; of it the steps, the learning rate with its warm-up, the weight decay, the seed and the
+            device are read.
 
     Attributes:
         losses: of the steps so far.

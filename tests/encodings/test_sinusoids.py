@@ -86,3 +86,9 @@ def test_where_the_product_first_rises(d_model, last_fall):
     products = sinusoidal(100, d_model, dtype=torch.float64) @ sinusoidal(1, d_model, dtype=torch.float64)[0]
     rises = (products.diff() > 0).nonzero().flatten()
     assert int(rises[0]) == last_fall
+
+
+def test_a_default_device_changes_where_nothing_is_computed():
+    with torch.device("meta"):
+        table = sinusoidal(70, 8, device="cpu")
+    assert torch.equal(table, sinusoidal(70, 8))

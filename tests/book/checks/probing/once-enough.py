@@ -40,7 +40,7 @@ assert [{len(its) for arm, its in of_arm.items() if arm.startswith(f"{n} ")} for
 assert {run.config.steps for run in [*again.trials, *again.by_arm["4 layers, none"]]} == {3000}
 # Holds: "Test losses in two panels of six rows. Four layers: none 1.45, table once 1.35, again 1.36"
 means = [
-    round(sum(each) / len(each), 2) for each in (of_arm[f"{n} layers, {a}"] for n in (4, 12) for a in CALLED.values())
+    round(sum(each) / len(each), 2) for each in (of_arm[f"{n} layers, {a}"] for n in (4, 12) for a in ROWS.values())
 ]
 assert means == [1.45, 1.35, 1.36, 1.29, 1.35, 1.51, 1.29, 1.26, 1.28, 1.21, 1.31, 1.40]
 # Holds: "behind it a probe still reads them, but with four layers shuffling them costs next to nothing."
@@ -212,7 +212,7 @@ from studies.training.runs import make_model
 # Holds: "We trained causal models of characters, of width 32, in the six arms of the first picture"
 # Holds: "They read the same texts in 3000 steps, and each arm has a learning rate that whole runs chose."
 configs = [run.config for its in again.by_arm.values() for run in its]
-assert {config.d_model for config in configs} == {32} and len(again.by_arm) == 2 * len(CALLED)
+assert {config.d_model for config in configs} == {32} and len(again.by_arm) == 2 * len(ROWS)
 assert {config.data for config in configs} == {"sotu"}
 assert not {config.seed for config in configs} & {run.config.seed for run in again.trials}
 # Holds: "In the study on depth, rows anew for each layer gave nothing either"
