@@ -17,6 +17,7 @@ import sys
 import types
 import warnings
 from fnmatch import translate
+from pathlib import Path
 
 # How a library says that it needs PyTorch, or has a part that does.
 ON_TORCH = re.compile(r"torch(?![-\w])(?!.*\bextra\b)|torch(?![-\w]).*extra == .torch.")
@@ -26,8 +27,10 @@ KERNELS = ("CompositeImplicitAutograd", "CompositeExplicitAutograd", "CompositeE
 KERNELS += ("FuncTorchBatched", "FuncTorchBatchedDecomposition", "NestedTensorCPU", "SparseCPU", "SparseCsrCPU")
 # By which one comes to a node of autograd's way back. It is no method, and can be called.
 NODES = {"grad_fn", "_grad_fn", "next_functions"}
-# What finds operators that have no kernel, such as `aten::grad`, and what compiles a program that names them.
-COMPILED = ("_jit_get_operation", "_create_function_from_graph", "parse_ir")
+# What finds operators that have no kernel, such as `aten::grad`, and what compiles or loads a program that names them.
+COMPILED = re.compile("_jit_get_operation|_jit_script_compile|_create_function_from|parse_ir|.*import_ir_module|_load_")
+COMPILERS = [("CompilationUnit", "define"), ("CompilationUnit", "create_function"), ("ScriptModule", "_define")]
+COMPILERS += [("ScriptModule", "__setstate__")]
 
 
 class AbsentError(Exception):
@@ -63,7 +66,7 @@ def take_away(forbidden):
     """
     import torch
 
-    _shut(tuple(f"{os.path.realpath(folder)}{os.sep}" for folder in folders(forbidden)))
+    _shut(folders(forbidden))
     for library in libraries(forbidden):
         for name in [name for name in sys.modules if f"{name}.".startswith(f"{library}.")]:
             del sys.modules[name]
@@ -84,11 +87,21 @@ def take_away(forbidden):
 
 def _shut(where):
     """Let nothing below these folders be opened: whoever forgets that a library is not there would import it anew."""
+    files = [path.stat() for folder in where for path in Path(folder).rglob("*") if path.is_file()]
+    files = frozenset((each.st_dev, each.st_ino) for each in files)
 
-    def look(event, arguments):
-        path = arguments[0] if event == "open" else None
-        if isinstance(path, (str, bytes)) and os.path.realpath(os.fsdecode(path)).startswith(where):
-            raise ModuleNotFoundError(f"{path} is not there")
+    # All that it needs it holds itself, and nobody gives it other code: what it would look up can be changed.
+    def look(event, arguments, files=files, stat=os.stat, here=__file__):
+        of_function = event == "object.__setattr__" and arguments[1] in ("__code__", "__defaults__")
+        if of_function and arguments[0].__code__.co_filename == here:
+            raise AbsentError(here)
+        if event == "open":
+            try:
+                found = stat(arguments[0])
+            except (OSError, TypeError, ValueError):
+                return
+            if (found.st_dev, found.st_ino) in files:
+                raise ModuleNotFoundError(f"{arguments[0]} is not there")
 
     # Python takes none of them back.
     sys.addaudithook(look)
@@ -108,9 +121,10 @@ def _operators(inside, fits):
                     library.impl(name, kind, refusal(name.partition(".")[0]))
     # Held by nothing that can be found, so that nobody can end it.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(library))
-    for name in COMPILED:
+    for name in filter(COMPILED.match, dir(inside)):
         setattr(inside, name, refusal(name))
-    inside.CompilationUnit.define = refusal("torch.jit")
+    for kind, name in COMPILERS:
+        setattr(getattr(inside, kind), name, refusal(name))
 
 
 def _names(module, fits, homes):

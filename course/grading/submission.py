@@ -69,7 +69,7 @@ def read(path):
         content = path.read_bytes()
         notebook = json.loads(content)
         cells = [
-            (n, str(cell.get("cell_type")), "".join(cell.get("source") or ""), printed(cell))
+            (n, str(cell.get("cell_type")), writable("".join(cell.get("source") or "")), writable(printed(cell)))
             for n, cell in enumerate(notebook["cells"], 1)
             if isinstance(cell, dict)
         ]
@@ -80,6 +80,11 @@ def read(path):
         raise ValueError(f"it cannot be read ({error.strerror})") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise ValueError("it is no notebook, or only a part of one") from None
+
+
+def writable(text):
+    """A text with a question mark for each half of a character, of which JSON can tell and which no file can hold."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def printed(cell):

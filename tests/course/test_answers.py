@@ -10,7 +10,9 @@ import random
 import re
 import zipfile
 from fractions import Fraction
+from types import SimpleNamespace
 
+import jupytext
 import nbformat
 import numpy as np
 import pandas as pd
@@ -18,6 +20,8 @@ import pytest
 import torch
 from otter.test_files.exception_test import ExceptionTestFile
 from tool import TOOLS, load
+
+from posembed.stats import interval
 
 pytestmark = pytest.mark.slow
 wire = load("wire", TOOLS.parent / "course" / "grading")
@@ -162,6 +166,38 @@ def test_each_student_is_asked_for_numbers_of_their_own(assignment, notebooks):
         for name in drawn:
             found = [score(tests, name, answered(answer, names, data), data=data)[0] for answer in right[name]]
             assert max(found) == questions[name], (code, name)
+
+
+def test_whoever_trained_one_seed_and_made_up_the_others_is_found_out_whatever_is_drawn():
+    folder, names = TOOLS.parent / "course" / "without-positions", {}
+    cells = [cell.source for cell in jupytext.read(folder / "master.md").cells]
+    for path in (folder.parent / "grading" / "checking.py", folder / "shared.py"):
+        exec(path.read_text(), names)
+    exec(next(source for source in cells if "def test_own_models" in source), names)
+    # Runs that nobody trained: a loss, and errors of a probe, for each seed.
+    names["trained_again"] = lambda arm, seed: SimpleNamespace(metrics={"loss": 2.0 + seed}, model=seed)
+    names["probe_errors"] = lambda seed: [8.0, 6.0, 6.0 + 0.1 * seed] if isinstance(seed, int) else [8.0, 7.0, 7.0]
+    plan = {"arms": ["nopos", "rope", "alibi"], "seeds": [1, 2, 3], "measure": "loss"}
+
+    def settings(scheme, seed):
+        return names["SIZES"] | {"scheme": scheme, "seed": seed}
+
+    def told(made_up):
+        losses = {arm: {seed: 2.0 + seed + made_up * (seed - 1) for seed in (1, 2, 3)} for arm in plan["arms"]}
+        errors = {name: {seed: [8.0, 7.0, 7.0] for seed in (1, 2, 3)} for name in ("untrained", "both ways")}
+        errors["trained"] = {seed: [8.0, 6.0 - made_up * (seed - 1), 6.0 + 0.1 * seed] for seed in (1, 2, 3)}
+        found = interval([min(errors["trained"][seed]) - 7.0 for seed in (1, 2, 3)])
+        return losses, (errors, dict.fromkeys(errors, True), [found.mean, found.low, found.high])
+
+    for env in ({"__drawn__": str(n)} for n in range(6)):
+        losses, of_models = told(made_up=0.0)
+        names["refuse_other_runs"](env, plan, settings, losses)
+        names["test_own_models"](env, plan, *of_models)
+        losses, of_models = told(made_up=0.2)
+        with pytest.raises(AssertionError, match="trained again"):
+            names["refuse_other_runs"](env, plan, settings, losses)
+        with pytest.raises(AssertionError, match="probed again"):
+            names["test_own_models"](env, plan, *of_models)
 
 
 # What stands in place of every number, verdict and tensor of a right answer.

@@ -37,6 +37,16 @@ def graded(graders):
     return judge.Grade("ada", "ada.ipynb", "order", {"q1": 1.0}, {"q1": checks})
 
 
+def test_half_of_a_character_in_a_notebook_harms_neither_its_answers_nor_the_page_of_all(graders, tmp_path):
+    cells = [{"cell_type": "code", "source": "x = 1  # \ud83d", "outputs": [{"text": "\ud83d"}]}]
+    cells.insert(0, {"cell_type": "markdown", "source": "**Question 2**"})
+    (tmp_path / "ada.ipynb").write_text(json.dumps({"cells": cells, "metadata": {}}))
+    submission = graders["submission"].read(tmp_path / "ada.ipynb")
+    given = graders["judge"].Grade("ada", "ada.ipynb", written=graders["by_hand"].written(submission, ABOUT, []))
+    assert submission.code == [(2, "x = 1  # ?")]
+    assert b'<pre class="output">?</pre>' in graders["by_hand"].page([given], ABOUT).encode()
+
+
 def test_answers_are_shown_from_their_day_on_and_symptoms_always(graders):
     report, given = graders["report"], graded(graders)
     before, after = (report.page(given, ABOUT, answers) for answers in (False, True))

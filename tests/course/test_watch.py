@@ -1,6 +1,7 @@
 """What a question forbids is seen, however it is called; what it does not forbid costs nothing."""
 
 import functools
+import io
 import sys
 import types
 
@@ -95,6 +96,14 @@ def test_what_is_forbidden_is_seen(what):
 @pytest.mark.parametrize("what", ALLOWED)
 def test_what_is_allowed_costs_nothing(what):
     assert [used(question, ALLOWED[what]) for question in ("q2", "q4", "q5", "q6")] == [[]] * 4
+
+
+def test_a_bar_that_shows_how_far_a_loop_is_starts_no_thread(monkeypatch):
+    tqdm = pytest.importorskip("tqdm").tqdm
+    for name, value in {"monitor": None, "monitor_interval": tqdm.monitor_interval}.items():
+        monkeypatch.setattr(tqdm, name, value)
+    load("sandbox", TOOLS.parent / "course" / "grading").show_bars_without_a_thread()
+    assert used("q4", lambda: list(tqdm(range(3), file=io.StringIO()))) == []
 
 
 def test_what_is_compiled_runs_as_it_is_written():
