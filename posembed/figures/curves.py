@@ -171,9 +171,12 @@ def _name_at_ends(figure: DescribedFigure, axes: Any) -> None:
     # Pushed up from the lowest, pushed down from the highest, and between the two.
     ends = heights[rising] - steps
     apart = (np.maximum.accumulate(ends) + np.minimum.accumulate(ends[::-1])[::-1]) / 2 + steps
-    for at, line in zip(apart, (lines[k] for k in rising), strict=True):
-        how = {"xycoords": "axes fraction", "verticalalignment": "center"}
-        axes.annotate(line.get_label(), (1.01, at), color=line.get_color(), **how)
+    for at, end, line in zip(apart, heights[rising], (lines[k] for k in rising), strict=True):
+        colour = line.get_color()
+        how: Any = {"xycoords": "axes fraction", "verticalalignment": "center", "color": colour}
+        # A thin line leads from the end to its label, which may have been pushed away from it.
+        lead = {"arrowstyle": "-", "color": colour, "linewidth": 1, "shrinkA": 0, "shrinkB": 0, "relpos": (0, 0.5)}
+        axes.annotate(line.get_label(), (1, end), (1.04, at), arrowprops=lead, **how)
     # On a phone words are larger.
     figure.set_layout_engine("constrained", rect=(0, 0, 0.92, 1))
 

@@ -92,6 +92,7 @@ LOOKS: Mapping[str, Look] = {
     "t5": Look("purple", "#a968ea", "#b652fb", "-", "P"),
     "shaw": Look("purple", "#6a2c91", "#dcc2ff", "--", "X"),
     "cope": Look("orange", "#d07a00", "#fec632", "-", "*"),
+    "forgetting": Look("rose", "#954d84", "#b75288", "-.", "d"),
 }
 
 # How the names of schemes are written.

@@ -331,12 +331,22 @@ def test_models(opened):
                 (name, pytest.approx(chance, abs=0.006))
                 for name, chance in zip(names, wanted.values.tolist(), strict=True)
             ]
-    (x, y), (to_x, to_y) = (middle(figure.root.locator(f".pe-word:text-is('{word}')")) for word in ("We", "these"))
-    figure.page.mouse.move(x, y)
-    figure.page.mouse.down()
-    figure.page.mouse.move(to_x + 6, to_y, steps=12)
-    figure.page.mouse.up()
-    expect(figure.root.get_by_role("textbox")).to_have_value("hold these We")
+    for word, other, wanted in (("We", "these", "hold these We"), ("We", "hold", "We hold these")):
+        x, y = middle(figure.root.locator(f".pe-word:text-is('{word}')"))
+        figure.page.mouse.move(x, y)
+        figure.page.mouse.down()
+        # Not past its middle: a word takes the place of the one that it is dropped on.
+        figure.page.mouse.move(*middle(figure.root.locator(f".pe-word:text-is('{other}')")), steps=12)
+        figure.page.mouse.up()
+        expect(figure.root.get_by_role("textbox")).to_have_value(wanted)
+    # Lines of the text break between words.
+    text = "We hold these truths to be the nation united for all of it"
+    figure.type(text)
+    tops = figure.root.locator(".pe-models-left .pe-models-text span").evaluate_all(
+        "(all) => all.map((e) => e.offsetTop)"
+    )
+    assert len({*tops}) > 1
+    assert {len({*tops[slice(*word.span())]}) for word in re.finditer(r"\S+", text)} == {1}
 
 
 def test_models_come_when_they_are_touched_and_from_a_file_too(browser, site, built):

@@ -57,10 +57,15 @@ def test_labels_at_the_ends_stand_beside_them_and_apart():
     ends = {"one": 0.0, "two": 0.01, "three": 1.0}
     figure = curves({name: [0.5, at] for name, at in ends.items()}, at_ends=True, alt="Three, two of which end alike.")
     (axes,) = figure.axes
-    heights = {text.get_text(): text.xy[1] for text in axes.texts}
+    heights = {text.get_text(): text.xyann[1] for text in axes.texts}
+    # A line leads from each end to its label.
+    assert all(text.arrow_patch is not None for text in axes.texts)
     bottom, top = axes.get_ylim()
     ends = {name: (at - bottom) / (top - bottom) for name, at in ends.items()}
     assert heights["three"] == pytest.approx(ends["three"]) and not figure.legends
+    assert {text.get_text(): text.xy for text in axes.texts} == {
+        name: (1, pytest.approx(end)) for name, end in ends.items()
+    }
     assert heights["one"] < ends["one"] < ends["two"] < heights["two"]
     assert heights["two"] - heights["one"] > 12 / 72 / figure.get_figheight()
 

@@ -14,9 +14,9 @@ from posembed.encodings import KERPLE
 from posembed.figures import COLOURS, DIVERGING, LOOKS, bias_curves, curves, look_of, seed_scores
 from posembed.figures.looks import DASHES, DIVERGING_ON_DARK, HUES, NOTHING, cells_on_dark, looks_of, named, on_dark
 
-TWELVE = {
+DRAWN = {
     *("nopos", "sinusoidal", "learned", "learnable_sinusoidal", "shaw", "t5"),
-    *("alibi", "kerple", "fire", "rope", "xpos", "cope"),
+    *("alibi", "kerple", "fire", "rope", "xpos", "cope", "forgetting"),
 }
 PAPERS = {"light": "#ffffff", "dark": "#161b22"}
 # WCAG 2.2, 1.4.11: parts of a graphic.
@@ -47,7 +47,7 @@ def contrast(one, other):
 
 
 def test_each_scheme_has_a_look():
-    assert LOOKS.keys() == TWELVE <= set(schemes())
+    assert LOOKS.keys() == DRAWN <= set(schemes())
 
 
 @pytest.mark.parametrize("vision", VISIONS)
@@ -102,7 +102,7 @@ def test_pages_have_exactly_these_colours():
 @pytest.mark.parametrize(
     ("label", "wanted"),
     [
-        *((name, name) for name in sorted(TWELVE)),
+        *((name, name) for name in sorted(DRAWN)),
         ("NoPos", "nopos"),
         ("no positions", "nopos"),
         ("learned", "learned"),
@@ -156,7 +156,7 @@ def test_a_scheme_is_drawn_alike_in_every_figure():
 @pytest.mark.parametrize(
     "labels",
     [
-        sorted(TWELVE) + [str(n) for n in range(12)],
+        sorted(DRAWN) + [str(n) for n in range(12)],
         ["learned a", "learned b", "learned c", "learnable sinusoidal", "sinusoidal", "x", "y"],
         [f"ALiBi, head {head}" for head in range(1, 9)],
         [f"head {n}" for n in range(24)],

@@ -90,6 +90,20 @@ def test_the_page_of_the_book_shows_the_stored_run():
     assert not document["settings"]["quick"] and "/home" not in page.RESULTS.read_text()
 
 
+@pytest.mark.parametrize(
+    ("case", "words"),
+    [
+        ("table 4096 × 768", "table 4096 × 768"),
+        ("half, forward", "RoPE, paired halves"),
+        ("t5, bidirectional, 2048", "T5, both ways, 2,048 tokens"),
+        ("layer, shaw, causal, forward", "layer, Shaw, causal"),
+        ("function, alibi, bidirectional, forward+backward", "attention, ALiBi, both ways + gradients"),
+    ],
+)
+def test_the_picture_names_a_case_in_words(case, words):
+    assert page.in_words(case) == words
+
+
 def test_the_page_says_where_peers_are_ahead_and_its_picture_is_as_it_is_described():
     document = json.loads(page.RESULTS.read_text(encoding="utf-8"))
     by_case = {row["case"]: row["work"] for row in document["rows"]}

@@ -170,7 +170,14 @@ function pane(model, side, characters) {
 /** The words as buttons that a pointer drags and the arrow keys move. */
 function wordsOf(model, list) {
   const words = () => model.get("text").split(" ");
-  let chips = [];
+  // A word that is dragged takes the place of each that the pointer comes over.
+  let [chips, over] = [[], null];
+  // Where a word will lie, not where it is on its way.
+  const under = ({ clientX, clientY }) => {
+    const { left, top } = list.getBoundingClientRect();
+    const [x, y] = [clientX - left + list.offsetLeft, clientY - top + list.offsetTop];
+    return chips.find((each) => x >= each.offsetLeft && x < each.offsetLeft + each.offsetWidth && y >= each.offsetTop && y < each.offsetTop + each.offsetHeight);
+  };
   const put = (from, to) => {
     const n = chips.length;
     if (to < 0 || to >= n || to === from) return;
@@ -190,18 +197,15 @@ function wordsOf(model, list) {
     button.addEventListener("pointerdown", (event) => {
       button.setPointerCapture(event.pointerId);
       item.classList.add("pe-lifted");
+      over = item;
     });
     button.addEventListener("pointermove", (event) => {
       if (!button.hasPointerCapture(event.pointerId)) return;
-      const over = chips.findIndex((each) => {
-        const box = each.getBoundingClientRect();
-        return event.clientX >= box.left && event.clientX < box.right && event.clientY >= box.top && event.clientY < box.bottom;
-      });
-      if (over < 0) return;
-      // Past the middle of the other word, or the two would change places at every move.
-      const from = chips.indexOf(item);
-      const { left, width } = chips[over].getBoundingClientRect();
-      if ((event.clientX - left - width / 2) * (over - from) > 0) put(from, over);
+      const now = under(event);
+      if (now === over) return;
+      if (now) put(chips.indexOf(item), chips.indexOf(now));
+      // Who lies there now did not come by the pointer, or two words would change places at every move.
+      over = under(event);
     });
     for (const end of ["pointerup", "pointercancel", "lostpointercapture"]) button.addEventListener(end, () => item.classList.remove("pe-lifted"));
     return item;
@@ -265,7 +269,7 @@ function render({ model, el }) {
   const { say, figure } = tries(made,
     ["shuffle the letters", () => model.get("text") !== start && [...model.get("text")].sort().join() === [...start].sort().join()],
     ["stretch the positions", () => !moving && model.get("change") === "stretched"],
-    ["zero the table", () => model.get("change") === "zeroed"],
+    ["take the positions away", () => model.get("change") === "zeroed"],
     ["lift the mask", () => !model.get("causal")]);
   figure.classList.add("pe-models");
 

@@ -315,9 +315,9 @@ for each, drawn in mild.items():
 on_top = [[round(right_at_30[each, name].mean(), 2) for name in mild] for each in TASKS]
 # Holds: "Right, right answers of five seeds. Order: 0.99"
 # Holds: "The wave costs distance; of no property"
-# Holds: "Right, the share of right answers after 1200 steps, drawn as at the top; full means are"
+# Holds: "Right, the share of right answers after 1200 steps, from a half on, drawn as at the top; full"
 assert on_top == [[0.99, 0.98, 0.97, 0.98, 0.89, 1.0, 1.0], [1.0, 0.99, 1.0, 0.85, 0.64, 0.97, 0.93]]
-assert significant == {("distance", "wave")}
+assert significant == {("distance", "wave")} and min(each.min() for each in right_at_30.values()) > 0.5
 assert {forms.FORMS[each][0] for each in ("far rise", "near peak", "near ripple")} == {RISE}
 assert len(found) == 52 and len(forms.FORMS) == 7 and causes.STEPS == 1200 and (found["n"] == 5).all()
 
