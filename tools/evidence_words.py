@@ -328,8 +328,8 @@ with others that are not.""",
         said="""\
 Adding a table again in every layer showed no gain over once, with four layers or
 twelve{open .* layers: table again minus table once}. RoPE in all layers is ahead of a table by
-{+.* layers: table once minus RoPE} nats a character; in the first layer alone it is not, and behind RoPE in all by
-{+.* layers: RoPE first minus RoPE}{open 4 layers: RoPE first minus table once}.""",
+{+.* layers: table once minus RoPE} nats a character; in the first layer alone it is not, and behind RoPE in
+all{above .* layers: RoPE first minus RoPE}{open 4 layers: RoPE first minus table once}.""",
         charts=(
             Chart("The loss with four layers", r"4 layers: (.*)"),
             Chart("The loss with twelve", r"12 layers: (.*)"),
