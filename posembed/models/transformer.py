@@ -81,6 +81,9 @@ class Transformer(nn.Module):
     Where ids are read, "batch seq", embeddings of floats may stand in their place, "batch seq d_model": positions are
     added to them as to word vectors. They are read in the format of the weights, and not scaled.
 
+    All layers share one scheme, which PyTorch therefore knows by several names. `torch.func.functional_call` needs
+    ``tie_weights=False`` with it: else the parameters that were lent for one call stay in the scheme.
+
     Args:
         config: the sizes and the scheme.
 

@@ -142,3 +142,15 @@ def test_dropout_acts_in_training_only():
     assert not torch.equal(model(ids), model(ids))
     model.eval()
     assert torch.equal(model(ids), model(ids))
+
+
+@pytest.mark.parametrize("name", ["learned", "t5"])
+def test_parameters_lent_for_one_call_are_given_back(name):
+    """By the way that the docstring of `Transformer` says."""
+    model = Transformer(TransformerConfig(20, n_layers=2, d_model=16, n_heads=2, scheme=name, n_positions=8)).eval()
+    own, ids = dict(model.named_parameters()), torch.arange(6)[None]
+    lent = {key: each.detach() + 0.1 for key, each in own.items()}
+    before = model(ids)
+    other = torch.func.functional_call(model, lent, (ids,), tie_weights=False)
+    assert not torch.allclose(other, before) and torch.equal(model(ids), before)
+    assert all(each is own[key] for key, each in model.named_parameters())
