@@ -27,7 +27,7 @@ def _order_is_seen(s: Subject) -> CheckResult:
     if s.signal == 0 and (s.causal or s.positions_matter):
         return found("not decided", "earlier words do not move the last logits")
     if s.causal or s.positions_matter:
-        effect, reason = s.signal, "other positions change nothing; only the causal mask tells order"
+        effect, reason = s.signal, "other positions, where they are given, change nothing"
         blind = not s.positions_matter and bool(s.relative) and "positions" in s.names
     else:
         # Not the reverse order, in which distances are the same: a bias by distance alone, as ALiBi's, is not blind.
