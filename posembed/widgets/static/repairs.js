@@ -54,12 +54,14 @@ function render({ model, el }) {
     // A drawing of its own shows nothing beyond its sides.
     const side = (k, from, to) => svg("svg", { "aria-hidden": "true", x: LEFT + from * wide, y: TOP, width: (to - from) * wide, height: high },
       svg("image", { class: "pe-pixels", href: hrefs[k], x: -from * wide, width: wide, height: high, preserveAspectRatio: "none" }));
-    const path = (look, d) => svg("path", { class: look, d, transform: `translate(${LEFT} ${TOP}) scale(${wide / columns} ${high / rows})` });
+    const path = (look, d, thick = 0) => svg("path", { class: look, d, style: `stroke-width: ${thick}`, transform: `translate(${LEFT} ${TOP}) scale(${wide / columns} ${high / rows})` });
     const at = LEFT + share * wide;
+    // As thick as cells leave room for.
+    const frame = clamp(1.5, Math.min(wide / columns, high / rows) / 3, 3);
     return [
       svg("rect", { class: "pe-blank", x: LEFT, y: TOP, width: wide, height: high }),
       side(0, 0, share), side(1, share, 1),
-      ...(found() ? [path("pe-repair-kept", faded), path("pe-repair-framed", framed)] : []),
+      ...(found() ? [path("pe-repair-kept", faded), path("pe-halo pe-repair-framed", framed, 2 * frame), path("pe-outline pe-repair-framed", framed, frame)] : []),
       svg("rect", { class: "pe-axis", x: LEFT, y: TOP, width: wide, height: high }),
       svg("path", { class: "pe-repair-edge", d: `M${at} ${TOP}V${TOP + high}` }),
       svg("path", { class: "pe-repair-knob", d: `M${at - 3} ${TOP + high / 2 - 6}l-8 6l8 6ZM${at + 3} ${TOP + high / 2 - 6}l8 6l-8 6Z` }),
