@@ -1,4 +1,6 @@
 # %% After NoPos
+import numpy as np
+
 # Holds: "Leaving RoPE out of one layer of four cost our models nothing that three seeds could show"
 # Holds: "**Not every layer needs positions, and our finished models could not do without those they were given.**"
 # The table of the first screen.
