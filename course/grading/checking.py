@@ -141,13 +141,15 @@ def function(source):
 
 
 def said_of(f, candidates, env, *more):
-    """What a function says of each candidate, by its name, asked twice in an order of chance."""
+    """What a function says of each candidate, by its name, asked several times in an order of chance."""
     import random
 
-    asked = [(name, f"{candidates[name]}{end}") for end in ("", "\n") for name in candidates]
+    # True and False in turn tell two apart in one of six orders of four questions, and in one of twenty of six.
+    times = 3 if len(candidates) < 3 else 2
+    asked = [(name, candidates[name] + n * "\n") for n in range(times) for name in candidates]
     random.Random(seed_of(env, len(asked))).shuffle(asked)
     said = {}
     for name, source in asked:
         told = truth(f(function(source), *more))
-        assert said.setdefault(name, told) is told, "asked twice about one function, it says both True and False"
+        assert said.setdefault(name, told) is told, "asked again about one function, it says both True and False"
     return said

@@ -1,7 +1,9 @@
 """What a question forbids is seen, however it is called; what it does not forbid costs nothing."""
 
+import contextlib
 import functools
 import io
+import itertools
 import sys
 import types
 
@@ -138,6 +140,17 @@ def test_numbers_that_are_no_real_ones_are_refused_before_anything_is_computed_w
     wire = load("wire", TOOLS.parent / "course" / "grading")
     with pytest.raises(TypeError, match=f"numbers of the type {kind} cannot be graded"):
         wire.decode({"tensor": "AAAAAAAAAAA=", "dtype": kind, "shape": [8 // getattr(torch, kind).itemsize]}, None)
+
+
+def test_true_and_false_in_turn_seldom_tell_two_functions_apart():
+    checking, right = load("checking", TOOLS.parent / "course" / "grading"), 0
+    candidates = {name: f"def candidate(x): return {name}" for name in ("yes", "no")}
+    for n in range(200):
+        turns = itertools.cycle([True, False])
+        with contextlib.suppress(AssertionError):
+            said = checking.said_of(lambda _, turns=turns: next(turns), candidates, {"__drawn__": str(n)})
+            right += said == {"yes": True, "no": False}
+    assert right < 20
 
 
 def test_an_expression_that_is_a_number_is_taken_as_one():
