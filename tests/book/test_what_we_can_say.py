@@ -242,7 +242,7 @@ def test_what_fails_past_the_trained_length():
     dear = stack[stack > 0.1]
     assert len(stack) == 16 and [each.split(":")[0] for each in dear.index] == ["nopos", "cope"]
     assert all(cost > 0.9 * plain[name.replace("stack", "plain")] for name, cost in dear.items())
-    says("New positions alone cost tables, sines and FIRE, in the mean, most of it, and T5, xPos and most RoPEs lose")
+    says("New positions alone cost tables, sines and FIRE, in the mean, most of what the longer text costs them; T5")
     gap = study.contrasts["mean"].filter(like="gap minus the last 64")
     for name in ("learned", "sinusoidal", "learnable_sinusoidal", "fire"):
         assert gap[f"{name}: gap minus the last 64"] > plain[f"{name}: plain minus the last 64"] / 2

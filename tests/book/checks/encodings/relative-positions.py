@@ -33,7 +33,7 @@ for name in ("t5", "rope"):
 assert (by_place["rope"][:, 5] < 1.25).all() and abs(by_place["rope"][:, 12:].mean() - 3.8) < 0.1
 assert abs(by_place["t5"][:, -1].mean() - 3.4) < 0.1 and abs(by_place["nopos"][:, -1].mean() - 3.2) < 0.06
 assert all(by_place[name][:, 5].mean() > 3.2 for name in ABSOLUTE)
-# By definition: "Relative schemes act in every layer, absolute ones at the input: that was not separated."
+# By definition: "Relative schemes act in every layer, absolute ones at the input: that was not separated here"
 # Holds: "**How sure:** five seeds each, one text, 0.2 million parameters."
 # Holds: "At twice the size three seeds cannot tell RoPE and a table apart."
 assert {len(its) for its in by_scheme.values()} == {5} and len(by_scheme) == 8

@@ -1,5 +1,6 @@
 # %% Three questions to a matrix
-# By definition in Three properties: "Three numbers describe it: whether its products fall with distance"
+# By definition in Three properties: "**Two numbers describe its products: whether they fall with distance"
+# By definition in Three properties: "A third, whether both directions are alike, is 1 for every table"
 # By definition in Three properties: "**How sure:** these are measurements of four published tables and of our"
 # Holds: "one half for independent random entries around 0 (more in small matrices) and for a line on one side"
 draws = torch.Generator().manual_seed(0)
