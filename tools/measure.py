@@ -20,7 +20,7 @@ BOUNDS = {
     "with exercises": 3000,
     "lines of code": 350,
     # About one screen.
-    "words before": 200,
+    "words before": 190,
     "code before": 0,
     "longest sentence": 40,
     "results": 4,
