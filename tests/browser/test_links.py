@@ -19,7 +19,7 @@ ATTRIBUTES = {
     "source": "src",
     "iframe": "src",
 }
-PLACEHOLDER = re.compile(r"OWNER|example\.|localhost|127\.0\.0\.1|your[-_]|todo|xxx|[<>{}\s]", re.IGNORECASE)
+PLACEHOLDER = re.compile(r"OWNER|example\.|localhost|127\.0\.0\.1|/your[-_]|todo|xxx|[<>{}\s]", re.IGNORECASE)
 BASE = "file:///"
 
 

@@ -160,7 +160,7 @@ def test_printed(opened):
         page = opened.show(colours=colours)
         page.evaluate("() => document.querySelectorAll('details').forEach((node) => (node.open = false))")
         with printed(page):
-            assert ink_and_paper(page.locator("main p").first)[1] == WHITE
+            assert ink_and_paper(page.locator("main h1"))[1] == WHITE
             inks = styles(page.locator("main :is(h2, p, li, td, pre):visible"), "color")
             assert [ink for ink in set(inks) if contrast(ink, WHITE) < READABLE] == []
             assert page.locator(ANSWERS).evaluate_all(f"(nodes) => nodes.every((node) => node.checkVisibility({SEEN}))")
