@@ -7,7 +7,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-from .checking import AUDIBLE, Same, check, found
+from .checking import AUDIBLE, NEEDS, Same, check, found
 from .report import CheckResult
 from .subject import DoesNotApplyError, Run, Subject
 
@@ -81,9 +81,13 @@ def _padding_in_front(s: Subject) -> Same:
     return Same(Run(s.text()), _padded(s), SEEN, {COUNTED: counted}, excuse=lambda kind: excuse)
 
 
-@check("positions given", "positions_matter")
-def _positions_given(s: Subject) -> list[Same | CheckResult]:
+@check("positions given")
+def _positions_given(s: Subject) -> CheckResult | list[Same | CheckResult]:
     """Positions from 0 on, given, are those that the model takes by itself."""
+    if not s.positions_matter and "positions" in s.names and s.has_positions and not s.of_transformers:
+        return found("not decided", "it takes positions, and others change nothing: are they ignored?")
+    if not s.positions_matter:
+        return found("does not apply", NEEDS["positions_matter"])
     n = min(s.n_positions or LONG, LONG)
     ids, at = s.text(n), s.at(n)
     like = {f"the first position is {first}": Run(ids, at + first) for first in (-1, 1, 2)}

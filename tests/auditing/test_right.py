@@ -124,3 +124,11 @@ def test_rounded_angles_are_found():
     assert [each.check for each in report.broken] == ["saved and loaded"], str(report)
     assert "rounded by .bfloat16()" in report.broken[0].kind
     assert audit(right("GPT2LMHeadModel").bfloat16()).passed
+
+
+@pytest.mark.parametrize(("scheme", "verdict"), [("rope", "not decided"), ("nopos", "does not apply")])
+def test_positions_that_are_taken_and_change_nothing(scheme, verdict):
+    """By a model made without positions this is meant; of another nobody but its author knows."""
+    model = Transformer(TransformerConfig(50, n_layers=2, scheme=scheme, weight_std=0.3))
+    deaf = model if scheme == "nopos" else lambda ids, positions=None: model(ids)
+    assert verdicts(audit(deaf, vocab_size=None if scheme == "nopos" else 50))["positions given"] == verdict

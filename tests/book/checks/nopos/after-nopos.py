@@ -51,10 +51,10 @@ for name in ("learned", "rope"):
     kept, dropped = (loss[f"causal, {name}, further{more}"].dropna() for more in ("", " without"))
     assert interval((kept - loss[f"causal, {name}"]).dropna()).low > 0
     assert interval((dropped - kept).dropna()).low > 0.2
-# Holds: "Taken out of its last layer alone, RoPE costs this model 0.3 nats, and more out of any other but one."
+# Holds: "Without RoPE in its last layer alone this model loses 0.3 nats; without it in the third a little less, and in"
 # Holds: "So a layer can do without positions, and its finished weights cannot"
 each_costs = [loss_without([k]) - loss_without([]) for k in range(4)]
-assert round(each_costs[3], 2) == 0.29 and sorted(each_costs)[1] == each_costs[3]
+assert round(each_costs[3], 2) == 0.29 and 0.2 < each_costs[2] < each_costs[3] < min(each_costs[:2])
 # Holds: "Without RoPE in its second layer the finished model loses 0.8 nats, more than without it in any other."
 # Holds: "This one does, with the weights that it has."
 assert round(each_costs[1], 2) == 0.82 == round(max(each_costs), 2)
@@ -66,7 +66,7 @@ read_off = [name for name, its in configs.items() if hasattr(its, "no_rope_layer
 assert len(configs) == 8 and len(read_off) == 4
 # Holds: "In SmolLM3 these layers differ from the others in nothing else."
 assert set(configs["SmolLM3"].layer_types) == {"full_attention"}
-# Holds: "In the six below Mistral Large 4 they are also the only ones that see the whole text"
+# Holds: "In the six that stand below Mistral Large 4 in the picture they are also the only ones that see the whole text"
 assert [*configs][:2] == ["SmolLM3", "Mistral Large 4"] and configs["EXAONE 4"].sliding_window
 for name in [*configs][2:]:
     whole = [k for k, kind in enumerate(configs[name].layer_types) if "full" in kind]
@@ -139,11 +139,11 @@ for name, where in (
     text = inspect.getsource(module)
     guarded = text[text.index(where, text.index("position_embeddings")) :]
     assert "apply_rotary_pos_emb" in guarded.split("past_key_values")[0], name
-# Holds in The first token as a sink: "gpt-oss and the Granite models with windows have a number for each head instead"
+# Holds in The first token as a sink: "gpt-oss and the Granite models with windows have a number in each head instead"
 for name in ("gpt_oss", "granite_swa", "granitemoe_swa"):
     module = importlib.import_module(f"transformers.models.{name}.modeling_{name}")
     assert "self.sinks = nn.Parameter(torch." in inspect.getsource(module), name
-# By definition in The first token as a sink: "causal language models give much of it to the first token"
+# By definition in The first token as a sink: "causal language models give much of their attention to the first token"
 
 # Holds in What this does not show: "rates of this study come from runs of 500 steps, which took too high ones for the"
 from posembed import load_study

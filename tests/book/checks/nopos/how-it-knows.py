@@ -204,13 +204,13 @@ nopos, learned = (of.mean(axis=0) for of in by_layer["small, length 64"])
 assert (nopos[2:] < learned[2:]).all()
 lowest_of_each = [of[:, 1:].min(axis=1) for of in by_layer["small, length 64"]]
 assert (lowest_of_each[0] < lowest_of_each[1]).all()
-# Holds: "and this table learned at 0.03, which whole runs reject"
+# Holds: "and this table was trained at a rate, 0.03, that whole runs reject."
 assert study.by_arm["causal, learned"][0].config.learning_rate == 0.03
 assert load_study("own-rates").by_arm["learned, start B"][0].config.learning_rate == 0.01
 # Holds: "In the larger models at length 32, from the {ref}`starts <section-starts>` A and D and at twice the width"
 # Holds: "In three more the sign is open."
 # Holds: "One more setting was planned, larger models at length 128, and is open too."
-# Holds in What this does not show: "in every seed the table does in four of nine settings and NoPos in one; the two"
+# Holds in What this does not show: "of nine settings the table does in every seed of four, and NoPos in every seed of one; the two"
 best_of = {
     arm: [min(run.metrics["layers"]["mae"][1:]) for run in runs]
     for arm, runs in load_study("starts").by_arm.items()
@@ -505,10 +505,11 @@ with torch.no_grad():
     whole, cut = model(test)[:, -1], model(test[:, -8:])[:, -1]
     assert (whole - cut).abs().max() > 1
 
-# Holds in Before any training: "That explains most of it in GPT-2's start, and not all in ours"
+# Holds in Before any training: "That explains most of it in GPT-2's start, and hardly any in ours"
 # Holds: "The last one: without size and mean the model with GPT-2's start"
 assert ours_again["less the mean, scaled"].mae < ours_again["as it is"].mae + 3
-assert ours_again["less the mean, scaled"].mae < 14
+explained = ours_again["less the mean, scaled"].mae - ours_again["as it is"].mae
+assert explained < 0.2 * (16 - ours_again["as it is"].mae)
 # Holds: "Neighbouring characters are less often the same than by chance"
 space, vowels = (torch.isin(text, corpus.vocabulary.encode(t)) for t in (" ", "aeiou"))
 assert not (space[1:] & space[:-1]).any()

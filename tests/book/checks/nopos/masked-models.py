@@ -43,7 +43,7 @@ error = float((worse - mean * n_hidden).std() * len(texts) ** 0.5 / n_hidden.sum
 # Holds: "and a linear map of the counts comes within 0.02 nats of it"
 assert -0.02 < mean < -2 * error
 
-# Holds: "Ours ends a little below it, since what a text shows says something"
+# Holds: "Ours ends a little below that entropy, since what a text shows says something"
 of_kind = []
 for kind in ("0123456789", "ABCDEFGHILMNOPRSTUW"):
     ids = corpus.vocabulary.encode(kind)

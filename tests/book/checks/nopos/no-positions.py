@@ -185,7 +185,7 @@ assert round(gaps["learned"].mean, 3) == 0.126
 # %% Does it close with size?
 from studies import ladder
 
-# Holds: "A ladder of sizes can tell, as far as it goes: four widths, from 0.06 to 0.4 million parameters, each trained"
+# Holds: "On a ladder of sizes models and texts grow together: four widths, from 0.06 to 0.4 million"
 assert tuple(ladder.WIDTHS) == WIDTHS and ladder.CHARACTERS == 20
 assert [round(size, 2) for size in (sizes[0], sizes[-1])] == [0.06, 0.39]
 # Holds: "Rates were tuned in runs of full length on the two smaller widths and carried up by a rule."
@@ -211,7 +211,7 @@ assert [round(float(each[0]), 2) for each in left] == [0.24, 0.43]
 assert all(round(float(each[-1]), 2) == 0.08 for each in left)
 # Holds in No positions at all: "On a ladder of sizes the price falls as models and their texts grow, against RoPE"
 assert [[round(100 * (exp(each[at]) - 1)) for each in left] for at in (0, -1)] == [[27, 54], [8, 9]]
-# Holds in What this does not show: "Its models of the width above pay 12 and 16 %."
+# Holds in What this does not show: "Its models of width 64, that of the others above, pay 12 and 16 %."
 assert WIDTHS[2] == study.by_arm["causal, nopos"][0].config.d_model == 64
 assert [round(100 * (exp(each[2]) - 1)) for each in left] == [12, 16]
 # Holds in The start sets much of it: "Here rates were chosen in runs of 500 steps, and from B"
@@ -232,9 +232,9 @@ beside_it = [
     if nopos.config.seed == its.config.seed
 ]
 assert len(beside_it) == 3 and round(np.mean(beside_it), 3) == 0.073 and round(100 * (exp(np.mean(beside_it)) - 1)) == 8
-# Holds in The start sets much of it: "At twice the width, where the table has 0.003, it is larger than that by 0.021"
-# Holds in The start sets much of it: "and the interval holds zero: whether width counts is open."
-# Holds in The start sets much of it: "Nor are all the steps' doing steps'."
+# Holds in The start sets much of it: "At twice the width, where the table's rate is 0.003, the gap is larger than that by no more"
+# Holds in The start sets much of it: "and the interval holds zero."
+# Holds in The start sets much of it: "Nor is that fall the steps' doing alone."
 at_twice = interval(gap_from["B, wider"] - (losses["nopos"] - losses["learned"]).to_numpy())
 assert [round(each, 3) for each in (at_twice.mean, at_twice.low, at_twice.high)] == [0.021, -0.001, 0.044]
 assert {run.config.learning_rate for run in starts.by_arm["large, learned"]} == {0.03}
@@ -301,7 +301,7 @@ assert all(0.4 < each < 0.5 for each in early)
 # Holds in No positions at all: "But at one early step of training larger models paid no less: the fall"
 beside_table = [along(f"nopos, width {w}")[530] - along(f"learned, width {w}")[530] for w in WIDTHS]
 assert (np.diff(beside_table) > 0.02).all() and [round(each, 2) for each in beside_table[::3]] == [0.24, 0.34]
-# Holds in Does it close with size?: "The falls get smaller: a doubling leaves six to seven tenths"
+# Holds in Does it close with size?: "The falls get smaller: each doubling leaves about two thirds of the gap to the table"
 rungs = load_study("ladder")
 doublings = np.diff(np.log2([rungs.by_arm[f"nopos, width {w}"][0].metrics["parameters"] for w in WIDTHS]))
 for other, low, high in (("learned", 0.6, 0.72), ("rope", 0.49, 0.63)):
@@ -322,7 +322,7 @@ paid = [of_depth["loss"].mean()[f"{n} layers, none"] - of_depth["loss"].mean()[f
 assert [round(100 * (exp(each) - 1)) for each in paid] == [1, 9]
 sizes = of_depth["parameters"].mean()
 assert abs(sizes["12 layers, none"] / sizes["4 layers, none"] - 1) < 0.1
-# Holds in What this does not show: "In another, of one width, it is 3 and 11 %."
+# Holds in What this does not show: "In another, where deep and shallow models have one width, it is 3 and 11 %."
 of_width = load_study("once-or-again").runs.groupby("arm")["loss"].mean()
 paid = [of_width[f"{n} layers, none"] - of_width[f"{n} layers, table once"] for n in (12, 4)]
 assert [round(100 * (exp(each) - 1)) for each in paid] == [3, 11]

@@ -103,7 +103,7 @@ lost = {
     for key in ("cost", "control")
 }
 # Holds: "shuffled after the first, they cost 0.53 of all answers, the control 0.11, and NoPos, which"
-# Holds: "So some 0.3, or less, can be place; beside RoPE, below, it is about half of that."
+# Holds: "So some 0.3 can be place, what they lose beyond NoPos; beyond RoPE, which follows, it is half of that."
 assert round(lost["learned rows", "cost"][1] - lost["RoPE, two axes", "cost"][1], 2) == 0.16
 assert [round(lost["learned rows", key][1], 2) for key in ("cost", "control")] == [0.53, 0.11]
 assert round(lost["learned rows", "cost"][1] - lost["NoPos", "cost"][1], 1) == 0.3
@@ -176,11 +176,13 @@ for axis, pairs in enumerate((range(16), range(16, 40), range(40, 64))):
     alone[axis] = 1000 * at
     turned = (rotary(x, alone)[0][0, :, :64] != 1).any(0).nonzero().flatten()
     assert turned.tolist() == [*pairs]
-# Holds: "Right. Patches that lay three columns apart now lie six apart, and no weight has met the turn of six."
-met = {j - i for i in range(6) for j in range(6)}
-assert 3 in met and 6 not in met
-# Holds: "They are the same as before, and divided by two the same frequencies"
+# By definition: "Right. What lay three columns apart now lies six apart, and what the weights know of six lay twice"
+# Holds: "It has an angle for any column. That a position exists does not mean that the model was trained near it."
 assert interpolated["RoPE, two axes"] > 5 * twice["RoPE, two axes", "as it is"]
+# Holds: "On texts the same did not rescue it"
+on_text = load_study("length").by_arm["rope"]
+rescued = [run.metrics["remedies"]["interpolated"]["128"] - run.metrics["longer"]["plain"]["128"] for run in on_text]
+assert min(rescued) > 0
 
 # %% What this does not show
 # Holds: "What a large vision Transformer does: six layers, width 64"

@@ -17,7 +17,7 @@ def lead(n, one, other, **how):
 # Holds: "**For a table once was enough: adding the same rows again in every layer lowered no mean loss"
 # Holds: "To add the table again lowers nothing."
 # Holds in What to remember: "To add a table again in every layer lowered no mean loss, with four layers"
-# Holds in Once or again: "With twelve they are behind by 0.022, which the correction leaves open."
+# Holds in Once or again: "With twelve they are behind by 0.022, which the correction for many contrasts leaves open."
 again_in = [planned.loc[f"{n} layers: table again minus table once"] for n in (4, 12)]
 assert [round(each["mean"], 3) for each in again_in] == [0.002, 0.022] and min(each["holm"] for each in again_in) > 0.05
 # Holds in Once or again: "With four layers the same rows again in every layer are equal to once, within the 0.01 nats"
@@ -27,8 +27,9 @@ assert max(abs(within.low), abs(within.high)) < 0.01 and "90 % interval within 0
 # Holds: "RoPE is ahead where it acts in all layers; in the first alone it is no better than the table"
 # Holds in What to remember: "RoPE is ahead of a table where it acts in every layer, and not where it acts in the"
 # Holds in Once or again: "**RoPE in the first or the last layer alone is not enough.**"
-# Holds in Once or again: "In the first layer alone it tells the same distances, and no lead that can be told is left:"
-# Holds in Once or again: "So these arms do not lay RoPE's lead to distance alone."
+# Holds in Once or again: "In the first layer alone it tells the same distances, and no lead that can be told is left."
+# Holds in Once or again: "With four layers it is 0.060 behind RoPE in all and cannot be told from a table; with twelve"
+# Holds in Once or again: "So telling distances once is not all of RoPE's lead."
 in_all, in_first = (
     [planned.loc[f"{n} layers: {pair}"] for n in (4, 12)]
     for pair in ("table once minus RoPE", "RoPE first minus table once")
@@ -73,18 +74,18 @@ assert {model.transformer.words.weight.shape[1] for model in models.values()} ==
 # By definition: "State 0 is what enters the first layer, state 4 leaves the last"
 # Holds: "In the model with a table the share of position falls from 0.32"
 assert abs(share[0] - 0.315) < 0.01 and abs(share[1] - 0.015) < 0.006
-# Holds: "After the first layer less than half of the added row is left, 0.42 in the mean of five models of a study on"
+# Holds: "Of that less than half is left after the first layer, 0.42 in the mean of five models of a study on depth"
 # Holds: "Most of what now varies with the position the layer has written itself."
 # Holds in What to remember: "Of the row that was added less than half is left."
 kept = [run.metrics["depth"]["trained"] for run in load_study("depth").by_arm["4 layers, input"]]
 left = [its["left, coefficient"][1] for its in kept]
 assert len(left) == 5 and round(sum(left) / 5, 2) == 0.42 and max(left) < 0.5
 assert max(its["left, r2"][1] for its in kept) < 0.2
-# Holds: "That is not so everywhere: with twelve layers 0.83 of the row is left, in single seeds 0.55 to 1.14"
+# Holds: "That is not so everywhere: with twelve layers 0.83 of the row is left in the mean, and in two of five"
 elsewhere = (load_study("depth").by_arm[arm] for arm in ("12 layers, input", "masked, 4 layers, input"))
 of_others = [[run.metrics["depth"]["trained"]["left, coefficient"][1] for run in runs] for runs in elsewhere]
 assert [round(sum(each) / 5, 2) for each in of_others] == [0.83, 0.71]
-assert [round(f(of_others[0]), 2) for f in (min, max)] == [0.55, 1.14]
+assert len(of_others[0]) == 5 and sum(1 < each < 1.2 for each in of_others[0]) == 2
 # Holds: "Position has about as much variance after the layer as before"
 # Holds in What to remember: "A share falls when the rest grows: in our causal models of four layers position has"
 import numpy as np
@@ -158,7 +159,7 @@ assert abs(by_table[0].cost - 2.36) < 0.06 and 1.9 < by_table[0].cost / by_table
 assert all(max(each.cost, each.control) < 0.04 for each in by_table[1:])
 assert all(each.difference < 0.015 for each in by_table[1:])
 # Holds: "With a table only what enters the first layer matters; NoPos uses"
-# Holds: "Shuffled at state 1, position costs 1.53 nats, most of it for the first two tokens: with these"
+# Holds: "Shuffled at state 1, position costs 1.53 nats, most of it through the first two tokens: with these"
 # Holds: "there a shuffle costs 1.7 nats with the first two or without"
 from posembed.layers import ablate
 
@@ -218,7 +219,7 @@ assert {config.data for config in configs} == {"sotu"}
 assert not {config.seed for config in configs} & {run.config.seed for run in again.trials}
 # Holds: "at rates of short runs, rows anew for each layer gave nothing either"
 assert study.contrasts.filter(like="layers anew minus input", axis=0)["holm"].min() > 0.05
-# Holds: "Nor do they show more, for some of them are behind no positions at all: RoPE in the last layer, and with"
+# Holds: "More these arms do not show, for some lose even to NoPos, which has no positions: RoPE in the last layer"
 assert min(of_arm["12 layers, RoPE first"]) > max(of_arm["12 layers, none"])
 for n in (4, 12):
     assert min(of_arm[f"{n} layers, RoPE last"]) > max(of_arm[f"{n} layers, none"])
@@ -259,7 +260,7 @@ assert round(by_layer(4, "every layer", "read before")[1], 2) == 0.92
 from posembed.stats import difference
 
 # Holds: "What wider or larger models do: width 32, one text, and three seeds with twelve layers."
-# Holds: "How far RoPE in the first of twelve layers is behind at another rate: it took 0.03, ahead of 0.01 by 0.001 in"
+# Holds: "How far RoPE in the first of twelve layers is behind at another rate: 0.03 was taken, for it was better than"
 tried = {
     run.config.learning_rate: run.metrics["validation_loss"]
     for run in again.trials
