@@ -159,7 +159,7 @@ Past the trained length all came as was expected.""",
         title="past the trained length, fairly",
         chapters=("longer/past-the-trained-length",),
         said="""\
-Past the trained length no scheme that was tried is ahead of RoPE with the end of the text
+Past the trained length no scheme of this study is ahead of RoPE with the end of the text
 alone{above (none|rope|alibi|fire, 512), as it is, minus rope, last 63}. With the whole text ALiBi is behind it by
 {+alibi, as it is, minus rope, last 63} nats and RoPE itself by {+rope, as it is, minus rope, last 63}; from xPos in
 blocks it is not told apart{open xpos, blocks, minus rope, last 63}.""",
@@ -191,7 +191,7 @@ before, and none loses 0.65 more. Nobody gains from what stands more than 32 bac
 How the weights start sets much of what a model without positions loses beside one with a
 table{above gap, small, scaled minus large}: {+small, scaled: nopos minus learned} nats a character from start A and
 {+large: nopos minus learned} from start B. It loses something in each start and at each
-size{above .*: nopos minus learned}, more where it is wider{above gap, wider minus large} and less after more
+size{above .*: nopos minus learned}, more where it is wider, at rates of short runs{above gap, wider minus large}, and less after more
 steps{below gap, longer minus large}.""",
         charts=(
             Chart("No positions minus a table", r"(.*): nopos minus learned"),
@@ -213,9 +213,9 @@ lowest errors of 8.7, 9.4, 9.6 and 18.6 in the mean, and losses of 1.432, 1.432,
         title="a ladder of sizes",
         chapters=("nopos/no-positions",),
         said="""\
-The price of having no positions falls as models grow, and is still there in the largest: beside a table it is
+The price of having no positions falls as models, texts and training grow, and is still there in the largest: beside a table it is
 {+width 32: nopos minus learned} nats a character in the smallest and {+width 88: nopos minus learned} in the largest,
-{-nopos minus learned: slope a doubling} less with each doubling of the parameters. Beside RoPE it falls
+{-nopos minus learned: slope a doubling} less with each doubling. Beside RoPE it falls
 too{below nopos minus rope: slope a doubling}{above width .*: nopos minus rope}.""",
         charts=(
             Chart("No positions minus a table", r"(width \d+): nopos minus learned|nopos minus learned: (.*)"),
@@ -231,8 +231,9 @@ three. So the wider rungs have what follows from width 48, and for the two other
         title="what shapes a position table?",
         chapters=("probing/trained-tables",),
         said="""\
-Reading from left to right makes a table that a probe reads better, by {+masked minus causal} positions, and with as
-many guesses too{above masked minus causal, as many guesses}. Short training texts make the rows beyond them worse, by
+A probe reads tables of models that read from left to right better than those of masked ones, by
+{+masked minus causal} positions, and with as many guesses too{above masked minus causal, as many guesses}; how far the
+trainings had come differs as well. Short training texts make the rows beyond them worse, by
 {+(masked|causal), tail: short minus long} positions.""",
         charts=(Chart("The error of the probe", r"(.*)", PLACES),),
         rows={"masked minus causal, as many guesses": "the same, as many guesses"},
@@ -351,8 +352,8 @@ The rate of RoPE in the first of twelve layers, 0.03, was ahead of 0.01 by 0.001
         said="""\
 At four times the trained length new offsets alone cost a table {+learned: gap minus the last 64} nats a character, and
 more keys alone a model without positions {+nopos: stack minus the last 64}. RoPE loses
-{+rope: plain minus the last 64} where neither alone costs it anything significant{open rope: (gap|stack) .*}. The
-formula did not hold by its own rule: to guess by the scheme that is most alike is
+{+rope: plain minus the last 64}; the largest of the new offsets, a gap of 192, and more keys cost it nothing
+significant{open rope: (gap|stack) .*}. The formula did not hold by its own rule: to guess by the scheme that is most alike is
 better{below asked: law minus name}.""",
         charts=(
             Chart("Read plainly, minus the end alone", r"(.*): plain minus the last 64"),

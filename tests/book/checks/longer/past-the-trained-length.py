@@ -80,7 +80,7 @@ for run in by_scheme["fire"]:
         assert abs(512 * run.metrics["scheme"][f"layers.{layer}.multiplier"][0] - 60) < 6
 # Holds in What to remember: "Past the trained length the loss of ours rises by a nat"
 # Holds in Past the trained length: "**ALiBi, KERPLE and Shaw go on as before; what helps RoPE at once is to read"
-# Holds in Past the trained length: "over positions 64 to 255, four times the trained length, the loss is higher by 1.0 nat"
+# Holds in Past the trained length: "over positions 64 to 255, four times the trained length, the loss is higher by 1.0"
 # Holds in Past the trained length: "**How sure:** three to five seeds, 0.2 million parameters, one text."
 # Holds in Past the trained length: "Leaving positions out was not enough"
 assert round(rise["nopos"].mean, 1) == 1.0

@@ -1,8 +1,8 @@
 # %% After NoPos
 import numpy as np
 
-# Holds: "Leaving RoPE out of one layer of four cost our models nothing that three seeds could show"
-# Holds: "**Not every layer needs positions, and our finished models could not do without those they were given.**"
+# Holds: "Leaving RoPE out of that layer cost nothing that three seeds could show"
+# Holds: "**Our last layer of four did without RoPE, and our finished models could not do without the positions they"
 # The table of the first screen.
 dropped = {
     name: np.mean([run.metrics["dropped"]["loss_by_position"][4:] for run in study.by_arm[f"causal, {name}"]])
@@ -52,7 +52,7 @@ for name in ("learned", "rope"):
     assert interval((kept - loss[f"causal, {name}"]).dropna()).low > 0
     assert interval((dropped - kept).dropna()).low > 0.2
 # Holds: "Without RoPE in its last layer alone this model loses 0.3 nats; without it in the third a little less, and in"
-# Holds: "So a layer can do without positions, and its finished weights cannot"
+# Holds: "So the last layer can do without RoPE, and its finished weights cannot"
 each_costs = [loss_without([k]) - loss_without([]) for k in range(4)]
 assert round(each_costs[3], 2) == 0.29 and 0.2 < each_costs[2] < each_costs[3] < min(each_costs[:2])
 # Holds: "Without RoPE in its second layer the finished model loses 0.8 nats, more than without it in any other."
@@ -66,7 +66,7 @@ read_off = [name for name, its in configs.items() if hasattr(its, "no_rope_layer
 assert len(configs) == 8 and len(read_off) == 4
 # Holds: "In SmolLM3 these layers differ from the others in nothing else."
 assert set(configs["SmolLM3"].layer_types) == {"full_attention"}
-# Holds: "In the six that stand below Mistral Large 4 in the picture they are also the only ones that see the whole text"
+# Holds: "In the six that stand below Mistral Large 4 in the picture they are also the only ones that see the whole"
 assert [*configs][:2] == ["SmolLM3", "Mistral Large 4"] and configs["EXAONE 4"].sliding_window
 for name in [*configs][2:]:
     whole = [k for k, kind in enumerate(configs[name].layer_types) if "full" in kind]

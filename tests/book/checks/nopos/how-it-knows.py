@@ -210,7 +210,7 @@ assert load_study("own-rates").by_arm["learned, start B"][0].config.learning_rat
 # Holds: "In the larger models at length 32, from the {ref}`starts <section-starts>` A and D and at twice the width"
 # Holds: "In three more the sign is open."
 # Holds: "One more setting was planned, larger models at length 128, and is open too."
-# Holds in What this does not show: "of nine settings the table does in every seed of four, and NoPos in every seed of one; the two"
+# Holds in What this does not show: "of nine settings the table does in every seed of four, and NoPos in every seed of"
 best_of = {
     arm: [min(run.metrics["layers"]["mae"][1:]) for run in runs]
     for arm, runs in load_study("starts").by_arm.items()

@@ -1,4 +1,5 @@
 # %% No positions at all
+import dataclasses
 from itertools import pairwise
 from math import exp
 
@@ -232,7 +233,7 @@ beside_it = [
     if nopos.config.seed == its.config.seed
 ]
 assert len(beside_it) == 3 and round(np.mean(beside_it), 3) == 0.073 and round(100 * (exp(np.mean(beside_it)) - 1)) == 8
-# Holds in The start sets much of it: "At twice the width, where the table's rate is 0.003, the gap is larger than that by no more"
+# Holds in The start sets much of it: "At twice the width, where the table's rate is 0.003, the gap is larger than that"
 # Holds in The start sets much of it: "and the interval holds zero."
 # Holds in The start sets much of it: "Nor is that fall the steps' doing alone."
 at_twice = interval(gap_from["B, wider"] - (losses["nopos"] - losses["learned"]).to_numpy())
@@ -282,10 +283,18 @@ def first_below(name, level):
 
 
 # Holds: "NoPos reaches 2 about 250 steps after the table"
-# Holds in What to remember: "NoPos begins late: at 25 million parameters some 200 steps after the table"
+# Holds in What to remember: "NoPos begins late: at 25 million parameters some 200 steps after a table with three times"
 assert (abs(first_below("nopos", 2) - first_below("learned", 2) - 250) <= 50).all()
 late = [(first_below("nopos", level) - first_below("learned", level)).mean() for level in (2.4, 2.2, 1.8)]
 assert all(140 <= each <= 250 for each in late)
+rates = [large.by_arm[name][0].config.learning_rate for name in ("learned", "nopos")]
+assert rates == [0.003, 0.001]
+at_one_rate = {
+    run.config.scheme: int(np.argmax(np.array(run.metrics["curve"]) < 2.4)) * run.config.steps / 40
+    for run in large.trials
+    if run.config.learning_rate == 0.001
+}
+assert 80 <= at_one_rate["nopos"] - at_one_rate["learned"] <= 100
 
 
 def along(arm):
@@ -298,10 +307,20 @@ def along(arm):
 # Holds in Does it close with size?: "After 530 steps, where the first rung ends, NoPos was between 0.4 and 0.5"
 early = [along(f"nopos, width {w}")[530] - along(f"rope, width {w}")[530] for w in WIDTHS]
 assert all(0.4 < each < 0.5 for each in early)
-# Holds in No positions at all: "But at one early step of training larger models paid no less: the fall"
+# Holds in No positions at all: "But the smallest models, trained more than five times as long in another study, pay"
+# Holds in Does it close with size?: "And models as small as the smallest were trained for 3000 steps in place of 543"
+small, longer = load_study("ladder").by_arm["nopos, width 32"], load_study("once-or-again").by_arm
+assert dataclasses.replace(small[0].config, steps=3000, learning_rate=0.01) == longer["4 layers, none"][0].config
+assert small[0].config.steps == 543 and 3000 / 543 > 5
+behind = [
+    np.mean([run.metrics["loss"] for run in longer["4 layers, none"]])
+    - np.mean([run.metrics["loss"] for run in longer[f"4 layers, {other}"]])
+    for other in ("table once", "RoPE")
+]
+assert [round(100 * (exp(each) - 1)) for each in behind] == [11, 18]
 beside_table = [along(f"nopos, width {w}")[530] - along(f"learned, width {w}")[530] for w in WIDTHS]
 assert (np.diff(beside_table) > 0.02).all() and [round(each, 2) for each in beside_table[::3]] == [0.24, 0.34]
-# Holds in Does it close with size?: "The falls get smaller: each doubling leaves about two thirds of the gap to the table"
+# Holds in Does it close with size?: "The falls get smaller: each doubling leaves about two thirds of the gap to the"
 rungs = load_study("ladder")
 doublings = np.diff(np.log2([rungs.by_arm[f"nopos, width {w}"][0].metrics["parameters"] for w in WIDTHS]))
 for other, low, high in (("learned", 0.6, 0.72), ("rope", 0.49, 0.63)):

@@ -344,7 +344,7 @@ moved = study.runs.groupby("arm")[["f1", "baseline"]].mean().filter(like="xquad-
 assert len(moved) == 2 and (moved["f1"] < moved["baseline"]).all()
 # By definition: "The two schemes differ in more than this number."
 # By definition: "Right. One would need the same scheme"
-# By definition in What to remember: "Change one property by a dose and leave the rest"
+# By definition in What to remember: "Change one property by a dose and leave the other two"
 # Holds in What to remember: "Bent by 48 degrees, a bias that rises again far off costs order half of its answers"
 assert told(f"order, {RISE}")[2] < -0.4 and told(f"distance, {DRIFT}")[2] < -0.3
 # By definition in What to remember: "A reader without directions has a ceiling that can be computed"
