@@ -191,8 +191,8 @@ before, and none loses 0.65 more. Nobody gains from what stands more than 32 bac
 How the weights start sets much of what a model without positions loses beside one with a
 table{above gap, small, scaled minus large}: {+small, scaled: nopos minus learned} nats a character from start A and
 {+large: nopos minus learned} from start B. It loses something in each start and at each
-size{above .*: nopos minus learned}, more where it is wider, at rates of short runs{above gap, wider minus large}, and less after more
-steps{below gap, longer minus large}.""",
+size{above .*: nopos minus learned}, more where it is wider, at rates of short runs{above gap, wider minus large}, and
+less after more steps{below gap, longer minus large}.""",
         charts=(
             Chart("No positions minus a table", r"(.*): nopos minus learned"),
             Chart("Differences of that gap", r"gap, (.*)"),
@@ -213,9 +213,9 @@ lowest errors of 8.7, 9.4, 9.6 and 18.6 in the mean, and losses of 1.432, 1.432,
         title="a ladder of sizes",
         chapters=("nopos/no-positions",),
         said="""\
-The price of having no positions falls as models, texts and training grow, and is still there in the largest: beside a table it is
-{+width 32: nopos minus learned} nats a character in the smallest and {+width 88: nopos minus learned} in the largest,
-{-nopos minus learned: slope a doubling} less with each doubling. Beside RoPE it falls
+The price of having no positions falls as models, texts and training grow, and is still there in the largest: beside a
+table it is {+width 32: nopos minus learned} nats a character in the smallest and
+{+width 88: nopos minus learned} in the largest, {-nopos minus learned: slope a doubling} less with each doubling. Beside RoPE it falls
 too{below nopos minus rope: slope a doubling}{above width .*: nopos minus rope}.""",
         charts=(
             Chart("No positions minus a table", r"(width \d+): nopos minus learned|nopos minus learned: (.*)"),
@@ -352,8 +352,8 @@ The rate of RoPE in the first of twelve layers, 0.03, was ahead of 0.01 by 0.001
         said="""\
 At four times the trained length new offsets alone cost a table {+learned: gap minus the last 64} nats a character, and
 more keys alone a model without positions {+nopos: stack minus the last 64}. RoPE loses
-{+rope: plain minus the last 64}; the largest of the new offsets, a gap of 192, and more keys cost it nothing
-significant{open rope: (gap|stack) .*}. The formula did not hold by its own rule: to guess by the scheme that is most alike is
+{+rope: plain minus the last 64}; neither the gap, with the largest new offsets, nor more keys cost it anything
+significant{open rope: (gap|stack) .*}. The formula did not hold: copying the most similar scheme is
 better{below asked: law minus name}.""",
         charts=(
             Chart("Read plainly, minus the end alone", r"(.*): plain minus the last 64"),
@@ -421,7 +421,7 @@ model without positions loses {+past the trained length: nopos} more.""",
         },
     ),
     "nopos-large": Page(
-        title="Twenty-five million parameters",
+        title="twenty-five million parameters",
         chapters=("nopos/no-positions",),
         said="""\
 In a model of this size the gap is there: without positions it loses {+nopos minus learned} nats a character more than

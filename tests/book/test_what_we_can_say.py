@@ -105,9 +105,7 @@ def test_once_is_enough_and_images():
     again = load_study("once-or-again").contrasts
     rows = [again.loc[f"{n} layers: table again minus table once"] for n in (4, 12)]
     assert round(rows[1]["mean"], 3) == 0.022 and min(each["holm"] for each in rows) > 0.05
-    says(
-        "In all layers RoPE is ahead by 0.066 nats with four layers and by 0.044 with twelve. In the first alone no"
-    )
+    says("In all layers RoPE is ahead by 0.066 nats with four layers and by 0.044 with twelve. In the first alone no")
     ahead = [again.loc[f"{n} layers: table once minus RoPE"] for n in (4, 12)]
     assert [round(each["mean"], 3) for each in ahead] == [0.066, 0.044] and max(each["holm"] for each in ahead) < 0.05
     first = [again.loc[f"{n} layers: RoPE first minus table once"] for n in (4, 12)]
