@@ -81,9 +81,6 @@ class Transformer(nn.Module):
     Where ids are read, "batch seq", embeddings of floats may stand in their place, "batch seq d_model": positions are
     added to them as to word vectors. They are read in the format of the weights, and not scaled.
 
-    All layers share one scheme, which PyTorch therefore knows by several names. `torch.func.functional_call` needs
-    ``tie_weights=False`` with it: else the parameters that were lent for one call stay in the scheme.
-
     Args:
         config: the sizes and the scheme.
 
@@ -121,6 +118,10 @@ class Transformer(nn.Module):
         self.layers = nn.ModuleList(
             TransformerLayer(config, each) for each in layers_of(self.position_scheme, config.n_layers)
         )
+        for layer in self.layers:
+            # All layers use what stands here under one name: parameters that `torch.func.functional_call` lends to a
+            # module of several names stay in it.
+            vars(layer.attention)["position_scheme"] = vars(layer.attention)["_modules"].pop("position_scheme")
         # After the last layer (pre-norm) or after the embeddings (post-norm).
         self.norm = nn.LayerNorm(config.d_model)
         self._initialise()

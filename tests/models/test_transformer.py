@@ -1,5 +1,7 @@
 """The Transformer against GPT-2 and BERT of transformers with the same weights, and against itself."""
 
+import copy
+
 import pytest
 import torch
 from refusals import refused
@@ -144,13 +146,17 @@ def test_dropout_acts_in_training_only():
     assert torch.equal(model(ids), model(ids))
 
 
-@pytest.mark.parametrize("name", ["learned", "t5"])
+@pytest.mark.parametrize("name", ["learned", "t5", "fire"])
 def test_parameters_lent_for_one_call_are_given_back(name):
-    """By the way that the docstring of `Transformer` says."""
+    """PyTorch leaves them in a module that has several names."""
     model = Transformer(TransformerConfig(20, n_layers=2, d_model=16, n_heads=2, scheme=name, n_positions=8)).eval()
     own, ids = dict(model.named_parameters()), torch.arange(6)[None]
     lent = {key: each.detach() + 0.1 for key, each in own.items()}
     before = model(ids)
-    other = torch.func.functional_call(model, lent, (ids,), tie_weights=False)
+    other = torch.func.functional_call(model, lent, (ids,))
     assert not torch.allclose(other, before) and torch.equal(model(ids), before)
     assert all(each is own[key] for key, each in model.named_parameters())
+    copied = copy.deepcopy(model)
+    for index, layer in enumerate(copied.layers):
+        assert layer.attention.position_scheme is copied.position_scheme.layer(index)
+    assert [key for key in model.state_dict() if "scheme" in key] == [key for key in own if "scheme" in key]
