@@ -21,9 +21,10 @@ TEXT = """\
 Do the models of [transformers](https://github.com/huggingface/transformers) handle their positions? Each type of model
 that its version {transformers} has, and that can be made tiny with random weights, was audited with
 {{func}}`posembed.audit <posembed.auditing.audit>`, on {date}, with torch {torch}: **{n_audited} of {n_types} types**.
-The others take no ids of words alone, such as models of images and sound, or were not to be made small. **{n_clean} of
-the {n_audited} have nothing broken.** The weights are random, so nothing here says how good a model is. Verdicts are of
-one seed; a large model can still lose what a tiny one keeps, in half precision for one.
+The others take no ids of words alone, such as models of images and sound, or were not to be made small. **In {n_clean}
+of the {n_audited} the audit finds nothing broken**; what it misses elsewhere: {{doc}}`bugs`. The weights are random,
+so nothing here says how good a model is. Verdicts are of one seed; a large model can still lose what a tiny one keeps,
+in half precision for one.
 
 `python tools/census.py` makes the census again, one file a type in `results/census/`, each broken check with the script
 that shows it. {{doc}}`../practice/audit-a-model` audits a model of yours.

@@ -213,27 +213,22 @@ def test_a_mark_at_the_beginning():
 
 
 def test_who_reads_further_back_than_it_was_trained():
-    says(
-        "forgetting gates find 0.99 of the needles or more; T5 0.96, no positions 0.65, a table 0.49, RoPE 0.07, where"
-    )
-    says("Of the nearer ones these four lose many.")
+    says("models with Shaw, ALiBi, FIRE or forgetting gates find 0.99 of the needles or more, far and near.")
+    says("RoPE finds few that are far from the question; T5, no positions and a table few that are near it.")
     far = {
         (arm, which): sum(run.metrics["asked"][which]["256"]["needle"] for run in runs) / len(runs)
         for arm, runs in load_study("far-questions").by_arm.items()
         for which in ("far", "plain")
     }
     assert min(far[arm, which] for arm in ("shaw", "alibi", "fire", "forgetting") for which in ("far", "plain")) > 0.99
-    four = ("t5", "nopos", "learned", "rope")
-    assert [round(far[arm, "far"], 2) for arm in four] == [0.96, 0.65, 0.49, 0.07]
+    assert far["rope", "far"] < 0.08
     # Nearly half of the 512 needles stand so far back; of the others these find less than two thirds.
-    assert all(2 * far[arm, "plain"] - far[arm, "far"] < 0.6 for arm in four)
+    assert all(2 * far[arm, "plain"] - far[arm, "far"] < 0.3 for arm in ("t5", "nopos", "learned"))
 
 
 def test_what_fails_past_the_trained_length():
     """The chapter's checks hold the onsets; this the costs of keys, and that the formula is behind the guess."""
-    says(
-        "Four times the keys, at positions that the training had, cost 14 of 16 kinds of models less than 0.1 nats, and"
-    )
+    says("Four times the keys, at given positions, cost 14 of them less than 0.1 nats, where most hardly look back;")
     says("it told to within one step of nine lengths for eight of the ten kinds that it was not fitted to")
     says("a guess by the most similar scheme came nearer to the size of the rise.")
     study = load_study("length")
@@ -242,19 +237,17 @@ def test_what_fails_past_the_trained_length():
     dear = stack[stack > 0.1]
     assert len(stack) == 16 and [each.split(":")[0] for each in dear.index] == ["nopos", "cope"]
     assert all(cost > 0.9 * plain[name.replace("stack", "plain")] for name, cost in dear.items())
-    says("New positions alone cost tables, sines and FIRE, in the mean, most of what the longer text costs them;")
-    says("half of a text moved 64 places costs it as much as a text of twice the length, moved 192 nothing.")
-    gap = study.contrasts["mean"].filter(like="gap minus the last 64")
-    for name in ("learned", "sinusoidal", "learnable_sinusoidal", "fire"):
-        assert gap[f"{name}: gap minus the last 64"] > plain[f"{name}: plain minus the last 64"] / 2
+    says("Of 16 kinds of models ten lose by new positions alone, and it depends on which:")
+    moved = {arm: sum(r.metrics["longer"]["gap"]["128"] - r.metrics["longer"]["plain"]["64"] for r in its) / 5
+             for arm, its in study.by_arm.items()}  # fmt: skip
+    assert sum(each > 0.1 for each in moved.values()) == 10
+    says("half of a text moved 64 places costs RoPE as much as a text of twice the length, moved 192 nothing.")
     asked = [run.metrics["longer"] for run in study.by_arm["rope"]]
     cost = {
         (way, n): sum(each[way][n] - each["plain"]["64"] for each in asked) / 5
         for way, n in (("gap", "128"), ("plain", "128"), ("gap", "256"))
     }
     assert abs(cost["gap", "128"] / cost["plain", "128"] - 1) < 0.05 and abs(cost["gap", "256"]) < 0.02
-    says("T5 loses more in the longer text than by the two, each alone, added up.")
-    assert study.contrasts["mean"]["t5: plain minus gap and stack"] > 1
     assert study.contrasts["mean"]["asked: law minus name"] < 0
     assert {len(runs) for runs in study.by_arm.values()} == {5}
 

@@ -151,7 +151,8 @@ twins = rounding("angles")(torch.arange(4096), 32, torch.float16)
 assert (twins[1:] != twins[:-1]).any(1).all()
 
 # Holds: "from 256 on it has no odd numbers, from 512 to 1,024 only every fourth"
-# Holds: "float16 has them whole up to 2,048, but rounds the angles: beyond 512 to halves."
+# Holds: "float16 has them whole up to 2,048, but rounds speeds and angles, these from 512 on to halves and from"
+assert torch.tensor(1500.3).half() == 1500
 assert torch.arange(2049).half().unique().numel() == 2049 and torch.tensor(600.3).half() == 600.5
 assert torch.tensor(257.0).bfloat16() == 256 and torch.tensor(514.0).bfloat16() == 512
 
@@ -416,7 +417,7 @@ assert len(their_properties) == 9
 numbers_that_are_right = {"pair 1 has exponent", "are identical", "turns its slowest pair by"}
 assert all(any(part in report for report in reports) for part in numbers_that_are_right)
 # By definition in A museum of positional bugs: "a query together with its key, a text behind padding, in parts, in a"
-# By definition in A museum of positional bugs: "Each stands alone, and one of a room shows its kind."
+# By definition in A museum of positional bugs: "One of a room shows its kind."
 # By definition in What to remember: "Many properties need no right answer to compare with."
 
 # %% And your own model?

@@ -14,7 +14,7 @@ assert max(max(final[name]) for name in LEAD) < lowest
 assert gains.min() > 0.12
 ahead = study.contrasts.loc[[f"{one} minus {other}, start B" for one in LEAD for other in ABSOLUTE]]
 assert round(ahead["mean"].max(), 3) == -0.056 and (ahead["holm"] < 0.05).all()
-# Holds: "ALiBi, which learns nothing, is from this start level with a learned table."
+# Holds: "ALiBi, which learns nothing, is from the start used here level with a learned table."
 # Holds in Train short, test long: "ALiBi and the table are level, within the margin of 0.02 that the plan had named"
 from posembed import scheme
 from posembed.stats import interval
@@ -108,7 +108,7 @@ from transformers import DebertaConfig, DebertaModel, XLNetConfig, XLNetModel
 xlnet = XLNetModel(XLNetConfig(vocab_size=50, d_model=8, n_layer=1, n_head=2, d_inner=16))
 # Holds: "Transformer-XL, XLNet after it, and DeBERTa make the four parts relative in other ways: the first two with"
 assert not xlnet.relative_positional_encoding(qlen=4, klen=4, bsz=1).requires_grad
-# Holds: "DeBERTa with learned vectors for offsets, of which it keeps the two mixed parts"
+# Holds: "It has them in the two mixed parts, and no part of positions alone."
 sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
 deberta = DebertaModel(DebertaConfig(vocab_size=50, relative_attention=True, pos_att_type=["c2p", "p2c"], **sizes))
 assert {"rel_embeddings.weight"} <= {name.removeprefix("encoder.") for name in deberta.state_dict()}
@@ -394,8 +394,10 @@ scalings = {
     "llama3": encodings.Llama3Scaling(factor=factor, **trained),
 }
 waves = {name: 2 * torch.pi / RoPE(16, scaling=scaling).frequencies for name, scaling in scalings.items()}
-# Holds: "*Linear* slows all alike. *NTK-aware* slows each hand by more than the one before, the fastest not at all."
-# Holds: "*YaRN* and *Llama 3.1* leave the fast ones as they are and slow the slow ones in full."
+# Holds: "*Linear* divides all speeds by 8."
+# Holds: "*NTK-aware* divides that of hand $i$, of 0 to 7, by $8^{i/7}$: the fastest is not slowed."
+assert torch.allclose(waves["ntk"], 8 ** (torch.arange(8) / 7) * waves["none"], rtol=1e-4)
+# Holds: "*YaRN* and *Llama 3.1* divide by 1 at the fast end and by 8 at the slow one."
 assert torch.allclose(waves["linear"], 8 * waves["none"])
 for name in ("ntk", "yarn", "llama3"):
     assert torch.isclose(waves[name][0], waves["none"][0]) and torch.isclose(waves[name][-1], waves["linear"][-1])

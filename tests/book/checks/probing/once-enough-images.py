@@ -179,7 +179,7 @@ for axis, pairs in enumerate((range(16), range(16, 40), range(40, 64))):
 # By definition: "Right. What lay three columns apart now lies six apart, and what the weights know of six lay twice"
 # Holds: "It has an angle for any column. That a position exists does not mean that the model was trained near it."
 assert interpolated["RoPE, two axes"] > 5 * twice["RoPE, two axes", "as it is"]
-# Holds: "On texts the same did not rescue it"
+# Holds: "On texts, where nothing is stretched, the same did not rescue it"
 on_text = load_study("length").by_arm["rope"]
 rescued = [run.metrics["remedies"]["interpolated"]["128"] - run.metrics["longer"]["plain"]["128"] for run in on_text]
 assert min(rescued) > 0

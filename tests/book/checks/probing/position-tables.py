@@ -9,7 +9,7 @@ assert sum(of_gpt2.explained_variance[:3]) > 0.85 and of_gpt2.effective_rank < 4
 assert round(of_gpt2.n_positions / of_gpt2.helix["period"]) == 2
 stored = [stored_studies()[name] for name in CHECKPOINTS[2:]]
 assert sum(bool(each.helix) for each in stored) == 3
-# Holds: "and a linear map reads from them positions that it was not fitted to within 1.6"
+# Holds: "and a linear map guesses positions that were left out of its fit with a mean error of 1.6"
 score = of_gpt2.score("ridge", "even-odd")
 assert (round(score.test_mae, 1), round(score.constant)) == (1.6, 256)
 # Holds: "**How sure:** four tables measured, with the controls beside each"

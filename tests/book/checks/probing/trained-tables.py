@@ -25,7 +25,7 @@ if folder := installed_folder():  # the card comes with the encoder
 # Holds in What shapes a position table?: "Row 127 is where texts that are cut at 128 tokens end."
 cut = tokenizer("the " * 300, truncation=True, max_length=128).input_ids
 assert len(cut) == 128 and cut[127] == tokenizer.sep_token_id
-# By definition: "Untrained rows from 128 on."
+# By definition: "Rows from 128 on that nothing has trained."
 # By definition: "A change at row 128."
 
 # %% Two explanations, put to the test
@@ -121,7 +121,7 @@ assert round(less.mean, 1) == 0.5 and less.excludes_zero
 direct, fair = (found.loc[f"masked minus causal{words}"] for words in ("", ", as many guesses"))
 assert abs(direct["mean"] - 20) < 2 and abs(fair["mean"] - direct["mean"]) < 2
 # Holds: "in the masked models 93 or 94 of these 95 rows still look untrained"
-# Holds in Rows that were hardly trained: "That may be so: in our masked models 93 or 94 of 95 such"
+# Holds in Rows that were hardly trained: "though they may look as they were drawn, as 93 or 94 of 95"
 for weight in trained["masked, short"]:
     untrained = load_table(weight).untrained_rows
     assert min(untrained) >= 32 and len(untrained) > (127 - 32) / 2

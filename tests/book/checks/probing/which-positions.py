@@ -269,7 +269,7 @@ assert found.loc["distance: drift minus undosed", "holm"] > 0.05
 nothing = found.loc["distance: near peak minus undosed"]
 assert nothing["low"] > -0.02 and nothing["high"] < 0.02 and causes.TASKS["distance"] == 8
 of_causes = load_study("causes").runs.pivot(index="seed", columns="arm", values="accuracy")
-# Holds: "Five seeds and 52 comparisons are coarse: the first of them stands only if its mean is about four standard"
+# Holds: "Five seeds and 52 comparisons are coarse: the clearest of them stands only if its mean is about four"
 from scipy.stats import t as student
 
 assert round(student.ppf(1 - 0.025 / 52, 4) / 5**0.5) == 4
@@ -284,7 +284,7 @@ for name in ("lookup, one side", "lookup, curve"):
     assert (of_causes[name] > straight).all() and of_causes[name].min() > 0.99
     assert found.loc[f"{name.replace(', ', ': ')} minus undosed", "holm"] > 0.05
 # Holds: "And the far rise on order and the drift on distance, which cost half at 48 degrees"
-# Holds in What are three properties good for?: "Bent less, neither cost anything significant, but another one"
+# Holds in What are three properties good for?: "Bent by 30 degrees in place of 48, neither cost anything significant;"
 # Holds in What are three properties good for?: "the milder drift took answers about distance in every seed"
 # Holds in What are three properties good for?: "So these properties do not yet say which scheme to take."
 # Holds in What to remember: "Bent by 30, neither could be shown; another bend against invariance, the wave"
