@@ -7,7 +7,7 @@ import functools
 import inspect
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
@@ -97,6 +97,7 @@ def check_equivariance(
     seq_dim: int | None = None,
     output: str | int | Callable[[Any], Tensor] | None = None,
     along: Mapping[str, Tensor] | None = None,
+    pairs: Collection[str] | None = None,
     n_permutations: Count = 8,
     seed: Seed = 0,
     tolerance: NotNegative | None = None,
@@ -124,6 +125,9 @@ def check_equivariance(
             padding, token types. It moves with them. Fixed inside a function it would stay where it is, and hide other
             tokens each time. Where it has two values, as a mask of any name has, only tokens with the same ones in all
             rows change places: words with words.
+        pairs: which names in `along` belong to pairs of tokens, with tokens on the next axis too: a mask "batch query
+            key", the edges of a graph. They move along both. To be said, ``pairs=()`` too, where the next axis is as
+            long as the text.
         output: which part of what fn returns is meant: the name of a field, an index, or a function of it. By
             default a tensor itself, or ``last_hidden_state``, or ``logits``.
         n_permutations: how many permutations to try. The identity is never drawn. Where the sequence has no more
@@ -155,8 +159,9 @@ def check_equivariance(
     """
     seq_dim = _checked_axis(x, seq_dim)
     along = dict(along or {})
-    groups = _groups(x, along, seq_dim)
-    settings = (seq_dim, output, groups, n_permutations, seed)
+    pairs = _checked_pairs(x, along, pairs, seq_dim)
+    groups = _groups(x, {name: each for name, each in along.items() if name not in pairs}, seq_dim)
+    settings = (seq_dim, output, groups, n_permutations, seed, pairs)
     report, worst = _compared(fn, x, along, *settings, tolerance)
     # Between the rounding of one operation and ten times the tolerance it may be either; in half precision an effect
     # may be smaller than the rounding of one operation.
@@ -184,6 +189,7 @@ def _compared(
     groups: list[Tensor],
     n_permutations: int,
     seed: int,
+    pairs: frozenset[str],
     tolerance: float | None,
 ) -> tuple[EquivarianceReport, Counterexample | None]:
     """The report, and the entry that lies furthest from the relation that it names."""
@@ -198,6 +204,7 @@ def _compared(
         scale, worst = _largest(reference), dict.fromkeys(("equivariant", "invariant")[not has_sequence :], _NOWHERE)
         for order in orders:
             moved = {name: _moved(each, seq_dim, order) for name, each in along.items()}
+            moved |= {name: _moved(moved[name], seq_dim + 1, order) for name in pairs}
             permuted = _numbers(run(_moved(x, seq_dim, order), moved), "fn of the permuted x")
             scale = max(scale, _largest(permuted))
             for relation, furthest in worst.items():
@@ -267,7 +274,7 @@ def _second_look(
     fn: Any,
     x: Tensor,
     along: Mapping[str, Tensor],
-    settings: tuple[int, Any, list[Tensor], int, int],
+    settings: tuple[int, Any, list[Tensor], int, int, frozenset[str]],
     worst: Counterexample,
 ) -> dict[str, Any]:
     """What changes in a report whose error may be rounding or a small effect, after a look at a copy in float64."""
@@ -371,15 +378,35 @@ def _largest(tensor: Tensor) -> float:
     return float(tensor.double().abs().max())
 
 
+def _checked_pairs(
+    x: Tensor, along: Mapping[str, Tensor], pairs: Collection[str] | None, seq_dim: int
+) -> frozenset[str]:
+    """The names of what belongs to pairs of tokens; all of `along` has the tokens where it is moved."""
+    n_tokens, found = x.shape[seq_dim], frozenset(pairs or ())
+    if unknown := found - {*along}:
+        raise EquivarianceInputError(f"pairs names {', '.join(sorted(unknown))}, which along does not have")
+    for name, each in along.items():
+        axes = (seq_dim, seq_dim + 1) if name in found else (seq_dim,)
+        for axis in axes:
+            if each.ndim <= axis or each.shape[axis] != n_tokens:
+                raise EquivarianceInputError(
+                    f"along has {name} of shape {tuple(each.shape)}, without the {n_tokens} tokens on axis {axis}"
+                )
+        # A batch as large as the text is long is no axis of tokens.
+        sizes = [0 if size == of_x else size for size, of_x in zip(each.shape, x.shape[:seq_dim], strict=False)]
+        if pairs is None and n_tokens in (*sizes, *each.shape[seq_dim + 1 :]):
+            raise EquivarianceInputError(
+                f"along has {name} of shape {tuple(each.shape)}, which may hold the tokens on a second axis; if so, "
+                f"give it with them on axes {seq_dim} and {seq_dim + 1} and say pairs=[{name!r}], and else pairs=()"
+            )
+    return found
+
+
 def _groups(x: Tensor, along: Mapping[str, Tensor], seq_dim: int) -> list[Tensor]:
     """The places whose tokens may be exchanged: alike under each mask, whichever of its values means padding."""
     n_tokens = x.shape[seq_dim]
     masks = [torch.zeros(n_tokens, 1)]
-    for name, each in along.items():
-        if each.ndim <= seq_dim or each.shape[seq_dim] != n_tokens:
-            raise EquivarianceInputError(
-                f"along has {name} of shape {tuple(each.shape)}, without the {n_tokens} tokens on axis {seq_dim}"
-            )
+    for each in along.values():
         if len(each.unique()) == 2:
             masks.append((each == each.flatten()[0]).movedim(seq_dim, 0).reshape(n_tokens, -1).float().cpu())
     kinds = torch.cat(masks, 1).unique(dim=0, return_inverse=True)[1]

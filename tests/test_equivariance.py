@@ -13,6 +13,7 @@ from torch import nn
 from transformers import DebertaV2Config, DebertaV2Model
 
 from posembed import check_equivariance, with_position_table
+from posembed.models import MultiHeadAttention
 
 D_MODEL = 16
 FLOATS = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
@@ -532,6 +533,22 @@ def test_tokens_on_the_first_axis_have_a_mask_of_one():
     x, mask = tokens(6, 8), torch.tensor([1, 1, 1, 1, 0, 0])
     report = check_equivariance(lambda x, mask: x * mask[:, None], x, seq_dim=0, along={"mask": mask})
     assert report.verdict == "equivariant"
+
+
+def test_what_belongs_to_pairs_of_tokens_moves_along_both_axes():
+    """A mask "batch query key" says what one "batch key" does, and the edges of a graph move with its nodes."""
+    attention = seeded(lambda: MultiHeadAttention(8, 2, "nopos", causal=False)).eval()
+    x, seen = tokens(2, 6, 8), torch.arange(6) < torch.tensor([[5], [6]])
+    square = seen[:, None].expand(2, 6, 6)
+    assert check_equivariance(attention, x, along={"attention_mask": seen}).verdict == "equivariant"
+    for mask in (square, torch.ones(6, 6).tril().bool().expand(2, 6, 6)):
+        report = check_equivariance(attention, x, along={"attention_mask": mask}, pairs=["attention_mask"])
+        assert report.verdict == "equivariant" and "places moved" not in report.remark
+    edges = tokens(2, 6, 6, seed=1).relu()
+    assert check_equivariance(lambda x, edges: edges @ x, x, along={"edges": edges}, pairs=["edges"]).max_error < 1e-5
+    assert check_equivariance(
+        lambda x, edges: x + edges, tokens(2, 6, 6), along={"edges": edges}, pairs=()
+    ).verdict == ("equivariant")
 
 
 def test_a_function_is_told_of_the_mask_that_it_may_hold_fixed():

@@ -53,7 +53,8 @@ def curves(
         series: for each label "points" numbers, or "runs points": then their mean is drawn with a band. NaN makes a
             gap, which all runs of a label must have at the same places.
         alt: the description; by default one of what is drawn, in words and numbers.
-        x: the places of the points; by default 0, 1, 2, ...
+        x: the places of the points; by default 0, 1, 2, ..., or those that Series and DataFrames of pandas have as
+            numbers in their index, or columns.
         xlabel: what the horizontal axis is.
         ylabel: what the vertical axis is.
         marks: vertical lines, by their text, which stands above the axes.
@@ -70,8 +71,9 @@ def curves(
         The figure.
 
     Raises:
-        FigureInputError: an unknown band; places that are NaN or infinite, points that are infinite; a number or a band
-            that a logarithmic axis has no place for; NaN in some runs of a label and not in all.
+        FigureInputError: an unknown band; places that are NaN or infinite, or that pandas has otherwise than `x`;
+            points that are infinite; a number or a band that a logarithmic axis has no place for; NaN in some runs of a
+            label and not in all.
 
     Example:
         >>> from posembed.figures import curves
@@ -85,10 +87,12 @@ def curves(
     if band not in ("range", "interval"):
         raise FigureInputError(f"band is {band!r}; choose 'range' or 'interval'")
     figure, axes = new_figure(alt, size=size)
+    whole = True
     for number, ((label, values), look) in enumerate(zip(series.items(), looks_of(series, schemes), strict=True)):
         runs = np.atleast_2d(as_numbers(values))
         _check_no_infinity(label, runs)
-        places = np.arange(runs.shape[1]) if at_places is None else at_places
+        places = _places(label, values, runs.shape[1], at_places)
+        whole &= not (places % 1).any()
         if (np.isnan(runs).any(axis=0) != np.isnan(runs).all(axis=0)).any():
             raise FigureInputError(
                 f"some runs of {label} have no number where others have one, and would have no mean; leave those runs "
@@ -110,7 +114,7 @@ def curves(
         _check_above_zero(label, axes, log_x, log_y)
     axes.set(xlabel=xlabel, ylabel=ylabel)
     logarithmic(*[axes.xaxis] * log_x, *[axes.yaxis] * log_y)
-    if not log_x and (at_places is None or not (at_places % 1).any()):
+    if not log_x and whole:
         axes.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
     if ylim is not None:
         axes.set_ylim(*ylim)
@@ -125,6 +129,17 @@ def curves(
     return figure
 
 
+def _places(label: str, values: Any, n_points: int, x: np.ndarray | None) -> np.ndarray:
+    """Where the points of a label stand."""
+    own = counted = np.arange(n_points)
+    if hasattr(values, "iloc"):
+        index = values.columns if values.ndim == 2 else values.index
+        own = index.to_numpy() if index.dtype.kind in "iuf" else counted
+    if x is not None and not (np.array_equal(own, counted) or np.array_equal(own, x)):
+        raise FigureInputError(f"{label} has places of its own, in its index, and they are not those of x; leave x out")
+    return own if x is None else x
+
+
 def _check_no_infinity(label: str, numbers: np.ndarray) -> None:
     """Refuse what would be a gap that nobody meant."""
     if np.isinf(numbers).any():
@@ -134,7 +149,9 @@ def _check_no_infinity(label: str, numbers: np.ndarray) -> None:
 def _check_above_zero(label: str, axes: Any, log_x: bool, log_y: bool) -> None:
     """Refuse what a logarithmic axis would leave out in silence, of points and of bands."""
     if (log_x and axes.dataLim.x0 <= 0) or (log_y and axes.dataLim.y0 <= 0):
-        raise FigureInputError(f"a logarithmic axis ends above 0, and {label} reaches 0 or below; leave it out")
+        raise FigureInputError(
+            f"a logarithmic axis ends above 0, and {label} reaches 0 or below; leave it out, or give x="
+        )
 
 
 def _band(runs: np.ndarray, band: str) -> tuple[np.ndarray, np.ndarray]:

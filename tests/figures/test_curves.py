@@ -1,6 +1,7 @@
 """Curves, and scores of seeds, as they are drawn."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from refusals import refused
 
@@ -17,6 +18,18 @@ def test_one_run_is_a_line_and_several_are_a_mean_with_their_range():
     (band,) = axes.collections
     corners = band.get_paths()[0].vertices
     assert {tuple(point) for point in corners.tolist()} >= {(10, 1), (10, 3), (20, 1), (20, 2)}
+
+
+def test_what_pandas_holds_stands_at_its_index():
+    log = pd.DataFrame({"rope": [3.0, 2.0, 1.0], "alibi": [np.nan, 2.5, 2.0]}, index=[10, 100, 1000])
+    lines = curves({name: log[name].dropna() for name in log}, log_x=True).axes[0].lines
+    assert [list(line.get_xdata()) for line in lines] == [[10, 100, 1000], [100, 1000]]
+    (line,) = curves({"two runs": log.T.dropna(axis=1)}).axes[0].lines
+    assert list(line.get_xdata()) == [100, 1000]
+    assert "leave x out" in refused(FigureInputError, curves, {"rope": log["rope"].sort_values()}, x=[*log.index])
+    assert list(curves({"rope": log["rope"].reset_index(drop=True)}, x=[*log.index]).axes[0].lines[0].get_xdata()) == [
+        *log.index
+    ]
 
 
 def test_a_band_can_be_the_interval_of_the_mean():
@@ -143,7 +156,7 @@ def test_a_point_that_a_logarithmic_axis_would_drop_is_refused(how):
 )
 def test_what_a_logarithmic_axis_has_no_place_for_is_refused(drawn):
     message = refused(FigureInputError, curves, alt="A.", **drawn)
-    assert message == "a logarithmic axis ends above 0, and a reaches 0 or below; leave it out"
+    assert message == "a logarithmic axis ends above 0, and a reaches 0 or below; leave it out, or give x="
 
 
 def test_a_band_above_zero_and_a_gap_have_a_place_on_a_logarithmic_axis():

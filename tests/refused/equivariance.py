@@ -37,12 +37,22 @@ INPUT = {
         checked(lambda x: x[:, :4]),
         "y[:, 1:]; if it belongs to none of them, as latents do, make it one vector: output=lambda y: y.flatten(1)",
     ),
+    "a mask of queries by keys": (
+        checked(lambda x, mask: x, along={"mask": torch.ones(2, 5, 5)}),
+        "may hold the tokens on a second axis; if so, give it with them on axes 1 and 2 and say pairs=['mask']",
+    ),
+    "one for all texts": (checked(lambda x, mask: x, along={"mask": torch.ones(5, 5)}), "tokens on a second axis"),
+    "pairs that are none": (
+        checked(lambda x, mask: x, along={"mask": torch.ones(2, 5)}, pairs=["mask"]),
+        "without the 5 tokens on axis 2",
+    ),
+    "pairs that are not given": (checked(torch.relu, pairs=["edges"]), "pairs names edges, which along does not have"),
     "a mask of other tokens": (
         checked(torch.relu, along={"attention_mask": torch.ones(2, 4)}),
         "along has attention_mask of shape (2, 4), without the 5 tokens on axis 1",
     ),
     "a mask that no two tokens have in common": (
-        checked(torch.relu, along={"attention_mask": torch.ones(5, 5).tril()}),
+        checked(torch.relu, along={"attention_mask": torch.ones(5, 5).tril()}, pairs=()),
         "less than two different tokens beside padding",
     ),
     "one token left": (checked(lambda x: x.mean(1, keepdim=True)), "the output has shape (2, 1, 8)"),
