@@ -141,14 +141,15 @@ seeing = mean.drop(blind_ones)
 # Holds: "At 256 a stored model loses 1.6 nats in the stack; hide the six added beginnings from its last block, and it"
 from posembed.stored import load_model
 
-blind, few = load_model("causal-nopos"), windows_in_order(corpus.test, 512, 64)
+blind, few = load_model("causal-nopos"), windows_in_order(corpus.test, 512, 64).long()
 stacked, at, visible = longer.stack(few, 64, 256)
-at_64 = longer.last_loss(blind, longer.plain(few, 64))
-costs_of = {None: longer.last_loss(blind, (stacked, at, visible)) - at_64}
-for place in (0, 5, 16):
-    hidden = visible.clone()
-    hidden[..., 224:, place:192:32] = False
-    costs_of[place] = longer.last_loss(blind, (stacked, at, hidden)) - at_64
+with torch.no_grad():
+    at_64 = longer.last_loss(blind, longer.plain(few, 64))
+    costs_of = {None: longer.last_loss(blind, (stacked, at, visible)) - at_64}
+    for place in (0, 5, 16):
+        hidden = visible.clone()
+        hidden[..., 224:, place:192:32] = False
+        costs_of[place] = longer.last_loss(blind, (stacked, at, hidden)) - at_64
 assert round(costs_of[None], 1) == 1.6 and round(costs_of[0], 1) == 0.7
 assert all(abs(costs_of[place] - costs_of[None]) < 0.2 for place in (5, 16))
 assert (seeing[[f"stack.{n}" for n in (96, 128)]] < 0.02).all().all()
