@@ -144,6 +144,29 @@ def test_what_failed_is_what_the_runs_show():
     assert first == ("trec", "symmetry") and f"{r:.2f}" == "-0.88" and 12 * p < 0.05 < 11 * next_p
 
 
+def test_what_was_not_expected_of_far_questions_is_what_the_runs_show():
+    said = " ".join(STUDIES["far-questions"].failed.split())
+    asked = {arm: [run.metrics["asked"] for run in its] for arm, its in load_study("far-questions").by_arm.items()}
+    far = {
+        n: [round(fmean(each["far"][n]["needle"] for each in asked[arm]), 2) for arm in ("t5", "nopos", "learned")]
+        for n in ("512", "256")
+    }
+    assert "T5 finds {:.2f} of those more than 120 back, none {:.2f} and a table {:.2f}".format(*far["512"]) in said
+    assert "where they find {:.2f}, {:.2f} and {:.2f} at 256".format(*far["256"]) in said
+    of_all = round(fmean(each["plain"]["256"]["needle"] for each in asked["t5"]), 2)
+    assert f"of all needles at 256 T5 finds {of_all:.2f}" in said
+
+
+def test_what_was_not_expected_of_once_or_again_is_what_its_contrasts_and_trials_show():
+    study, said = load_study("once-or-again"), " ".join(STUDIES["once-or-again"].failed.split())
+    mean = study.contrasts["mean"]
+    assert f"twelve layers lose {-mean['table once: 12 layers minus 4']:.3f} less than four" in said
+    assert f"With twelve it is {mean['12 layers: table again minus table once']:.3f} behind" in said
+    losses = study.runs.pivot(index="seed", columns="arm", values="loss")
+    again = interval((losses["4 layers, table again"] - losses["4 layers, table once"]).dropna(), level=0.9)
+    assert f"the 90 % interval is {again.low:.3f} to {again.high:.3f}" in said
+
+
 def test_the_page_of_the_census_is_that_of_its_results():
     assert CENSUS.PAGE.read_text(encoding="utf-8") == CENSUS.page(), "run make results"
     # Whatever is broken was looked at, and nothing else stands in that table.
