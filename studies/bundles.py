@@ -25,6 +25,7 @@ from . import (
     images,
     ladder,
     length,
+    length_doses,
     length_law,
     nopos,
     nopos_contrasts,
@@ -78,8 +79,8 @@ def _searched(study: ModuleType, contrasts: Callable[[Runs, Path], Mapping[str, 
     )
 
 
-def _of_length(runs: Runs, _: Path) -> Families:
-    return {"planned": length.contrasts(runs), "law": length.law_contrasts(runs)}
+def _with_law(study: ModuleType) -> Callable[[Runs, Path], Families]:
+    return lambda runs, _: {"planned": study.contrasts(runs), "law": study.law_contrasts(runs)}
 
 
 SHIPPED = {
@@ -91,7 +92,14 @@ SHIPPED = {
     ),
     far_questions.NAME: replace(_searched(far_questions), contrasts=lambda runs, _: far_questions.contrasts(runs)),
     ladder.NAME: _searched(ladder),
-    length.NAME: replace(_searched(length), told=(length, length_law), contrasts=_of_length),
+    length.NAME: replace(_searched(length), told=(length, length_law), contrasts=_with_law(length)),
+    length_doses.NAME: replace(
+        _searched(length_doses),
+        contrasts=lambda runs, folder: {
+            **_with_law(length_doses)(runs, folder),
+            "added": length_doses.added_contrasts(runs),
+        },
+    ),
     nopos.NAME: Shipped((nopos,), lambda _: nopos.plan(), lambda runs, _: {"planned": nopos_contrasts.contrasts(runs)}),
     nopos_large.NAME: Shipped(
         (nopos_large,), lambda _: nopos_large.plan(), lambda runs, _: {"planned": nopos_large.contrasts(runs)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -98,6 +98,30 @@ def stack(ids: Int[Tensor, "texts longest"], trained: int, n: int) -> Read:
     block, last = torch.arange(n - 1) // size, n // size - 1
     seen = (block[:, None] == block) | (block[:, None] == last)
     return ids[:, -n:], torch.arange(n) % size + size * (torch.arange(n) // size == last), seen[None]
+
+
+def veiled(ids: Int[Tensor, "texts longest"], trained: int, n: int, hidden: Sequence[int]) -> Read:
+    """A stack whose last block does not see some places of the blocks that the trained length does not have."""
+    ids, positions, seen = stack(ids, trained, n)
+    added = torch.arange(n - 1) < n - trained
+    veil = added & torch.isin(torch.arange(n - 1) % (trained // 2), torch.tensor(hidden))
+    last = torch.arange(n - 1) >= n - trained // 2
+    assert seen is not None
+    return ids, positions, seen & ~(last[:, None] & veil)
+
+
+@torch.no_grad()
+def inspect_beginnings(model: LanguageModel, config: RunConfig, corpus: Corpus) -> dict[str, Any]:
+    """Measure what a stack of four times the trained length costs without the beginnings of its added blocks.
+
+    Returns:
+        The loss as in `inspect_longer` of ``all`` the stack, and where of the added blocks the last does not see the
+        ``first`` token, one in the ``middle``, any but the first (``but the first``) or any at all (``none``).
+    """
+    texts, trained = windows_in_order(corpus.test, max(LENGTHS), TEXTS).long(), config.length
+    size = trained // 2
+    hidden = {"all": [], "first": [0], "middle": [size // 2], "but the first": range(1, size), "none": range(size)}
+    return {name: last_loss(model.eval(), veiled(texts, trained, 4 * trained, [*it])) for name, it in hidden.items()}
 
 
 def repeat(ids: Int[Tensor, "texts longest"], trained: int, n: int) -> Read:

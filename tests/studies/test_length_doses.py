@@ -76,6 +76,22 @@ def test_each_arm_is_asked_what_its_contrasts_need(corpus, monkeypatch):
     assert [sorted(each) for each in asked] == [["longer", "reach"], ["longer"], ["drawn"], ["stretched"]]
 
 
+def test_the_last_block_of_a_stack_is_not_shown_what_is_hidden_and_its_own_past_stays(corpus):
+    ids = corpus.test[None, :512].long()
+    whole, first = (longer.veiled(ids, 64, 256, hidden)[2][0] for hidden in ([], [0]))
+    assert torch.equal(whole, longer.stack(ids, 64, 256)[2][0])
+    assert (whole & ~first).nonzero().tolist() == [
+        [query, 32 * block] for query in range(224, 255) for block in range(6)
+    ]
+    # With nothing of the added blocks the last one reads what a text of the trained length has.
+    model = make_model(RunConfig(**TINY), corpus).eval()
+    found = longer.inspect_beginnings(model, RunConfig(**TINY), corpus)
+    assert list(found) == ["all", "first", "middle", "but the first", "none"]
+    assert found["none"] == pytest.approx(
+        longer.inspect_longer(model, RunConfig(**TINY), corpus)["plain"]["64"], abs=1e-4
+    )
+
+
 def told_runs():
     """Results in which the law is right, and doses but those of `TOLD` lose one thing, in proportion to the length."""
     of_new, _ = COEFFICIENTS["law"]
@@ -90,6 +106,8 @@ def told_runs():
             metrics = {"longer": {"plain": plain}, "reach": {"worth": [[1.0]], **new}, "stretched": by_scaling}
             if "drawn" in length_doses.asked_of(run):
                 metrics["drawn"] = by_way
+            if "beginnings" in length_doses.asked_of(run):
+                metrics["beginnings"] = {"all": 3.0, "first": 2.0, "middle": 3.0, "but the first": 1.5, "none": 1.0}
             results.append(RunResult(run, metrics, {}, "", 1.0))
     return results
 
@@ -103,6 +121,13 @@ def test_contrasts_and_the_law_of_runs_that_are_told():
     assert found["rope, base 100 minus 10000: rise at 128"].mean == pytest.approx(0)
     assert found["nopos, scaled minus not: loss at 64"].mean == 0
     assert found["yarn minus ntk, trained on 256: loss at 1024"].mean == pytest.approx(1)
+    added = {name.split(": ")[1]: each.mean for name, each in length_doses.added_contrasts(results).items()}
+    assert added == {
+        "without first tokens minus all of them": -1,
+        "without middle tokens minus all of them": 0,
+        "first tokens alone minus none of them": 0.5,
+        "without first tokens minus none of them": 1,
+    }
     law = length_doses.law_contrasts(results)
     assert law["all doses: law"].mean == pytest.approx(1, abs=1e-3)
     assert law["all doses: law minus as usual"].mean > 0.5

@@ -69,6 +69,7 @@ class EnoughError(Exception):
         ("far-questions", load_study("far-questions").by_arm["rope"][0].config),
         ("own-rates", load_study("own-rates").by_arm["t5, start B"][0].config),
         ("once-or-again", load_study("once-or-again").by_arm["4 layers, RoPE first"][0].config),
+        ("length-doses", load_study("length-doses").by_arm["rope, drawn"][0].config),
         ("past-length", load_study("past-length").by_arm["fire, 32"][0].config),
         pytest.param(
             "trained-tables", load_study("trained-tables").by_arm["causal, short"][0].config, marks=pytest.mark.slow
@@ -81,6 +82,7 @@ class EnoughError(Exception):
         "far-questions",
         "own-rates",
         "once-or-again",
+        "length-doses",
         "past-length",
         "trained-tables",
     ],
