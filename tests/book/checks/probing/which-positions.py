@@ -23,7 +23,6 @@ for violated in BENDS.values():
         assert abs(angle(perturbed_bias(violated, degrees), undosed) - degrees) < 1e-6
 
 centred = undosed - undosed.mean(1, keepdim=True)
-taken = {}
 for violated in BENDS.values():
     bias = perturbed_bias(violated, 48)
     found = properties_of_matrix(bias).to_dict()
@@ -33,16 +32,12 @@ for violated in BENDS.values():
     # Holds in What are three properties good for?: "the far rise breaks monotonicity, the drift"
     assert min(found[each] for each in BENDS.values() if each != violated) > 1 - 1e-9
     assert found[violated] < 0.8
-    taken[violated] = 1 - found[violated]
-# Holds: "At 48 degrees monotonicity has lost a quarter, and each of the"
-assert round(taken[RISE], 2) == 0.25 and min(taken[DRIFT], taken[SIDE]) > 0.5
-# Holds: "The far rise turns at distance 24, and at 16 for the largest dose."
+# Holds: "the far rise turns at distance 24, and at 16 for the largest dose."
 assert turns == [24, 20, 18, 16]
-# Holds: "What the paper reports is of *local* monotonicity, and none of these doses"
+# Holds in What becomes of the published signs: "the claim is about *local* monotonicity, which that bend leaves"
 for degrees in DEGREES:
     assert (perturbed_bias(RISE, degrees)[0, :17].diff() < 0).all()
-# Holds: "With 500 it would be the same"
-# Holds: "The softmax does not see it. Right. The weights of this query"
+# Holds: "Write each bias as one long vector, its rows less their means, which a softmax does not see."
 row = torch.randn(32, dtype=torch.float64)
 assert torch.allclose(row.softmax(0), (row + 500).softmax(0))
 
@@ -90,8 +85,7 @@ def told(name, digits=2, of=longer):
 
 
 # Holds in What are three properties good for?: "A strong bend against monotonicity, the *far rise*, cost half"
-# Holds: "The far rise costs nothing here."
-# Holds: "What the one side costs is open: 0.26 in the mean, with seeds far apart."
+# Holds: "What the one side costs is open: its seeds lie far apart."
 assert told(f"order, {RISE}") == [-0.52, -0.61, -0.43]
 assert told(f"distance, {RISE}", 3) == [0, -0.003, 0.002]
 assert told(f"distance, {DRIFT}") == [-0.53, -0.73, -0.33]
@@ -100,11 +94,10 @@ assert told(f"order, {DRIFT}")[0] == -0.06
 long = study.by_arm[f"order, {RISE} by 48, long"]
 assert len(long) == 5 and (long[0].config.steps, long[0].config.n_layers) == (1200, 2)
 assert told(f"distance, {SIDE}")[0] == -0.26 and told(f"distance, {SIDE}")[2] > 0
+assert np.ptp(scores[f"distance, {SIDE} by 48, long"]) > 0.3
 # Holds in What are three properties good for?: "Dotted: a constant guess."
 # Holds in What are three properties good for?: "Right, the share of right answers on two tasks after 1200 steps"
 # Holds in What are three properties good for?: "Right, right answers of five seeds. Order: 0.99"
-# Holds: "What they have right is in the picture at the top."
-# Holds: "all twelve differences with their intervals are on"
 named = {lost: bend for bend, lost in BENDS.items()}
 
 
@@ -141,47 +134,33 @@ def share(task, arm="undosed"):
 
 # Holds: "**Order** suffers from the far rise: 0.47 of the answers are right"
 assert (share("order"), share("order", f"{RISE} by 48")) == (0.99, 0.47)
-# Holds: "That is about what a reader without directions can reach, 0.50"
+# Holds: "That is about the mirror ceiling: these models seem to use the first token no more."
 of_rise = longer.loc[f"order: {RISE}, largest dose minus none"]
 assert share("order") + of_rise["low"] < ceilings["order"] < share("order") + of_rise["high"]
-# Holds: "And indeed, seen from the first token, the largest far rise falls up to position 16 and rises beyond it"
+# Holds: "Seen from there, the far rise falls up to position 16 and rises beyond it, so a mark before the middle"
 to_first = rise[:, 0]
 assert (to_first[1:16] - to_first[17:].flip(0)).abs().max() < 0.7
 assert (undosed[1:16, 0] - undosed[17:, 0].flip(0)).abs().max() == 30
-# Holds: "**Distance** suffers from the drift, where a distance does not mean"
+# Holds: "**Distance** suffers from the drift, where a distance does not mean the same everywhere: 0.47"
 assert (share("distance"), share("distance", f"{DRIFT} by 48")) == (1.0, 0.47)
-# Holds: "the task asks for distances up to 8, and the bias turns at 16"
+# Holds: "The far rise costs nothing here: the task asks for distances up to 8, and the bias turns at 16."
 assert told(f"distance, {RISE}", 3)[1:] == [-0.003, 0.002] and TASKS["distance"] == 8 and turns[-1] == 16
-# Holds: "lost 0.30 to the drift."
-assert told(f"lookup, {DRIFT}")[0] == -0.3
-# Holds: "needs no position, and with 1200 steps none of these three cost it anything significant"
-# Holds in What becomes of the published signs: "On majority the opposite held after 400 steps."
-less_symmetric = study.contrasts.query("family == 'doses'").loc["majority: symmetry, largest dose minus none"]
-assert round(less_symmetric["mean"], 3) == -0.035 and less_symmetric["holm"] < 0.05
-of_majority = longer.filter(like="majority", axis=0)
-assert len(of_majority) == 3 and len(of_majority.query("mean < 0 and holm < 0.05")) == 0
-# Holds in What this does not show: "The far rise and the drift led there by 0.015 and 0.009, significantly."
+# Holds in What this does not show: "The far rise and the drift led there by 0.015 and 0.009, but at a higher rate"
 assert [told(f"majority, {each}", 3)[0] for each in (RISE, DRIFT)] == [0.015, 0.009]
 from posembed.stored import load_plan
 
 trials = next(arm.trials for arm in load_plan("tasks").arms if arm.name == "majority, undosed, long")
 rates = {run.learning_rate for run in trials}
 assert study.by_arm["majority, undosed, long"][0].config.learning_rate == max(rates) and len(rates) == 3
-# Holds in What this does not show: "and at a still higher one that bias is right in 0.993"
 straight = load_study("causes").by_arm["majority, undosed"]
 assert straight[0].config.learning_rate > max(rates)
 right_at_higher = np.mean([run.metrics["accuracy"] for run in straight])
 assert round(right_at_higher, 3) == 0.993
 assert max(np.mean(after_1200("majority", f"{each} by 48")) - right_at_higher for each in (RISE, DRIFT)) < 0.0075
 
-# Holds: "These runs cannot tell. Right. That is no proof of the opposite"
-# Holds: "Alone it would be one."
-in_question = longer.loc[f"lookup: {RISE}, largest dose minus none"]
-assert told(f"lookup, {RISE}") == [-0.25, -0.41, -0.09] and round(in_question["holm"], 2) == 0.09
-
 # %% Slower, or unable?
 three_times = study.by_arm["order, undosed, long"][0].config.steps
-# Holds: "the first had 400 steps, and when its results had been seen we planned 1200 for the largest doses"
+# Holds: "The first had 400 steps, and when its results had been seen we planned 1200 for the largest doses"
 assert (config.steps, three_times) == (400, 1200)
 # Holds: "The one side helps order: after 400 steps it has 0.21 more right"
 assert told(f"order, {SIDE}", of=shorter) == [0.21, 0.16, 0.26]
@@ -189,26 +168,23 @@ assert shorter.filter(like="largest dose minus none", axis=0)["mean"].idxmax().s
 # Holds: "After 1200 steps hardly anything of that is left"
 # Holds: "The one side's gain on order vanishes with more steps; the far rise's cost"
 # Holds in What to remember: "What vanishes with more steps was speed"
-# Holds: "No, it is a gain of speed."
-# Holds: "They answer another question: what can be learned in 1200 steps."
 assert told(f"order, {SIDE}")[2] == 0.03
 assert min(after_1200("order", f"{SIDE} by 48") + after_1200("order")) > 0.97
-# Holds: "The far rise takes 0.51 of all answers after 400 steps and 0.52 after"
+# Holds: "**Two stay.** The far rise takes half of the answers about order, the drift half of those about distance."
 assert (told(f"order, {RISE}", of=shorter)[0], told(f"order, {RISE}")[0]) == (-0.51, -0.52)
-# Holds: "Its rate is the lowest of three, and at it these models were still getting better."
+assert (told(f"distance, {DRIFT}", of=shorter)[0], told(f"distance, {DRIFT}")[0]) == (-0.52, -0.53)
+assert min(after_1200("distance")) > 0.99
+# Holds: "at the lowest of three rates, models with either bend were still getting better."
 from posembed.stored import load_plan
 
-(of_far_rise,) = (arm for arm in load_plan("tasks").arms if arm.name == "order, monotonicity by 48, long")
-rates = {trial.learning_rate for trial in of_far_rise.trials}
-assert {run.learning_rate for run in of_far_rise.runs} == {min(rates)} and len(rates) == 3
-for run in study.by_arm[of_far_rise.name]:
-    last = run.metrics["curve"][-8:]
-    assert sum(last[4:]) < sum(last[:4])
-# Holds: "On distance the five models with the straight bias lay between 0.31 and 0.86"
-ends = scores["distance, undosed"]
-assert (round(ends.min(), 2), round(ends.max(), 2)) == (0.31, 0.86)
-# Holds: "After 1200 steps they have all learned the task"
-assert min(after_1200("distance")) > 0.99
+for name in (f"order, {RISE} by 48, long", f"distance, {DRIFT} by 48, long"):
+    (arm,) = (each for each in load_plan("tasks").arms if each.name == name)
+    rates = {trial.learning_rate for trial in arm.trials}
+    assert {run.learning_rate for run in arm.runs} == {min(rates)} and len(rates) == 3
+    for run in study.by_arm[name]:
+        last = run.metrics["curve"][-8:]
+        assert sum(last[4:]) < sum(last[:4])
+# By definition: "*majority*, which symbol is the most frequent, and *lookup*, which one stands two places after"
 # Holds: "Six differences with their intervals. Order, one side: 0.21"
 found = pd.DataFrame(rows).T
 assert [round(float(mean), 2) for mean in found["mean"]] == [0.21, 0.01, -0.51, -0.52, -0.52, -0.53]
@@ -216,7 +192,7 @@ assert (found["holm"] < 0.05).tolist() == [True, False, True, True, False, True]
 
 halved = by_seed("order", RISE).mean(0)
 # Holds: "Find a dose that costs one task nothing and another one half of its"
-# Holds: "These are the doses after 400 steps, where many models are still"
+# Holds: "These are the doses after 400 steps, with two more tasks"
 assert config.steps == 400 and scores["distance, undosed"].min() < 0.4 < 0.99 < min(after_1200("distance"))
 # Holds: "Choose monotonicity and 48 degrees: order loses more than half of its"
 assert halved[-1] < halved[0] / 2
@@ -232,13 +208,13 @@ assert causes.DEGREES == 30
 assert min(sum(each[0] == kind for each in forms.FORMS.values()) for kind in BENDS.values()) == 2
 peak, ripple, wave = (forms.bias_of(name, 30.0, 0.0, 32)[-1][::-1] for name in ("near peak", "near ripple", "wave"))
 # Holds: "the bias rises up to a distance of 6 and falls beyond it"
-# Holds: "a *near ripple* that goes up and down to a distance of 8, has no significant cost"
+# Holds in What this does not show: "a *near ripple* that goes up and down to a distance of 8, costs nothing"
 assert (np.diff(peak[:7]) > 0).all() and (np.diff(peak[7:]) < 0).all()
 turns = np.diff(np.sign(np.diff(ripple))) != 0
 of_ripple = found.filter(regex="near ripple minus undosed", axis=0)
 assert (of_ripple["holm"] > 0.05).all()
 means = of_ripple["mean"].round(2)
-# Holds: "but on order and on distance every seed is behind, by 0.16 and 0.17 in the mean"
+# Holds in What this does not show: "but on order and on distance every seed is behind, by 0.16 and 0.17 in the mean"
 assert means["order: near ripple minus undosed"] == -0.16 and means["distance: near ripple minus undosed"] == -0.17
 for each in TASKS:
     assert (of_seeds[f"{each}, near ripple"] < of_seeds[f"{each}, undosed"]).all()
@@ -251,7 +227,7 @@ assert steps[14:17].max() < steps[:4].min() and steps[14:17].max() < steps[-4:].
 assert "two of its forms have corrected p below 0.05 and one sign" in " ".join(load_study("causes").about.split())
 # Holds: "**No property passed.**"
 # Holds: "of no property do two bends agree"
-# Holds in What this does not show: "as planned no two bends of a property agreed."
+# Holds in What this does not show: "As planned, no two bends of a property agreed."
 # Holds in What this does not show: "Unplanned, drift at 48 degrees and wave at 30 did, on distance."
 of_drift = longer.loc[f"distance: {DRIFT}, largest dose minus none"]
 of_wave = found.loc["distance: wave minus undosed"]
@@ -260,35 +236,33 @@ passed = found[(found["holm"] < 0.05) & found.index.str.endswith(" minus undosed
 assert {*passed.index} == {
     f"{each} minus undosed" for each in ("distance: wave", "lookup: near peak", "majority: near peak")
 }
-# Holds: "The wave costs distance 0.36 of the right answers; the drift, of 30 degrees here, nothing significant."
-# Holds: "The near peak costs distance nothing, though that task asks for distances up to 8."
-# Holds: "On lookup it costs 0.40."
+# Holds: "Of all that is drawn, only the wave's cost of 0.36 on distance is significant."
+# Holds in What becomes of the published signs: "The near peak breaks it, and costs lookup 0.40, order and distance"
 cost = found["mean"].round(2)
 assert (cost["distance: wave minus undosed"], cost["lookup: near peak minus undosed"]) == (-0.36, -0.4)
 assert found.loc["distance: drift minus undosed", "holm"] > 0.05
 nothing = found.loc["distance: near peak minus undosed"]
 assert nothing["low"] > -0.02 and nothing["high"] < 0.02 and causes.TASKS["distance"] == 8
 of_causes = load_study("causes").runs.pivot(index="seed", columns="arm", values="accuracy")
-# Holds: "Five seeds and 52 comparisons are coarse: the clearest of them stands only if its mean is about four"
+# Holds: "Five seeds and 52 comparisons are coarse: the clearest stands only if its mean is about four times"
 from scipy.stats import t as student
 
 assert round(student.ppf(1 - 0.025 / 52, 4) / 5**0.5) == 4
 for form, share in (("drift", -0.15), ("wave", -0.36)):
     behind = of_causes[f"distance, {form}"] - of_causes["distance, undosed"]
     assert (behind < 0).all() and round(behind.mean(), 2) == share
-# Holds: "The 40 that are not drawn are on the page of evidence."
-# Holds in What becomes of the published signs: "both bends led on lookup at 30 degrees, in every seed."
+# Holds in What becomes of the published signs: "on lookup both milder bends led in every seed."
 straight = of_causes["lookup, undosed"]
 assert [round(each, 2) for each in (straight.min(), straight.max())] == [0.69, 0.98]
 for name in ("lookup, one side", "lookup, curve"):
     assert (of_causes[name] > straight).all() and of_causes[name].min() > 0.99
     assert found.loc[f"{name.replace(', ', ': ')} minus undosed", "holm"] > 0.05
-# Holds: "And the far rise on order and the drift on distance, which cost half at 48 degrees"
-# Holds in What are three properties good for?: "Bent by 30 degrees in place of 48, neither cost anything significant;"
+# Holds: "The far rise on order and the drift on distance, which cost half at 48 degrees, cost nothing that can"
+# Holds in What are three properties good for?: "Milder, neither cost anything significant; another bend"
 # Holds in What are three properties good for?: "the milder drift took answers about distance in every seed"
 # Holds in What are three properties good for?: "So these properties do not yet say which scheme to take."
 # Holds in What to remember: "Bent by 30, neither could be shown; another bend against invariance, the wave"
-# Holds: "Those halves are of bends and strengths, not of properties."
+# Holds: "So those halves are of bends and strengths, not of properties."
 # Holds in What becomes of the published signs: "So do not rank schemes by a property"
 at_30 = found.loc[["order: far rise minus undosed", "distance: drift minus undosed"]]
 assert (at_30["holm"] > 0.05).all() and (at_30["high"] > 0).all()
@@ -297,7 +271,6 @@ for task, form, share in (("distance", "drift", -0.15), ("lookup", "one side", 0
     ahead = by_seed_at_30[f"{task}, {form}"] - by_seed_at_30[f"{task}, undosed"]
     assert round(ahead.mean(), 2) == share and len(ahead) == 5 and (ahead * share > 0).all()
     assert found.loc[f"{task}: {form} minus undosed", "holm"] > 0.05
-# Holds in What becomes of the published signs: "The claim is about *local* monotonicity, which two bends break:"
 near_by = {
     form: properties_of_matrix(torch.from_numpy(forms.bias_of(form, 30.0, 0.0, 32)), max_offset=8).monotonicity
     for form in ("near peak", "near ripple")
@@ -305,6 +278,10 @@ near_by = {
 assert max(near_by.values()) < 0.7
 costs = found[(found["holm"] < 0.05) & (found["mean"] < 0)].index
 assert {each.split(":")[0] for each in costs if "near peak minus undosed" in each} == {"lookup", "majority"}
+# Holds: "Alone it would be one. There are 52 such intervals"
+# Holds: "Right. That is no proof of the opposite: the interval reaches down to -0.17."
+of_question = found.loc["order: wave minus undosed"]
+assert [round(float(of_question[each]), 2) for each in ("mean", "low", "high", "holm")] == [-0.1, -0.17, -0.03, 0.82]
 assert not any("near ripple minus undosed" in each for each in costs)
 # Holds: "The straight bias and two bends of each property, of 30 degrees: far rise and near peak break"
 # Holds: "Left, the straight bias and six bends: far rise, near peak, drift"
@@ -325,21 +302,18 @@ assert len(found) == 52 and len(forms.FORMS) == 7 and causes.STEPS == 1200 and (
 # Holds: "None of them holds on all our tasks."
 after = longer.rename(index=plainly)
 worse = after.query("holm < 0.05 and mean < 0").index
-# Holds: "*Less monotone is worse* held on order, with the far rise."
-# Holds: "*Less invariant is worse* held on distance, with the drift and with the wave, and on lookup with the drift."
-# Holds: "*Less symmetric is better* held on order with the one side, as long as"
+# Holds: "*Less monotone is worse* held on order, with the far rise at 48 degrees."
+# Holds: "*Less invariant is worse* held on distance, with the drift at 48 degrees and with the wave."
+# Holds: "*Less symmetric is better* held on order, as long as there was too little time"
 # Holds: "After 1200 steps it held on no task significantly"
 assert [*worse] == ["order: far rise", "distance: drift", "lookup: drift"]
 better = after.query("holm < 0.05 and mean > 0").index
 assert [*better] == ["majority: far rise", "majority: drift"]
 
-# The same of the nine schemes.
+# Holds in What this does not show: "Nine schemes on real tasks could not test the published ranking."
 KINDS = ("learned", "sinusoidal", "learnable_sinusoidal")
 on_sst2 = [scores[f"sst2, {kind}, {form}"].mean() for form in ("absolute", "relative", "both") for kind in KINDS]
-# Holds: "On SST-2, a task of classification, all stand between 0.58 and 0.62, where a constant guess"
-assert [round(float(f(on_sst2)), 2) for f in (min, max)] == [0.58, 0.62] and len(on_sst2) == 9
-assert round(baseline["sst2, learned, absolute"], 2) == 0.5
-# Holds: "neither scheme that was tried does better than always answering"
+assert max(on_sst2) < 0.63 and len(on_sst2) == 9 and round(baseline["sst2, learned, absolute"], 2) == 0.5
 moved = study.runs.groupby("arm")[["f1", "baseline"]].mean().filter(like="xquad-moved", axis=0)
 assert len(moved) == 2 and (moved["f1"] < moved["baseline"]).all()
 # By definition: "The two schemes differ in more than this number."
