@@ -193,8 +193,8 @@ def test_grid_runs_what_is_left(call, data, study):
         (
             ["glue"],
             "there is no study 'glue'; choose among beginning, causes, depth, encodings, far-questions, "
-            "ladder, length, nopos, nopos-large, once-or-again, one-start, own-rates, past-length, starts, tasks, "
-            "trained-tables",
+            "ladder, length, length-doses, nopos, nopos-large, once-or-again, one-start, own-rates, past-length, "
+            "starts, tasks, trained-tables",
         ),
         (["nopos", "--preset", "tpu"], "preset is 'tpu'; choose among smoke, cpu"),
         (["nopos", "--engine", "spark"], "engine is 'spark'; choose among serial, joblib, ray"),

@@ -11,6 +11,7 @@ from tool import load
 from posembed import load_study as loaded
 from posembed.stats import family, interval
 from posembed.stored import study_names
+from studies import length_doses
 from studies.which_positions import correlation
 
 TOOL = load("evidence")
@@ -142,6 +143,30 @@ def test_what_failed_is_what_the_runs_show():
     assert "(+0.77)" in said and "(−0.87)" in said
     (first, (r, p)), (_, (_, next_p)) = sorted(found.items(), key=lambda each: each[1][1])[:2]
     assert first == ("trec", "symmetry") and f"{r:.2f}" == "-0.88" and 12 * p < 0.05 < 11 * next_p
+
+
+def test_what_was_not_expected_of_doses_is_what_the_runs_show():
+    said, study = " ".join(STUDIES["length-doses"].failed.split()), load_study("length-doses")
+    mean, runs = study.contrasts["mean"], study.by_arm
+    assert f"its R2 is {mean['all doses: law']:.2f}" in said and mean["all doses: law minus as usual"] > 0
+    assert mean["rope: law minus as usual"] < 0 and mean["fire: law minus as usual"] < 0
+    sides = length_doses.right_sides([run for its in runs.values() for run in its])
+    assert "for eight of ten doses; FIRE's two are wrong" in said
+    assert [name for name, right in sides.items() if not right] == ["fire, threshold 8", "fire, threshold 128"]
+    assert len(sides) == 10
+    left = {
+        arm: sum(run.metrics["drawn"]["drawn"]["256"] - run.metrics["drawn"]["drawn"]["64"] for run in runs[arm]) / 5
+        for arm in ("learned, drawn", "rope, drawn")
+    }
+    assert "leave {:.2f} of a table's and {:.2f} of RoPE's".format(*left.values()) in said
+    holm = study.contrasts["holm"]
+    assert holm["ntk minus none, trained on 256: loss at 1024"] > 0.05
+    million = "rope, base 1000000 minus 10000: rise at 128"
+    assert f"loses {mean[million]:.2f} more, not significantly" in said and holm[million] > 0.05
+    hundred = "rope, base 100 minus 10000: rise at 256"
+    assert f"A base of 100 loses {-mean[hundred]:.2f} less" in said and holm[hundred] < 0.05
+    middle = "nopos, added blocks: without middle tokens minus all of them"
+    assert f"the added blocks costs {mean[middle]:.2f}, significantly" in said and holm[middle] < 0.05
 
 
 def test_what_was_not_expected_of_far_questions_is_what_the_runs_show():
