@@ -296,7 +296,7 @@ assert losses["nopos"][:, -1].max() - losses["nopos"][:, -1].min() > 1
 
 # Holds: "The models of start A are given texts of 512 characters, eight times what they were trained on"
 assert study.by_arm["learned, start A"][0].config.test_length == 512 == 8 * 64
-# Holds: "From start B the sines even end worse than the table."
+# Holds: "From start B the sines end worse than the table."
 last = {
     name: [run.metrics["loss_by_position"][-1] for run in study.by_arm[f"{name}, start B"]]
     for name in ("sinusoidal", "learned")
