@@ -377,7 +377,7 @@ more than a nat beyond them. Sharper logits were to help no scheme with position
         title="one knob at a time",
         chapters=("longer/longer-than-trained",),
         said="""\
-Buckets of T5 that end within the trained length take {-t5, max_distance (32|64) minus .*} nats of what four times that
+Buckets of T5 that end within the trained length take {-t5, max_distance 32 minus .*} nats of what four times that
 length costs. A base of RoPE foretold to fail early loses {+rope, base 100000 .* at 128} more at twice. Asked in texts
 four times as long, RoPE with YaRN loses {-yarn minus none.*} less than without, where its fastest pair turns often
 enough in training.""",

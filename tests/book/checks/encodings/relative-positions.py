@@ -418,6 +418,12 @@ for name in ("yarn", "llama3"):
     assert torch.allclose(waves[name][slow], waves["linear"][slow])
 assert ((waves["ntk"] / waves["none"]).diff() > 0).all()
 
+# Holds: "In longer pieces, where the fastest hand turns 40 times, YaRN holds to four times the length"
+held = load_study("length-doses").by_arm["rope, long"]
+assert {int(its.config.length / (2 * torch.pi)) for its in held} == {40}
+at_four = [its.metrics["stretched"]["yarn"]["1024"] - its.metrics["stretched"]["yarn"]["256"] for its in held]
+assert sum(at_four) / 5 < 0.1
+
 # %% Which scheme where
 # Holds: "| sinusoidal | fails within thirty positions | embeddings | 0 | none |"
 # Holds: "| learnable sinusoidal | fails within thirty positions | embeddings | 384 | none |"
