@@ -11,7 +11,7 @@ from tool import load
 from posembed import load_study as loaded
 from posembed.stats import family, interval
 from posembed.stored import study_names
-from studies import length_doses
+from studies import length_doses, length_law
 from studies.which_positions import correlation
 
 TOOL = load("evidence")
@@ -143,6 +143,20 @@ def test_what_failed_is_what_the_runs_show():
     assert "(+0.77)" in said and "(−0.87)" in said
     (first, (r, p)), (_, (_, next_p)) = sorted(found.items(), key=lambda each: each[1][1])[:2]
     assert first == ("trec", "symmetry") and f"{r:.2f}" == "-0.88" and 12 * p < 0.05 < 11 * next_p
+
+
+def test_the_onsets_of_length_are_what_the_page_says():
+    said, study = " ".join(STUDIES["length"].failed.split()), load_study("length")
+    assert 'the length beside it for eight, and "name" for seven.' in said and len(length_law.LENGTHS) == 9
+    steps, right = [*length_law.LENGTHS, None], []
+
+    def onset(of, arm):
+        return steps.index(length_law.onset([fmean(each) for each in zip(*map(of, study.by_arm[arm]), strict=True)]))
+
+    for arm, kin in length_law.KIN.items():
+        told = onset(lambda run: length_law.predicted(run, "law"), arm), onset(length_law.rises, kin)
+        right.append([abs(each - onset(length_law.rises, arm)) <= 1 for each in told])
+    assert len(right) == 10 and [sum(each) for each in zip(*right, strict=True)] == [8, 7]
 
 
 def test_what_was_not_expected_of_doses_is_what_the_runs_show():
