@@ -66,6 +66,7 @@ def interval(values: Any, *, level: Share = 0.95) -> Interval:
 
     Returns:
         The interval. It takes the values to be normally distributed, which a few seeds can neither show nor refute.
+        Values that are all the same, perhaps of one seed, have an interval without width, and p is 0, or 1 at zero.
 
     Raises:
         RunError: fewer than two values, one that is no finite number, or a level that is no share.

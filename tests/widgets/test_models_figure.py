@@ -45,6 +45,7 @@ def positions_of(change, n):
         "trained": places,
         "zeroed": places,
         "stretched": 2 * places,
+        "repeated": places // 2,
         "gap": places + BY * (2 * places >= n),
         "shifted": places + BY,
     }[change]
@@ -82,7 +83,7 @@ def test_the_module(tmp_path, figure, models, vocabulary):
         for name, model in models.items()
         for change, causal in (
             [("trained", True), ("trained", False)]
-            + [(change, True) for change in ("stretched", "gap", "shifted", "zeroed")]
+            + [(change, True) for change in ("stretched", "repeated", "gap", "shifted", "zeroed")]
             if name.startswith("causal")
             else [("trained", False), ("stretched", False)]
         )

@@ -3,8 +3,8 @@
 const [MOST, LIKELY, MASK] = [64, 5, 1];
 const SIDES = ["left", "right"];
 const CHANGES = [
-  ["trained", "0, 1, 2, …: as trained"], ["stretched", "0, 2, 4, …: stretched"], ["gap", "a gap in the middle"],
-  ["shifted", "shifted"], ["zeroed", "none: taken away"],
+  ["trained", "0, 1, 2, …: as trained"], ["stretched", "0, 2, 4, …: stretched"],
+  ["repeated", "0, 0, 1, …: two share one"], ["gap", "a gap in the middle"], ["shifted", "shifted"], ["zeroed", "none: taken away"],
 ];
 const SCHEMES = { nopos: "No positions", learned: "Learned table", alibi: "ALiBi", rope: "RoPE" };
 
@@ -12,7 +12,7 @@ const labelOf = ({ scheme, causal }) => `${SCHEMES[scheme]}${causal ? "" : ", ma
 
 /** The positions of n characters; null for none at all. */
 export const positionsOf = (change, n, by) =>
-  change === "zeroed" ? null : range(0, n - 1).map((k) => ({ trained: k, stretched: 2 * k, gap: k < n / 2 ? k : k + by, shifted: k + by })[change]);
+  change === "zeroed" ? null : range(0, n - 1).map((k) => ({ trained: k, stretched: 2 * k, repeated: Math.floor(k / 2), gap: k < n / 2 ? k : k + by, shifted: k + by })[change]);
 
 /** By place how many of the keys, from the first on, stand where no text of the training had one: so far back, or with a
  * table all of them, where the place has no trained row. The last of 64 characters was only ever guessed. */

@@ -22,6 +22,11 @@ with torch.no_grad():
     looks = own_attention(models["causal-alibi"].transformer, ids, 0, apart)[0, 3][apart[:, None] - apart >= 63]
 assert 0.8 < rises[0] < 1.3 and rises[1] < 0.05 and looks.mean() > 0.005
 
+# Holds: "Let two characters share a position: nothing is new, nothing is tinted, and both lose."
+with torch.no_grad():
+    both_lose = [read_at(name, closed // 2) - read_at(name, closed) for name in ("causal-learned", "causal-alibi")]
+assert min(both_lose) > 0.4 and int(closed.max()) < 63
+
 # %% Two causes, and how to tell them apart
 # The same of the picture.
 import numpy as np
