@@ -138,7 +138,7 @@ mean = {place: np.mean(of_seeds) for place, of_seeds in gap_from.items()}
 # Holds: "Loss of NoPos minus that of the learned table, five seeds each."
 # Holds: "Start A makes the gap largest, a thousand more steps make it smallest."
 # Holds: "The tables of B and of its longer training learned at 0.03; at 0.01 the gap of B is 0.126."
-# Holds: "**The gap of 0.31 nats needs both halves of A**, small weights and large words."
+# Holds: "**From A the gap is 0.31 nats, and it needs both halves of A**, small weights and large words."
 # Holds: "Change either, and less than half of it is left."
 assert [round(mean[p], 2) for p in "ABCD"] == [0.31, 0.08, 0.13, 0.11]
 assert round(mean["B, wider"], 2) == 0.15 and round(mean["B, longer"], 2) == 0.03

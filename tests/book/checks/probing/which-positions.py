@@ -134,7 +134,7 @@ def share(task, arm="undosed"):
 
 # Holds: "**Order** suffers from the far rise: 0.47 of the answers are right"
 assert (share("order"), share("order", f"{RISE} by 48")) == (0.99, 0.47)
-# Holds: "That is about the mirror ceiling: these models seem to use the first token no more."
+# Holds: "That is about the mirror ceiling: these models seem to use the first token no longer."
 of_rise = longer.loc[f"order: {RISE}, largest dose minus none"]
 assert share("order") + of_rise["low"] < ceilings["order"] < share("order") + of_rise["high"]
 # Holds: "Seen from there, the far rise falls up to position 16 and rises beyond it, so a mark before the middle"
@@ -251,7 +251,7 @@ assert round(student.ppf(1 - 0.025 / 52, 4) / 5**0.5) == 4
 for form, share in (("drift", -0.15), ("wave", -0.36)):
     behind = of_causes[f"distance, {form}"] - of_causes["distance, undosed"]
     assert (behind < 0).all() and round(behind.mean(), 2) == share
-# Holds in What becomes of the published signs: "on lookup both milder bends led in every seed."
+# Holds in What becomes of the published signs: "on lookup the one side and the curve of 30 degrees led in every seed."
 straight = of_causes["lookup, undosed"]
 assert [round(each, 2) for each in (straight.min(), straight.max())] == [0.69, 0.98]
 for name in ("lookup, one side", "lookup, curve"):
