@@ -86,7 +86,7 @@ def gates(one, batch, n_keys, dtype=torch.float64):
 
 
 def attention(q, k, v, one, positions, key_positions, causal, given=None, scale=None):
-    """softmax(q k / sqrt(d) + bias) v, with the d of a head before it is widened; a query that sees nothing gets zeros."""
+    """softmax(q k / sqrt(d) + bias) v, d that of a head before it is widened; a query that sees nothing gets zeros."""
     seen = visible(q.shape[2], k.shape[2], causal, given)
     extra = {"visible": seen} if one.reads_mask else {}
     if one.gated:
