@@ -305,6 +305,18 @@ def xpos_rotary_embedding_torch(q: Tensor, k: Tensor, scale_base: int = 512) -> 
     return rotated[0].detach(), rotated[1].detach()
 
 
+# PoPE (Gopalakrishnan et al. 2025): theirs turns keys by the phases that are learned, ours the queries back.
+
+
+def pope_x_transformers(q: Tensor, k: Tensor, positions: Tensor, delta: Tensor) -> tuple[Tensor, Tensor]:
+    """x-transformers PolarEmbedding, of queries and keys "1 heads seq d_head" and phases "heads d_head"."""
+    module, turned = x_transformers.PolarEmbedding(q.shape[-1], len(delta)), x_transformers.apply_polar_pos_emb
+    with torch.no_grad():
+        module.learned_bias.copy_(delta[:, None])
+        angles, phases = module(positions)
+        return turned(q, angles), turned(k, angles + phases)
+
+
 # CoPE (Golovneva et al. 2024).
 
 

@@ -93,13 +93,14 @@ LOOKS: Mapping[str, Look] = {
     "shaw": Look("purple", "#6a2c91", "#dcc2ff", "--", "X"),
     "cope": Look("orange", "#d07a00", "#fec632", "-", "*"),
     "forgetting": Look("rose", "#954d84", "#b75288", "-.", "d"),
+    "pope": Look("vermilion", "#911008", "#f0c2c2", "-.", "H"),
 }
 
 # How the names of schemes are written.
 WRITTEN = {
     **{"nopos": "NoPos", "shaw": "Shaw", "t5": "T5", "alibi": "ALiBi", "rope": "RoPE", "xpos": "xPos"},
     **{"kerple": "KERPLE", "fire": "FIRE", "cope": "CoPE", "learnable_sinusoidal": "learnable sinusoidal"},
-    "p-rope": "p-RoPE",
+    **{"p-rope": "p-RoPE", "pope": "PoPE"},
 }
 
 # What labels call a scheme beside its name, in lower case.

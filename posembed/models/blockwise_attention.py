@@ -170,7 +170,9 @@ def sdpa(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale: float | No
         # Its kernels there want one format; rounded to bfloat16, far keys would fall together.
         wide = mask.dtype
         return sdpa(q.to(wide), k.to(wide), v.to(wide), mask, scale, dropout, **how).to(q.dtype)
-    grouped = q.shape[1] != k.shape[1]
+    grouped, narrower = q.shape[1] != k.shape[1], q.shape[-1] - v.shape[-1]
+    if narrower > 0:  # its kernels that make no matrix of weights want one width
+        return sdpa(q, k, F.pad(v, (0, narrower)), mask, scale, dropout, **how)[..., : v.shape[-1]]
     return F.scaled_dot_product_attention(q, k, v, mask, dropout_p=dropout, scale=scale, enable_gqa=grouped, **how)
 
 

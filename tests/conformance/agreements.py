@@ -134,6 +134,16 @@ def xpos_products(theirs: Callable) -> tuple[Tensor, Tensor]:
     return ours.tril(), (their_q @ their_k.mT).tril()
 
 
+def pope_products() -> tuple[Tensor, Tensor]:
+    """Each divided by the largest that its magnitudes allow."""
+    one, q, k = encodings.PoPE(WIDTH, 2), heads(), heads().flip(-1)
+    one.delta.data = -6 * torch.rand(2, WIDTH, generator=torch.Generator().manual_seed(0))
+    their_q, their_k = peers.pope_x_transformers(q, k, POSITIONS, one.delta.data)
+    most = nn.functional.softplus(q) @ nn.functional.softplus(k).mT
+    ours = one.rotate(q, POSITIONS) @ one.rotate_keys(k, POSITIONS).mT
+    return ours / most, (their_q @ their_k.mT) / most
+
+
 def cope_bias() -> tuple[Tensor, Tensor]:
     one, q, k = encodings.CoPE(WIDTH, n_positions=16), drawn(1, 2, 64, WIDTH), drawn(1, 2, 64, WIDTH).flip(2)
     one.weight.data = drawn(16, WIDTH)
@@ -304,6 +314,14 @@ AGREEMENTS = [
         "products of queries and keys",
         lambda: xpos_products(peers.xpos_rotary_embedding_torch),
         4 * ANGLES,
+        FLOAT32_ANGLES,
+    ),
+    Agreement(
+        "pope",
+        "x-transformers PolarEmbedding",
+        "products of queries and keys, as shares of the largest",
+        pope_products,
+        2 * ANGLES,
         FLOAT32_ANGLES,
     ),
     Agreement("cope", "x-transformers CoPE", "bias", cope_bias, 64 * SUMS, "sums of up to 64 gates in another order"),

@@ -16,7 +16,7 @@ from posembed.figures.looks import DASHES, DIVERGING_ON_DARK, HUES, NOTHING, cel
 
 DRAWN = {
     *("nopos", "sinusoidal", "learned", "learnable_sinusoidal", "shaw", "t5"),
-    *("alibi", "kerple", "fire", "rope", "xpos", "cope", "forgetting"),
+    *("alibi", "kerple", "fire", "rope", "xpos", "pope", "cope", "forgetting"),
 }
 PAPERS = {"light": "#ffffff", "dark": "#161b22"}
 # WCAG 2.2, 1.4.11: parts of a graphic.
@@ -117,6 +117,7 @@ def test_pages_have_exactly_these_colours():
         ("a rotary embedding", "rope"),
         ("T5", "t5"),
         ("xPos", "xpos"),
+        ("PoPE", "pope"),
         ("KERPLE", "kerple"),
         # No scheme, or several.
         ("none", None),

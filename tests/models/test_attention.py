@@ -10,6 +10,7 @@ from refused.models import Given
 from posembed import PositionScheme
 from posembed.errors import ModelInputError
 from posembed.models import attend
+from posembed.models.attention import rotated
 
 # Sums of at most a few hundred products in float64, of numbers around one.
 EXACT = {"rtol": 0, "atol": 1e-12}
@@ -167,6 +168,14 @@ def test_a_bias_by_offset_is_never_a_whole_matrix():
         attend(q, k, v, scheme=one, positions=positions, key_positions=positions, causal=True)
     largest = max(event.self_cpu_memory_usage for event in profile.events())
     assert largest < 4000 * 4000
+
+
+def test_neither_are_weights_where_queries_are_wider_than_values():
+    one, (q, k, v) = made("pope", True, dtype=torch.float32), inputs(4000, batch=1, dtype=torch.float32)
+    q, k = rotated(one, q, k, *[torch.arange(4000)] * 2)
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
+        attend(q.detach(), k, v, scheme=one, causal=True)
+    assert max(event.self_cpu_memory_usage for event in profile.events()) < 4000 * 4000
 
 
 @pytest.mark.bad_input

@@ -101,6 +101,13 @@ class Widens(PositionScheme):
         return x.double()
 
 
+class WidensLess(PositionScheme):
+    widens = 2
+
+    def rotate(self, x, positions):
+        return x
+
+
 @pytest.mark.bad_input
 @pytest.mark.parametrize(
     ("own", "message"),
@@ -111,6 +118,7 @@ class Widens(PositionScheme):
         ),
         (Forgets(), "Forgets.rotate makes a NoneType of (2, "),
         (Widens(), "Widens.rotate_keys makes (2, "),
+        (WidensLess(), "torch.float32; it must keep both, but 2 times as wide"),
     ],
 )
 def test_what_is_wrong_with_a_scheme_of_ones_own_is_named(own, message):

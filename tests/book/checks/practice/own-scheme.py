@@ -32,7 +32,7 @@ for name in schemes():
             kinds.setdefault(method, set()).add(name)
 assert kinds == {
     "add": {"sinusoidal", "learned", "learnable_sinusoidal"},
-    "rotate": {"rope", "xpos", "scaled_logits"},
+    "rotate": {"rope", "xpos", "pope", "scaled_logits"},
     "bias": {"shaw", "fire", "cope", "forgetting"},
     "bias_by_offset": {"t5", "alibi", "kerple"},
 }
