@@ -11,6 +11,7 @@ from .kerple import KERPLE
 from .learnable_sinusoids import LearnableSinusoidal
 from .learned import Learned
 from .nopos import NoPos
+from .pope import PoPE
 from .registry import Sizes, scheme, schemes
 from .rope import RoPE, convert_rope_layout
 from .rope_scaling import LinearScaling, Llama3Scaling, LongRoPEScaling, NTKScaling, YaRNScaling
@@ -38,6 +39,7 @@ __all__ = [
     "NoPos",
     "OnLayers",
     "PerLayer",
+    "PoPE",
     "PositionScheme",
     "RoPE",
     "ScaledLogits",

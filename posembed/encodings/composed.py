@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from functools import reduce
 from typing import Any, cast
@@ -17,14 +18,15 @@ from .nopos import NoPos
 class Composed(PositionScheme, forwards=True):
     """Several schemes at once: additions and rotations one after the other, biases summed.
 
-    It is defined for the objectives that all of its parts are defined for.
+    It is defined for the objectives that all of its parts are defined for. A part that widens queries and keys turns
+    them first, and beside it none may be made for the width of a head.
 
     Args:
         parts: the schemes; what is composed itself is taken apart.
 
     Raises:
         EncodingInputError: no objective is left; positions of one part have other axes than those of another; two
-            parts that read gates.
+            parts that read gates; one that widens queries and keys beside another that reads their width.
 
     Example:
         >>> from posembed import scheme
@@ -46,6 +48,14 @@ class Composed(PositionScheme, forwards=True):
             raise EncodingInputError(f"{names} have no objective in common; choose schemes that do")
         if sum(part.gated for part in self) > 1:
             raise EncodingInputError("two of the schemes read gates of the tokens, and attention keeps those of one")
+        wide = next((part for part in self if part.widens > 1), None)
+        other = next((part for part in self if part is not wide and hasattr(part, "d_head")), None)
+        if wide is not None and other is not None:
+            raise EncodingInputError(
+                f"{type(wide).__name__} makes queries and keys {wide.widens} times as wide, and {type(other).__name__} "
+                "is made for the width of a head; join it with schemes that are not, such as alibi"
+            )
+        self.widens = math.prod(part.widens for part in self)
         # A scheme that does nothing with positions does not mind how many axes they have.
         axes = {part.n_axes for part in self if not isinstance(part, NoPos)} or {None}
         if len(axes) > 1:
@@ -60,11 +70,14 @@ class Composed(PositionScheme, forwards=True):
 
     def rotate(self, x: Tensor, positions: Tensor, *, seq_dim: int = -2) -> Tensor:
         x = x.transpose(seq_dim, -2)
-        return reduce(lambda x, part: part.rotate(x, positions), self, x).transpose(seq_dim, -2)
+        return reduce(lambda x, part: part.rotate(x, positions), self._turning(), x).transpose(seq_dim, -2)
 
     def rotate_keys(self, x: Tensor, positions: Tensor, *, seq_dim: int = -2) -> Tensor:
         x = x.transpose(seq_dim, -2)
-        return reduce(lambda x, part: part.rotate_keys(x, positions), self, x).transpose(seq_dim, -2)
+        return reduce(lambda x, part: part.rotate_keys(x, positions), self._turning(), x).transpose(seq_dim, -2)
+
+    def _turning(self) -> list[PositionScheme]:
+        return sorted(self, key=lambda part: -part.widens)
 
     def gates(self, x: Tensor) -> Tensor | None:
         return next((part.gates(x) for part in self if part.gated), None)

@@ -38,6 +38,7 @@ class PositionScheme(nn.Module):
         shared: whether all layers use the same parameters; if not, `scheme` makes one part for each layer.
         reads_mask: whether `bias` also wants ``visible=``, "... query key", True where a query may see a key.
         n_axes: the number of coordinates of a position, or None where a position is one number.
+        widens: by how much `rotate` and `rotate_keys` widen a head; values keep their width.
         blind: whether the scheme is meant to tell nothing, as `NoPos` is.
 
     Raises:
@@ -63,6 +64,7 @@ class PositionScheme(nn.Module):
     shared: bool = True
     reads_mask: bool = False
     n_axes: int | None = None
+    widens: int = 1
     blind: bool = False
     # The last bias by offset that a class or one that it inherits from has defined; off it `bias` is read.
     _by_offset: Any = None
@@ -96,7 +98,7 @@ class PositionScheme(nn.Module):
         return x
 
     def rotate(self, x: Float[Tensor, "*batch seq d_head"], positions: Integer[Tensor, "..."]) -> Tensor:
-        """Turn queries, and keys before they go into a cache; shape and dtype are kept."""
+        """Turn queries, and keys before they go into a cache; shape, but for what `widens` says, and dtype are kept."""
         return x
 
     def rotate_keys(self, x: Float[Tensor, "*batch seq d_head"], positions: Integer[Tensor, "..."]) -> Tensor:

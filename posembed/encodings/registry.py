@@ -24,6 +24,7 @@ from .kerple import KERPLE
 from .learnable_sinusoids import LearnableSinusoidal
 from .learned import Learned
 from .nopos import NoPos
+from .pope import PoPE
 from .rope import RoPE
 from .scaled_logits import ScaledLogits
 from .shaw import Shaw
@@ -41,6 +42,7 @@ SCHEMES: dict[str, type[PositionScheme]] = {
     "alibi": ALiBi,
     "rope": RoPE,
     "xpos": XPos,
+    "pope": PoPE,
     "kerple": KERPLE,
     "fire": FIRE,
     "cope": CoPE,

@@ -22,7 +22,8 @@ def rotated(
 ) -> tuple[Tensor, Tensor]:
     """Turn queries and keys as a scheme does."""
     turned = scheme.rotate(q, positions), scheme.rotate_keys(k, key_positions)
-    return _alike(scheme, "rotate", q, turned[0]), _alike(scheme, "rotate_keys", k, turned[1])
+    widens = scheme.widens
+    return _alike(scheme, "rotate", q, turned[0], widens), _alike(scheme, "rotate_keys", k, turned[1], widens)
 
 
 def added(scheme: PositionScheme, x: Tensor, positions: Int[Tensor, "..."]) -> Tensor:
@@ -30,12 +31,14 @@ def added(scheme: PositionScheme, x: Tensor, positions: Int[Tensor, "..."]) -> T
     return _alike(scheme, "add", x, scheme.add(x, positions))
 
 
-def _alike(scheme: PositionScheme, name: str, given: Tensor, made: Any) -> Tensor:
+def _alike(scheme: PositionScheme, name: str, given: Tensor, made: Any, widens: int = 1) -> Tensor:
     """What a scheme, perhaps one of a user's own, has made; it has to be of the shape and dtype of what was given."""
-    if not isinstance(made, Tensor) or made.shape != given.shape or made.dtype != given.dtype:
+    wanted = (*given.shape[:-1], given.shape[-1] * widens)
+    if not isinstance(made, Tensor) or made.shape != wanted or made.dtype != given.dtype:
         what = f"{tuple(made.shape)}, {made.dtype}," if isinstance(made, Tensor) else f"a {type(made).__name__}"
         raise EncodingInputError(
             f"{type(scheme).__name__}.{name} makes {what} of {tuple(given.shape)}, {given.dtype}; it must keep both"
+            + (f", but {widens} times as wide" if widens > 1 else "")
         )
     return made
 
@@ -78,7 +81,8 @@ def attend(
         gates: what the scheme has read of the tokens of all keys, ``scheme.gates(x)``, where it reads any.
         attention_mask: True, or 1, where attention is allowed: "batch key", "batch query key" or
             "batch heads query key".
-        scale: what products of queries and keys are multiplied by; by default 1 / sqrt(d_head).
+        scale: what products of queries and keys are multiplied by; by default 1 / sqrt(d_head), of heads as they were
+            before the scheme widened them.
         dropout: the share of attention weights to drop.
 
     Raises:
@@ -118,6 +122,8 @@ def attend(
         _check_mask(mask.given, q)
     if scheme is not None:
         check_scheme(scheme)
+    if scheme is not None and scheme.widens > 1 and scale is None:
+        scale = (q.shape[-1] // scheme.widens) ** -0.5
     if scheme is None or not scheme.biased:
         square, single = mask.n_queries == mask.n_keys, mask.n_queries == 1
         if mask.given is None and (not causal or square or single):

@@ -253,6 +253,7 @@ def attention(
         # Schemes read queries as they were projected; OPT scales its own before attention.
         query, scaling = query / module.scaling, module.scaling
     at, keys_at = posembed_call.positions, posembed_call.key_positions[..., -key.shape[2] :]  # a window keeps the last
+    scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
     # transformers fills its cache before it calls attention: keys are cached as they are and turned at each step anew.
     query, key = rotated(scheme, query, key, at, keys_at)
     visible = attention_mask

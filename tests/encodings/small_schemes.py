@@ -30,6 +30,7 @@ KINDS = {
     "rope, scaled": ("rope", {"scaling": YARN}, False),
     "xpos": ("xpos", {}, True),
     "xpos, half": ("xpos", {"layout": "half", "scale_base": 64.0}, True),
+    "pope": ("pope", {}, True),
     "kerple": ("kerple", {}, True),
     "kerple, power": ("kerple", {"kernel": "power"}, False),
     "fire": ("fire", {"threshold": 4.0}, True),
@@ -38,7 +39,7 @@ KINDS = {
     "scaled_logits": ("scaled_logits", {}, True),
 }
 ADDING = [kind for kind in KINDS if kind.startswith(("sinusoidal", "learn"))]
-ROTATING = [kind for kind in KINDS if kind.startswith(("rope", "xpos"))]
+ROTATING = [kind for kind in KINDS if kind.startswith(("rope", "xpos", "pope"))]
 BIASING = [kind for kind in KINDS if kind.startswith(("shaw", "t5", "alibi", "kerple", "fire", "cope", "forgetting"))]
 SCALING = ["scaled_logits"]
 
@@ -57,6 +58,8 @@ def build(
             nn.init.normal_(made.gate.bias)
         if name == "cope":  # it starts at zero, where every mistake gives the same zeros
             nn.init.normal_(made.weight)
+        if name == "pope":  # it starts at zero too; numbers that are exact in every format, inside its bounds
+            made.delta.data = -torch.arange(made.delta.numel()).reshape(made.delta.shape) / 4
         if kind == "t5":  # one number for each bucket, exact in every format
             made.weight.data = torch.stack([torch.arange(32.0), -torch.arange(32.0)], -1)[:, :n_heads].contiguous()
     return made

@@ -9,14 +9,14 @@ from posembed.encodings.registry import SCHEMES
 
 SIZES = {"d_model": 16, "n_heads": 2, "n_positions": 64, "causal": True}
 # Those whose authors give each layer its own parameters.
-OWN_IN_EACH_LAYER = {"shaw", "fire", "cope", "forgetting", "scaled_logits"}
+OWN_IN_EACH_LAYER = {"shaw", "pope", "fire", "cope", "forgetting", "scaled_logits"}
 
 
 def test_the_names():
     names = ["nopos", "sinusoidal", "learned", "learnable_sinusoidal", "shaw", "t5", "alibi", "rope", "xpos"]
-    assert schemes() == [*names, "kerple", "fire", "cope", "forgetting", "scaled_logits"]
+    assert schemes() == [*names, "pope", "kerple", "fire", "cope", "forgetting", "scaled_logits"]
     schemes().clear()  # a caller's list is the caller's
-    assert len(schemes()) == 14
+    assert len(schemes()) == 15
 
 
 @pytest.mark.parametrize("name", schemes())

@@ -20,6 +20,7 @@ NAMES = [
     "alibi",
     "rope",
     "xpos",
+    "pope",
     "kerple",
     "fire",
     "cope",
@@ -31,6 +32,7 @@ NAMES = [
     "cope+rope",
     "forgetting+rope",
     "scaled_logits+rope",
+    "alibi+pope",
     "user",
 ]
 # Defined for causal models alone.
@@ -58,6 +60,8 @@ def made(name, causal, n_heads=N_HEADS, dtype=torch.float64):
     one = scheme(name, d_model=n_heads * D_HEAD, n_heads=n_heads, n_positions=64, causal=causal)
     for parameter in one.parameters():
         parameter.data = torch.rand_like(parameter) + 0.1
+        if "pope" in name:  # whose phases are never positive
+            parameter.data.neg_()
     return one.to(dtype)
 
 
@@ -82,13 +86,13 @@ def gates(one, batch, n_keys, dtype=torch.float64):
 
 
 def attention(q, k, v, one, positions, key_positions, causal, given=None, scale=None):
-    """softmax(q k / sqrt(d) + bias) v; a query that sees nothing gets zeros."""
+    """softmax(q k / sqrt(d) + bias) v, with the d of a head before it is widened; a query that sees nothing gets zeros."""
     seen = visible(q.shape[2], k.shape[2], causal, given)
     extra = {"visible": seen} if one.reads_mask else {}
     if one.gated:
         extra["gates"] = gates(one, k.shape[0], k.shape[2], k.dtype)
     bias = one.bias(q, k, positions, key_positions, **extra)
     k, v = (each.repeat_interleave(q.shape[1] // k.shape[1], 1) for each in (k, v))
-    logits = q @ k.mT * (1 / math.sqrt(q.shape[-1]) if scale is None else scale)
+    logits = q @ k.mT * (math.sqrt(one.widens / q.shape[-1]) if scale is None else scale)
     logits = (logits if bias is None else logits + bias).masked_fill(~seen, -math.inf)
     return logits.softmax(-1).nan_to_num(0.0) @ v

@@ -18,6 +18,7 @@ from posembed.encodings import (
     NoPos,
     OnLayers,
     PerLayer,
+    PoPE,
     RoPE,
     ScaledLogits,
     Shaw,
@@ -271,6 +272,15 @@ INPUT = {
         "cope counts the keys that a query may see",
     ),
     "no gates for forgetting": (lambda: Forgetting(8, 2).bias(Q, Q, AT, AT), "gates=scheme.gates(x), of all keys"),
+    "a rotation beside one that widens": (
+        lambda: RoPE(8) + PoPE(8, 2),
+        "PoPE makes queries and keys 2 times as wide, and RoPE is made for the width of a head",
+    ),
+    "a bias of queries beside one that widens": (lambda: PoPE(8, 2) + CoPE(8), "CoPE is made for the width of a head"),
+    "queries of other heads for PoPE": (
+        lambda: PoPE(8, 4).rotate(torch.zeros(1, 2, 3, 8), AT),
+        "they must be (..., 4 heads, seq, d)",
+    ),
     "two schemes with gates": (lambda: Forgetting(8, 2) + Forgetting(8, 2), "two of the schemes read gates"),
     "negative positions for scaled logits": (
         lambda: ScaledLogits(2).rotate(torch.zeros(1, 2, 3, 8), AT - 1),
