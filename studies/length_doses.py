@@ -53,6 +53,17 @@ g. none, in a stack of 256: without the first tokens of the added blocks, and wi
 What we expect: without the first tokens it costs less by 0.5 at least, without the middle ones the same within 0.2; six
 more first tokens alone cost 0.5 at least, and the other 186 keys cost less than 1, but not nothing.
 
+And when the package had PoPE, before any of its models was trained: it gives each column of a head a magnitude by the
+word and a phase by the position alone, and is said to read longer texts than it was trained on without further training
+(Gopalakrishnan et al. 2025, at sizes from 124 million parameters on). Five seeds, the rate of RoPE and of all others.
+
+h. PoPE minus RoPE with 10000: the loss at 64; the rise at 128 and at 256. A family of its own.
+
+What we expect: at 64 it is within 0.05 of RoPE. If waves that have not gone round do the harm, it loses more than half
+a nat at 128, for its columns have waves of 63, 112 and 199 among others; if the paper's finding holds at this size, it
+loses less than half of what RoPE does at 256. We expect the first. The formula reads it as it reads RoPE, each column
+by its share of the products of magnitudes.
+
 What counts as nothing: the 90 % interval lies within 0.02 nats of zero.
 
 What we expect: T5 to 32 and to 64 lose less than 0.3 at 256, to 256 and to 512 as much as to 128 or more. RoPE: at 128
@@ -125,6 +136,7 @@ def runs() -> dict[str, RunConfig]:
     return {
         **doses,
         "nopos": _run("nopos"),
+        "pope": _run("pope"),
         **{f"{name}, scaled": _run(f"scaled_logits+{name}") for name in SCALED},
         "learned": _run("learned", **table),
         "learned, drawn": changed(_run("learned", **table), drawn_positions=DRAWN_FROM),
@@ -217,6 +229,20 @@ def added_contrasts(results: Sequence[RunResult]) -> dict[str, Interval]:
         )
         for one, other in pairs
     }
+
+
+def pope_contrasts(results: Sequence[RunResult]) -> dict[str, Interval]:
+    """PoPE beside RoPE, in nats a character."""
+    plain = {
+        each.name: [run.metrics["longer"]["plain"] for run in each.reported(results)]
+        for each in arms()
+        if each.name in ("pope", usual("rope"))
+    }
+    found = {}
+    for what, n in (("loss", 64), ("rise", 128), ("rise", 256)):
+        at = {name: [its[str(n)] - (what == "rise") * its["64"] for its in asked] for name, asked in plain.items()}
+        found[f"pope minus rope: {what} at {n}"] = difference(at["pope"], at[usual("rope")])
+    return found
 
 
 def law_contrasts(results: Sequence[RunResult]) -> dict[str, Interval]:
