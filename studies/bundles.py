@@ -98,6 +98,8 @@ SHIPPED = {
         contrasts=lambda runs, folder: {
             **_with_law(length_doses)(runs, folder),
             "added": length_doses.added_contrasts(runs),
+            "pope": length_doses.pope_contrasts(runs),
+            "short": length_doses.short_contrasts(runs),
         },
     ),
     nopos.NAME: Shipped((nopos,), lambda _: nopos.plan(), lambda runs, _: {"planned": nopos_contrasts.contrasts(runs)}),

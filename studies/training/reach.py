@@ -23,6 +23,7 @@ from posembed.encodings import (
     Forgetting,
     LearnableSinusoidal,
     Learned,
+    PoPE,
     PositionScheme,
     RoPE,
     Sinusoidal,
@@ -126,10 +127,11 @@ def attention_of(
     """The weights of the last query in a longer text, at positions ``at``."""
     which = longer(k.shape[2], len(at))
     k, gates = k[:, :, which], None if gates is None else gates[..., which]
+    scale = q.shape[-1] ** -0.5
     q, k = rotated(scheme, q, k, at[-1:], at)
     every = torch.eye(len(at)).expand(*k.shape[:2], -1, -1)
     where: Any = {"positions": at[-1:], "key_positions": at, "gates": gates}
-    return attend(q, k, every, causal=True, scheme=scheme, **where)[:, :, 0]
+    return attend(q, k, every, causal=True, scheme=scheme, scale=scale, **where)[:, :, 0]
 
 
 def untouched_rows(scheme: PositionScheme, n_trained: int) -> Any:
@@ -143,8 +145,8 @@ def untouched_rows(scheme: PositionScheme, n_trained: int) -> Any:
 
 def unfinished(model: LanguageModel, config: RunConfig) -> float:
     """The share of pairs that have not gone round within the trained length."""
-    scheme = model.transformer.position_scheme
-    if not isinstance(scheme, RoPE | Sinusoidal | LearnableSinusoidal):
+    scheme = model.transformer.position_scheme.layer(0)
+    if not isinstance(scheme, RoPE | PoPE | Sinusoidal | LearnableSinusoidal):
         return 0.0
     turns = speeds(scheme).abs() * (config.length - 2) / (2 * torch.pi)
     return round(float(((turns > 0) & (turns < 1)).double().mean()), 5)
@@ -176,9 +178,9 @@ def novelty(
     """By key which share of what the scheme makes of its offset, 0 to 1, no training touched.
 
     A bucket that no offset had; a bias below, or an input of FIRE's network above, all of the training; a count of CoPE
-    above all of the training; of RoPE and xPos the pairs at an angle outside the arc of the training, each by its share
-    of the products of the norms of queries and keys; of the forgetting Transformer a product of gates below all of the
-    training. Shaw's vectors are shared from an offset on that training had.
+    above all of the training; of RoPE, xPos and PoPE the pairs at an angle outside the arc of the training, each by its
+    share of the products of the norms of queries and keys; of the forgetting Transformer a product of gates below all
+    of the training. Shaw's vectors are shared from an offset on that training had.
     """
     n_trained, offsets = k.shape[2], at - at[-1]
     trained = -torch.arange(n_trained)
@@ -201,8 +203,9 @@ def novelty(
         least = gates[..., 1:].sum(-1).amin(0)[:, None]
         after = gates[..., longer(n_trained, len(at))].flip(-1).cumsum(-1).flip(-1)
         return (F.pad(after[..., 1:], (0, 1)) < least - 1e-6).float()
-    if isinstance(scheme, RoPE):
-        share = norms(q, scheme)[:, :, 0] * norms(k, scheme).mean(2)
+    if isinstance(scheme, RoPE | PoPE):
+        size = F.softplus if isinstance(scheme, PoPE) else lambda x: norms(x, scheme)
+        share = size(q)[:, :, 0] * size(k).mean(2)
         share = (share / share.sum(-1, keepdim=True)).mean(0)
         return (share @ outside_arc(offsets, scheme.frequencies, n_trained).T)[None]
     return torch.zeros(1, 1, len(at))
