@@ -380,10 +380,10 @@ formula was not fitted to it names the onset or the length beside it for eight, 
         title="one knob at a time",
         chapters=("longer/longer-than-trained",),
         said="""\
-Buckets of T5 that end well within the trained length take {-t5, max_distance 32 minus .*} nats of what four times that
-length costs. A base of RoPE foretold to fail loses {+rope, base 100000 .* at 128} more at twice. With YaRN RoPE loses
-{-yarn minus none, trained on 256.*} less at four times{below yarn minus none, trained on 64.*}. PoPE's loss rises less
-than RoPE's{below pope minus rope: rise.*}, which we had not expected.""",
+Buckets of T5 that end well within the trained length take {-t5, max_distance 32 minus .*} nats of what four times
+that length costs, and a base of RoPE foretold to fail loses {+rope, base 100000 .* at 128} more at twice. With YaRN
+RoPE loses {-yarn minus none, trained on 256.*} less at four times{below yarn minus none, trained on 64.*}. PoPE's
+loss rises less than RoPE's{below pope minus rope: rise.*}, which we had not expected.""",
         charts=(
             Chart(
                 "T5's buckets and FIRE's threshold: the rise at 256, minus the usual",
@@ -406,7 +406,7 @@ to leave less than 0.1 nats of the rise at 256, and leave 0.80 of a table's and 
 than no scaling at 1024, and the difference is not significant. A million as RoPE's base was to lose as much as 10,000
 at 128: it loses 0.15 more, not significantly, and nothing says that the two are equal. A base of 100 loses 0.50 less
 than 10,000 at 256, which nobody expected. In the stack all came as expected; hiding tokens from the middle of the
-added blocks costs 0.09, significantly. PoPE was to lose more than half a nat at 128, and loses 0.25.""",
+added blocks costs 0.09, significantly. PoPE was to lose more than half a nat at 128, and loses 0.26.""",
         rows={
             "without first tokens minus all of them": "no first tokens minus all",
             "without middle tokens minus all of them": "no middle tokens minus all",

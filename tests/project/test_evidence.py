@@ -159,6 +159,12 @@ def test_the_onsets_of_length_are_what_the_page_says():
     assert len(right) == 10 and [sum(each) for each in zip(*right, strict=True)] == [8, 7]
 
 
+def sides_at_256(doses):
+    """The contrast of each dose at 256."""
+    for name in doses:
+        yield f"{name} minus {length_doses.DOSES[name.split(',')[0]][2]:.0f}: rise at 256"
+
+
 def test_what_was_not_expected_of_doses_is_what_the_runs_show():
     said, study = " ".join(STUDIES["length-doses"].failed.split()), load_study("length-doses")
     mean, runs = study.contrasts["mean"], study.by_arm
@@ -179,6 +185,11 @@ def test_what_was_not_expected_of_doses_is_what_the_runs_show():
     assert f"loses {mean[million]:.2f} more, not significantly" in said and holm[million] > 0.05
     hundred = "rope, base 100 minus 10000: rise at 256"
     assert f"A base of 100 loses {-mean[hundred]:.2f} less" in said and holm[hundred] < 0.05
+    told = holm[[*sides_at_256(sides)]] < 0.05
+    assert told.sum() == 3 and all(sides[name.split(" minus")[0]] for name in told[told].index)
+    assert "only three of the ten differences can be told, and these are right" in said
+    plain = [run.metrics["longer"]["plain"] for run in runs["pope"]]
+    assert f"loses {fmean(each['128'] - each['64'] for each in plain):.2f}." in said
     middle = "nopos, added blocks: without middle tokens minus all of them"
     assert f"the added blocks costs {mean[middle]:.2f}, significantly" in said and holm[middle] < 0.05
 

@@ -261,8 +261,8 @@ from posembed.encodings import PoPE
 of_pope = (2 * torch.pi / PoPE(16, n_heads=4).frequencies).round().tolist()
 assert {112, 199} <= {*of_pope}
 assert "it loses more than half a nat at 128" in told_before and "We expect the first." in told_before
-# Holds: "It loses 0.25, and 0.72 at 256, where RoPE loses 2.6."
-assert [round(turned.loc["pope", n], 2) for n in (128, 256)] == [0.25, 0.72]
+# Holds: "It loses 0.26, and 0.72 at 256, where RoPE loses 2.6."
+assert [round(turned.loc["pope", n], 2) for n in (128, 256)] == [0.26, 0.72]
 assert round(turned.loc["rope, base 10000", 256], 1) == 2.6
 beside = doses.contrasts.query("family == 'pope'")
 assert (beside.loc[[f"pope minus rope: rise at {n}" for n in (128, 256)], "holm"] < 0.01).all()
@@ -299,14 +299,14 @@ for its_length in (64, 256):
     turns = (its_length - 2) * plain_speeds / (2 * torch.pi)
     assert yarn_of.attention_factor > 1 and slow[0] == plain_speeds[0]
     assert torch.allclose((slow / plain_speeds)[turns < 0.9], torch.tensor(0.25, dtype=slow.dtype))
-    assert (((slow / plain_speeds)[1:4] > 0.25) & ((slow / plain_speeds)[1:4] < 1)).all()
-# Holds: "At four times the length YaRN loses 0.19 and 0.08 nats, without further training."
+    assert (((slow / plain_speeds)[1:3] > 0.25) & ((slow / plain_speeds)[1:3] < 1)).all()
+# Holds: "At four times the length YaRN loses 0.18 and 0.08 nats, without further training."
 rises_of = {}
 for arm, n in (("rope, base 10000", 64), ("rope, long", 256)):
     its = [run.metrics["stretched"] for run in doses.by_arm[arm]]
     assert len(its) == 5 and doses.by_arm[arm][0].config.length == n
     rises_of[arm] = {how: np.mean([each[how][str(4 * n)] - each[how][str(n)] for each in its]) for how in its[0]}
-assert [round(each["yarn"], 2) for each in rises_of.values()] == [0.19, 0.08]
+assert [round(each["yarn"], 2) for each in rises_of.values()] == [0.18, 0.08]
 in_short = doses.contrasts.query("family == 'short'")
 assert in_short.loc["yarn minus none, trained on 64: loss at 256", "holm"] < 0.01
 assert of_doses.loc["yarn minus none, trained on 256: loss at 1024", "holm"] < 0.01

@@ -195,6 +195,10 @@ at_trained = difference(*([run.metrics["loss"] for run in apart.by_arm[each]] fo
 assert abs(at_trained.mean - (seen["alibi", "as it is"] - seen["rope", "last"])) < 0.01
 # Holds in Past the trained length: "None of these models gains from what stands more than 32 characters back"
 # Holds: "No model here gains from what stands more than 32 characters back"
+# Holds: "With YaRN, which cuts nothing, the loss rises by 0.2 at most to four times the length"
+for arm, near, far_off in (("rope, long", "256", "1024"), ("rope, base 10000", "64", "256")):
+    held = [its.metrics["stretched"]["yarn"] for its in load_study("length-doses").by_arm[arm]]
+    assert len(held) == 5 and sum(its[far_off] - its[near] for its in held) / 5 < 0.2
 # Holds: "NoPos gains 0.89 nats by the end alone."
 assert round(short.loc["none, as it is, minus none, last 63", "mean"], 2) == 0.89
 # Holds: "In blocks it loses 0.65 more than as it is"
