@@ -106,6 +106,12 @@ SCRIPTS = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """What a script saves stays there."""
+    monkeypatch.chdir(tmp_path)
+
+
 def printed(script, model, capsys):
     """What a script prints of this model."""
     code = re.sub(r"^model = .*$|torch.set_grad_enabled.*", "", script, flags=re.MULTILINE)

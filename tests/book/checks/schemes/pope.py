@@ -43,6 +43,18 @@ assert min(pope.values()) > 0 and max(pope, key=pope.get) == 0
 assert all(abs(pope[offset] - pope[-offset]) < 1e-4 for offset in range(32))
 assert all(pope[offset + 1] < pope[offset] for offset in range(4))
 
+# %% When to use it
+# Holds: "In our models of 0.2 million its loss is that of RoPE at the trained length; at four times it RoPE loses 2.6"
+from posembed import load_study
+
+doses = load_study("length-doses")
+beside = doses.contrasts.loc["pope minus rope: loss at 64"]
+assert max(abs(beside["low"]), abs(beside["high"])) < 0.02
+for name, lost in (("pope", 0.7), ("rope, base 10000", 2.6)):
+    plain = [run.metrics["longer"]["plain"] for run in doses.by_arm[name]]
+    assert round(sum(its["256"] - its["64"] for its in plain) / 5, 1) == lost
+    assert round(doses.by_arm[name][0].metrics["parameters"] / 1e6, 1) == 0.2
+
 # %% In code
 import posembed
 from posembed import PosembedError
