@@ -135,6 +135,11 @@ except posembed.PosembedError:
 assert ended
 
 # %% Which is better?
+# Holds: "The two panels have scales of their own."
+assert (
+    loss.filter(like="start A").min().min() > 1.4
+    and loss.filter(like="start B").drop(columns="nopos, start B").max().max() < 1.4
+)
 # By definition: "Each difference is the mean over seeds with Student's 95 %"
 planned = study.contrasts
 by_start = losses_by_start = {start: pd.DataFrame(its) for start, its in losses.items()}
