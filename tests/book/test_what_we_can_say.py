@@ -13,6 +13,7 @@ from small_models import IDS, build
 from posembed import load_study, sinusoidal
 from posembed.data import frequency_loss
 from posembed.stats import interval
+from studies import length_law
 
 PAGE = (BOOK / "what-we-can-say.md").read_text(encoding="utf-8")
 ABSOLUTE = ["sinusoidal", "learned", "learnable_sinusoidal"]
@@ -284,6 +285,9 @@ def test_which_scaling_holds_and_which_base_was_foretold():
         plain = [run.metrics["longer"]["plain"] for run in study.by_arm[arm]]
         rises[arm] = round(sum(its["256"] - its["64"] for its in plain) / 5, 1)
     assert rises == {"pope": 0.7, "rope, base 10000": 2.6} and holm["pope minus rope: rise at 256"] < 0.01
+    says("of PoPE, new to us, the formula said 0.6 nats at four times the length, and 0.7 came.")
+    said = [length_law.predicted(run, "law")[length_law.LENGTHS.index(256)] for run in study.by_arm["pope"]]
+    assert round(sum(said) / 5, 1) == 0.6
     says("NoPos more than half of it by the beginnings that come with the keys.")
     veils = [run.metrics["beginnings"] for run in study.by_arm["nopos"]]
     assert all(its["all"] - its["first"] > 0.5 * (its["all"] - its["none"]) for its in veils)

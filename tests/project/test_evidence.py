@@ -189,7 +189,11 @@ def test_what_was_not_expected_of_doses_is_what_the_runs_show():
     assert told.sum() == 3 and all(sides[name.split(" minus")[0]] for name in told[told].index)
     assert "only three of the ten differences can be told, and these are right" in said
     plain = [run.metrics["longer"]["plain"] for run in runs["pope"]]
-    assert f"loses {fmean(each['128'] - each['64'] for each in plain):.2f}." in said
+    assert f"loses {fmean(each['128'] - each['64'] for each in plain):.2f};" in said
+    explained = [
+        length_law.explained([length_law.predicted(run, "law")], [length_law.rises(run)]) for run in runs["pope"]
+    ]
+    assert f"explains {fmean(explained):.2f} (R2" in said
     middle = "nopos, added blocks: without middle tokens minus all of them"
     assert f"the added blocks costs {mean[middle]:.2f}, significantly" in said and holm[middle] < 0.05
 

@@ -449,6 +449,9 @@ over = doses.contrasts.query("family == 'law'")
 assert round(over.loc["t5: law", "mean"], 2) == 0.76 and over.loc["t5: law minus as usual", "mean"] > 0
 lags = over.loc[["rope: law minus as usual", "fire: law minus as usual"]]
 assert (lags["mean"] < 0).all() and (lags["holm"] < 0.05).all()
+# Holds: "PoPE, new to us, was the surprise: where we foretold a failure like RoPE's, the formula said 0.62 nats at 256"
+said_of = [length_law.predicted(run, "law")[lengths.index(256)] for run in doses.by_arm["pope"]]
+assert (round(np.mean(said_of), 2), round(turned.loc["pope", 256], 2)) == (0.62, 0.72)
 # Holds: "A head that is led astray costs more than one that is silent, and *worth* measures silence."
 large = seen_at.index[(told_at[512] > 1) & (seen_at["plain.512"] > 2)]
 assert (seen_at.loc[large, "plain.512"] > told_at.loc[large, 512]).mean() > 0.8
