@@ -405,7 +405,7 @@ doses; FIRE's two are wrong; only three of the ten differences can be told, and 
 to leave less than 0.1 nats of the rise at 256, and leave 0.80 of a table's and 0.28 of RoPE's. NTK was to be better
 than no scaling at 1024, and the difference is not significant. A million as RoPE's base was to lose as much as 10,000
 at 128: it loses 0.15 more, not significantly, and nothing says that the two are equal. A base of 100 loses 0.50 less
-than 10,000 at 256, which nobody expected. In the stack all came as expected; hiding tokens from the middle of the
+than 10,000 at 256, which was known. In the stack all came as expected; hiding tokens from the middle of the
 added blocks costs 0.09, significantly. PoPE was to lose more than half a nat at 128, and loses 0.26; of its losses at
 nine lengths the formula, with its coefficients of before, explains 0.79 (R2, the mean of five seeds; not planned as a
 comparison).""",

@@ -339,6 +339,8 @@ def test_models(opened):
         figure.page.mouse.move(*middle(figure.root.locator(f".pe-word:text-is('{other}')")), steps=12)
         figure.page.mouse.up()
         expect(figure.root.get_by_role("textbox")).to_have_value(wanted)
+        # The words are drawn anew when the models have read them.
+        figure.wait()
     # Lines of the text break between words.
     text = "We hold these truths to be the nation united for all of it"
     figure.type(text)
