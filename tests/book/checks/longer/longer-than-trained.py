@@ -97,7 +97,10 @@ assert round(float(waves[3])) == 199
 for g, whole_of in zip((64, 128), rope_by[2:4], strict=True):
     fourth, other = loss_with([3], g) - rope_by[0], loss_with([0, 1, 2, 4, 5, 6, 7], g) - rope_by[0]
     assert fourth > 0.8 * (whole_of - rope_by[0]) and abs(other) < 0.02
-# Holds: "at a gap of 64 it comes to angles on the other side of its circle, and at 192 it has nearly come round"
+# Holds: "at gaps of 64 and 128 its angles are untrained ones, and at 192 it has nearly come round."
+for its_gap in (64, 128, 192):
+    turns_of = (torch.arange(1, 63) + its_gap) / waves[3] % 1
+    assert ((turns_of > 62 / waves[3]).double().mean() > 0.99) == (its_gap < 192)
 turned_by = torch.tensor([64.0, 192.0]) / waves[3]
 assert 0.25 < turned_by[0] < 0.5 and 0.95 < turned_by[1] < 1
 # Holds: "The four slower ones stand at new angles at every gap, and cost nothing."
@@ -130,7 +133,7 @@ assert sorted(int((each > 0).sum()) for each in speeds) == [2, 4, 8] and {len(ea
 # Holds: "Each has five seeds, and each was then asked for the last 16 characters of the same 256 texts"
 assert {len(runs) for runs in study.by_arm.values()} == {5}
 assert (longer.TEXTS, longer.GUESSED) == (256, 16)
-# By definition: "Here is twice the trained length; in `gap.128` the first half is 64 further back."
+# By definition: "Here is twice the trained length: `gap.128` is the gap of 64 above."
 assert longer.gap(whole, 64, 128)[1].diff().max() == 65
 at_twice, blind_ones = mean[at_128], ["nopos", "cope"]
 # Holds: "The stack costs NoPos and CoPE, which take no positions; forgetting, which takes none either, loses nothing."
@@ -140,8 +143,8 @@ assert (at_twice.loc[blind_ones, "stack.128"] > 0.05).all()
 # Holds: "The 14 other kinds lose at most 0.02, here at twice the length."
 seeing = mean.drop(blind_ones)
 # Holds: "And a stack has many beginnings, of which NoPos makes marks"
-# Holds: "At 256 it costs NoPos 1.67 nats; hide the first tokens of the six added blocks, and 0.75 are left, which keys"
-# Holds: "These six alone cost 2.3."
+# Holds: "At 256 it costs NoPos 1.67 nats."
+# Holds: "Without the first tokens of the six added blocks it costs 0.75; with these six as the only added keys, 2.3."
 veils = pd.DataFrame([run.metrics["beginnings"] for run in load_study("length-doses").by_arm["nopos"]])
 costs_of = veils.sub(veils["none"], axis=0)
 assert len(veils) == 5 and costs_of["all"].between(1.5, 1.8).all()
@@ -164,7 +167,7 @@ assert (others_lose["plain.128"] > 0.1).all()
 # Holds: "they lose 60 % or more of what the longer text costs them, RoPE and its variants nearly all."
 turning = others_lose.loc[["rope", *variants]]
 assert (turning["gap.128"] > 0.9 * turning["plain.128"]).all()
-# Holds: "At 256 the gap costs RoPE, xPos and p-RoPE, half, nothing, and yet the text as it stands costs them 1.7 nats"
+# Holds: "At 256 the gap, of 192, costs RoPE, xPos and p-RoPE, half, nothing, and yet the text as it stands costs"
 turned = mean.loc[["rope", "xpos", "p-rope, half"]]
 assert (turned["gap.256"].abs() < 0.02).all() and (turned["plain.256"] > 1.7).all()
 assert mean.loc["rope", "plain.256"] > 2
@@ -227,9 +230,9 @@ assert bases[80].idxmax() == 100_000 == bases[96].idxmax()
 assert {*bases.index[bases[96] < 0.05]} == {10_000, 1_000_000}
 starts = turned[turned.index.str.startswith("fire, threshold")]
 assert len(starts) == 3 and (starts.max() - starts.min()).max() < 0.08 and (starts[512] - 0.75).abs().max() < 0.05
-# Holds: "T5 is mended by buckets that end well within its training. No base mends RoPE: it moves where the loss begins"
+# Holds: "T5 is mended by buckets that end well within its training."
 # Holds: "FIRE's start changes nothing significantly."
-# Holds: "No base mends RoPE: it moves where the loss begins to rise; PoPE, beside it, rises less."
+# Holds: "RoPE's base moves where its loss begins to rise; PoPE, beside it, rises less."
 # Holds: "With buckets to 32 or 64 training reaches all of them."
 # Holds: "To 32 nothing is lost at 256 characters; to 64 it is 0.1 nats, and 0.4 at 512."
 assert abs(turned.loc["t5, max_distance 32", 256]) < 0.02
@@ -255,23 +258,23 @@ assert foretold in told_before and "and 1000000, whose third has that of 199, as
 hundred, million = (of_doses.loc[f"rope, base {base} minus 10000: rise at 128"] for base in (100_000, 1_000_000))
 assert (round(hundred["mean"], 1), round(million["mean"], 2)) == (1.5, 0.15)
 assert hundred["holm"] < 0.001 and million["holm"] > 0.1 and million["high"] > 0.02
-# Holds: "At 96, seen afterwards, the bases with a wave between 63 and 199 have lost."
+# Holds: "In 96 characters, seen afterwards, the bases with a wave between 63 and 199 have lost."
 between = {base: 2 * torch.pi / RoPE(16, base=base).frequencies for base in bases.index}
 between = {base for base, its in between.items() if ((its > 64) & (its < 198)).any()}
 assert between == {*bases.index[bases[96] > 0.2]}
 assert {*bases.index[bases[96] < 0.02]} == {10_000, 1_000_000} and (bases.loc[[100, 1_000, 100_000], 96] > 0.2).all()
-# Holds: "No base mends RoPE: at 256 all five lose 2 nats."
+# Holds: "Trained with any of the five, RoPE loses 2 nats at 256."
 assert (of_doses.filter(like="fire", axis=0)["holm"] > 0.9).all()
 # Holds: "**PoPE loses less than we thought.**"
 # Holds: "but at 96 it has lost something, and RoPE nothing."
 assert turned.loc["pope", 96] > 0.03 > 0.01 > turned.loc["rope, base 10000", 96]
-# Holds: "Some of its waves are as long as those, so it was to lose half a nat at 128."
+# Holds: "Some of its waves are as long, so we foretold more than half a nat at 128."
 from posembed.encodings import PoPE
 
 of_pope = (2 * torch.pi / PoPE(16, n_heads=4).frequencies).round().tolist()
 assert {112, 199} <= {*of_pope}
 assert "it loses more than half a nat at 128" in told_before and "We expect the first." in told_before
-# Holds: "It loses 0.26 there, and 0.72 at 256, where RoPE loses 2.6; but at 96 it has lost something, and"
+# Holds: "It lost 0.26 there, and 0.72 at 256, where RoPE loses 2.6; but at 96 it has lost something, and"
 assert [round(turned.loc["pope", n], 2) for n in (128, 256)] == [0.26, 0.72]
 assert round(turned.loc["rope, base 10000", 256], 1) == 2.6
 beside = doses.contrasts.query("family == 'pope'")
@@ -299,7 +302,7 @@ assert helped["sharper"]["cope"] < -0.2 and (helped["sharper"].drop("cope") > -0
 assert helps("sharper", "nopos", "96") > 0.02 and helps("sharper", "nopos", "128") > 0.05
 
 # Holds: "**YaRN takes most of the harm.**"
-# Holds: "It slows down the pairs that do not go round, lets the fastest alone, shades between, and sharpens"
+# Holds: "It slows down the pairs that do not go round in training, leaves the fastest alone, shades between"
 # Holds: "Here the scalings are asked of RoPE trained on 64 characters, and on 256, at two and four times the length."
 from posembed.encodings import YaRNScaling
 
@@ -323,7 +326,7 @@ assert of_doses.loc["yarn minus none, trained on 256: loss at 1024", "holm"] < 0
 # Holds: "At eight times it loses more ([chapter 4](chapter-relative))."
 of_64 = [run.metrics["loss_by_position_scaled"]["yarn"] for run in load_study("own-rates").by_arm["rope, start B"]]
 assert all(np.mean(its[4:]) > 1.25 + 0.3 for its in of_64)
-# Holds: "Whether such a model finds what stands far back was not asked; on this text the end alone costs nothing."
+# Holds: "Whether such a model finds what stands far back was not asked; on this text the end alone would do."
 # Holds: "Positions can be *drawn* in training, 63 of 256 in order"
 assert (length_doses.DRAWN_FROM, doses.by_arm["rope, drawn"][0].config.length) == (256, 64)
 # Holds: "At 256 characters a table so trained is 1.2 nats better than a plain one, and RoPE 2.2; at 64 they are worse"
@@ -449,7 +452,7 @@ law = study.contrasts.query("family == 'law'")
 # Holds: "By our rule, written down before, a formula holds if it explains 0.7 of the differences between schemes"
 words = " ".join(length_law.__doc__.split())
 assert 'held from 0.7 on, if no rival is better; not held below 0.3, or where "name" is better' in words
-# Holds: "For six other schemes the formula has 0.52 and the guess 0.71, a significant lead; for the three"
+# Holds: "For six other schemes the formula has 0.52 and the guess 0.71, significantly more; for the three"
 behind = law.loc[["asked: law minus name", "new: law minus name"]]
 assert (behind["mean"] < 0).all() and (behind["holm"] < 0.05).all()
 assert law.loc["new: law", "mean"] < 0
@@ -501,8 +504,10 @@ assert not mask[64:96, :64].any()
 # Holds: "The slowest pair has the angle $b^{-7/8}$ a position, so it goes round once in 62 positions where"
 assert round(base, 1) == 13.7 and np.isclose(62 / (2 * np.pi) * base ** (-7 / 8), 1)
 # Holds: "With a gap of 192 no offset between the halves was in the training either, and the cost is gone."
-# Holds: "But none of them tells two keys apart that are a whole turn from each other, and no such base was tried"
-assert of_doses.loc["rope, base 100 minus 10000: rise at 128", "holm"] > 0.05
+# Holds: "But none of them tells two keys apart that are a whole turn from each other, and p-RoPE, a quarter, which"
+assert mean.loc["p-rope, a quarter", "plain.128"] > mean.loc["rope", "plain.128"] + 1
+its_pairs = RoPE(16, pairs="proportional", fraction=0.25).frequencies
+assert (its_pairs[its_pairs > 0] * 62 > 2 * torch.pi).all()
 # Holds: "It is 63, but nothing begins there: the cost climbs from 0.1 nats at a gap of 48 to 2 at 80, as the fourth"
 assert lost == 63 and [round(cost_of(gap), 1) for gap in (48, 80)] == [0.1, 2.0] and abs(cost_of(192)) < 0.02
 # Holds: "Those from 52 to 112 fall into the buckets 25 to 30 and all beyond into 31: seven numbers"
@@ -511,14 +516,14 @@ assert last == 24 and {*buckets[:52]} == {*range(25)}
 assert {*buckets[52:113]} == {*range(25, 31)} and {*buckets[113:]} == {31}
 
 # %% What to remember
-# Holds in Longer than it was trained: "Four times the keys cost much only NoPos and CoPE, which are given no"
+# Holds in Longer than it was trained: "Four times the keys cost only NoPos and CoPE more than a tenth of a nat."
 dear = mean.index[mean["stack.256"] > 0.1]
 assert len(mean) == 16 and {*dear} == {"nopos", "cope"} and (mean["stack.256"] > -0.01).all()
 # Holds in Longer than it was trained: "Half of a text moved 64 places away, with no key more, costs a model with RoPE"
 moved_away = mean.loc[["rope", "sinusoidal", "learnable_sinusoidal", "learned"], "gap.128"]
 assert (moved_away > 1).all()
 # Holds in Longer than it was trained: "**Both, for different schemes; how much, our formula could not say.**"
-# Holds in Longer than it was trained: "Our formula explained 0.52 of the differences between six schemes that it was"
+# Holds in Longer than it was trained: "Of the differences between six schemes that it was not fitted to, our formula"
 of_others = law.loc["asked: law", "mean"], law.loc["asked: law minus name", "mean"]
 assert [round(float(each), 2) for each in (of_others[0], of_others[0] - of_others[1])] == [0.52, 0.71]
 assert law.loc["asked: law minus name", "holm"] < 0.05
