@@ -279,15 +279,17 @@ def test_which_scaling_holds_and_which_base_was_foretold():
         < 0.1
         < holm["rope, base 1000000 minus 10000: rise at 128"]
     )
-    says("at four times the length it rises by 0.7 nats, that of RoPE by 2.6.")
+    says("at 1.5 times by 0.04 nats and RoPE's not at all, at four times by 0.7 and RoPE's by 2.6.")
     rises = {}
     for arm in ("pope", "rope, base 10000"):
         plain = [run.metrics["longer"]["plain"] for run in study.by_arm[arm]]
-        rises[arm] = round(sum(its["256"] - its["64"] for its in plain) / 5, 1)
-    assert rises == {"pope": 0.7, "rope, base 10000": 2.6} and holm["pope minus rope: rise at 256"] < 0.01
-    says("of PoPE, new to us, the formula said 0.6 nats at four times the length, and 0.7 came.")
-    said = [length_law.predicted(run, "law")[length_law.LENGTHS.index(256)] for run in study.by_arm["pope"]]
-    assert round(sum(said) / 5, 1) == 0.6
+        rises[arm] = [sum(its[n] - its["64"] for its in plain) / 5 for n in ("96", "256", "512")]
+    assert [[round(each, 1) for each in its[1:]] for its in rises.values()] == [[0.7, 1.4], [2.6, 2.6]]
+    assert round(rises["pope"][0], 2) == 0.04 and rises["rope, base 10000"][0] < 0.005
+    assert holm["pope minus rope: rise at 256"] < 0.01
+    says("For PoPE, not planned, the formula gives 0.6 nats at four times the length, where 0.7 came, and 0.9 at eight")
+    said = [length_law.predicted(run, "law") for run in study.by_arm["pope"]]
+    assert [round(sum(its[length_law.LENGTHS.index(n)] for its in said) / 5, 1) for n in (256, 512)] == [0.6, 0.9]
     says("NoPos more than half of it by the beginnings that come with the keys.")
     veils = [run.metrics["beginnings"] for run in study.by_arm["nopos"]]
     assert all(its["all"] - its["first"] > 0.5 * (its["all"] - its["none"]) for its in veils)
