@@ -127,11 +127,10 @@ def attention_of(
     """The weights of the last query in a longer text, at positions ``at``."""
     which = longer(k.shape[2], len(at))
     k, gates = k[:, :, which], None if gates is None else gates[..., which]
-    scale = q.shape[-1] ** -0.5
     q, k = rotated(scheme, q, k, at[-1:], at)
     every = torch.eye(len(at)).expand(*k.shape[:2], -1, -1)
     where: Any = {"positions": at[-1:], "key_positions": at, "gates": gates}
-    return attend(q, k, every, causal=True, scheme=scheme, scale=scale, **where)[:, :, 0]
+    return attend(q, k, every, causal=True, scheme=scheme, **where)[:, :, 0]
 
 
 def untouched_rows(scheme: PositionScheme, n_trained: int) -> Any:

@@ -76,7 +76,7 @@ def test_in_a_stack_no_position_is_new_and_the_last_block_sees_all(texts):
     assert offsets.min() == 0 and offsets.max() == 62
 
 
-@pytest.mark.parametrize("scheme", ["alibi", "shaw", "xpos", "cope", "forgetting"])
+@pytest.mark.parametrize("scheme", ["alibi", "shaw", "xpos", "cope", "forgetting", "pope"])
 def test_what_is_made_up_at_the_trained_length_is_what_the_model_attends_to(corpus, texts, scheme, monkeypatch):
     model, _ = model_of(corpus, scheme)
     ids, found = texts[:, :63], []
