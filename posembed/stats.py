@@ -20,6 +20,7 @@ from .seeds import generator
 if TYPE_CHECKING:
     import pandas
 
+_COLUMNS = ("mean", "low", "high", "n", "p")
 # Of the bootstrap.
 N_RESAMPLES = 2000
 
@@ -151,7 +152,7 @@ def family(contrasts: Mapping[str, Interval]) -> pandas.DataFrame:
     """
     import pandas
 
-    table = pandas.DataFrame([asdict(each) for each in contrasts.values()], index=list(contrasts))
+    table = pandas.DataFrame([asdict(each) for each in contrasts.values()], index=list(contrasts), columns=_COLUMNS)
     if unknown := [name for name, p in table["p"].items() if not 0 <= p <= 1]:
         raise RunError(f"the contrast {unknown[0]!r} has no p from 0 to 1; give what `interval` returns, with its p")
     ranked = table["p"].sort_values()

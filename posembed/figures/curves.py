@@ -121,7 +121,7 @@ def curves(
     for text, at_mark in (marks or {}).items():
         _mark(axes, text, at_mark)
         _check_above_zero(text, axes, log_x, log_y)
-    labels = [*series, *(behind or {})]
+    labels = [written(label) for label in (*series, *(behind or {}))]
     if at_ends:
         _name_at_ends(figure, axes)
     elif len(labels) > 1:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @styled
 def seed_scores(
-    scores: Mapping[str, Sequence[float]] | Mapping[str, Mapping[str, Sequence[float]]],
+    scores: Mapping[str, Sequence[float]] | Mapping[str, Mapping[str, Sequence[float]]] | pandas.DataFrame,
     *,
     alt: str | None = None,
     xlabel: str = "loss, nats a character",
@@ -28,7 +28,8 @@ def seed_scores(
     A row whose label names one scheme has its colour and marker.
 
     Args:
-        scores: for each label at least two numbers; or for each title such a mapping, drawn side by side.
+        scores: for each label, or column of a DataFrame, at least two numbers; or for each title such a mapping, drawn
+            side by side.
         alt: the description; by default one of what is drawn, in words and numbers.
         xlabel: what the numbers are.
         zero: whether a line stands at zero, for differences.
@@ -47,6 +48,7 @@ def seed_scores(
         >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
         ['learned', 'sinusoidal']
     """
+    scores = dict(scores.items())  # a DataFrame is no mapping
     if not scores:
         raise FigureInputError("there are no scores to draw")
     nested = isinstance(next(iter(scores.values())), Mapping)

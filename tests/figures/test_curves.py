@@ -124,6 +124,13 @@ def test_scores_side_by_side_and_differences_with_their_zero():
     assert all(list(axes.lines[-1].get_xdata()) == [0, 0] for axes in figure.axes)
 
 
+def test_scores_of_a_data_frame_and_labels_that_are_numbers():
+    scores = pd.DataFrame({64: [1.0, 2.0], 128: [3.0, 4.0]})
+    assert seed_scores(scores, xlabel="loss").alt == seed_scores(scores.to_dict("list"), xlabel="loss").alt
+    assert seed_scores(scores, xlabel="loss").alt.startswith("loss: 64, 128, numbers from ")
+    assert curves(scores).alt == "64 begins at 1 and ends at 2; 128 begins at 3 and ends at 4."
+
+
 def test_whole_places_have_whole_ticks():
     ticks = lambda **places: curves({"x": [1, 2, 3]}, alt="It rises.", **places).axes[0].get_xticks()
     assert all(float(each).is_integer() for each in ticks()) and len(ticks()) < 6
