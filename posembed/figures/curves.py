@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
@@ -15,6 +15,9 @@ from ..errors import FigureInputError
 from ..stats import interval
 from .looks import looks_of, named, written
 from .style import DescribedFigure, as_numbers, logarithmic, new_figure, styled
+
+if TYPE_CHECKING:
+    import pandas
 
 SOFT = "#57606a"
 # Up to so many points of a scheme have its marker.
@@ -28,7 +31,7 @@ LINE_OF_TEXT = 0.25
 
 @styled
 def curves(
-    series: Mapping[str, Any],
+    series: Mapping[Any, Any] | pandas.DataFrame,
     *,
     alt: str | None = None,
     x: Sequence[float | int] | None = None,
@@ -81,6 +84,7 @@ def curves(
         >>> len(figure.axes[0].lines)
         2
     """
+    series = {str(label): values for label, values in series.items()}
     at_places = None if x is None else as_numbers(x, 1)
     if at_places is not None and not np.isfinite(at_places).all():
         raise FigureInputError("x has NaN or infinity, where no point can be drawn; leave those places out")
@@ -121,7 +125,7 @@ def curves(
     for text, at_mark in (marks or {}).items():
         _mark(axes, text, at_mark)
         _check_above_zero(text, axes, log_x, log_y)
-    labels = [written(label) for label in (*series, *(behind or {}))]
+    labels = [*series, *(behind or {})]
     if at_ends:
         _name_at_ends(figure, axes)
     elif len(labels) > 1:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..errors import FigureInputError
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @styled
 def seed_scores(
-    scores: Mapping[str, Sequence[float]] | Mapping[str, Mapping[str, Sequence[float]]] | pandas.DataFrame,
+    scores: Mapping[Any, Any] | pandas.DataFrame,
     *,
     alt: str | None = None,
     xlabel: str = "loss, nats a character",
@@ -48,7 +48,7 @@ def seed_scores(
         >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
         ['learned', 'sinusoidal']
     """
-    scores = dict(scores.items())  # a DataFrame is no mapping
+    scores = {str(label): values for label, values in scores.items()}  # of a DataFrame too
     if not scores:
         raise FigureInputError("there are no scores to draw")
     nested = isinstance(next(iter(scores.values())), Mapping)

@@ -103,7 +103,7 @@ def _panel(axes: Any) -> str:
     # Lines that mark a place have no numbers of both axes.
     drawn = [line for line in axes.lines if line.get_transform().contains_branch(axes.transData)]
     rows = [each.get_text() for each in axes.get_yticklabels()]
-    if drawn and isinstance(axes.yaxis.get_major_locator(), FixedLocator):  # a row a name, and numbers from left to right
+    if drawn and isinstance(axes.yaxis.get_major_locator(), FixedLocator):  # a row a name
         ends = _ends(np.concatenate([np.asarray(line.get_xdata(), float) for line in drawn]))
         lines = [f"{', '.join(rows)}, numbers{ends}"]
     else:
