@@ -31,13 +31,9 @@ OPENING = """\
 
 {summary}
 
-<div class="chart-of-peers" role="region" aria-label="Times beside peers" tabindex="0">
-
 ```{{image}} assets/benchmarks.svg
 :alt: {alt}
 ```
-
-</div>
 
 *The time of each peer divided by posembed's, on a logarithmic axis: at 10 it took ten times as long.*
 
@@ -140,7 +136,7 @@ def draw(document: Mapping[str, Any]) -> str:
         (in_words(name), [(picture.library_of(who), ratio) for who, ratio in timed])
         for name, timed in peers(document).items()
     ]
-    return picture.ratios([("time divided by posembed's", rows)], "benchmarks", 0.48)
+    return picture.ratios([("time divided by posembed's", rows)], "benchmarks")
 
 
 def in_words(case: str) -> str:

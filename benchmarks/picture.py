@@ -24,20 +24,21 @@ LIBRARIES = (
     "other code",
 )
 LOOKS = dict(zip(LIBRARIES, [*zip(COLOURS, MARKERS, strict=False), (INK, "X")], strict=True))
-ROW, MARGIN = 0.235, 1.15
+# In inches: narrow enough for a phone, so a row's label stands above its marks.
+WIDTH, ROW, MARGIN = 4.6, 0.36, 1.35
 # Hollow: what lies on top of another hides none of it.
 MARK = {"markerfacecolor": "none", "markeredgewidth": 1.7, "markersize": 5.5, "clip_on": False}
 
 
-def ratios(panels: Sequence[tuple[str, Sequence[tuple[str, Any]]]], name: str, left: float) -> str:
+def ratios(panels: Sequence[tuple[str, Sequence[tuple[str, Any]]]], name: str) -> str:
     """Panels side by side, of the same rows: a title, and of each row its label and its peers with their ratios.
 
-    Right of the line at 1 posembed is ahead; the axes are logarithmic. `left` is the share of the labels.
+    Right of the line at 1 posembed is ahead; the axes are logarithmic.
     """
     labels = [label for label, _ in panels[0][1]]
     height = ROW * len(labels) + MARGIN
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(6.6, height))
+        figure = Figure(figsize=(WIDTH, height))
         all_axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
         for axes, (title, rows) in zip(all_axes, panels, strict=True):
             axes.axvline(1, color=INK, linewidth=1)
@@ -52,8 +53,11 @@ def ratios(panels: Sequence[tuple[str, Sequence[tuple[str, Any]]]], name: str, l
             axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 100 else (1,)))
             axes.tick_params(axis="x", which="minor", labelbottom=False)
             axes.tick_params(axis="both", labelsize=9.5)
-        all_axes[0].set_yticks(range(len(labels)), labels)
-        all_axes[0].set_ylim(len(labels) - 0.4, -0.6)
+            axes.set_yticks([])
+        for place, label in enumerate(labels):
+            words = {"fontsize": 10, "va": "bottom", "bbox": {"facecolor": "#ffffff", "linewidth": 0, "pad": 0.5}}
+            all_axes[0].text(0.01, place - 0.3, label, transform=all_axes[0].get_yaxis_transform(), **words)
+        all_axes[0].set_ylim(len(labels) - 0.5, -0.9)
         shown = {library for _, rows in panels for _, peers in rows for library, _ in peers}
         marks = [
             matplotlib.lines.Line2D(
@@ -62,8 +66,8 @@ def ratios(panels: Sequence[tuple[str, Sequence[tuple[str, Any]]]], name: str, l
             for each in LIBRARIES
             if each in shown
         ]
-        figure.legend(handles=marks, loc="lower center", ncols=3, fontsize=10)
-        figure.subplots_adjust(left=left, right=0.98, top=1 - 0.35 / height, bottom=0.85 / height, wspace=0.12)
+        figure.legend(handles=marks, loc="lower center", ncols=2, fontsize=10)
+        figure.subplots_adjust(left=0.03, right=0.97, top=1 - 0.35 / height, bottom=1.05 / height, wspace=0.08)
         drawn = svg_of(figure, name)
     assert drawn is not None
     return drawn + "\n"

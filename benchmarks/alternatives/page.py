@@ -35,13 +35,9 @@ OPENING = """\
 
 {verdict}
 
-<div class="chart-of-peers" role="region" aria-label="Lines and times of each library" tabindex="0">
-
 ```{{image}} assets/alternatives.svg
 :alt: Dots on two logarithmic axes, a row for each of ten tasks: lines and time of each library, divided by posembed's.
 ```
-
-</div>
 
 *What each library takes beside posembed, which stands at 1, on logarithmic axes: lines of code, and time.*
 
@@ -169,7 +165,7 @@ def draw(document: Mapping[str, Any]) -> str:
             ]
             rows.append((f"{number}. {short}", peers))
         panels.append((title, rows))
-    return picture.ratios(panels, "alternatives", 0.36)
+    return picture.ratios(panels, "alternatives")
 
 
 def _short(row: Mapping[str, Any] | None) -> str:
