@@ -6,7 +6,7 @@ import { pathToFileURL } from "node:url";
 
 const folder = process.env.POSEMBED_FIXTURES;
 const { state } = JSON.parse(readFileSync(join(folder, "fixtures.json"), "utf-8"));
-const { unpacked, changed, outline, kept, said, default: figure } = await import(pathToFileURL(join(folder, "figure.mjs")));
+const { unpacked, changed, outline, kept, legend, said, default: figure } = await import(pathToFileURL(join(folder, "figure.mjs")));
 const maps = state.maps.map((packed) => unpacked(packed, state.most));
 const cells = changed(...maps, state.most);
 
@@ -41,4 +41,9 @@ test("what is said of the wipe and of a line", () => {
   assert.match(say(1, 2), /This line is to blame: it changes 2 of 4 cells/);
   const two = [["def f():", false], ["  a", true], ["  b", true]];
   assert.match(said({ lines: two, cells, columns: 2, wipe: 1, line: 1 }), /This line is one of 2 to blame: they change 2 of 4 cells/);
+});
+
+test("colours that are not there are not explained", () => {
+  assert.equal(legend([-1, 0]), "Blue: below zero, pale: zero");
+  assert.equal(legend([1, null, -1]), "Orange: above zero, blue: below zero, pale: zero, dark grey: nothing came back");
 });

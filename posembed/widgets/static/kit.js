@@ -210,9 +210,10 @@ function frame(el, label, ...parts) {
 
 /** A frame with things to try below it, each ticked the first time that what is said has reached it.
  *
- * A task is its words and a test. A tick is told once, behind what the figure says, and kept in the page alone. */
+ * A task is its words, a test, and what does it where a press shall. A tick is told once, behind what the figure says,
+ * and kept in the page alone. */
 function tries({ figure, say: tell }, ...tasks) {
-  const items = tasks.map(([words, reached]) => ({ words, reached, node: h("li", {}, words) }));
+  const items = tasks.map(([words, reached, act]) => ({ words, reached, node: h("li", {}, act ? h("button", { type: "button", onclick: act }, words) : words) }));
   if (items.length) figure.append(h("div", { class: "pe-try" }, h("span", {}, "Try:"), h("ul", { role: "list" }, ...items.map(({ node }) => node))));
   const say = (text) => {
     const now = items.filter(({ node, reached }) => !node.matches(".pe-done") && reached());

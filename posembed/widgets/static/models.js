@@ -101,14 +101,14 @@ const loaded = (name) => new Promise((done, fail) => {
 const rest = () => new Promise((done) => setTimeout(done));
 
 /** The attention of a head as a square: rows ask, columns are seen; the row that made the guess is framed. */
-function drawMap(width, high, { shares, n, row, fresh }) {
+function drawMap(width, high, { shares, n, row, fresh, sign }) {
   const side = Math.min(width, high);
   const cell = side / n;
   const left = (width - side) / 2;
   return [
     svg("rect", { class: "pe-blank", x: left, y: 0, width: side, height: side }),
-    // The root: small shares are seen too.
-    svg("image", { class: "pe-pixels", href: pixels([...shares].map(Math.sqrt), [n, n], 1), x: left, y: 0, width: side, height: side, preserveAspectRatio: "none" }),
+    // The root: small shares are seen too. The colours of both sides are those of signed numbers.
+    svg("image", { class: "pe-pixels", href: pixels([...shares].map((share) => sign * Math.sqrt(share)), [n, n], 1), x: left, y: 0, width: side, height: side, preserveAspectRatio: "none" }),
     svg("path", { class: "pe-models-fresh", d: fresh.map((keys, k) => (keys ? `M${left} ${k * cell}h${keys * cell}v${cell}h${-keys * cell}z` : "")).join("") }),
     ...(row < 0 ? [] : ["pe-halo", "pe-outline"].map((look) => svg("rect", { class: look, x: left, y: row * cell, width: side, height: cell }))),
   ];
@@ -158,7 +158,7 @@ function pane(model, side, characters) {
     const [own, n] = [names.find(({ name }) => name === model.get(side)), Math.sqrt(shares.length)];
     const fresh = own.causal && model.get("causal") ? untrained(own.scheme, positionsOf(model.get("change"), n, model.get("by"))) : [];
     const seen = shares.slice(row * n, row * n + (fresh[row] ?? 0)).reduce((sum, each) => sum + each, 0);
-    square = { shares, n, row, fresh };
+    square = { shares, n, row, fresh, sign: side === "left" ? -1 : 1 };
     // With a table it is the asking place that has no trained row.
     const found = own.scheme === "learned" ? ` stands at ${fresh[row] ? "an untrained" : "a trained"} position` : `’s attention: ${Math.round(100 * seen)} % on untrained distances`;
     news.textContent = row >= 0 && fresh.some((keys) => keys) ? `The framed character${found}` : "";
@@ -256,7 +256,7 @@ function render({ model, el }) {
       list,
       h("div", { class: "pe-controls pe-models-buttons" },
         ...[[" ", "Shuffle words"], ["", "Shuffle letters"]].map(([apart, words]) =>
-          h("button", { class: "pe-button", type: "button", onclick: () => assign(model, "text", shuffled(model.get("text").split(apart)).join(apart)) }, words)),
+          h("button", { class: "pe-button", type: "button", onclick: () => shuffle(apart) }, words)),
         h("button", { class: "pe-button", type: "button", onclick: reset }, "Reset"))),
     h("div", { class: "pe-controls pe-models-changes" },
       choose(model, "change", "positions", CHANGES), mask, by),
@@ -267,11 +267,15 @@ function render({ model, el }) {
     h("p", { class: "pe-note" }, "Shades: each character’s loss. Squares: the attention of this head, from each character (row) to each (column); tinted where a position or a distance was never trained."),
     chart.node);
   const { say, figure } = tries(made,
-    ["shuffle the letters", () => model.get("text") !== start && [...model.get("text")].sort().join() === [...start].sort().join()],
-    ["stretch the positions", () => !moving && model.get("change") === "stretched"],
-    ["take the positions away", () => model.get("change") === "zeroed"],
-    ["lift the mask", () => !model.get("causal")]);
+    ["stretch the positions", () => !moving && model.get("change") === "stretched", () => assign(model, "change", "stretched")],
+    ["take the positions away", () => model.get("change") === "zeroed", () => assign(model, "change", "zeroed")],
+    ["shuffle the letters", () => model.get("text") !== start && [...model.get("text")].sort().join() === [...start].sort().join(), () => shuffle("")],
+    ["lift the mask", () => !model.get("causal"), () => assign(model, "causal", false)]);
   figure.classList.add("pe-models");
+
+  function shuffle(apart) {
+    assign(model, "text", shuffled(model.get("text").split(apart)).join(apart));
+  }
 
   function reset() {
     for (const [name, value] of Object.entries({ change: "trained", causal: true, text: start, at: start.length })) assign(model, name, value);
@@ -298,9 +302,15 @@ function render({ model, el }) {
     const mean = meanOf(result.losses);
     return mean === null ? "…" : `${short(mean)} nats`;
   };
+  /** Where positions or the mask are not as trained: what the loss of the text was. */
+  const before = (side) => {
+    if (model.get("text") !== start || (model.get("change") === "trained" && model.get("causal"))) return "";
+    const [was, is] = [known("trained")[side], results[side]].map((each) => short(meanOf(each.losses) ?? 0));
+    return was === is ? "unchanged, " : `${was} → `;
+  };
   const guessOf = (side) => {
     const [likely] = seen(results[side]).next;
-    return `${labelOf(about(side))}: ${likely ? `guesses “${shownAs(likely[0])}” (${short(likely[1])}), ` : ""}loss ${said(results[side])} a character.`;
+    return `${labelOf(about(side))}: ${likely ? `guesses “${shownAs(likely[0])}” (${short(likely[1])}), ` : ""}loss ${before(side)}${said(results[side])} a character.`;
   };
   const tell = (shown = "") => say([shown, ...SIDES.map(guessOf)].join(" ").trim());
 

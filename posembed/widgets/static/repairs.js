@@ -21,6 +21,12 @@ export function outline(cells, [rows, columns]) {
 /** The cells that are not changed, as the `d` of a path. */
 const kept = (cells, columns) => cells.map((each, k) => (each ? "" : `M${k % columns} ${Math.floor(k / columns)}h1v1h-1z`)).join("");
 
+/** What the colours mean, of those that are there. */
+export const legend = (values) => [
+  ["orange: above zero", values.some((each) => each > 0)], ["blue: below zero", values.some((each) => each < 0)],
+  ["pale: zero", true], ["dark grey: nothing came back", values.includes(null)],
+].filter(([, there]) => there).map(([words]) => words).join(", ").replace(/^./, (letter) => letter.toUpperCase());
+
 /** What is said: how far the picture is wiped, and what a line of the code has to do with it. */
 export function said({ lines, cells, columns, wipe, line }) {
   const place = Math.round(wipe * columns);
@@ -80,7 +86,7 @@ function render({ model, el }) {
     h("div", { class: "pe-repair-parts" },
       h("div", { class: "pe-held" }, map.node, held.node),
       h("div", { class: "pe-repair-code", role: "group", "aria-label": "lines of the broken code" }, ...buttons)),
-    h("p", { class: "pe-note" }, "Drag over the picture. Orange above zero, blue below, pale at zero" + (maps.flat().includes(null) ? "; dark grey: nothing came back." : ".")));
+    h("p", { class: "pe-note" }, `Drag over the picture. ${legend(maps.flat())}.`));
   figure.classList.add("pe-repair");
 
   function show() {
