@@ -75,6 +75,33 @@ class Cards(Directive):
         return [nodes.raw("", made, format="html")]
 
 
+class SchemeCards(Directive):
+    """Cards of schemes, `page: sentence`, under the lines without a colon."""
+
+    has_content = True
+
+    def run(self):
+        """Take each picture from the scheme's own page."""
+        app = self.state.document.settings.env.app
+        made, closing = "", ""
+        for line in self.content:
+            name, _, said = line.partition(": ")
+            if not said:
+                made += f'{closing}<h2 class="cards-part">{plain(name)}</h2>\n'
+                made, closing = f'{made}<ol class="cards">', "</ol>\n"
+                continue
+            notebook = notebook_of(app, f"schemes/{name}")
+            title = FACTS[0].search("".join(notebook["cells"][0]["source"]))[1]
+            picture = image(app, notebook, f"schemes/{name}", 1)
+            made += (
+                f'<li class="card-of"><a href="{name}.html">'
+                f"{picture.replace(PICTURES, f'../{PICTURES}')}"
+                f'<span class="card-title">{plain(title)}</span></a>'
+                f"<p>{plain(said)}</p></li>\n"
+            )
+        return [nodes.raw("", made + closing, format="html")]
+
+
 def card(app, name, number, difficulty, picture, finding):
     """One chapter."""
     notebook = notebook_of(app, name)
@@ -182,4 +209,5 @@ def setup(app):
     """Add the directives; Sphinx calls this."""
     app.connect("html-page-context", show_next)
     app.add_directive("chapter-cards", Cards)
+    app.add_directive("scheme-cards", SchemeCards)
     app.add_directive("figure-of", FigureOf)
