@@ -30,6 +30,10 @@ def results(
 
     $ posembed results results/mine --csv > mine.csv
     """
+    if as_csv and against:
+        raise typer.BadParameter(
+            "--csv prints the runs themselves; leave --against out, or --csv", param_hint="--against"
+        )
     with progress(f"reading {source}"):
         from ..stored.results import load_results, summary, table_of
 

@@ -168,7 +168,7 @@ def grid(
     study: Annotated[
         str,
         typer.Argument(
-            metavar="STUDY", help="encodings or nopos-large (on a GPU); make study runs the others, in the repository."
+            metavar="STUDY", help="encodings, nopos-large (on a GPU) or another study that the package holds."
         ),
     ],
     preset: Annotated[str, typer.Option(help="smoke, in minutes; cpu, the plan of the study.")] = "cpu",

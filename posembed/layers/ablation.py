@@ -173,8 +173,8 @@ def check_skip(model: Any, skip: int, length: int) -> None:
     n_in_front = sum(each.shape[-2] if each.ndim > 1 else 1 for each in tokens)
     if 0 < skip < n_in_front or length - skip < 2:
         raise ProbeInputError(
-            f"skip is {skip}, but there are {length} positions, of which {n_in_front} stand in front of patches; leave "
-            "out all of those or none, and two positions or more"
+            f"skip is {skip} of {length} positions; leave two or more"
+            + f", and of the {n_in_front} in front of patches all or none" * bool(n_in_front)
         )
 
 

@@ -83,7 +83,7 @@ class AttentionMask:
         if given.is_floating_point() or (given.dtype != torch.bool and not bool(((given == 0) | (given == 1)).all())):
             raise ModelInputError(
                 f"attention_mask is {given.dtype} with numbers of another kind; give True, or 1, where attention is "
-                "allowed, and False, or 0, elsewhere"
+                "allowed, and False, or 0, elsewhere; in floating point 0 where it is allowed, and -inf elsewhere"
             )
         shape = tuple(given.shape)
         if given.ndim == 2:

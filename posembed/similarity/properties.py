@@ -115,8 +115,8 @@ def properties(
         PositionTableError: a row holds NaN or infinity, or what is no table; and the other errors of `load_table`.
         PropertiesInputError: an unknown similarity, a max_offset that is not a whole number of at least 1, or rows that
             the table does not have; a scheme without n, one whose bias depends on queries, keys or more than the
-            offset, one that acts in several places or has a scheme for each layer, or one that has neither bias nor
-            rows (RoPE).
+            offset, one that acts in several places or has a scheme for each layer, one that has neither bias nor
+            rows (RoPE), or a choice of rows or similarity for a bias.
 
     Example:
         >>> import torch
@@ -132,7 +132,7 @@ def properties(
         [1.0, 1.0]
     """
     if isinstance(table, PositionScheme) and not (n is None and isinstance(table, Learned)):
-        return _of_scheme(table, n, max_offset)
+        return _of_scheme(table, n, max_offset, part, {"similarity": similarity, "rows": rows})
     if n is not None:
         raise PropertiesInputError("n= is the number of positions of a scheme; of a table choose rows=")
     found = load_table(table, part=part)
@@ -167,7 +167,9 @@ def properties(
     )
 
 
-def _of_scheme(scheme: PositionScheme, n: int | None, max_offset: int | None) -> Any:
+def _of_scheme(
+    scheme: PositionScheme, n: int | None, max_offset: int | None, part: str | None, of_rows: dict[str, Any]
+) -> Any:
     """Of the bias of n positions, where offsets are all that matters, a head at a time; or of what is added to them."""
     name = type(scheme).__name__
     if n is None:
@@ -187,12 +189,16 @@ def _of_scheme(scheme: PositionScheme, n: int | None, max_offset: int | None) ->
     width = getattr(scheme, "d_model", None) or getattr(scheme, "weight", at[:, None]).shape[1]
     with torch.no_grad():
         if scheme.adds and not scheme.biased:
-            return properties(scheme.add(torch.zeros(1, n, width), at)[0], max_offset=max_offset)
+            return properties(scheme.add(torch.zeros(1, n, width), at)[0], max_offset=max_offset, part=part, **of_rows)
         bias = scheme.bias_by_offset(torch.arange(1 - n, n))
     if bias is None:
         raise PropertiesInputError(
             f"{name} has no bias that the offset decides; measure with properties_of_matrix what scheme.bias, or the "
             "product of what scheme.rotate turns, makes of your queries and keys"
+        )
+    if part is not None or of_rows != {"similarity": "dot", "rows": None}:
+        raise PropertiesInputError(
+            f"similarity, rows and part are of tables; the bias of {name} takes n and max_offset"
         )
     whole = bias[:, at - at[:, None] + n - 1]
     if scheme.objectives == {CAUSAL}:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
+import warnings
 from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
@@ -180,6 +181,13 @@ def patches_of(weights: Weights, entry: Entry) -> tuple[int, tuple[int, int] | N
         side = math.isqrt(max(0, rows - n_class_tokens)) if square else 0
         grid = (of_config[0], of_config[1]) if of_config else (side, side)
         if grid > (1, 1) and math.prod(grid) + n_class_tokens == rows:
+            if not (of_config or settings):
+                warnings.warn(
+                    f"the grid of {weights.source} is guessed: {n_class_tokens} class tokens, {side} x {side} patches; "
+                    "say dataclasses.replace(table, grid=, n_class_tokens=) where it is another",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
             return n_class_tokens, grid
     return known, None
 

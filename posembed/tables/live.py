@@ -88,6 +88,10 @@ def open_model(model: nn.Module) -> Weights:
     looked_up = {name: module for name, module in model.named_modules() if isinstance(module, nn.Embedding)}
     tables += [""] if "" in looked_up else []
     config, source = getattr(model, "config", None), _called(model)
+    # As timm's models say it.
+    grids = (getattr(each, "grid_size", None) for each in model.modules())
+    grid = next((each for each in grids if isinstance(each, tuple)), None)
+    own = {"image_size": list(grid), "patch_size": 1} if grid else {}
     named = chain(model.named_parameters(remove_duplicate=False), model.named_buffers(remove_duplicate=False))
     entries = {}
     for name, it in named:
@@ -96,7 +100,7 @@ def open_model(model: nn.Module) -> Weights:
         entries[name] = tensor_entry(name, it, id(it), before=partial(_rows_before, model, name), shown=shown)
     return Weights(
         source,
-        dict(config.to_dict()) if config is not None and hasattr(config, "to_dict") else {},
+        dict(config.to_dict()) if config is not None and hasattr(config, "to_dict") else own,
         entries,
         schemes=[f"{name}.weight".lstrip(".") for name in tables],
         widths={module.embedding_dim for module in looked_up.values()},

@@ -63,7 +63,8 @@ def load_table(
     Rows that stand before position 0 are cut off: RoBERTa counts positions from its padding id + 1, OPT and BART from
     2 (https://github.com/huggingface/transformers/issues/15292). Which model does is known by the model_type in
     config.json; nothing is guessed where it is not. Of images, a state dict says no sizes: a square of patches is
-    guessed, so that a strip of 1 x 25 is read as 5 x 5; give the model or its folder, or say what they are:
+    guessed, with a warning, as of a module without timm's ``grid_size``, so that a strip of 1 x 25 is read as 5 x 5;
+    give a model of transformers or its folder, or say what they are:
     ``dataclasses.replace(table, grid=(1, 25), n_class_tokens=0)``.
 
     Args:

@@ -60,6 +60,12 @@ def test_results_as_csv_hold_every_value(call, folder):
 
 
 @pytest.mark.bad_input
+def test_differences_from_an_arm_are_not_asked_of_the_runs_themselves(call, folder):
+    code, printed, complained = call("results", folder, "--csv", "--against", "nopos")
+    assert (code, printed) == (2, "") and "--csv prints the runs" in complained
+
+
+@pytest.mark.bad_input
 def test_results_that_cannot_be_read_are_one_line(call, folder):
     (folder / "notes.json").write_text("[]")
     code, printed, complained = call("results", folder)

@@ -283,6 +283,6 @@ def test_no_token_in_front_is_taken_for_a_patch(model, n_in_front):
     for call in (depth_profile, lambda model, images, skip: ablate(model, images[:8], images[8:], skip=skip)):
         for skip in range(1, n_in_front):
             message = refused(ProbeInputError, call, model, images, skip=skip)
-            assert f"skip is {skip}, but" in message and f"of which {n_in_front} stand in front of patches" in message
+            assert f"skip is {skip} of" in message and f"of the {n_in_front} in front of patches all or none" in message
         call(model, images, skip=n_in_front)
     assert depth_profile(model, images, skip=n_in_front, ablations=False).length == 4

@@ -10,7 +10,7 @@ from refusals import refused
 from small_models import build
 
 from posembed import scheme
-from posembed.errors import PositionTableError
+from posembed.errors import PositionTableError, PropertiesInputError
 from posembed.similarity import Properties, properties, properties_of_matrix
 from posembed.tables import load_table
 
@@ -366,3 +366,12 @@ def test_a_bias_that_falls_far_hides_nothing():
     at = 1000.0 * torch.arange(12)
     assert properties_of_matrix(-(at - at[:, None]).abs()).symmetry == 1
     assert len(properties_of_matrix(torch.full((2, 5, 5), 0.2))) == 2  # all rows are even, and none is padding
+
+
+def test_a_choice_of_rows_or_similarity_is_kept_for_what_a_scheme_adds_and_refused_for_its_bias():
+    table = scheme("learned", d_model=8, n_positions=30)
+    torch.nn.init.normal_(table.weight, 1.0)
+    for choice in ({"similarity": "cosine"}, {"rows": 10}):
+        assert properties(table, n=30, **choice) == properties(table, **choice)
+        message = refused(PropertiesInputError, properties, scheme("alibi", n_heads=2), n=9, **choice)
+        assert "the bias of ALiBi takes n and max_offset" in message

@@ -395,6 +395,17 @@ def test_without_a_config_class_tokens_beside_the_table_are_left_out_of_the_squa
     assert patches({f"{path}{table}": (rows, 8), f"{path}patch.weight": (8, 3, 4, 4)} | beside) == expected
 
 
+def test_a_square_of_patches_is_guessed_aloud_and_not_where_a_module_says_its_grid():
+    module = torch.nn.Module()
+    module.patch_embed = torch.nn.Conv2d(3, 24, 8, 8)
+    module.cls_token, module.pos_embed = (torch.nn.Parameter(torch.zeros(1, n, 24)) for n in (1, 36))
+    with pytest.warns(RuntimeWarning, match="guessed: 0 class tokens, 6 x 6 patches"):
+        assert load_table(module).grid == (6, 6)
+    module.patch_embed.grid_size = (5, 7)
+    found = load_table(module)
+    assert (found.grid, found.n_class_tokens) == ((5, 7), 1)
+
+
 @pytest.mark.parametrize(
     "shapes",
     [
