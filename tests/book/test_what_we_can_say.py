@@ -15,7 +15,7 @@ from posembed.data import frequency_loss
 from posembed.stats import interval
 from studies import length_law
 
-PAGE = (BOOK / "what-we-can-say.md").read_text(encoding="utf-8")
+PAGE = (BOOK / "what-we-can-say.md").read_text(encoding="utf-8").replace("**", "")
 ABSOLUTE = ["sinusoidal", "learned", "learnable_sinusoidal"]
 # Perplexities without positions and with a learned table, Haviv et al. 2022, on the Pile: by size, then by length.
 PILE = [(22.15, 22.04), (16.87, 16.84), (14.29, 14.21), (13.10, 13.05), (14.98, 14.94), (13.82, 13.77), (12.87, 12.72)]
