@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -25,8 +26,12 @@ FEW = 12
 BEHIND_STYLES = ("-", "--", ":")
 # Of a legend, in characters: what fits above a figure of usual width, and what a line and the space around it take.
 LEGEND_WIDTH, HANDLE = 72, 10
-# In inches, and some air.
-LINE_OF_TEXT = 0.25
+# Of a mark, in widths of the axes: its text stands on its inner side.
+NEAR_AN_END = 0.2
+# In inches, and some air; on a phone words are larger.
+LINE_OF_TEXT = 0.3
+# Of a label at an end, in characters: a longer one has several lines.
+LABEL_WIDTH = 14
 
 
 @styled
@@ -183,12 +188,14 @@ def _columns(labels: list[str], width: float) -> int:
 
 
 def _name_at_ends(figure: DescribedFigure, axes: Any) -> None:
-    """Labels beside the last points of their lines, at least a line of text apart."""
+    """Labels beside the last points of their lines, at least a line of text apart; long ones in several lines."""
     axes.margins(x=0)
     axes.autoscale_view()
     lines = [line for line in axes.lines if not line.get_label().startswith("_")]
     heights = (axes.transScale + axes.transLimits).transform([line.get_xydata()[-1] for line in lines])[:, 1]
-    rising, steps = heights.argsort(), LINE_OF_TEXT / figure.get_figheight() * np.arange(len(lines))
+    rising, labels = heights.argsort(), [textwrap.fill(line.get_label(), LABEL_WIDTH) for line in lines]
+    tall = LINE_OF_TEXT / figure.get_figheight() * np.array([1 + labels[k].count("\n") for k in rising])
+    steps = tall.cumsum() - tall / 2
     # Pushed up from the lowest, pushed down from the highest, and between the two.
     ends = heights[rising] - steps
     apart = (np.maximum.accumulate(ends) + np.minimum.accumulate(ends[::-1])[::-1]) / 2 + steps
@@ -197,21 +204,22 @@ def _name_at_ends(figure: DescribedFigure, axes: Any) -> None:
         how: Any = {"xycoords": "axes fraction", "verticalalignment": "center", "color": colour}
         # A thin line leads from the end to its label, which may have been pushed away from it.
         lead = {"arrowstyle": "-", "color": colour, "linewidth": 1, "shrinkA": 0, "shrinkB": 0, "relpos": (0, 0.5)}
-        axes.annotate(line.get_label(), (1, end), (1.04, at), arrowprops=lead, **how)
+        axes.annotate(labels[k], (1, end), (1.04, at), arrowprops=lead, **how)
     # On a phone words are larger.
     figure.set_layout_engine("constrained", rect=(0, 0, 0.92, 1))
 
 
 def _mark(axes: Any, text: str, x: float | int) -> None:
-    """A vertical line, named above the axes, where no curve comes."""
+    """A vertical line, named above the axes, where no curve comes, and not beside them."""
     axes.axvline(x, color=SOFT, linewidth=1.2, linestyle=":")
     axes.annotate(
         text,
         xy=(x, 1),
+    across = (axes.transScale + axes.transLimits).transform((x, 1))[0]
         xycoords=("data", "axes fraction"),
         xytext=(0, 3),
         textcoords="offset points",
-        ha="center",
+        ha="left" if across < NEAR_AN_END else "right" if across > 1 - NEAR_AN_END else "center",
         color=SOFT,
         fontsize=10.5,
     )
