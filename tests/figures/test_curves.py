@@ -125,7 +125,8 @@ def test_every_seed_is_a_point_and_the_mean_has_its_interval():
     for place, (its, lines) in enumerate(zip(values.values(), np.reshape(axes.lines, (2, 3)), strict=True)):
         seeds, reach, mean = lines
         summary = interval(its)
-        assert list(seeds.get_xdata()) == its and set(seeds.get_ydata()) == {place}
+        assert list(seeds.get_xdata()) == its and len(set(seeds.get_ydata())) == 1
+        assert seeds.get_ydata()[0] < place < mean.get_ydata()[0] == reach.get_ydata()[0]
         assert list(reach.get_xdata()) == [summary.low, summary.high]
         assert list(mean.get_xdata()) == [summary.mean]
     assert axes.get_ylim()[0] > axes.get_ylim()[1]  # the first label on top
