@@ -123,7 +123,8 @@ def forest_plot(
     for place, (_, row) in enumerate(found.iterrows()):
         axes.plot([row["low"], row["high"]], [place] * 2, color=colour, linewidth=2, zorder=2)
         inside = colour if row["holm"] < LEVEL else "#ffffff"
-        axes.plot(row["mean"], place, "o", color=colour, markerfacecolor=inside, markersize=6.5, zorder=3)
+        ring = {"markerfacecolor": inside, "markersize": 7, "markeredgewidth": 1.8}
+        axes.plot(row["mean"], place, "o", color=colour, zorder=3, **ring)
     axes.axvline(0, color="#57606a", linewidth=1.2, zorder=1)
     if margin is not None:
         axes.axvspan(-margin, margin, color="#57606a", alpha=0.15, linewidth=0, zorder=0)
