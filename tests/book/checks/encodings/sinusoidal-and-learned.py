@@ -11,6 +11,8 @@ assert [int((column.diff() != 0).sum()) for column in counter.T] == [15, 7, 3, 1
 assert ((swings > 0) == (counter == 1)).all() and swings.abs().max() <= 1
 
 omega = 10000.0 ** (-torch.arange(0, 64, 2).double() / 64)
+near = (down - torch.arange(16)[:, None]).abs().argmin(dim=1)
+assert torch.allclose(waves[near], torch.arange(4) + 0.4 * swings, atol=0.05)
 # Holds: "The first pair has $\omega_0 = 1$"
 # By definition: "with equal factors in between"
 assert omega[0] == 1 and (omega[1:] / omega[:-1] - omega[1]).abs().max() < 1e-9
