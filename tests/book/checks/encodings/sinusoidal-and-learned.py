@@ -1,4 +1,6 @@
 # %% From a counter to waves
+import pandas as pd
+
 # Holds: "From 7 to 8, 0111 to 1000, all four digits change"
 # Holds: "The last digit, drawn leftmost, changes at every step, the one before it half as often, and so on."
 # Holds: "Four columns tell sixteen positions apart."
@@ -7,12 +9,13 @@ assert len(counter.unique(dim=0)) == 16
 # Holds: "each column switches between two values"
 assert [int((column.diff() != 0).sum()) for column in counter.T] == [15, 7, 3, 1]
 # Holds: "each column swings between the"
+# Holds: "lowest digit first, with a wave of the same pace on each column"
 # Holds: "Where the counter switches, a wave passes zero."
+near = (down - torch.arange(16)[:, None]).abs().argmin(dim=1)
+assert torch.allclose(waves[near], torch.arange(4) + 0.4 * swings, atol=0.05)
 assert ((swings > 0) == (counter == 1)).all() and swings.abs().max() <= 1
 
 omega = 10000.0 ** (-torch.arange(0, 64, 2).double() / 64)
-near = (down - torch.arange(16)[:, None]).abs().argmin(dim=1)
-assert torch.allclose(waves[near], torch.arange(4) + 0.4 * swings, atol=0.05)
 # Holds: "The first pair has $\omega_0 = 1$"
 # By definition: "with equal factors in between"
 assert omega[0] == 1 and (omega[1:] / omega[:-1] - omega[1]).abs().max() < 1e-9
@@ -104,12 +107,12 @@ assert first_rise(768) == 44 and torch.allclose(curve, wide @ wide[0])
 assert 0 < curve[44] - curve[43] < 384 * 2e-5
 # Holds: "with each tenfold of the offset one more quarter of the pairs has come round, and the product falls by a"
 # Holds: "The fall is roughly logarithmic"
-assert abs(torch.tensor(10.0).log() / torch.tensor(10000.0).log() - 0.25) < 1e-6
-assert narrow.diff().max() > 0.08 and curve[:129].diff().max() / 384 < 0.0005
-# And of its question.
 euler = -torch.special.digamma(torch.tensor(1.0).double())
 law = 1 - (torch.arange(3, 129).double().log() + euler) / torch.tensor(10000.0).log()
 assert (curve[3:129] / 384 - law).abs().max() < 0.022
+assert abs(torch.tensor(10.0).log() / torch.tensor(10000.0).log() - 0.25) < 1e-6
+assert narrow.diff().max() > 0.08 and curve[:129].diff().max() / 384 < 0.0005
+# And of its question.
 # Holds: "It can, up to the first rise strictly and beyond it roughly."
 near, far = torch.triu_indices(129, 129, offset=1)
 assert (narrow[near] > narrow[far]).double().mean() > 0.8
