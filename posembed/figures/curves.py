@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,10 +24,17 @@ SOFT = "#57606a"
 # Up to so many points of a scheme have its marker.
 FEW = 12
 BEHIND_STYLES = ("-", "--", ":")
+# How far apart the marks of one token are, in tokens; and up to how many times its format's resolution a difference is
+# called rounding.
+BESIDE, FAINT = 0.22, 10
 # Of a legend, in characters: what fits above a figure of usual width, and what a line and the space around it take.
 LEGEND_WIDTH, HANDLE = 72, 10
-# In inches, and some air.
-LINE_OF_TEXT = 0.25
+# Of a mark, in widths of the axes: its text stands on its inner side.
+NEAR_AN_END = 0.2
+# In inches, and some air; on a phone words are larger.
+LINE_OF_TEXT = 0.3
+# Of a label at an end, in characters: a longer one has several lines.
+LABEL_WIDTH = 14
 
 
 @styled
@@ -183,35 +191,38 @@ def _columns(labels: list[str], width: float) -> int:
 
 
 def _name_at_ends(figure: DescribedFigure, axes: Any) -> None:
-    """Labels beside the last points of their lines, at least a line of text apart."""
+    """Labels beside the last points of their lines, at least a line of text apart; long ones in several lines."""
     axes.margins(x=0)
     axes.autoscale_view()
     lines = [line for line in axes.lines if not line.get_label().startswith("_")]
     heights = (axes.transScale + axes.transLimits).transform([line.get_xydata()[-1] for line in lines])[:, 1]
-    rising, steps = heights.argsort(), LINE_OF_TEXT / figure.get_figheight() * np.arange(len(lines))
+    rising, labels = heights.argsort(), [textwrap.fill(line.get_label(), LABEL_WIDTH) for line in lines]
+    tall = LINE_OF_TEXT / figure.get_figheight() * np.array([1 + labels[k].count("\n") for k in rising])
+    steps = tall.cumsum() - tall / 2
     # Pushed up from the lowest, pushed down from the highest, and between the two.
     ends = heights[rising] - steps
     apart = (np.maximum.accumulate(ends) + np.minimum.accumulate(ends[::-1])[::-1]) / 2 + steps
-    for at, end, line in zip(apart, heights[rising], (lines[k] for k in rising), strict=True):
-        colour = line.get_color()
+    for at, end, k in zip(apart, heights[rising], rising, strict=True):
+        colour = lines[k].get_color()
         how: Any = {"xycoords": "axes fraction", "verticalalignment": "center", "color": colour}
         # A thin line leads from the end to its label, which may have been pushed away from it.
         lead = {"arrowstyle": "-", "color": colour, "linewidth": 1, "shrinkA": 0, "shrinkB": 0, "relpos": (0, 0.5)}
-        axes.annotate(line.get_label(), (1, end), (1.04, at), arrowprops=lead, **how)
+        axes.annotate(labels[k], (1, end), (1.04, at), arrowprops=lead, **how)
     # On a phone words are larger.
     figure.set_layout_engine("constrained", rect=(0, 0, 0.92, 1))
 
 
 def _mark(axes: Any, text: str, x: float | int) -> None:
-    """A vertical line, named above the axes, where no curve comes."""
+    """A vertical line, named above the axes, where no curve comes, and not beside them."""
     axes.axvline(x, color=SOFT, linewidth=1.2, linestyle=":")
+    across = (axes.transScale + axes.transLimits).transform((x, 1))[0]
     axes.annotate(
         text,
         xy=(x, 1),
         xycoords=("data", "axes fraction"),
         xytext=(0, 3),
         textcoords="offset points",
-        ha="center",
+        ha="left" if across < NEAR_AN_END else "right" if across > 1 - NEAR_AN_END else "center",
         color=SOFT,
         fontsize=10.5,
     )
@@ -246,14 +257,21 @@ def token_differences(
         1
     """
     figure, axes = new_figure(alt)
-    for (label, values), look in zip(differences.items(), looks_of(differences), strict=True):
-        numbers = as_numbers(values, 1)
+    rounding: list[float] = []
+    for k, ((label, values), look) in enumerate(zip(differences.items(), looks_of(differences), strict=True)):
+        numbers, least = as_numbers(values, 1), _resolution(values)
         if len(numbers) != len(tokens) or not (numbers >= 0).all():
             raise FigureInputError(f"{label!r} needs {len(tokens)} differences of zero or more, one for each token")
         # Zero has no place on a logarithmic axis.
-        shown = numbers.clip(min=_resolution(values))
-        axes.plot(range(len(tokens)), shown, markersize=8, label=label, **look | {"linestyle": "none"})
+        shown = numbers.clip(min=least)
+        # Side by side, so that none hides another.
+        places = np.arange(len(tokens)) + BESIDE * (k - (len(differences) - 1) / 2)
+        axes.plot(places, shown, markersize=8, label=label, **look | {"linestyle": "none"})
+        rounding += shown[shown < FAINT * least].tolist()
     logarithmic(axes.yaxis)
+    if rounding:
+        how: Any = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "color": SOFT}
+        axes.annotate("unchanged but for rounding", (0.99, max(rounding)), (0, 9), ha="right", fontsize=10.5, **how)
     axes.set_xticks(range(len(tokens)), tokens)
     axes.set_ylabel("difference, in units of\nthe largest output")
     figure.legend(loc="outside upper center", ncols=len(differences))

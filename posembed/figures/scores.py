@@ -22,18 +22,20 @@ def seed_scores(
     xlabel: str = "loss, nats a character",
     zero: bool = False,
     size: tuple[float, float] | None = None,
+    stacked: bool = False,
 ) -> DescribedFigure:
     """Draw every seed as a point and the mean with its 95 % interval, one row for each label.
 
     A row whose label names one scheme has its colour and marker.
 
     Args:
-        scores: for each label, or column of a DataFrame, at least two numbers; or for each title such a mapping, drawn
-            side by side.
+        scores: for each label, or column of a DataFrame, at least two numbers; or for each title such a mapping, a
+            panel each.
         alt: the description; by default one of what is drawn, in words and numbers.
         xlabel: what the numbers are.
         zero: whether a line stands at zero, for differences.
         size: width and height in inches.
+        stacked: whether panels stand one below the other, not side by side.
 
     Returns:
         The figure.
@@ -53,9 +55,10 @@ def seed_scores(
         raise FigureInputError("there are no scores to draw")
     nested = isinstance(next(iter(scores.values())), Mapping)
     panels: dict[str, Any] = dict(scores) if nested else {"": scores}
-    size = size or (6.6, 0.9 + 0.42 * max(map(len, panels.values())))
-    figure, row = new_figure(alt, len(panels), size=size, squeeze=False)
-    for axes, (title, panel) in zip(row[0], panels.items(), strict=True):
+    height = 0.9 + 0.42 * max(map(len, panels.values()))
+    figure = DescribedFigure(alt, figsize=size or (6.6, height * len(panels) ** stacked), layout="constrained")
+    grid = figure.subplots(*(len(panels), 1)[:: 1 if stacked else -1], squeeze=False)
+    for axes, (title, panel) in zip(grid.flat, panels.items(), strict=True):
         for place, ((label, values), look) in enumerate(zip(panel.items(), looks_of(panel), strict=True)):
             summary = interval(values)
             dots, mean = COLOURS[:2]
@@ -63,9 +66,10 @@ def seed_scores(
             if named(label):
                 dots = mean = look["color"]
                 marks = 2 * look["marker"]
-            axes.plot(values, [place] * len(values), marks[0], color=dots, alpha=0.7, markersize=5, zorder=2)
-            axes.plot([summary.low, summary.high], [place + 0.25] * 2, color=mean, linewidth=2.5, zorder=3)
-            axes.plot(summary.mean, place + 0.25, marks[1], color=mean, markersize=5, zorder=4)
+            above, below = place - 0.16, place + 0.2
+            axes.plot(values, [above] * len(values), marks[0], color=dots, alpha=0.7, markersize=4.5, zorder=2)
+            axes.plot([summary.low, summary.high], [below] * 2, color=mean, linewidth=2.5, zorder=3)
+            axes.plot(summary.mean, below, marks[1], color=mean, markersize=6.5, zorder=4)
         axes.set_yticks(range(len(panel)), [written(label) for label in panel])
         axes.set_ylim(len(panel) - 0.4, -0.6)
         axes.set(title=title, xlabel=xlabel)
@@ -119,7 +123,8 @@ def forest_plot(
     for place, (_, row) in enumerate(found.iterrows()):
         axes.plot([row["low"], row["high"]], [place] * 2, color=colour, linewidth=2, zorder=2)
         inside = colour if row["holm"] < LEVEL else "#ffffff"
-        axes.plot(row["mean"], place, "o", color=colour, markerfacecolor=inside, markersize=6.5, zorder=3)
+        ring = {"markerfacecolor": inside, "markersize": 7, "markeredgewidth": 1.8}
+        axes.plot(row["mean"], place, "o", color=colour, zorder=3, **ring)
     axes.axvline(0, color="#57606a", linewidth=1.2, zorder=1)
     if margin is not None:
         axes.axvspan(-margin, margin, color="#57606a", alpha=0.15, linewidth=0, zorder=0)

@@ -20,6 +20,8 @@ from ..errors import FigureInputError
 from .drawing import in_few_colours, svg_of
 from .looks import COLOURS, DASHES, signed
 
+# Smaller numbers are powers beside an axis.
+LEAST_DECIMAL = 0.9e-4
 Draw = TypeVar("Draw", bound=Callable[..., Any])
 
 STYLE: Any = {
@@ -153,6 +155,8 @@ def styled(draw: Draw) -> Draw:
 class OneLinePowers(LogFormatterSciNotation):
     """The ticks of a logarithmic axis as 0.001 or 1e−16: on a phone nobody could read an exponent.
 
+    Of an axis with ticks below 0.0001 all below 1 are powers.
+
     Example:
         >>> from posembed.figures.style import OneLinePowers
         >>> ticks = OneLinePowers()
@@ -162,7 +166,9 @@ class OneLinePowers(LogFormatterSciNotation):
 
     def __call__(self, x: float, pos: int | None = None) -> str:
         """The words of a tick; none where matplotlib would leave it without."""
-        return signed(re.sub(r"e\+?(-?)0*", r"e\1", f"{x:g}")) if super().__call__(x, pos) else ""
+        powers = x < 1 and self.axis is not None and min(self.axis.get_view_interval()) < LEAST_DECIMAL
+        number = re.sub(r"e\+?(-?)0*", r"e\1", f"{x:.0e}" if powers else f"{x:g}")
+        return signed(number) if super().__call__(x, pos) else ""
 
 
 def logarithmic(*axes: Any) -> None:

@@ -83,6 +83,20 @@ def test_labels_at_the_ends_stand_beside_them_and_apart():
     assert heights["two"] - heights["one"] > 12 / 72 / figure.get_figheight()
 
 
+def test_long_labels_at_the_ends_have_several_lines_and_room_for_them():
+    ends = {"one": 0.0, "learnable sinusoidal": 0.01, "three": 0.02, "four": 1.0}
+    figure = curves({name: [0.5, at] for name, at in ends.items()}, at_ends=True, alt="Three end alike.")
+    heights = {text.get_text(): text.xyann[1] for text in figure.axes[0].texts}
+    one, two, three = heights["one"], heights["learnable\nsinusoidal"], heights["three"]
+    assert min(two - one, three - two) > 1.5 * 12 / 72 / figure.get_figheight()
+
+
+def test_a_mark_near_an_end_has_its_text_on_the_inner_side():
+    marks = {"first": 1, "middle": 50, "last": 99}
+    (axes,) = curves({"a": range(101)}, marks=marks, alt="A line.").axes
+    assert [text.get_ha() for text in axes.texts] == ["left", "center", "right"]
+
+
 @pytest.mark.bad_input
 @pytest.mark.parametrize("series", [[1, np.inf], [1, -np.inf], [[1, 2], [1, np.inf]], [[np.inf, np.nan]] * 2])
 def test_infinity_is_no_gap(series):
@@ -111,7 +125,8 @@ def test_every_seed_is_a_point_and_the_mean_has_its_interval():
     for place, (its, lines) in enumerate(zip(values.values(), np.reshape(axes.lines, (2, 3)), strict=True)):
         seeds, reach, mean = lines
         summary = interval(its)
-        assert list(seeds.get_xdata()) == its and set(seeds.get_ydata()) == {place}
+        assert list(seeds.get_xdata()) == its and len(set(seeds.get_ydata())) == 1
+        assert seeds.get_ydata()[0] < place < mean.get_ydata()[0] == reach.get_ydata()[0]
         assert list(reach.get_xdata()) == [summary.low, summary.high]
         assert list(mean.get_xdata()) == [summary.mean]
     assert axes.get_ylim()[0] > axes.get_ylim()[1]  # the first label on top

@@ -121,6 +121,18 @@ def test_differences_are_drawn_as_given_and_rounding_at_its_resolution():
     assert axes.lines[0].get_ydata() == pytest.approx([0.25, resolution, resolution], rel=1e-6)
     assert [label.get_text() for label in axes.get_xticklabels()] == ["a", "b", "c"]
     assert axes.get_yscale() == "log"
+    assert [text.get_text() for text in axes.texts] == ["unchanged but for rounding"]
+    two = token_differences(["a", "b"], {"x": np.ones(2), "y": np.ones(2)}, alt="Twice the same.").axes[0]
+    one, other = (line.get_xdata() for line in two.lines)
+    assert (one < other).all() and not two.texts
+
+
+def test_ticks_below_one_are_powers_where_some_are():
+    for least, ticks in ((1e-6, {"1", "1e−2", "1e−4"}), (1e-3, {"1", "0.1", "0.01"})):
+        figure = figures.curves({"x": [least, 1.0]}, log_y=True, alt="A line that rises.")
+        figure.draw_without_rendering()
+        shown = {label.get_text() for label in figure.axes[0].get_yticklabels()}
+        assert ticks <= shown and ("0.01" in shown) == (least == 1e-3)
 
 
 @pytest.mark.bad_input

@@ -17,6 +17,14 @@ def test_a_forest_plot_has_a_row_each_and_fills_what_holds():
     assert marks[0].get_markerfacecolor() == marks[0].get_color() != marks[1].get_markerfacecolor()
 
 
+def test_panels_of_scores_stand_side_by_side_or_stacked():
+    scores = {title: {"learned": [1.0, 1.1]} for title in ("one", "two")}
+    for stacked in (False, True):
+        figure = seed_scores(scores, alt="Two panels.", stacked=stacked)
+        left, right = (axes.get_subplotspec() for axes in figure.axes)
+        assert (left.is_last_row(), right.is_first_row()) == (not stacked, not stacked)
+
+
 @pytest.mark.bad_input
 def test_an_interval_the_wrong_way_round_and_nothing_to_draw_are_refused():
     found = family({"apart": interval([1.0, 1.01, 1.02])})

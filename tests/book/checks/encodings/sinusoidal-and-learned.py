@@ -1,4 +1,6 @@
 # %% From a counter to waves
+import pandas as pd
+
 # Holds: "From 7 to 8, 0111 to 1000, all four digits change"
 # Holds: "The last digit, drawn leftmost, changes at every step, the one before it half as often, and so on."
 # Holds: "Four columns tell sixteen positions apart."
@@ -7,7 +9,10 @@ assert len(counter.unique(dim=0)) == 16
 # Holds: "each column switches between two values"
 assert [int((column.diff() != 0).sum()) for column in counter.T] == [15, 7, 3, 1]
 # Holds: "each column swings between the"
+# Holds: "lowest digit first, with a wave of the same pace on each column"
 # Holds: "Where the counter switches, a wave passes zero."
+near = (down - torch.arange(16)[:, None]).abs().argmin(dim=1)
+assert torch.allclose(waves[near], torch.arange(4) + 0.4 * swings, atol=0.05)
 assert ((swings > 0) == (counter == 1)).all() and swings.abs().max() <= 1
 
 omega = 10000.0 ** (-torch.arange(0, 64, 2).double() / 64)
@@ -91,19 +96,20 @@ assert (curve[:44].diff() < 0).all()
 short = sinusoidal(2048, 64, dtype=torch.float64)
 narrow = (short @ short[0] / 32)[:129]
 assert (curve[20] / 384 - 0.6).abs() < 0.02 and (narrow[20] - 0.6).abs() < 0.02
-# The law's constant is Euler's.
-assert round(float(-torch.special.digamma(torch.tensor(1.0).double())), 3) == 0.577
 # Holds: "at width 64 it first rises at offset 6, where the fastest hand comes round"
 rounds = [round(2 * torch.pi * n) for n in range(1, 7)]
 assert all(curve[at] < curve[at - 1] for at in rounds)
 assert abs(6 - 2 * torch.pi) < 0.5 and 0 < 44 - 7 * 2 * torch.pi < 1
 # Holds: "The dot product of row 0 with each later one says it."
 assert first_rise(768) == 44 and torch.allclose(curve, wide @ wide[0])
-# Holds: "offset 44 on and lies on the law"
-from_three = curve[3:129] / 384 - law[2:]
-assert from_three.abs().max() < 0.022
+# Holds: "the wide one's at 44, by too little to be seen"
+# Holds: "has ripples from offset 6 on that are easy to see, that of width 768 is"
+assert 0 < curve[44] - curve[43] < 384 * 2e-5
 # Holds: "with each tenfold of the offset one more quarter of the pairs has come round, and the product falls by a"
 # Holds: "The fall is roughly logarithmic"
+euler = -torch.special.digamma(torch.tensor(1.0).double())
+law = 1 - (torch.arange(3, 129).double().log() + euler) / torch.tensor(10000.0).log()
+assert (curve[3:129] / 384 - law).abs().max() < 0.022
 assert abs(torch.tensor(10.0).log() / torch.tensor(10000.0).log() - 0.25) < 1e-6
 assert narrow.diff().max() > 0.08 and curve[:129].diff().max() / 384 < 0.0005
 # And of its question.
