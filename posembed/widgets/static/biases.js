@@ -216,7 +216,7 @@ function render({ model, el }) {
   const looks = panels.map(({ scheme }, k) => lookOf(scheme, k));
   const cards = panels.map(({ name }, k) => card(name, looks[k], point));
   const together = card("Together", null, point);
-  const grid = h("div", { class: "pe-bias-panels" }, ...[...cards, ...(cards.length > 1 ? [together] : [])].map(({ node }) => node));
+  const grid = h("div", { class: "pe-bias-panels" }, ...[...(cards.length > 1 ? [together] : []), ...cards].map(({ node }) => node));
   const legends = [model.get("note"), model.get("learned_note")].filter(Boolean).map((note) =>
     h("p", { class: "pe-hint" }, `Thin lines: the other heads. Shaded: offsets that share a number. ${note}`));
   const legend = h("div", { class: "pe-stack" }, ...legends);
