@@ -4,7 +4,7 @@ rises = past.groupby(runs["arm"]).agg(list)
 mean = {arm: sum(values) / 5 for arm, values in losses.items()}
 rise = {arm: sum(values) / 5 for arm, values in rises.items()}
 # Holds: "Two panels of eight schemes, five seeds each."
-# Holds: "Shaw leads left, at a product more for each query; right it is Shaw or ALiBi."
+# Holds: "Shaw leads above, at a product more for each query; below it is Shaw or ALiBi."
 assert sorted(mean, key=mean.get)[:3] == ["shaw", "t5", "rope"] and max(mean, key=mean.get) == "nopos"
 assert abs(mean["shaw"] - 1.24) < 0.006 and abs(mean["rope"] - 1.25) < 0.006 and abs(mean["nopos"] - 1.43) < 0.006
 assert abs(rise["shaw"]) < 0.006 and abs(rise["alibi"]) < 0.006
@@ -59,7 +59,7 @@ for name in turning | {"bloom", "mpt", "bert", "gpt2", "opt", "vit"}:
     module = importlib.import_module(f"transformers.models.{name}.modeling_{name}")
     assert hasattr(module, "apply_rotary_pos_emb") == (name in turning), name
     assert any("alibi" in attribute for attribute in vars(module)) == (name in {"bloom", "mpt"}), name
-# Holds: "Left at the trained length of 64 characters, right by how much the loss"
+# Holds: "Above at the trained length of 64 characters, below by how much the loss"
 configs = [run.config for run in load_study("own-rates").by_arm["rope, start B"]]
 assert {(config.length, config.test_length) for config in configs} == {(64, 512)}
 
