@@ -461,9 +461,10 @@ assert max(its["first alike"] - its["late"] for its in heads["learned"]) < 0.002
 assert abs(of_marks.loc["learned: most attention to the token before", "mean"] - 0.99) < 0.005
 # Holds: "Without positions the best head gives it 0.37, in the mean over seeds."
 assert round(of_marks.loc["nopos: most attention to the token before", "mean"], 2) == 0.37
-# Holds: "Silence the two heads that matter most to the order, and swapping the last two characters"
-# Holds: "So in both models more than two heads carry it."
+# Holds: "Silence the two heads that mattered most on validation texts: swapping the last two characters still costs"
 assert min(its["pair"]["swap"] / its["swap"] for each in heads.values() for its in each) > 0.5
+lost_without = [its["pair"]["late"] - its["late"] for each in heads.values() for its in each]
+assert (round(min(lost_without), 1), round(max(lost_without), 1)) == (0.8, 1.9)
 
 # Holds in How does it know?: "With a mark before every text it is off by less than one."
 assert max(off_by["mark, trained"]) < 1

@@ -29,7 +29,7 @@ assert max(abs(within.low), abs(within.high)) < 0.01 and "90 % interval within 0
 # Holds in Once or again: "**RoPE in the first or the last layer alone is not enough.**"
 # Holds in Once or again: "In the first layer alone it tells the same distances, and no lead that can be told is left."
 # Holds in Once or again: "With four layers it is 0.060 behind RoPE in all and cannot be told from a table; with twelve"
-# Holds in Once or again: "So telling distances once is not all of RoPE's lead."
+# Holds in Once or again: "So telling distances in the first layer alone, or in the last, is not all of RoPE's lead."
 in_all, in_first = (
     [planned.loc[f"{n} layers: {pair}"] for n in (4, 12)]
     for pair in ("table once minus RoPE", "RoPE first minus table once")

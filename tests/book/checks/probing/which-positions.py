@@ -174,7 +174,7 @@ assert min(after_1200("order", f"{SIDE} by 48") + after_1200("order")) > 0.97
 assert (told(f"order, {RISE}", of=shorter)[0], told(f"order, {RISE}")[0]) == (-0.51, -0.52)
 assert (told(f"distance, {DRIFT}", of=shorter)[0], told(f"distance, {DRIFT}")[0]) == (-0.52, -0.53)
 assert min(after_1200("distance")) > 0.99
-# Holds: "at the lowest of three rates, models with either bend were still getting better."
+# Holds: "at the lowest of three rates, below which none was tried, models with either bend were still getting better."
 from posembed.stored import load_plan
 
 for name in (f"order, {RISE} by 48, long", f"distance, {DRIFT} by 48, long"):
@@ -262,7 +262,7 @@ for name in ("lookup, one side", "lookup, curve"):
 # Holds in What are three properties good for?: "the milder drift took answers about distance in every seed"
 # Holds in What are three properties good for?: "So these properties do not yet say which scheme to take."
 # Holds in What to remember: "Bent by 30, neither could be shown; another bend against invariance, the wave"
-# Holds: "So those halves are of bends and strengths, not of properties."
+# Holds: "So those halves are shown of these bends at these strengths. That the properties cost them is not shown, and not refuted."
 # Holds in What becomes of the published signs: "So do not rank schemes by a property"
 at_30 = found.loc[["order: far rise minus undosed", "distance: drift minus undosed"]]
 assert (at_30["holm"] > 0.05).all() and (at_30["high"] > 0).all()
