@@ -216,8 +216,8 @@ lowest errors of 8.7, 9.4, 9.6 and 18.6 in the mean, and losses of 1.432, 1.432,
 The price of having no positions falls as models, texts and training grow, and is still there in the largest: beside a
 table it is {+width 32: nopos minus learned} nats a character in the smallest and
 {+width 88: nopos minus learned} in the largest, {-nopos minus learned: slope a doubling}
-less with each doubling on average, with three seeds. Beside RoPE it falls too{below nopos minus rope: slope a doubling}{above
-width .*: nopos minus rope}.""",
+less with each doubling on average, with three seeds. Beside RoPE it falls too{below nopos minus rope: slope a
+doubling}{above width .*: nopos minus rope}.""",
         charts=(
             Chart("No positions minus a table", r"(width \d+): nopos minus learned|nopos minus learned: (.*)"),
             Chart("No positions minus RoPE", r"(width \d+): nopos minus rope|nopos minus rope: (.*)"),

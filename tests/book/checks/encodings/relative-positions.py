@@ -35,7 +35,7 @@ assert abs(by_place["t5"][:, -1].mean() - 3.4) < 0.1 and abs(by_place["nopos"][:
 assert all(by_place[name][:, 5].mean() > 3.2 for name in ABSOLUTE)
 # By definition: "Relative schemes act in every layer, absolute ones at the input: that was not separated here"
 # Holds: "**How sure:** five seeds each, one text."
-# Holds: "With more steps, at another rate, RoPE leads a table by 0.03; at twice the size three seeds cannot tell them apart."
+# Holds: "With more steps, at another rate, RoPE leads a table by 0.03; at twice the size three"
 assert {len(its) for its in by_scheme.values()} == {5} and len(by_scheme) == 8
 assert (study.contrasts.filter(like=" minus nopos, start B", axis=0)["holm"] < 0.05).all()
 assert 190_000 < by_scheme["nopos"][0].metrics["parameters"] < 230_000

@@ -262,7 +262,8 @@ for name in ("lookup, one side", "lookup, curve"):
 # Holds in What are three properties good for?: "the milder drift took answers about distance in every seed"
 # Holds in What are three properties good for?: "So these properties do not yet say which scheme to take."
 # Holds in What to remember: "Bent by 30, neither could be shown; another bend against invariance, the wave"
-# Holds: "So those halves are shown of these bends at these strengths. That the properties cost them is not shown, and not refuted."
+# Holds: "So those halves are shown of these bends at these strengths."
+# Holds: "That the properties cost them is not shown, and not refuted."
 # Holds in What becomes of the published signs: "So do not rank schemes by a property"
 at_30 = found.loc[["order: far rise minus undosed", "distance: drift minus undosed"]]
 assert (at_30["holm"] > 0.05).all() and (at_30["high"] > 0).all()
