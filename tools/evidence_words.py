@@ -64,9 +64,9 @@ STUDIES = {
         title="a mark at the beginning",
         chapters=("nopos/how-it-knows",),
         said="""\
-With a mark before each text a model without positions loses {-mark minus none, loss} nats less, and a probe reads its
-positions better, before training too{below mark minus none, probe.*}. Where no mark is, the first token serves as one:
-made like another, it raises the loss by {+nopos: loss, first token alike minus as it is} nats.""",
+With a mark before each text a model without positions loses {-mark minus none, loss} nats less on late characters, and
+a probe reads its positions better, before training too{below mark minus none, probe.*}. Without a mark the model
+depends on its first token: made like another, it raises the loss by {+nopos: loss, first token alike minus as it is} nats.""",
         charts=(
             Chart("The loss, and what changes it", r"(.*, loss|.*: swap.*|.*: loss.*)"),
             Chart("The lowest error of a probe of positions", r"(.*probe.*)", PLACES),
@@ -98,7 +98,8 @@ at the first token a little less than evenly, where more was expected.""",
         title="eight schemes from start A",
         chapters=("encodings/sinusoidal-and-learned", "encodings/relative-positions"),
         said="""\
-Each scheme loses less than a model without positions, by {-\\w+ minus nopos} nats a character. Past the trained length
+From start A, at rates that one run each chose, each scheme loses less than a model without positions, by
+{-\\w+ minus nopos} nats a character. Past the trained length
 RoPE loses {+rope, past the trained length} nats more than within it; of Shaw and ALiBi no such rise is
 significant{open (shaw|alibi), past the trained length}.""",
         charts=(
@@ -190,9 +191,8 @@ before, and none loses 0.65 more. Nobody gains from what stands more than 32 bac
         said="""\
 How the weights start sets much of what a model without positions loses beside one with a
 table{above gap, small, scaled minus large}: {+small, scaled: nopos minus learned} nats a character from start A and
-{+large: nopos minus learned} from start B, at rates of short runs. It loses something in each start and at each
-size{above .*: nopos minus learned}. Whether width and steps count this study does not say: its table from start B
-had too high a rate.""",
+{+large: nopos minus learned} from start B, at rates of short runs, of which the table's in B is too high. It loses
+something in each start and at each size{above .*: nopos minus learned}; whether width and steps count is open.""",
         charts=(
             Chart("No positions minus a table", r"(.*): nopos minus learned"),
             Chart("Differences of that gap", r"gap, (.*)"),
@@ -234,8 +234,8 @@ three. So the wider rungs have what follows from width 48, and for the two other
         said="""\
 A probe reads tables of models that read from left to right better than those of masked ones, by
 {+masked minus causal} positions, and with as many guesses too{above masked minus causal, as many guesses}; how far the
-trainings had come differs as well. Short training texts make the rows beyond them worse, by
-{+(masked|causal), tail: short minus long} positions.""",
+trainings had come differs as well. Training that is mostly on short texts leaves the rows beyond them worse, by
+{+(masked|causal), tail: short minus long} positions; it also reads fewer characters.""",
         charts=(Chart("The error of the probe", r"(.*)", PLACES),),
         rows={"masked minus causal, as many guesses": "the same, as many guesses"},
     ),

@@ -215,7 +215,7 @@ def test_a_mark_at_the_beginning():
 
 def test_who_reads_further_back_than_it_was_trained():
     says("models with Shaw, ALiBi, FIRE or forgetting gates find 0.99 of the needles or more, far and near.")
-    says("RoPE finds few that are far from the question; T5, no positions and a table few that are near it.")
+    says("RoPE finds few that are far from the question; T5, no positions and a table few that are near it; far from")
     far = {
         (arm, which): sum(run.metrics["asked"][which]["256"]["needle"] for run in runs) / len(runs)
         for arm, runs in load_study("far-questions").by_arm.items()
