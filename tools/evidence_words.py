@@ -66,7 +66,8 @@ STUDIES = {
         said="""\
 With a mark before each text a model without positions loses {-mark minus none, loss} nats less on late characters, and
 a probe reads its positions better, before training too{below mark minus none, probe.*}. Without a mark the model
-depends on its first token: made like another, it raises the loss by {+nopos: loss, first token alike minus as it is} nats.""",
+depends on its first token: made like another, it raises the loss by
+{+nopos: loss, first token alike minus as it is} nats.""",
         charts=(
             Chart("The loss, and what changes it", r"(.*, loss|.*: swap.*|.*: loss.*)"),
             Chart("The lowest error of a probe of positions", r"(.*probe.*)", PLACES),
@@ -191,7 +192,7 @@ before, and none loses 0.65 more. Nobody gains from what stands more than 32 bac
         said="""\
 How the weights start sets much of what a model without positions loses beside one with a
 table{above gap, small, scaled minus large}: {+small, scaled: nopos minus learned} nats a character from start A and
-{+large: nopos minus learned} from start B, at rates of short runs, of which the table's in B is too high. It loses
+{+large: nopos minus learned} from start B, at rates of short runs, the table's in B too high. It loses
 something in each start and at each size{above .*: nopos minus learned}; whether width and steps count is open.""",
         charts=(
             Chart("No positions minus a table", r"(.*): nopos minus learned"),
