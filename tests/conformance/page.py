@@ -19,19 +19,18 @@ MEASURED = {
     r"\b[1-9]\d* of 2047 rows": "some rows",
 }
 
-# A table that phones scroll, which a keyboard must then be able to reach: book/assets/theme.js sees to it.
-WIDE = ":::{table}\n:class: wide\n\n"
-
 OPENING = """\
 % Made by `make conformance`.
 
 # Conformance with other libraries
 
-Is a scheme of this package the scheme that its paper and other libraries mean? Each that another library has is
-computed here and there, with the same inputs, in float32 (our slopes, frequencies and rows of trained frequencies in
-float64, as we make them); the tests repeat it at each change and fail where a difference is larger than allowed. A
-difference is the largest over all entries. Most are about one in size; those of Shaw's and CoPE's biases reach about
-ten and sixty.
+Is a scheme of this package the scheme that its paper and other libraries mean? **In all {n} comparisons with a peer it
+is**, to within rounding or what a row allows. Where the two do differ the peer is at fault: those cases stand first.
+
+Each that another library has is computed here and there, with the same inputs, in float32 (our slopes, frequencies and
+rows of trained frequencies in float64, as we make them); the tests repeat it at each change and fail where a difference
+is larger than allowed. A difference is the largest over all entries. Most are about one in size; those of Shaw's and
+CoPE's biases reach about ten and sixty.
 Numbers come from {libraries}.
 
 A build of the book makes the comparisons again, and fails where their rows are others than those of this page. That
@@ -50,6 +49,15 @@ has others installed makes this page anew with `make conformance`.
 | scheme | library: with what | theirs | posembed |
 | --- | --- | --- | --- |
 """
+AGREED = """\
+## Comparison by comparison
+
+:::{table}
+:class: wide
+
+| scheme | library: what is compared | difference | allowed: why |
+| --- | --- | --- | --- |
+"""
 WITHOUT = """\
 ## Without a peer
 
@@ -60,22 +68,21 @@ second time in plain code.
 
 def render() -> str:
     """Make every comparison, and the page of what they find."""
-    differences = [each.difference() for each in AGREEMENTS]
     libraries = [f"{name} {version(name).split('+')[0]}" for name in LIBRARIES]
-    parts = [OPENING.format(libraries=f"{', '.join(libraries[:-1])} and {libraries[-1]}")]
-    for scheme in schemes():
-        rows = [row(each, found) for each, found in zip(AGREEMENTS, differences, strict=True) if each.scheme == scheme]
-        if rows:
-            head = "| library: what is compared | difference | allowed: why |\n| --- | --- | --- |\n"
-            parts.append(f"## {scheme}\n\n{WIDE}{head}" + "".join(rows) + ":::\n")
-    parts.append(WITHOUT.format(names=f"{', '.join(WITHOUT_PEER[:-1])} or {WITHOUT_PEER[-1]}"))
-    parts.append(FAULTS_OPENING + "".join(fault_row(fault) for fault in FAULTS) + ":::\n")
+    ordered = sorted(AGREEMENTS, key=lambda each: schemes().index(each.scheme))
+    parts = [
+        OPENING.format(n=len(ordered), libraries=f"{', '.join(libraries[:-1])} and {libraries[-1]}"),
+        FAULTS_OPENING + "".join(fault_row(fault) for fault in FAULTS) + ":::\n",
+        AGREED + "".join(map(row, ordered)) + ":::\n",
+        WITHOUT.format(names=f"{', '.join(WITHOUT_PEER[:-1])} or {WITHOUT_PEER[-1]}"),
+    ]
     return "\n".join(parts)
 
 
-def row(agreement: Agreement, difference: float) -> str:
-    allowed = "none" if agreement.allowed == 0 else power_of_ten(agreement.allowed)
-    return f"| {agreement.peer}: {agreement.what} | {power_of_ten(difference)} | {allowed}: {agreement.because} |\n"
+def row(agreement: Agreement) -> str:
+    allowed, found = (power_of_ten(each) for each in (agreement.allowed, agreement.difference()))
+    allowed = "none" if agreement.allowed == 0 else allowed
+    return f"| {agreement.scheme} | {agreement.peer}: {agreement.what} | {found} | {allowed}: {agreement.because} |\n"
 
 
 def fault_row(fault: Fault) -> str:
