@@ -82,8 +82,8 @@ MARGIN = 0.25
 def probe_scatter(result: ProbeResult, *, alt: str | None = None) -> DescribedFigure:
     """Draw the position that a probe predicts for each row it was tested on, against the true one.
 
-    The title names the probe, the split, the error and that of a constant guess, which is a dashed line. Predictions
-    far outside the table are drawn as triangles at the edge, and counted.
+    The title has the error and that of a constant guess, which is a dashed line. Predictions far outside the table are
+    drawn as triangles at the edge, and counted; a single one has its number. Fitted rows that lie apart are shaded.
 
     Args:
         result: from `posembed.probe_table`.
@@ -116,7 +116,15 @@ def probe_scatter(result: ProbeResult, *, alt: str | None = None) -> DescribedFi
     axes.plot(true[inside], predicted[inside], "o", **dots, label="tested row")
     for beyond, edge, marker in ((predicted > high, high, "^"), (predicted < low, low, "v")):
         if beyond.any():
-            axes.plot(true[beyond], np.full(beyond.sum(), edge), marker, **dots | {"color": COLOURS[1]})
+            far = dots | {"color": COLOURS[1], "markersize": 5, "clip_on": False}
+            axes.plot(true[beyond], np.full(beyond.sum(), edge), marker, **far)
+        if beyond.sum() == 1:
+            words = {"xytext": (-6, 0), "textcoords": "offset points", "ha": "right", "va": "center", "fontsize": 10.5}
+            axes.annotate(f"{predicted[beyond][0]:.0f}", (true[beyond][0], edge), color=COLOURS[1], **words)
+    fitted = result.train_positions
+    if fitted.max() < true.min() or true.max() < fitted.min():
+        axes.axvspan(fitted.min(), fitted.max(), color="#57606a", alpha=0.12, linewidth=0, zorder=0)
+        axes.text(fitted.mean(), low + 0.4 * reach, "fitted here", color="#57606a", ha="center", va="center")
     axes.set_title(_title(result, int((~inside).sum())), fontsize=11, fontweight="normal")
     axes.set(
         xlabel="true position",
@@ -129,10 +137,9 @@ def probe_scatter(result: ProbeResult, *, alt: str | None = None) -> DescribedFi
 
 
 def _title(result: ProbeResult, n_beyond: int) -> str:
-    tested = "error" if result.held_out else "no test, error"
-    found = f"{tested} {result.test_mae:.1f}, constant guess {result.baselines.constant:.0f}"
+    tested = "off by" if result.held_out else "no test: off by"
     beyond = f"\n{n_beyond} beyond the edge" if n_beyond else ""
-    return f"{result.probe}, {result.split}: {found}{beyond}"
+    return f"{tested} {result.test_mae:.1f} positions, a constant guess by {result.baselines.constant:.0f}{beyond}"
 
 
 # The part of the sequential map that stands out from white paper, the first position dark.

@@ -102,8 +102,8 @@ def test_a_point_for_each_tested_row_and_the_line_of_an_exact_probe(result):
     line, guess, dots = axes.lines
     assert list(dots.get_xdata()) == list(result.positions)
     assert set(guess.get_ydata()) == {np.median(result.train_positions)}
-    constant = f"constant guess {result.baselines.constant:.0f}"
-    assert axes.get_title() == f"ridge, even-odd: error {result.test_mae:.1f}, {constant}"
+    constant = f"a constant guess by {result.baselines.constant:.0f}"
+    assert axes.get_title() == f"off by {result.test_mae:.1f} positions, {constant}"
     assert list(dots.get_ydata()) == list(result.predictions)
     assert list(line.get_xdata()) == list(line.get_ydata()) == [0, N - 1]
 
@@ -117,6 +117,13 @@ def test_predictions_far_away_stand_at_the_edge_and_are_counted(result):
     assert list(dots.get_ydata()) == list(predictions[3:])
     assert (list(above.get_ydata()), list(below.get_ydata())) == ([high, high], [low])
     assert axes.get_title().endswith("\n3 beyond the edge")
+    assert [each.get_text() for each in axes.texts] == ["-1000000"]
+
+
+def test_fitted_rows_are_shaded_where_they_lie_apart(table, result):
+    half = probe_scatter(probe_table(table, split="half"), alt="Points.").axes[0]
+    assert [each.get_text() for each in half.texts if "fitted" in each.get_text()] == ["fitted here"]
+    assert len(half.patches) == 1 and not probe_scatter(result, alt="Points.").axes[0].patches
 
 
 def test_shares_of_the_variance_are_added_up(found):

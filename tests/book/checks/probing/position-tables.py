@@ -24,7 +24,7 @@ assert len(steps) == 63 and set(steps) == {16, 17}
 waves_of = np.fft.rfft([wave, other])
 assert np.abs(waves_of).argmax(axis=1).tolist() == [2, 2]  # two turns
 quarter = np.angle(waves_of[0, 2] / waves_of[1, 2]) / (np.pi / 2)
-# Holds: "Left, follow the colours: along the first two the rows go around twice."
+# Holds: "Left, from position 0 (blue) to 1023 (orange): along the first two"
 # But for the ends, which jump.
 around = np.unwrap(np.arctan2(other, wave))[1:-2] / (2 * np.pi)
 assert round(abs(around[-1] - around[0]), 1) == 2

@@ -109,6 +109,14 @@ for weight in trained["masked, short"]:
 
 # %% And reading from left to right?
 # Holds: "The tail is the rows behind 31, where short texts end."
+# By definition: "Above, the tail after short texts, compared with long ones."
+# By definition: "Below, all rows of masked models, compared with causal ones."
+assert shown == [
+    "masked, tail: short minus long",
+    "causal, tail: short minus long",
+    "masked minus causal",
+    "masked minus causal, as many guesses",
+]
 # Holds: "Short texts make it worse in both kinds of model."
 assert all(found.loc[f"{kind}, tail: short minus long", "low"] > 0 for kind in ("causal", "masked"))
 # Holds: "Four differences, all full. Tail, short minus long texts"

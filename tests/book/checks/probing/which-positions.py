@@ -47,11 +47,14 @@ rise, drift, side = (perturbed_bias(each, 48) for each in BENDS.values())
 assert rise[0].argmin() not in (0, 31) and rise[0, 31] > rise[0].min()
 assert drift[0, 4] / drift[31, 27] < 0.05
 assert side[31, 27] / side[0, 4] < 0.2
+# Holds in What are three properties good for?: "The *far rise* turns up again far off"
 # Holds: "beyond some distance the bias rises as fast as it fell before"
 steps = rise[0].diff()
 assert torch.allclose(steps[0].abs(), steps[-1].abs()) and steps[-1] > 0
+# Holds in What are three properties good for?: "the *drift* stretches positions towards the end"
 # Holds: "so that a distance means less at the beginning than at the end"
 assert ((-drift.diagonal(1)).diff() > 0).all()
+# Holds in What are three properties good for?: "and the *one side* falls faster ahead than behind"
 # Holds: "the bias falls faster ahead than behind"
 assert (side[16, 17:].diff() < side[16, :16].flip(0).diff().max()).all()
 
@@ -191,11 +194,14 @@ assert [round(float(mean), 2) for mean in found["mean"]] == [0.21, 0.01, -0.51, 
 assert (found["holm"] < 0.05).tolist() == [True, False, True, True, False, True]
 
 halved = by_seed("order", RISE).mean(0)
-# Holds: "Find a dose that costs one task nothing and another one half of its"
+# Holds: "Find a dose against another property that costs one task half of its right"
+halves = by_seed("distance", DRIFT).mean(0)
+assert halves[2] < halves[0] / 2 and by_seed("order", DRIFT).mean(0)[2] > by_seed("order", DRIFT).mean(0)[0]
 # Holds: "These are the doses after 400 steps, with two more tasks"
 assert config.steps == 400 and scores["distance, undosed"].min() < 0.4 < 0.99 < min(after_1200("distance"))
-# Holds: "Choose monotonicity and 48 degrees: order loses more than half of its"
+# Holds: "It opens at monotonicity and 48 degrees: order loses more than half of its"
 assert halved[-1] < halved[0] / 2
+assert dosed.views[0]["labels"] == [RISE] and dosed.views[0]["x"][dosed.at] == 48
 early = study.contrasts.query("family == 'doses'")
 assert early.loc[f"majority: {RISE}, largest dose minus none", "low"] > 0
 
@@ -293,7 +299,7 @@ for each, drawn in mild.items():
 on_top = [[round(right_at_30[each, name].mean(), 2) for name in mild] for each in TASKS]
 # Holds: "Right, right answers of five seeds. Order: 0.99"
 # Holds: "The wave costs distance; of no property"
-# Holds: "Right, the share of right answers after 1200 steps, from a half on, drawn as at the top; full"
+# Holds: "Right, the share of right answers after 1200 steps, drawn as at the top; full"
 assert on_top == [[0.99, 0.98, 0.97, 0.98, 0.89, 1.0, 1.0], [1.0, 0.99, 1.0, 0.85, 0.64, 0.97, 0.93]]
 assert significant == {("distance", "wave")} and min(each.min() for each in right_at_30.values()) > 0.5
 assert {forms.FORMS[each][0] for each in ("far rise", "near peak", "near ripple")} == {RISE}
