@@ -27,6 +27,9 @@ KERNELS = ("CompositeImplicitAutograd", "CompositeExplicitAutograd", "CompositeE
 KERNELS += ("FuncTorchBatched", "FuncTorchBatchedDecomposition", "NestedTensorCPU", "SparseCPU", "SparseCsrCPU")
 # By which one comes to a node of autograd's way back. It is no method, and can be called.
 NODES = {"grad_fn", "_grad_fn", "next_functions"}
+# Where a class that is written in C says which methods and which attributes it has, and how long the lines of these
+# lists are. A line begins with a name, and then has what computes it.
+LISTS = {object.__basicsize__ + 27 * 8: 4 * 8, object.__basicsize__ + 29 * 8: 5 * 8}
 # What finds operators that have no kernel, such as `aten::grad`, and what compiles or loads a program that names them.
 COMPILED = re.compile("_jit_get_operation|_jit_script_compile|_create_function_from|parse_ir|.*import_ir_module|_load_")
 COMPILERS = [("CompilationUnit", "define"), ("CompilationUnit", "create_function"), ("ScriptModule", "_define")]
@@ -148,7 +151,19 @@ def _methods(kind, fits):
         found |= dict.fromkeys(NODES & set(methods), property(lambda _: None))
     methods |= found
     if found:
+        _in_c(kind, found)
         ctypes.pythonapi.PyType_Modified(ctypes.py_object(kind))
+
+
+def _in_c(kind, found):
+    """Empty what the class itself would make these methods of anew, for whoever asks by `ctypes`."""
+    refuse = ctypes.cast(ctypes.pythonapi.PyErr_NoMemory, ctypes.c_void_p).value
+    for place, size in LISTS.items():
+        line = ctypes.c_void_p.from_address(id(kind) + place).value
+        while line and (name := ctypes.c_char_p.from_address(line).value):
+            if name.decode() in found:
+                ctypes.c_void_p.from_address(line + 8).value = refuse
+            line += size
 
 
 def _kept(fits):

@@ -4,7 +4,6 @@ It reads messages from standard input and answers on standard output. No test, n
 question hands over is in here: whatever a submission patches, reads or forges, the grader outside compares values.
 """
 
-import contextlib
 import io
 import json
 import os
@@ -85,7 +84,6 @@ def new_shell(notes):
     shell.history_manager.enabled = False
     shell.showtraceback = lambda *_, **__: None
     skip_what_is_of_a_screen(shell, notes)
-    show_bars_without_a_thread()
     load_in_this_process(torch.utils.data.DataLoader)
     run_as_written(torch)
     # Grading again shall give the same.
@@ -113,14 +111,6 @@ def skip_what_is_of_a_screen(shell, notes):
 
     shell.run_line_magic, shell.run_cell_magic = on_line, on_cell
     shell.system = shell.getoutput = of_system
-
-
-def show_bars_without_a_thread():
-    """The first bar of tqdm's would start one, and that is taken for a way round the watch."""
-    with contextlib.suppress(ImportError):
-        from tqdm import tqdm
-
-        tqdm.monitor_interval = 0
 
 
 def load_in_this_process(loader):
