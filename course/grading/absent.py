@@ -194,9 +194,9 @@ class EachByItself(ast.NodeTransformer):
     """Runs each statement of a cell, whatever became of those before it: one of them may use what is not there."""
 
     def visit_Module(self, cell):
-        """Put each statement but imports from the future into a `try` of its own."""
+        """Put each statement but the last, and imports from the future, into a `try` of its own."""
         statements = [each for whole in cell.body for each in _one_by_one(whole)]
-        cell.body = [each if _of_the_future(each) else _tried(each) for each in statements]
+        cell.body = [each if _of_the_future(each) else _tried(each) for each in statements[:-1]] + statements[-1:]
         return ast.fix_missing_locations(cell)
 
 
@@ -210,6 +210,6 @@ def _of_the_future(statement):
 
 
 def _tried(statement):
-    (tried,) = ast.parse("try: pass\nexcept Exception: pass").body
+    (tried,) = ast.parse("try: pass\nexcept Exception: get_ipython().showtraceback()").body
     tried.body = [statement]
     return tried

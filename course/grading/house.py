@@ -400,7 +400,7 @@ class Names(dict):
             return self[name]
         answer = self.values.get(name)
         if not isinstance(answer, dict) or "missing" in answer:
-            self._refuse(name, f"`{name}` is not there: its cell was not run to its end, or is gone")
+            self._refuse(name, f"`{name}` is not there: what gives it failed, or is gone")
         if "error" in answer:
             self._refuse(name, f"`{name}`: {str(answer['error'])[:1000]}")
         return self._value(answer, name)

@@ -406,11 +406,18 @@ ANSWERS = {
     ),
     # Fetched once: a dictionary that gives another number each time is one number.
     "changes": ("f = lambda n, seen=[]: seen.append(n) or len(seen)", "4", ""),
-    "is missing": ("", "1", "`f` is not there: its cell was not run to its end, or is gone"),
-    "is late": (
-        "raise OSError('at 0x7f3a2b1c4d5e')\nf = 1",
+    "is missing": ("", "1", "`f` is not there: what gives it failed, or is gone"),
+    "fails": (
+        "f = open('at 0x7f3a2b1c4d5e')\nf(1)",
         "1",
-        "cell 1: OSError: at 0x…; `f` is not there: its cell was not run to its end, or is gone",
+        "cell 1: FileNotFoundError: [Errno 2] No such file or directory: 'at 0x…'; "
+        "`f` is not there: what gives it failed, or is gone",
+    ),
+    # What fails costs what needs it, and nothing of what stands below it in its cell.
+    "lacks a library": (
+        "import math, not_there\nnot_there.style()\nf = lambda n: math.floor(n)",
+        "4",
+        "cell 1: ModuleNotFoundError: No module named 'not_there'",
     ),
 }
 
