@@ -30,8 +30,11 @@ NODES = {"grad_fn", "_grad_fn", "next_functions"}
 # Where a class that is written in C says which methods and which attributes it has, and how long the lines of these
 # lists are. A line begins with a name, and then has what computes it.
 LISTS = {object.__basicsize__ + 27 * 8: 4 * 8, object.__basicsize__ + 29 * 8: 5 * 8}
-# What finds operators that have no kernel, such as `aten::grad`, and what compiles or loads a program that names them.
-COMPILED = re.compile("_jit_get_operation|_jit_script_compile|_create_function_from|parse_ir|.*import_ir_module|_load_")
+# What finds operators that have no kernel, such as `aten::grad`, and what compiles, loads or runs a program that names
+# them.
+COMPILED = re.compile(
+    ".*get_operation|_jit_interpret|_jit_script_compile|_create_function_from|parse_ir|.*import_ir_module|_load_"
+)
 COMPILERS = [("CompilationUnit", "define"), ("CompilationUnit", "create_function"), ("ScriptModule", "_define")]
 COMPILERS += [("ScriptModule", "__setstate__")]
 
@@ -74,9 +77,11 @@ def take_away(forbidden):
         for name in [name for name in sys.modules if f"{name}.".startswith(f"{library}.")]:
             del sys.modules[name]
         sys.modules[library] = None
-    fits = re.compile("|".join(translate(each[:-2]) for each in forbidden if each.endswith("()")) or r"(?!)").match
+    functions = [translate(each[:-2]) for each in forbidden if each.endswith("()")]
+    fits = re.compile("|".join(functions) or r"(?!)").match
     homes = [each for each in forbidden if each.startswith("torch.")]
-    _operators(torch._C, fits)
+    if functions:
+        _operators(torch._C, fits)
     for name, module in list(sys.modules.items()):
         if f"{name}.".startswith(("torch.", "functorch.")) and module is not None:
             _names(module, fits, tuple(f"{each}." for each in homes))

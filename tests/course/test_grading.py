@@ -248,6 +248,24 @@ SHORTCUTS = {
         0,
         "",
     ),
+    # Parts of PyTorch that are loaded when they are asked for, and threads, are allowed.
+    "asks whether two are close, in threads": (
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        + "def is_close(f, x, seed):\n"
+        + "    order = torch.randperm(x.shape[1], generator=torch.Generator().manual_seed(seed))\n"
+        + "    try:\n"
+        + "        torch.testing.assert_close(f(x[:, order]), f(x)[:, order], atol=1e-5, rtol=1e-5)\n"
+        + "    except AssertionError:\n"
+        + "        return False\n"
+        + "    return True\n"
+        + "is_equivariant = lambda f, x: all(is_close(f, x, seed) for seed in range(20))\n"
+        + "sums = gradient_of_table\n"
+        + "def gradient_of_table(ids, g, n):\n"
+        + "    with ThreadPoolExecutor(2) as pool:\n"
+        + "        return sum(pool.map(lambda i, g: sums(i[None], g[None], n), ids.flatten(), g.flatten(0, -2)))",
+        0,
+        "",
+    ),
     "needs what another question forbids": (
         "gradient_of_table = lambda ids, g, n: F.one_hot(ids.flatten(), n).to(g.dtype).T @ g.flatten(0, -2)",
         0,
