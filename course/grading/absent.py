@@ -31,12 +31,12 @@ NODES = {"grad_fn", "_grad_fn", "next_functions"}
 # lists are. A line begins with a name, and then has what computes it.
 LISTS = {object.__basicsize__ + 27 * 8: 4 * 8, object.__basicsize__ + 29 * 8: 5 * 8}
 # What finds operators that have no kernel, such as `aten::grad`, and what compiles, loads or runs a program that names
-# them.
+# them: functions of PyTorch's inner module, and methods of classes there.
 COMPILED = re.compile(
-    ".*get_operation|_jit_interpret|_jit_script_compile|_create_function_from|parse_ir|.*import_ir_module|_load_"
+    r".*get_operation|_jit_interpret|_jit_script_|_?create_(function|method)|_?define$|__setstate__|parse_ir"
+    r"|.*import_ir_module|_load_"
 )
-COMPILERS = [("CompilationUnit", "define"), ("CompilationUnit", "create_function"), ("ScriptModule", "_define")]
-COMPILERS += [("ScriptModule", "__setstate__")]
+COMPILERS = ("CompilationUnit", "ConcreteModuleType", "ScriptModule")
 
 
 class AbsentError(Exception):
@@ -129,10 +129,9 @@ def _operators(inside, fits):
                     library.impl(name, kind, refusal(name.partition(".")[0]))
     # Held by nothing that can be found, so that nobody can end it.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(library))
-    for name in filter(COMPILED.match, dir(inside)):
-        setattr(inside, name, refusal(name))
-    for kind, name in COMPILERS:
-        setattr(getattr(inside, kind), name, refusal(name))
+    for place in (inside, *(getattr(inside, each) for each in COMPILERS)):
+        for name in filter(COMPILED.match, dir(place)):
+            setattr(place, name, refusal(name))
 
 
 def _names(module, fits, homes):

@@ -117,6 +117,10 @@ GONE = [
     "import base64; program = base64.b64decode(compiled)\n"
     "torch._C.import_ir_module_from_buffer(torch._C.CompilationUnit(), program, None, {}, False).forward(loss, table)",
     "torch._C._jit_script_compile('f', None, None, {})",
+    "torch._C._jit_script_class_compile('f', None, None, {})",
+    "import torch.jit._recursive as recursive\nclass M(nn.Module):\n  def forward(self, x): return x\n"
+    "recursive.create_script_module(M(), lambda _: [], share_types=False)",
+    "torch._C.ScriptModule('f', torch._C.CompilationUnit(), True)._create_method_from_trace('f', None, (), None)",
     IN_C + "engine = torch.autograd.Variable._execution_engine\n"
     "run = anew(type(engine), b'run_backward', 216, 32, ctypes.pythonapi.PyDescr_NewMethod)\n"
     "run(engine, (loss,), (torch.ones(()),), False, False, (table,))",
