@@ -138,6 +138,9 @@ class Box:
         }.get(kind, program)
         options = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         self.desk = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        if kind == "bubblewrap":
+            # Its own first process keeps what it was given, and can be looked at from inside.
+            options["env"] = {"PATH": os.environ["PATH"]}
         held = no_fork.descriptor() if kind == "bubblewrap" else None
         if held is not None:
             command[1:1] = ["--seccomp", str(held)]

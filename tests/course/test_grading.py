@@ -379,6 +379,18 @@ def test_time_is_that_of_the_processor_and_a_wait_costs_nothing_until_the_clock_
     assert (waited, computed, stalled) == ("", "took more than 1 s", "took more than 5 s by the clock")
 
 
+@pytest.mark.slow
+@needs_bubblewrap
+def test_what_the_graders_environment_holds_is_not_in_the_sandbox(monkeypatch):
+    monkeypatch.setenv("OF_THE_INSTRUCTOR", "a token")
+    house = load("house", ROOT / "course" / "grading")
+    box = house.Box("bubblewrap", 60)
+    read = "import glob\nfound = b''.join(open(path, 'rb').read() for path in glob.glob('/proc/[0-9]*/environ'))\n"
+    said = box.ask({"cell": read + "assert found and b'OF_THE_INSTRUCTOR' not in found", "seconds": 20})
+    box.end("")
+    assert said["error"] == ""
+
+
 TWO_QUESTIONS = {
     "q1": """
 from otter.test_files import test_case
