@@ -33,8 +33,7 @@ LISTS = {object.__basicsize__ + 27 * 8: 4 * 8, object.__basicsize__ + 29 * 8: 5 
 # What finds operators that have no kernel, such as `aten::grad`, and what compiles, loads or runs a program that names
 # them: functions of PyTorch's inner module, and methods of classes there.
 COMPILED = re.compile(
-    r".*get_operation|_jit_interpret|_jit_script_|_?create_(function|method)|_?define$|__setstate__|parse_ir"
-    r"|.*import_ir_module|_load_"
+    ".*get_operation|_jit_interpret|_jit_script_|_?create_|_?define$|__setstate__|parse_ir|.*import_ir_module|_load_"
 )
 COMPILERS = ("CompilationUnit", "ConcreteModuleType", "ScriptModule")
 
