@@ -27,10 +27,15 @@ KERNELS = ("CompositeImplicitAutograd", "CompositeExplicitAutograd", "CompositeE
 KERNELS += ("FuncTorchBatched", "FuncTorchBatchedDecomposition", "NestedTensorCPU", "SparseCPU", "SparseCsrCPU")
 # By which one comes to a node of autograd's way back. It is no method, and can be called.
 NODES = {"grad_fn", "_grad_fn", "next_functions"}
-# What finds operators that have no kernel, such as `aten::grad`, and what compiles or loads a program that names them.
-COMPILED = re.compile("_jit_get_operation|_jit_script_compile|_create_function_from|parse_ir|.*import_ir_module|_load_")
-COMPILERS = [("CompilationUnit", "define"), ("CompilationUnit", "create_function"), ("ScriptModule", "_define")]
-COMPILERS += [("ScriptModule", "__setstate__")]
+# Where a class that is written in C says which methods and which attributes it has, and how long the lines of these
+# lists are. A line begins with a name, and then has what computes it.
+LISTS = {object.__basicsize__ + 27 * 8: 4 * 8, object.__basicsize__ + 29 * 8: 5 * 8}
+# What finds operators that have no kernel, such as `aten::grad`, and what compiles, loads or runs a program that names
+# them: functions of PyTorch's inner module, and methods of classes there.
+COMPILED = re.compile(
+    ".*get_operation|_jit_interpret|_jit_script_|_?create_|_?define$|__setstate__|parse_ir|.*import_ir_module|_load_"
+)
+COMPILERS = ("CompilationUnit", "ConcreteModuleType", "ScriptModule")
 
 
 class AbsentError(Exception):
@@ -71,9 +76,11 @@ def take_away(forbidden):
         for name in [name for name in sys.modules if f"{name}.".startswith(f"{library}.")]:
             del sys.modules[name]
         sys.modules[library] = None
-    fits = re.compile("|".join(translate(each[:-2]) for each in forbidden if each.endswith("()")) or r"(?!)").match
+    functions = [translate(each[:-2]) for each in forbidden if each.endswith("()")]
+    fits = re.compile("|".join(functions) or r"(?!)").match
     homes = [each for each in forbidden if each.startswith("torch.")]
-    _operators(torch._C, fits)
+    if functions:
+        _operators(torch._C, fits)
     for name, module in list(sys.modules.items()):
         if f"{name}.".startswith(("torch.", "functorch.")) and module is not None:
             _names(module, fits, tuple(f"{each}." for each in homes))
@@ -121,10 +128,9 @@ def _operators(inside, fits):
                     library.impl(name, kind, refusal(name.partition(".")[0]))
     # Held by nothing that can be found, so that nobody can end it.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(library))
-    for name in filter(COMPILED.match, dir(inside)):
-        setattr(inside, name, refusal(name))
-    for kind, name in COMPILERS:
-        setattr(getattr(inside, kind), name, refusal(name))
+    for place in (inside, *(getattr(inside, each) for each in COMPILERS)):
+        for name in filter(COMPILED.match, dir(place)):
+            setattr(place, name, refusal(name))
 
 
 def _names(module, fits, homes):
@@ -148,7 +154,19 @@ def _methods(kind, fits):
         found |= dict.fromkeys(NODES & set(methods), property(lambda _: None))
     methods |= found
     if found:
+        _in_c(kind, found)
         ctypes.pythonapi.PyType_Modified(ctypes.py_object(kind))
+
+
+def _in_c(kind, found):
+    """Empty what the class itself would make these methods of anew, for whoever asks by `ctypes`."""
+    refuse = ctypes.cast(ctypes.pythonapi.PyErr_NoMemory, ctypes.c_void_p).value
+    for place, size in LISTS.items():
+        line = ctypes.c_void_p.from_address(id(kind) + place).value
+        while line and (name := ctypes.c_char_p.from_address(line).value):
+            if name.decode() in found:
+                ctypes.c_void_p.from_address(line + 8).value = refuse
+            line += size
 
 
 def _kept(fits):
@@ -179,9 +197,9 @@ class EachByItself(ast.NodeTransformer):
     """Runs each statement of a cell, whatever became of those before it: one of them may use what is not there."""
 
     def visit_Module(self, cell):
-        """Put each statement but imports from the future into a `try` of its own."""
+        """Put each statement but the last, and imports from the future, into a `try` of its own."""
         statements = [each for whole in cell.body for each in _one_by_one(whole)]
-        cell.body = [each if _of_the_future(each) else _tried(each) for each in statements]
+        cell.body = [each if _of_the_future(each) else _tried(each) for each in statements[:-1]] + statements[-1:]
         return ast.fix_missing_locations(cell)
 
 
@@ -195,6 +213,6 @@ def _of_the_future(statement):
 
 
 def _tried(statement):
-    (tried,) = ast.parse("try: pass\nexcept Exception: pass").body
+    (tried,) = ast.parse("try: pass\nexcept Exception: get_ipython().showtraceback()").body
     tried.body = [statement]
     return tried

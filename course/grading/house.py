@@ -138,6 +138,9 @@ class Box:
         }.get(kind, program)
         options = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         self.desk = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        if kind == "bubblewrap":
+            # Its own first process keeps what it was given, and can be looked at from inside.
+            options["env"] = {"PATH": os.environ["PATH"]}
         held = no_fork.descriptor() if kind == "bubblewrap" else None
         if held is not None:
             command[1:1] = ["--seccomp", str(held)]
@@ -400,7 +403,7 @@ class Names(dict):
             return self[name]
         answer = self.values.get(name)
         if not isinstance(answer, dict) or "missing" in answer:
-            self._refuse(name, f"`{name}` is not there: its cell was not run to its end, or is gone")
+            self._refuse(name, f"`{name}` is not there: what gives it failed, or is gone")
         if "error" in answer:
             self._refuse(name, f"`{name}`: {str(answer['error'])[:1000]}")
         return self._value(answer, name)

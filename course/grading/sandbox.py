@@ -4,7 +4,6 @@ It reads messages from standard input and answers on standard output. No test, n
 question hands over is in here: whatever a submission patches, reads or forges, the grader outside compares values.
 """
 
-import contextlib
 import io
 import json
 import os
@@ -83,9 +82,8 @@ def new_shell(notes):
     # Its history would be a file, and its colours are for a terminal.
     shell = InteractiveShell.instance(colors="NoColor")
     shell.history_manager.enabled = False
-    shell.showtraceback = lambda *_, **__: None
+    shell.ast_transformers.append(EachByItself())
     skip_what_is_of_a_screen(shell, notes)
-    show_bars_without_a_thread()
     load_in_this_process(torch.utils.data.DataLoader)
     run_as_written(torch)
     # Grading again shall give the same.
@@ -113,14 +111,6 @@ def skip_what_is_of_a_screen(shell, notes):
 
     shell.run_line_magic, shell.run_cell_magic = on_line, on_cell
     shell.system = shell.getoutput = of_system
-
-
-def show_bars_without_a_thread():
-    """The first bar of tqdm's would start one, and that is taken for a way round the watch."""
-    with contextlib.suppress(ImportError):
-        from tqdm import tqdm
-
-        tqdm.monitor_interval = 0
 
 
 def load_in_this_process(loader):
@@ -162,7 +152,6 @@ def answer(shell, request, notes, ask):
         return {}
     if "away" in request:
         take_away(request["away"])
-        shell.ast_transformers.append(EachByItself())
         return {}
     if "cell" in request:
         return {"error": run(shell, request["cell"], request["seconds"]), "notes": list(notes)}
@@ -172,11 +161,13 @@ def answer(shell, request, notes, ask):
 
 
 def run(shell, cell, seconds):
-    """Run one cell; return what went wrong, in a line, or ""."""
+    """Run one cell; return what went wrong first, in a line, or ""."""
+    failed = []
+    shell.showtraceback = lambda *_, **__: failed.append(sys.exc_info()[1])
     allow(seconds)
     try:
         done = shell.run_cell(cell)
-        return said(done.error_before_exec or done.error_in_exec, seconds)
+        return said(next(filter(None, [*failed, done.error_before_exec, done.error_in_exec]), None), seconds)
     except BaseException as error:  # what IPython does not catch
         return said(error, seconds)
     finally:

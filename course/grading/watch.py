@@ -1,12 +1,13 @@
 """Notes what a function uses that its question forbids, while it computes an answer."""
 
 import sys
+import threading
 from fnmatch import fnmatchcase
 
 from torch.overrides import TorchFunctionMode
 
-# What would go round the watch: compiled functions, other threads, another watch.
-ALWAYS = ("torch.jit._script", "start_new_thread()", "start_joinable_thread()", "setprofile()")
+# What would go round the watch: compiled functions, another watch.
+ALWAYS = ("torch.jit._script", "setprofile()")
 
 
 class Watch:
@@ -29,6 +30,8 @@ class Watch:
     def __enter__(self):
         if self.watched:
             self.operators.__enter__()
+            # Threads that an answer starts are watched too.
+            threading.setprofile(self._look)
             sys.setprofile(self._look)
         return self
 
@@ -37,6 +40,7 @@ class Watch:
             if sys.getprofile() != self._look:
                 self._note("", "setprofile")
             sys.setprofile(None)
+            threading.setprofile(None)
             self.operators.__exit__(None, None, None)
 
     def _look(self, frame, event, argument):

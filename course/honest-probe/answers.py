@@ -391,6 +391,11 @@ def is_read(x):
     return r.interval.high < r.baselines.constant / 2
 """,
         "the share of variance": "def is_read(x): return probe_table(x, probe='ols').r2 > 0.5",
+        "a column's correlation": """
+def is_read(x):
+    return max(abs(np.corrcoef(np.arange(len(x)), column)[0, 1]) for column in x.T) > 0.9
+""",
+        "a threshold of its own": "def is_read(x): return probe_table(x, probe='ols').test_mae < len(x) / 40",
         "a network": """
 def is_read(x):
     r = probe_table(np.column_stack([x, (x * x).sum(1)]), probe="mlp")

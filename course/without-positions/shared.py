@@ -44,6 +44,18 @@ def config_of(scheme, seed, **changes):
     return RunConfig(**SIZES | {"scheme": scheme, "seed": seed} | changes)
 
 
+def run_of(settings, scheme, seed):
+    """The run that a submission's settings ask for; the grader imports no module and reads no file that they name."""
+    from posembed import RunConfig
+
+    given = settings(scheme, seed)
+    assert isinstance(given, dict), "settings gives no dictionary: does it return its result?"
+    assert (given.get("scheme", "nopos"), given.get("data", "sotu")) == (scheme, "sotu"), (
+        f"asked for {scheme} with seed {seed}, it gives another run"
+    )
+    return RunConfig(**given)
+
+
 @functools.cache
 def trained_again(scheme, seed):
     """A planned run, trained by the grader."""
@@ -59,14 +71,13 @@ def seeds_again(env, what, seeds, n):
 
 def refuse_other_runs(env, plan, settings, losses):
     """Nothing, unless a run of an arm, trained again, gives another loss than was told."""
-    from posembed import RunConfig
-
     arms, seeds = planned(plan)
     told, measure = told_losses(losses, arms), plain(plan.get("measure"))
     # Each arm with another seed: whoever trained one seed of all and made up the others has at most one of these.
     for arm, seed in zip(arms, seeds_again(env, "runs", seeds, len(arms)), strict=True):
-        given = RunConfig(**settings(arm, seed)).to_dict()
-        assert given == config_of(arm, seed).to_dict(), "settings: the sizes are others than those above question 1"
+        assert run_of(settings, arm, seed).to_dict() == config_of(arm, seed).to_dict(), (
+            "settings: the sizes are others than those above question 1"
+        )
         right = trained_again(arm, seed).metrics.get(measure)
         assert isinstance(right, float), f"measure: {measure!r} is no metric of a run"
         assert abs(told[arm].get(seed, -1.0) - right) < 0.01, (

@@ -8,6 +8,7 @@ import io
 import json
 import random
 import re
+import sys
 import zipfile
 from fractions import Fraction
 from types import SimpleNamespace
@@ -198,6 +199,14 @@ def test_whoever_trained_one_seed_and_made_up_the_others_is_found_out_whatever_i
             names["refuse_other_runs"](env, plan, settings, losses)
         with pytest.raises(AssertionError, match="probed again"):
             names["test_own_models"](env, plan, *of_models)
+
+
+def test_the_grader_imports_nothing_that_settings_name():
+    folder, names = TOOLS.parent / "course" / "without-positions", {}
+    exec((folder / "shared.py").read_text(), names)
+    with pytest.raises(AssertionError, match="another run"):
+        names["run_of"](lambda scheme, seed: {"scheme": "antigravity:Scheme", "seed": seed}, "nopos", 1)
+    assert "antigravity" not in sys.modules
 
 
 # What stands in place of every number, verdict and tensor of a right answer.

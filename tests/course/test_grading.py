@@ -248,6 +248,24 @@ SHORTCUTS = {
         0,
         "",
     ),
+    # Parts of PyTorch that are loaded when they are asked for, and threads, are allowed.
+    "asks whether two are close, in threads": (
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        + "def is_close(f, x, seed):\n"
+        + "    order = torch.randperm(x.shape[1], generator=torch.Generator().manual_seed(seed))\n"
+        + "    try:\n"
+        + "        torch.testing.assert_close(f(x[:, order]), f(x)[:, order], atol=1e-5, rtol=1e-5)\n"
+        + "    except AssertionError:\n"
+        + "        return False\n"
+        + "    return True\n"
+        + "is_equivariant = lambda f, x: all(is_close(f, x, seed) for seed in range(20))\n"
+        + "sums = gradient_of_table\n"
+        + "def gradient_of_table(ids, g, n):\n"
+        + "    with ThreadPoolExecutor(2) as pool:\n"
+        + "        return sum(pool.map(lambda i, g: sums(i[None], g[None], n), ids.flatten(), g.flatten(0, -2)))",
+        0,
+        "",
+    ),
     "needs what another question forbids": (
         "gradient_of_table = lambda ids, g, n: F.one_hot(ids.flatten(), n).to(g.dtype).T @ g.flatten(0, -2)",
         0,
@@ -361,6 +379,18 @@ def test_time_is_that_of_the_processor_and_a_wait_costs_nothing_until_the_clock_
     assert (waited, computed, stalled) == ("", "took more than 1 s", "took more than 5 s by the clock")
 
 
+@pytest.mark.slow
+@needs_bubblewrap
+def test_what_the_graders_environment_holds_is_not_in_the_sandbox(monkeypatch):
+    monkeypatch.setenv("OF_THE_INSTRUCTOR", "a token")
+    house = load("house", ROOT / "course" / "grading")
+    box = house.Box("bubblewrap", 60)
+    read = "import glob\nfound = b''.join(open(path, 'rb').read() for path in glob.glob('/proc/[0-9]*/environ'))\n"
+    said = box.ask({"cell": read + "assert found and b'OF_THE_INSTRUCTOR' not in found", "seconds": 20})
+    box.end("")
+    assert said["error"] == ""
+
+
 TWO_QUESTIONS = {
     "q1": """
 from otter.test_files import test_case
@@ -406,11 +436,18 @@ ANSWERS = {
     ),
     # Fetched once: a dictionary that gives another number each time is one number.
     "changes": ("f = lambda n, seen=[]: seen.append(n) or len(seen)", "4", ""),
-    "is missing": ("", "1", "`f` is not there: its cell was not run to its end, or is gone"),
-    "is late": (
-        "raise OSError('at 0x7f3a2b1c4d5e')\nf = 1",
+    "is missing": ("", "1", "`f` is not there: what gives it failed, or is gone"),
+    "fails": (
+        "f = open('at 0x7f3a2b1c4d5e')\nf(1)",
         "1",
-        "cell 1: OSError: at 0x…; `f` is not there: its cell was not run to its end, or is gone",
+        "cell 1: FileNotFoundError: [Errno 2] No such file or directory: 'at 0x…'; "
+        "`f` is not there: what gives it failed, or is gone",
+    ),
+    # What fails costs what needs it, and nothing of what stands below it in its cell.
+    "lacks a library": (
+        "import math, not_there\nnot_there.style()\nf = lambda n: math.floor(n)",
+        "4",
+        "cell 1: ModuleNotFoundError: No module named 'not_there'",
     ),
 }
 
