@@ -36,6 +36,9 @@ ON_DARK = {
     "#e4e7eb": "#2d333b",
     # Lighter than any number near zero, which is nearly black there.
     "#c9d1d9": "#9aa4b0",
+    # The first two colours, which most figures of one pair have, as bright there as they are on light paper.
+    "#0072b2": "#5aa9e6",
+    "#d55e00": "#f0883e",
 }
 # Where a map has no number.
 NOTHING = "#c9d1d9"
