@@ -40,7 +40,7 @@ assert max(planned.loc[f"{n} layers: RoPE first minus RoPE", "holm"] for n in (4
 # Holds: "**How sure:** five seeds with four layers, three with twelve, one text, rates chosen in whole runs."
 assert [{len(its) for arm, its in of_arm.items() if arm.startswith(f"{n} ")} for n in (4, 12)] == [{5}, {3}]
 assert {run.config.steps for run in [*again.trials, *again.by_arm["4 layers, none"]]} == {3000}
-# Holds: "Test losses in two panels of six rows. Four layers: none 1.45, table once 1.35, again 1.36"
+# Holds: "Test losses in two panels of six rows. Four layers: no positions 1.45, table once 1.35"
 means = [
     round(sum(each) / len(each), 2) for each in (of_arm[f"{n} layers, {a}"] for n in (4, 12) for a in ROWS.values())
 ]
