@@ -215,12 +215,12 @@ from posembed.encodings import T5
 
 assert T5(4, causal=True).max_distance == 128 == length_doses.DOSES["t5"][2]
 # The same of the picture.
-# Holds: "Three panels of the rise of the loss against the length. T5: buckets to 128, 256 and 512 rise alike to 2.2"
+# Holds: "Two panels of the rise of the loss against the length. T5: buckets to 128, 256 and 512 rise alike to 2.2"
 at_512 = turned[512]
 far_ends = [f"t5, max_distance {end}" for end in (128, 256, 512)]
 assert (at_512[far_ends] - 2.2).abs().max() < 0.06
 assert (turned.loc["t5, max_distance 64"] < 0.5).all() and (turned.loc["t5, max_distance 32"].abs() < 0.03).all()
-# Holds: "RoPE: all bases rise above 2; 100,000 first, 10,000 and 1,000,000 last; PoPE rises slowly, to 1.4. FIRE"
+# Holds: "RoPE: all bases rise above 2; 100,000 first, 10,000 and 1,000,000 last; PoPE rises slowly, to 1.4."
 assert (
     round(turned.loc["pope", 512], 1) == 1.4 and (turned.loc["pope", 128:] < turned.loc["rope, base 1000", 128:]).all()
 )
@@ -231,7 +231,7 @@ assert {*bases.index[bases[96] < 0.05]} == {10_000, 1_000_000}
 starts = turned[turned.index.str.startswith("fire, threshold")]
 assert len(starts) == 3 and (starts.max() - starts.min()).max() < 0.08 and (starts[512] - 0.75).abs().max() < 0.05
 # Holds: "T5 is mended by buckets that end well within its training."
-# Holds: "FIRE's start changes nothing significantly."
+# Holds: "FIRE's start changes nothing significantly, and is not drawn."
 # Holds: "RoPE's base moves where its loss begins to rise; PoPE, beside it, rises less."
 # Holds: "With buckets to 32 or 64 training reaches all of them."
 # Holds: "To 32 nothing is lost at 256 characters; to 64 it is 0.1 nats, and 0.4 at 512."
