@@ -64,6 +64,8 @@ def venv_python():
 
 
 def create_venv():
+    if VENV.is_symlink():
+        fail(f"{VENV.name} is a link to {VENV.resolve()}, which set-up would empty; remove the link")
     print(f"set-up: creating {VENV.name} with Python {sys.version.split()[0]}", flush=True)
     # Python builds without ensurepip (Debian's python3 without python3-venv) fail here.
     result = subprocess.run([sys.executable, "-m", "venv", "--clear", VENV], capture_output=True, text=True)

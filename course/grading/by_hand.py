@@ -35,7 +35,7 @@ def _cells_of(submission, number, given):
     """The student's cells of a question; where its own cell is gone, all that they wrote in words."""
     inside, asked, found, words = False, False, [], []
     for _, kind, source, output in submission.cells:
-        asks = re.match(r"(?:#.*\n+)?\*\*Question (\d+)\*\*", source) if kind == "markdown" else None
+        asks = re.match(r"(?:(?:#.*|<!--.*?-->)\s*)*\*\*Question (\d+)\*\*", source) if kind == "markdown" else None
         if asks:
             inside = asks[1] == str(number)
             asked = asked or inside

@@ -65,7 +65,8 @@ def test_what_was_written_stands_beside_the_rubric_without_its_html(graders):
     cells = [
         (1, "markdown", "**Question 1** (3 points). First.", ""),
         (2, "code", "x = 1", ""),
-        (3, "markdown", "**Question 2** (4 points). Second.", ""),
+        # As Otter writes the first cell of a question that a person grades.
+        (3, "markdown", "<!-- BEGIN QUESTION -->\n\n## In words\n\n**Question 2** (4 points). Second.", ""),
         (4, "markdown", "Mine: <script>alert(1)</script>", ""),
         (5, "code", "print(2)", "2"),
     ]
