@@ -216,10 +216,8 @@ def test_flex_attention_is_not_compiled_where_the_page_of_t5_says_so():
 
 def test_the_libraries_are_those_of_the_comparison(name):
     page = (BOOK / "conformance.md").read_text(encoding="utf-8")
-    parts = re.split(r"^## (.+)$", page, flags=re.MULTILINE)
-    own = dict(zip(parts[1::2], parts[2::2], strict=True)).get(name, "")
-    # The table's head begins with a word and a colon, its rows with a library.
-    peers = set(re.findall(r"^\| ([\w-]+) .*: ", own, re.MULTILINE))
+    (compared,) = re.findall(r"^## Comparison by comparison$(.*?)^## ", page, re.MULTILINE | re.DOTALL)
+    peers = set(re.findall(rf"^\| {name} \| ([\w-]+) .*: ", compared, re.MULTILINE))
     last = text(name, "Tests that hold it").rsplit("\n\n", 1)[-1]
     assert "[comparison](../conformance.md)" in last
     libraries = ["torch", "transformers", "x-transformers", "rotary-embedding-torch"]

@@ -21,7 +21,7 @@ def alone(its_model):
 
 P = ProbeInputError
 CASES = {
-    "a skip that leaves one position": (P, lambda: ablate(model(), IDS, IDS, skip=7), "skip is 7, but there are 8"),
+    "a skip that leaves one position": (P, lambda: ablate(model(), IDS, IDS, skip=7), "skip is 7 of 8 positions"),
     "a stack that is a model": (
         P,
         lambda: changed(Transformer(TransformerConfig(9)), 1, torch.relu),

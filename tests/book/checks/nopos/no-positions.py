@@ -199,7 +199,7 @@ assert round((losses["nopos"] - losses["learned"]).mean(), 3) == 0.126
 tables = {place: starts.by_arm[f"{PLACES[place]}, learned"] for place in ("B", "B, longer")}
 assert {run.config.learning_rate for its in tables.values() for run in its} == {0.03}
 assert {run.config.learning_rate for run in tuned.by_arm["learned, start B"]} == {0.01}
-# Holds in In other models: "The table of *B, longer training* has too high a rate."
+# Holds in In other models: "The table of 'B, longer training' has too high a rate."
 # Holds in The start sets much of it: "But the table of both has too high a rate: beside a better one of this size"
 # Holds in The start sets much of it: "*longer* is at least 8 % of perplexity behind, not 3."
 same_size, table_longer = rungs.by_arm["learned, width 64"], tables["B, longer"]
