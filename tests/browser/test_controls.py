@@ -194,7 +194,9 @@ def test_the_first_page_moves_once_by_itself_and_fetches_nothing_for_it(open_add
     else:
         # What is told follows what is shown, and says that nobody asked for it.
         expect(told).to_contain_text("Shown by itself: positions stretched.")
-        expect(told).to_contain_text(f"{loss.inner_text()} a character.")
+        before, now = (words.removeprefix("loss ") for words in (first, loss.inner_text()))
+        expect(told).to_contain_text(f"loss {before.removesuffix(' nats')} → {now} a character.")
+        expect(told).to_contain_text("loss unchanged, ")
         expect(loss).not_to_have_text(first)
     expect(loss).to_have_text(first)
     expect(told).to_contain_text(f"{first} a character.")
