@@ -117,7 +117,7 @@ assert {"pos_proj", "pos_q_proj"} <= parts
 
 # %% Shaw: a vector for each offset
 # The same of the picture.
-# Holds: "Around the diagonal runs a band of nine different colours, one for"
+# Holds: "Around the diagonal runs a band of nine colours, one for"
 # Holds: "Follow a row: near the diagonal every offset has a number of its own;"
 assert all(len(row.unique()) == 9 for row in bias[4:20])
 for k, row in enumerate(bias):

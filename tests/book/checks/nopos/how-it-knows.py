@@ -412,7 +412,7 @@ assert (model_of_11.steps(ids).share[0].diff().abs() < 1e-12).all()
 from posembed.training import difference, interval
 
 # Holds: "How far off the best layer lets a probe be, in positions; always guessing the middle is off by 16."
-# Holds: "Lowest errors of the probe in six rows, five seeds each."
+# Holds: "Lowest errors of the probe, five seeds each."
 lowest_by = {name: interval(errors_of) for name, errors_of in off_by.items()}
 told = (8.5, 6.5, 3, 0.75, 19, 10)
 for each, number in zip(lowest_by.values(), told, strict=True):
